@@ -1,0 +1,48 @@
+# muffle::flags: what every target of ours is compiled with.
+add_library(muffle_flags INTERFACE)
+add_library(muffle::flags ALIAS muffle_flags)
+target_include_directories(muffle_flags INTERFACE "${PROJECT_SOURCE_DIR}/include")
+target_compile_options(muffle_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor>
+  # The same bits on every machine: a multiply and an add are fused only where the code says fma.
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${MUFFLE_WERROR}>>:-Werror>)
+if(MUFFLE_SANITIZE)
+  string(REPLACE "," ";" sanitizers "${MUFFLE_SANITIZE}")
+  foreach(s IN LISTS sanitizers)
+    target_compile_options(muffle_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${s}>)
+    target_link_options(muffle_flags INTERFACE -fsanitize=${s})
+  endforeach()
+  target_compile_options(muffle_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer;-fno-sanitize-recover=all>)
+  target_compile_definitions(muffle_flags INTERFACE MUFFLE_SANITIZED=1)
+endif()
+
+find_program(MUFFLE_CCACHE ccache)
+if(MUFFLE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${MUFFLE_CCACHE})
+endif()
+
+# muffle::torch: LibTorch with its headers as system headers; one precompiled header shared by all users.
+add_library(muffle_torch INTERFACE)
+add_library(muffle::torch ALIAS muffle_torch)
+target_include_directories(muffle_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+target_link_libraries(muffle_torch INTERFACE ${TORCH_LIBRARIES})
+separate_arguments(muffle_torch_cxx_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+target_compile_options(muffle_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${muffle_torch_cxx_flags}>)
+if(MUFFLE_PCH)
+  target_compile_options(muffle_torch INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
+  file(WRITE "${CMAKE_BINARY_DIR}/muffle_pch.cpp" "// carries the precompiled torch header\n")
+  add_library(muffle_pch OBJECT "${CMAKE_BINARY_DIR}/muffle_pch.cpp")
+  target_link_libraries(muffle_pch PRIVATE muffle::flags muffle::torch OpenMP::OpenMP_CXX)
+  target_precompile_headers(muffle_pch PRIVATE <torch/torch.h>)
+endif()
+
+# muffle_use_torch(target): compile the target's sources against LibTorch (private: torch stays out of the
+# interface of rooms that hide it).
+function(muffle_use_torch target)
+  target_link_libraries(${target} PRIVATE muffle::torch OpenMP::OpenMP_CXX)
+  if(MUFFLE_PCH)
+    target_precompile_headers(${target} REUSE_FROM muffle_pch)
+  endif()
+endfunction()

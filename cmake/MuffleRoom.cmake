@@ -1,0 +1,61 @@
+# muffle_room(NAME [TORCH] SOURCES ... [DEPENDS rooms...] [LINK libs...])
+# One static library per room, alias muffle::NAME. DEPENDS names rooms below; LINK names outside libraries.
+function(muffle_room name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  add_library(muffle_${name} STATIC ${ARG_SOURCES})
+  add_library(muffle::${name} ALIAS muffle_${name})
+  set_target_properties(muffle_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(muffle_${name} PUBLIC muffle::flags)
+  foreach(d IN LISTS ARG_DEPENDS)
+    target_link_libraries(muffle_${name} PUBLIC muffle::${d})
+  endforeach()
+  target_link_libraries(muffle_${name} PRIVATE ${ARG_LINK})
+  if(ARG_TORCH)
+    muffle_use_torch(muffle_${name})
+  endif()
+endfunction()
+
+# Runs of MPI programs under CTest: as root in a container, on fewer cores than ranks, on loopback only.
+set(MUFFLE_MPIEXEC_FLAGS --allow-run-as-root --oversubscribe --bind-to none
+    --mca btl self,vader,tcp --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo
+    --mca mpi_yield_when_idle 1 CACHE STRING "flags for mpiexec in tests")
+
+# muffle_test(NAME LABEL unit|thread|stat|e2e|gpu [TORCH] SOURCES ... ROOMS ... [LINK ...] [TIMEOUT s])
+function(muffle_test name)
+  cmake_parse_arguments(ARG "TORCH" "LABEL;TIMEOUT" "SOURCES;ROOMS;LINK" ${ARGN})
+  muffle_test_executable(${name} "GTest::gtest_main" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# muffle_mpi_test(NAME RANKS 1 2 3 4 [TORCH] SOURCES ... ROOMS ... [TIMEOUT s]): label mpi, one CTest per size.
+# tests/support/mpi_main.cpp is the main: it checks the rank count it was promised and tags failures by rank.
+function(muffle_mpi_test name)
+  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "RANKS;SOURCES;ROOMS;LINK" ${ARGN})
+  muffle_test_executable(${name} "muffle_mpi_test_main" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  foreach(n IN LISTS ARG_RANKS)
+    add_test(NAME ${name}.np${n}
+             COMMAND ${MPIEXEC_EXECUTABLE} ${MUFFLE_MPIEXEC_FLAGS} -n ${n} $<TARGET_FILE:${name}>)
+    set_tests_properties(${name}.np${n} PROPERTIES
+      LABELS mpi TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2 ENVIRONMENT "MUFFLE_TEST_RANKS=${n}")
+  endforeach()
+endfunction()
+
+function(muffle_test_executable name main)
+  cmake_parse_arguments(ARG "TORCH" "LABEL;TIMEOUT" "SOURCES;ROOMS;LINK;RANKS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  foreach(r IN LISTS ARG_ROOMS)
+    target_link_libraries(${name} PRIVATE muffle::${r})
+  endforeach()
+  target_link_libraries(${name} PRIVATE muffle::flags ${main} GTest::gmock ${ARG_LINK})
+  if(ARG_TORCH)
+    muffle_use_torch(${name})
+  endif()
+endfunction()

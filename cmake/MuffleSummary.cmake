@@ -1,0 +1,8 @@
+message(STATUS "")
+message(STATUS "muffle ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
+message(STATUS "  compiler   ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ccache: ${MUFFLE_CCACHE}")
+message(STATUS "  LibTorch   ${Torch_VERSION} (${TORCH_INSTALL_PREFIX})")
+message(STATUS "  MPI        ${MPI_CXX_VERSION} (${MPIEXEC_EXECUTABLE})")
+message(STATUS "  CUDA       ${MUFFLE_CUDA} ${CUDAToolkit_VERSION}  NCCL ${NCCL_VERSION}")
+message(STATUS "  tests ${MUFFLE_TESTS}, benchmarks ${MUFFLE_BENCH}, sanitizers '${MUFFLE_SANITIZE}'")
+message(STATUS "")

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::comm {
+
+/// A group of ranks that talk over host memory. Backends: a single process, MPI, and threads (tests/support).
+/// Every method but the getters is collective: all ranks call it, in the same order, with equal lengths. Every wait
+/// has the deadline; past it, or when a peer is lost, or on SIGTERM while waiting, CommError is thrown, which names
+/// who is missing as far as is known, and the communicator is dead afterwards.
+/// Not thread-safe: one thread per rank calls it.
+class HostComm {
+ public:
+  virtual ~HostComm() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Ranks on this machine, and this rank's place among them (split by shared memory).
+  virtual int local_size() const = 0;
+  virtual int local_rank() const = 0;
+  virtual std::string host() const = 0;
+  bool is_root() const { return rank() == 0; }
+
+  virtual void barrier() = 0;
+  virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+  /// Sum modulo 2^64; `out` is written on root only (it may be empty elsewhere). In chunks, so that any length works.
+  virtual void reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) = 0;
+  virtual void all_reduce_sum(std::span<float> values) = 0;
+  virtual void all_reduce_sum(std::span<double> values) = 0;
+  virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
+  /// Every rank's bytes, on every rank, by rank. Lengths may differ.
+  virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;
+  /// Ends every rank of the job with this exit code; does not return. Called by main alone.
+  [[noreturn]] virtual void abort(ExitCode code) = 0;
+
+  /// Time spent inside collectives by this rank so far, seconds.
+  virtual double seconds_in_collectives() const = 0;
+};
+
+/// Root's text, on every rank.
+std::string broadcast_text(HostComm& comm, const std::string& text, int root = 0);
+
+/// Runs `step` locally, then lets all ranks agree on how it went. If it threw an Error anywhere, every rank throws with
+/// the same exit code (the highest-ranking problem: lowest failing rank): the failing rank its own error, the others one
+/// that names the failing rank and host, and repeats its message only if `share_message` (never for errors about private
+/// records). Non-muffle exceptions count as internal errors. Collective.
+void agree(HostComm& comm, const std::string& what, const std::function<void()>& step, bool share_message);
+
+/// A communicator of one process.
+std::unique_ptr<HostComm> single_process();
+
+}  // namespace muffle::comm

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace muffle {
+
+/// Process exit codes (sysexits where they fit). Documented in docs/errors.md; scripts may rely on them.
+enum class ExitCode : int {
+  kDone = 0,
+  kInternal = 1,      ///< a bug, or something nobody foresaw
+  kUsage = 2,         ///< the command line is wrong
+  kData = 65,         ///< a record file or a schema is wrong
+  kPeer = 69,         ///< a rank or a site is missing, or a deadline passed
+  kInvariant = 70,    ///< something that must always hold does not (a checked theorem, entropy failure)
+  kIo = 74,           ///< a file or folder cannot be read or written
+  kStopped = 75,      ///< stopped early with a checkpoint: run it again
+  kProtocol = 76,     ///< an artifact's checksum, version, signature or a peer's message is wrong
+  kBudget = 77,       ///< the privacy budget refuses
+  kConfig = 78,       ///< the configuration is wrong
+};
+
+/// "bad data or schema" and so on: what docs and logs call the code.
+std::string_view describe(ExitCode code);
+
+/// Base of everything muffle throws on purpose. The message is one paragraph: what failed, where (file, row,
+/// rank, host), the value seen and the likely fix. It never holds a private value: messages about private
+/// records name the file and the row, not the content.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message,
+        std::source_location where = std::source_location::current());
+
+  ExitCode code() const noexcept { return code_; }
+  /// Where in muffle's source it was thrown; logged at debug level.
+  const std::source_location& where() const noexcept { return where_; }
+
+ private:
+  ExitCode code_;
+  std::source_location where_;
+};
+
+/// One class per exit code, so that callers can catch by kind.
+template <ExitCode kCode>
+class ErrorOf : public Error {
+ public:
+  explicit ErrorOf(const std::string& message,
+                   std::source_location where = std::source_location::current())
+      : Error(kCode, message, where) {}
+};
+
+using UsageError = ErrorOf<ExitCode::kUsage>;
+using DataError = ErrorOf<ExitCode::kData>;
+using CommError = ErrorOf<ExitCode::kPeer>;
+using InvariantError = ErrorOf<ExitCode::kInvariant>;
+using IoError = ErrorOf<ExitCode::kIo>;
+using ProtocolError = ErrorOf<ExitCode::kProtocol>;
+using PrivacyError = ErrorOf<ExitCode::kBudget>;
+using ConfigError = ErrorOf<ExitCode::kConfig>;
+using DeviceError = ErrorOf<ExitCode::kInternal>;
+
+/// Throws InvariantError unless `holds`. For our own promises that must be checked in every build.
+void require(bool holds, const std::string& message,
+             std::source_location where = std::source_location::current());
+
+}  // namespace muffle

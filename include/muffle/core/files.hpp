@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace muffle {
+
+/// Writes a whole file so that it is complete or absent: temporary name in the same folder, fsync, rename, fsync
+/// of the folder. An existing file is replaced. @throws IoError naming the path and the system's reason.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Reads a whole file. @throws IoError if it is missing, unreadable or larger than max_bytes.
+std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 32);
+
+/// Creates the folder and its parents and proves that a file can be written in it. @throws IoError.
+void ensure_writable_folder(const std::filesystem::path& folder);
+
+}  // namespace muffle

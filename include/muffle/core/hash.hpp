@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace muffle {
+
+using Sha256Digest = std::array<unsigned char, 32>;
+
+/// Incremental SHA-256 (libsodium).
+class Sha256 {
+ public:
+  Sha256();
+  Sha256& update(std::span<const std::byte> bytes);
+  Sha256& update(std::string_view text);
+  /// Ends the computation; the object may not be used afterwards.
+  Sha256Digest digest();
+
+ private:
+  alignas(16) std::array<unsigned char, 128> state_;
+};
+
+Sha256Digest sha256(std::span<const std::byte> bytes);
+Sha256Digest sha256(std::string_view text);
+/// 64 lower-case hexadecimal digits.
+std::string to_hex(const Sha256Digest& digest);
+/// SHA-256 of a file's bytes, in hex. @throws IoError if it cannot be read.
+std::string sha256_file_hex(const std::string& path);
+
+}  // namespace muffle

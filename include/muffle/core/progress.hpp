@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace muffle {
+
+/// A progress line on stderr: rewritten in place on a terminal, one plain line every few seconds elsewhere.
+/// Shows count, total, rate and time left. Only rank 0 constructs an enabled one. Not thread-safe.
+/// Counts are public numbers (records per rank, steps); nothing private goes into `note`.
+class Progress {
+ public:
+  Progress(std::string title, std::uint64_t total, std::string unit, bool enabled);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// `done` so far, out of total; `note` is shown at the end of the line, such as "loss 0.0123".
+  void update(std::uint64_t done, const std::string& note = {});
+  /// Prints the last state and ends the line. Called by the destructor if need be.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void print(bool last);
+
+  std::string title_;
+  std::string unit_;
+  std::string note_;
+  std::uint64_t total_;
+  std::uint64_t done_ = 0;
+  bool enabled_;
+  bool terminal_ = false;
+  bool finished_ = false;
+  Clock::time_point start_;
+  Clock::time_point last_print_;
+};
+
+}  // namespace muffle

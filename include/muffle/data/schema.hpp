@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace muffle::data {
+
+/// What happens to a record that does not fit its schema (NaN, Inf, a label outside 0..C-1).
+enum class OnError {
+  kRejectFile,  ///< DataError before anything is released
+  kClamp,       ///< numbers outside [lo, hi] are clamped, NaN becomes lo; a record with a bad label contributes zero
+};
+
+/// What is public about the records (spec section 1): never read off the private data.
+struct Schema {
+  std::vector<std::size_t> shape;  ///< one record: {channels, height, width} or {columns}
+  std::size_t classes = 1;         ///< C; 1: unlabelled
+  double lo = 0.0;                 ///< public bounds of every number as stored; scaled to [0, 1]
+  double hi = 255.0;
+  OnError on_error = OnError::kRejectFile;
+
+  /// Product of the shape: numbers per record.
+  std::size_t dims() const;
+  bool is_image() const { return shape.size() == 3; }
+};
+
+/// A tile of records, ready for feature maps. Private.
+struct Batch {
+  std::vector<float> x;          ///< n x dims, row-major, scaled to [0, 1]
+  std::vector<std::int32_t> y;   ///< n labels in 0..C-1; kNoClass: the record contributes zero
+  std::size_t n = 0;
+
+  static constexpr std::int32_t kNoClass = -1;
+};
+
+}  // namespace muffle::data

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muffle/data/schema.hpp"
+
+namespace muffle::data {
+
+/// How the public rule deals records to ranks.
+enum class ShardRule {
+  kContiguous,  ///< rank r of K holds records floor(r m / K) .. floor((r+1) m / K) - 1
+  kRoundRobin,  ///< record i belongs to rank i mod K
+  kPerRank,     ///< each rank has files of its own; "{rank}" in the path is replaced by the rank's number
+};
+
+/// The files of one data set (IDX, plain or .gz: uint8 or float32 records, uint8 labels).
+struct DataSpec {
+  std::string dir;                 ///< joined in front of relative paths
+  std::string features;            ///< records x shape
+  std::string labels;              ///< empty: unlabelled
+  std::uint64_t records = 0;       ///< m, public: over all ranks
+  Schema schema;
+  ShardRule shards = ShardRule::kContiguous;
+};
+
+/// A rank's shard, streamed: memory is one batch, whatever the shard's size.
+class RecordSource {
+ public:
+  virtual ~RecordSource() = default;
+  /// Records in this rank's shard, by the files' headers and the public rule.
+  virtual std::uint64_t shard_size() const = 0;
+  /// Records in the file(s) this rank opened (equals the shard's size under kPerRank).
+  virtual std::uint64_t file_records() const = 0;
+  /// Replaces `batch` with the next up to `max_records` records; batch.n == 0 at the end of the shard.
+  /// @throws DataError  truncated file, trailing data, value or label outside the schema under kRejectFile. The message
+  ///                    names file and record number, never the content.
+  virtual void next(std::size_t max_records, Batch& batch) = 0;
+};
+
+/// Opens this rank's shard: checks magic, element type, shape and record counts of both files against the schema
+/// before any record is read. Purely local; the ranks agree on the result afterwards (comm::agree).
+/// @throws DataError, IoError.
+std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ranks);
+
+/// The path this rank reads: dir joined, "{rank}" replaced.
+std::string resolve_path(const DataSpec& spec, const std::string& file, int rank);
+
+}  // namespace muffle::data

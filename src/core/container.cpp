@@ -1,0 +1,96 @@
+#include "muffle/core/container.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+
+namespace muffle {
+namespace {
+
+constexpr std::string_view kMagic = "MUFFLE\r\n";
+constexpr std::uint32_t kContainerVersion = 1;
+constexpr std::size_t kDigestSize = 32;
+
+template <class T>
+void put(std::string& out, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+}
+
+template <class T>
+T take(std::string_view& in) {
+  T value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) value |= static_cast<T>(static_cast<unsigned char>(in[i])) << (8 * i);
+  in.remove_prefix(sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+std::string serialize(const Container& container) {
+  const std::string header = container.header.dump();
+  std::string out(kMagic);
+  put<std::uint32_t>(out, kContainerVersion);
+  put<std::uint32_t>(out, static_cast<std::uint32_t>(header.size()));
+  out += header;
+  put<std::uint64_t>(out, container.payload.size());
+  out.append(reinterpret_cast<const char*>(container.payload.data()), container.payload.size());
+  const Sha256Digest digest = sha256(out);
+  out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+  return out;
+}
+
+Container parse_container(std::string_view bytes, std::string_view format, int version, const std::string& name) {
+  const auto bad = [&](const std::string& what) -> ProtocolError {
+    return ProtocolError("'" + name + "' is not an intact muffle " + std::string(format) + " file: " + what +
+                         ". Copy it again from where it was made; a release must not be drawn again to replace it.");
+  };
+  const std::string_view whole = bytes;
+  if (bytes.size() < kMagic.size() + 16 + kDigestSize) throw bad("it has only " + std::to_string(bytes.size()) + " bytes");
+  if (bytes.substr(0, kMagic.size()) != kMagic) throw bad("its first bytes are not muffle's");
+  bytes.remove_prefix(kMagic.size());
+  if (const auto v = take<std::uint32_t>(bytes); v != kContainerVersion) {
+    throw bad("its container version is " + std::to_string(v) + ", this muffle reads " + std::to_string(kContainerVersion));
+  }
+  const std::size_t header_size = take<std::uint32_t>(bytes);
+  if (header_size > bytes.size() || bytes.size() - header_size < 8 + kDigestSize) throw bad("it is truncated");
+  const std::string_view header = bytes.substr(0, header_size);
+  bytes.remove_prefix(header_size);
+  const auto payload_size = take<std::uint64_t>(bytes);
+  if (bytes.size() < kDigestSize || payload_size != bytes.size() - kDigestSize) {
+    throw bad("its length does not agree with what it declares (truncated, or bytes added)");
+  }
+  const Sha256Digest digest = sha256(whole.substr(0, whole.size() - kDigestSize));
+  if (std::memcmp(digest.data(), whole.data() + whole.size() - kDigestSize, kDigestSize) != 0) {
+    throw bad("its checksum does not match its content (a flipped byte, or an edit)");
+  }
+  Container out;
+  out.header = nlohmann::json::parse(header, nullptr, /*allow_exceptions=*/false);
+  if (!out.header.is_object() || !out.header.contains("format") || !out.header["format"].is_string() ||
+      !out.header.contains("version") || !out.header["version"].is_number_integer()) {
+    throw bad("its header is not readable");
+  }
+  if (out.header["format"].get<std::string>() != format) {
+    throw bad("it is a '" + out.header["format"].get<std::string>() + "' file");
+  }
+  if (out.header["version"].get<std::int64_t>() != version) {
+    throw bad("its format version is " + out.header["version"].dump() + ", this muffle reads " + std::to_string(version));
+  }
+  out.payload.resize(payload_size);
+  if (payload_size > 0) std::memcpy(out.payload.data(), bytes.data(), payload_size);
+  return out;
+}
+
+std::string write_container(const std::filesystem::path& path, const Container& container) {
+  const std::string bytes = serialize(container);
+  write_file_atomically(path, bytes);
+  return to_hex(sha256(bytes));
+}
+
+Container read_container(const std::filesystem::path& path, std::string_view format, int version) {
+  return parse_container(read_file(path), format, version, path.string());
+}
+
+}  // namespace muffle

@@ -1,0 +1,113 @@
+#include "muffle/core/files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle {
+namespace {
+
+[[noreturn]] void fail(const std::string& action, const std::filesystem::path& path, int error,
+                       std::source_location where = std::source_location::current()) {
+  throw IoError("cannot " + action + " '" + path.string() + "': " + std::strerror(error) +
+                    ". Check that the folder exists, that you may write there, and that the disk is not full.",
+                where);
+}
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return fd_; }
+  int close() {
+    const int fd = fd_;
+    fd_ = -1;
+    return ::close(fd);
+  }
+
+ private:
+  int fd_;
+};
+
+void sync_folder(const std::filesystem::path& folder) {
+  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) fail("open the folder", folder, errno);
+  // Some network file systems refuse fsync on folders; the rename itself is still atomic there.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS) fail("sync the folder", folder, errno);
+}
+
+}  // namespace
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  std::string temporary = (folder / ("." + path.filename().string() + ".tmp.XXXXXX")).string();
+  FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (fd.get() < 0) fail("write", path, errno);
+  const auto undo = [&](int error) {
+    ::unlink(temporary.c_str());
+    fail("write", path, error);
+  };
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) undo(errno);
+    done += static_cast<std::size_t>(n);
+  }
+  if (::fchmod(fd.get(), 0644) != 0) undo(errno);
+  if (::fsync(fd.get()) != 0) undo(errno);
+  if (fd.close() != 0) undo(errno);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) undo(errno);
+  sync_folder(folder);
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
+  write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) throw IoError("'" + path.string() + "' is a folder; a file is needed.");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw IoError("cannot read '" + path.string() + "': " + std::strerror(errno) + ".");
+  std::string text;
+  char buffer[1 << 16];
+  while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {
+    text.append(buffer, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > max_bytes) {
+      throw IoError("'" + path.string() + "' is larger than the " + std::to_string(max_bytes) +
+                    " bytes that such a file may have: is it the right file?");
+    }
+  }
+  if (in.bad()) throw IoError("reading '" + path.string() + "' failed half-way: check the disk.");
+  return text;
+}
+
+void ensure_writable_folder(const std::filesystem::path& folder) {
+  std::error_code ec;
+  std::filesystem::create_directories(folder, ec);
+  if (ec || !std::filesystem::is_directory(folder)) {
+    throw IoError("cannot create the folder '" + folder.string() + "': " +
+                  (ec ? ec.message() : std::string("something that is not a folder is in its place")) +
+                  ". Choose another output folder, or mend its permissions.");
+  }
+  std::string probe = (folder / ".muffle-probe.XXXXXX").string();
+  const FileDescriptor fd(::mkstemp(probe.data()));
+  if (fd.get() < 0) {
+    throw IoError("the folder '" + folder.string() + "' is not writable: " + std::strerror(errno) +
+                  ". Choose another output folder, or mend its permissions.");
+  }
+  ::unlink(probe.c_str());
+}
+
+}  // namespace muffle

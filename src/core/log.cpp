@@ -1,0 +1,63 @@
+#include "muffle/core/log.hpp"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "muffle/core/files.hpp"
+
+namespace muffle {
+namespace {
+
+/// The message as a JSON string, so that a line stays one valid JSON object whatever it holds.
+class JsonMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& msg, const std::tm&, spdlog::memory_buf_t& dest) override {
+    const auto replace = nlohmann::json::error_handler_t::replace;
+    const std::string text =
+        nlohmann::json(std::string(msg.payload.data(), msg.payload.size())).dump(-1, ' ', false, replace);
+    dest.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
+};
+
+spdlog::level::level_enum level_of(int verbosity) {
+  if (verbosity < 0) return spdlog::level::err;
+  if (verbosity == 0) return spdlog::level::info;
+  return verbosity == 1 ? spdlog::level::debug : spdlog::level::trace;
+}
+
+}  // namespace
+
+void set_up_logging(const LogOptions& options) {
+  std::vector<spdlog::sink_ptr> sinks;
+  auto console = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  console->set_level(options.rank == 0 ? level_of(options.verbosity) : spdlog::level::err);
+  console->set_pattern(options.rank == 0 ? "%^muffle:%$ %v"
+                                         : "%^muffle (rank " + std::to_string(options.rank) + " on " + options.host + "):%$ %v");
+  sinks.push_back(console);
+  if (!options.folder.empty()) {
+    ensure_writable_folder(options.folder);
+    auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(
+        (options.folder / ("rank-" + std::to_string(options.rank) + ".jsonl")).string());
+    auto formatter = std::make_unique<spdlog::pattern_formatter>();
+    const std::string host = nlohmann::json(options.host).dump();
+    formatter->add_flag<JsonMessage>('*').set_pattern(
+        R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","rank":)" + std::to_string(options.rank) + R"(,"host":)" +
+        host + R"(,"pid":%P,"message":%*})");
+    file->set_formatter(std::move(formatter));
+    file->set_level(spdlog::level::trace);
+    sinks.push_back(file);
+  }
+  auto logger = std::make_shared<spdlog::logger>("muffle", sinks.begin(), sinks.end());
+  logger->set_level(std::min(level_of(options.verbosity), spdlog::level::debug));
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(logger);
+}
+
+}  // namespace muffle

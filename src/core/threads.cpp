@@ -1,0 +1,23 @@
+#include "muffle/core/threads.hpp"
+
+#include <omp.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace muffle {
+
+int owned_cores(int processes_here) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  const int all = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  const int allowed = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : all;
+  // A mask smaller than the machine is a launcher's binding, or a container's limit that all ranks here share.
+  const int share = all / std::max(1, processes_here);
+  return std::max(1, std::min(allowed, std::max(1, share)));
+}
+
+void set_compute_threads(int threads) { omp_set_num_threads(std::max(1, threads)); }
+
+}  // namespace muffle
