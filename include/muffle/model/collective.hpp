@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <torch/types.h>
+
+#include "muffle/comm/host_comm.hpp"
+
+namespace muffle::model {
+
+/// Sums tensors over the ranks that train together: the seam between the training step and the wire. Host tensors go
+/// over MPI (host_collective); device tensors over NCCL (train/nccl_collective.hpp, when built with CUDA).
+/// Collective: every rank calls the same methods in the same order with equal shapes.
+class TensorCollective {
+ public:
+  virtual ~TensorCollective() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// In place; `t` is contiguous float32 or float64.
+  virtual void all_reduce_sum(torch::Tensor& t) = 0;
+  /// In place, from rank 0.
+  virtual void broadcast(torch::Tensor& t) = 0;
+};
+
+/// Over a host communicator; tensors must be on the CPU. `comm` outlives the result. With one rank every call returns
+/// at once.
+std::shared_ptr<TensorCollective> host_collective(comm::HostComm& comm);
+
+}  // namespace muffle::model
