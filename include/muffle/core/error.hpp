@@ -37,9 +37,21 @@ class Error : public std::runtime_error {
   /// Where in muffle's source it was thrown; logged at debug level.
   const std::source_location& where() const noexcept { return where_; }
 
+  /// Every rank has thrown an error of this code (comm::agree): the process may end in order, without MPI_Abort.
+  bool agreed() const noexcept { return agreed_; }
+  /// Another rank prints this one's message to the console; here it goes to the log file only.
+  bool quiet() const noexcept { return quiet_; }
+  Error& mark_agreed(bool quiet) noexcept {
+    agreed_ = true;
+    quiet_ = quiet;
+    return *this;
+  }
+
  private:
   ExitCode code_;
   std::source_location where_;
+  bool agreed_ = false;
+  bool quiet_ = false;
 };
 
 /// One class per exit code, so that callers can catch by kind.
