@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "muffle/app/config.hpp"
+#include "muffle/comm/host_comm.hpp"
+
+namespace muffle::app {
+
+/// What every command works with. Every command is collective: all ranks call it, and it throws on all or on none.
+struct Context {
+  comm::HostComm& comm;
+  Config config;
+  std::filesystem::path out;  ///< the run folder
+  int threads = 1;
+  std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
+};
+
+/// Names of the files in a run folder.
+inline constexpr const char* kConfigFile = "config.resolved.toml";
+inline constexpr const char* kReleaseFile = "release.mfl";
+inline constexpr const char* kPrivacyJson = "privacy.json";
+inline constexpr const char* kPrivacyText = "privacy.txt";
+inline constexpr const char* kModelFile = "model.mfl";
+inline constexpr const char* kSamplesJson = "samples.json";
+inline constexpr const char* kSamplesNpz = "samples.npz";
+inline constexpr const char* kMetricsFile = "metrics.json";
+
+/// Embeds, reduces, adds noise once, writes release.mfl and the privacy statement. The only command that reads private
+/// records and spends budget. A release of the same configuration that is already there is kept, never drawn again.
+/// @throws ConfigError  a release of another configuration is in the folder.
+void release(Context& context);
+/// Trains a generator on `release_file`; writes model.mfl. Post-processing.
+void train(Context& context, const std::filesystem::path& release_file);
+/// Draws synthetic records from `model_file`; writes samples.*. Post-processing.
+void sample(Context& context, const std::filesystem::path& model_file);
+/// Scores `samples_file`; writes metrics.json. Reads real data: not covered by the guarantee.
+void evaluate(Context& context, const std::filesystem::path& samples_file);
+/// All of them, each skipped if its output is there and matches.
+void run(Context& context);
+
+/// All ranks must have resolved the same configuration. @throws ConfigError, on every rank, naming the keys that differ.
+void require_same_config(comm::HostComm& comm, const Config& config);
+
+/// Makes the files that data.generate asks for in OUT/data, unless they are there, and points the configuration at them.
+void prepare_generated_data(Context& context);
+
+/// Parses the command line and runs one command. @returns the process's exit code; throws muffle::Error.
+int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s));
+
+}  // namespace muffle::app

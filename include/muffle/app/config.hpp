@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "muffle/data/source.hpp"
+#include "muffle/evaluate/evaluate.hpp"
+#include "muffle/features/rff.hpp"
+#include "muffle/model/spec.hpp"
+#include "muffle/privacy/release.hpp"
+#include "muffle/synth/sampler.hpp"
+#include "muffle/train/trainer.hpp"
+
+namespace muffle::app {
+
+/// The whole configuration, resolved. Everything in it is public.
+struct Config {
+  struct {
+    std::string generate;  ///< "" or "gaussian-mixture-2d": muffle makes the files in OUT/data
+    std::string test_features, test_labels;
+  } files;
+  data::DataSpec data;
+  struct {
+    std::string kind = "rff";
+    features::RffSpec rff;
+    int lattice_bits = 24;
+  } features;
+  privacy::PrivacySpec privacy;
+  bool release_counts = false;
+  model::GeneratorSpec model;
+  train::TrainSpec train;
+  synth::SampleSpec sample;
+  struct {
+    std::vector<std::string> metrics{"classifiers"};
+    evaluate::EvaluateSpec spec;
+  } evaluate;
+  struct {
+    double deadline_s = 600;
+    std::int64_t threads = 0;  ///< 0: the cores that the rank owns
+  } runtime;
+};
+
+/// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it, changed.
+enum class Stage { kRelease, kTrain, kSample, kEvaluate, kRuntime };
+
+/// Where settings come from; later ones beat earlier ones: file, environment (MUFFLE_SECTION__KEY), --set, flags.
+struct ConfigSources {
+  std::string file;                                         ///< TOML; empty: none
+  std::map<std::string, std::string> environment;           ///< MUFFLE_* as found
+  std::vector<std::string> set;                             ///< "section.key=value"
+  std::vector<std::pair<std::string, std::string>> flags;   ///< key, value
+};
+
+/// @throws ConfigError listing every problem found: unknown keys (with a "did you mean"), wrong types, values out of
+///         range, contradictions. @throws IoError if the file cannot be read.
+Config load_config(const ConfigSources& sources);
+
+/// MUFFLE_* variables that name a key (MUFFLE_SECTION__KEY) of this process's environment.
+std::map<std::string, std::string> environment_settings();
+
+/// Canonical "section.key" -> TOML literal for every key.
+std::map<std::string, std::string> flatten(const Config& config);
+
+/// config.resolved.toml: every key with its value and a comment saying what it means.
+std::string to_toml(const Config& config);
+
+/// SHA-256 (hex) over the keys of `stage` (train: also those of the model).
+std::string stage_hash(const Config& config, Stage stage);
+
+/// "section.key  (default)  meaning", one line a key: the text of `muffle config-keys`.
+std::string describe_keys();
+
+}  // namespace muffle::app

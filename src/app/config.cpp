@@ -1,0 +1,236 @@
+#include "muffle/app/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <toml++/toml.h>
+
+#include "config_keys.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/privacy/sensitivity.hpp"
+
+extern char** environ;
+
+namespace muffle::app {
+namespace {
+
+Value from_toml(const toml::node& node) {
+  Value v;
+  if (const auto* b = node.as_boolean()) {
+    v.kind = Value::Kind::kBool;
+    v.boolean = b->get();
+    v.shown = v.boolean ? "true" : "false";
+  } else if (const auto* i = node.as_integer()) {
+    v.kind = Value::Kind::kInteger;
+    v.integer = i->get();
+    v.shown = std::to_string(v.integer);
+  } else if (const auto* f = node.as_floating_point()) {
+    v.kind = Value::Kind::kFloat;
+    v.number = f->get();
+    v.shown = fmt::format("{}", v.number);
+  } else if (const auto* s = node.as_string()) {
+    v.kind = Value::Kind::kString;
+    v.text = s->get();
+    v.shown = fmt::format("\"{}\"", v.text);
+  } else if (const auto* a = node.as_array()) {
+    v.kind = Value::Kind::kArray;
+    std::vector<std::string> shown;
+    for (const auto& item : *a) {
+      v.items.push_back(from_toml(item));
+      shown.push_back(v.items.back().shown);
+    }
+    v.shown = fmt::format("[{}]", fmt::join(shown, ", "));
+  } else {
+    v.kind = Value::Kind::kArray;
+    v.items.push_back({});
+    v.shown = "a date, time or table";
+  }
+  return v;
+}
+
+/// Text from the command line or the environment: a TOML value, or else a bare string (so that quotes are not needed).
+Value from_text(const std::string& text) {
+  try {
+    const toml::table t = toml::parse("v = " + text);
+    if (t.size() == 1 && t.contains("v")) return from_toml(*t.get("v"));
+  } catch (const toml::parse_error&) {
+  }
+  Value v;
+  v.text = text;
+  v.shown = "\"" + text + "\"";
+  return v;
+}
+
+class Loader {
+ public:
+  void set(const std::string& key, const Value& value, const std::string& where) {
+    const Key* k = find_key(key);
+    if (k == nullptr) {
+      const std::string near = nearest_key(key);
+      problems_.push_back(fmt::format("{}: unknown key '{}'{}", where, key,
+                                      near.empty() ? "; `muffle config-keys` lists all" : "; did you mean '" + near + "'?"));
+      return;
+    }
+    if (const std::string problem = k->set(config_, value); !problem.empty()) {
+      problems_.push_back(fmt::format("{}: {} {}", where, key, problem));
+    }
+  }
+
+  void set_text(const std::string& key, const std::string& text, const std::string& where) {
+    Value value = from_text(text);
+    // `--set data.dir=2024` means the folder "2024".
+    if (const Key* k = find_key(key); k != nullptr && value.kind != Value::Kind::kString) {
+      Config scratch;
+      if (!k->set(scratch, value).empty()) {
+        Value bare;
+        bare.text = text;
+        bare.shown = value.shown;
+        value = bare;
+      }
+    }
+    set(key, value, where);
+  }
+
+  void read_file(const std::string& path) {
+    toml::table table;
+    try {
+      table = toml::parse(muffle::read_file(path, 1 << 20), path);
+    } catch (const toml::parse_error& e) {
+      throw ConfigError(fmt::format("{} line {}: not valid TOML: {}.", path, e.source().begin.line,
+                                    std::string(e.description())));
+    }
+    for (const auto& [section, content] : table) {
+      const std::string name(section.str());
+      const toml::table* keys_here = content.as_table();
+      if (keys_here == nullptr) {
+        set(name, from_toml(content), fmt::format("{} line {}", path, content.source().begin.line));
+        continue;
+      }
+      for (const auto& [key, value] : *keys_here) {
+        set(name + "." + std::string(key.str()), from_toml(value),
+            fmt::format("{} line {}", path, value.source().begin.line));
+      }
+    }
+  }
+
+  Config finish() {
+    // Values that depend on one another, then everything that is wrong with them together.
+    config_.features.rff.dims = config_.data.schema.dims();
+    config_.model.schema = config_.data.schema;
+    for (std::string& p : contradictions(config_)) problems_.push_back(std::move(p));
+    if (problems_.empty()) check_privacy();
+    if (!problems_.empty()) {
+      std::string message = problems_.size() == 1
+                                ? std::string("The configuration has a problem: ")
+                                : fmt::format("The configuration has {} problems: ", problems_.size());
+      for (std::size_t i = 0; i < problems_.size(); ++i) {
+        message += (problems_.size() > 1 ? fmt::format("({}) ", i + 1) : "") + problems_[i] + ". ";
+      }
+      message.pop_back();
+      throw ConfigError(message);
+    }
+    return config_;
+  }
+
+ private:
+  /// The accountant knows its own domain: ask it, with a stand-in block.
+  void check_privacy() {
+    try {
+      privacy::SensitivityInput unit;
+      unit.blocks.push_back({1.0, false, "unit"});
+      unit.adjacency = config_.privacy.adjacency;
+      unit.max_records_per_person = std::max<std::uint64_t>(1, config_.privacy.max_records_per_person);
+      privacy::plan_noise(config_.privacy, unit, config_.features.lattice_bits);
+      features::require_no_overflow(config_.data.records, {config_.features.lattice_bits});
+    } catch (const ConfigError& e) {
+      std::string text = e.what();
+      while (!text.empty() && text.back() == '.') text.pop_back();
+      problems_.push_back(text);
+    }
+  }
+
+  Config config_;
+  std::vector<std::string> problems_;
+};
+
+std::string environment_key(const std::string& variable) {
+  std::string key = variable.substr(std::strlen("MUFFLE_"));
+  const auto separator = key.find("__");
+  if (separator == std::string::npos) return {};
+  key.replace(separator, 2, ".");
+  std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return key;
+}
+
+}  // namespace
+
+Config load_config(const ConfigSources& sources) {
+  Loader loader;
+  if (!sources.file.empty()) loader.read_file(sources.file);
+  for (const auto& [variable, value] : sources.environment) {
+    loader.set_text(environment_key(variable), value, "environment variable " + variable);
+  }
+  for (const std::string& assignment : sources.set) {
+    const auto equals = assignment.find('=');
+    if (equals == std::string::npos) {
+      throw UsageError("--set needs section.key=value, not '" + assignment + "'.");
+    }
+    loader.set_text(assignment.substr(0, equals), assignment.substr(equals + 1), "--set " + assignment);
+  }
+  for (const auto& [key, value] : sources.flags) loader.set_text(key, value, "command line");
+  return loader.finish();
+}
+
+std::map<std::string, std::string> environment_settings() {
+  std::map<std::string, std::string> out;
+  for (char** e = environ; *e != nullptr; ++e) {
+    const std::string entry(*e);
+    const auto equals = entry.find('=');
+    // Others (MUFFLE_TEST_RANKS and the like) are not settings: only MUFFLE_SECTION__KEY is.
+    if (entry.rfind("MUFFLE_", 0) != 0 || equals == std::string::npos) continue;
+    const std::string variable = entry.substr(0, equals);
+    if (!environment_key(variable).empty()) out[variable] = entry.substr(equals + 1);
+  }
+  return out;
+}
+
+std::map<std::string, std::string> flatten(const Config& config) {
+  std::map<std::string, std::string> out;
+  for (const Key& k : keys()) out[k.name] = k.get(config);
+  return out;
+}
+
+std::string to_toml(const Config& config) {
+  std::string out = "# Every setting of this run, resolved: defaults, file, environment, --set and flags.\n";
+  std::string section;
+  for (const Key& k : keys()) {
+    const auto dot = k.name.find('.');
+    if (k.name.substr(0, dot) != section) {
+      section = k.name.substr(0, dot);
+      out += "\n[" + section + "]\n";
+    }
+    out += fmt::format("# {}\n{} = {}\n", k.help, k.name.substr(dot + 1), k.get(config));
+  }
+  return out;
+}
+
+std::string stage_hash(const Config& config, Stage stage) {
+  Sha256 hash;
+  for (const Key& k : keys()) {
+    if (k.stage == stage) hash.update(k.name + "=" + k.get(config) + "\n");
+  }
+  return to_hex(hash.digest());
+}
+
+std::string describe_keys() {
+  std::string out;
+  const Config defaults;
+  for (const Key& k : keys()) out += fmt::format("{:32} {:24} {}\n", k.name, k.get(defaults), k.help);
+  return out;
+}
+
+}  // namespace muffle::app

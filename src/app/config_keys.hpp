@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "muffle/app/config.hpp"
+
+namespace muffle::app {
+
+/// A configuration value as it was written: a TOML scalar or an array of them.
+struct Value {
+  enum class Kind { kBool, kInteger, kFloat, kString, kArray } kind = Kind::kString;
+  bool boolean = false;
+  std::int64_t integer = 0;
+  double number = 0.0;
+  std::string text;
+  std::vector<Value> items;
+  std::string shown;  ///< for error messages
+};
+
+/// One key: how to set it and how to write it. set() returns an empty string, or what is wrong with the value.
+struct Key {
+  std::string name;
+  Stage stage;
+  std::string help;
+  std::function<std::string(Config&, const Value&)> set;
+  std::function<std::string(const Config&)> get;
+};
+
+const std::vector<Key>& keys();
+const Key* find_key(const std::string& name);
+/// The nearest known key by edit distance; empty if none is near.
+std::string nearest_key(const std::string& name);
+/// Everything that is wrong with the values taken together.
+std::vector<std::string> contradictions(const Config& config);
+
+}  // namespace muffle::app

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "muffle/app/commands.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/evaluate/evaluate.hpp"
+#include "stages.hpp"
+
+namespace muffle::app {
+namespace {
+
+constexpr const char* kWarning =
+    "These scores were computed on real records. They are not covered by the release's privacy guarantee: publishing them, "
+    "or choosing a model, a seed or a setting by them, costs privacy that nobody has accounted for.";
+
+bool wants(const Config& config, const char* metric) {
+  const auto& m = config.evaluate.metrics;
+  return std::find(m.begin(), m.end(), metric) != m.end();
+}
+
+nlohmann::json to_json(const std::vector<evaluate::Score>& scores) {
+  nlohmann::json out = nlohmann::json::object();
+  for (const auto& s : scores) out[s.name] = {{"accuracy", s.accuracy}, {"macro_f1", s.macro_f1}};
+  return out;
+}
+
+void print_table(const evaluate::ClassifierReport& report) {
+  std::string table = fmt::format("{:22} {:>10} {:>10}", "trained on synthetic", "accuracy", "macro F1");
+  if (!report.real.empty()) table += fmt::format(" {:>14} {:>10}", "real: accuracy", "macro F1");
+  table += "\n";
+  for (const auto& s : report.synthetic) {
+    table += fmt::format("{:22} {:10.4f} {:10.4f}", s.name, s.accuracy, s.macro_f1);
+    for (const auto& r : report.real) {
+      if (r.name == s.name) table += fmt::format(" {:14.4f} {:10.4f}", r.accuracy, r.macro_f1);
+    }
+    table += "\n";
+  }
+  std::fputs(table.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+nlohmann::json score_classifiers(const Context& context, const std::filesystem::path& samples_file) {
+  const Config& config = context.config;
+  data::DataSpec test = config.data;
+  test.features = config.files.test_features;
+  test.labels = config.files.test_labels;
+  test.records = 0;
+  test.shards = data::ShardRule::kContiguous;
+  spdlog::warn("evaluate: reads REAL test records{}. {}", config.evaluate.spec.also_real ? " and real training records" : "",
+               kWarning);
+  const auto report = evaluate::evaluate_classifiers(samples_file, test, config.data, config.evaluate.spec, context.threads);
+  print_table(report);
+  nlohmann::json out;
+  out["warning"] = kWarning;
+  out["classifiers"] = to_json(report.synthetic);
+  if (!report.real.empty()) out["classifiers_trained_on_real"] = to_json(report.real);
+  return out;
+}
+
+nlohmann::json score_mixture(const std::filesystem::path& samples_file) {
+  const auto score = evaluate::evaluate_mixture(samples_file);
+  std::printf("2-D mixture, %llu records: NLL per 90,000: %.4ge5 in the authors' convention, %.4ge5 true\n",
+              static_cast<unsigned long long>(score.records), score.per_90000_authors_convention / 1e5,
+              score.per_90000_true / 1e5);
+  std::fflush(stdout);
+  return {{"records", score.records},
+          {"nll_true", score.nll_true},
+          {"nll_authors_convention", score.nll_authors_convention},
+          {"per_90000_true", score.per_90000_true},
+          {"per_90000_authors_convention", score.per_90000_authors_convention}};
+}
+
+}  // namespace
+
+void evaluate(Context& context, const std::filesystem::path& samples_file) {
+  const auto file = context.out / kMetricsFile;
+  const std::string hash = stage_hash(context.config, Stage::kEvaluate);
+  if (output_matches(context.comm, "evaluate", file, [&] {
+        const auto json = nlohmann::json::parse(read_file(file));
+        return json.at("evaluate_hash") == hash && json.at("samples_hash") == sha256_file_hex(samples_file.string());
+      })) {
+    return;
+  }
+  // Small work on one rank; the others wait for its verdict.
+  comm::agree(context.comm, "evaluating", [&] {
+    if (!context.comm.is_root()) return;
+    nlohmann::json metrics = {{"format", "muffle-metrics"}, {"version", 1}};
+    if (wants(context.config, "classifiers")) metrics.update(score_classifiers(context, samples_file));
+    if (wants(context.config, "mixture-nll")) metrics["mixture_nll"] = score_mixture(samples_file);
+    metrics["samples_hash"] = sha256_file_hex(samples_file.string());
+    metrics["evaluate_hash"] = hash;
+    write_file_atomically(file, metrics.dump(2) + "\n");
+    spdlog::info("evaluate: {}", file.string());
+  }, true);
+}
+
+}  // namespace muffle::app
