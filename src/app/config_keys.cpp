@@ -10,7 +10,7 @@
 namespace muffle::app {
 namespace {
 
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string toml_string(const std::string& text) { return nlohmann::json(text).dump(); }
 
 std::string number_literal(double v) {
   std::string text = exact_text(v);
@@ -92,7 +92,7 @@ Key text(std::string name, Stage stage, std::string help, Access access) {
             access(c) = v.text;
             return std::string();
           },
-          [access](const Config& c) { return quoted(access(const_cast<Config&>(c))); }};
+          [access](const Config& c) { return toml_string(access(const_cast<Config&>(c))); }};
 }
 
 /// A value out of a list of names. Enum may be an enum, a bool or a string.
@@ -100,7 +100,7 @@ template <class Enum, class Access>
 Key choice(std::string name, Stage stage, std::string help, std::vector<std::pair<std::string, Enum>> options,
            Access access) {
   std::string listed;
-  for (const auto& o : options) listed += (listed.empty() ? "" : ", ") + quoted(o.first);
+  for (const auto& o : options) listed += (listed.empty() ? "" : ", ") + toml_string(o.first);
   return {std::move(name), stage, std::move(help) + " (" + listed + ")",
           [access, options, listed](Config& c, const Value& v) {
             for (const auto& o : options) {
@@ -113,9 +113,9 @@ Key choice(std::string name, Stage stage, std::string help, std::vector<std::pai
           },
           [access, options](const Config& c) {
             for (const auto& o : options) {
-              if (access(const_cast<Config&>(c)) == o.second) return quoted(o.first);
+              if (access(const_cast<Config&>(c)) == o.second) return toml_string(o.first);
             }
-            return quoted("?");
+            return toml_string("?");
           }};
 }
 
@@ -156,7 +156,7 @@ Key names(std::string name, Stage stage, std::string help, std::vector<std::stri
           },
           [access](const Config& c) {
             std::vector<std::string> out;
-            for (const auto& item : access(const_cast<Config&>(c))) out.push_back(quoted(item));
+            for (const auto& item : access(const_cast<Config&>(c))) out.push_back(toml_string(item));
             return fmt::format("[{}]", fmt::join(out, ", "));
           }};
 }
