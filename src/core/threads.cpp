@@ -1,5 +1,6 @@
 #include "muffle/core/threads.hpp"
 
+#include <dlfcn.h>
 #include <omp.h>
 #include <sched.h>
 #include <unistd.h>
@@ -18,6 +19,13 @@ int owned_cores(int processes_here) {
   return std::max(1, std::min(allowed, std::max(1, share)));
 }
 
-void set_compute_threads(int threads) { omp_set_num_threads(std::max(1, threads)); }
+void set_compute_threads(int threads) {
+  threads = std::max(1, threads);
+  omp_set_num_threads(threads);
+  // Debian's OpenBLAS has threads of its own, one per core of the machine, and LibTorch does not limit them.
+  if (void* symbol = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
+    reinterpret_cast<void (*)(int)>(symbol)(threads);
+  }
+}
 
 }  // namespace muffle

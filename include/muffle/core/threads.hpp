@@ -7,7 +7,7 @@ namespace muffle {
 /// @param processes_here  ranks on this machine (1 for a single process).
 int owned_cores(int processes_here);
 
-/// Sets OpenMP's (and so OpenBLAS's and our kernels') thread count for this process. LibTorch is set where it is
+/// Sets OpenMP's (our kernels') and OpenBLAS's thread count for this process. LibTorch is set where it is
 /// used (train::set_torch_threads): Debian's build starts with one thread.
 void set_compute_threads(int threads);
 
