@@ -14,10 +14,10 @@
 namespace muffle::comm {
 
 /// A group of ranks that talk over host memory. Backends: a single process, MPI, and threads (tests/support).
-/// Every method but the getters is collective: all ranks call it, in the same order, with equal lengths. Every wait
-/// has the deadline; past it, or when a peer is lost, or on SIGTERM while waiting, CommError is thrown, which names
-/// who is missing as far as is known, and the communicator is dead afterwards.
-/// Not thread-safe: one thread per rank calls it.
+/// Every method but the getters is collective: all ranks call it, in the same order, with equal lengths.
+/// Every wait has the deadline; past it, or when a peer is lost, or on SIGTERM while waiting, CommError is
+/// thrown, which names who is missing as far as is known, and the communicator is dead afterwards. Not
+/// thread-safe: one thread per rank calls it.
 class HostComm {
  public:
   virtual ~HostComm() = default;
@@ -31,7 +31,8 @@ class HostComm {
 
   virtual void barrier() = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
-  /// Sum modulo 2^64; `out` is written on root only (it may be empty elsewhere). In chunks, so that any length works.
+  /// Sum modulo 2^64; `out` is written on root only (it may be empty elsewhere). In chunks, so that any
+  /// length works.
   virtual void reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) = 0;
   virtual void all_reduce_sum(std::span<float> values) = 0;
   virtual void all_reduce_sum(std::span<double> values) = 0;
@@ -48,10 +49,11 @@ class HostComm {
 /// Root's text, on every rank.
 std::string broadcast_text(HostComm& comm, const std::string& text, int root = 0);
 
-/// Runs `step` locally, then lets all ranks agree on how it went. If it threw an Error anywhere, every rank throws with
-/// the same exit code (the highest-ranking problem: lowest failing rank): the failing rank its own error, the others one
-/// that names the failing rank and host, and repeats its message only if `share_message` (never for errors about private
-/// records). Non-muffle exceptions count as internal errors. Collective.
+/// Runs `step` locally, then lets all ranks agree on how it went. If it threw an Error anywhere, every rank
+/// throws with the same exit code (the highest-ranking problem: lowest failing rank): the failing rank its
+/// own error, the others one that names the failing rank and host, and repeats its message only if
+/// `share_message` (never for errors about private records). Non-muffle exceptions count as internal errors.
+/// Collective.
 void agree(HostComm& comm, const std::string& what, const std::function<void()>& step, bool share_message);
 
 /// A communicator of one process.

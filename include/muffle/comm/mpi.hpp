@@ -1,26 +1,59 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 
 #include "muffle/comm/host_comm.hpp"
 
 namespace muffle::comm {
 
-/// MPI's lifetime: constructed once in main, before anything else; finalizes in finish(), not in the destructor, so
-/// that a failing process never blocks in MPI_Finalize.
+/// How a communicator over MPI behaves.
+struct MpiOptions {
+  /// The longest that one collective may take, all of its chunks together; > 0.
+  std::chrono::milliseconds deadline{std::chrono::minutes(2)};
+  /// No message is longer than this, so counts never overflow MPI's int; >= 8. Each rank holds up to two
+  /// buffers of this size. Equal on all ranks. Small only in tests.
+  std::size_t max_message_bytes = std::size_t{16} << 20;
+  /// A rank that has waited longer than this tells rank 0 that it has arrived, so that rank 0 can name the
+  /// others. Never more than a third of the deadline.
+  std::chrono::milliseconds notice_after{3000};
+  /// After SIGTERM a collective gets this long to finish before it gives up (a peer may be on the point of
+  /// arriving).
+  std::chrono::milliseconds termination_grace{300};
+};
+
+/// MPI's lifetime: constructed once in main, before anything else; finalizes in finish(), not in the
+/// destructor, so that a failing process never blocks in MPI_Finalize. One thread at a time may call MPI
+/// (MPI_THREAD_SERIALIZED).
 class MpiSession {
  public:
+  /// MPI_Init_thread. @throws CommError if MPI offers less; InvariantError on a second session.
   MpiSession(int* argc, char*** argv);
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
   /// True when a launcher (mpirun, srun) started this process.
   static bool launched_by_mpi();
-  /// A duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN; every collective is non-blocking inside and polled up to the
-  /// deadline.
+  /// A duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN; every collective is non-blocking inside and polled
+  /// up to the deadline. Collective: all ranks call it, with equal options. May be called again for an
+  /// independent communicator.
+  ///
+  /// After a CommError the communicator is dead: later calls throw at once, and the process should end by
+  /// abort(). MPI may go on reading and writing the buffers of an abandoned collective; those are the
+  /// communicator's own staging buffers, never the caller's, and are kept until the process ends.
+  ///
+  /// Who is missing: rank 0 keeps a roll call. Its limits: a rank that has passed through the collective
+  /// already (a sender in a reduction) and then computes for longer than the deadline is listed as not heard
+  /// from; and if rank 0 itself is lost or busy, the others can say only that it did not answer.
+  /// @throws ConfigError  options out of range. @throws CommError  a rank did not come.
+  std::unique_ptr<HostComm> world(const MpiOptions& options);
   std::unique_ptr<HostComm> world(std::chrono::milliseconds deadline);
-  /// MPI_Finalize; every rank calls it when all went well.
+  /// MPI_Finalize, after a barrier that has the deadline of the last world(); every rank calls it when all
+  /// went well. Communicators may outlive it, but not be used. @throws CommError.
   void finish();
+
+ private:
+  std::chrono::milliseconds deadline_{std::chrono::minutes(2)};
 };
 
 }  // namespace muffle::comm

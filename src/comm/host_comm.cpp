@@ -1,0 +1,122 @@
+#include "muffle/comm/host_comm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <optional>
+
+namespace muffle::comm {
+namespace {
+
+/// How a rank's step failed: its own exception and what the other ranks are told.
+struct Failure {
+  std::exception_ptr error;
+  ExitCode code = ExitCode::kInternal;
+  std::string message;
+};
+
+std::optional<Failure> run_step(const std::string& what, const std::function<void()>& step) {
+  Failure failure;
+  try {
+    step();
+    return std::nullopt;
+  } catch (const Error& e) {
+    failure = {std::current_exception(), e.code(), e.what()};
+  } catch (const std::exception& e) {
+    failure.message = fmt::format("{}: {}", what, e.what());
+    failure.error = std::make_exception_ptr(ErrorOf<ExitCode::kInternal>(failure.message));
+  } catch (...) {
+    failure.message = what + ": an exception of an unknown type";
+    failure.error = std::make_exception_ptr(ErrorOf<ExitCode::kInternal>(failure.message));
+  }
+  // "Done" is not an error's code; a rank that throws it must not let the job end with 0.
+  if (failure.code == ExitCode::kDone) failure.code = ExitCode::kInternal;
+  return failure;
+}
+
+/// "65\nhost\nmessage"; a rank without failure sends nothing.
+std::string encode(const Failure& failure, const std::string& host, bool share_message) {
+  return fmt::format("{}\n{}\n{}", static_cast<int>(failure.code), host,
+                     share_message ? failure.message : "");
+}
+
+struct Verdict {
+  ExitCode code = ExitCode::kInternal;
+  std::string host;
+  std::string message;
+};
+
+Verdict decode(const std::string& text) {
+  const auto first = text.find('\n');
+  const auto second = first == std::string::npos ? first : text.find('\n', first + 1);
+  int code = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + std::min(first, text.size()), code);
+  require(second != std::string::npos && parsed.ec == std::errc(), "agree: a rank sent a malformed verdict");
+  return {static_cast<ExitCode>(code), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
+}
+
+/// As the class that callers catch for this code.
+[[noreturn]] void throw_with_code(ExitCode code, const std::string& message) {
+  switch (code) {
+    case ExitCode::kUsage:
+      throw UsageError(message);
+    case ExitCode::kData:
+      throw DataError(message);
+    case ExitCode::kPeer:
+      throw CommError(message);
+    case ExitCode::kInvariant:
+      throw InvariantError(message);
+    case ExitCode::kIo:
+      throw IoError(message);
+    case ExitCode::kProtocol:
+      throw ProtocolError(message);
+    case ExitCode::kBudget:
+      throw PrivacyError(message);
+    case ExitCode::kConfig:
+      throw ConfigError(message);
+    case ExitCode::kStopped:
+      throw ErrorOf<ExitCode::kStopped>(message);
+    default:
+      throw ErrorOf<ExitCode::kInternal>(message);
+  }
+}
+
+}  // namespace
+
+std::string broadcast_text(HostComm& comm, const std::string& text, int root) {
+  const bool mine = comm.rank() == root;
+  std::uint64_t length = mine ? text.size() : 0;
+  comm.broadcast(std::as_writable_bytes(std::span(&length, 1)), root);
+  std::string result = mine ? text : std::string(length, '\0');
+  comm.broadcast(std::as_writable_bytes(std::span(result.data(), result.size())), root);
+  return result;
+}
+
+void agree(HostComm& comm, const std::string& what, const std::function<void()>& step, bool share_message) {
+  const std::optional<Failure> mine = run_step(what, step);
+  std::vector<std::string> verdicts;
+  try {
+    verdicts = comm.all_gather(mine ? encode(*mine, comm.host(), share_message) : "");
+  } catch (const CommError&) {
+    // The others cannot be told any more; this rank's own failure says more than the lost connection.
+    if (mine) std::rethrow_exception(mine->error);
+    throw;
+  }
+  const auto first = std::find_if(verdicts.begin(), verdicts.end(), [](const auto& v) { return !v.empty(); });
+  if (first == verdicts.end()) return;
+
+  const auto failed_rank = static_cast<int>(first - verdicts.begin());
+  const Verdict verdict = decode(*first);
+  if (mine && (failed_rank == comm.rank() || mine->code == verdict.code)) std::rethrow_exception(mine->error);
+  std::string message = fmt::format(
+      "{} failed on rank {} (host {}): {}", what, failed_rank, verdict.host,
+      verdict.message.empty() ? fmt::format("{} (exit code {}); the details are in that rank's own log",
+                                            describe(verdict.code), static_cast<int>(verdict.code))
+                              : verdict.message);
+  if (mine) message += fmt::format(". Rank {} failed too: {}", comm.rank(), mine->message);
+  throw_with_code(verdict.code, message);
+}
+
+}  // namespace muffle::comm

@@ -1,0 +1,321 @@
+#include "mpi_comm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+
+#include "muffle/comm/termination.hpp"
+
+namespace muffle::comm {
+namespace {
+
+constexpr std::string_view kToldToStop =
+    "told to stop (SIGTERM) while waiting for the other ranks, most likely because one of them failed: the "
+    "first error "
+    "in their logs is the cause";
+
+MPI_Comm duplicate_world(const MpiOptions& options) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request), "MPI_Comm_idup");
+  wait_or_throw(request, "setting up communication", options.deadline, options.termination_grace);
+  check_mpi(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return copy;
+}
+
+std::string processor_name() {
+  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> name{};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+  return {name.data(), static_cast<std::size_t>(length)};
+}
+
+}  // namespace
+
+Waited wait_for(MPI_Request& request, std::string_view operation, Clock::time_point until,
+                std::chrono::milliseconds termination_grace,
+                const std::function<void(Clock::time_point)>& meanwhile) {
+  Backoff backoff;
+  Clock::time_point stop_at = Clock::time_point::max();
+  for (;;) {
+    int done = 0;
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), operation);
+    if (done) return Waited::kDone;
+    if (backoff.sleeping()) {
+      const auto now = Clock::now();
+      if (meanwhile) meanwhile(now);
+      if (now >= until) return Waited::kDeadline;
+      if (stop_at == Clock::time_point::max() && termination_requested()) stop_at = now + termination_grace;
+      if (now >= stop_at) return Waited::kTermination;
+    }
+    backoff.pause();
+  }
+}
+
+void wait_or_throw(MPI_Request& request, std::string_view operation, std::chrono::milliseconds deadline,
+                   std::chrono::milliseconds termination_grace) {
+  switch (wait_for(request, operation, Clock::now() + deadline, termination_grace)) {
+    case Waited::kDone:
+      return;
+    case Waited::kTermination:
+      throw CommError(fmt::format("{}: {}", operation, kToldToStop));
+    case Waited::kDeadline:
+      throw CommError(
+          fmt::format("{} did not finish within {:.1f} s: a rank has died, hangs or is still busy. Look for "
+                      "the rank whose log ends "
+                      "first, or raise the deadline if the ranks are only slow",
+                      operation, static_cast<double>(deadline.count()) / 1000));
+  }
+}
+
+/// Numbers the collective, holds its deadline, accounts for its time, and turns a failed wait into the one
+/// error that ends the communicator's life.
+class MpiComm::Collective {
+ public:
+  Collective(MpiComm& comm, std::string_view name)
+      : comm_(comm), name_(name), started_(Clock::now()), until_(started_ + comm.options_.deadline) {
+    if (!comm_.died_in_.empty()) {
+      throw CommError(
+          fmt::format("{} on rank {}: this communicator died earlier, in {}; the process should end", name,
+                      comm_.rank_, comm_.died_in_));
+    }
+    const auto third = comm_.options_.deadline / 3;
+    notice_at_ = started_ + std::min<Clock::duration>(comm_.options_.notice_after, third);
+    // Time enough for rank 0 to answer, whose polls are at most a millisecond or so apart.
+    question_at_ = until_ - std::min<Clock::duration>(std::chrono::seconds(1), third);
+    ++comm_.collectives_;
+    if (comm_.roll_call_) comm_.roll_call_->enter(comm_.collectives_);
+  }
+  ~Collective() { comm_.seconds_ += seconds_between(started_, Clock::now()); }
+  Collective(const Collective&) = delete;
+  Collective& operator=(const Collective&) = delete;
+
+  /// `start` begins a non-blocking operation and returns MPI's code.
+  template <typename Start>
+  void run(const Start& start) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    Waited outcome = Waited::kDone;
+    try {
+      check_mpi(start(&request), name_);
+      outcome = wait_for(request, name_, until_, comm_.options_.termination_grace,
+                         [this](Clock::time_point now) { attend(now); });
+    } catch (...) {
+      comm_.died_in_ = name_;
+      comm_.die();
+      throw;
+    }
+    if (outcome != Waited::kDone) fail(outcome);
+  }
+
+ private:
+  void attend(Clock::time_point now) {
+    if (!comm_.roll_call_) return;
+    if (!noticed_ && now >= notice_at_) {
+      noticed_ = true;
+      comm_.roll_call_->send_notice();
+    }
+    if (!asked_ && now >= question_at_) {
+      asked_ = true;
+      comm_.roll_call_->send_question();
+    }
+    comm_.roll_call_->serve();
+  }
+
+  [[noreturn]] void fail(Waited outcome) {
+    comm_.died_in_ = name_;
+    const std::string here = fmt::format("{} (collective {}) on rank {} of {} (host {})", name_,
+                                         comm_.collectives_, comm_.rank_, comm_.size_, comm_.host_);
+    std::string message;
+    if (outcome == Waited::kTermination) {
+      message = fmt::format("{}: {}", here, kToldToStop);
+    } else {
+      message = fmt::format(
+          "{} did not finish within {:.1f} s; {}. Missing ranks have died, hang, or are still busy with "
+          "something else: "
+          "their logs say which. If they are only slow, raise the deadline",
+          here, seconds_between(started_, until_),
+          comm_.roll_call_ ? comm_.roll_call_->describe_missing() : "who is missing is not known");
+    }
+    comm_.die();
+    throw CommError(message);
+  }
+
+  MpiComm& comm_;
+  std::string_view name_;
+  Clock::time_point started_;
+  Clock::time_point until_;
+  Clock::time_point notice_at_;
+  Clock::time_point question_at_;
+  bool noticed_ = false;
+  bool asked_ = false;
+};
+
+std::byte* MpiComm::Staging::reserve(std::size_t size) {
+  if (size > capacity) {
+    bytes = std::make_unique_for_overwrite<std::byte[]>(size);
+    capacity = size;
+  }
+  return bytes.get();
+}
+
+MpiComm::MpiComm(const MpiOptions& options) : options_(options) {
+  comm_ = duplicate_world(options_);
+  check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  host_ = processor_name();
+  std::vector<std::string> hosts = all_gather(host_);
+  roll_call_ = std::make_unique<RollCall>(duplicate_world(options_), std::move(hosts));
+  find_neighbours();
+}
+
+/// The communicators are left to MPI_Finalize: freeing them is collective, and a failing rank must not wait.
+MpiComm::~MpiComm() = default;
+
+void MpiComm::find_neighbours() {
+  // MPI has no non-blocking split. Everybody is known to be here, so that it cannot take long.
+  barrier();
+  MPI_Comm local = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local),
+            "MPI_Comm_split_type");
+  check_mpi(MPI_Comm_rank(local, &local_rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(local, &local_size_), "MPI_Comm_size");
+  check_mpi(MPI_Comm_free(&local), "MPI_Comm_free");
+}
+
+void MpiComm::die() {
+  // MPI goes on using the staging buffers of the abandoned collective: they stay until the process ends.
+  static auto* const kept = new std::vector<std::unique_ptr<std::byte[]>>;
+  kept->push_back(std::move(first_.bytes));
+  kept->push_back(std::move(second_.bytes));
+  first_.capacity = 0;
+  second_.capacity = 0;
+}
+
+void MpiComm::barrier() {
+  Collective collective(*this, "barrier");
+  collective.run([&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
+}
+
+void MpiComm::broadcast(std::span<std::byte> bytes, int root) {
+  require(root >= 0 && root < size_, fmt::format("broadcast: there is no rank {} among {}", root, size_));
+  Collective collective(*this, "broadcast");
+  for (std::size_t at = 0; at < bytes.size(); at += options_.max_message_bytes) {
+    const std::size_t count = std::min(options_.max_message_bytes, bytes.size() - at);
+    std::byte* const staged = first_.reserve(count);
+    if (rank_ == root) std::memcpy(staged, bytes.data() + at, count);
+    collective.run([&](MPI_Request* request) {
+      return MPI_Ibcast(staged, static_cast<int>(count), MPI_BYTE, root, comm_, request);
+    });
+    if (rank_ != root) std::memcpy(bytes.data() + at, staged, count);
+  }
+}
+
+void MpiComm::reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) {
+  require(root >= 0 && root < size_, fmt::format("reduce_sum: there is no rank {} among {}", root, size_));
+  require(rank_ != root || out.size() == in.size(),
+          "reduce_sum: the root's output must be as long as the input");
+  Collective collective(*this, "reduce_sum");
+  const std::size_t chunk = options_.max_message_bytes / sizeof(std::uint64_t);
+  for (std::size_t at = 0; at < in.size(); at += chunk) {
+    const std::size_t count = std::min(chunk, in.size() - at);
+    const std::size_t size = count * sizeof(std::uint64_t);
+    std::byte* const mine = first_.reserve(size);
+    std::byte* const sum = rank_ == root ? second_.reserve(size) : nullptr;
+    std::memcpy(mine, in.data() + at, size);
+    collective.run([&](MPI_Request* request) {
+      return MPI_Ireduce(mine, sum, static_cast<int>(count), MPI_UINT64_T, MPI_SUM, root, comm_, request);
+    });
+    if (rank_ == root) std::memcpy(out.data() + at, sum, size);
+  }
+}
+
+template <typename T>
+void MpiComm::all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name) {
+  Collective collective(*this, name);
+  const std::size_t chunk = options_.max_message_bytes / sizeof(T);
+  for (std::size_t at = 0; at < values.size(); at += chunk) {
+    const std::size_t count = std::min(chunk, values.size() - at);
+    std::byte* const mine = first_.reserve(count * sizeof(T));
+    std::byte* const result = second_.reserve(count * sizeof(T));
+    std::memcpy(mine, values.data() + at, count * sizeof(T));
+    collective.run([&](MPI_Request* request) {
+      return MPI_Iallreduce(mine, result, static_cast<int>(count), type, op, comm_, request);
+    });
+    std::memcpy(values.data() + at, result, count * sizeof(T));
+  }
+}
+
+void MpiComm::all_reduce_sum(std::span<float> values) {
+  all_reduce(values, MPI_FLOAT, MPI_SUM, "all_reduce_sum");
+}
+
+void MpiComm::all_reduce_sum(std::span<double> values) {
+  all_reduce(values, MPI_DOUBLE, MPI_SUM, "all_reduce_sum");
+}
+
+void MpiComm::all_reduce_max(std::span<std::int64_t> values) {
+  all_reduce(values, MPI_INT64_T, MPI_MAX, "all_reduce_max");
+}
+
+std::vector<std::string> MpiComm::all_gather(const std::string& bytes) {
+  Collective collective(*this, "all_gather");
+  const auto ranks = static_cast<std::size_t>(size_);
+  std::byte* const my_length = first_.reserve(sizeof(std::uint64_t));
+  std::byte* const all_lengths = second_.reserve(ranks * sizeof(std::uint64_t));
+  const std::uint64_t length = bytes.size();
+  std::memcpy(my_length, &length, sizeof length);
+  collective.run([&](MPI_Request* request) {
+    return MPI_Iallgather(my_length, 1, MPI_UINT64_T, all_lengths, 1, MPI_UINT64_T, comm_, request);
+  });
+  std::vector<std::uint64_t> lengths(ranks);
+  std::memcpy(lengths.data(), all_lengths, ranks * sizeof(std::uint64_t));
+
+  std::vector<std::string> all(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) all[r].resize(lengths[r]);
+  // In rounds, so that what one rank receives in a round stays below the longest message.
+  const std::size_t share = std::max<std::size_t>(1, options_.max_message_bytes / ranks);
+  const std::uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  // The counts and offsets are MPI's to read until the collective ends, so they live in the staging buffers
+  // too.
+  const std::size_t table = ranks * sizeof(int);
+  for (std::size_t at = 0; at < longest; at += share) {
+    std::vector<int> counts(ranks);
+    std::vector<int> offsets(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      counts[r] = static_cast<int>(lengths[r] > at ? std::min<std::size_t>(share, lengths[r] - at) : 0);
+    }
+    std::exclusive_scan(counts.begin(), counts.end(), offsets.begin(), 0);
+    const auto mine = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank_)]);
+    const auto total = static_cast<std::size_t>(offsets.back() + counts.back());
+
+    std::byte* const tables = first_.reserve(2 * table + mine);
+    std::byte* const sent = tables + 2 * table;
+    std::byte* const received = second_.reserve(total);
+    std::memcpy(tables, counts.data(), table);
+    std::memcpy(tables + table, offsets.data(), table);
+    if (mine > 0) std::memcpy(sent, bytes.data() + at, mine);
+    collective.run([&](MPI_Request* request) {
+      return MPI_Iallgatherv(sent, static_cast<int>(mine), MPI_BYTE, received,
+                             reinterpret_cast<const int*>(tables),
+                             reinterpret_cast<const int*>(tables + table), MPI_BYTE, comm_, request);
+    });
+    for (std::size_t r = 0; r < ranks; ++r) {
+      std::memcpy(all[r].data() + at, received + offsets[r], static_cast<std::size_t>(counts[r]));
+    }
+  }
+  return all;
+}
+
+void MpiComm::abort(ExitCode code) {
+  std::fflush(nullptr);
+  // There is nobody left to tell if this fails.
+  static_cast<void>(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)));
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace muffle::comm

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mpi_check.hpp"
+#include "mpi_roll_call.hpp"
+#include "muffle/comm/host_comm.hpp"
+#include "muffle/comm/mpi.hpp"
+#include "poll.hpp"
+
+namespace muffle::comm {
+
+/// How a wait ended.
+enum class Waited { kDone, kDeadline, kTermination };
+
+/// Polls `request` until it completes, `until` passes, or SIGTERM has come and the grace is over. `meanwhile`
+/// is called between polls once the short waits are over. @throws CommError if MPI reports an error.
+Waited wait_for(MPI_Request& request, std::string_view operation, Clock::time_point until,
+                std::chrono::milliseconds termination_grace,
+                const std::function<void(Clock::time_point)>& meanwhile = {});
+
+/// wait_for() where nothing else is known (start and end of the session). @throws CommError unless done.
+void wait_or_throw(MPI_Request& request, std::string_view operation, std::chrono::milliseconds deadline,
+                   std::chrono::milliseconds termination_grace);
+
+/// HostComm over MPI's non-blocking collectives. Callers' data is copied through two staging buffers of at
+/// most one message each: a collective that this rank has given up may still be completed by a late peer,
+/// which must then not meet memory that has been freed and filled with something else.
+class MpiComm final : public HostComm {
+ public:
+  /// Collective over MPI_COMM_WORLD.
+  explicit MpiComm(const MpiOptions& options);
+  ~MpiComm() override;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int local_size() const override { return local_size_; }
+  int local_rank() const override { return local_rank_; }
+  std::string host() const override { return host_; }
+
+  void barrier() override;
+  void broadcast(std::span<std::byte> bytes, int root) override;
+  void reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) override;
+  void all_reduce_sum(std::span<float> values) override;
+  void all_reduce_sum(std::span<double> values) override;
+  void all_reduce_max(std::span<std::int64_t> values) override;
+  std::vector<std::string> all_gather(const std::string& bytes) override;
+  [[noreturn]] void abort(ExitCode code) override;
+  double seconds_in_collectives() const override { return seconds_; }
+
+ private:
+  /// One public collective, from entry to return.
+  class Collective;
+  struct Staging {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t capacity = 0;
+    std::byte* reserve(std::size_t size);
+  };
+
+  void find_neighbours();
+  template <typename T>
+  void all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name);
+  void die();
+
+  MpiOptions options_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  int local_rank_ = 0;
+  int local_size_ = 1;
+  std::string host_;
+  std::unique_ptr<RollCall> roll_call_;
+  Staging first_;
+  Staging second_;
+  std::int64_t collectives_ = 0;
+  std::string died_in_;  // empty while alive
+  double seconds_ = 0;
+};
+
+}  // namespace muffle::comm

@@ -1,0 +1,106 @@
+#include "mpi_roll_call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace muffle::comm {
+
+RollCall::RollCall(MPI_Comm peers, std::vector<std::string> hosts) : peers_(peers), hosts_(std::move(hosts)) {
+  check_mpi(MPI_Comm_rank(peers_, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(peers_, &size_), "MPI_Comm_size");
+  heard_.assign(static_cast<std::size_t>(size_), 0);
+}
+
+RollCall::~RollCall() {
+  // MPI may still read a message that was never delivered; it stays until the process ends.
+  static auto* const kept = new std::list<Outgoing>;
+  kept->splice(kept->end(), outgoing_);
+}
+
+void RollCall::enter(std::int64_t number) {
+  current_ = number;
+  answer_.reset();
+  if (size_ > 1) serve();
+}
+
+void RollCall::serve() {
+  drop_delivered();
+  for (;;) {
+    int waiting = 0;
+    MPI_Status status;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, peers_, &waiting, &status), "MPI_Iprobe");
+    if (!waiting) return;
+    Message message{};
+    check_mpi(MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_INT64_T, status.MPI_SOURCE,
+                       status.MPI_TAG, peers_, MPI_STATUS_IGNORE),
+              "MPI_Recv of a roll-call message");
+    if (status.MPI_TAG == kAnswer) {
+      if (message[0] == current_) answer_ = message;
+      continue;
+    }
+    auto& heard = heard_[static_cast<std::size_t>(status.MPI_SOURCE)];
+    heard = std::max(heard, message[0]);
+    if (status.MPI_TAG == kQuestion) send(status.MPI_SOURCE, kAnswer, missing_from(message[0]));
+  }
+}
+
+void RollCall::send_notice() {
+  if (rank_ != 0) send(0, kNotice, {current_});
+}
+
+void RollCall::send_question() {
+  if (rank_ != 0) send(0, kQuestion, {current_});
+}
+
+std::string RollCall::describe_missing() {
+  serve();
+  if (rank_ == 0) answer_ = missing_from(current_);
+  if (!answer_) {
+    return fmt::format(
+        "{}, which keeps the roll call, did not answer either: it is lost or stopped, or busy elsewhere",
+        name(0));
+  }
+  const std::int64_t count = (*answer_)[1];
+  if (count == 0) return "every rank has arrived, so the network between them is stuck or far too slow";
+  std::string names;
+  for (int i = 0; i < std::min<std::int64_t>(count, kNamesAtMost); ++i) {
+    names += (i ? ", " : "") + name((*answer_)[static_cast<std::size_t>(2 + i)]);
+  }
+  if (count > kNamesAtMost) names += fmt::format(" and {} more", count - kNamesAtMost);
+  return fmt::format("not heard from: {}", names);
+}
+
+void RollCall::send(int to, Tag tag, const Message& message) {
+  Outgoing& out = outgoing_.emplace_back();
+  out.message = message;
+  check_mpi(MPI_Isend(out.message.data(), static_cast<int>(out.message.size()), MPI_INT64_T, to, tag, peers_,
+                      &out.request),
+            "MPI_Isend of a roll-call message");
+}
+
+void RollCall::drop_delivered() {
+  for (auto it = outgoing_.begin(); it != outgoing_.end();) {
+    int done = 0;
+    check_mpi(MPI_Test(&it->request, &done, MPI_STATUS_IGNORE), "MPI_Test of a roll-call message");
+    it = done ? outgoing_.erase(it) : std::next(it);
+  }
+}
+
+RollCall::Message RollCall::missing_from(std::int64_t number) const {
+  Message answer{};
+  answer[0] = number;
+  for (int r = 0; r < size_; ++r) {
+    const std::int64_t reached = r == rank_ ? current_ : heard_[static_cast<std::size_t>(r)];
+    if (reached >= number) continue;
+    if (answer[1] < kNamesAtMost) answer[static_cast<std::size_t>(2 + answer[1])] = r;
+    ++answer[1];
+  }
+  return answer;
+}
+
+std::string RollCall::name(std::int64_t rank) const {
+  return fmt::format("rank {} (host {})", rank, hosts_.at(static_cast<std::size_t>(rank)));
+}
+
+}  // namespace muffle::comm

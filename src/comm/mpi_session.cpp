@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "mpi_comm.hpp"
+
+namespace muffle::comm {
+
+MpiSession::MpiSession(int* argc, char*** argv) {
+  int initialized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  require(!initialized, "MPI is up already: there is one MpiSession per process");
+  int offered = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &offered), "MPI_Init_thread");
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  if (offered < MPI_THREAD_SERIALIZED) {
+    throw CommError("this MPI offers no MPI_THREAD_SERIALIZED; use a build of MPI with thread support");
+  }
+}
+
+bool MpiSession::launched_by_mpi() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<HostComm> MpiSession::world(const MpiOptions& options) {
+  if (options.deadline.count() <= 0) {
+    throw ConfigError(
+        fmt::format("the communication deadline is {} ms; it must be above 0", options.deadline.count()));
+  }
+  constexpr std::size_t kLongest = std::size_t{1} << 30;
+  if (options.max_message_bytes < sizeof(std::uint64_t) || options.max_message_bytes > kLongest) {
+    throw ConfigError(fmt::format("the longest MPI message is {} bytes; it must be between 8 and {}",
+                                  options.max_message_bytes, kLongest));
+  }
+  if (options.notice_after.count() < 0 || options.termination_grace.count() < 0) {
+    throw ConfigError("notice_after and termination_grace must not be negative");
+  }
+  deadline_ = options.deadline;
+  return std::make_unique<MpiComm>(options);
+}
+
+std::unique_ptr<HostComm> MpiSession::world(std::chrono::milliseconds deadline) {
+  MpiOptions options;
+  options.deadline = deadline;
+  return world(options);
+}
+
+void MpiSession::finish() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
+  wait_or_throw(request, "ending the MPI session", deadline_, MpiOptions{}.termination_grace);
+  check_mpi(MPI_Finalize(), "MPI_Finalize");
+}
+
+}  // namespace muffle::comm

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "support/mpi_world.hpp"
+
+namespace muffle::test {
+namespace {
+
+comm::MpiSession* the_session = nullptr;
+comm::HostComm* the_world = nullptr;
+
+/// Failures of this rank, tagged with it; the passing part is rank 0's to print.
+class RankTaggedFailures : public testing::EmptyTestEventListener {
+ public:
+  RankTaggedFailures(int rank, int size) : tag_(fmt::format("[rank {}/{}]", rank, size)) {}
+
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+    // One write per failure, so that the ranks' lines do not mix.
+    const std::string text =
+        fmt::format("{} failure in {}.{}\n{} {}:{}\n{}\n", tag_, test ? test->test_suite_name() : "(no test)",
+                    test ? test->name() : "", tag_, result.file_name() ? result.file_name() : "unknown file",
+                    result.line_number(), result.message());
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  std::string tag_;
+};
+
+/// The size that CTest promised, or what is wrong with it.
+std::optional<std::string> wrong_rank_count(int size) {
+  const char* const promised = std::getenv("MUFFLE_TEST_RANKS");
+  if (promised == nullptr) {
+    return "MUFFLE_TEST_RANKS is not set: say how many ranks this run is meant to have (CTest does)";
+  }
+  if (promised != std::to_string(size)) {
+    return fmt::format("MUFFLE_TEST_RANKS promises {} ranks, but MPI started {}", promised, size);
+  }
+  return std::nullopt;
+}
+
+void set_up_output(int rank, int size) {
+  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (rank != 0) {
+    delete listeners.Release(listeners.default_result_printer());
+    delete listeners.Release(listeners.default_xml_generator());
+  }
+  listeners.Append(new RankTaggedFailures(rank, size));
+}
+
+int run(int argc, char** argv) {
+  comm::MpiSession mpi(&argc, &argv);
+  comm::MpiOptions options;
+  options.deadline = std::chrono::seconds(60);
+  const auto world = mpi.world(options);
+  the_session = &mpi;
+  the_world = world.get();
+
+  if (const auto problem = wrong_rank_count(world->size())) {
+    if (world->is_root()) std::fprintf(stderr, "[mpi test] %s\n", problem->c_str());
+    mpi.finish();
+    return 1;
+  }
+  testing::InitGoogleTest(&argc, argv);
+  set_up_output(world->rank(), world->size());
+  int failed = RUN_ALL_TESTS() != 0;
+  try {
+    std::array<std::int64_t, 1> any{failed};
+    world->all_reduce_max(any);
+    failed = any[0] != 0;
+    mpi.finish();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "[rank %d/%d] after the tests: %s\n", world->rank(), world->size(), e.what());
+    world->abort(ExitCode::kInternal);
+  }
+  return failed;
+}
+
+}  // namespace
+
+comm::HostComm& world() { return *the_world; }
+
+comm::MpiSession& session() { return *the_session; }
+
+}  // namespace muffle::test
+
+int main(int argc, char** argv) { return muffle::test::run(argc, argv); }
