@@ -14,6 +14,6 @@ muffle=${MUFFLE_BINARY:-$here/build/cpu/bin/muffle}
 
 # Ranks share this machine: shared memory and loopback only, no binding (muffle divides the cores among its ranks).
 flags=(-n "$ranks" --bind-to none --oversubscribe
-  --mca btl self,vader,tcp --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo --mca mpi_yield_when_idle 1)
+  --mca btl "self,vader,tcp" --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo --mca mpi_yield_when_idle 1)
 (($(id -u) == 0)) && flags+=(--allow-run-as-root)
 exec mpirun "${flags[@]}" "$muffle" "$@"
