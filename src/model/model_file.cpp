@@ -1,0 +1,255 @@
+#include "muffle/model/model_file.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <set>
+
+#include "muffle/core/container.hpp"
+#include "muffle/core/error.hpp"
+
+namespace muffle::model {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "model payloads are little-endian and copied as they lie");
+
+using nlohmann::json;
+
+constexpr std::string_view kFormat = "muffle-model";
+/// Larger sizes than any real model has; keeps products of the header's numbers inside 64 bits.
+constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 24;
+
+/// Strict reader of one JSON object: every key is known, present and in range, or ProtocolError names it.
+class Fields {
+ public:
+  Fields(const json& object, std::string where, std::initializer_list<const char*> keys)
+      : object_(object), where_(std::move(where)) {
+    if (!object_.is_object()) fail("is not an object");
+    const std::set<std::string> known(keys.begin(), keys.end());
+    for (const auto& item : object_.items()) {
+      if (!known.contains(item.key())) fail(fmt::format("has an unknown key '{}'", item.key()));
+    }
+    for (const auto& key : known) {
+      if (!object_.contains(key)) fail(fmt::format("lacks the key '{}'", key));
+    }
+  }
+
+  const json& at(const char* key) const { return object_.at(key); }
+
+  std::uint64_t size(const char* key, std::uint64_t low) const { return size_of(object_.at(key), key, low); }
+
+  std::vector<std::size_t> sizes(const char* key, std::size_t most) const {
+    const json& list = object_.at(key);
+    if (!list.is_array() || list.size() > most)
+      fail(fmt::format("has a '{}' that is no short list of sizes", key));
+    std::vector<std::size_t> out;
+    for (const auto& v : list) out.push_back(size_of(v, key, 1));
+    return out;
+  }
+
+  double number(const char* key) const {
+    const json& v = object_.at(key);
+    if (!v.is_number() || !std::isfinite(v.get<double>()))
+      fail(fmt::format("has a '{}' that is no number", key));
+    return v.get<double>();
+  }
+
+  bool boolean(const char* key) const {
+    if (!object_.at(key).is_boolean()) fail(fmt::format("has a '{}' that is neither true nor false", key));
+    return object_.at(key).get<bool>();
+  }
+
+  std::string text(const char* key) const {
+    if (!object_.at(key).is_string()) fail(fmt::format("has a '{}' that is no text", key));
+    return object_.at(key).get<std::string>();
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw ProtocolError(
+        fmt::format("{} {}: it was not written by this version of muffle; train again", where_, what));
+  }
+
+ private:
+  std::size_t size_of(const json& v, const char* key, std::uint64_t low) const {
+    if (!v.is_number_unsigned() || v.get<std::uint64_t>() < low || v.get<std::uint64_t>() > kMaxSize) {
+      fail(fmt::format("has a '{}' outside {}..{}", key, low, kMaxSize));
+    }
+    return v.get<std::size_t>();
+  }
+
+  const json& object_;
+  std::string where_;
+};
+
+/// Parameters and buffers in the module's order. They share storage with the generator.
+std::vector<std::pair<std::string, torch::Tensor>> named_tensors(const Generator& generator) {
+  std::vector<std::pair<std::string, torch::Tensor>> out;
+  for (const auto& p : generator.named_parameters()) out.emplace_back(p.key(), p.value());
+  for (const auto& b : generator.named_buffers()) out.emplace_back(b.key(), b.value());
+  return out;
+}
+
+json header_of(const ModelInfo& info) {
+  const auto& schema = info.spec.schema;
+  return json{
+      {"format", kFormat},
+      {"version", kModelVersion},
+      {"generator",
+       {{"kind", info.spec.kind == GeneratorKind::kConvolutional ? "convolutional" : "fully-connected"},
+        {"code", info.spec.code},
+        {"hidden", info.spec.hidden},
+        {"channels", info.spec.channels}}},
+      {"schema",
+       {{"shape", schema.shape},
+        {"classes", schema.classes},
+        {"lo", schema.lo},
+        {"hi", schema.hi},
+        {"on_error", schema.on_error == data::OnError::kClamp ? "clamp" : "reject-file"}}},
+      {"class_share", info.class_share},
+      {"release_hash", info.release_hash},
+      {"train_hash", info.train_hash},
+      {"is_private", info.is_private},
+      {"tensors", json::array()}};
+}
+
+GeneratorSpec parse_spec(const json& header, const std::string& name) {
+  const Fields generator(header.at("generator"), fmt::format("{}: the generator's description", name),
+                         {"kind", "code", "hidden", "channels"});
+  GeneratorSpec spec;
+  const std::string kind = generator.text("kind");
+  if (kind != "convolutional" && kind != "fully-connected")
+    generator.fail(fmt::format("has unknown kind '{}'", kind));
+  spec.kind = kind == "convolutional" ? GeneratorKind::kConvolutional : GeneratorKind::kFullyConnected;
+  spec.code = generator.size("code", 1);
+  spec.hidden = generator.sizes("hidden", 64);
+  spec.channels = generator.sizes("channels", 2);
+
+  const Fields schema(header.at("schema"), fmt::format("{}: the schema", name),
+                      {"shape", "classes", "lo", "hi", "on_error"});
+  spec.schema.shape = schema.sizes("shape", 3);
+  spec.schema.classes = schema.size("classes", 1);
+  spec.schema.lo = schema.number("lo");
+  spec.schema.hi = schema.number("hi");
+  if (!(spec.schema.lo < spec.schema.hi)) schema.fail("has lo >= hi");
+  const std::string on_error = schema.text("on_error");
+  if (on_error != "clamp" && on_error != "reject-file")
+    schema.fail(fmt::format("has on_error '{}'", on_error));
+  spec.schema.on_error = on_error == "clamp" ? data::OnError::kClamp : data::OnError::kRejectFile;
+  return spec;
+}
+
+ModelInfo parse_info(const json& header, const std::string& name) {
+  const Fields fields(header, fmt::format("{}: the model's header", name),
+                      {"format", "version", "generator", "schema", "class_share", "release_hash",
+                       "train_hash", "is_private", "tensors"});
+  ModelInfo info;
+  info.spec = parse_spec(header, name);
+  info.release_hash = fields.text("release_hash");
+  info.train_hash = fields.text("train_hash");
+  info.is_private = fields.boolean("is_private");
+  const json& share = fields.at("class_share");
+  if (!share.is_array() || share.size() != info.spec.schema.classes)
+    fields.fail("has not one class share a class");
+  double sum = 0.0;
+  for (const auto& p : share) {
+    if (!p.is_number() || !(p.get<double>() >= 0.0)) fields.fail("has a class share that is no number >= 0");
+    sum += info.class_share.emplace_back(p.get<double>());
+  }
+  if (!(std::fabs(sum - 1.0) < 1e-6)) fields.fail(fmt::format("has class shares that sum to {}", sum));
+  return info;
+}
+
+/// Numbers in the generator's tensors, in floating point so that a lying header cannot overflow it; found
+/// before anything is allocated.
+double expected_numbers(const GeneratorSpec& spec) {
+  const auto linear = [](double in, double out) { return (in + 1.0) * out; };
+  const auto norm = [](double features) { return 4.0 * features; };
+  double width = static_cast<double>(spec.code + spec.schema.classes), total = 0.0, dims = 1.0;
+  for (const std::size_t h : spec.hidden) {
+    total += linear(width, static_cast<double>(h)) + norm(static_cast<double>(h));
+    width = static_cast<double>(h);
+  }
+  for (const std::size_t s : spec.schema.shape) dims *= static_cast<double>(s);
+  if (spec.kind == GeneratorKind::kFullyConnected) return total + linear(width, dims);
+  if (spec.channels.size() != 2 || spec.schema.shape.size() != 3) return -1.0;
+  const auto c0 = static_cast<double>(spec.channels[0]), c1 = static_cast<double>(spec.channels[1]);
+  const auto out = static_cast<double>(spec.schema.shape[0]);
+  const double seed_image = c0 * (dims / out) / 16.0;
+  return total + linear(width, seed_image) + norm(seed_image) + linear(25.0 * c0, c1) +
+         linear(25.0 * c1, out);
+}
+
+void copy_tensors(const Container& file, Generator& generator, const std::string& name) {
+  const torch::NoGradGuard no_grad;
+  const auto tensors = named_tensors(generator);
+  const json& list = file.header.at("tensors");
+  if (!list.is_array() || list.size() != tensors.size()) {
+    throw ProtocolError(fmt::format("{} does not list the {} tensors that its generator has: train again",
+                                    name, tensors.size()));
+  }
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [key, tensor] = tensors[i];
+    const json expected{{"name", key}, {"shape", tensor.sizes().vec()}, {"offset", offset}};
+    if (list[i] != expected) {
+      throw ProtocolError(
+          fmt::format("{}: tensor {} is described as {}, where its generator has {}: train again", name, i,
+                      list[i].dump(), expected.dump()));
+    }
+    std::memcpy(tensor.data_ptr<float>(), file.payload.data() + offset, tensor.nbytes());
+    offset += tensor.nbytes();
+    if (!torch::isfinite(tensor).all().item<bool>()) {
+      throw ProtocolError(
+          fmt::format("{}: tensor {} holds numbers that are not finite: train again", name, key));
+    }
+  }
+}
+
+}  // namespace
+
+std::string save_model(const std::filesystem::path& path, const ModelInfo& info, const Generator& generator) {
+  Container file;
+  file.header = header_of(info);
+  for (const auto& [name, tensor] : named_tensors(generator)) {
+    const torch::Tensor host = tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous();
+    require(torch::isfinite(host).all().item<bool>(),
+            fmt::format("the trained tensor {} is not finite", name));
+    file.header["tensors"].push_back(
+        {{"name", name}, {"shape", host.sizes().vec()}, {"offset", file.payload.size()}});
+    const auto* bytes = static_cast<const std::byte*>(host.data_ptr());
+    file.payload.insert(file.payload.end(), bytes, bytes + host.nbytes());
+  }
+  parse_info(file.header, path.string());  // what we write, we can read
+  return write_container(path, file);
+}
+
+ModelInfo load_model_info(const std::filesystem::path& path) {
+  return parse_info(read_container(path, kFormat, kModelVersion).header, path.string());
+}
+
+std::pair<ModelInfo, std::shared_ptr<Generator>> load_model(const std::filesystem::path& path) {
+  const Container file = read_container(path, kFormat, kModelVersion);
+  ModelInfo info = parse_info(file.header, path.string());
+  if (expected_numbers(info.spec) * sizeof(float) != static_cast<double>(file.payload.size())) {
+    throw ProtocolError(
+        fmt::format("{}: {} bytes of tensors do not fit the generator it describes: train again",
+                    path.string(), file.payload.size()));
+  }
+  std::shared_ptr<Generator> generator;
+  try {
+    generator = make_generator(info.spec, 0, nullptr);
+  } catch (const ConfigError& e) {
+    throw ProtocolError(
+        fmt::format("{}: describes no generator that can be built: {}", path.string(), e.what()));
+  }
+  copy_tensors(file, *generator, path.string());
+  generator->eval();
+  return {std::move(info), std::move(generator)};
+}
+
+}  // namespace muffle::model
