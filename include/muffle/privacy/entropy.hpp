@@ -18,10 +18,12 @@ class EntropySource {
 };
 
 /// The operating system's CSPRNG (libsodium's randombytes_buf, getrandom(2) below it).
+/// @throws InvariantError if libsodium cannot be set up. Should the kernel refuse entropy later, libsodium
+/// ends the process (sodium_misuse): no noise is better than weak noise.
 std::unique_ptr<EntropySource> os_entropy();
 
-/// A seeded Philox stream: FOR TESTS ONLY, behind --insecure-seeded-noise. Whoever guesses the seed subtracts the
-/// noise; is_secure() is false.
+/// A seeded Philox stream: FOR TESTS ONLY, behind --insecure-seeded-noise. Whoever guesses the seed subtracts
+/// the noise; is_secure() is false.
 std::unique_ptr<EntropySource> insecure_seeded_entropy(std::uint64_t seed);
 
 }  // namespace muffle::privacy

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "muffle/privacy/entropy.hpp"
+#include "muffle/privacy/gaussian.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
 namespace muffle::privacy {
@@ -22,24 +24,31 @@ struct PrivacySpec {
 /// The noise that a release will get; public, computed before any private byte is read.
 struct NoisePlan {
   double epsilon = 0.0, delta = 0.0;
-  double noise_multiplier = 0.0;   ///< sigma / sensitivity, rounded up
+  double noise_multiplier = 0.0;  ///< sigma / sensitivity, rounded up
   Sensitivity sensitivity;
-  double sigma = 0.0;              ///< noise_multiplier x sensitivity, in feature units
-  std::uint64_t sigma_lattice = 0; ///< sigma 2^k, rounded up: what is drawn
+  SensitivityInput sensitivity_input;  ///< what the bound was derived from: readers derive it again
+  double sigma = 0.0;                  ///< noise_multiplier x sensitivity, rounded up, in feature units
+  std::uint64_t sigma_lattice = 0;     ///< sigma 2^k, rounded up: what is drawn
   int lattice_bits = 24;
 };
 
-/// @throws ConfigError  both or neither of epsilon and noise multiplier, values outside the accountant's domain, NaN,
-///                      records per person missing.
+/// Every rounding goes up: noise multiplier, sensitivity, sigma and sigma_lattice are never below their exact
+/// values.
+/// @param sensitivity  its adjacency and records per person must be the spec's.
+/// @throws ConfigError  both or neither of epsilon and noise multiplier, values outside the accountant's
+/// domain, NaN,
+///                      records per person missing, sigma beyond 2^50 lattice units: all problems in one
+///                      message.
 NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity, int lattice_bits);
 
-/// The exact lattice sums over all ranks. Private. Move-only; has no way to be printed, compared or saved: the only
-/// thing one can do with it is to publish it, once.
+/// The exact lattice sums over all ranks. Private. Move-only; has no way to be printed, compared or saved:
+/// the only thing one can do with it is to publish it, once.
 class RawSum {
  public:
   explicit RawSum(std::vector<std::uint64_t> sums) : sums_(std::move(sums)) {}
   RawSum(RawSum&&) noexcept = default;
-  RawSum& operator=(RawSum&&) noexcept = default;
+  /// Wipes what it held before.
+  RawSum& operator=(RawSum&& other) noexcept;
   RawSum(const RawSum&) = delete;
   RawSum& operator=(const RawSum&) = delete;
   /// Wipes the memory.
@@ -59,12 +68,16 @@ struct NoisySum {
 /// The noise of one release, drawn before the sum arrives and spent on it. Move-only; its memory is wiped.
 class NoiseVector {
  public:
+  /// @param n  length of the released vector, at least 1. @throws InvariantError.
   NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy);
   NoiseVector(NoiseVector&&) noexcept = default;
+  NoiseVector& operator=(NoiseVector&&) = delete;
   NoiseVector(const NoiseVector&) = delete;
+  NoiseVector& operator=(const NoiseVector&) = delete;
   ~NoiseVector();
 
-  /// Consumes both. @throws InvariantError if lengths differ or the noise was already spent.
+  /// Consumes both, and wipes both. Addition is modulo 2^64, read as two's complement.
+  /// @throws InvariantError if lengths differ or the noise was already spent.
   NoisySum publish(RawSum&& raw) &&;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muffle/features/block.hpp"
@@ -13,7 +14,12 @@ enum class Adjacency {
   kAddRemoveOne,  ///< one person's records come or go; m is private
 };
 
-/// L2 sensitivity of the released sums, in units of the features (1.0 = lattice 2^k), with its derivation.
+/// "replace-one", "add-remove-one": the words used in configs, artifacts and statements.
+std::string_view to_string(Adjacency adjacency);
+
+/// L2 sensitivity of the released sums, in units of the features (1.0 = lattice 2^k), with its derivation. A
+/// proof object: `value` is never below the exact bound (rounded up), and `derivation` says, step by step,
+/// why it holds.
 struct Sensitivity {
   double value = 0.0;
   std::string derivation;  ///< printed in the privacy statement
@@ -22,12 +28,18 @@ struct Sensitivity {
 struct SensitivityInput {
   std::vector<features::BlockBound> blocks;
   Adjacency adjacency = Adjacency::kReplaceOne;
-  bool counts = false;            ///< class counts, scaled by counts_weight, are released beside the blocks
-  double counts_weight = 0.0;     ///< lambda
+  bool counts = false;         ///< class counts, scaled by counts_weight, are released beside the blocks
+  double counts_weight = 0.0;  ///< lambda; ignored without counts
   std::uint64_t max_records_per_person = 1;  ///< q: every bound is multiplied by it
 };
 
-/// The one place where block bounds are combined (spec section 2). @throws ConfigError for absurd input.
+/// The one place where block bounds are combined (spec section 2). With B^2 = sum B_b^2 and, per block, the
+/// distance of two vectors d_b = 2 B_b, or sqrt(2) B_b if their inner product is never negative:
+///   replace-one    q max( sqrt(sum d_b^2),  sqrt(2 B^2 + 2 lambda^2) )   same label / another label
+///   add/remove-one q sqrt(B^2 + lambda^2)
+/// with lambda = 0 if no counts are released. A record that fails its integer norm check contributes zero to
+/// the block, which every bound above covers.
+/// @throws ConfigError for absurd input; all its problems in one message.
 Sensitivity combined_sensitivity(const SensitivityInput& input);
 
 }  // namespace muffle::privacy

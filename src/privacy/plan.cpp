@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "muffle/core/float_text.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/release.hpp"
+#include "muffle/privacy/round_up.hpp"
+#include "problems.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+constexpr double kMinNoiseMultiplier = 1e-3, kMaxNoiseMultiplier = 1e6;
+
+// Written so that NaN fails.
+bool within(double value, double low, double high) { return value >= low && value <= high; }
+
+void check(const PrivacySpec& spec, int lattice_bits) {
+  Problems problems;
+  if (spec.epsilon && spec.noise_multiplier) {
+    problems.add(
+        "both epsilon and a noise multiplier are given, and they could contradict one another: keep one of "
+        "them");
+  } else if (!spec.epsilon && !spec.noise_multiplier) {
+    problems.add("neither epsilon nor a noise multiplier is given: set one of them, such as epsilon = 1");
+  }
+  if (spec.epsilon && !within(*spec.epsilon, kMinEpsilon, kMaxEpsilon)) {
+    problems.add(fmt::format("epsilon is {}, not a number from {} to {}", exact_text(*spec.epsilon),
+                             exact_text(kMinEpsilon), exact_text(kMaxEpsilon)));
+  }
+  if (spec.noise_multiplier && !within(*spec.noise_multiplier, kMinNoiseMultiplier, kMaxNoiseMultiplier)) {
+    problems.add(fmt::format("the noise multiplier is {}, not a number from {} to {}",
+                             exact_text(*spec.noise_multiplier), exact_text(kMinNoiseMultiplier),
+                             exact_text(kMaxNoiseMultiplier)));
+  }
+  if (!within(spec.delta, kMinDelta, kMaxDelta)) {
+    problems.add(fmt::format("delta is {}, not a number from {} to {} (well below 1 / the number of records)",
+                             exact_text(spec.delta), exact_text(kMinDelta), exact_text(kMaxDelta)));
+  }
+  if (spec.max_records_per_person == 0) {
+    problems.add(
+        "max_records_per_person is missing or 0: say how many records one person can own at most; write 1 if "
+        "each person "
+        "has one");
+  }
+  if (lattice_bits < 8 || lattice_bits > 24) {
+    problems.add(fmt::format("the lattice has {} bits, not 8 to 24", lattice_bits));
+  }
+  problems.throw_if_any("the privacy settings are wrong");
+}
+
+}  // namespace
+
+NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity, int lattice_bits) {
+  check(spec, lattice_bits);
+  require(sensitivity.adjacency == spec.adjacency &&
+              sensitivity.max_records_per_person == spec.max_records_per_person,
+          "the sensitivity was to be derived for another adjacency or another number of records per person "
+          "than the "
+          "privacy settings have: this is a bug in muffle.");
+  NoisePlan plan;
+  plan.lattice_bits = lattice_bits;
+  plan.delta = spec.delta;
+  plan.sensitivity_input = sensitivity;
+  plan.sensitivity = combined_sensitivity(sensitivity);
+  if (spec.epsilon) {
+    plan.epsilon = *spec.epsilon;
+    plan.noise_multiplier = noise_multiplier_for(plan.epsilon, plan.delta);
+  } else {
+    plan.noise_multiplier = *spec.noise_multiplier;
+    plan.epsilon = epsilon_for(plan.delta, 1.0 / plan.noise_multiplier);
+  }
+  Problems problems;
+  if (!(plan.epsilon >= kMinEpsilon)) {
+    problems.add(fmt::format(
+        "a noise multiplier of {} means epsilon {:.3g} at delta {}, below the {} that muffle accounts "
+        "for: nothing of the data would be left; use a smaller one",
+        exact_text(plan.noise_multiplier), plan.epsilon, exact_text(plan.delta), exact_text(kMinEpsilon)));
+  }
+  plan.sigma = multiply_up(plan.noise_multiplier, plan.sensitivity.value);
+  // Scaling by a power of two and the ceiling are exact.
+  const double lattice_sigma = std::ceil(std::ldexp(plan.sigma, lattice_bits));
+  if (!(lattice_sigma >= 1 && lattice_sigma <= static_cast<double>(kMaxSigmaLattice))) {
+    problems.add(
+        fmt::format("sigma = {:.6g} (noise multiplier {:.6g} x sensitivity {:.6g}) is outside what the noise "
+                    "sampler draws on a lattice of {} bits: use a larger epsilon or fewer records per person",
+                    plan.sigma, plan.noise_multiplier, plan.sensitivity.value, lattice_bits));
+  }
+  problems.throw_if_any("the noise cannot be planned");
+  plan.sigma_lattice = static_cast<std::uint64_t>(lattice_sigma);
+  return plan;
+}
+
+}  // namespace muffle::privacy

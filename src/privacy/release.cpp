@@ -1,0 +1,55 @@
+#include "muffle/privacy/release.hpp"
+
+#include <sodium.h>
+
+#include <string>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+template <class T>
+void wipe(std::vector<T>& values) {
+  if (!values.empty()) sodium_memzero(values.data(), values.size() * sizeof(T));
+  values.clear();
+}
+
+}  // namespace
+
+RawSum::~RawSum() { wipe(sums_); }
+
+RawSum& RawSum::operator=(RawSum&& other) noexcept {
+  if (this != &other) {
+    wipe(sums_);
+    sums_ = std::move(other.sums_);
+  }
+  return *this;
+}
+
+NoiseVector::NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy)
+    : secure_(entropy.is_secure()) {
+  require(n > 0, "noise was asked for a release of no numbers: this is a bug in muffle.");
+  noise_ = draw_noise(n, sigma_lattice, entropy);
+}
+
+NoiseVector::~NoiseVector() { wipe(noise_); }
+
+NoisySum NoiseVector::publish(RawSum&& raw) && {
+  require(!noise_.empty(), "this noise was already spent on a release, and noise is never used twice.");
+  // Lengths are public; the sums are not.
+  require(raw.sums_.size() == noise_.size(),
+          "the reduced sum has " + std::to_string(raw.sums_.size()) + " numbers, but noise was drawn for " +
+              std::to_string(noise_.size()) + ": nothing was released. This is a bug in muffle.");
+  NoisySum out;
+  out.is_private = secure_;
+  out.values.resize(noise_.size());
+  for (std::size_t i = 0; i < noise_.size(); ++i) {
+    out.values[i] = static_cast<std::int64_t>(raw.sums_[i] + static_cast<std::uint64_t>(noise_[i]));
+  }
+  wipe(raw.sums_);
+  wipe(noise_);
+  return out;
+}
+
+}  // namespace muffle::privacy

@@ -1,0 +1,126 @@
+#include "muffle/privacy/sensitivity.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/privacy/round_up.hpp"
+#include "problems.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+/// Norms and weights beyond this are slips of the keyboard.
+constexpr double kMaxNorm = 1e6;
+constexpr std::uint64_t kMaxRecordsPerPerson = 1'000'000;
+
+bool in_range(double norm) { return norm > 0 && norm <= kMaxNorm; }
+
+double square_up(double x) { return multiply_up(x, x); }
+
+void check(const SensitivityInput& input) {
+  Problems problems;
+  if (input.blocks.empty()) problems.add("no feature block is released");
+  for (std::size_t b = 0; b < input.blocks.size(); ++b) {
+    const double norm = input.blocks[b].norm;
+    if (!in_range(norm)) {
+      problems.add(fmt::format("the norm bound of feature block {} is {}, not a number in (0, {}]", b + 1,
+                               exact_text(norm), exact_text(kMaxNorm)));
+    }
+  }
+  if (input.counts && !in_range(input.counts_weight)) {
+    problems.add(fmt::format("the class counts are released with weight {}, not a number in (0, {}]",
+                             exact_text(input.counts_weight), exact_text(kMaxNorm)));
+  }
+  if (input.max_records_per_person == 0 || input.max_records_per_person > kMaxRecordsPerPerson) {
+    problems.add(fmt::format("the most records that one person may own is {}, not a number from 1 to {}",
+                             input.max_records_per_person, kMaxRecordsPerPerson));
+  }
+  problems.throw_if_any("the sensitivity of the release cannot be bounded");
+}
+
+}  // namespace
+
+std::string_view to_string(Adjacency adjacency) {
+  return adjacency == Adjacency::kReplaceOne ? "replace-one" : "add-remove-one";
+}
+
+Sensitivity combined_sensitivity(const SensitivityInput& input) {
+  check(input);
+  const bool replace = input.adjacency == Adjacency::kReplaceOne;
+  std::string proof = replace ? "Replace-one adjacency: first let one record (x, y) become (x', y'). "
+                              : "Add/remove-one adjacency: first let one record (x, y) come or go. ";
+
+  double norm_squared = 0.0, same_label_squared = 0.0;
+  for (std::size_t b = 0; b < input.blocks.size(); ++b) {
+    const features::BlockBound& block = input.blocks[b];
+    const double square = square_up(block.norm);
+    norm_squared = add_up(norm_squared, square);
+    same_label_squared =
+        add_up(same_label_squared, multiply_up(block.nonnegative_kernel ? 2.0 : 4.0, square));
+    proof += fmt::format("Block {}: ||phi(x)|| <= B = {}, checked per record in integers", b + 1,
+                         exact_text(block.norm));
+    if (!block.theorem.empty()) proof += fmt::format(" ({})", block.theorem);
+    if (replace) {
+      proof += block.nonnegative_kernel ? ", and <phi(x), phi(x')> >= 0, so ||phi(x) - phi(x')|| <= sqrt(2) B"
+                                        : ", so ||phi(x) - phi(x')|| <= 2 B";
+    }
+    proof += ". ";
+  }
+  const double count_squared = input.counts ? square_up(input.counts_weight) : 0.0;
+  const double record_squared = add_up(norm_squared, count_squared);
+  const std::string lambda = exact_text(input.counts_weight);
+
+  double one_record = 0.0;
+  if (replace) {
+    const double same = sqrt_up(same_label_squared);
+    const double other = sqrt_up(2.0 * record_squared);
+    proof += fmt::format(
+        "Equal labels: one class's column changes, by at most {}{}; the counts, if any, stay. ",
+        input.blocks.size() > 1 ? "the root of the sum of the blocks' squares, " : "", exact_text(same));
+    proof +=
+        input.counts
+            ? fmt::format(
+                  "Different labels: phi(x) leaves one column, phi(x') enters another, and two counts scaled "
+                  "by "
+                  "lambda = {} change by lambda each: at most sqrt(2 B^2 + 2 lambda^2) = {}, B^2 the sum of "
+                  "the blocks' squares. ",
+                  lambda, exact_text(other))
+            : fmt::format(
+                  "Different labels: phi(x) leaves one column and phi(x') enters another, orthogonal to it: "
+                  "at "
+                  "most sqrt(2) B = {}, B^2 the sum of the blocks' squares. ",
+                  exact_text(other));
+    one_record = std::fmax(same, other);
+    proof += fmt::format("The larger is {}", exact_text(one_record));
+    if (input.counts && other <= same) proof += ", so the counts cost nothing";
+    proof += ". ";
+  } else {
+    one_record = sqrt_up(record_squared);
+    proof +=
+        input.counts
+            ? fmt::format(
+                  "Its column changes by at most B and its count, scaled by lambda = {}, by lambda: at most "
+                  "sqrt(B^2 + lambda^2) = {}, B^2 the sum of the blocks' squares. ",
+                  lambda, exact_text(one_record))
+            : fmt::format("Its column changes by at most B = {}, B^2 the sum of the blocks' squares. ",
+                          exact_text(one_record));
+  }
+
+  Sensitivity out;
+  const std::uint64_t q = input.max_records_per_person;
+  out.value = multiply_up(static_cast<double>(q), one_record);
+  proof +=
+      q == 1
+          ? "One person owns at most 1 record, so this is the bound"
+          : fmt::format(
+                "One person owns at most q = {} records: go from one data set to its neighbour in q steps of "
+                "one record each; by the triangle inequality the change is at most q times as large",
+                q);
+  out.derivation = proof + fmt::format(": L2 sensitivity {}.", exact_text(out.value));
+  return out;
+}
+
+}  // namespace muffle::privacy
