@@ -14,8 +14,8 @@ void require_same_config(comm::HostComm& comm, const Config& config) {
   const std::string my_hash = to_hex(sha256(mine));
   bool same = true;
   for (const std::string& hash : comm.all_gather(my_hash)) same = same && hash == my_hash;
-  // Every rank compares all hashes with its own, so all see a difference or none does... unless two groups differ; the
-  // maximum settles it for all.
+  // Every rank compares all hashes with its own, so all see a difference or none does... unless two groups
+  // differ; the maximum settles it for all.
   std::int64_t differs = same ? 0 : 1;
   comm.all_reduce_max(std::span(&differs, 1));
   if (differs == 0) return;
@@ -45,10 +45,11 @@ void require_same_config(comm::HostComm& comm, const Config& config) {
       }
     }
   }
-  ConfigError error(fmt::format(
-      "The ranks were started with different configurations: {}. Nothing was read. Give every rank the same file, --set "
-      "and MUFFLE_* variables (mpirun -x exports a variable to all ranks).",
-      fmt::join(differences, "; ")));
+  ConfigError error(
+      fmt::format("The ranks were started with different configurations: {}. Nothing was read. Give every "
+                  "rank the same file, --set "
+                  "and MUFFLE_* variables (mpirun -x exports a variable to all ranks).",
+                  fmt::join(differences, "; ")));
   error.mark_agreed(!comm.is_root());
   throw error;
 }

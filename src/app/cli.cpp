@@ -1,6 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <set>
 
@@ -25,60 +25,88 @@ struct Options {
 
 constexpr const char* kAbout =
     "muffle makes differentially private synthetic data out of records that are spread over many machines.\n"
-    "Each rank sums a norm-bounded feature embedding of its own shard; the sums are reduced; one coordinator adds Gaussian\n"
-    "noise once; a generator is then trained against that one noisy vector. After the noise nothing costs privacy any more.\n"
-    "Start it alone, or on K ranks: mpirun -n K muffle run --config configs/fashion-mnist.toml --out out/fashion";
+    "Each rank sums a norm-bounded feature embedding of its own shard; the sums are reduced; one coordinator "
+    "adds Gaussian\n"
+    "noise once; a generator is then trained against that one noisy vector. After the noise nothing costs "
+    "privacy any more.\n"
+    "Start it alone, or on K ranks: mpirun -n K muffle run --config configs/fashion-mnist.toml --out "
+    "out/fashion";
 constexpr const char* kFooter =
-    "Settings come from --config, then MUFFLE_SECTION__KEY variables, then --set section.key=value, then flags; later ones\n"
-    "win. Exit codes: 0 done, 2 usage, 65 bad data, 69 a rank is missing, 70 an invariant broke, 74 input/output,\n"
+    "Settings come from --config, then MUFFLE_SECTION__KEY variables, then --set section.key=value, then "
+    "flags; later ones\n"
+    "win. Exit codes: 0 done, 2 usage, 65 bad data, 69 a rank is missing, 70 an invariant broke, 74 "
+    "input/output,\n"
     "75 stopped early (run it again), 76 checksum or protocol, 77 privacy budget, 78 configuration.";
 
 void add_common(CLI::App& command, Options& o) {
   command.add_option("-c,--config", o.sources.file, "settings, a TOML file")->type_name("FILE");
-  command.add_option("--set", o.sources.set, "one setting, section.key=value; may be given again")->type_name("KEY=VALUE")
+  command.add_option("--set", o.sources.set, "one setting, section.key=value; may be given again")
+      ->type_name("KEY=VALUE")
       ->take_all();
-  command.add_option("-o,--out", o.out, "run folder: everything is written here")->type_name("DIR")->required();
+  command.add_option("-o,--out", o.out, "run folder: everything is written here")
+      ->type_name("DIR")
+      ->required();
   command.add_flag("-v,--verbose", o.verbose, "more on the console; twice for even more");
   command.add_flag("-q,--quiet", o.quiet, "errors only");
 }
 
 void add_data_flags(CLI::App& command, Options& o) {
-  command.add_option_function<std::string>(
-      "--data", [&o](const std::string& v) {
-        o.sources.flags.emplace_back("data.features", v);
-        if (v.find("{rank}") != std::string::npos) o.sources.flags.emplace_back("data.shards", "per-rank");
-      },
-      "records (data.features); \"{rank}\" becomes the rank's number: shards that live apart")->type_name("FILE");
-  command.add_option_function<std::string>(
-      "--labels", [&o](const std::string& v) { o.sources.flags.emplace_back("data.labels", v); },
-      "labels (data.labels)")->type_name("FILE");
-  command.add_option_function<std::string>(
-      "--epsilon", [&o](const std::string& v) { o.sources.flags.emplace_back("privacy.epsilon", v); },
-      "epsilon (privacy.epsilon)")->type_name("NUMBER");
-  command.add_option_function<std::string>(
-      "--delta", [&o](const std::string& v) { o.sources.flags.emplace_back("privacy.delta", v); },
-      "delta (privacy.delta)")->type_name("NUMBER");
-  command.add_option("--insecure-seeded-noise", o.insecure_seed,
-                     "FOR TESTS ONLY: noise from this seed; the release is marked NOT PRIVATE")->type_name("SEED");
+  command
+      .add_option_function<std::string>(
+          "--data",
+          [&o](const std::string& v) {
+            o.sources.flags.emplace_back("data.features", v);
+            if (v.find("{rank}") != std::string::npos)
+              o.sources.flags.emplace_back("data.shards", "per-rank");
+          },
+          "records (data.features); \"{rank}\" becomes the rank's number: shards that live apart")
+      ->type_name("FILE");
+  command
+      .add_option_function<std::string>(
+          "--labels", [&o](const std::string& v) { o.sources.flags.emplace_back("data.labels", v); },
+          "labels (data.labels)")
+      ->type_name("FILE");
+  command
+      .add_option_function<std::string>(
+          "--epsilon", [&o](const std::string& v) { o.sources.flags.emplace_back("privacy.epsilon", v); },
+          "epsilon (privacy.epsilon)")
+      ->type_name("NUMBER");
+  command
+      .add_option_function<std::string>(
+          "--delta", [&o](const std::string& v) { o.sources.flags.emplace_back("privacy.delta", v); },
+          "delta (privacy.delta)")
+      ->type_name("NUMBER");
+  command
+      .add_option("--insecure-seeded-noise", o.insecure_seed,
+                  "FOR TESTS ONLY: noise from this seed; the release is marked NOT PRIVATE")
+      ->type_name("SEED");
 }
 
-/// Resolves the configuration on every rank and makes the ranks agree on it; opens the run folder and the logs.
+/// Resolves the configuration on every rank and makes the ranks agree on it; opens the run folder and the
+/// logs.
 Context open_run(const Options& o, comm::HostComm& comm) {
   Context context{comm, {}, o.out, 1, o.insecure_seed};
-  comm::agree(comm, "reading the configuration", [&] { context.config = load_config(o.sources); }, true);
+  comm::agree(
+      comm, "reading the configuration", [&] { context.config = load_config(o.sources); }, true);
   require_same_config(comm, context.config);
-  comm::agree(comm, "opening the run folder", [&] {
-    if (comm.is_root()) ensure_writable_folder(context.out);
-  }, true);
-  comm::agree(comm, "opening the logs", [&] {
-    set_up_logging({comm.rank(), comm.host(), context.out / "logs", o.quiet ? -1 : o.verbose});
-    if (comm.is_root()) write_file_atomically(context.out / kConfigFile, to_toml(context.config));
-  }, true);
+  comm::agree(
+      comm, "opening the run folder",
+      [&] {
+        if (comm.is_root()) ensure_writable_folder(context.out);
+      },
+      true);
+  comm::agree(
+      comm, "opening the logs",
+      [&] {
+        set_up_logging({comm.rank(), comm.host(), context.out / "logs", o.quiet ? -1 : o.verbose});
+        if (comm.is_root()) write_file_atomically(context.out / kConfigFile, to_toml(context.config));
+      },
+      true);
   const std::int64_t asked = context.config.runtime.threads;
   context.threads = asked > 0 ? static_cast<int>(asked) : owned_cores(comm.local_size());
   set_compute_threads(context.threads);
-  spdlog::info("{} rank{}, {} thread{} each, run folder {}", comm.size(), comm.size() == 1 ? "" : "s", context.threads,
-               context.threads == 1 ? "" : "s", context.out.string());
+  spdlog::info("{} rank{}, {} thread{} each, run folder {}", comm.size(), comm.size() == 1 ? "" : "s",
+               context.threads, context.threads == 1 ? "" : "s", context.out.string());
   prepare_generated_data(context);
   return context;
 }
@@ -97,22 +125,30 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   app.require_subcommand(1);
   Options o;
 
-  auto* run_cmd = app.add_subcommand("run", "the whole job: release, train, sample, evaluate; finished stages are kept");
-  auto* release_cmd = app.add_subcommand("release", "embed private records, add noise once, write release.mfl");
+  auto* run_cmd =
+      app.add_subcommand("run", "the whole job: release, train, sample, evaluate; finished stages are kept");
+  auto* release_cmd =
+      app.add_subcommand("release", "embed private records, add noise once, write release.mfl");
   auto* train_cmd = app.add_subcommand("train", "train a generator on a release (nothing private is needed)");
   auto* sample_cmd = app.add_subcommand("sample", "draw synthetic records from a trained model");
   auto* evaluate_cmd = app.add_subcommand("evaluate", "score synthetic records against REAL test records");
-  auto* mixture_cmd = app.add_subcommand("make-mixture", "write the papers' 2-D Gaussian mixture as IDX files");
+  auto* mixture_cmd =
+      app.add_subcommand("make-mixture", "write the papers' 2-D Gaussian mixture as IDX files");
   auto* keys_cmd = app.add_subcommand("config-keys", "list every setting with its default and meaning");
 
-  for (CLI::App* command : {run_cmd, release_cmd, train_cmd, sample_cmd, evaluate_cmd}) add_common(*command, o);
+  for (CLI::App* command : {run_cmd, release_cmd, train_cmd, sample_cmd, evaluate_cmd})
+    add_common(*command, o);
   for (CLI::App* command : {run_cmd, release_cmd}) add_data_flags(*command, o);
-  train_cmd->add_option("--release", o.release_file, "the release; default: OUT/release.mfl")->type_name("FILE");
+  train_cmd->add_option("--release", o.release_file, "the release; default: OUT/release.mfl")
+      ->type_name("FILE");
   sample_cmd->add_option("--model", o.model_file, "the model; default: OUT/model.mfl")->type_name("FILE");
-  sample_cmd->add_option_function<std::string>(
-      "-n,--count", [&o](const std::string& v) { o.sources.flags.emplace_back("sample.count", v); },
-      "how many records (sample.count)")->type_name("N");
-  evaluate_cmd->add_option("--samples", o.samples_file, "the samples; default: OUT/samples.npz")->type_name("FILE");
+  sample_cmd
+      ->add_option_function<std::string>(
+          "-n,--count", [&o](const std::string& v) { o.sources.flags.emplace_back("sample.count", v); },
+          "how many records (sample.count)")
+      ->type_name("N");
+  evaluate_cmd->add_option("--samples", o.samples_file, "the samples; default: OUT/samples.npz")
+      ->type_name("FILE");
   mixture_cmd->add_option("-o,--out", o.out, "folder for the four files")->type_name("DIR")->required();
 
   try {

@@ -1,11 +1,11 @@
 #include "muffle/app/config.hpp"
 
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstring>
-#include <toml++/toml.h>
 
 #include "config_keys.hpp"
 #include "muffle/core/error.hpp"
@@ -52,7 +52,8 @@ Value from_toml(const toml::node& node) {
   return v;
 }
 
-/// Text from the command line or the environment: a TOML value, or else a bare string (so that quotes are not needed).
+/// Text from the command line or the environment: a TOML value, or else a bare string (so that quotes are not
+/// needed).
 Value from_text(const std::string& text) {
   try {
     const toml::table t = toml::parse("v = " + text);
@@ -71,8 +72,9 @@ class Loader {
     const Key* k = find_key(key);
     if (k == nullptr) {
       const std::string near = nearest_key(key);
-      problems_.push_back(fmt::format("{}: unknown key '{}'{}", where, key,
-                                      near.empty() ? "; `muffle config-keys` lists all" : "; did you mean '" + near + "'?"));
+      problems_.push_back(
+          fmt::format("{}: unknown key '{}'{}", where, key,
+                      near.empty() ? "; `muffle config-keys` lists all" : "; did you mean '" + near + "'?"));
       return;
     }
     if (const std::string problem = k->set(config_, value); !problem.empty()) {
@@ -162,7 +164,8 @@ std::string environment_key(const std::string& variable) {
   const auto separator = key.find("__");
   if (separator == std::string::npos) return {};
   key.replace(separator, 2, ".");
-  std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(key.begin(), key.end(), key.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return key;
 }
 

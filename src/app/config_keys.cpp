@@ -18,13 +18,18 @@ std::string number_literal(double v) {
   return text;
 }
 
-std::string wanted(const char* what, const Value& v) { return fmt::format("needs {}, not {}", what, v.shown); }
+std::string wanted(const char* what, const Value& v) {
+  return fmt::format("needs {}, not {}", what, v.shown);
+}
 
 /// Accepts integers as floats; never the other way round.
 bool as_number(const Value& v, double& out) {
-  if (v.kind == Value::Kind::kFloat) out = v.number;
-  else if (v.kind == Value::Kind::kInteger) out = static_cast<double>(v.integer);
-  else return false;
+  if (v.kind == Value::Kind::kFloat)
+    out = v.number;
+  else if (v.kind == Value::Kind::kInteger)
+    out = static_cast<double>(v.integer);
+  else
+    return false;
   return true;
 }
 
@@ -60,7 +65,8 @@ Key optional_number(std::string name, Stage stage, std::string help, Access acce
 }
 
 template <class Access>
-Key count(std::string name, Stage stage, std::string help, std::int64_t least, std::int64_t most, Access access) {
+Key count(std::string name, Stage stage, std::string help, std::int64_t least, std::int64_t most,
+          Access access) {
   return {std::move(name), stage, std::move(help),
           [access, least, most](Config& c, const Value& v) {
             if (v.kind != Value::Kind::kInteger || v.integer < least || v.integer > most) {
@@ -75,13 +81,14 @@ Key count(std::string name, Stage stage, std::string help, std::int64_t least, s
 
 template <class Access>
 Key flag(std::string name, Stage stage, std::string help, Access access) {
-  return {std::move(name), stage, std::move(help),
-          [access](Config& c, const Value& v) {
-            if (v.kind != Value::Kind::kBool) return wanted("true or false", v);
-            access(c) = v.boolean;
-            return std::string();
-          },
-          [access](const Config& c) { return std::string(access(const_cast<Config&>(c)) ? "true" : "false"); }};
+  return {
+      std::move(name), stage, std::move(help),
+      [access](Config& c, const Value& v) {
+        if (v.kind != Value::Kind::kBool) return wanted("true or false", v);
+        access(c) = v.boolean;
+        return std::string();
+      },
+      [access](const Config& c) { return std::string(access(const_cast<Config&>(c)) ? "true" : "false"); }};
 }
 
 template <class Access>
@@ -126,7 +133,8 @@ Key sizes(std::string name, Stage stage, std::string help, Access access) {
             std::vector<std::size_t> out;
             bool good = v.kind == Value::Kind::kArray;
             for (const Value& item : v.items) {
-              good = good && item.kind == Value::Kind::kInteger && item.integer >= 1 && item.integer <= (1 << 24);
+              good = good && item.kind == Value::Kind::kInteger && item.integer >= 1 &&
+                     item.integer <= (1 << 24);
               out.push_back(static_cast<std::size_t>(item.integer));
             }
             if (!good) return wanted("an array of positive whole numbers such as [200, 500]", v);
@@ -161,7 +169,8 @@ Key names(std::string name, Stage stage, std::string help, std::vector<std::stri
           }};
 }
 
-#define MUFFLE_FIELD(path) [](Config& c) -> auto& { return c.path; }
+#define MUFFLE_FIELD(path) \
+  [](Config & c) -> auto& { return c.path; }
 
 std::vector<Key> make_keys() {
   using enum Stage;
@@ -169,16 +178,21 @@ std::vector<Key> make_keys() {
   return {
       text("data.dir", kRelease, "folder in front of relative file names", MUFFLE_FIELD(data.dir)),
       choice<std::string>("data.generate", kRelease, "data that muffle makes itself, in OUT/data",
-                          {{"", ""}, {"gaussian-mixture-2d", "gaussian-mixture-2d"}}, MUFFLE_FIELD(files.generate)),
+                          {{"", ""}, {"gaussian-mixture-2d", "gaussian-mixture-2d"}},
+                          MUFFLE_FIELD(files.generate)),
       text("data.features", kRelease, "records: IDX, plain or .gz; \"{rank}\" stands for the rank's number",
            MUFFLE_FIELD(data.features)),
-      text("data.labels", kRelease, "labels: IDX, plain or .gz; empty when classes = 1", MUFFLE_FIELD(data.labels)),
-      text("data.test_features", kEvaluate, "held-out real records, for evaluate alone", MUFFLE_FIELD(files.test_features)),
+      text("data.labels", kRelease, "labels: IDX, plain or .gz; empty when classes = 1",
+           MUFFLE_FIELD(data.labels)),
+      text("data.test_features", kEvaluate, "held-out real records, for evaluate alone",
+           MUFFLE_FIELD(files.test_features)),
       text("data.test_labels", kEvaluate, "their labels", MUFFLE_FIELD(files.test_labels)),
       count("data.records", kRelease, "m, public under replace-one: records over all ranks", 0, kMany,
             MUFFLE_FIELD(data.records)),
-      count("data.classes", kRelease, "C, public: labels are 0..C-1", 1, 4096, MUFFLE_FIELD(data.schema.classes)),
-      sizes("data.shape", kRelease, "one record: [channels, height, width] or [columns]", MUFFLE_FIELD(data.schema.shape)),
+      count("data.classes", kRelease, "C, public: labels are 0..C-1", 1, 4096,
+            MUFFLE_FIELD(data.schema.classes)),
+      sizes("data.shape", kRelease, "one record: [channels, height, width] or [columns]",
+            MUFFLE_FIELD(data.schema.shape)),
       number("data.lo", kRelease, "public lower bound of every number", MUFFLE_FIELD(data.schema.lo)),
       number("data.hi", kRelease, "public upper bound of every number", MUFFLE_FIELD(data.schema.hi)),
       choice<data::OnError>("data.on_error", kRelease, "what becomes of a record outside its schema",
@@ -189,16 +203,20 @@ std::vector<Key> make_keys() {
                                {"round-robin", data::ShardRule::kRoundRobin},
                                {"per-rank", data::ShardRule::kPerRank}},
                               MUFFLE_FIELD(data.shards)),
-      choice<std::string>("features.kind", kRelease, "feature map", {{"rff", "rff"}}, MUFFLE_FIELD(features.kind)),
-      count("features.count", kRelease, "D, even: random features", 2, 1 << 26, MUFFLE_FIELD(features.rff.features)),
+      choice<std::string>("features.kind", kRelease, "feature map", {{"rff", "rff"}},
+                          MUFFLE_FIELD(features.kind)),
+      count("features.count", kRelease, "D, even: random features", 2, 1 << 26,
+            MUFFLE_FIELD(features.rff.features)),
       number("features.length_scale", kRelease, "l, public, in units of records scaled to [0, 1]",
              MUFFLE_FIELD(features.rff.length_scale)),
       choice<features::FrequencyKind>(
           "features.frequencies", kRelease, "how the frequencies are drawn",
           {{"dense", features::FrequencyKind::kDense}, {"orthogonal", features::FrequencyKind::kOrthogonal}},
           MUFFLE_FIELD(features.rff.kind)),
-      count("features.seed", kRelease, "public seed of the frequencies", 0, INT64_MAX, MUFFLE_FIELD(features.rff.seed)),
-      count("features.lattice_bits", kRelease, "k of the integer lattice", 8, 24, MUFFLE_FIELD(features.lattice_bits)),
+      count("features.seed", kRelease, "public seed of the frequencies", 0, INT64_MAX,
+            MUFFLE_FIELD(features.rff.seed)),
+      count("features.lattice_bits", kRelease, "k of the integer lattice", 8, 24,
+            MUFFLE_FIELD(features.lattice_bits)),
       optional_number("privacy.epsilon", kRelease, "with delta: the guarantee; or give noise_multiplier",
                       MUFFLE_FIELD(privacy.epsilon)),
       number("privacy.delta", kRelease, "delta", MUFFLE_FIELD(privacy.delta)),
@@ -208,9 +226,10 @@ std::vector<Key> make_keys() {
                                  {{"replace-one", privacy::Adjacency::kReplaceOne},
                                   {"add-remove-one", privacy::Adjacency::kAddRemoveOne}},
                                  MUFFLE_FIELD(privacy.adjacency)),
-      count("privacy.max_records_per_person", kRelease, "q, required: how many records one person can own", 0, 1 << 20,
-            MUFFLE_FIELD(privacy.max_records_per_person)),
-      flag("privacy.release_counts", kRelease, "release noisy class counts too (for imbalanced or private class sizes)",
+      count("privacy.max_records_per_person", kRelease, "q, required: how many records one person can own", 0,
+            1 << 20, MUFFLE_FIELD(privacy.max_records_per_person)),
+      flag("privacy.release_counts", kRelease,
+           "release noisy class counts too (for imbalanced or private class sizes)",
            MUFFLE_FIELD(release_counts)),
       choice<model::GeneratorKind>("model.generator", kTrain, "architecture",
                                    {{"fully-connected", model::GeneratorKind::kFullyConnected},
@@ -223,26 +242,29 @@ std::vector<Key> make_keys() {
       count("train.steps", kTrain, "optimizer steps", 1, kMany, MUFFLE_FIELD(train.steps)),
       count("train.batch", kTrain, "global batch, over all ranks", 2, 1 << 24, MUFFLE_FIELD(train.batch)),
       number("train.learning_rate", kTrain, "Adam's learning rate", MUFFLE_FIELD(train.learning_rate)),
-      number("train.decay", kTrain, "learning rate x decay every decay_every steps", MUFFLE_FIELD(train.decay)),
+      number("train.decay", kTrain, "learning rate x decay every decay_every steps",
+             MUFFLE_FIELD(train.decay)),
       count("train.decay_every", kTrain, "steps", 1, kMany, MUFFLE_FIELD(train.decay_every)),
       flag("train.unbiased", kTrain, "unbiased form of the objective", MUFFLE_FIELD(train.unbiased)),
-      choice<bool>("train.labels", kTrain, "how a batch's labels are drawn", {{"stratified", true}, {"independent", false}},
-                   MUFFLE_FIELD(train.stratified)),
-      count("train.seed", kTrain, "seed of parameters and latent codes", 0, INT64_MAX, MUFFLE_FIELD(train.seed)),
+      choice<bool>("train.labels", kTrain, "how a batch's labels are drawn",
+                   {{"stratified", true}, {"independent", false}}, MUFFLE_FIELD(train.stratified)),
+      count("train.seed", kTrain, "seed of parameters and latent codes", 0, INT64_MAX,
+            MUFFLE_FIELD(train.seed)),
       count("sample.count", kSample, "synthetic records", 1, kMany, MUFFLE_FIELD(sample.count)),
-      choice<bool>("sample.labels", kSample, "labels of the synthetic records", {{"uniform", true}, {"released-counts", false}},
-                   MUFFLE_FIELD(sample.uniform_labels)),
+      choice<bool>("sample.labels", kSample, "labels of the synthetic records",
+                   {{"uniform", true}, {"released-counts", false}}, MUFFLE_FIELD(sample.uniform_labels)),
       names("sample.formats", kSample, "files to write", {"npz", "idx", "png"}, MUFFLE_FIELD(sample.formats)),
       count("sample.seed", kSample, "seed of the samples", 0, INT64_MAX, MUFFLE_FIELD(sample.seed)),
-      names("evaluate.metrics", kEvaluate, "what to compute; \"classifiers\" reads real data", {"classifiers", "mixture-nll"},
-            MUFFLE_FIELD(evaluate.metrics)),
+      names("evaluate.metrics", kEvaluate, "what to compute; \"classifiers\" reads real data",
+            {"classifiers", "mixture-nll"}, MUFFLE_FIELD(evaluate.metrics)),
       names("evaluate.classifiers", kEvaluate, "trained on synthetic, tested on real",
             {"logistic_regression", "mlp", "cnn"}, MUFFLE_FIELD(evaluate.spec.classifiers)),
       flag("evaluate.also_real", kEvaluate, "the same classifiers trained on real records beside them",
            MUFFLE_FIELD(evaluate.spec.also_real)),
       count("evaluate.train_limit", kEvaluate, "only the first so many training records; 0: all", 0, kMany,
             MUFFLE_FIELD(evaluate.spec.train_limit)),
-      count("evaluate.seed", kEvaluate, "seed of the classifiers", 0, INT64_MAX, MUFFLE_FIELD(evaluate.spec.seed)),
+      count("evaluate.seed", kEvaluate, "seed of the classifiers", 0, INT64_MAX,
+            MUFFLE_FIELD(evaluate.spec.seed)),
       number("runtime.deadline_s", kRuntime, "every wait for another rank ends after so many seconds",
              MUFFLE_FIELD(runtime.deadline_s)),
       count("runtime.threads", kRuntime, "threads per rank; 0: the cores that the rank owns", 0, 4096,
@@ -259,7 +281,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
     std::size_t diagonal = row[0];
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t best = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      const std::size_t best =
+          std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
       diagonal = row[j];
       row[j] = best;
     }
@@ -303,31 +326,38 @@ std::vector<std::string> contradictions(const Config& c) {
     if (!good) out.push_back(std::move(problem));
   };
   const auto& schema = c.data.schema;
-  unless(schema.shape.size() == 1 || schema.shape.size() == 3,
-         "data.shape needs 3 numbers for images, [channels, height, width], or 1 for plain records, [columns]");
+  unless(
+      schema.shape.size() == 1 || schema.shape.size() == 3,
+      "data.shape needs 3 numbers for images, [channels, height, width], or 1 for plain records, [columns]");
   unless(schema.lo < schema.hi, "data.lo must be below data.hi");
   unless(!c.data.features.empty(), "data.features names no file with records");
-  unless(!c.data.labels.empty() || schema.classes == 1, "data.labels names no file, but data.classes is above 1");
+  unless(!c.data.labels.empty() || schema.classes == 1,
+         "data.labels names no file, but data.classes is above 1");
   const bool per_rank = c.data.shards == data::ShardRule::kPerRank;
   unless((c.data.features.find("{rank}") != std::string::npos) == per_rank,
-         "data.shards = \"per-rank\" and \"{rank}\" in data.features go together: one is there without the other");
+         "data.shards = \"per-rank\" and \"{rank}\" in data.features go together: one is there without the "
+         "other");
   unless(c.privacy.adjacency != privacy::Adjacency::kReplaceOne || c.data.records > 0,
          "data.records is required under replace-one adjacency: m is public, so write it down");
   unless(c.privacy.adjacency != privacy::Adjacency::kAddRemoveOne || c.release_counts,
-         "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = true");
+         "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = "
+         "true");
   unless(c.sample.uniform_labels || c.release_counts,
          "sample.labels = \"released-counts\" needs privacy.release_counts = true");
-  unless(c.features.rff.features % 2 == 0, "features.count must be even: a cosine and a sine for each frequency");
+  unless(c.features.rff.features % 2 == 0,
+         "features.count must be even: a cosine and a sine for each frequency");
   unless(c.features.rff.length_scale > 0, "features.length_scale must be above 0");
   unless(c.train.learning_rate > 0, "train.learning_rate must be above 0");
   unless(c.train.decay > 0 && c.train.decay <= 1, "train.decay must be in (0, 1]");
-  unless(c.runtime.deadline_s > 0 && c.runtime.deadline_s <= 1e6, "runtime.deadline_s must be above 0 and at most 1e6");
+  unless(c.runtime.deadline_s > 0 && c.runtime.deadline_s <= 1e6,
+         "runtime.deadline_s must be above 0 and at most 1e6");
   unless(!c.sample.formats.empty(), "sample.formats is empty: nothing would be written");
   const auto& metrics = c.evaluate.metrics;
   const bool classifiers = std::find(metrics.begin(), metrics.end(), "classifiers") != metrics.end();
   unless(!classifiers || !c.files.test_features.empty(),
          "evaluate.metrics has \"classifiers\", which needs data.test_features and data.test_labels");
-  unless(metrics.empty() || std::find(c.sample.formats.begin(), c.sample.formats.end(), "npz") != c.sample.formats.end(),
+  unless(metrics.empty() ||
+             std::find(c.sample.formats.begin(), c.sample.formats.end(), "npz") != c.sample.formats.end(),
          "evaluate reads samples.npz: add \"npz\" to sample.formats, or set evaluate.metrics = []");
   unless(c.model.kind == model::GeneratorKind::kFullyConnected || schema.is_image(),
          "model.generator = \"convolutional\" draws images; for plain records use \"fully-connected\"");

@@ -19,7 +19,8 @@ struct Value {
   std::string shown;  ///< for error messages
 };
 
-/// One key: how to set it and how to write it. set() returns an empty string, or what is wrong with the value.
+/// One key: how to set it and how to write it. set() returns an empty string, or what is wrong with the
+/// value.
 struct Key {
   std::string name;
   Stage stage;

@@ -16,7 +16,8 @@ namespace muffle::app {
 namespace {
 
 constexpr const char* kWarning =
-    "These scores were computed on real records. They are not covered by the release's privacy guarantee: publishing them, "
+    "These scores were computed on real records. They are not covered by the release's privacy guarantee: "
+    "publishing them, "
     "or choosing a model, a seed or a setting by them, costs privacy that nobody has accounted for.";
 
 bool wants(const Config& config, const char* metric) {
@@ -52,9 +53,10 @@ nlohmann::json score_classifiers(const Context& context, const std::filesystem::
   test.labels = config.files.test_labels;
   test.records = 0;
   test.shards = data::ShardRule::kContiguous;
-  spdlog::warn("evaluate: reads REAL test records{}. {}", config.evaluate.spec.also_real ? " and real training records" : "",
-               kWarning);
-  const auto report = evaluate::evaluate_classifiers(samples_file, test, config.data, config.evaluate.spec, context.threads);
+  spdlog::warn("evaluate: reads REAL test records{}. {}",
+               config.evaluate.spec.also_real ? " and real training records" : "", kWarning);
+  const auto report =
+      evaluate::evaluate_classifiers(samples_file, test, config.data, config.evaluate.spec, context.threads);
   print_table(report);
   nlohmann::json out;
   out["warning"] = kWarning;
@@ -83,21 +85,25 @@ void evaluate(Context& context, const std::filesystem::path& samples_file) {
   const std::string hash = stage_hash(context.config, Stage::kEvaluate);
   if (output_matches(context.comm, "evaluate", file, [&] {
         const auto json = nlohmann::json::parse(read_file(file));
-        return json.at("evaluate_hash") == hash && json.at("samples_hash") == sha256_file_hex(samples_file.string());
+        return json.at("evaluate_hash") == hash &&
+               json.at("samples_hash") == sha256_file_hex(samples_file.string());
       })) {
     return;
   }
   // Small work on one rank; the others wait for its verdict.
-  comm::agree(context.comm, "evaluating", [&] {
-    if (!context.comm.is_root()) return;
-    nlohmann::json metrics = {{"format", "muffle-metrics"}, {"version", 1}};
-    if (wants(context.config, "classifiers")) metrics.update(score_classifiers(context, samples_file));
-    if (wants(context.config, "mixture-nll")) metrics["mixture_nll"] = score_mixture(samples_file);
-    metrics["samples_hash"] = sha256_file_hex(samples_file.string());
-    metrics["evaluate_hash"] = hash;
-    write_file_atomically(file, metrics.dump(2) + "\n");
-    spdlog::info("evaluate: {}", file.string());
-  }, true);
+  comm::agree(
+      context.comm, "evaluating",
+      [&] {
+        if (!context.comm.is_root()) return;
+        nlohmann::json metrics = {{"format", "muffle-metrics"}, {"version", 1}};
+        if (wants(context.config, "classifiers")) metrics.update(score_classifiers(context, samples_file));
+        if (wants(context.config, "mixture-nll")) metrics["mixture_nll"] = score_mixture(samples_file);
+        metrics["samples_hash"] = sha256_file_hex(samples_file.string());
+        metrics["evaluate_hash"] = hash;
+        write_file_atomically(file, metrics.dump(2) + "\n");
+        spdlog::info("evaluate: {}", file.string());
+      },
+      true);
 }
 
 }  // namespace muffle::app

@@ -45,7 +45,8 @@ int fail(const muffle::Error& e) {
 
 int main(int argc, char** argv) {
   try {
-    if (muffle::comm::MpiSession::launched_by_mpi()) session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);
+    if (muffle::comm::MpiSession::launched_by_mpi())
+      session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);
     const int code = muffle::app::dispatch(argc, argv, connect);
     world.reset();
     if (session) session->finish();
@@ -53,7 +54,7 @@ int main(int argc, char** argv) {
   } catch (const muffle::Error& e) {
     return fail(e);
   } catch (const std::exception& e) {
-    return fail(muffle::Error(muffle::ExitCode::kInternal,
-                              std::string("internal error: ") + e.what() + ". Please report it with the log files."));
+    return fail(muffle::Error(muffle::ExitCode::kInternal, std::string("internal error: ") + e.what() +
+                                                               ". Please report it with the log files."));
   }
 }

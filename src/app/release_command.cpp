@@ -28,7 +28,8 @@ embed::Layout make_layout(const Config& config) {
   return layout;
 }
 
-/// m is agreed before any private byte is summed: the headers' counts, added over the ranks, must be the public m.
+/// m is agreed before any private byte is summed: the headers' counts, added over the ranks, must be the
+/// public m.
 void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t mine) {
   std::uint64_t total = 0;
   std::string shares;
@@ -38,22 +39,26 @@ void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t 
     if (r < 8) shares += fmt::format("{}rank {}: {}", r ? ", " : "", r, all[r]);
   }
   if (config.privacy.adjacency != privacy::Adjacency::kReplaceOne || total == config.data.records) return;
-  DataError error(fmt::format(
-      "The shards hold {} records together ({}{}), but data.records says {}. Under replace-one adjacency m is public and "
-      "enters the means: set data.records to the true number, or find the missing or doubled shard. Nothing was released.",
-      total, shares, all.size() > 8 ? ", ..." : "", config.data.records));
+  DataError error(
+      fmt::format("The shards hold {} records together ({}{}), but data.records says {}. Under replace-one "
+                  "adjacency m is public and "
+                  "enters the means: set data.records to the true number, or find the missing or doubled "
+                  "shard. Nothing was released.",
+                  total, shares, all.size() > 8 ? ", ..." : "", config.data.records));
   error.mark_agreed(!comm.is_root());
   throw error;
 }
 
-/// What is in the folder already: nothing (false), the release of this very configuration (true), or something else.
+/// What is in the folder already: nothing (false), the release of this very configuration (true), or
+/// something else.
 bool release_is_there(const std::filesystem::path& file, const std::string& hash) {
   if (!std::filesystem::exists(file)) return false;
   if (embed::read_artifact(file).config_hash == hash) return true;
-  throw ConfigError(fmt::format(
-      "'{}' holds a release made with other data, features or privacy settings. A release spends privacy budget, so it is "
-      "never overwritten: choose another --out folder, or move that file away.",
-      file.string()));
+  throw ConfigError(
+      fmt::format("'{}' holds a release made with other data, features or privacy settings. A release spends "
+                  "privacy budget, so it is "
+                  "never overwritten: choose another --out folder, or move that file away.",
+                  file.string()));
 }
 
 std::string frequencies_hash(const features::RffSpec& spec) {
@@ -61,7 +66,8 @@ std::string frequencies_hash(const features::RffSpec& spec) {
   return to_hex(sha256(std::as_bytes(std::span(frequencies))));
 }
 
-embed::Artifact describe_release(const Context& context, const privacy::NoisePlan& plan, privacy::NoisySum&& noisy) {
+embed::Artifact describe_release(const Context& context, const privacy::NoisePlan& plan,
+                                 privacy::NoisySum&& noisy) {
   const Config& c = context.config;
   embed::Artifact a;
   a.rff = c.features.rff;
@@ -89,9 +95,12 @@ void release(Context& context) {
   const auto file = context.out / kReleaseFile;
 
   std::int64_t there = 0;
-  comm::agree(comm, "looking for an earlier release", [&] {
-    if (comm.is_root()) there = release_is_there(file, stage_hash(config, Stage::kRelease)) ? 1 : 0;
-  }, true);
+  comm::agree(
+      comm, "looking for an earlier release",
+      [&] {
+        if (comm.is_root()) there = release_is_there(file, stage_hash(config, Stage::kRelease)) ? 1 : 0;
+      },
+      true);
   comm.all_reduce_max(std::span(&there, 1));
   if (there != 0) {
     spdlog::info("release: {} is there already and matches; its noise is not drawn again", file.string());
@@ -100,42 +109,59 @@ void release(Context& context) {
 
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<data::RecordSource> source;
-  comm::agree(comm, "opening the shards", [&] { source = data::open_shard(config.data, comm.rank(), comm.size()); }, false);
+  comm::agree(
+      comm, "opening the shards", [&] { source = data::open_shard(config.data, comm.rank(), comm.size()); },
+      false);
   agree_on_records(comm, config, source->shard_size());
 
   const embed::Layout layout = make_layout(config);
   const privacy::NoisePlan plan = privacy::plan_noise(
-      config.privacy, layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
+      config.privacy,
+      layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
       config.features.lattice_bits);
-  spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}", plan.epsilon,
-               plan.delta, plan.sensitivity.value, plan.noise_multiplier, plan.sigma);
+  spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}",
+               plan.epsilon, plan.delta, plan.sensitivity.value, plan.noise_multiplier, plan.sigma);
 
   // The whole noise vector exists before any sum does: the sampler's running time cannot depend on the data.
   std::optional<privacy::NoiseVector> noise;
-  comm::agree(comm, "drawing the noise", [&] {
-    if (!comm.is_root()) return;
-    const auto entropy = context.insecure_seed ? privacy::insecure_seeded_entropy(*context.insecure_seed) : privacy::os_entropy();
-    if (!entropy->is_secure()) spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
-    noise.emplace(layout.size(), plan.sigma_lattice, *entropy);
-  }, true);
+  comm::agree(
+      comm, "drawing the noise",
+      [&] {
+        if (!comm.is_root()) return;
+        const auto entropy = context.insecure_seed ? privacy::insecure_seeded_entropy(*context.insecure_seed)
+                                                   : privacy::os_entropy();
+        if (!entropy->is_secure())
+          spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
+        noise.emplace(layout.size(), plan.sigma_lattice, *entropy);
+      },
+      true);
 
   std::optional<embed::PartialSum> partial;
-  comm::agree(comm, "embedding the records", [&] {
-    Progress progress("embed", source->shard_size(), "records", comm.is_root());
-    partial.emplace(embed::embed_shard(layout, *source, context.threads, [&](std::uint64_t n) { progress.update(n); }));
-    progress.update(source->shard_size());
-  }, false);
+  comm::agree(
+      comm, "embedding the records",
+      [&] {
+        spdlog::debug("release: embedding begins");
+        Progress progress("embed", source->shard_size(), "records", comm.is_root());
+        partial.emplace(embed::embed_shard(layout, *source, context.threads,
+                                           [&](std::uint64_t n) { progress.update(n); }));
+        progress.update(source->shard_size());
+      },
+      false);
   privacy::RawSum raw = embed::reduce_to_root(comm, std::move(*partial));
 
-  comm::agree(comm, "writing the release", [&] {
-    if (!comm.is_root()) return;
-    const embed::Artifact artifact = describe_release(context, plan, std::move(*noise).publish(std::move(raw)));
-    const std::string hash = embed::write_artifact(file, artifact);
-    write_file_atomically(context.out / kPrivacyJson, embed::privacy_statement_json(artifact));
-    write_file_atomically(context.out / kPrivacyText, embed::privacy_statement_text(artifact));
-    spdlog::info("release: {} numbers in {} (sha256 {}), {:.1f} s", artifact.values.size(), file.string(), hash,
-                 Seconds(std::chrono::steady_clock::now() - start).count());
-  }, true);
+  comm::agree(
+      comm, "writing the release",
+      [&] {
+        if (!comm.is_root()) return;
+        const embed::Artifact artifact =
+            describe_release(context, plan, std::move(*noise).publish(std::move(raw)));
+        const std::string hash = embed::write_artifact(file, artifact);
+        write_file_atomically(context.out / kPrivacyJson, embed::privacy_statement_json(artifact));
+        write_file_atomically(context.out / kPrivacyText, embed::privacy_statement_text(artifact));
+        spdlog::info("release: {} numbers in {} (sha256 {}), {:.1f} s", artifact.values.size(), file.string(),
+                     hash, Seconds(std::chrono::steady_clock::now() - start).count());
+      },
+      true);
 }
 
 void prepare_generated_data(Context& context) {
@@ -143,12 +169,15 @@ void prepare_generated_data(Context& context) {
   if (config.files.generate.empty()) return;
   const auto folder = context.out / "data";
   data::MixtureFiles files;
-  comm::agree(context.comm, "making the data", [&] {
-    if (!context.comm.is_root()) return;
-    ensure_writable_folder(folder);
-    spdlog::info("data: making the papers' 2-D Gaussian mixture in {}", folder.string());
-    data::write_mixture(folder, /*seed=*/1);
-  }, true);
+  comm::agree(
+      context.comm, "making the data",
+      [&] {
+        if (!context.comm.is_root()) return;
+        ensure_writable_folder(folder);
+        spdlog::info("data: making the papers' 2-D Gaussian mixture in {}", folder.string());
+        data::write_mixture(folder, /*seed=*/1);
+      },
+      true);
   config.data.dir = folder.string();
 }
 

@@ -13,7 +13,8 @@ void run(Context& context) {
   sample(context, context.out / kModelFile);
   if (!context.config.evaluate.metrics.empty()) evaluate(context, context.out / kSamplesNpz);
   spdlog::info("run: done in {:.1f} s; everything is in {}",
-               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), context.out.string());
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+               context.out.string());
 }
 
 }  // namespace muffle::app

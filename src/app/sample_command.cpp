@@ -32,7 +32,8 @@ void sample(Context& context, const std::filesystem::path& model_file) {
   const auto description = context.out / kSamplesJson;
   if (output_matches(context.comm, "sample", description, [&] {
         const auto json = nlohmann::json::parse(read_file(description));
-        return json.at("sample_hash") == hash && json.at("model_hash") == sha256_file_hex(model_file.string());
+        return json.at("sample_hash") == hash &&
+               json.at("model_hash") == sha256_file_hex(model_file.string());
       })) {
     return;
   }

@@ -10,7 +10,8 @@
 
 namespace muffle::app {
 
-/// What every command works with. Every command is collective: all ranks call it, and it throws on all or on none.
+/// What every command works with. Every command is collective: all ranks call it, and it throws on all or on
+/// none.
 struct Context {
   comm::HostComm& comm;
   Config config;
@@ -29,8 +30,9 @@ inline constexpr const char* kSamplesJson = "samples.json";
 inline constexpr const char* kSamplesNpz = "samples.npz";
 inline constexpr const char* kMetricsFile = "metrics.json";
 
-/// Embeds, reduces, adds noise once, writes release.mfl and the privacy statement. The only command that reads private
-/// records and spends budget. A release of the same configuration that is already there is kept, never drawn again.
+/// Embeds, reduces, adds noise once, writes release.mfl and the privacy statement. The only command that
+/// reads private records and spends budget. A release of the same configuration that is already there is
+/// kept, never drawn again.
 /// @throws ConfigError  a release of another configuration is in the folder.
 void release(Context& context);
 /// Trains a generator on `release_file`; writes model.mfl. Post-processing.
@@ -42,10 +44,12 @@ void evaluate(Context& context, const std::filesystem::path& samples_file);
 /// All of them, each skipped if its output is there and matches.
 void run(Context& context);
 
-/// All ranks must have resolved the same configuration. @throws ConfigError, on every rank, naming the keys that differ.
+/// All ranks must have resolved the same configuration. @throws ConfigError, on every rank, naming the keys
+/// that differ.
 void require_same_config(comm::HostComm& comm, const Config& config);
 
-/// Makes the files that data.generate asks for in OUT/data, unless they are there, and points the configuration at them.
+/// Makes the files that data.generate asks for in OUT/data, unless they are there, and points the
+/// configuration at them.
 void prepare_generated_data(Context& context);
 
 /// Parses the command line and runs one command. @returns the process's exit code; throws muffle::Error.

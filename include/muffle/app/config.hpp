@@ -42,18 +42,21 @@ struct Config {
   } runtime;
 };
 
-/// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it, changed.
+/// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it,
+/// changed.
 enum class Stage { kRelease, kTrain, kSample, kEvaluate, kRuntime };
 
-/// Where settings come from; later ones beat earlier ones: file, environment (MUFFLE_SECTION__KEY), --set, flags.
+/// Where settings come from; later ones beat earlier ones: file, environment (MUFFLE_SECTION__KEY), --set,
+/// flags.
 struct ConfigSources {
-  std::string file;                                         ///< TOML; empty: none
-  std::map<std::string, std::string> environment;           ///< MUFFLE_* as found
-  std::vector<std::string> set;                             ///< "section.key=value"
-  std::vector<std::pair<std::string, std::string>> flags;   ///< key, value
+  std::string file;                                        ///< TOML; empty: none
+  std::map<std::string, std::string> environment;          ///< MUFFLE_* as found
+  std::vector<std::string> set;                            ///< "section.key=value"
+  std::vector<std::pair<std::string, std::string>> flags;  ///< key, value
 };
 
-/// @throws ConfigError listing every problem found: unknown keys (with a "did you mean"), wrong types, values out of
+/// @throws ConfigError listing every problem found: unknown keys (with a "did you mean"), wrong types, values
+/// out of
 ///         range, contradictions. @throws IoError if the file cannot be read.
 Config load_config(const ConfigSources& sources);
 

@@ -10,16 +10,16 @@ namespace muffle {
 /// Process exit codes (sysexits where they fit). Documented in docs/errors.md; scripts may rely on them.
 enum class ExitCode : int {
   kDone = 0,
-  kInternal = 1,      ///< a bug, or something nobody foresaw
-  kUsage = 2,         ///< the command line is wrong
-  kData = 65,         ///< a record file or a schema is wrong
-  kPeer = 69,         ///< a rank or a site is missing, or a deadline passed
-  kInvariant = 70,    ///< something that must always hold does not (a checked theorem, entropy failure)
-  kIo = 74,           ///< a file or folder cannot be read or written
-  kStopped = 75,      ///< stopped early with a checkpoint: run it again
-  kProtocol = 76,     ///< an artifact's checksum, version, signature or a peer's message is wrong
-  kBudget = 77,       ///< the privacy budget refuses
-  kConfig = 78,       ///< the configuration is wrong
+  kInternal = 1,    ///< a bug, or something nobody foresaw
+  kUsage = 2,       ///< the command line is wrong
+  kData = 65,       ///< a record file or a schema is wrong
+  kPeer = 69,       ///< a rank or a site is missing, or a deadline passed
+  kInvariant = 70,  ///< something that must always hold does not (a checked theorem, entropy failure)
+  kIo = 74,         ///< a file or folder cannot be read or written
+  kStopped = 75,    ///< stopped early with a checkpoint: run it again
+  kProtocol = 76,   ///< an artifact's checksum, version, signature or a peer's message is wrong
+  kBudget = 77,     ///< the privacy budget refuses
+  kConfig = 78,     ///< the configuration is wrong
 };
 
 /// "bad data or schema" and so on: what docs and logs call the code.
@@ -37,7 +37,8 @@ class Error : public std::runtime_error {
   /// Where in muffle's source it was thrown; logged at debug level.
   const std::source_location& where() const noexcept { return where_; }
 
-  /// Every rank has thrown an error of this code (comm::agree): the process may end in order, without MPI_Abort.
+  /// Every rank has thrown an error of this code (comm::agree): the process may end in order, without
+  /// MPI_Abort.
   bool agreed() const noexcept { return agreed_; }
   /// Another rank prints this one's message to the console; here it goes to the log file only.
   bool quiet() const noexcept { return quiet_; }
@@ -58,8 +59,7 @@ class Error : public std::runtime_error {
 template <ExitCode kCode>
 class ErrorOf : public Error {
  public:
-  explicit ErrorOf(const std::string& message,
-                   std::source_location where = std::source_location::current())
+  explicit ErrorOf(const std::string& message, std::source_location where = std::source_location::current())
       : Error(kCode, message, where) {}
 };
 

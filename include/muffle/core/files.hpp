@@ -8,8 +8,9 @@
 
 namespace muffle {
 
-/// Writes a whole file so that it is complete or absent: temporary name in the same folder, fsync, rename, fsync
-/// of the folder. An existing file is replaced. @throws IoError naming the path and the system's reason.
+/// Writes a whole file so that it is complete or absent: temporary name in the same folder, fsync, rename,
+/// fsync of the folder. An existing file is replaced. @throws IoError naming the path and the system's
+/// reason.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 

@@ -12,9 +12,9 @@ struct LogOptions {
   int verbosity = 0;             ///< -1 errors only, 0 info, 1 debug, 2 trace
 };
 
-/// Sets spdlog's default logger: rank 0 writes human-readable lines to stderr (the others only errors); each rank
-/// writes its own JSON lines. Call once per process, and again when the run folder is known.
-/// Everything else logs through spdlog::info(...) and friends. Nothing private is ever logged, at any level.
+/// Sets spdlog's default logger: rank 0 writes human-readable lines to stderr (the others only errors); each
+/// rank writes its own JSON lines. Call once per process, and again when the run folder is known. Everything
+/// else logs through spdlog::info(...) and friends. Nothing private is ever logged, at any level.
 void set_up_logging(const LogOptions& options);
 
 }  // namespace muffle

@@ -22,7 +22,8 @@ enum class Stream : std::uint32_t {
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four
 /// 32-bit words that are a pure function of key and counter.
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 2> key, std::array<std::uint32_t, 4> counter);
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 2> key,
+                                        std::array<std::uint32_t, 4> counter);
 
 /// A counter-based stream of random numbers: value i is a pure function of (seed, purpose, substream, i), the
 /// same on every rank, machine and compiler, and may be asked for in any order. Thread-safe: it has no state.
@@ -46,8 +47,8 @@ class CounterStream {
   std::uint32_t substream_;
 };
 
-/// Quantile of the standard normal for 0 < p < 1 (Wichura, AS 241, PPND16). Uses only +, -, *, / and sqrt, which
-/// IEEE 754 rounds correctly, and a logarithm built from them: the same bits on every machine.
+/// Quantile of the standard normal for 0 < p < 1 (Wichura, AS 241, PPND16). Uses only +, -, *, / and sqrt,
+/// which IEEE 754 rounds correctly, and a logarithm built from them: the same bits on every machine.
 double normal_quantile(double p) noexcept;
 
 /// Natural logarithm of a positive normal number, from IEEE basic operations alone; error about 1 ulp.

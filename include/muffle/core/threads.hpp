@@ -2,8 +2,8 @@
 
 namespace muffle {
 
-/// How many threads this process should compute with: the cores it may run on (its affinity mask), divided by the
-/// processes that share them when the launcher did not bind. At least 1.
+/// How many threads this process should compute with: the cores it may run on (its affinity mask), divided by
+/// the processes that share them when the launcher did not bind. At least 1.
 /// @param processes_here  ranks on this machine (1 for a single process).
 int owned_cores(int processes_here);
 

@@ -11,7 +11,8 @@ namespace muffle::data {
 /// What happens to a record that does not fit its schema (NaN, Inf, a label outside 0..C-1).
 enum class OnError {
   kRejectFile,  ///< DataError before anything is released
-  kClamp,       ///< numbers outside [lo, hi] are clamped, NaN becomes lo; a record with a bad label contributes zero
+  kClamp,  ///< numbers outside [lo, hi] are clamped, NaN becomes lo; a record with a bad label contributes
+           ///< zero
 };
 
 /// What is public about the records (spec section 1): never read off the private data.
@@ -24,13 +25,16 @@ struct Schema {
 
   /// Product of the shape: numbers per record.
   std::size_t dims() const;
+  /// Checks what can be checked without the data: {columns} or {channels, height, width}, sizes and classes
+  /// at least 1, and bounds that are finite and apart as float32. @throws DataError naming the first problem.
+  void validate() const;
   bool is_image() const { return shape.size() == 3; }
 };
 
 /// A tile of records, ready for feature maps. Private.
 struct Batch {
-  std::vector<float> x;          ///< n x dims, row-major, scaled to [0, 1]
-  std::vector<std::int32_t> y;   ///< n labels in 0..C-1; kNoClass: the record contributes zero
+  std::vector<float> x;         ///< n x dims, row-major, scaled to [0, 1]
+  std::vector<std::int32_t> y;  ///< n labels in 0..C-1; kNoClass: the record contributes zero
   std::size_t n = 0;
 
   static constexpr std::int32_t kNoClass = -1;

@@ -18,10 +18,10 @@ enum class ShardRule {
 
 /// The files of one data set (IDX, plain or .gz: uint8 or float32 records, uint8 labels).
 struct DataSpec {
-  std::string dir;                 ///< joined in front of relative paths
-  std::string features;            ///< records x shape
-  std::string labels;              ///< empty: unlabelled
-  std::uint64_t records = 0;       ///< m, public: over all ranks
+  std::string dir;            ///< joined in front of relative paths
+  std::string features;       ///< records x shape
+  std::string labels;         ///< empty: unlabelled
+  std::uint64_t records = 0;  ///< m, public: over all ranks
   Schema schema;
   ShardRule shards = ShardRule::kContiguous;
 };
@@ -35,13 +35,14 @@ class RecordSource {
   /// Records in the file(s) this rank opened (equals the shard's size under kPerRank).
   virtual std::uint64_t file_records() const = 0;
   /// Replaces `batch` with the next up to `max_records` records; batch.n == 0 at the end of the shard.
-  /// @throws DataError  truncated file, trailing data, value or label outside the schema under kRejectFile. The message
+  /// @throws DataError  truncated file, trailing data, value or label outside the schema under kRejectFile.
+  /// The message
   ///                    names file and record number, never the content.
   virtual void next(std::size_t max_records, Batch& batch) = 0;
 };
 
-/// Opens this rank's shard: checks magic, element type, shape and record counts of both files against the schema
-/// before any record is read. Purely local; the ranks agree on the result afterwards (comm::agree).
+/// Opens this rank's shard: checks magic, element type, shape and record counts of both files against the
+/// schema before any record is read. Purely local; the ranks agree on the result afterwards (comm::agree).
 /// @throws DataError, IoError.
 std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ranks);
 

@@ -12,8 +12,8 @@
 
 namespace muffle::embed {
 
-/// The blocks of one release and how they lie in the released vector: block after block, each C x D_b class-major; then,
-/// if counts is on, C class counts, each record counting counts_units lattice units.
+/// The blocks of one release and how they lie in the released vector: block after block, each C x D_b
+/// class-major; then, if counts is on, C class counts, each record counting counts_units lattice units.
 struct Layout {
   std::vector<std::shared_ptr<const features::Block>> blocks;
   std::size_t classes = 1;
@@ -27,7 +27,8 @@ struct Layout {
   std::size_t size() const;
   /// Where block b begins.
   std::size_t offset(std::size_t block) const;
-  privacy::SensitivityInput sensitivity_input(privacy::Adjacency adjacency, std::uint64_t max_records_per_person) const;
+  privacy::SensitivityInput sensitivity_input(privacy::Adjacency adjacency,
+                                              std::uint64_t max_records_per_person) const;
 };
 
 /// This rank's partial sums. Private; move-only; wiped on destruction.
@@ -39,7 +40,8 @@ class PartialSum {
   ~PartialSum();
 
  private:
-  friend PartialSum embed_shard(const Layout&, data::RecordSource&, int, const std::function<void(std::uint64_t)>&);
+  friend PartialSum embed_shard(const Layout&, data::RecordSource&, int,
+                                const std::function<void(std::uint64_t)>&);
   friend privacy::RawSum reduce_to_root(comm::HostComm&, PartialSum&&);
   friend struct TestAccess;  // defined in test builds only
   std::vector<std::uint64_t> sums_;
@@ -52,8 +54,8 @@ class PartialSum {
 PartialSum embed_shard(const Layout& layout, data::RecordSource& source, int threads,
                        const std::function<void(std::uint64_t)>& progress);
 
-/// Sums over all ranks; the result holds the sum on root and is empty elsewhere. Collective; consumes the partial sum.
-/// Privacy: the result is raw; only NoiseVector::publish may take it further.
+/// Sums over all ranks; the result holds the sum on root and is empty elsewhere. Collective; consumes the
+/// partial sum. Privacy: the result is raw; only NoiseVector::publish may take it further.
 privacy::RawSum reduce_to_root(comm::HostComm& comm, PartialSum&& partial);
 
 }  // namespace muffle::embed

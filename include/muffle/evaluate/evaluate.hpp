@@ -11,8 +11,9 @@ namespace muffle::evaluate {
 
 struct EvaluateSpec {
   std::vector<std::string> classifiers{"logistic_regression", "mlp", "cnn"};
-  bool also_real = false;         ///< the same classifiers trained on real data beside it
-  std::uint64_t train_limit = 0;  ///< use only the first so many synthetic (and real) training records; 0: all
+  bool also_real = false;  ///< the same classifiers trained on real data beside it
+  std::uint64_t train_limit =
+      0;  ///< use only the first so many synthetic (and real) training records; 0: all
   std::uint64_t seed = 1;
 };
 
@@ -28,22 +29,26 @@ struct ClassifierReport {
   std::vector<Score> real;       ///< trained on real records, on request
 };
 
-/// Train on synthetic, test on real (single process). Reads REAL data: its result is not covered by the release's
-/// guarantee, and choosing anything by it costs privacy; callers say so.
+/// Train on synthetic, test on real (single process). Reads REAL data: its result is not covered by the
+/// release's guarantee, and choosing anything by it costs privacy; callers say so.
 /// @param synthetic  samples.npz
 /// @param test       real test records (open_shard with one rank)
 /// @param real_train used only with also_real
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
-                                      const data::DataSpec& real_train, const EvaluateSpec& spec, int threads);
+                                      const data::DataSpec& real_train, const EvaluateSpec& spec,
+                                      int threads);
 
 /// Negative log-likelihood of the papers' 2-D mixture (spec section 8).
 struct MixtureScore {
   std::uint64_t records = 0;
-  double nll_true = 0.0;              ///< sum over records of -log p(x | y), the true density
+  double nll_true = 0.0;  ///< sum over records of -log p(x, y): the 25 centres' density, y's five of them
   double nll_authors_convention = 0.0;  ///< the authors' 1-D normaliser on 2-D data; 0.69 per record higher
-  double per_90000_true = 0.0;        ///< scaled to 90,000 records
+  double per_90000_true = 0.0;          ///< scaled to 90,000 records
   double per_90000_authors_convention = 0.0;
 };
+/// @param synthetic  samples.npz with x float32 n x 2 in the mixture's own units, y in 0..4
+/// @throws DataError  another shape or type, no records, a coordinate that is not finite, a label above 4;
+/// IoError.
 MixtureScore evaluate_mixture(const std::filesystem::path& synthetic);
 
 }  // namespace muffle::evaluate

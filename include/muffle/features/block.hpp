@@ -13,9 +13,10 @@ namespace muffle::features {
 
 /// What is proven about one block's feature vectors; the only thing the accountant needs from a block.
 struct BlockBound {
-  double norm = 1.0;                ///< B: ||phi_b(x)||_2 <= B for every record, enforced in integers
-  bool nonnegative_kernel = false;  ///< <phi(x), phi(x')> >= 0 for every pair, after rounding: sqrt(2) B replace-one
-  std::string theorem;              ///< one sentence with its source, printed in the privacy statement
+  double norm = 1.0;  ///< B: ||phi_b(x)||_2 <= B for every record, enforced in integers
+  /// <phi(x), phi(x')> >= 0 for every pair, after rounding: sqrt(2) B replace-one
+  bool nonnegative_kernel = false;
+  std::string theorem;  ///< one sentence with its source, printed in the privacy statement
 };
 
 /// Scratch memory of one thread, reused between tiles; made by Block::make_workspace().
@@ -36,16 +37,19 @@ class Block {
   virtual std::unique_ptr<Workspace> make_workspace() const = 0;
   /// Records one call of accumulate() works on at a time; callers pass at most this many.
   virtual std::size_t tile() const = 0;
-  /// Adds phi(x_i) to row y_i of sums for i < n, after the integer norm check; a record that fails it, or whose
-  /// label is Batch::kNoClass, adds nothing.
-  /// A record's contribution does not depend on its place in the tile, on n, or on other records.
+  /// Adds phi(x_i) to row y_i of sums for i < n, after the integer norm check; a record that fails it, or
+  /// whose label is Batch::kNoClass, adds nothing. A record's contribution does not depend on its place in
+  /// the tile, on n, or on other records.
   /// @param x     n x dims, row-major, in [0, 1]
   /// @param y     n labels
   /// @param sums  C x D_b, class-major, modulo 2^64, lattice units
+  /// @param contributed  if given, n flags: set to 0 where the record added nothing, left alone elsewhere, so
+  ///              that the flags of several blocks can be combined
   /// @returns how many records contributed nothing (private: rank-local, never logged elsewhere).
   /// Privacy: sums are raw.
   virtual std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                                   std::span<std::uint64_t> sums) const = 0;
+                                   std::span<std::uint64_t> sums,
+                                   std::uint8_t* contributed = nullptr) const = 0;
 };
 
 }  // namespace muffle::features

@@ -1,15 +1,16 @@
 #pragma once
 
-#include <memory>
 #include <torch/types.h>
+
+#include <memory>
 
 #include "muffle/comm/host_comm.hpp"
 
 namespace muffle::model {
 
-/// Sums tensors over the ranks that train together: the seam between the training step and the wire. Host tensors go
-/// over MPI (host_collective); device tensors over NCCL (train/nccl_collective.hpp, when built with CUDA).
-/// Collective: every rank calls the same methods in the same order with equal shapes.
+/// Sums tensors over the ranks that train together: the seam between the training step and the wire. Host
+/// tensors go over MPI (host_collective); device tensors over NCCL (train/nccl_collective.hpp, when built
+/// with CUDA). Collective: every rank calls the same methods in the same order with equal shapes.
 class TensorCollective {
  public:
   virtual ~TensorCollective() = default;
@@ -21,8 +22,8 @@ class TensorCollective {
   virtual void broadcast(torch::Tensor& t) = 0;
 };
 
-/// Over a host communicator; tensors must be on the CPU. `comm` outlives the result. With one rank every call returns
-/// at once.
+/// Over a host communicator; tensors must be on the CPU. `comm` outlives the result. With one rank every call
+/// returns at once.
 std::shared_ptr<TensorCollective> host_collective(comm::HostComm& comm);
 
 }  // namespace muffle::model

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <torch/torch.h>
+
 #include <cstdint>
 #include <memory>
-#include <torch/torch.h>
 
 #include "muffle/model/collective.hpp"
 #include "muffle/model/spec.hpp"
@@ -18,21 +19,22 @@ class Generator : public torch::nn::Module {
   virtual torch::Tensor forward(const torch::Tensor& code, const torch::Tensor& labels) = 0;
 };
 
-/// Builds the generator with parameters that are a pure function of (spec, seed) (Philox; not torch's generator).
-/// Batch norms average over all ranks of `collective` (so that K ranks of batch b equal one of K b); null: this
-/// process alone.
+/// Builds the generator with parameters that are a pure function of (spec, seed) (Philox; not torch's
+/// generator). Batch norms average over all ranks of `collective` (so that K ranks of batch b equal one of K
+/// b); null: this process alone.
 /// @throws ConfigError  a shape the architecture cannot produce.
 std::shared_ptr<Generator> make_generator(const GeneratorSpec& spec, std::uint64_t seed,
                                           std::shared_ptr<TensorCollective> collective);
 
-/// z for samples first..first+n-1 of a stream: n x code, standard normal, counter-based: the value for a sample index
-/// does not depend on who asks for it. `substream` is the training step (0 when sampling).
-torch::Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first, std::size_t n,
-                           std::size_t code);
+/// z for samples first..first+n-1 of a stream: n x code, standard normal, counter-based: the value for a
+/// sample index does not depend on who asks for it. `substream` is the training step (0 when sampling).
+torch::Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
+                           std::size_t n, std::size_t code);
 
-/// Labels for samples first..first+n-1 out of `total`, int64. Stratified: class shares are met as closely as whole
-/// numbers allow, over the `total` samples; otherwise drawn independently.
-torch::Tensor draw_labels(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first, std::size_t n,
-                          std::uint64_t total, const std::vector<double>& class_share, bool stratified);
+/// Labels for samples first..first+n-1 out of `total`, int64. Stratified: class shares are met as closely as
+/// whole numbers allow, over the `total` samples; otherwise drawn independently.
+torch::Tensor draw_labels(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
+                          std::size_t n, std::uint64_t total, const std::vector<double>& class_share,
+                          bool stratified);
 
 }  // namespace muffle::model

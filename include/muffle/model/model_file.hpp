@@ -10,7 +10,8 @@
 
 namespace muffle::model {
 
-/// Parameters and buffers as raw little-endian float32 by name; no pickle. Atomic. @returns SHA-256 of the file in hex.
+/// Parameters and buffers as raw little-endian float32 by name; no pickle. Atomic. @returns SHA-256 of the
+/// file in hex.
 std::string save_model(const std::filesystem::path& path, const ModelInfo& info, const Generator& generator);
 
 /// The generator with its trained parameters, in evaluation mode. @throws IoError, ProtocolError.

@@ -8,8 +8,8 @@
 
 namespace muffle::model {
 
-/// What a trained model's file (model.mfl, a core/container.hpp container of format "muffle-model") says beside its
-/// tensors; readable without torch. Public: everything in it is post-processing of a release.
+/// What a trained model's file (model.mfl, a core/container.hpp container of format "muffle-model") says
+/// beside its tensors; readable without torch. Public: everything in it is post-processing of a release.
 struct ModelInfo {
   GeneratorSpec spec;
   std::vector<double> class_share;  ///< C, sums to 1

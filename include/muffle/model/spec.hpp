@@ -17,10 +17,11 @@ enum class GeneratorKind {
 /// A conditional generator's architecture: everything needed to rebuild it, without torch.
 struct GeneratorSpec {
   GeneratorKind kind = GeneratorKind::kConvolutional;
-  std::size_t code = 5;                        ///< length of the latent code z ~ N(0, I)
-  std::vector<std::size_t> hidden{200};        ///< hidden widths (fully connected part)
-  std::vector<std::size_t> channels{16, 8};    ///< convolutional: channels after the FC part, and between the convolutions
-  data::Schema schema;                         ///< shape and classes of what it generates; output is in [0, 1]
+  std::size_t code = 5;                  ///< length of the latent code z ~ N(0, I)
+  std::vector<std::size_t> hidden{200};  ///< hidden widths (fully connected part)
+  std::vector<std::size_t> channels{
+      16, 8};           ///< convolutional: channels after the FC part, and between the convolutions
+  data::Schema schema;  ///< shape and classes of what it generates; output is in [0, 1]
 };
 
 }  // namespace muffle::model

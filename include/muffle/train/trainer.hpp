@@ -17,22 +17,22 @@ struct TrainSpec {
   double decay = 0.9;               ///< learning rate x decay ...
   std::uint64_t decay_every = 120;  ///< ... every so many steps
   bool unbiased = true;             ///< the unbiased form of the objective (spec section 6)
-  bool stratified = true;           ///< labels meet the class shares in every batch, instead of independent draws
+  bool stratified = true;  ///< labels meet the class shares in every batch, instead of independent draws
   std::uint64_t seed = 1;
 };
 
 struct TrainReport {
-  std::string model_hash;           ///< SHA-256 of model.mfl
+  std::string model_hash;  ///< SHA-256 of model.mfl
   double first_loss = 0, last_loss = 0;
   double seconds = 0, seconds_in_collectives = 0;
 };
 
-/// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective; root alone needs
-/// the artifact (it is broadcast). K ranks follow the trajectory of one rank, up to rounding.
+/// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective; root
+/// alone needs the artifact (it is broadcast). K ranks follow the trajectory of one rank, up to rounding.
 /// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& generator, const TrainSpec& spec,
-                  const std::string& train_hash, int threads);
+                  const std::filesystem::path& model_file, const model::GeneratorSpec& generator,
+                  const TrainSpec& spec, const std::string& train_hash, int threads);
 
 /// Debian's LibTorch starts with one thread: set it from the cores that the rank owns (core/threads.hpp).
 void set_torch_threads(int threads);

@@ -1,0 +1,50 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "muffle/app/commands.hpp"
+#include "muffle/core/error.hpp"
+#include "support/thread_comm.hpp"
+
+namespace muffle::app {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+TEST(ConfigAgreementTest, EqualConfigurationsPass) {
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    test::run_thread_ranks(
+        ranks, [](comm::HostComm& comm) { require_same_config(comm, Config{}); }, 10s);
+  }
+}
+
+TEST(ConfigAgreementTest, EveryRankNamesTheKeyThatDiffers) {
+  for (int ranks = 2; ranks <= 4; ++ranks) {
+    for (int odd_one = 0; odd_one < ranks; ++odd_one) {
+      std::atomic<int> told = 0;
+      test::run_thread_ranks(
+          ranks,
+          [&](comm::HostComm& comm) {
+            Config config;
+            if (comm.rank() == odd_one) config.features.rff.seed = 99;
+            try {
+              require_same_config(comm, config);
+            } catch (const ConfigError& e) {
+              EXPECT_THAT(e.what(), HasSubstr("features.seed is"));
+              EXPECT_THAT(e.what(), HasSubstr("99 on rank " + std::to_string(odd_one == 0 ? 0 : odd_one)));
+              EXPECT_TRUE(e.agreed());
+              EXPECT_EQ(e.quiet(), comm.rank() != 0) << "rank 0 speaks for all";
+              ++told;
+            }
+          },
+          10s);
+      EXPECT_EQ(told, ranks);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muffle::app

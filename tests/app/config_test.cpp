@@ -1,0 +1,149 @@
+#include "muffle/app/config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+
+namespace muffle::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kMain = std::string(MUFFLE_CONFIGS) + "/fashion-mnist.toml";
+
+std::string problem_with(ConfigSources sources) {
+  try {
+    load_config(sources);
+  } catch (const ConfigError& e) {
+    EXPECT_EQ(e.code(), ExitCode::kConfig);
+    return e.what();
+  }
+  return {};
+}
+
+std::string problem_with_setting(const std::string& assignment) {
+  return problem_with({kMain, {}, {assignment}, {}});
+}
+
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() /
+              ("muffle-config-" + std::to_string(::getpid()) + ".toml")) {
+    write_file_atomically(path_, text);
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(ConfigTest, EveryShippedConfigurationLoads) {
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(MUFFLE_CONFIGS)) {
+    SCOPED_TRACE(entry.path().string());
+    EXPECT_NO_THROW(load_config({entry.path().string(), {}, {}, {}}));
+    ++found;
+  }
+  EXPECT_GE(found, 3);
+}
+
+TEST(ConfigTest, MnistDiffersFromFashionMnistInFilesAndLengthScaleOnly) {
+  const auto fashion = flatten(load_config({kMain, {}, {}, {}}));
+  const auto mnist = flatten(load_config({std::string(MUFFLE_CONFIGS) + "/mnist.toml", {}, {}, {}}));
+  for (const auto& [key, value] : fashion) {
+    if (key == "data.dir" || key == "features.length_scale") {
+      EXPECT_NE(mnist.at(key), value) << key;
+    } else {
+      EXPECT_EQ(mnist.at(key), value) << key;
+    }
+  }
+}
+
+TEST(ConfigTest, LaterSourcesWin) {
+  ConfigSources sources{kMain, {}, {}, {}};
+  EXPECT_EQ(load_config(sources).train.steps, load_config({kMain, {}, {}, {}}).train.steps);
+  sources.environment["MUFFLE_TRAIN__STEPS"] = "11";
+  EXPECT_EQ(load_config(sources).train.steps, 11u);
+  sources.set.push_back("train.steps=12");
+  EXPECT_EQ(load_config(sources).train.steps, 12u);
+  sources.flags.emplace_back("train.steps", "13");
+  EXPECT_EQ(load_config(sources).train.steps, 13u);
+}
+
+TEST(ConfigTest, TextNeedsNoQuotesOnTheCommandLine) {
+  EXPECT_EQ(load_config({kMain, {}, {"data.dir=/some/folder"}, {}}).data.dir, "/some/folder");
+  EXPECT_EQ(load_config({kMain, {}, {"data.dir=\"/some/folder\""}, {}}).data.dir, "/some/folder");
+  EXPECT_EQ(load_config({kMain, {}, {"data.dir=2024"}, {}}).data.dir, "2024");
+  EXPECT_EQ(load_config({kMain, {}, {"model.hidden=[7, 9]"}, {}}).model.hidden,
+            (std::vector<std::size_t>{7, 9}));
+}
+
+TEST(ConfigTest, UnknownKeysSuggestTheRightOne) {
+  EXPECT_THAT(problem_with_setting("privacy.epsilom=1"), HasSubstr("did you mean 'privacy.epsilon'"));
+  EXPECT_THAT(problem_with_setting("train.epsilon=1"), HasSubstr("did you mean 'privacy.epsilon'"));
+  EXPECT_THAT(problem_with_setting("zzzzzzzzzzzz.q=1"), HasSubstr("config-keys"));
+  const TemporaryFile file("[train]\nstpes = 3\n");
+  EXPECT_THAT(problem_with({file.path(), {}, {}, {}}), HasSubstr("line 2"));
+  EXPECT_THAT(problem_with({file.path(), {}, {}, {}}), HasSubstr("did you mean 'train.steps'"));
+}
+
+TEST(ConfigTest, EveryProblemIsReportedAtOnce) {
+  const std::string text = problem_with(
+      {kMain, {}, {"train.steps=0", "privacy.delta=\"x\"", "data.shards=\"odd\"", "features.count=7"}, {}});
+  for (const char* part : {"4 problems", "train.steps", "privacy.delta", "data.shards", "features.count"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(ConfigTest, PrivacySettingsThatMeanNothingAreRefused) {
+  for (const char* setting :
+       {"privacy.epsilon=0", "privacy.epsilon=-1", "privacy.epsilon=nan", "privacy.epsilon=inf",
+        "privacy.epsilon=1e9", "privacy.delta=0", "privacy.delta=1", "privacy.delta=2", "privacy.delta=nan",
+        "privacy.noise_multiplier=1", "privacy.epsilon=none", "privacy.max_records_per_person=0"}) {
+    EXPECT_NE(problem_with_setting(setting), "") << setting;
+  }
+}
+
+TEST(ConfigTest, ContradictionsAreRefused) {
+  for (const char* setting :
+       {"data.shape=[28, 28]", "data.lo=255.0", "data.features=\"x-{rank}\"", "data.records=0",
+        "sample.formats=[]", "sample.labels=\"released-counts\"", "privacy.adjacency=\"add-remove-one\"",
+        "train.decay=0.0", "train.learning_rate=nan", "features.length_scale=0.0",
+        "features.length_scale=nan", "runtime.deadline_s=0.0", "runtime.deadline_s=nan",
+        "features.lattice_bits=25", "data.records=70368744177664", "data.labels=\"\""}) {
+    EXPECT_NE(problem_with_setting(setting), "") << setting;
+  }
+}
+
+TEST(ConfigTest, ResolvedConfigurationReadsBackTheSame) {
+  const Config config = load_config({kMain, {}, {"privacy.epsilon=0.1", "train.learning_rate=0.003"}, {}});
+  const TemporaryFile file(to_toml(config));
+  EXPECT_EQ(flatten(load_config({file.path(), {}, {}, {}})), flatten(config));
+}
+
+TEST(ConfigTest, StageHashesSeeTheirOwnKeysOnly) {
+  const Config a = load_config({kMain, {}, {}, {}});
+  const Config b = load_config({kMain, {}, {"train.steps=5", "runtime.deadline_s=5.0"}, {}});
+  EXPECT_EQ(stage_hash(a, Stage::kRelease), stage_hash(b, Stage::kRelease));
+  EXPECT_NE(stage_hash(a, Stage::kTrain), stage_hash(b, Stage::kTrain));
+  EXPECT_EQ(stage_hash(a, Stage::kSample), stage_hash(b, Stage::kSample));
+}
+
+TEST(ConfigTest, BrokenTomlNamesTheLine) {
+  const TemporaryFile file("[train]\nsteps = = 3\n");
+  EXPECT_THAT(problem_with({file.path(), {}, {}, {}}), HasSubstr("line 2"));
+}
+
+TEST(ConfigTest, MissingFileIsAnIoError) {
+  EXPECT_THROW(load_config({"/no/such/file.toml", {}, {}, {}}), IoError);
+}
+
+}  // namespace
+}  // namespace muffle::app
