@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "support/mpi_world.hpp"
 
@@ -20,20 +20,24 @@ class RankTaggedFailures : public testing::EmptyTestEventListener {
  public:
   RankTaggedFailures(int rank, int size) : tag_(fmt::format("[rank {}/{}]", rank, size)) {}
 
+  void OnTestStart(const testing::TestInfo& test) override {
+    // Kept here: GoogleTest holds its lock while it reports a failure, so it cannot be asked then.
+    test_ = fmt::format("{}.{}", test.test_suite_name(), test.name());
+  }
+
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
     // One write per failure, so that the ranks' lines do not mix.
-    const std::string text =
-        fmt::format("{} failure in {}.{}\n{} {}:{}\n{}\n", tag_, test ? test->test_suite_name() : "(no test)",
-                    test ? test->name() : "", tag_, result.file_name() ? result.file_name() : "unknown file",
-                    result.line_number(), result.message());
+    const std::string text = fmt::format("{} failure in {}\n{} {}:{}\n{}\n", tag_, test_, tag_,
+                                         result.file_name() ? result.file_name() : "unknown file",
+                                         result.line_number(), result.message());
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
   }
 
  private:
   std::string tag_;
+  std::string test_ = "(outside of a test)";
 };
 
 /// The size that CTest promised, or what is wrong with it.
@@ -72,11 +76,15 @@ int run(int argc, char** argv) {
   }
   testing::InitGoogleTest(&argc, argv);
   set_up_output(world->rank(), world->size());
-  int failed = RUN_ALL_TESTS() != 0;
+  int failed = RUN_ALL_TESTS();
   try {
-    std::array<std::int64_t, 1> any{failed};
-    world->all_reduce_max(any);
-    failed = any[0] != 0;
+    const std::vector<std::string> verdicts = world->all_gather(failed ? "failed" : "");
+    for (std::size_t r = 0; r < verdicts.size(); ++r) {
+      if (verdicts[r].empty()) continue;
+      failed = 1;
+      if (world->is_root())
+        std::fprintf(stderr, "[mpi test] failed on rank %zu of %zu\n", r, verdicts.size());
+    }
     mpi.finish();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "[rank %d/%d] after the tests: %s\n", world->rank(), world->size(), e.what());
