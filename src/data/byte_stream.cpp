@@ -1,0 +1,142 @@
+#include "byte_stream.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::data {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 17;
+constexpr int kGzipOnly = 15 + 16;  // inflateInit2: the largest window, gzip wrapping
+
+}  // namespace
+
+ByteStream::ByteStream(const std::filesystem::path& path) : name_(path.string()) {
+  // Non-blocking, so that a FIFO is refused below instead of waited for.
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd_ < 0) {
+    throw IoError("cannot read '" + name_ + "': " + std::strerror(errno) +
+                  ". Check the data folder and the file's name in the configuration.");
+  }
+  try {
+    struct stat info {};
+    if (::fstat(fd_, &info) != 0)
+      throw IoError("cannot inspect '" + name_ + "': " + std::strerror(errno) + ".");
+    if (!S_ISREG(info.st_mode))
+      throw IoError("'" + name_ + "' is not a regular file; a record file is needed.");
+    file_size_ = static_cast<std::uint64_t>(info.st_size);
+    ready_.resize(kBufferBytes);
+    end_ = read_disk(ready_);
+    compressed_ = end_ >= 2 && ready_[0] == 0x1F && ready_[1] == 0x8B;
+    if (compressed_) {
+      input_.resize(kBufferBytes);
+      std::swap(input_, ready_);
+      zlib_.next_in = input_.data();
+      zlib_.avail_in = static_cast<uInt>(end_);
+      end_ = 0;
+      require(::inflateInit2(&zlib_, kGzipOnly) == Z_OK, "zlib could not be set up: out of memory?");
+    }
+  } catch (...) {
+    ::close(fd_);
+    throw;
+  }
+}
+
+ByteStream::~ByteStream() {
+  if (compressed_) ::inflateEnd(&zlib_);
+  ::close(fd_);
+}
+
+std::size_t ByteStream::read(std::span<std::byte> out) {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    if (begin_ == end_ && !refill()) break;
+    const std::size_t n = std::min(out.size() - done, end_ - begin_);
+    std::memcpy(out.data() + done, ready_.data() + begin_, n);
+    begin_ += n;
+    done += n;
+  }
+  return done;
+}
+
+std::uint64_t ByteStream::skip(std::uint64_t n) {
+  std::uint64_t done = 0;
+  while (done < n) {
+    if (begin_ == end_) {
+      if (!compressed_ && n - done > kBufferBytes) {
+        const std::uint64_t left = file_size_ - std::min(file_size_, disk_position_);
+        const std::uint64_t jump = std::min(n - done, left);
+        if (::lseek(fd_, static_cast<off_t>(jump), SEEK_CUR) < 0) {
+          throw IoError("cannot seek in '" + name_ + "': " + std::strerror(errno) + ".");
+        }
+        disk_position_ += jump;
+        return done + jump;
+      }
+      if (!refill()) break;
+    }
+    const std::uint64_t step = std::min<std::uint64_t>(n - done, end_ - begin_);
+    begin_ += static_cast<std::size_t>(step);
+    done += step;
+  }
+  return done;
+}
+
+/// Makes at least one byte ready, or returns false at the end.
+bool ByteStream::refill() {
+  begin_ = 0;
+  end_ = 0;
+  if (compressed_) return inflate_more();
+  end_ = read_disk(ready_);
+  return end_ > 0;
+}
+
+bool ByteStream::inflate_more() {
+  zlib_.next_out = ready_.data();
+  zlib_.avail_out = static_cast<uInt>(ready_.size());
+  while (zlib_.avail_out == ready_.size()) {
+    if (zlib_.avail_in == 0) {
+      zlib_.next_in = input_.data();
+      zlib_.avail_in = static_cast<uInt>(read_disk(input_));
+      if (zlib_.avail_in == 0) {
+        if (between_members_) return false;
+        throw DataError("'" + name_ + "' is truncated: its compressed data ends after " +
+                        std::to_string(file_size_) +
+                        " bytes, in the middle of the stream. Copy or download it again.");
+      }
+    }
+    // gzip allows several compressed members in a row; whatever else follows one is a damaged header to zlib.
+    if (between_members_) ::inflateReset(&zlib_);
+    between_members_ = false;
+    const int status = ::inflate(&zlib_, Z_NO_FLUSH);
+    if (status == Z_STREAM_END) {
+      between_members_ = true;
+    } else if (status == Z_MEM_ERROR) {
+      throw InvariantError("zlib ran out of memory while reading '" + name_ + "'.");
+    } else if (status != Z_OK) {
+      throw DataError("'" + name_ + "' is damaged: its compressed data does not decode (" +
+                      (zlib_.msg != nullptr ? zlib_.msg : "unknown error") +
+                      "), or bytes follow its end. Copy or " + "download it again.");
+    }
+  }
+  end_ = ready_.size() - zlib_.avail_out;
+  return true;
+}
+
+std::size_t ByteStream::read_disk(std::span<unsigned char> out) {
+  for (;;) {
+    const ssize_t n = ::read(fd_, out.data(), out.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw IoError("reading '" + name_ + "' failed half-way: " + std::strerror(errno) + ".");
+    disk_position_ += static_cast<std::uint64_t>(n);
+    return static_cast<std::size_t>(n);
+  }
+}
+
+}  // namespace muffle::data

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace muffle::data {
+
+/// The bytes of a file, decompressed if it is gzip. zlib's gz* functions would do, but they pass over garbage
+/// after the compressed stream in silence; here every byte of the file must belong to it.
+class ByteStream {
+ public:
+  /// @throws IoError  missing, unreadable or not a regular file.
+  explicit ByteStream(const std::filesystem::path& path);
+  ~ByteStream();
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+
+  bool compressed() const { return compressed_; }
+  /// Bytes on disk.
+  std::uint64_t file_size() const { return file_size_; }
+
+  /// Fills `out` as far as the stream goes. @returns bytes written: out.size() unless the stream ended.
+  /// @throws DataError  compressed data that is damaged, truncated, or followed by something else;  IoError.
+  std::size_t read(std::span<std::byte> out);
+  /// Passes over n bytes. @returns how many there were: n unless the stream ended. Throws like read().
+  std::uint64_t skip(std::uint64_t n);
+
+ private:
+  bool refill();
+  bool inflate_more();
+  std::size_t read_disk(std::span<unsigned char> out);
+
+  std::string name_;
+  int fd_ = -1;
+  bool compressed_ = false;
+  std::uint64_t file_size_ = 0;
+  std::uint64_t disk_position_ = 0;
+  std::vector<unsigned char> input_;  ///< compressed bytes
+  std::vector<unsigned char> ready_;  ///< bytes to hand out: ready_[begin_, end_)
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  z_stream zlib_{};
+  bool between_members_ = false;
+};
+
+}  // namespace muffle::data

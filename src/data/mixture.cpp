@@ -1,0 +1,61 @@
+#include "muffle/data/mixture.hpp"
+
+#include <array>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "muffle/core/files.hpp"
+#include "muffle/core/philox.hpp"
+#include "muffle/data/idx.hpp"
+
+namespace muffle::data {
+namespace {
+
+constexpr std::size_t kPointsPerCentre = 4000;
+constexpr std::size_t kPoints = kPointsPerCentre * kMixtureGrid * kMixtureGrid;
+constexpr std::size_t kTestPoints = kPoints / 10;
+constexpr std::uint32_t kCoordinates = 0, kOrder = 1;  // substreams
+
+/// Fisher and Yates, from the last place down.
+std::vector<std::uint32_t> shuffled_indices(std::uint64_t seed) {
+  std::vector<std::uint32_t> order(kPoints);
+  std::iota(order.begin(), order.end(), 0u);
+  const CounterStream stream(seed, Stream::kMixtureData, kOrder);
+  for (std::size_t i = kPoints - 1; i > 0; --i) std::swap(order[i], order[stream.below(i, i + 1)]);
+  return order;
+}
+
+void write_part(const std::filesystem::path& points_file, const std::filesystem::path& labels_file,
+                std::span<const std::uint32_t> indices, std::uint64_t seed) {
+  const CounterStream stream(seed, Stream::kMixtureData, kCoordinates);
+  std::vector<float> points;
+  std::vector<std::uint8_t> labels;
+  points.reserve(2 * indices.size());
+  labels.reserve(indices.size());
+  for (const std::uint64_t i : indices) {
+    const auto centre = static_cast<int>(i / kPointsPerCentre);
+    const int column = centre % kMixtureGrid, row = centre / kMixtureGrid;
+    points.push_back(static_cast<float>(column + kMixtureStd * stream.normal(2 * i)));
+    points.push_back(static_cast<float>(row + kMixtureStd * stream.normal(2 * i + 1)));
+    labels.push_back(static_cast<std::uint8_t>(mixture_class(column, row)));
+  }
+  write_idx(points_file, std::array{indices.size(), std::size_t{2}}, points);
+  write_idx(labels_file, std::array{indices.size()}, labels);
+}
+
+}  // namespace
+
+MixtureFiles write_mixture(const std::filesystem::path& folder, std::uint64_t seed) {
+  ensure_writable_folder(folder);
+  const MixtureFiles files{folder / "mixture-train-points.idx", folder / "mixture-train-labels.idx",
+                           folder / "mixture-test-points.idx", folder / "mixture-test-labels.idx"};
+  const std::vector<std::uint32_t> order = shuffled_indices(seed);
+  const std::span<const std::uint32_t> all(order);
+  write_part(files.train_features, files.train_labels, all.first(kPoints - kTestPoints), seed);
+  write_part(files.test_features, files.test_labels, all.last(kTestPoints), seed);
+  return files;
+}
+
+}  // namespace muffle::data

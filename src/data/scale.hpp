@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "muffle/data/idx.hpp"
+#include "muffle/data/schema.hpp"
+
+namespace muffle::data {
+
+/// Turns stored numbers into [0, 1]: (v - lo) / (hi - lo), every step in float32, so the same bits
+/// everywhere; for uint8 with bounds 0 and 255 that is v / 255. The bounds are compared as float32 too: a
+/// float file cannot hold 0.1 itself.
+class Scaler {
+ public:
+  explicit Scaler(const Schema& schema);
+
+  /// Scales one record as stored in an IDX file of this type. @returns false if a number is NaN or outside
+  /// the bounds and the schema rejects that; under kClamp NaN becomes 0 and the others the nearer bound, and
+  /// it returns true.
+  bool scale(std::span<const std::byte> stored, IdxType type, float* out) const;
+
+ private:
+  bool fits(float v) const { return v >= lo_ && v <= hi_; }  // NaN fits nowhere
+  float to_unit(float v) const;
+
+  float lo_;
+  float hi_;
+  bool clamp_;
+  std::array<float, 256> bytes_;
+};
+
+}  // namespace muffle::data

@@ -1,0 +1,205 @@
+#include "muffle/data/source.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "muffle/core/error.hpp"
+#include "muffle/data/idx.hpp"
+#include "scale.hpp"
+
+namespace muffle::data {
+namespace {
+
+constexpr std::string_view kRankPlaceholder = "{rank}";
+
+/// Which records of a file are a rank's own: first, first + stride, ... (count of them).
+struct Share {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::uint64_t stride = 1;
+};
+
+Share share_of(ShardRule rule, std::uint64_t records, std::uint64_t rank, std::uint64_t ranks) {
+  switch (rule) {
+    case ShardRule::kPerRank:
+      return {0, records, 1};
+    case ShardRule::kRoundRobin:
+      return {rank, records / ranks + (rank < records % ranks ? 1 : 0), ranks};
+    case ShardRule::kContiguous:
+      break;
+  }
+  const auto cut = [&](std::uint64_t r) {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(r) * records / ranks);
+  };
+  return {cut(rank), cut(rank + 1) - cut(rank), 1};
+}
+
+std::string shape_text(const std::vector<std::uint64_t>& sizes) {
+  std::string text;
+  for (const std::uint64_t s : sizes) text += (text.empty() ? "" : " x ") + std::to_string(s);
+  return text.empty() ? "1" : text;
+}
+
+/// The same numbers in the same order: equal sizes but for ones (a single channel may be left out), or one of
+/// the two written flat.
+bool shapes_agree(std::vector<std::uint64_t> a, std::vector<std::uint64_t> b) {
+  const auto product = [](const std::vector<std::uint64_t>& v) {
+    std::uint64_t p = 1;
+    for (const std::uint64_t s : v) p *= s;
+    return p;
+  };
+  std::erase(a, 1u);
+  std::erase(b, 1u);
+  return a == b || ((a.size() <= 1 || b.size() <= 1) && product(a) == product(b));
+}
+
+class IdxSource : public RecordSource {
+ public:
+  IdxSource(const DataSpec& spec, std::uint64_t rank, std::uint64_t ranks)
+      : schema_(spec.schema),
+        scaler_(spec.schema),
+        features_(resolve_path(spec, spec.features, static_cast<int>(rank))) {
+    if (!spec.labels.empty()) labels_.emplace(resolve_path(spec, spec.labels, static_cast<int>(rank)));
+    check_headers(spec);
+    share_ = share_of(spec.shards, file_records(), rank, ranks);
+    stored_.resize(static_cast<std::size_t>(features_.header().record_bytes()));
+  }
+
+  std::uint64_t shard_size() const override { return share_.count; }
+  std::uint64_t file_records() const override { return features_.header().records(); }
+
+  void next(std::size_t max_records, Batch& batch) override {
+    require(max_records > 0, "RecordSource::next() needs room for a record");
+    const std::size_t dims = schema_.dims();
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(max_records, share_.count - done_));
+    batch.n = 0;
+    batch.x.resize(n * dims);
+    batch.y.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      go_to(share_.first + done_ * share_.stride);
+      read_record(batch.x.data() + i * dims, batch.y[i]);
+      ++done_;
+    }
+    batch.n = n;
+    if (done_ == share_.count && !end_checked_) check_end();
+  }
+
+ private:
+  void check_headers(const DataSpec& spec) const {
+    const IdxHeader& header = features_.header();
+    const std::vector<std::uint64_t> stored(header.dims.begin() + 1, header.dims.end());
+    const std::vector<std::uint64_t> wanted(schema_.shape.begin(), schema_.shape.end());
+    if (!shapes_agree(stored, wanted)) {
+      throw DataError("'" + features_.name() + "' holds records of shape " + shape_text(stored) +
+                      ", the schema says " + shape_text(wanted) +
+                      ". Correct the schema's shape or the file's name.");
+    }
+    if (spec.shards != ShardRule::kPerRank && spec.records != 0 && header.records() != spec.records) {
+      throw DataError(
+          "'" + features_.name() + "' holds " + std::to_string(header.records()) +
+          " records, the configuration says " + std::to_string(spec.records) +
+          ". The number of records is public and part of the guarantee: correct whichever is wrong.");
+    }
+    if (labels_) check_label_header();
+  }
+
+  void check_label_header() const {
+    const IdxHeader& header = labels_->header();
+    if (header.type != IdxType::kUint8 || header.record_elements() != 1) {
+      throw DataError(
+          "'" + labels_->name() + "' is not a label file: one uint8 per record is needed, it holds " +
+          (header.type == IdxType::kUint8 ? "uint8" : "float32") + " records of " +
+          std::to_string(header.record_elements()) + " numbers. Are the two files' names exchanged?");
+    }
+    if (header.records() != features_.header().records()) {
+      throw DataError("'" + features_.name() + "' holds " + std::to_string(features_.header().records()) +
+                      " records, but '" + labels_->name() + "' holds " + std::to_string(header.records()) +
+                      " labels: the two files do not belong together.");
+    }
+  }
+
+  void go_to(std::uint64_t record) {
+    features_.skip(record - features_.position());
+    if (labels_) labels_->skip(record - labels_->position());
+  }
+
+  void read_record(float* x, std::int32_t& y) {
+    const std::uint64_t record = features_.position();
+    features_.read(stored_);
+    if (!scaler_.scale(stored_, features_.header().type, x)) {
+      throw DataError(
+          "record " + std::to_string(record) + " (counting from 0) of '" + features_.name() +
+          "' has a number that is not finite or lies outside the schema's public bounds [lo, hi]. Mend " +
+          "the record, widen the bounds, or set on_error to clamp.");
+    }
+    y = 0;
+    if (!labels_) return;
+    std::byte label[1];
+    labels_->read(label);
+    const auto value = std::to_integer<std::uint32_t>(label[0]);
+    if (value < schema_.classes) {
+      y = static_cast<std::int32_t>(value);
+    } else if (schema_.on_error == OnError::kClamp) {
+      y = Batch::kNoClass;
+    } else {
+      throw DataError("the label of record " + std::to_string(record) + " (counting from 0) in '" +
+                      labels_->name() + "' is not one of the schema's " + std::to_string(schema_.classes) +
+                      " classes. Mend the label, correct the number of classes, or set on_error to clamp.");
+    }
+  }
+
+  /// Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
+  /// contiguous: the last.
+  void check_end() {
+    end_checked_ = true;
+    if (share_.stride == 1 && share_.first + share_.count != file_records()) return;
+    go_to(file_records());
+    features_.expect_end();
+    if (labels_) labels_->expect_end();
+  }
+
+  Schema schema_;
+  Scaler scaler_;
+  IdxReader features_;
+  std::optional<IdxReader> labels_;
+  Share share_;
+  std::uint64_t done_ = 0;
+  bool end_checked_ = false;
+  std::vector<std::byte> stored_;
+};
+
+}  // namespace
+
+std::string resolve_path(const DataSpec& spec, const std::string& file, int rank) {
+  std::string path = (std::filesystem::path(spec.dir) / file).string();
+  const std::string number = std::to_string(rank);
+  for (std::size_t at = path.find(kRankPlaceholder); at != std::string::npos;
+       at = path.find(kRankPlaceholder, at + number.size())) {
+    path.replace(at, kRankPlaceholder.size(), number);
+  }
+  return path;
+}
+
+std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ranks) {
+  require(ranks >= 1 && rank >= 0 && rank < ranks,
+          "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " does not exist");
+  spec.schema.validate();
+  if (spec.features.empty()) throw DataError("no record file is named: set data.features.");
+  if (spec.labels.empty() && spec.schema.classes > 1) {
+    throw DataError("the schema has " + std::to_string(spec.schema.classes) +
+                    " classes but no label file is named: name it, or set classes to 1.");
+  }
+  const bool names_rank =
+      (spec.dir + spec.features + spec.labels).find(kRankPlaceholder) != std::string::npos;
+  if (names_rank && spec.shards != ShardRule::kPerRank) {
+    throw DataError(
+        "the data's path has " + std::string(kRankPlaceholder) +
+        " in it, but the shard rule shares one file between the ranks: set the rule to per-rank.");
+  }
+  return std::make_unique<IdxSource>(spec, static_cast<std::uint64_t>(rank),
+                                     static_cast<std::uint64_t>(ranks));
+}
+
+}  // namespace muffle::data

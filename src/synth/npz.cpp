@@ -1,0 +1,212 @@
+#include <zip.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/synth/export.hpp"
+#include "npy.hpp"
+#include "records.hpp"
+
+namespace muffle::synth {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "arrays are copied as the little-endian numbers they name");
+
+constexpr zip_uint16_t kFirstDosDate = 1 << 5 | 1;  // 1980-01-01: the same records make the same file
+constexpr std::uint64_t kDeflateRatio = 1032;       // no deflate stream grows by more
+
+struct CloseZip {
+  void operator()(zip_t* archive) const { zip_discard(archive); }
+  void operator()(zip_file_t* file) const { zip_fclose(file); }
+  void operator()(zip_source_t* source) const { zip_source_free(source); }
+};
+using Archive = std::unique_ptr<zip_t, CloseZip>;
+using Member = std::unique_ptr<zip_file_t, CloseZip>;
+using Source = std::unique_ptr<zip_source_t, CloseZip>;
+
+void add_member(zip_t* archive, const char* name, const std::string& content) {
+  zip_source_t* source = zip_source_buffer(archive, content.data(), content.size(), /*freep=*/0);
+  require(source != nullptr, std::string("libzip: ") + zip_strerror(archive));
+  const zip_int64_t index = zip_file_add(archive, name, source, ZIP_FL_ENC_UTF_8);
+  if (index < 0) zip_source_free(source);
+  require(index >= 0 &&
+              zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0) == 0 &&
+              zip_file_set_dostime(archive, static_cast<zip_uint64_t>(index), 0, kFirstDosDate, 0) == 0,
+          std::string("libzip: ") + zip_strerror(archive));
+}
+
+/// An archive of these members, built in memory, so that the file can be written atomically.
+std::vector<std::byte> zip_bytes(const std::vector<std::pair<const char*, std::string>>& members) {
+  zip_error_t error;
+  zip_error_init(&error);
+  const Source buffer(zip_source_buffer_create(nullptr, 0, 0, &error));
+  require(buffer != nullptr, "libzip could not make a buffer");
+  zip_source_keep(
+      buffer.get());  // closing the archive gives up one reference; the bytes are read through the other
+  Archive archive(zip_open_from_source(buffer.get(), ZIP_TRUNCATE, &error));
+  if (!archive) zip_source_free(buffer.get());
+  require(archive != nullptr, "libzip could not open a buffer");
+  for (const auto& [name, content] : members) add_member(archive.get(), name, content);
+  require(zip_close(archive.get()) == 0, std::string("libzip: ") + zip_strerror(archive.get()));
+  static_cast<void>(archive.release());
+  zip_stat_t info;
+  require(zip_source_open(buffer.get()) == 0 && zip_source_stat(buffer.get(), &info) == 0,
+          "libzip lost its buffer");
+  std::vector<std::byte> out(info.size);
+  const zip_int64_t got = zip_source_read(buffer.get(), out.data(), out.size());
+  zip_source_close(buffer.get());
+  require(got == static_cast<zip_int64_t>(out.size()), "libzip lost a part of its buffer");
+  return out;
+}
+
+template <class T>
+std::string npy_bytes(const char* descr, std::vector<std::size_t> shape, const std::vector<T>& elements) {
+  std::string out = npy_header({descr, std::move(shape)});
+  out.append(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(T));
+  return out;
+}
+
+Archive open_archive(const std::filesystem::path& path) {
+  int code = 0;
+  Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
+  if (archive) return archive;
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  const std::string reason = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  if (code == ZIP_ER_NOENT || code == ZIP_ER_OPEN || code == ZIP_ER_READ) {
+    throw IoError("cannot read '" + path.string() + "': " + reason + ".");
+  }
+  throw DataError("'" + path.string() + "' is not an intact .npz file: " + reason +
+                  ". Make or copy it again.");
+}
+
+/// The decompressed member, checked against the archive's CRC. Believes no size that the file could not hold.
+std::string read_member(zip_t* archive, const char* member, const std::string& name,
+                        std::uint64_t file_size) {
+  zip_stat_t info;
+  if (zip_stat(archive, member, 0, &info) != 0) {
+    throw DataError(name + " is missing: muffle needs the arrays x and y in an .npz file.");
+  }
+  constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
+  const bool stored = info.comp_method == ZIP_CM_STORE, deflated = info.comp_method == ZIP_CM_DEFLATE;
+  if ((info.valid & kNeeded) != kNeeded || !(stored || deflated)) {
+    throw DataError(
+        name + " is compressed in a way that muffle does not read: use numpy.savez or savez_compressed.");
+  }
+  if (info.comp_size > file_size || info.size / kDeflateRatio > info.comp_size ||
+      (stored && info.size != info.comp_size)) {
+    throw DataError(name + " declares a size that its file cannot hold: the file is damaged or lies.");
+  }
+  const Member file(zip_fopen(archive, member, 0));
+  const auto damaged = [&](const char* reason) {
+    return DataError(name + " is damaged: " + reason + ". Make or copy the file again.");
+  };
+  if (!file) throw damaged(zip_strerror(archive));
+  std::string out(info.size, '\0');
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const zip_int64_t n = zip_fread(file.get(), out.data() + done, out.size() - done);
+    if (n < 0) throw damaged(zip_file_strerror(file.get()));
+    if (n == 0) throw damaged("it ends early");
+    done += static_cast<std::size_t>(n);
+  }
+  // libzip compares the checksum when it meets the end.
+  char extra;
+  const zip_int64_t n = zip_fread(file.get(), &extra, 1);
+  if (n != 0) throw damaged(n < 0 ? zip_file_strerror(file.get()) : "it is longer than it declares");
+  return out;
+}
+
+/// Throws unless `elements` holds exactly the shape's product of numbers of this size.
+void check_length(const NpyHeader& header, std::string_view elements, std::size_t size,
+                  const std::string& name) {
+  std::size_t bytes = size;
+  bool fits = true;
+  for (const std::size_t s : header.shape) fits = fits && !__builtin_mul_overflow(bytes, s, &bytes);
+  if (!fits || bytes != elements.size()) {
+    throw DataError(name + " holds " + std::to_string(elements.size()) +
+                    " bytes of elements, which is not what its shape says: the file is damaged or lies.");
+  }
+}
+
+template <class T>
+std::vector<T> copy_elements(std::string_view elements) {
+  std::vector<T> out(elements.size() / sizeof(T));
+  if (!out.empty()) std::memcpy(out.data(), elements.data(), elements.size());
+  return out;
+}
+
+/// @returns the number of records.
+std::size_t parse_x(std::string_view bytes, const std::string& name, Records& out) {
+  const NpyHeader header = take_npy_header(bytes, name);
+  if (header.shape.empty()) throw DataError(name + " is a single number; one row per record is needed.");
+  out.shape.assign(header.shape.begin() + 1, header.shape.end());
+  if (header.descr == "|u1") {
+    check_length(header, bytes, 1, name);
+    out.bytes = copy_elements<std::uint8_t>(bytes);
+  } else if (header.descr == "<f4") {
+    check_length(header, bytes, 4, name);
+    out.floats = copy_elements<float>(bytes);
+  } else {
+    throw DataError(name + " has elements of type '" + header.descr +
+                    "'; muffle reads uint8 (|u1) and float32 (<f4).");
+  }
+  return header.shape[0];
+}
+
+void parse_y(std::string_view bytes, const std::string& name, Records& out) {
+  const NpyHeader header = take_npy_header(bytes, name);
+  if (header.shape.size() != 1) throw DataError(name + " must be one-dimensional: one label per record.");
+  if (header.descr == "|u1") {
+    check_length(header, bytes, 1, name);
+    out.labels = copy_elements<std::uint8_t>(bytes);
+  } else if (header.descr == "<i8") {
+    check_length(header, bytes, 8, name);
+    for (const std::int64_t v : copy_elements<std::int64_t>(bytes)) {
+      if (v < 0 || v > std::numeric_limits<std::uint8_t>::max()) {
+        throw DataError("label " + std::to_string(out.labels.size()) + " (counting from 0) of " + name +
+                        " is outside 0..255.");
+      }
+      out.labels.push_back(static_cast<std::uint8_t>(v));
+    }
+  } else {
+    throw DataError(name + " has elements of type '" + header.descr +
+                    "'; muffle reads labels as uint8 (|u1) or int64 (<i8).");
+  }
+}
+
+}  // namespace
+
+void write_npz(const std::filesystem::path& path, const Records& records) {
+  check_records(records);
+  const std::vector<std::size_t> shape{records.count(), record_dims(records)};
+  write_file_atomically(
+      path, zip_bytes({{"x.npy", records.floats.empty() ? npy_bytes("|u1", shape, records.bytes)
+                                                        : npy_bytes("<f4", shape, records.floats)},
+                       {"y.npy", npy_bytes("|u1", {records.count()}, records.labels)}}));
+}
+
+Records read_npz(const std::filesystem::path& path) {
+  const Archive archive = open_archive(path);
+  const std::uint64_t file_size = std::filesystem::file_size(path);
+  const auto name = [&](const char* array) {
+    return std::string("array ") + array + " of '" + path.string() + "'";
+  };
+  Records out;
+  const std::size_t rows = parse_x(read_member(archive.get(), "x.npy", name("x"), file_size), name("x"), out);
+  parse_y(read_member(archive.get(), "y.npy", name("y"), file_size), name("y"), out);
+  if (rows != out.count()) {
+    throw DataError("'" + path.string() + "' holds " + std::to_string(rows) + " records in x but " +
+                    std::to_string(out.count()) + " labels in y: the arrays do not belong together.");
+  }
+  return out;
+}
+
+}  // namespace muffle::synth
