@@ -8,9 +8,11 @@
 #include <initializer_list>
 #include <limits>
 #include <set>
+#include <string_view>
 
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 
 namespace muffle::model {
 namespace {
@@ -232,24 +234,28 @@ ModelInfo load_model_info(const std::filesystem::path& path) {
   return parse_info(read_container(path, kFormat, kModelVersion).header, path.string());
 }
 
-std::pair<ModelInfo, std::shared_ptr<Generator>> load_model(const std::filesystem::path& path) {
-  const Container file = read_container(path, kFormat, kModelVersion);
-  ModelInfo info = parse_info(file.header, path.string());
+std::pair<ModelInfo, std::shared_ptr<Generator>> parse_model(std::string_view bytes,
+                                                             const std::string& name) {
+  const Container file = parse_container(bytes, kFormat, kModelVersion, name);
+  ModelInfo info = parse_info(file.header, name);
   if (expected_numbers(info.spec) * sizeof(float) != static_cast<double>(file.payload.size())) {
     throw ProtocolError(
-        fmt::format("{}: {} bytes of tensors do not fit the generator it describes: train again",
-                    path.string(), file.payload.size()));
+        fmt::format("{}: {} bytes of tensors do not fit the generator it describes: train again", name,
+                    file.payload.size()));
   }
   std::shared_ptr<Generator> generator;
   try {
     generator = make_generator(info.spec, 0, nullptr);
   } catch (const ConfigError& e) {
-    throw ProtocolError(
-        fmt::format("{}: describes no generator that can be built: {}", path.string(), e.what()));
+    throw ProtocolError(fmt::format("{}: describes no generator that can be built: {}", name, e.what()));
   }
-  copy_tensors(file, *generator, path.string());
+  copy_tensors(file, *generator, name);
   generator->eval();
   return {std::move(info), std::move(generator)};
+}
+
+std::pair<ModelInfo, std::shared_ptr<Generator>> load_model(const std::filesystem::path& path) {
+  return parse_model(read_file(path), path.string());
 }
 
 }  // namespace muffle::model
