@@ -31,6 +31,8 @@ class Block {
  public:
   virtual ~Block() = default;
   virtual std::string name() const = 0;
+  /// d: numbers per record.
+  virtual std::size_t dims() const = 0;
   /// D_b: numbers per class.
   virtual std::size_t features() const = 0;
   virtual BlockBound bound() const = 0;

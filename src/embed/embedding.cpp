@@ -1,0 +1,140 @@
+#include "muffle/embed/embedding.hpp"
+
+#include <fmt/core.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::embed {
+
+namespace {
+
+/// Sums that are wiped when they are no longer needed, also when an exception passes by.
+struct WipedSums {
+  explicit WipedSums(std::size_t n) : values(n, 0) {}
+  ~WipedSums() { sodium_memzero(values.data(), values.size() * sizeof(std::uint64_t)); }
+  WipedSums(const WipedSums&) = delete;
+  WipedSums& operator=(const WipedSums&) = delete;
+  std::vector<std::uint64_t> values;
+};
+
+/// One shard on its way through the threads. Each thread takes the next tile from the source under a lock,
+/// embeds it into sums of its own, and adds these to the total at the end; as all of it is integer addition,
+/// who took which tile does not matter.
+class ShardSum {
+ public:
+  ShardSum(const Layout& layout, data::RecordSource& source, std::vector<std::uint64_t>& total)
+      : layout_(layout), source_(source), total_(total) {
+    for (const auto& block : layout.blocks) tile_ = std::max(tile_, block->tile());
+  }
+
+  void run(int threads, const std::function<void(std::uint64_t)>& progress) {
+    // A small shard does not start threads that would find nothing to do.
+    const std::uint64_t tiles = source_.shard_size() / tile_ + 1;
+    const auto others =
+        static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(threads), tiles)) - 1;
+    {
+      std::vector<std::jthread> helpers;
+      try {
+        for (int t = 0; t < others; ++t) helpers.emplace_back([this] { work({}); });
+      } catch (const std::system_error&) {
+        // The system has no more threads: those that run, and this one, do the work.
+      }
+      work(progress);
+    }
+    if (failure_) std::rethrow_exception(failure_);
+    if (progress) progress(done_);
+  }
+
+ private:
+  void work(const std::function<void(std::uint64_t)>& progress) noexcept {
+    try {
+      WipedSums sums(total_.size());
+      std::vector<std::unique_ptr<features::Workspace>> workspaces;
+      for (const auto& block : layout_.blocks) workspaces.push_back(block->make_workspace());
+      data::Batch batch;
+      while (take(batch)) {
+        add(batch, workspaces, sums.values);
+        const std::uint64_t done = done_.fetch_add(batch.n) + batch.n;
+        if (progress) progress(done);
+      }
+      const std::lock_guard lock(total_mutex_);
+      for (std::size_t i = 0; i < total_.size(); ++i) total_[i] += sums.values[i];
+    } catch (...) {
+      const std::lock_guard lock(source_mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+
+  /// The next tile; false at the end of the shard or when another thread failed.
+  bool take(data::Batch& batch) {
+    const std::lock_guard lock(source_mutex_);
+    if (failure_) return false;
+    source_.next(tile_, batch);
+    require(batch.n <= tile_ && batch.y.size() >= batch.n, "a record source handed out a malformed batch");
+    return batch.n > 0;
+  }
+
+  void add(const data::Batch& batch, std::vector<std::unique_ptr<features::Workspace>>& workspaces,
+           std::vector<std::uint64_t>& sums) const {
+    const std::size_t dims = batch.x.size() / batch.n;
+    std::vector<std::uint8_t> contributed(batch.n, 1);
+    for (std::size_t b = 0; b < layout_.blocks.size(); ++b) {
+      const features::Block& block = *layout_.blocks[b];
+      require(dims == block.dims(), fmt::format("records have {} numbers, but block '{}' is made for {}",
+                                                dims, block.name(), block.dims()));
+      const std::span<std::uint64_t> part(sums.data() + layout_.offset(b),
+                                          layout_.classes * block.features());
+      for (std::size_t i = 0; i < batch.n; i += block.tile()) {
+        const std::size_t n = std::min(block.tile(), batch.n - i);
+        block.accumulate(batch.x.data() + i * dims, batch.y.data() + i, n, *workspaces[b], part,
+                         contributed.data() + i);
+      }
+    }
+    if (!layout_.counts) return;
+    const std::uint64_t units = layout_.counts_units();
+    std::uint64_t* const counts = sums.data() + layout_.offset(layout_.blocks.size());
+    for (std::size_t i = 0; i < batch.n; ++i) {
+      if (contributed[i] && batch.y[i] >= 0 && static_cast<std::size_t>(batch.y[i]) < layout_.classes) {
+        counts[batch.y[i]] += units;
+      }
+    }
+  }
+
+  const Layout& layout_;
+  data::RecordSource& source_;
+  std::vector<std::uint64_t>& total_;
+  std::size_t tile_ = 1;
+  std::mutex source_mutex_;  ///< also guards failure_ until the threads are joined
+  std::mutex total_mutex_;
+  std::exception_ptr failure_;
+  std::atomic<std::uint64_t> done_{0};
+};
+
+}  // namespace
+
+PartialSum::~PartialSum() { sodium_memzero(sums_.data(), sums_.size() * sizeof(std::uint64_t)); }
+
+PartialSum embed_shard(const Layout& layout, data::RecordSource& source, int threads,
+                       const std::function<void(std::uint64_t)>& progress) {
+  require(threads >= 1, fmt::format("embed_shard() was asked for {} threads", threads));
+  PartialSum partial(layout.size());
+  ShardSum(layout, source, partial.sums_).run(threads, progress);
+  return partial;
+}
+
+privacy::RawSum reduce_to_root(comm::HostComm& comm, PartialSum&& partial) {
+  const PartialSum mine = std::move(partial);  // wiped when this function ends
+  WipedSums sum(comm.is_root() ? mine.sums_.size() : 0);
+  comm.reduce_sum(mine.sums_, sum.values, 0);
+  return privacy::RawSum(std::move(sum.values));
+}
+
+}  // namespace muffle::embed

@@ -1,0 +1,150 @@
+// The room's inner loops over a `Simd` that the including file defines. No include guard: each variant's .cpp
+// includes it once, after its Simd, inside an anonymous namespace, so that nothing compiled for one
+// instruction set can be linked into another's place. For the same reason nothing here may call an inline
+// function of the standard library.
+//
+// Simd has: F (kLanes floats), I (kLanes int32), load, store, broadcast, zero, mul, sub, fma, round (to
+// nearest even), truncate (to int32; INT32_MIN for NaN and what does not fit), odd (q & 1 ? b : a), flip
+// (sign changed where q & 2), increment (q + 1).
+
+/// sin and cos of (pi/2) r for |r| <= 1/2, as polynomials in r^2 (minimax, coefficients rounded to float one
+/// after the other). Error before rounding: 4e-10 (cos), 1.3e-9 (sin); after it at most 6e-8, and cos^2 +
+/// sin^2 <= 1 + 1.26e-7, over every float; tests/features/kernel_test.cpp holds the kernels to it.
+inline void sincos_quarter(Simd::F r, Simd::F& sine, Simd::F& cosine) {
+  const Simd::F z = Simd::mul(r, r);
+  Simd::F c = Simd::broadcast(0x1.d47d3ep-11f);
+  c = Simd::fma(c, z, Simd::broadcast(-0x1.55b146p-6f));
+  c = Simd::fma(c, z, Simd::broadcast(0x1.03c1aep-2f));
+  c = Simd::fma(c, z, Simd::broadcast(-0x1.3bd3ccp+0f));
+  cosine = Simd::fma(c, z, Simd::broadcast(1.0f));
+  // pi/2 in two parts: the large one enters in the last, single rounding.
+  Simd::F s = Simd::broadcast(-0x1.2cfc74p-8f);
+  s = Simd::fma(s, z, Simd::broadcast(0x1.465a68p-4f));
+  s = Simd::fma(s, z, Simd::broadcast(-0x1.4abba8p-1f));
+  s = Simd::fma(s, z, Simd::broadcast(-0x1.18fc52p-24f));
+  sine = Simd::fma(r, Simd::broadcast(0x1.921fb6p+0f), Simd::mul(r, s));
+}
+
+/// Lattice values of kLanes phases in quarter turns. t - round(t) is exact, so large phases lose nothing
+/// here.
+inline void store_features(Simd::F t, Simd::F scale, std::int32_t* cosines, std::int32_t* sines) {
+  const Simd::F turns = Simd::round(t);
+  Simd::F s, c;
+  sincos_quarter(Simd::sub(t, turns), s, c);
+  // Beyond 2^31 quarter turns truncate() gives INT32_MIN, whose low bits are 0, and rightly: such floats are
+  // multiples of 4.
+  const Simd::I q = Simd::truncate(turns);
+  const Simd::F cosine = Simd::flip(Simd::increment(q), Simd::odd(q, c, s));
+  const Simd::F sine = Simd::flip(q, Simd::odd(q, s, c));
+  Simd::store(cosines, Simd::truncate(Simd::mul(cosine, scale)));
+  Simd::store(sines, Simd::truncate(Simd::mul(sine, scale)));
+}
+
+constexpr std::size_t kPanel = Simd::kLanes * Simd::kVectors;
+
+void rff(const float* frequencies, std::size_t panels, std::size_t dims, const float* records,
+         std::size_t groups, float scale, std::int32_t* features) {
+  constexpr std::size_t kGroup = Simd::kGroup, kVectors = Simd::kVectors, kLanes = Simd::kLanes;
+  const std::size_t half = panels * kPanel;
+  const std::size_t ahead_step = kPanel / groups;
+  const Simd::F lattice_scale = Simd::broadcast(scale);
+  for (std::size_t p = 0; p < panels; ++p) {
+    for (std::size_t g = 0; g < groups; ++g) {
+      const float* w = frequencies + p * dims * kPanel;
+      const float* x = records + g * dims * kGroup;
+      // Meanwhile this group fetches its share of the next panel into the second-level cache (a third
+      // faster).
+      const float* ahead = frequencies + (p + 1 < panels ? p + 1 : p) * dims * kPanel + g * dims * ahead_step;
+      Simd::F sums[kGroup][kVectors];
+#pragma GCC unroll 16
+      for (std::size_t r = 0; r < kGroup; ++r) {
+#pragma GCC unroll 16
+        for (std::size_t v = 0; v < kVectors; ++v) sums[r][v] = Simd::zero();
+      }
+      for (std::size_t c = 0; c < dims; ++c, w += kPanel, x += kGroup, ahead += ahead_step) {
+        __builtin_prefetch(ahead, 0, 2);
+        Simd::F omega[kVectors];
+#pragma GCC unroll 16
+        for (std::size_t v = 0; v < kVectors; ++v) omega[v] = Simd::load(w + v * kLanes);
+#pragma GCC unroll 16
+        for (std::size_t r = 0; r < kGroup; ++r) {
+          const Simd::F value = Simd::broadcast(x[r]);
+#pragma GCC unroll 16
+          for (std::size_t v = 0; v < kVectors; ++v) sums[r][v] = Simd::fma(omega[v], value, sums[r][v]);
+        }
+      }
+      std::int32_t* out = features + g * kGroup * 2 * half + p * kPanel;
+#pragma GCC unroll 16
+      for (std::size_t r = 0; r < kGroup; ++r) {
+#pragma GCC unroll 16
+        for (std::size_t v = 0; v < kVectors; ++v) {
+          std::int32_t* cosines = out + r * 2 * half + v * kLanes;
+          store_features(sums[r][v], lattice_scale, cosines, cosines + half);
+        }
+      }
+    }
+  }
+}
+
+std::uint64_t squared_norm(const std::int32_t* values, std::size_t n, int bits) {
+  std::uint64_t sum = 0;
+  std::uint32_t magnitudes = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::int64_t wide = values[j];
+    sum += static_cast<std::uint64_t>(wide * wide);
+    // |v| as unsigned: INT32_MIN becomes 2^31.
+    const std::uint32_t raw = static_cast<std::uint32_t>(values[j]);
+    magnitudes |= values[j] < 0 ? 0u - raw : raw;
+  }
+  return (magnitudes >> bits) == 0 ? sum : ~std::uint64_t{0};
+}
+
+void add_rows(const std::int32_t* const* rows, std::size_t count, std::size_t n, std::uint64_t* sums) {
+  constexpr std::size_t kStrip = 64;
+  std::size_t j = 0;
+  for (; j + kStrip <= n; j += kStrip) {
+    std::int32_t strip[kStrip] = {};
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int32_t* row = rows[i] + j;
+      for (std::size_t l = 0; l < kStrip; ++l) strip[l] += row[l];
+    }
+    for (std::size_t l = 0; l < kStrip; ++l)
+      sums[j + l] += static_cast<std::uint64_t>(std::int64_t{strip[l]});
+  }
+  for (; j < n; ++j) {
+    std::int32_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += rows[i][j];
+    sums[j] += static_cast<std::uint64_t>(std::int64_t{sum});
+  }
+}
+
+// 16 doubles whose lanes are added and multiplied one by one on every machine, in registers of whatever width
+// it has.
+typedef double Doubles __attribute__((vector_size(16 * sizeof(double)), aligned(8), may_alias));
+
+double dot(const double* a, const double* b, std::size_t n) {
+  Doubles sum = {};
+  for (std::size_t c = 0; c < n; c += 16) {
+    sum += *reinterpret_cast<const Doubles*>(a + c) * *reinterpret_cast<const Doubles*>(b + c);
+  }
+  double lanes[16];
+  for (int l = 0; l < 16; ++l) lanes[l] = sum[l];
+  for (int width = 8; width >= 1; width /= 2) {
+    for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
+  }
+  return lanes[0];
+}
+
+void project_out(const double* q, double* rows, std::size_t count, std::size_t stride) {
+  for (std::size_t i = 0; i < count; ++i) {
+    double* row = rows + i * stride;
+    const double along = dot(q, row, stride);
+    for (std::size_t c = 0; c < stride; c += 16) {
+      *reinterpret_cast<Doubles*>(row + c) -= along * *reinterpret_cast<const Doubles*>(q + c);
+    }
+  }
+}
+
+constexpr Kernels table(const char* name) {
+  return {name, kPanel, Simd::kGroup, &rff, &squared_norm, &add_rows, &project_out, &dot};
+}

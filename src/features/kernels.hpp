@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace muffle::features {
+
+/// The inner loops of the room, compiled once per instruction set from the same source (kernel_body.hpp).
+/// Every variant returns the same bits: each number is a fixed chain of IEEE operations, whatever the vector
+/// width. Internal to the room; tests and benchmarks include it to run a chosen variant.
+struct Kernels {
+  const char* name;   ///< "generic", "avx2", "avx512"
+  std::size_t panel;  ///< frequencies per packed panel
+  std::size_t group;  ///< records per packed group
+
+  /// Random Fourier features of groups x group records on the lattice: trunc(scale cos(2 pi t)), trunc(scale
+  /// sin(2 pi t)) with t = sum_c omega_c x_c, a single chain of fused multiply-adds over c = 0 .. dims-1.
+  /// @param frequencies  panels x dims x panel, in quarter turns (4 omega / (2 pi))
+  /// @param records      groups x dims x group
+  /// @param features     (groups group) x 2 (panels panel): a record's cosines, then its sines. A phase that
+  /// is NaN or
+  ///                     infinite gives INT32_MIN, which squared_norm() refuses.
+  void (*rff)(const float* frequencies, std::size_t panels, std::size_t dims, const float* records,
+              std::size_t groups, float scale, std::int32_t* features);
+
+  /// Sum of squares of n lattice values, exact; kNotOnLattice if any |value| >= 2^bits (then squares may not
+  /// be summed: they could wrap around to a small number). Needs n <= 2^15, so that 2^15 2^48 < 2^64.
+  std::uint64_t (*squared_norm)(const std::int32_t* values, std::size_t n, int bits);
+
+  /// sums[j] += sum of rows[i][j], i < count, modulo 2^64. Needs count <= 127 and |values| <= 2^24, so that
+  /// 32 bits hold the inner sum.
+  void (*add_rows)(const std::int32_t* const* rows, std::size_t count, std::size_t n, std::uint64_t* sums);
+
+  /// Subtracts from each of `count` rows its component along the unit vector q (modified Gram-Schmidt).
+  /// Rows are `stride` numbers apart and long, a multiple of 16. Multiplies and adds are not fused.
+  void (*project_out)(const double* q, double* rows, std::size_t count, std::size_t stride);
+  /// Inner product of two vectors whose length is a multiple of 16: 16 running sums, added as a fixed tree.
+  double (*dot)(const double* a, const double* b, std::size_t n);
+};
+
+inline constexpr std::uint64_t kNotOnLattice = std::numeric_limits<std::uint64_t>::max();
+inline constexpr std::size_t kMaxNormChunk = std::size_t{1} << 15;
+inline constexpr std::size_t kMaxAddRows = 127;
+
+/// All variants that this processor can run, slowest first ("generic" always among them).
+std::span<const Kernels* const> supported_kernels();
+/// The fastest of them.
+const Kernels& best_kernels();
+
+}  // namespace muffle::features

@@ -1,0 +1,175 @@
+#include "rff_block.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cfenv>
+#include <cmath>
+
+#include "aligned_buffer.hpp"
+#include "muffle/core/error.hpp"
+
+namespace muffle::features {
+
+namespace {
+
+/// The default floating-point environment while it lives: a library that switched this thread to
+/// flush-to-zero or another rounding mode does not change our bits.
+class DefaultFloatEnvironment {
+ public:
+  DefaultFloatEnvironment() {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatEnvironment() { std::fesetenv(&saved_); }
+  DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
+  DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
+
+ private:
+  std::fenv_t saved_;
+};
+
+/// Records per tile. Large, because the frequencies are read from memory once per tile; not larger, so that
+/// the tile's lattice values are still in the second-level cache when they are checked and added. A multiple
+/// of every variant's group.
+constexpr std::size_t kTile = 48;
+static_assert(kTile <= kMaxAddRows);
+
+struct RffWorkspace final : Workspace {
+  RffWorkspace(std::size_t record_numbers, std::size_t feature_numbers)
+      : records(record_numbers), features(feature_numbers) {}
+  AlignedBuffer<float> records;          // groups x dims x group
+  AlignedBuffer<std::int32_t> features;  // tile x 2 half_
+};
+
+class RffBlock final : public Block {
+ public:
+  RffBlock(const RffSpec& spec, const Lattice& lattice, const Kernels& kernels)
+      : spec_(spec),
+        lattice_(lattice),
+        kernels_(kernels),
+        frequency_count_(spec.features / 2),
+        panels_((frequency_count_ + kernels.panel - 1) / kernels.panel),
+        half_(panels_ * kernels.panel),
+        scale_(rff_lattice_scale(spec.features, lattice)),
+        packed_(half_ * spec.dims) {
+    const std::vector<float> omega = rff_frequencies(spec, kernels);
+    for (std::size_t j = 0; j < frequency_count_; ++j) {
+      float* panel = packed_.data() + j / kernels.panel * spec.dims * kernels.panel + j % kernels.panel;
+      for (std::size_t c = 0; c < spec.dims; ++c) panel[c * kernels.panel] = 4.0f * omega[j * spec.dims + c];
+    }
+  }
+
+  std::string name() const override { return "rff"; }
+  std::size_t dims() const override { return spec_.dims; }
+  std::size_t features() const override { return spec_.features; }
+  std::size_t tile() const override { return kTile; }
+
+  BlockBound bound() const override {
+    return {
+        .norm = 1.0,
+        .nonnegative_kernel = false,
+        .theorem =
+            "Random Fourier features sqrt(2/D) [cos; sin] have norm 1 because cos^2 + sin^2 = 1 (Rahimi & "
+            "Recht 2007); enforced per record in integers: squared norm at most 2^(2k)."};
+  }
+
+  std::unique_ptr<Workspace> make_workspace() const override {
+    return std::make_unique<RffWorkspace>(kTile * spec_.dims, kTile * 2 * half_);
+  }
+
+  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+                           std::span<std::uint64_t> sums, std::uint8_t* contributed) const override {
+    require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
+    require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
+    auto& scratch = dynamic_cast<RffWorkspace&>(workspace);
+    const DefaultFloatEnvironment environment;
+    const std::size_t groups = pack(x, n, scratch.records.data());
+    kernels_.rff(packed_.data(), panels_, spec_.dims, scratch.records.data(), groups, scale_,
+                 scratch.features.data());
+    return add_checked(scratch.features.data(), y, n, sums, contributed);
+  }
+
+ private:
+  /// Interleaves the records of each group, number by number; the last group is filled up with zeros.
+  std::size_t pack(const float* x, std::size_t n, float* packed) const {
+    const std::size_t dims = spec_.dims, group = kernels_.group;
+    const std::size_t groups = (n + group - 1) / group;
+    for (std::size_t i = 0; i < groups * group; ++i) {
+      float* to = packed + i / group * dims * group + i % group;
+      for (std::size_t c = 0; c < dims; ++c) to[c * group] = i < n ? x[i * dims + c] : 0.0f;
+    }
+    return groups;
+  }
+
+  /// The integer norm check, on the very numbers that are then added.
+  bool within_bound(const std::int32_t* record) const {
+    std::uint64_t norm = 0;
+    for (const std::int32_t* part : {record, record + half_}) {
+      for (std::size_t begin = 0; begin < frequency_count_; begin += kMaxNormChunk) {
+        const std::size_t count = std::min(kMaxNormChunk, frequency_count_ - begin);
+        const std::uint64_t chunk = kernels_.squared_norm(part + begin, count, lattice_.bits);
+        // Both are at most 2^63, so the sum cannot wrap.
+        if (chunk == kNotOnLattice || (norm += chunk) > lattice_.max_squared_norm()) return false;
+      }
+    }
+    return true;
+  }
+
+  std::uint64_t add_checked(const std::int32_t* features, const std::int32_t* y, std::size_t n,
+                            std::span<std::uint64_t> sums, std::uint8_t* contributed) const {
+    const auto classes = static_cast<std::int64_t>(sums.size() / spec_.features);
+    std::array<std::size_t, kTile> accepted;
+    std::size_t accepted_count = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool adds = y[i] >= 0 && y[i] < classes && within_bound(features + i * 2 * half_);
+      if (adds) accepted[accepted_count++] = i;
+      if (!adds && contributed != nullptr) contributed[i] = 0;
+    }
+    std::sort(accepted.begin(), accepted.begin() + accepted_count,
+              [&](std::size_t a, std::size_t b) { return y[a] < y[b]; });
+    std::array<const std::int32_t*, kTile> cosines, sines;
+    for (std::size_t first = 0; first < accepted_count;) {
+      const std::int32_t label = y[accepted[first]];
+      std::size_t count = 0;
+      for (; first < accepted_count && y[accepted[first]] == label; ++first, ++count) {
+        cosines[count] = features + accepted[first] * 2 * half_;
+        sines[count] = cosines[count] + half_;
+      }
+      std::uint64_t* row = sums.data() + static_cast<std::size_t>(label) * spec_.features;
+      kernels_.add_rows(cosines.data(), count, frequency_count_, row);
+      kernels_.add_rows(sines.data(), count, frequency_count_, row + frequency_count_);
+    }
+    return n - accepted_count;
+  }
+
+  RffSpec spec_;
+  Lattice lattice_;
+  const Kernels& kernels_;
+  std::size_t frequency_count_;
+  std::size_t panels_;
+  std::size_t half_;  ///< cosines stored per record: frequency_count_, filled up to whole panels
+  float scale_;
+  AlignedBuffer<float> packed_;  ///< panels x dims x panel, quarter turns
+};
+
+}  // namespace
+
+float rff_lattice_scale(std::size_t features, const Lattice& lattice) {
+  const double scale =
+      std::sqrt(2.0 / static_cast<double>(features)) * static_cast<double>(lattice.scale()) * (1.0 - 0x1p-22);
+  const float rounded = static_cast<float>(scale);
+  return static_cast<double>(rounded) > scale ? std::nextafter(rounded, 0.0f) : rounded;
+}
+
+std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice, const Kernels& kernels) {
+  require_no_overflow(0, lattice);
+  return std::make_unique<RffBlock>(spec, lattice, kernels);
+}
+
+std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice) {
+  return make_rff_block(spec, lattice, best_kernels());
+}
+
+}  // namespace muffle::features
