@@ -1,0 +1,229 @@
+#include "muffle/privacy/release.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "muffle/privacy/accountant.hpp"
+#include "privacy/expect_error.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+using testing_support::expect_error;
+
+static_assert(!std::is_copy_constructible_v<RawSum> && !std::is_copy_assignable_v<RawSum>);
+static_assert(!std::is_copy_constructible_v<NoiseVector> && !std::is_copy_assignable_v<NoiseVector>);
+
+SensitivityInput rff_input(const PrivacySpec& spec) {
+  SensitivityInput in;
+  in.blocks = {{1.0, false, "random Fourier"}};
+  in.adjacency = spec.adjacency;
+  in.max_records_per_person = spec.max_records_per_person;
+  return in;
+}
+
+PrivacySpec main_job() {
+  PrivacySpec spec;
+  spec.epsilon = 1.0;
+  spec.max_records_per_person = 1;
+  return spec;
+}
+
+TEST(PlanNoise, MainJobHasTheHonestSigma) {
+  const PrivacySpec spec = main_job();
+  const NoisePlan plan = plan_noise(spec, rff_input(spec), 24);
+  EXPECT_NEAR(plan.noise_multiplier, 3.73063163482, 1e-10);
+  EXPECT_EQ(plan.sensitivity.value, 2.0);
+  EXPECT_EQ(plan.sigma, 2 * plan.noise_multiplier);
+  EXPECT_EQ(plan.sigma_lattice, static_cast<std::uint64_t>(std::ceil(plan.sigma * 16777216.0)));
+  EXPECT_GE(static_cast<double>(plan.sigma_lattice), plan.sigma * 16777216.0);
+  EXPECT_EQ(plan.epsilon, 1.0);
+  EXPECT_EQ(plan.delta, 1e-5);
+  EXPECT_EQ(plan.sensitivity_input.blocks.size(), 1u);
+  // The whole chain once more, the other way round: what the integer sigma gives.
+  EXPECT_LE(delta_for(1.0, plan.sensitivity.value * 16777216.0 / static_cast<double>(plan.sigma_lattice)),
+            1e-5);
+}
+
+TEST(PlanNoise, NoiseMultiplierGivesEpsilonRoundedUp) {
+  PrivacySpec spec;
+  spec.noise_multiplier = 5.0;
+  spec.max_records_per_person = 2;
+  const NoisePlan plan = plan_noise(spec, rff_input(spec), 20);
+  EXPECT_NEAR(plan.epsilon, 0.72552, 5e-6);
+  EXPECT_LE(delta_for(plan.epsilon, 0.2), 1e-5);
+  EXPECT_EQ(plan.sigma, 20.0);
+  EXPECT_EQ(plan.sigma_lattice, 20u << 20);
+}
+
+TEST(PlanNoise, RefusesWithEveryProblemInOneMessage) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const auto plan = [](const PrivacySpec& spec, int bits = 24) {
+    return [=] { (void)plan_noise(spec, rff_input(spec), bits); };
+  };
+  PrivacySpec spec = main_job();
+  for (const double bad : {0.0, -1.0, nan, inf, 1e-4, 1000.0}) {
+    spec = main_job();
+    spec.epsilon = bad;
+    expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"epsilon is"});
+    spec = main_job();
+    spec.epsilon.reset();
+    spec.noise_multiplier = bad == 1e-4 ? 9e-4 : bad == 1000.0 ? 1e7 : bad;
+    expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"noise multiplier is"});
+  }
+  for (const double bad : {0.0, -1e-5, nan, inf, 1.0, 1.5}) {
+    spec = main_job();
+    spec.delta = bad;
+    expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"delta is"});
+  }
+  spec = main_job();
+  spec.noise_multiplier = 4.0;
+  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"both epsilon and a noise multiplier"});
+  spec = main_job();
+  spec.epsilon.reset();
+  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"neither epsilon nor"});
+  spec = main_job();
+  spec.max_records_per_person = 0;
+  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"max_records_per_person", "write 1"});
+  expect_error<ConfigError>(plan(main_job(), 25), ExitCode::kConfig, {"25 bits"});
+  spec = main_job();
+  spec.epsilon = -1.0;
+  spec.delta = nan;
+  spec.max_records_per_person = 0;
+  expect_error<ConfigError>(
+      plan(spec), ExitCode::kConfig,
+      {"epsilon is -1", "delta is nan", "max_records_per_person", "nothing was released"});
+  // Noise that protects nobody, noise that leaves nothing, noise beyond the sampler.
+  spec = main_job();
+  spec.epsilon.reset();
+  spec.noise_multiplier = 0.01;
+  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"protects nobody"});
+  spec.noise_multiplier = 1e5;
+  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"noise multiplier of 1e+05", "0.001"});
+  spec = main_job();
+  spec.epsilon = 1e-3;
+  spec.delta = 1e-12;
+  spec.max_records_per_person = 1'000'000;
+  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"sigma", "lattice of 24 bits"});
+  // Two statements of one thing must not differ.
+  spec = main_job();
+  SensitivityInput other = rff_input(spec);
+  other.adjacency = Adjacency::kAddRemoveOne;
+  expect_error<InvariantError>([&] { (void)plan_noise(spec, other, 24); }, ExitCode::kInvariant,
+                               {"adjacency"});
+}
+
+TEST(NoiseVector, PublishesSumPlusNoiseModulo2To64) {
+  const auto entropy = insecure_seeded_entropy(3), again = insecure_seeded_entropy(3);
+  const std::vector<std::int64_t> expected = draw_noise(4, 1000, *again);
+  const std::vector<std::uint64_t> sums{0, 5, static_cast<std::uint64_t>(-7), std::uint64_t{1} << 61};
+  NoiseVector noise(4, 1000, *entropy);
+  const NoisySum out = std::move(noise).publish(RawSum(sums));
+  ASSERT_EQ(out.values.size(), 4u);
+  EXPECT_EQ(out.values[0], expected[0]);
+  EXPECT_EQ(out.values[1], 5 + expected[1]);
+  EXPECT_EQ(out.values[2], -7 + expected[2]);
+  EXPECT_EQ(out.values[3], (std::int64_t{1} << 61) + expected[3]);
+  EXPECT_FALSE(out.is_private) << "seeded noise protects nobody";
+}
+
+TEST(NoiseVector, OsEntropyIsPrivateAndNeverRepeats) {
+  const auto entropy = os_entropy();
+  EXPECT_TRUE(entropy->is_secure());
+  const std::vector<std::uint64_t> zeros(64, 0);
+  NoisySum first = NoiseVector(64, std::uint64_t{1} << 40, *entropy).publish(RawSum(zeros));
+  NoisySum second = NoiseVector(64, std::uint64_t{1} << 40, *os_entropy()).publish(RawSum(zeros));
+  EXPECT_TRUE(first.is_private);
+  EXPECT_NE(first.values, second.values);  // equal with probability below 2^-2000
+}
+
+TEST(NoiseVector, IsSpentOnceAndOnlyOnItsOwnLength) {
+  const auto entropy = insecure_seeded_entropy(4);
+  NoiseVector noise(3, 10, *entropy);
+  (void)std::move(noise).publish(RawSum({1, 2, 3}));
+  expect_error<InvariantError>(
+      [&] {
+        (void)std::move(noise).publish(RawSum({1, 2, 3}));
+      },  // NOLINT(bugprone-use-after-move)
+      ExitCode::kInvariant, {"already spent"});
+  NoiseVector from(3, 10, *entropy);
+  NoiseVector to(std::move(from));
+  expect_error<InvariantError>(
+      [&] {
+        (void)std::move(from).publish(RawSum({1, 2, 3}));
+      },  // NOLINT(bugprone-use-after-move)
+      ExitCode::kInvariant, {"already spent"});
+  expect_error<InvariantError>(
+      [&] {
+        (void)std::move(to).publish(RawSum({1, 2}));
+      },
+      ExitCode::kInvariant, {"2 numbers", "for 3"});
+  expect_error<InvariantError>([&] { NoiseVector(0, 10, *entropy); }, ExitCode::kInvariant, {"no numbers"});
+  for (const std::uint64_t sigma : {std::uint64_t{0}, kMaxSigmaLattice + 1}) {
+    expect_error<InvariantError>([&] { NoiseVector(1, sigma, *entropy); }, ExitCode::kInvariant, {"sigma"});
+  }
+}
+
+/// Fails after some bytes, as a machine whose entropy gives out would.
+class FailingEntropy final : public EntropySource {
+ public:
+  explicit FailingEntropy(int good_blocks) : good_blocks_(good_blocks), source_(insecure_seeded_entropy(1)) {}
+  void fill(std::span<std::byte> out) override {
+    if (good_blocks_-- <= 0) throw InvariantError("no entropy: getrandom failed");
+    source_->fill(out);
+  }
+  bool is_secure() const override { return true; }
+
+ private:
+  int good_blocks_;
+  std::unique_ptr<EntropySource> source_;
+};
+
+/// The same few bytes for ever, as a virtual machine restored from a snapshot without a generator might give.
+class StuckEntropy final : public EntropySource {
+ public:
+  explicit StuckEntropy(std::vector<std::uint8_t> pattern) : pattern_(std::move(pattern)) {}
+  void fill(std::span<std::byte> out) override {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::byte{pattern_[i % pattern_.size()]};
+  }
+  bool is_secure() const override { return true; }
+
+ private:
+  std::vector<std::uint8_t> pattern_;
+};
+
+TEST(Entropy, FailureAbortsAndNeverFallsBack) {
+  for (const int good_blocks : {0, 1, 3}) {
+    FailingEntropy entropy(good_blocks);
+    expect_error<InvariantError>([&] { NoiseVector(5000, 1000, entropy); }, ExitCode::kInvariant,
+                                 {"no entropy"});
+  }
+}
+
+TEST(Entropy, AStuckSourceIsNoticed) {
+  for (const std::vector<std::uint8_t>& pattern : std::vector<std::vector<std::uint8_t>>{
+           {0}, {0xFF}, {0x55}, {1, 2, 3, 4}, {0x10, 0x80, 0x33, 0x01, 0x99, 0xA7, 0x5C, 0xE2}}) {
+    StuckEntropy entropy(pattern);
+    expect_error<InvariantError>([&] { NoiseVector(5000, 1000, entropy); }, ExitCode::kInvariant, {"stuck"});
+  }
+}
+
+TEST(Entropy, SeededSourceIsAFunctionOfItsSeedAlone) {
+  std::array<std::byte, 1000> a{}, b{}, c{};
+  insecure_seeded_entropy(9)->fill(a);
+  const auto again = insecure_seeded_entropy(9);
+  again->fill(std::span(b).first(504));
+  again->fill(std::span(b).subspan(504));
+  insecure_seeded_entropy(10)->fill(c);
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a, c);
+  EXPECT_FALSE(again->is_secure());
+}
+
+}  // namespace
+}  // namespace muffle::privacy
