@@ -4,59 +4,63 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace muffle::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What a rank brings to a collective; the others read it between the two barriers of the exchange.
+/// What a rank brings to a collective: a copy, so that a rank that gives up takes nothing away from a slower
+/// one.
 struct Contribution {
   std::string_view operation;
-  const void* data = nullptr;
-  std::size_t length = 0;  // elements
+  std::string bytes;
 };
+using Contributions = std::vector<std::shared_ptr<const Contribution>>;
 
 /// The meeting place of the ranks of one run.
 class Group {
  public:
   Group(int n, std::chrono::milliseconds deadline)
       : deadline_(deadline),
-        contributions_(static_cast<std::size_t>(n)),
-        arrived_(contributions_.size()),
-        left_(contributions_.size()) {}
+        coming_(static_cast<std::size_t>(n)),
+        met_(coming_.size()),
+        left_(coming_.size()) {}
 
-  int size() const { return static_cast<int>(contributions_.size()); }
-  const std::vector<Contribution>& contributions() const { return contributions_; }
+  int size() const { return static_cast<int>(coming_.size()); }
 
-  /// Waits until every rank has come.
-  void meet(int rank, const Contribution& mine) {
+  /// Waits until every rank has come. @returns everybody's contribution, by rank.
+  Contributions meet(int rank, std::shared_ptr<const Contribution> mine) {
+    const std::string_view operation = mine->operation;
     std::unique_lock lock(mutex_);
-    throw_if_dead(rank, mine.operation);
-    const auto me = static_cast<std::size_t>(rank);
-    contributions_[me] = mine;
-    arrived_[me] = true;
-    if (std::all_of(arrived_.begin(), arrived_.end(), [](bool a) { return a; })) {
-      arrived_.assign(arrived_.size(), false);
+    throw_if_dead(rank, operation);
+    coming_[static_cast<std::size_t>(rank)] = std::move(mine);
+    if (std::all_of(coming_.begin(), coming_.end(), [](const auto& c) { return c != nullptr; })) {
+      met_ = std::exchange(coming_, Contributions(coming_.size()));
       ++generation_;
       changed_.notify_all();
-      return;
+      return met_;
     }
     const auto generation = generation_;
     const bool woken = changed_.wait_until(lock, Clock::now() + deadline_, [&] {
-      return generation_ != generation || !cause_of_death_.empty() || somebody_never_comes();
+      return generation_ != generation || !cause_of_death_.empty() || !never_coming().empty();
     });
-    if (generation_ != generation) return;
+    // Nobody can have met again without this rank: met_ is still this meeting's.
+    if (generation_ != generation) return met_;
     if (cause_of_death_.empty()) {
       cause_of_death_ =
-          fmt::format("{} {}: missing {}", mine.operation,
-                      woken ? "cannot finish, because ranks have ended" : "passed its deadline", missing());
+          woken ? fmt::format("{} cannot finish, for want of {}, which has ended", operation, never_coming())
+                : fmt::format("{} passed its deadline, for want of {}", operation, not_here());
       changed_.notify_all();
     }
-    throw_if_dead(rank, mine.operation);
+    throw_if_dead(rank, operation);
+    return {};
   }
 
   void leave(int rank, std::exception_ptr error) {
@@ -76,26 +80,28 @@ class Group {
     throw CommError(fmt::format("{} on thread rank {} of {}: {}", operation, rank, size(), cause_of_death_));
   }
 
-  bool somebody_never_comes() const {
-    for (std::size_t r = 0; r < left_.size(); ++r) {
-      if (left_[r] && !arrived_[r]) return true;
-    }
-    return false;
+  std::string never_coming() const {
+    return names([this](std::size_t r) { return left_[r] && !coming_[r]; });
   }
 
-  std::string missing() const {
-    std::string names;
-    for (std::size_t r = 0; r < arrived_.size(); ++r) {
-      if (!arrived_[r]) names += fmt::format("{}rank {}", names.empty() ? "" : ", ", r);
+  std::string not_here() const {
+    return names([this](std::size_t r) { return !coming_[r]; });
+  }
+
+  template <typename Which>
+  std::string names(const Which& which) const {
+    std::string text;
+    for (std::size_t r = 0; r < coming_.size(); ++r) {
+      if (which(r)) text += fmt::format("{}rank {}", text.empty() ? "" : ", ", r);
     }
-    return names;
+    return text;
   }
 
   const std::chrono::milliseconds deadline_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Contribution> contributions_;
-  std::vector<bool> arrived_;
+  Contributions coming_;  // to the meeting that is being waited for; null where a rank has not come
+  Contributions met_;     // of the last complete meeting
   std::vector<bool> left_;
   std::uint64_t generation_ = 0;
   std::string cause_of_death_;
@@ -164,34 +170,31 @@ class ThreadComm final : public comm::HostComm {
 
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
-  /// Shows `mine` to all ranks; `use` sees everybody's. Nobody may change its data until all have used it, so
-  /// results that go back into the same memory are written after this returns (or, in a broadcast, where
-  /// nobody reads).
+  /// Shows `mine` to all ranks; `use` gets everybody's.
   template <typename T, typename Use>
   void exchange(std::string_view operation, std::span<const T> mine, Lengths lengths, const Use& use) {
     const auto started = Clock::now();
-    struct Account {
-      ThreadComm& comm;
-      Clock::time_point since;
-      ~Account() { comm.seconds_ += std::chrono::duration<double>(Clock::now() - since).count(); }
-    } account{*this, started};
-    group_.meet(rank_, {operation, mine.data(), mine.size()});
-    std::vector<std::span<const T>> all;
-    for (const Contribution& c : group_.contributions()) {
-      if (c.operation != operation || (lengths == Lengths::kEqual && c.length != mine.size())) {
-        throw CommError(fmt::format("thread rank {} called {} of {} elements while another called {} of {}",
-                                    rank_, operation, mine.size(), c.operation, c.length));
+    const char* const first = reinterpret_cast<const char*>(mine.data());
+    Contribution contribution{operation, std::string(first, first + mine.size_bytes())};
+    const Contributions all =
+        group_.meet(rank_, std::make_shared<const Contribution>(std::move(contribution)));
+    seconds_ += std::chrono::duration<double>(Clock::now() - started).count();
+    std::vector<std::vector<T>> parts;
+    for (const auto& c : all) {
+      if (c->operation != operation || (lengths == Lengths::kEqual && c->bytes.size() != mine.size_bytes())) {
+        throw CommError(fmt::format("thread rank {} called {} with {} bytes while another called {} with {}",
+                                    rank_, operation, mine.size_bytes(), c->operation, c->bytes.size()));
       }
-      all.emplace_back(static_cast<const T*>(c.data), c.length);
+      auto& part = parts.emplace_back(c->bytes.size() / sizeof(T));
+      if (!part.empty()) std::memcpy(part.data(), c->bytes.data(), c->bytes.size());
     }
-    use(all);
-    group_.meet(rank_, {operation, nullptr, 0});
+    use(parts);
   }
 
   /// Element by element, in rank order: the same bits on every rank.
   template <typename T, typename Op>
-  static std::vector<T> combine(const std::vector<std::span<const T>>& all, const Op& op) {
-    std::vector<T> result(all[0].begin(), all[0].end());
+  static std::vector<T> combine(const std::vector<std::vector<T>>& all, const Op& op) {
+    std::vector<T> result = all[0];
     for (std::size_t r = 1; r < all.size(); ++r) {
       std::transform(result.begin(), result.end(), all[r].begin(), result.begin(), op);
     }

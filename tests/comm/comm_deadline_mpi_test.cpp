@@ -1,0 +1,190 @@
+// A rank that does not come: the others say so at the deadline. Needs at least 2 ranks. Every test breaks
+// communicators of its own; the ranks meet again on world().
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "muffle/comm/termination.hpp"
+#include "support/mpi_world.hpp"
+
+namespace muffle::comm {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr milliseconds kDeadline{900};
+// No upper bound on a busy machine is safe, but a wait that forgets its deadline lasts for ever.
+constexpr std::chrono::seconds kFarBeyond{30};
+
+std::unique_ptr<HostComm> short_lived() { return test::session().world(kDeadline); }
+
+/// The message of the CommError with which a collective ends on this rank.
+std::string failure_of(const std::function<void()>& collective) {
+  const auto start = steady_clock::now();
+  try {
+    collective();
+  } catch (const CommError& e) {
+    EXPECT_EQ(e.code(), ExitCode::kPeer);
+    EXPECT_LT(steady_clock::now() - start, kFarBeyond);
+    return e.what();
+  }
+  return "(it went well)";
+}
+
+/// All ranks but `absent` call the collective; `absent` stays away until they have given up.
+std::string failure_without(int absent, HostComm& comm, const std::function<void()>& collective) {
+  std::string message;
+  if (comm.rank() != absent) message = failure_of(collective);
+  test::world().barrier();
+  return message;
+}
+
+std::string named(int rank) { return "rank " + std::to_string(rank) + " (host "; }
+
+TEST(Deadline, TheAbsentRankIsNamedByEveryOther) {
+  for (int absent = 1; absent < test::world().size(); ++absent) {
+    const auto comm = short_lived();
+    const std::string message = failure_without(absent, *comm, [&] { comm->barrier(); });
+    if (comm->rank() == absent) continue;
+    EXPECT_THAT(message, HasSubstr("barrier (collective"));
+    EXPECT_THAT(message, HasSubstr("within 0.9 s"));
+    EXPECT_THAT(message, HasSubstr("on rank " + std::to_string(comm->rank())));
+    EXPECT_THAT(message, HasSubstr("not heard from: " + named(absent)));
+    EXPECT_THAT(message, HasSubstr("raise the deadline"));
+    const auto missing = message.substr(message.find("not heard from"));
+    for (int r = 0; r < comm->size(); ++r) {
+      if (r != absent) {
+        EXPECT_THAT(missing, Not(HasSubstr(named(r))));
+      }
+    }
+  }
+}
+
+TEST(Deadline, WithoutRankZeroTheOthersSaySo) {
+  const auto comm = short_lived();
+  const std::string message = failure_without(0, *comm, [&] { comm->barrier(); });
+  if (comm->rank() != 0) {
+    EXPECT_THAT(message, HasSubstr(named(0)));
+  }
+}
+
+TEST(Deadline, EveryKindOfCollectiveHasOne) {
+  const std::function<void(HostComm&)> kinds[] = {
+      [](HostComm& c) {
+        std::vector<float> v(1000, 1);
+        c.all_reduce_sum(std::span<float>(v));
+      },
+      [](HostComm& c) {
+        std::vector<double> v(1000, 1);
+        c.all_reduce_sum(std::span<double>(v));
+      },
+      [](HostComm& c) {
+        std::vector<std::int64_t> v(3, 1);
+        c.all_reduce_max(v);
+      },
+      [](HostComm& c) { c.all_gather("mine"); },
+      [](HostComm& c) {  // large enough that a sender cannot just leave it behind
+        std::vector<std::uint64_t> in(1 << 20, 1), out(c.is_root() ? in.size() : 0);
+        c.reduce_sum(in, out, 0);
+      },
+      [](HostComm& c) {
+        comm::agree(
+            c, "a step", [] {}, true);
+      },
+  };
+  for (const auto& kind : kinds) {
+    const auto comm = short_lived();
+    const int absent = comm->size() - 1;
+    const std::string message = failure_without(absent, *comm, [&] { kind(*comm); });
+    if (comm->rank() == 0) {
+      EXPECT_THAT(message, HasSubstr(named(absent)));
+    }
+  }
+  // A broadcast is waited for by those who receive.
+  const auto comm = short_lived();
+  std::vector<std::byte> bytes(1 << 20);
+  const std::string message = failure_without(0, *comm, [&] { comm->broadcast(bytes, 0); });
+  if (comm->rank() != 0) {
+    EXPECT_THAT(message, HasSubstr(named(0)));
+  }
+}
+
+TEST(Deadline, TheCommunicatorIsDeadAfterwards) {
+  const auto comm = short_lived();
+  const int absent = comm->size() - 1;
+  failure_without(absent, *comm, [&] { comm->all_gather("x"); });
+  if (comm->rank() == absent) return;
+  const auto start = steady_clock::now();
+  EXPECT_THAT(failure_of([&] { comm->barrier(); }), HasSubstr("died earlier, in all_gather"));
+  EXPECT_LT(steady_clock::now() - start, kDeadline) << "the dead do not wait";
+}
+
+TEST(Deadline, ALateResultNeverReachesTheCallersMemory) {
+  const auto comm = short_lived();
+  const int late = comm->size() - 1;
+  std::vector<double> values(100'000, 1);
+  if (comm->rank() != late) {
+    EXPECT_THAT(failure_of([&] { comm->all_reduce_sum(std::span<double>(values)); }),
+                HasSubstr("all_reduce_sum"));
+    std::fill(values.begin(), values.end(), 7);
+  }
+  test::world().barrier();
+  if (comm->rank() == late) {
+    // The others' contributions are still what they were, or the wait fails: never what the memory was used
+    // for since.
+    try {
+      comm->all_reduce_sum(std::span<double>(values));
+      EXPECT_EQ(values, std::vector<double>(values.size(), comm->size()));
+    } catch (const CommError&) {
+    }
+  }
+  test::world().barrier();
+  if (comm->rank() != late) {
+    EXPECT_EQ(values, std::vector<double>(values.size(), 7));
+  }
+}
+
+TEST(Deadline, SlowIsNotMissing) {
+  MpiOptions options;
+  options.deadline = std::chrono::seconds(60);
+  options.notice_after = milliseconds(10);
+  const auto comm = test::session().world(options);
+  for (int round = 0; round < 3; ++round) {
+    if (comm->rank() == round % comm->size()) std::this_thread::sleep_for(milliseconds(100));
+    comm->barrier();
+    EXPECT_EQ(comm->all_gather(std::to_string(comm->rank())).back(), std::to_string(comm->size() - 1));
+  }
+}
+
+TEST(Termination, ACollectiveThatCannotFinishEndsSoonAfterSigterm) {
+  MpiOptions options;
+  options.deadline = std::chrono::minutes(10);
+  const auto comm = test::session().world(options);
+  install_termination_handler();
+  const int absent = comm->size() - 1;
+  const std::string message = failure_without(absent, *comm, [&] {
+    ASSERT_EQ(std::raise(SIGTERM), 0);
+    comm->barrier();
+  });
+  clear_termination_request();
+  if (comm->rank() == absent) return;
+  EXPECT_THAT(message, HasSubstr("told to stop (SIGTERM)"));
+  EXPECT_THAT(message, HasSubstr("barrier"));
+}
+
+TEST(Termination, ACollectiveThatCanFinishDoes) {
+  install_termination_handler();
+  ASSERT_EQ(std::raise(SIGTERM), 0);
+  EXPECT_EQ(test::world().all_gather("x").size(), static_cast<std::size_t>(test::world().size()));
+  clear_termination_request();
+  test::world().barrier();
+}
+
+}  // namespace
+}  // namespace muffle::comm

@@ -1,0 +1,75 @@
+// HostComm's promises over MPI, with messages of the usual length and with ones so short that everything is
+// cut up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/host_comm_cases.hpp"
+#include "support/mpi_world.hpp"
+
+namespace muffle::comm {
+namespace {
+
+class MpiRanks : public testing::TestWithParam<std::tuple<test::HostCommCase, std::size_t>> {
+ protected:
+  /// Communicators are collective to make: one for each message length, kept for all the cases.
+  static HostComm& with_messages_of(std::size_t bytes) {
+    static std::map<std::size_t, std::unique_ptr<HostComm>> made;
+    auto& comm = made[bytes];
+    if (!comm) {
+      MpiOptions options;
+      options.deadline = std::chrono::seconds(60);
+      options.max_message_bytes = bytes;
+      comm = test::session().world(options);
+    }
+    return *comm;
+  }
+};
+
+TEST_P(MpiRanks, KeepThePromise) {
+  const auto& [promise, bytes] = GetParam();
+  promise.body(with_messages_of(bytes));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, MpiRanks,
+                         testing::Combine(testing::ValuesIn(test::host_comm_cases()),
+                                          testing::Values(MpiOptions{}.max_message_bytes, 64, 8)),
+                         [](const auto& parameter) {
+                           return std::string(std::get<0>(parameter.param).name) + "_messages_of_" +
+                                  std::to_string(std::get<1>(parameter.param));
+                         });
+
+TEST(Mpi, KnowsThatALauncherStartedIt) { EXPECT_TRUE(MpiSession::launched_by_mpi()); }
+
+TEST(Mpi, OnlyOneSession) { EXPECT_THROW(MpiSession(nullptr, nullptr), InvariantError); }
+
+TEST(Mpi, OptionsOutOfRangeAreRefusedBeforeAnythingIsSent) {
+  MpiOptions options;
+  options.deadline = std::chrono::milliseconds(0);
+  EXPECT_THROW(test::session().world(options), ConfigError);
+  options = {};
+  options.max_message_bytes = 7;
+  EXPECT_THROW(test::session().world(options), ConfigError);
+  options.max_message_bytes = std::size_t{1} << 31;
+  EXPECT_THROW(test::session().world(options), ConfigError);
+  options = {};
+  options.termination_grace = std::chrono::milliseconds(-1);
+  EXPECT_THROW(test::session().world(options), ConfigError);
+  test::world().barrier();
+}
+
+/// Longer than one message of the usual length, so that the product's own chunking is met too.
+TEST(Mpi, ReduceLongerThanOneMessage) {
+  HostComm& comm = test::world();
+  const std::size_t length = MpiOptions{}.max_message_bytes / sizeof(std::uint64_t) + 3;
+  std::vector<std::uint64_t> in(length), out(comm.is_root() ? length : 0);
+  for (std::size_t i = 0; i < length; ++i)
+    in[i] = i * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(comm.rank());
+  comm.reduce_sum(in, out, 0);
+  const auto n = static_cast<std::uint64_t>(comm.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    ASSERT_EQ(out[i], n * (i * 0x9E3779B97F4A7C15u) + n * (n - 1) / 2) << i;
+  }
+}
+
+}  // namespace
+}  // namespace muffle::comm

@@ -1,0 +1,38 @@
+// The communicator of one process, and the SIGTERM flag.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "comm/host_comm_cases.hpp"
+#include "muffle/comm/termination.hpp"
+
+namespace muffle::comm {
+namespace {
+
+class SingleProcess : public testing::TestWithParam<test::HostCommCase> {};
+
+TEST_P(SingleProcess, KeepsThePromise) { GetParam().body(*single_process()); }
+
+INSTANTIATE_TEST_SUITE_P(Cases, SingleProcess, testing::ValuesIn(test::host_comm_cases()),
+                         [](const auto& parameter) { return std::string(parameter.param.name); });
+
+TEST(SingleProcessAbort, EndsWithTheCode) {
+  EXPECT_EXIT(single_process()->abort(ExitCode::kBudget), testing::ExitedWithCode(77), "");
+}
+
+TEST(SingleProcessErrors, OutputOfAnotherLengthIsRefused) {
+  std::vector<std::uint64_t> in(3), out(2);
+  EXPECT_THROW(single_process()->reduce_sum(in, out, 0), InvariantError);
+}
+
+TEST(Termination, SigtermSetsTheFlagAndTheProcessGoesOn) {
+  install_termination_handler();
+  EXPECT_FALSE(termination_requested());
+  ASSERT_EQ(std::raise(SIGTERM), 0);
+  EXPECT_TRUE(termination_requested());
+  clear_termination_request();
+  EXPECT_FALSE(termination_requested());
+}
+
+}  // namespace
+}  // namespace muffle::comm

@@ -1,0 +1,349 @@
+#include "comm/host_comm_cases.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <set>
+
+#include "muffle/core/philox.hpp"
+
+namespace muffle::test {
+namespace {
+
+using comm::HostComm;
+using testing::HasSubstr;
+using testing::Not;
+
+// Zero, one, odd, and several times the 64-byte messages that the MPI test also runs with.
+constexpr std::size_t kLengths[] = {0, 1, 7, 64, 1000, 4099};
+
+std::uint64_t value(int rank, std::size_t i) {
+  return CounterStream(static_cast<std::uint64_t>(rank) + 1, Stream::kTest).bits(i);
+}
+
+/// An integer small enough that sums over ranks are exact in float.
+int small_value(int rank, std::size_t i) { return static_cast<int>(value(rank, i) % 4001) - 2000; }
+
+std::string text_of(int rank, std::size_t length) {
+  std::string text(length, '\0');
+  for (std::size_t i = 0; i < length; ++i) text[i] = static_cast<char>(value(rank, i));
+  return text;
+}
+
+void knows_its_place(HostComm& comm) {
+  ASSERT_GE(comm.rank(), 0);
+  ASSERT_LT(comm.rank(), comm.size());
+  EXPECT_EQ(comm.is_root(), comm.rank() == 0);
+  EXPECT_FALSE(comm.host().empty());
+  EXPECT_EQ(comm.local_size(), comm.size());  // these tests run on one machine
+  const auto places = comm.all_gather(std::to_string(comm.local_rank()));
+  EXPECT_EQ(std::set<std::string>(places.begin(), places.end()).size(),
+            static_cast<std::size_t>(comm.size()));
+}
+
+void barrier_waits_for_everybody(HostComm& comm) {
+  const auto folder = std::filesystem::temp_directory_path().string();
+  const auto stem = comm::broadcast_text(comm, folder + "/muffle-barrier-" + std::to_string(getpid()));
+  const auto mine = stem + "." + std::to_string(comm.rank());
+  std::ofstream(mine) << "here\n";
+  comm.barrier();
+  for (int r = 0; r < comm.size(); ++r)
+    EXPECT_TRUE(std::filesystem::exists(stem + "." + std::to_string(r))) << r;
+  comm.barrier();
+  std::filesystem::remove(mine);
+}
+
+void broadcast_from_every_root(HostComm& comm) {
+  for (int root = 0; root < comm.size(); ++root) {
+    for (const std::size_t length : kLengths) {
+      std::string bytes = comm.rank() == root ? text_of(root, length) : std::string(length, 'x');
+      comm.broadcast(std::as_writable_bytes(std::span(bytes.data(), bytes.size())), root);
+      EXPECT_EQ(bytes, text_of(root, length)) << "root " << root << ", length " << length;
+    }
+  }
+}
+
+void reduce_sum_on_every_root(HostComm& comm) {
+  for (int root = 0; root < comm.size(); ++root) {
+    for (const std::size_t length : kLengths) {
+      std::vector<std::uint64_t> in(length);
+      for (std::size_t i = 0; i < length; ++i) in[i] = value(comm.rank(), i);
+      const auto before = in;
+      std::vector<std::uint64_t> out(comm.rank() == root ? length : 0, 5);
+      comm.reduce_sum(in, out, root);
+      EXPECT_EQ(in, before);
+      if (comm.rank() != root) continue;
+      for (std::size_t i = 0; i < length; ++i) {
+        std::uint64_t expected = 0;
+        for (int r = 0; r < comm.size(); ++r) expected += value(r, i);
+        ASSERT_EQ(out[i], expected) << "root " << root << ", length " << length << ", element " << i;
+      }
+    }
+  }
+}
+
+void reduce_sum_wraps_at_two_to_the_64(HostComm& comm) {
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;
+  const std::vector<std::uint64_t> in{std::numeric_limits<std::uint64_t>::max(), kHalf,
+                                      comm.rank() == 0 ? std::uint64_t(0) - 41 : 41, 1};
+  std::vector<std::uint64_t> out(in.size());
+  comm.reduce_sum(in, out, 0);
+  if (!comm.is_root()) {
+    EXPECT_EQ(out, std::vector<std::uint64_t>(in.size())) << "only the root's output is written";
+    return;
+  }
+  const auto n = static_cast<std::uint64_t>(comm.size());
+  EXPECT_EQ(out[0], std::uint64_t(0) - n);
+  EXPECT_EQ(out[1], n % 2 == 1 ? kHalf : 0);
+  EXPECT_EQ(out[2], 41 * (n - 1) - 41);
+  EXPECT_EQ(out[3], n);
+}
+
+template <typename T>
+void all_reduce_sum_is_exact_on_exact_inputs(HostComm& comm) {
+  const T unit = T(1) / 1024;
+  for (const std::size_t length : kLengths) {
+    std::vector<T> values(length);
+    for (std::size_t i = 0; i < length; ++i) values[i] = unit * static_cast<T>(small_value(comm.rank(), i));
+    comm.all_reduce_sum(std::span<T>(values));
+    for (std::size_t i = 0; i < length; ++i) {
+      int expected = 0;
+      for (int r = 0; r < comm.size(); ++r) expected += small_value(r, i);
+      ASSERT_EQ(values[i], unit * static_cast<T>(expected)) << "length " << length << ", element " << i;
+    }
+  }
+}
+
+/// Data-parallel training needs it: ranks that add in different orders would drift apart.
+template <typename T>
+void all_reduce_sum_gives_every_rank_the_same_bits(HostComm& comm) {
+  for (const std::size_t length : kLengths) {
+    const CounterStream numbers(static_cast<std::uint64_t>(comm.rank()) + 100, Stream::kTest);
+    std::vector<T> values(length);
+    for (std::size_t i = 0; i < length; ++i) values[i] = static_cast<T>(numbers.normal(i));
+    comm.all_reduce_sum(std::span<T>(values));
+    std::string bytes(length * sizeof(T), '\0');
+    if (length > 0) std::memcpy(bytes.data(), values.data(), bytes.size());
+    for (const auto& other : comm.all_gather(bytes)) EXPECT_TRUE(other == bytes) << "length " << length;
+  }
+}
+
+void all_reduce_max_of_signed_numbers(HostComm& comm) {
+  for (const std::size_t length : kLengths) {
+    std::vector<std::int64_t> values(length);
+    for (std::size_t i = 0; i < length; ++i) values[i] = static_cast<std::int64_t>(value(comm.rank(), i));
+    comm.all_reduce_max(values);
+    for (std::size_t i = 0; i < length; ++i) {
+      auto expected = std::numeric_limits<std::int64_t>::min();
+      for (int r = 0; r < comm.size(); ++r)
+        expected = std::max(expected, static_cast<std::int64_t>(value(r, i)));
+      ASSERT_EQ(values[i], expected) << "length " << length << ", element " << i;
+    }
+  }
+}
+
+void all_gather_of_equal_different_and_no_lengths(HostComm& comm) {
+  const auto last = comm.size() - 1;
+  const auto length_of = [&](int shape, int rank) -> std::size_t {
+    switch (shape) {
+      case 0:
+        return 0;  // nobody has anything
+      case 1:
+        return 33;  // equal
+      case 2:
+        return static_cast<std::size_t>(rank) * 301;  // growing, the first empty
+      case 3:
+        return static_cast<std::size_t>(last - rank) * 77;  // shrinking, the last empty
+      default:
+        return rank == last ? 5001 : 0;  // one rank only
+    }
+  };
+  for (int shape = 0; shape < 5; ++shape) {
+    const auto all = comm.all_gather(text_of(comm.rank(), length_of(shape, comm.rank())));
+    ASSERT_EQ(all.size(), static_cast<std::size_t>(comm.size()));
+    for (int r = 0; r < comm.size(); ++r) {
+      EXPECT_TRUE(all[static_cast<std::size_t>(r)] == text_of(r, length_of(shape, r)))
+          << "shape " << shape << ", " << r;
+    }
+  }
+}
+
+void broadcast_text_of_every_root(HostComm& comm) {
+  for (int root = 0; root < comm.size(); ++root) {
+    for (const std::size_t length : kLengths) {
+      const auto mine = comm.rank() == root ? text_of(root, length) : "ignored";
+      EXPECT_EQ(comm::broadcast_text(comm, mine, root), text_of(root, length)) << "root " << root;
+    }
+  }
+}
+
+void a_root_that_does_not_exist_is_refused(HostComm& comm) {
+  std::vector<std::uint64_t> in(1), out(1);
+  EXPECT_THROW(comm.broadcast({}, comm.size()), InvariantError);
+  EXPECT_THROW(comm.reduce_sum(in, out, -1), InvariantError);
+  comm.barrier();  // refused before anything was sent: the communicator lives
+}
+
+void time_in_collectives_grows(HostComm& comm) {
+  const double before = comm.seconds_in_collectives();
+  comm.barrier();
+  if (comm.size() > 1) {
+    EXPECT_GT(comm.seconds_in_collectives(), before);
+  } else {
+    EXPECT_GE(comm.seconds_in_collectives(), before);
+  }
+}
+
+/// The Error that agree() threw on this rank.
+struct Thrown {
+  ExitCode code = ExitCode::kDone;
+  std::string message;
+};
+
+Thrown thrown_by_agree(HostComm& comm, const std::function<void()>& step, bool share) {
+  try {
+    comm::agree(comm, "reading the shards", step, share);
+  } catch (const Error& e) {
+    return {e.code(), e.what()};
+  }
+  return {};
+}
+
+void agree_returns_when_all_is_well(HostComm& comm) {
+  int calls = 0;
+  comm::agree(
+      comm, "a step", [&] { ++calls; }, true);
+  EXPECT_EQ(calls, 1);
+}
+
+void agree_tells_everybody_about_one_failure(HostComm& comm) {
+  for (const int failing : {0, comm.size() - 1}) {
+    for (const bool share : {true, false}) {
+      const auto step = [&] {
+        if (comm.rank() == failing) throw DataError("shard.idx row 7: label 12 of 10 classes");
+      };
+      const Thrown thrown = thrown_by_agree(comm, step, share);
+      EXPECT_EQ(thrown.code, ExitCode::kData);
+      if (comm.rank() == failing) {
+        EXPECT_EQ(thrown.message, "shard.idx row 7: label 12 of 10 classes");
+        continue;
+      }
+      EXPECT_THAT(thrown.message, HasSubstr("reading the shards failed on rank " + std::to_string(failing)));
+      EXPECT_THAT(thrown.message, HasSubstr("host " + comm.host()));
+      if (share) {
+        EXPECT_THAT(thrown.message, HasSubstr("label 12"));
+      } else {
+        EXPECT_THAT(thrown.message, Not(HasSubstr("label 12")));
+        EXPECT_THAT(thrown.message, HasSubstr("exit code 65"));
+        EXPECT_THAT(thrown.message, HasSubstr("own log"));
+      }
+    }
+  }
+  comm.barrier();  // an agreed failure leaves the communicator alive
+}
+
+void agree_throws_the_class_that_fits_the_code(HostComm& comm) {
+  const int failing = comm.size() - 1;
+  const auto fails_with = [&](auto error) {
+    return [&comm, failing, error] {
+      if (comm.rank() == failing) throw error;
+    };
+  };
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(UsageError("e")), true), UsageError);
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(DataError("e")), true), DataError);
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(CommError("e")), true), CommError);
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(InvariantError("e")), true), InvariantError);
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(IoError("e")), true), IoError);
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(ProtocolError("e")), true), ProtocolError);
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(PrivacyError("e")), true), PrivacyError);
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(ConfigError("e")), true), ConfigError);
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(DeviceError("e")), true), DeviceError);
+  EXPECT_THROW(comm::agree(comm, "s", fails_with(ErrorOf<ExitCode::kStopped>("e")), true),
+               ErrorOf<ExitCode::kStopped>);
+}
+
+void agree_goes_by_the_lowest_failing_rank(HostComm& comm) {
+  // Rank 0 is well unless it is alone; the others fail, with different codes.
+  const int lowest = std::min(1, comm.size() - 1);
+  const auto step = [&] {
+    if (comm.rank() == lowest) throw IoError("disk of rank " + std::to_string(lowest));
+    if (comm.rank() > lowest) throw ConfigError("key of rank " + std::to_string(comm.rank()));
+  };
+  const Thrown thrown = thrown_by_agree(comm, step, true);
+  EXPECT_EQ(thrown.code, ExitCode::kIo);
+  EXPECT_THAT(thrown.message, HasSubstr("disk of rank " + std::to_string(lowest)));
+  if (comm.rank() > lowest) {
+    EXPECT_THAT(thrown.message, HasSubstr("key of rank " + std::to_string(comm.rank())))
+        << "its own failure, too";
+  }
+}
+
+void agree_when_all_fail_alike_gives_each_its_own(HostComm& comm) {
+  const auto mine = "bad file " + std::to_string(comm.rank());
+  const Thrown thrown = thrown_by_agree(
+      comm, [&] { throw DataError(mine); }, false);
+  EXPECT_EQ(thrown.code, ExitCode::kData);
+  EXPECT_EQ(thrown.message, mine);
+}
+
+void agree_takes_foreign_exceptions_for_internal_errors(HostComm& comm) {
+  const int failing = comm.size() - 1;
+  const auto standard = [&] {
+    if (comm.rank() == failing) throw std::out_of_range("vector::at");
+  };
+  Thrown thrown = thrown_by_agree(comm, standard, true);
+  EXPECT_EQ(thrown.code, ExitCode::kInternal);
+  EXPECT_THAT(thrown.message, HasSubstr("vector::at"));
+  EXPECT_THAT(thrown.message, HasSubstr("reading the shards"));
+  const auto unknown = [&] {
+    if (comm.rank() == failing) throw 42;
+  };
+  EXPECT_EQ(thrown_by_agree(comm, unknown, true).code, ExitCode::kInternal);
+  const auto done = [&] {
+    if (comm.rank() == failing) throw Error(ExitCode::kDone, "an error that calls itself success");
+  };
+  if (comm.rank() != failing) {
+    EXPECT_EQ(thrown_by_agree(comm, done, true).code, ExitCode::kInternal);
+  } else {
+    EXPECT_THROW(comm::agree(comm, "s", done, true), Error);
+  }
+}
+
+}  // namespace
+
+const std::vector<HostCommCase>& host_comm_cases() {
+#define MUFFLE_CASE(body) \
+  { #body, body }
+  static const std::vector<HostCommCase> cases{
+      MUFFLE_CASE(knows_its_place),
+      MUFFLE_CASE(barrier_waits_for_everybody),
+      MUFFLE_CASE(broadcast_from_every_root),
+      MUFFLE_CASE(reduce_sum_on_every_root),
+      MUFFLE_CASE(reduce_sum_wraps_at_two_to_the_64),
+      {"all_reduce_sum_float_is_exact", all_reduce_sum_is_exact_on_exact_inputs<float>},
+      {"all_reduce_sum_double_is_exact", all_reduce_sum_is_exact_on_exact_inputs<double>},
+      {"all_reduce_sum_float_same_bits", all_reduce_sum_gives_every_rank_the_same_bits<float>},
+      {"all_reduce_sum_double_same_bits", all_reduce_sum_gives_every_rank_the_same_bits<double>},
+      MUFFLE_CASE(all_reduce_max_of_signed_numbers),
+      MUFFLE_CASE(all_gather_of_equal_different_and_no_lengths),
+      MUFFLE_CASE(broadcast_text_of_every_root),
+      MUFFLE_CASE(a_root_that_does_not_exist_is_refused),
+      MUFFLE_CASE(time_in_collectives_grows),
+      MUFFLE_CASE(agree_returns_when_all_is_well),
+      MUFFLE_CASE(agree_tells_everybody_about_one_failure),
+      MUFFLE_CASE(agree_throws_the_class_that_fits_the_code),
+      MUFFLE_CASE(agree_goes_by_the_lowest_failing_rank),
+      MUFFLE_CASE(agree_when_all_fail_alike_gives_each_its_own),
+      MUFFLE_CASE(agree_takes_foreign_exceptions_for_internal_errors),
+  };
+#undef MUFFLE_CASE
+  return cases;
+}
+
+}  // namespace muffle::test
