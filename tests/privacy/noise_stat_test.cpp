@@ -1,0 +1,157 @@
+// The noise's law, by statistics (noise_checks.hpp), on seeded entropy (the same verdict in every run) and
+// once on the operating system's. False-failure rate of a run: only OsEntropyHasTheClaimedLaw and
+// NoiseOfARealReleaseIsFresh can fail by chance, 4 calls below 1e-8 each, so below 1e-7 in all. Each mutant,
+// a way in which noise has gone wrong in published code, must be caught.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "muffle/core/philox.hpp"
+#include "muffle/privacy/gaussian.hpp"
+#include "muffle/privacy/release.hpp"
+#include "privacy/noise_checks.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+using testing_noise::failed_checks;
+using testing_noise::Noise;
+
+constexpr std::size_t kDraws = 200'000;
+const std::set<std::string> kNone;
+
+Noise seeded(std::uint64_t sigma, std::uint64_t seed, std::size_t n = kDraws) {
+  return draw_noise(n, sigma, *insecure_seeded_entropy(seed));
+}
+
+TEST(NoiseLaw, SeededDrawsPassEveryCheck) {
+  for (const std::uint64_t sigma :
+       {1ull, 2ull, 3ull, 17ull, 1000ull, 125'178'991ull, (1ull << 50) - 1, 1ull << 50}) {
+    EXPECT_EQ(failed_checks(seeded(sigma, 2 * sigma), seeded(sigma, 2 * sigma + 1), sigma), kNone) << sigma;
+  }
+}
+
+TEST(NoiseLaw, OsEntropyHasTheClaimedLaw) {
+  const auto entropy = os_entropy();
+  for (const std::uint64_t sigma : {1ull, 5ull, 125'178'991ull}) {
+    const Noise a = draw_noise(kDraws, sigma, *entropy), b = draw_noise(kDraws, sigma, *os_entropy());
+    EXPECT_EQ(failed_checks(a, b, sigma), kNone) << sigma;
+  }
+}
+
+/// Noise as a release sees it: the published values of a sum of zeros.
+Noise published(std::uint64_t sigma, EntropySource& entropy) {
+  return NoiseVector(kDraws, sigma, entropy).publish(RawSum(std::vector<std::uint64_t>(kDraws, 0))).values;
+}
+
+TEST(NoiseLaw, NoiseOfARealReleaseIsFresh) {
+  PrivacySpec spec;
+  spec.epsilon = 1.0;
+  spec.max_records_per_person = 1;
+  SensitivityInput input;
+  input.blocks = {{1.0, false, ""}};
+  const NoisePlan plan = plan_noise(spec, input, 24);
+  const auto entropy = os_entropy();
+  // Held to the specification's numbers, not to the plan's: 3.7306 x 2 x 2^24.
+  const auto sigma = static_cast<std::uint64_t>(std::ceil(3.73063163482 * 2 * 16777216));
+  ASSERT_NEAR(static_cast<double>(plan.sigma_lattice), static_cast<double>(sigma), 1.0);
+  EXPECT_EQ(
+      failed_checks(published(plan.sigma_lattice, *entropy), published(plan.sigma_lattice, *entropy), sigma),
+      kNone);
+}
+
+/// A broken mechanism: what release number `which` adds, and a check that must notice.
+struct Mutant {
+  std::string name, caught_by;
+  std::function<Noise(std::uint64_t sigma, std::uint64_t which)> draw;
+};
+
+std::vector<Mutant> mutants() {
+  const CounterStream stream(5, Stream::kTest);
+  const auto shaped = [stream](const std::function<double(double)>& quantile) {
+    return [=](std::uint64_t sigma, std::uint64_t which) {
+      Noise z(kDraws);
+      for (std::size_t i = 0; i < z.size(); ++i) {
+        z[i] = std::llround(static_cast<double>(sigma) * quantile(stream.uniform(which * kDraws + i)));
+      }
+      return z;
+    };
+  };
+  const auto changed = [](const std::function<void(Noise&, std::uint64_t sigma)>& change) {
+    return [=](std::uint64_t sigma, std::uint64_t which) {
+      Noise z = seeded(sigma, 1000 + which);
+      change(z, sigma);
+      return z;
+    };
+  };
+  return {
+      {"no noise", "chi-square", [](std::uint64_t, std::uint64_t) { return Noise(kDraws, 0); }},
+      {"half the noise, or the factor 2 of replace-one forgotten", "variance",
+       [](std::uint64_t sigma, std::uint64_t which) { return seeded(sigma / 2, 1000 + which); }},
+      {"sigma / 1.2", "variance",
+       [](std::uint64_t sigma, std::uint64_t which) { return seeded(sigma * 5 / 6, 1000 + which); }},
+      {"sigma 2 % short", "variance",
+       [](std::uint64_t sigma, std::uint64_t which) { return seeded(sigma * 98 / 100, 1000 + which); }},
+      {"noise added by each of 4 ranks", "variance", changed([](Noise& z, std::uint64_t sigma) {
+         for (std::uint64_t rank = 1; rank < 4; ++rank) {
+           const Noise more = seeded(sigma, 5000 + rank);
+           for (std::size_t i = 0; i < z.size(); ++i) z[i] += more[i];
+         }
+       })},
+      {"noise reused in the next release, or drawn from one seed", "releases correlate",
+       [](std::uint64_t sigma, std::uint64_t) { return seeded(sigma, 1000); }},
+      {"noise of one class reused for all", "lag correlation", changed([](Noise& z, std::uint64_t) {
+         for (std::size_t i = 1000; i < z.size(); ++i) z[i] = z[i - 1000];
+       })},
+      {"uniform noise of the same variance", "kurtosis",
+       shaped([](double u) { return (2 * u - 1) * std::sqrt(3.0); })},
+      {"Laplace noise of the same variance", "kurtosis", shaped([](double u) {
+         return (u < 0.5 ? std::log(2 * u) : -std::log(2 * (1 - u))) / std::sqrt(2.0);
+       })},
+      {"tails cut at 3 sigma", "chi-square", changed([](Noise& z, std::uint64_t sigma) {
+         const auto most = static_cast<std::int64_t>(3 * sigma);
+         for (std::int64_t& v : z) v = std::clamp(v, -most, most);
+       })},
+      {"noise without its sign", "symmetry", changed([](Noise& z, std::uint64_t) {
+         for (std::int64_t& v : z) v = std::abs(v);
+       })},
+      {"a bias of a fiftieth of sigma", "mean", changed([](Noise& z, std::uint64_t sigma) {
+         for (std::int64_t& v : z) v += static_cast<std::int64_t>(sigma / 50);
+       })},
+      {"float32 noise", "low bits", changed([](Noise& z, std::uint64_t) {
+         for (std::int64_t& v : z) v = static_cast<std::int64_t>(static_cast<float>(v));
+       })},
+  };
+}
+
+TEST(NoiseLaw, EveryMutantIsCaught) {
+  const std::uint64_t sigma = 125'178'991;
+  for (const Mutant& mutant : mutants()) {
+    const auto failed = failed_checks(mutant.draw(sigma, 0), mutant.draw(sigma, 1), sigma);
+    EXPECT_TRUE(failed.contains(mutant.caught_by))
+        << mutant.name << " was to be caught by: " << mutant.caught_by
+        << "; caught by: " << testing::PrintToString(failed);
+  }
+}
+
+// Subtle mutants of the sampler that only small sigma shows: truncation instead of rounding, ties of the
+// integer part.
+TEST(NoiseLaw, TruncationInsteadOfRoundingIsCaught) {
+  for (const std::uint64_t sigma : {1ull, 2ull, 3ull}) {
+    const auto truncated = [&](std::uint64_t seed) {
+      Noise z = seeded(sigma << 20, seed);
+      for (std::int64_t& v : z) v /= std::int64_t{1} << 20;
+      return z;
+    };
+    EXPECT_TRUE(failed_checks(truncated(1), truncated(2), sigma).contains("chi-square")) << sigma;
+  }
+}
+
+}  // namespace
+}  // namespace muffle::privacy
