@@ -1,0 +1,259 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cfenv>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+
+#include "features/features_fixture.hpp"
+#include "muffle/core/error.hpp"
+#include "reference/rff_reference.hpp"
+
+namespace muffle::features {
+namespace {
+
+constexpr std::size_t kClasses = 3;
+
+RffSpec spec_of(std::size_t dims, std::size_t features, double length_scale = 1.0) {
+  return {.dims = dims,
+          .features = features,
+          .length_scale = length_scale,
+          .kind = FrequencyKind::kDense,
+          .seed = 3};
+}
+
+std::uint64_t squared_norm(const std::vector<std::int64_t>& values) {
+  std::uint64_t sum = 0;
+  for (const std::int64_t v : values) sum += static_cast<std::uint64_t>(v * v);
+  return sum;
+}
+
+TEST(Lattice, RefusesSumsThatCouldOverflow) {
+  EXPECT_NO_THROW(require_no_overflow((std::uint64_t{1} << 38) - 1, Lattice{24}));
+  EXPECT_NO_THROW(require_no_overflow((std::uint64_t{1} << 54) - 1, Lattice{8}));
+  for (const auto& [records, bits] : {std::pair{std::uint64_t{1} << 38, 24},
+                                      {std::uint64_t{1} << 54, 8},
+                                      {~std::uint64_t{0}, 24},
+                                      {std::uint64_t{1}, 25},
+                                      {std::uint64_t{1}, 7}}) {
+    EXPECT_THROW(require_no_overflow(records, Lattice{bits}), ConfigError) << records << " " << bits;
+  }
+  try {
+    require_no_overflow(std::uint64_t{1} << 40, Lattice{24});
+    FAIL() << "accepted";
+  } catch (const ConfigError& e) {
+    EXPECT_EQ(e.code(), ExitCode::kConfig);
+    EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("1099511627776 records"),
+                                         testing::HasSubstr("below 2^38")));
+  }
+}
+
+TEST(RffBlock, AgreesWithADoublePrecisionLoop) {
+  for (const auto& [dims, features, length] : {std::tuple<std::size_t, std::size_t, double>{1, 2, 0.3},
+                                               {2, 60, 0.7},
+                                               {50, 334, 2.0},
+                                               {784, 200, 11.3}}) {
+    const RffSpec spec = spec_of(dims, features, length);
+    const auto omega = rff_frequencies(spec);
+    const auto block = make_rff_block(spec, Lattice{24});
+    const Records records(20, dims, 1);
+    const reference::RffReference reference{omega, dims, static_cast<double>(Lattice{24}.scale())};
+    for (std::size_t i = 0; i < records.n; ++i) {
+      const float* x = records.x.data() + i * dims;
+      const auto values = features_of(*block, x);
+      for (std::size_t j = 0; j < features; ++j) {
+        ASSERT_NEAR(static_cast<double>(values[j]), reference.feature(x, j), reference.tolerance(x, j))
+            << dims << " " << j;
+      }
+    }
+  }
+}
+
+TEST(RffBlock, SumsAreTheSumsOfTheRecordsOwnFeatures) {
+  const RffSpec spec = spec_of(17, 130);
+  const auto block = make_rff_block(spec, Lattice{24});
+  const Records records(100, 17, kClasses);
+  std::vector<std::uint64_t> expected(kClasses * spec.features);
+  for (std::size_t i = 0; i < records.n; ++i) {
+    const auto values = features_of(*block, records.x.data() + i * 17);
+    for (std::size_t j = 0; j < values.size(); ++j) {
+      expected[static_cast<std::size_t>(records.y[i]) * spec.features + j] +=
+          static_cast<std::uint64_t>(values[j]);
+    }
+  }
+  for (const std::size_t tile : {1, 2, 7, 8, 9, 31, 48, 1000}) {
+    EXPECT_EQ(sums_of(*block, records, kClasses, tile), expected) << "tile " << tile;
+  }
+}
+
+TEST(RffBlock, EveryInstructionSetGivesTheSameSums) {
+  for (const auto& [dims, features] : {std::pair<std::size_t, std::size_t>{1, 2}, {3, 94}, {784, 250}}) {
+    const Records records(53, dims, kClasses);
+    const RffSpec spec = spec_of(dims, features, 0.9);
+    const auto expected =
+        sums_of(*make_rff_block(spec, Lattice{24}, *supported_kernels().front()), records, kClasses);
+    for (const Kernels* kernels : supported_kernels()) {
+      EXPECT_EQ(sums_of(*make_rff_block(spec, Lattice{24}, *kernels), records, kClasses), expected)
+          << kernels->name;
+    }
+  }
+}
+
+TEST(RffBlock, SumsKeepTheirBitsForEver) {
+  EXPECT_EQ(sha256_of(sums_of(*make_rff_block(spec_of(20, 300), Lattice{24}), Records(200, 20, kClasses),
+                              kClasses)),
+            "1098a9b13913f91b279eea734254cf41951999f7d1b28e1eea8c1ec50d4301e8");
+}
+
+TEST(RffBlock, IgnoresTheThreadsRoundingMode) {
+  const auto block = make_rff_block(spec_of(20, 300), Lattice{24});
+  const Records records(30, 20, kClasses);
+  const auto expected = sums_of(*block, records, kClasses);
+  std::fesetround(FE_UPWARD);
+  const auto upward = sums_of(*block, records, kClasses);
+  const int mode_after = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(upward, expected);
+  EXPECT_EQ(mode_after, FE_UPWARD) << "the caller's mode must come back";
+}
+
+TEST(RffBlock, NanAndInfinityContributeNothingAndDisturbNobody) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const Kernels* kernels : supported_kernels()) {
+    const auto block = make_rff_block(spec_of(5, 64), Lattice{24}, *kernels);
+    for (const float bad : {std::nanf(""), kInf, -kInf, std::numeric_limits<float>::max()}) {
+      Records records(20, 5, kClasses);
+      Records good = records;
+      // A huge but finite value overflows to an infinite phase only if its products do.
+      for (std::size_t c = 0; c < 5; ++c) records.x[7 * 5 + c] = bad * 100.0f;
+      good.y[7] = data::Batch::kNoClass;
+      const auto workspace = block->make_workspace();
+      std::vector<std::uint64_t> sums(kClasses * 64);
+      std::vector<std::uint8_t> contributed(20, 1);
+      EXPECT_EQ(
+          block->accumulate(records.x.data(), records.y.data(), 20, *workspace, sums, contributed.data()),
+          1u);
+      EXPECT_EQ(sums, sums_of(*block, good, kClasses)) << kernels->name << " " << bad;
+      for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(contributed[i], i != 7);
+    }
+  }
+}
+
+TEST(RffBlock, AManyNanRecordsSquaresDoNotWrapToAPassingNorm) {
+  // 4 n squares of 2^62 are 0 modulo 2^64: D = 65536 NaN features must still be refused.
+  const auto block = make_rff_block(spec_of(1, 1 << 16), Lattice{24});
+  const std::vector<float> x = {std::nanf("")};
+  EXPECT_THAT(features_of(*block, x.data()), testing::Each(0));
+}
+
+TEST(RffBlock, RecordsWithoutAClassContributeNothing) {
+  const auto block = make_rff_block(spec_of(5, 64), Lattice{24});
+  Records records(6, 5, kClasses);
+  records.y = {data::Batch::kNoClass, 3, INT32_MIN, INT32_MAX, 0, 2};
+  std::vector<std::uint64_t> sums(kClasses * 64);
+  EXPECT_EQ(block->accumulate(records.x.data(), records.y.data(), 6, *block->make_workspace(), sums, nullptr),
+            4u);
+  const auto fifth = features_of(*block, records.x.data() + 4 * 5),
+             sixth = features_of(*block, records.x.data() + 5 * 5);
+  for (std::size_t j = 0; j < 64; ++j) {
+    EXPECT_EQ(static_cast<std::int64_t>(sums[j]), fifth[j]);
+    EXPECT_EQ(sums[64 + j], 0u);
+    EXPECT_EQ(static_cast<std::int64_t>(sums[128 + j]), sixth[j]);
+  }
+}
+
+TEST(RffBlock, MisuseIsAnInvariantError) {
+  const auto block = make_rff_block(spec_of(2, 8), Lattice{24});
+  const Records records(block->tile() + 1, 2, 1);
+  std::vector<std::uint64_t> sums(8), odd(7);
+  const auto workspace = block->make_workspace();
+  EXPECT_THROW(block->accumulate(records.x.data(), records.y.data(), records.n, *workspace, sums, nullptr),
+               InvariantError);
+  EXPECT_THROW(block->accumulate(records.x.data(), records.y.data(), 1, *workspace, odd, nullptr),
+               InvariantError);
+  EXPECT_THROW(make_rff_block(spec_of(2, 8), Lattice{25}), ConfigError);
+  EXPECT_THROW(make_rff_block(spec_of(2, 7), Lattice{24}), ConfigError);
+}
+
+TEST(RffBlock, StatesItsBound) {
+  const auto block = make_rff_block(spec_of(2, 8), Lattice{24});
+  EXPECT_EQ(block->features(), 8u);
+  EXPECT_EQ(block->dims(), 2u);
+  EXPECT_EQ(block->bound().norm, 1.0);
+  EXPECT_FALSE(block->bound().nonnegative_kernel);
+  EXPECT_THAT(block->bound().theorem, testing::HasSubstr("Rahimi"));
+}
+
+// The scale leaves room for every rounding error: the bound of rff_lattice_scale(), evaluated in long double.
+TEST(RffScale, NoFinitePhaseCanBeRejected) {
+  for (int bits = 8; bits <= 24; ++bits) {
+    for (const std::size_t features : {2u, 4u, 6u, 510u, 10000u, 80000u, 1000002u}) {
+      const long double scale = rff_lattice_scale(features, Lattice{bits});
+      const long double longest_pair = 1.0L + 0x1p-22L, product = 1.0L + 0x1p-24L;
+      const long double norm2 = features / 2 * longest_pair * (scale * product) * (scale * product);
+      EXPECT_LE(norm2, static_cast<long double>(Lattice{bits}.max_squared_norm())) << features << " " << bits;
+      EXPECT_GE(scale * std::sqrt(features / 2.0L), Lattice{bits}.scale() * (1.0L - 0x1p-20L)) << "wasteful";
+    }
+  }
+}
+
+TEST(RffScale, RandomRecordsAreNeverRejected) {
+  for (const std::size_t features : {2u, 16u, 1000u}) {
+    const auto block = make_rff_block(spec_of(1, features, 1e-3), Lattice{24});
+    const Records records(4800, 1, 1);
+    std::vector<std::uint64_t> sums(features);
+    const auto workspace = block->make_workspace();
+    for (std::size_t i = 0; i < records.n; i += 48) {
+      EXPECT_EQ(block->accumulate(records.x.data() + i, records.y.data() + i, 48, *workspace, sums, nullptr),
+                0u);
+    }
+  }
+}
+
+/// A block over one number whose single frequency is half a turn: x = 0 and x = 1 have opposite features.
+std::unique_ptr<Block> antipodal_block() {
+  const double normal = CounterStream(3, Stream::kFrequencies).normal(0);
+  return make_rff_block(spec_of(1, 2, std::fabs(normal) / std::numbers::pi), Lattice{24});
+}
+
+// Sensitivity in integers: whatever two records hold, their lattice features differ by at most 2 2^k, and
+// they can differ by almost that much, so the bound 2 is tight.
+TEST(RffSensitivity, AntipodalRecordsReachTheBoundAndDoNotPassIt) {
+  const auto block = antipodal_block();
+  const float zero = 0.0f, one = 1.0f;
+  const auto a = features_of(*block, &zero), b = features_of(*block, &one);
+  std::vector<std::int64_t> difference(a.size());
+  for (std::size_t j = 0; j < a.size(); ++j) difference[j] = a[j] - b[j];
+  const std::uint64_t bound = 4 * Lattice{24}.max_squared_norm();
+  EXPECT_LE(squared_norm(difference), bound);
+  EXPECT_GE(std::sqrt(static_cast<double>(squared_norm(difference))), 2 * 0x1p24 * (1 - 1e-6));
+}
+
+TEST(RffSensitivity, NoPairOfRecordsIsFurtherApartThanTheBound) {
+  const std::uint64_t one = Lattice{24}.max_squared_norm();
+  const auto antipodal = antipodal_block(), wide = make_rff_block(spec_of(3, 90, 0.05), Lattice{24});
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const Block* block : {antipodal.get(), wide.get()}) {
+    std::vector<std::vector<std::int64_t>> features;
+    Records records(120, block->dims(), 1);
+    const std::vector<float> nasty = {0.0f,   1.0f, -1.0f,         1e-38f,  1e6f,
+                                      -1e30f, kInf, std::nanf(""), 0x1p24f, 3.4e38f};
+    for (std::size_t i = 0; i < nasty.size(); ++i) records.x[i * block->dims()] = nasty[i];
+    for (std::size_t i = 0; i < records.n; ++i) {
+      features.push_back(features_of(*block, records.x.data() + i * block->dims()));
+      ASSERT_LE(squared_norm(features.back()), one);
+    }
+    for (const auto& a : features) {
+      for (const auto& b : features) {
+        std::vector<std::int64_t> difference(a.size());
+        for (std::size_t j = 0; j < a.size(); ++j) difference[j] = a[j] - b[j];
+        ASSERT_LE(squared_norm(difference), 4 * one);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muffle::features
