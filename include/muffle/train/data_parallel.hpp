@@ -1,0 +1,68 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "muffle/embed/artifact.hpp"
+#include "muffle/model/generator.hpp"
+#include "muffle/train/gradient_reducer.hpp"
+#include "muffle/train/objective.hpp"
+#include "muffle/train/trainer.hpp"
+
+namespace muffle::train {
+
+/// The training of one generator on all ranks of a collective, step by step. Codes and labels are a pure
+/// function of (seed, step, global sample index) and every sum runs over all ranks, so K ranks of batch b
+/// follow one rank of batch K b up to the rounding of float32 sums in another order. Every method but the
+/// getters is collective.
+class DataParallel {
+ public:
+  /// @param frequencies  (D/2) x d in turns, float32, on the device to train on
+  /// @param reweight     columns are weighted by 1 / (C share)^2 (spec section 5, imbalanced data), at most
+  ///                     kMaxReweight^2; false: by 1
+  /// @throws ConfigError  a generator that cannot be built, or settings that make no sense.
+  DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, torch::Tensor frequencies,
+               const embed::Target& target, bool reweight,
+               std::shared_ptr<model::TensorCollective> collective);
+
+  /// One step. @returns the loss of the batch, before the step. @throws InvariantError  the loss is not
+  /// finite.
+  double step();
+  /// Replaces the running statistics, which lag behind the parameters, by those of one large batch of fixed
+  /// codes.
+  /// @returns the loss of that batch in evaluation mode: what sampling will give.
+  double settle_statistics(std::uint64_t batch);
+  /// Largest difference between any rank's parameters and root's, relative to root's largest. Identical
+  /// arithmetic gives 0.
+  double disagreement();
+
+  std::uint64_t steps_done() const { return step_; }
+  const std::shared_ptr<model::Generator>& generator() const { return generator_; }
+
+  static constexpr double kMaxReweight = 10.0;
+
+ private:
+  struct Batch {
+    torch::Tensor codes, labels;
+  };
+  /// This rank's part of a global batch: samples floor(r B / K) .. floor((r+1) B / K) - 1.
+  Batch draw(std::uint32_t substream, std::uint64_t batch) const;
+
+  TrainSpec spec_;
+  std::size_t code_;
+  std::vector<double> class_share_;
+  torch::Device device_;
+  std::shared_ptr<model::TensorCollective> collective_;
+  std::shared_ptr<model::Generator> generator_;
+  Objective objective_;
+  GradientReducer reducer_;
+  torch::optim::Adam optimizer_;
+  std::uint64_t step_ = 0;
+};
+
+/// Names every setting that makes no sense. @throws ConfigError.
+void check(const TrainSpec& spec);
+
+}  // namespace muffle::train

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "muffle/model/collective.hpp"
+#include "muffle/model/fourier_embedding.hpp"
+
+namespace muffle::train {
+
+/// How a batch's labels were drawn, and which estimate of the gradient is wanted.
+struct ObjectiveOptions {
+  bool unbiased = true;
+  bool stratified = true;
+};
+
+/// sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B) sum_j phi(x_j) e_{y_j}^T
+/// (spec section 6). All ranks' partial sums are added before anything is squared: the loss of a global batch
+/// is not the mean of the ranks' losses.
+///
+/// The plug-in gradient is biased by the batch's own variance. Let phi have norm 1, f_j = phi(x_j) e_{y_j}^T
+/// and F = E f_j. With independent labels E||mu_Q||^2 = 1/B + (1 - 1/B) ||F||^2, so B/(B-1) ||mu_Q||^2 has
+/// the gradient of
+/// ||F||^2 in expectation. With stratified labels the n_c of a class are given, and its records independent
+/// of one law with mean M_c: E||mu_Q,c||^2 = (n_c + n_c (n_c - 1) ||M_c||^2) / B^2, while the wanted ||E
+/// mu_Q,c||^2 is n_c^2 ||M_c||^2 / B^2; hence the factor n_c / (n_c - 1), class by class. One record alone
+/// (n_c = 1) says nothing about ||M_c||^2: its own norm is constant, so its gradient is zero with any factor,
+/// and 1 is used.
+class Objective {
+ public:
+  /// @param target   mu~, C x D float32, on the device of the embedding's frequencies
+  /// @param weights  w_c, C numbers >= 0
+  Objective(model::FourierEmbedding embedding, torch::Tensor target, const std::vector<double>& weights,
+            ObjectiveOptions options, std::shared_ptr<model::TensorCollective> collective);
+
+  /// Adds the gradient of the global batch's loss through this rank's records to whatever x depends on.
+  /// Collective: every rank calls it, a rank without records too (n = 0).
+  /// @param x       n x d, this rank's records of the batch
+  /// @param labels  n
+  /// @param batch   B, over all ranks
+  /// @returns the loss (plug-in form), the same on every rank. Public.
+  double backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const;
+  /// The loss alone. Collective.
+  double loss(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const;
+
+ private:
+  struct Matched {
+    torch::Tensor own_sums;  ///< C x D, attached to x
+    torch::Tensor mean;      ///< mu_Q, C x D
+    torch::Tensor counts;    ///< n_c over all ranks, C x 1
+    double loss;
+  };
+  Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const;
+
+  model::FourierEmbedding embedding_;
+  torch::Tensor target_, weights_;
+  ObjectiveOptions options_;
+  std::shared_ptr<model::TensorCollective> collective_;
+};
+
+}  // namespace muffle::train

@@ -1,0 +1,142 @@
+#include "muffle/train/data_parallel.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "muffle/core/error.hpp"
+#include "muffle/model/sync_batch_norm.hpp"
+
+namespace muffle::train {
+namespace {
+
+using torch::Tensor;
+
+/// Substream of the codes that the running statistics are settled with; training steps come before it.
+constexpr std::uint32_t kSettlingSubstream = std::numeric_limits<std::uint32_t>::max();
+
+std::vector<double> column_weights(const std::vector<double>& class_share, bool reweight) {
+  std::vector<double> weights(class_share.size(), 1.0);
+  if (!reweight) return weights;
+  for (std::size_t c = 0; c < weights.size(); ++c) {
+    const double even = 1.0 / static_cast<double>(weights.size());
+    const double factor = std::min(even / class_share[c], DataParallel::kMaxReweight);
+    weights[c] =
+        class_share[c] > 0.0 ? factor * factor : 0.0;  // a class that is never drawn cannot be matched
+  }
+  return weights;
+}
+
+Tensor target_matrix(const embed::Target& target, const torch::Device& device) {
+  const auto classes = static_cast<std::int64_t>(target.class_share.size());
+  return torch::tensor(target.mean_embedding, torch::kFloat32).view({classes, -1}).to(device);
+}
+
+void set_momentum(model::Generator& generator, double momentum) {
+  for (const auto& m : generator.modules(/*include_self=*/false)) {
+    if (auto* norm = dynamic_cast<model::SyncBatchNorm*>(m.get())) norm->set_momentum(momentum);
+  }
+}
+
+}  // namespace
+
+void check(const TrainSpec& spec) {
+  std::vector<std::string> problems;
+  if (spec.steps < 1 || spec.steps >= kSettlingSubstream) {
+    problems.push_back(
+        fmt::format("train.steps is {}: must be in 1..{}", spec.steps, kSettlingSubstream - 1));
+  }
+  if (spec.batch < 2) problems.push_back(fmt::format("train.batch is {}: must be at least 2", spec.batch));
+  if (!(spec.learning_rate > 0.0) || !std::isfinite(spec.learning_rate)) {
+    problems.push_back(
+        fmt::format("train.learning_rate is {}: must be a positive number", spec.learning_rate));
+  }
+  if (!(spec.decay > 0.0 && spec.decay <= 1.0)) {
+    problems.push_back(fmt::format("train.decay is {}: must be in (0, 1]", spec.decay));
+  }
+  if (spec.decay_every < 1) problems.push_back("train.decay_every is 0: must be at least 1");
+  if (!problems.empty()) throw ConfigError(fmt::format("cannot train: {}", fmt::join(problems, "; ")));
+}
+
+DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec,
+                           torch::Tensor frequencies, const embed::Target& target, bool reweight,
+                           std::shared_ptr<model::TensorCollective> collective)
+    : spec_((check(spec), spec)),
+      code_(generator.code),
+      class_share_(target.class_share),
+      device_(frequencies.device()),
+      collective_(std::move(collective)),
+      generator_(model::make_generator(generator, spec.seed, collective_)),
+      objective_(model::FourierEmbedding(frequencies, static_cast<std::int64_t>(generator.schema.classes)),
+                 target_matrix(target, device_), column_weights(target.class_share, reweight),
+                 {spec.unbiased, spec.stratified}, collective_),
+      reducer_((generator_->to(device_), generator_->parameters()), collective_),
+      optimizer_(generator_->parameters(), torch::optim::AdamOptions(spec.learning_rate)) {}
+
+DataParallel::Batch DataParallel::draw(std::uint32_t substream, std::uint64_t batch) const {
+  const auto rank = static_cast<std::uint64_t>(collective_->rank());
+  const auto ranks = static_cast<std::uint64_t>(collective_->size());
+  const std::uint64_t first = rank * batch / ranks, last = (rank + 1) * batch / ranks;
+  Batch b;
+  b.codes = model::latent_codes(spec_.seed, true, substream, first, last - first, code_).to(device_);
+  b.labels = model::draw_labels(spec_.seed, true, substream, first, last - first, batch, class_share_,
+                                spec_.stratified)
+                 .to(device_);
+  return b;
+}
+
+double DataParallel::step() {
+  const Batch batch = draw(static_cast<std::uint32_t>(step_), spec_.batch);
+  generator_->train();
+  reducer_.zero();
+  const Tensor records = generator_->forward(batch.codes, batch.labels);
+  const double loss = objective_.backward(records, batch.labels, static_cast<std::int64_t>(spec_.batch));
+  if (!std::isfinite(loss)) {
+    throw InvariantError(
+        fmt::format("training diverged: the loss of step {} is {}. The learning rate {} is probably too "
+                    "large for this generator: "
+                    "try train.learning_rate = {}",
+                    step_, loss, spec_.learning_rate, spec_.learning_rate / 10));
+  }
+  reducer_.reduce();
+  const double rate =
+      spec_.learning_rate * std::pow(spec_.decay, static_cast<double>(step_ / spec_.decay_every));
+  for (auto& group : optimizer_.param_groups())
+    static_cast<torch::optim::AdamOptions&>(group.options()).lr(rate);
+  optimizer_.step();
+  ++step_;
+  return loss;
+}
+
+double DataParallel::settle_statistics(std::uint64_t batch) {
+  const torch::NoGradGuard no_grad;
+  const Batch b = draw(kSettlingSubstream, batch);
+  generator_->train();
+  set_momentum(*generator_, 1.0);
+  generator_->forward(b.codes, b.labels);
+  set_momentum(*generator_, model::SyncBatchNorm::kMomentum);
+  generator_->eval();
+  const double loss =
+      objective_.loss(generator_->forward(b.codes, b.labels), b.labels, static_cast<std::int64_t>(batch));
+  generator_->train();
+  return loss;
+}
+
+double DataParallel::disagreement() {
+  const torch::NoGradGuard no_grad;
+  std::vector<Tensor> flat;
+  for (const auto& p : generator_->parameters()) flat.push_back(p.detach().reshape(-1));
+  const Tensor own = torch::cat(flat);
+  Tensor root = own.clone();
+  collective_->broadcast(root);
+  Tensor worst = torch::zeros({collective_->size()}, own.options());
+  worst[collective_->rank()] = ((own - root).abs().max() / root.abs().max());
+  collective_->all_reduce_sum(worst);
+  return worst.max().item<double>();
+}
+
+}  // namespace muffle::train

@@ -1,0 +1,62 @@
+#include "muffle/train/objective.hpp"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <utility>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::train {
+
+using torch::Tensor;
+
+Objective::Objective(model::FourierEmbedding embedding, torch::Tensor target,
+                     const std::vector<double>& weights, ObjectiveOptions options,
+                     std::shared_ptr<model::TensorCollective> collective)
+    : embedding_(std::move(embedding)),
+      target_(target.contiguous()),
+      options_(options),
+      collective_(std::move(collective)) {
+  const std::int64_t classes = embedding_.classes();
+  require(target_.dim() == 2 && target_.size(0) == classes && target_.size(1) == embedding_.features() &&
+              static_cast<std::int64_t>(weights.size()) == classes,
+          fmt::format("the target must be {} x {}, with a weight a class", classes, embedding_.features()));
+  weights_ = torch::tensor(weights, torch::kFloat64).unsqueeze(1).to(target_.device(), target_.scalar_type());
+}
+
+Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
+  Matched m;
+  m.own_sums = embedding_.class_sums(x, labels);
+  const Tensor own = m.own_sums.detach();
+  const std::int64_t classes = own.size(0), numbers = own.numel();
+  // Sums and class counts travel together: one all-reduce.
+  Tensor all = torch::empty({numbers + classes}, own.options());
+  all.narrow(0, 0, numbers).copy_(own.reshape(-1));
+  all.narrow(0, numbers, classes).copy_(torch::bincount(labels, {}, classes));
+  collective_->all_reduce_sum(all);
+  m.mean = all.narrow(0, 0, numbers).view_as(own) / static_cast<double>(batch);
+  m.counts = all.narrow(0, numbers, classes).unsqueeze(1);
+  m.loss = ((m.mean - target_).to(torch::kFloat64).square() * weights_).sum().item<double>();
+  return m;
+}
+
+double Objective::backward(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
+  const Matched m = match(x, labels, batch);
+  const auto b = static_cast<double>(batch);
+  Tensor mean = m.mean;
+  if (options_.unbiased && options_.stratified) {
+    const Tensor others = (m.counts - 1.0).clamp_min(1.0);
+    mean = mean * torch::where(m.counts > 1.5, m.counts / others, torch::ones_like(m.counts));
+  } else if (options_.unbiased && batch > 1) {
+    mean = mean * (b / (b - 1.0));
+  }
+  m.own_sums.backward((mean - target_) * weights_ * (2.0 / b));
+  return m.loss;
+}
+
+double Objective::loss(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
+  return match(x.detach(), labels, batch).loss;
+}
+
+}  // namespace muffle::train

@@ -1,0 +1,165 @@
+#include "muffle/train/trainer.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <span>
+
+#include "device.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/progress.hpp"
+#include "muffle/core/threads.hpp"
+#include "muffle/features/rff.hpp"
+#include "muffle/model/model_file.hpp"
+#include "muffle/train/data_parallel.hpp"
+
+namespace muffle::train {
+namespace {
+
+/// Codes that settle the running statistics: their mean is known to 1.6 % of a standard deviation.
+constexpr std::uint64_t kSettlingBatch = 4'000;
+/// Ranks whose parameters differ by more than this have not taken the same steps.
+constexpr double kMaxDisagreement = 1e-3;
+
+struct Release {
+  embed::Artifact artifact;
+  std::string hash;           ///< SHA-256 of the file, hex
+  torch::Tensor frequencies;  ///< (D/2) x d, CPU
+};
+
+/// Root reads, all parse and rebuild the frequencies; a problem anywhere is thrown everywhere.
+Release receive(comm::HostComm& comm, const std::filesystem::path& file) {
+  std::string bytes;
+  comm::agree(
+      comm, "reading the release",
+      [&] {
+        if (comm.is_root()) bytes = read_file(file);
+      },
+      /*share_message=*/true);
+  bytes = comm::broadcast_text(comm, bytes);
+
+  Release release;
+  comm::agree(
+      comm, "checking the release",
+      [&] {
+        release.artifact = embed::parse_artifact(bytes, file.string());
+        release.hash = to_hex(sha256(bytes));
+        const auto& rff = release.artifact.rff;
+        const std::vector<float> frequencies = features::rff_frequencies(rff);
+        if (to_hex(sha256(std::as_bytes(std::span(frequencies)))) != release.artifact.frequencies_hash) {
+          throw ProtocolError(
+              fmt::format("{}: the frequencies rebuilt from its feature map are not those it was made with "
+                          "(muffle {} wrote it): "
+                          "train with that version of muffle",
+                          file.string(), release.artifact.muffle_version));
+        }
+        release.frequencies =
+            torch::tensor(frequencies, torch::kFloat32).view({-1, static_cast<std::int64_t>(rff.dims)});
+      },
+      /*share_message=*/true);
+  return release;
+}
+
+void check_fits(const model::GeneratorSpec& generator, const embed::Artifact& artifact) {
+  const data::Schema &made = generator.schema, &released = artifact.schema;
+  if (made.shape != released.shape || made.classes != released.classes || made.lo != released.lo ||
+      made.hi != released.hi) {
+    throw ConfigError(
+        "the generator's schema (shape, classes or bounds) differs from the release's: train with the [data] "
+        "settings "
+        "of the run that made the release");
+  }
+}
+
+void train_steps(DataParallel& training, const TrainSpec& spec, bool is_root, TrainReport& report) {
+  Progress progress("train", spec.steps, "steps", is_root);
+  const std::uint64_t log_every = std::max<std::uint64_t>(1, spec.steps / 10);
+  for (std::uint64_t step = 0; step < spec.steps; ++step) {
+    report.last_loss = training.step();
+    if (step == 0) report.first_loss = report.last_loss;
+    progress.update(step + 1, fmt::format("loss {:.5g}", report.last_loss));
+    if ((step + 1) % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", step + 1, report.last_loss);
+  }
+}
+
+}  // namespace
+
+void set_torch_threads(int threads) {
+  set_compute_threads(threads);
+  at::set_num_threads(threads);
+  // May be set once a process, before torch's first parallel work; muffle runs no interop work, so later is
+  // no harm.
+  static const bool once = [] {
+    try {
+      at::set_num_interop_threads(1);
+    } catch (const std::exception& e) {
+      spdlog::debug("train: torch keeps its interop threads: {}", e.what());
+    }
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
+                  const std::filesystem::path& model_file, const model::GeneratorSpec& generator,
+                  const TrainSpec& spec, const std::string& train_hash, int threads) {
+  const auto start = std::chrono::steady_clock::now();
+  const double collectives_before = comm.seconds_in_collectives();
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  set_torch_threads(threads);
+
+  const Release release = receive(comm, release_file);
+  const embed::Artifact& artifact = release.artifact;
+  const embed::Target target = embed::make_target(artifact);
+  Placement placement = choose_placement(comm);
+  std::optional<DataParallel> training;
+  comm::agree(
+      comm, "building the generator",
+      [&] {
+        check_fits(generator, artifact);
+        training.emplace(generator, spec, release.frequencies.to(placement.device), target, artifact.counts,
+                         placement.collective);
+      },
+      /*share_message=*/true);
+
+  TrainReport report;
+  train_steps(*training, spec, comm.is_root(), report);
+  const double settled = training->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec.batch));
+  const double disagreement = training->disagreement();
+  require(
+      disagreement <= kMaxDisagreement,
+      fmt::format(
+          "the ranks' parameters differ by {:.3g} (relative) after {} steps, so they did not take the same "
+          "steps: run all ranks on the same kind of processor and build",
+          disagreement, spec.steps));
+
+  comm::agree(
+      comm, "writing the model",
+      [&] {
+        if (!comm.is_root()) return;
+        const model::ModelInfo info{generator, target.class_share, release.hash, train_hash,
+                                    artifact.is_private};
+        report.model_hash = model::save_model(model_file, info, *training->generator());
+      },
+      /*share_message=*/true);
+  report.model_hash = comm::broadcast_text(comm, report.model_hash);
+  report.seconds = elapsed();
+  report.seconds_in_collectives = comm.seconds_in_collectives() - collectives_before;
+  if (comm.is_root()) {
+    spdlog::info(
+        "train: {} steps in {:.1f} s ({:.1f} s in collectives), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
+        spec.steps, report.seconds, report.seconds_in_collectives, report.first_loss, report.last_loss,
+        settled);
+  }
+  return report;
+}
+
+}  // namespace muffle::train
