@@ -22,7 +22,8 @@ void put(std::string& out, T value) {
 template <class T>
 T take(std::string_view& in) {
   T value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) value |= static_cast<T>(static_cast<unsigned char>(in[i])) << (8 * i);
+  for (std::size_t i = 0; i < sizeof(T); ++i)
+    value |= static_cast<T>(static_cast<unsigned char>(in[i])) << (8 * i);
   in.remove_prefix(sizeof(T));
   return value;
 }
@@ -42,20 +43,25 @@ std::string serialize(const Container& container) {
   return out;
 }
 
-Container parse_container(std::string_view bytes, std::string_view format, int version, const std::string& name) {
+Container parse_container(std::string_view bytes, std::string_view format, int version,
+                          const std::string& name) {
   const auto bad = [&](const std::string& what) -> ProtocolError {
-    return ProtocolError("'" + name + "' is not an intact muffle " + std::string(format) + " file: " + what +
-                         ". Copy it again from where it was made; a release must not be drawn again to replace it.");
+    return ProtocolError(
+        "'" + name + "' is not an intact muffle " + std::string(format) + " file: " + what +
+        ". Copy it again from where it was made; a release must not be drawn again to replace it.");
   };
   const std::string_view whole = bytes;
-  if (bytes.size() < kMagic.size() + 16 + kDigestSize) throw bad("it has only " + std::to_string(bytes.size()) + " bytes");
+  if (bytes.size() < kMagic.size() + 16 + kDigestSize)
+    throw bad("it has only " + std::to_string(bytes.size()) + " bytes");
   if (bytes.substr(0, kMagic.size()) != kMagic) throw bad("its first bytes are not muffle's");
   bytes.remove_prefix(kMagic.size());
   if (const auto v = take<std::uint32_t>(bytes); v != kContainerVersion) {
-    throw bad("its container version is " + std::to_string(v) + ", this muffle reads " + std::to_string(kContainerVersion));
+    throw bad("its container version is " + std::to_string(v) + ", this muffle reads " +
+              std::to_string(kContainerVersion));
   }
   const std::size_t header_size = take<std::uint32_t>(bytes);
-  if (header_size > bytes.size() || bytes.size() - header_size < 8 + kDigestSize) throw bad("it is truncated");
+  if (header_size > bytes.size() || bytes.size() - header_size < 8 + kDigestSize)
+    throw bad("it is truncated");
   const std::string_view header = bytes.substr(0, header_size);
   bytes.remove_prefix(header_size);
   const auto payload_size = take<std::uint64_t>(bytes);
@@ -76,7 +82,8 @@ Container parse_container(std::string_view bytes, std::string_view format, int v
     throw bad("it is a '" + out.header["format"].get<std::string>() + "' file");
   }
   if (out.header["version"].get<std::int64_t>() != version) {
-    throw bad("its format version is " + out.header["version"].dump() + ", this muffle reads " + std::to_string(version));
+    throw bad("its format version is " + out.header["version"].dump() + ", this muffle reads " +
+              std::to_string(version));
   }
   out.payload.resize(payload_size);
   if (payload_size > 0) std::memcpy(out.payload.data(), bytes.data(), payload_size);

@@ -4,17 +4,28 @@ namespace muffle {
 
 std::string_view describe(ExitCode code) {
   switch (code) {
-    case ExitCode::kDone: return "done";
-    case ExitCode::kInternal: return "internal error";
-    case ExitCode::kUsage: return "usage";
-    case ExitCode::kData: return "bad data or schema";
-    case ExitCode::kPeer: return "a peer is missing";
-    case ExitCode::kInvariant: return "an invariant broke";
-    case ExitCode::kIo: return "input/output";
-    case ExitCode::kStopped: return "stopped early with a checkpoint";
-    case ExitCode::kProtocol: return "protocol, checksum or signature";
-    case ExitCode::kBudget: return "privacy budget refused";
-    case ExitCode::kConfig: return "configuration";
+    case ExitCode::kDone:
+      return "done";
+    case ExitCode::kInternal:
+      return "internal error";
+    case ExitCode::kUsage:
+      return "usage";
+    case ExitCode::kData:
+      return "bad data or schema";
+    case ExitCode::kPeer:
+      return "a peer is missing";
+    case ExitCode::kInvariant:
+      return "an invariant broke";
+    case ExitCode::kIo:
+      return "input/output";
+    case ExitCode::kStopped:
+      return "stopped early with a checkpoint";
+    case ExitCode::kProtocol:
+      return "protocol, checksum or signature";
+    case ExitCode::kBudget:
+      return "privacy budget refused";
+    case ExitCode::kConfig:
+      return "configuration";
   }
   return "unknown";
 }

@@ -15,9 +15,10 @@ namespace {
 
 [[noreturn]] void fail(const std::string& action, const std::filesystem::path& path, int error,
                        std::source_location where = std::source_location::current()) {
-  throw IoError("cannot " + action + " '" + path.string() + "': " + std::strerror(error) +
-                    ". Check that the folder exists, that you may write there, and that the disk is not full.",
-                where);
+  throw IoError(
+      "cannot " + action + " '" + path.string() + "': " + std::strerror(error) +
+          ". Check that the folder exists, that you may write there, and that the disk is not full.",
+      where);
 }
 
 class FileDescriptor {
@@ -77,7 +78,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   std::error_code ec;
-  if (std::filesystem::is_directory(path, ec)) throw IoError("'" + path.string() + "' is a folder; a file is needed.");
+  if (std::filesystem::is_directory(path, ec))
+    throw IoError("'" + path.string() + "' is a folder; a file is needed.");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw IoError("cannot read '" + path.string() + "': " + std::strerror(errno) + ".");
   std::string text;

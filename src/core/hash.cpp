@@ -18,7 +18,8 @@ crypto_hash_sha256_state* as_state(std::array<unsigned char, 128>& raw) {
 Sha256::Sha256() { crypto_hash_sha256_init(as_state(state_)); }
 
 Sha256& Sha256::update(std::span<const std::byte> bytes) {
-  crypto_hash_sha256_update(as_state(state_), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  crypto_hash_sha256_update(as_state(state_), reinterpret_cast<const unsigned char*>(bytes.data()),
+                            bytes.size());
   return *this;
 }
 

@@ -39,7 +39,8 @@ void set_up_logging(const LogOptions& options) {
   auto console = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
   console->set_level(options.rank == 0 ? level_of(options.verbosity) : spdlog::level::err);
   console->set_pattern(options.rank == 0 ? "%^muffle:%$ %v"
-                                         : "%^muffle (rank " + std::to_string(options.rank) + " on " + options.host + "):%$ %v");
+                                         : "%^muffle (rank " + std::to_string(options.rank) + " on " +
+                                               options.host + "):%$ %v");
   sinks.push_back(console);
   if (!options.folder.empty()) {
     ensure_writable_folder(options.folder);
@@ -48,8 +49,8 @@ void set_up_logging(const LogOptions& options) {
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
     const std::string host = nlohmann::json(options.host).dump();
     formatter->add_flag<JsonMessage>('*').set_pattern(
-        R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","rank":)" + std::to_string(options.rank) + R"(,"host":)" +
-        host + R"(,"pid":%P,"message":%*})");
+        R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","rank":)" + std::to_string(options.rank) +
+        R"(,"host":)" + host + R"(,"pid":%P,"message":%*})");
     file->set_formatter(std::move(formatter));
     file->set_level(spdlog::level::trace);
     sinks.push_back(file);

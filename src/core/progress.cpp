@@ -20,8 +20,13 @@ std::string duration_text(double seconds) {
 }  // namespace
 
 Progress::Progress(std::string title, std::uint64_t total, std::string unit, bool enabled)
-    : title_(std::move(title)), unit_(std::move(unit)), total_(total), enabled_(enabled),
-      terminal_(::isatty(STDERR_FILENO) == 1), start_(Clock::now()), last_print_(start_) {}
+    : title_(std::move(title)),
+      unit_(std::move(unit)),
+      total_(total),
+      enabled_(enabled),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      start_(Clock::now()),
+      last_print_(start_) {}
 
 Progress::~Progress() { finish(); }
 
@@ -48,9 +53,10 @@ void Progress::print(bool last) {
   if (!last && rate > 0 && total_ >= done_) {
     tail = fmt::format("{} left", duration_text(static_cast<double>(total_ - done_) / rate));
   }
-  const double percent = total_ > 0 ? 100.0 * static_cast<double>(done_) / static_cast<double>(total_) : 100.0;
-  const std::string line = fmt::format("{}: {}/{} {} ({:.0f}%), {:.4g} {}/s, {}{}{}", title_, done_, total_, unit_,
-                                       percent, rate, unit_, tail, note_.empty() ? "" : ", ", note_);
+  const double percent =
+      total_ > 0 ? 100.0 * static_cast<double>(done_) / static_cast<double>(total_) : 100.0;
+  const std::string line = fmt::format("{}: {}/{} {} ({:.0f}%), {:.4g} {}/s, {}{}{}", title_, done_, total_,
+                                       unit_, percent, rate, unit_, tail, note_.empty() ? "" : ", ", note_);
   if (terminal_) {
     std::fprintf(stderr, "\r\033[K%s%s", line.c_str(), last ? "\n" : "");
   } else {

@@ -14,7 +14,8 @@ int owned_cores(int processes_here) {
   CPU_ZERO(&mask);
   const int all = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   const int allowed = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : all;
-  // A mask smaller than the machine is a launcher's binding, or a container's limit that all ranks here share.
+  // A mask smaller than the machine is a launcher's binding, or a container's limit that all ranks here
+  // share.
   const int share = all / std::max(1, processes_here);
   return std::max(1, std::min(allowed, std::max(1, share)));
 }

@@ -27,6 +27,7 @@ struct Score {
 struct ClassifierReport {
   std::vector<Score> synthetic;  ///< trained on synthetic records
   std::vector<Score> real;       ///< trained on real records, on request
+  std::vector<std::string> notes;  ///< what was left out and why, such as the CNN for records that are not images
 };
 
 /// Train on synthetic, test on real (single process). Reads REAL data: its result is not covered by the
@@ -34,6 +35,10 @@ struct ClassifierReport {
 /// @param synthetic  samples.npz
 /// @param test       real test records (open_shard with one rank)
 /// @param real_train used only with also_real
+/// @param threads    for this call; the process's counts are set back afterwards. The scores are a pure function of the
+///                   other arguments, the thread count and the build.
+/// @throws IoError; ConfigError: an unknown or repeated classifier; DataError: unlabelled data, records of another size
+///         than the test data's, a label outside the schema, a class (or all but one) without a training record.
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
                                       const data::DataSpec& real_train, const EvaluateSpec& spec,
                                       int threads);

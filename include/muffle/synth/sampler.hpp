@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -16,14 +17,28 @@ struct SampleSpec {
   std::vector<std::string> formats{"npz"};  ///< of "npz", "idx", "png"
 };
 
+/// Records are drawn in tiles of so many consecutive indices, tile t by rank t mod K, each by a single
+/// thread: what a record looks like depends on neither ranks nor threads.
+inline constexpr std::size_t kTileRecords = 500;
+
 /// Draws records from a trained model and writes them under `folder` on root: samples.npz (keys x, y),
 /// samples-images.idx / samples-labels.idx, png/<class>/<number>.png, samples.json (what, from which model,
-/// hashes; written last, so its presence means that the rest is complete) and, for images, samples.png (10 x
-/// 10 grid, one row a class; fewer rows with fewer classes), or for 2-D records a scatter plot samples.png.
-/// Images are rounded to uint8; other records are scaled back to [lo, hi] as float32.
-/// Collective: ranks draw fixed tiles of the index range in turn, so the files are the same for any number of
-/// ranks.
-/// @returns SHA-256 of samples.npz (or of the first format written).
+/// hashes; written last, so its presence means that the rest is complete) and, for images of 1 or 3 channels,
+/// samples.png (a grid of 10 columns, one row a class, at most 10), or for 2-D records a scatter plot
+/// samples.png. Images are rounded to uint8 (half up); other records are scaled back to [lo, hi] as float32.
+/// Labels meet the class shares as closely as whole numbers allow, and are interleaved in a fixed public
+/// order: the files are not sorted by class, and every run of records holds the classes about evenly. Files
+/// of an earlier run are removed before the first new one is written. Collective: every rank calls it with
+/// equal arguments; root alone reads `model_file` and writes. The files are the same for any number of ranks
+/// and threads (on one kind of processor). Root holds all records; the gathering takes at most about 64 MiB a
+/// rank.
+/// @param sample_hash  identifies the settings; goes into samples.json as it is.
+/// @returns SHA-256 of samples.npz; without that format, of samples-images.idx; with PNG alone, of the
+/// records' bytes.
+/// @throws on every rank alike: ConfigError (count 0, unknown or impossible format); IoError (model or
+/// folder);
+///         ProtocolError (model); InvariantError (the model makes numbers that are not finite); CommError.
+/// Privacy: post-processing of the release the model was trained on.
 std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file,
                    const std::filesystem::path& folder, const SampleSpec& spec,
                    const std::string& sample_hash, int threads);
