@@ -109,14 +109,28 @@ void agree(HostComm& comm, const std::string& what, const std::function<void()>&
 
   const auto failed_rank = static_cast<int>(first - verdicts.begin());
   const Verdict verdict = decode(*first);
-  if (mine && (failed_rank == comm.rank() || mine->code == verdict.code)) std::rethrow_exception(mine->error);
+  // Rank 0 speaks for all; beside it only a rank whose own message may not travel.
+  const bool quiet = !comm.is_root() && (share_message || !mine);
+  if (mine && (failed_rank == comm.rank() || mine->code == verdict.code)) {
+    try {
+      std::rethrow_exception(mine->error);
+    } catch (Error& e) {
+      e.mark_agreed(quiet);
+      throw;
+    }
+  }
   std::string message = fmt::format(
       "{} failed on rank {} (host {}): {}", what, failed_rank, verdict.host,
       verdict.message.empty() ? fmt::format("{} (exit code {}); the details are in that rank's own log",
                                             describe(verdict.code), static_cast<int>(verdict.code))
                               : verdict.message);
   if (mine) message += fmt::format(". Rank {} failed too: {}", comm.rank(), mine->message);
-  throw_with_code(verdict.code, message);
+  try {
+    throw_with_code(verdict.code, message);
+  } catch (Error& e) {
+    e.mark_agreed(quiet);
+    throw;
+  }
 }
 
 }  // namespace muffle::comm
