@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "muffle/comm/host_comm.hpp"
+
+namespace muffle::comm {
+
+/// How many GPUs this process can use. Every error (no driver, no device, a driver older than the toolkit) is
+/// 0, the answer of a machine without one.
+int visible_gpus() noexcept;
+
+struct NcclOptions {
+  /// The longest that setting up, or one wait, may take; > 0. Shorter than the host communicator's, so that a
+  /// rank that fails alone is still waited for when the others report what became of them.
+  std::chrono::milliseconds deadline{std::chrono::minutes(1)};
+  /// The GPU's number as this process sees it; -1: by local rank, round-robin over the visible ones.
+  int device = -1;
+  /// Two ranks on one GPU slow each other down, and most versions of NCCL refuse them in the end: refused
+  /// here at once, with both names, unless allowed.
+  bool allow_shared_gpu = false;
+};
+
+/// Ranks that sum and broadcast device memory with NCCL. Only in builds with MUFFLE_CUDA (library
+/// muffle::nccl). The collectives enqueue on a CUDA stream (`stream` is a cudaStream_t) and return before the
+/// GPU has done them; all ranks call them in the same order with equal counts. Errors that NCCL meets later
+/// surface at the next call or in synchronize(). After any CommError or DeviceError the NCCL communicator has
+/// been aborted and the group is dead; the process should end through HostComm::abort. Not thread-safe.
+/// Privacy: carries partial embeddings of synthetic samples and gradients only; no private record is ever on
+/// a GPU through this class.
+class NcclGroup {
+ public:
+  /// Collective over `host`, which is used during the call only. Either every rank gets a group or every rank
+  /// throws: root's unique id travels together with its status, and all agree on the outcome.
+  /// @throws DeviceError  a rank has no usable GPU, or shares one. @throws CommError  NCCL or a peer did not
+  /// answer within the deadline. @throws ConfigError  deadline not above 0.
+  static std::unique_ptr<NcclGroup> create(HostComm& host, const NcclOptions& options);
+  /// Aborts the communicator unless finish() was called: a failing rank never waits for its peers.
+  ~NcclGroup();
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+
+  int rank() const;
+  int size() const;
+  int device() const;
+
+  /// In place on `count` elements of this group's device. Integers are summed modulo 2^64.
+  void all_reduce_sum(float* data, std::size_t count, void* stream);
+  void all_reduce_sum(double* data, std::size_t count, void* stream);
+  void all_reduce_sum(std::uint64_t* data, std::size_t count, void* stream);
+  /// In place, from `root`.
+  void broadcast(void* data, std::size_t bytes, int root, void* stream);
+  /// Waits on the host until the stream has done everything, up to the deadline, watching for NCCL's own
+  /// errors. Use it in place of cudaStreamSynchronize, which never returns when a peer is lost.
+  void synchronize(void* stream);
+  /// Orderly end, after synchronize(); every rank calls it when all went well.
+  void finish();
+
+ private:
+  struct State;
+  explicit NcclGroup(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace muffle::comm

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "muffle/core/hash.hpp"
+#include "muffle/embed/embedding.hpp"
+#include "muffle/privacy/entropy.hpp"
+#include "muffle/privacy/gaussian.hpp"
+
+namespace muffle::embed {
+
+/// Looks at the un-noised sums. In tests only: the product has no such door.
+struct TestAccess {
+  static const std::vector<std::uint64_t>& values(const PartialSum& partial) { return partial.sums_; }
+};
+
+}  // namespace muffle::embed
+
+namespace muffle::test {
+
+/// The values of a reduced sum, by the only way there is: it is published with seeded noise, and whoever
+/// knows the seed subtracts the noise.
+inline std::vector<std::uint64_t> reveal(privacy::RawSum&& raw, std::size_t n) {
+  constexpr std::uint64_t kSeed = 1, kSigma = 1;
+  const auto entropy = privacy::insecure_seeded_entropy(kSeed),
+             same_entropy = privacy::insecure_seeded_entropy(kSeed);
+  privacy::NoiseVector noise(n, kSigma, *entropy);
+  const std::vector<std::int64_t> known = privacy::draw_noise(n, kSigma, *same_entropy);
+  const privacy::NoisySum noisy = std::move(noise).publish(std::move(raw));
+  std::vector<std::uint64_t> values(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    values[i] = static_cast<std::uint64_t>(noisy.values[i]) - static_cast<std::uint64_t>(known[i]);
+  }
+  return values;
+}
+
+inline std::string sha256_of(const std::vector<std::uint64_t>& values) {
+  return to_hex(sha256(std::as_bytes(std::span(values))));
+}
+
+}  // namespace muffle::test
