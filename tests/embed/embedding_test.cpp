@@ -1,0 +1,225 @@
+#include "muffle/embed/embedding.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "embed/shards.hpp"
+#include "muffle/core/error.hpp"
+#include "reference/rff_reference.hpp"
+#include "support/raw_access.hpp"
+#include "support/thread_comm.hpp"
+
+namespace muffle::embed {
+namespace {
+
+using test::Deal;
+
+/// n made-up records of `dims` numbers in `classes` classes.
+data::Batch made_up(std::size_t n, std::size_t dims, std::size_t classes) {
+  const CounterStream stream(21, Stream::kTest);
+  data::Batch batch;
+  batch.n = n;
+  for (std::size_t i = 0; i < n * dims; ++i) batch.x.push_back(static_cast<float>(stream.uniform(i)));
+  for (std::size_t i = 0; i < n; ++i)
+    batch.y.push_back(static_cast<std::int32_t>(stream.below(n * dims + i, classes)));
+  return batch;
+}
+
+std::vector<std::uint64_t> sums_of(const Layout& layout, const data::Batch& records, int threads = 1,
+                                   std::size_t at_most = 1000000) {
+  test::MemorySource source(records, test::shard(records.n, Deal::kContiguous, 0, 1), at_most);
+  return TestAccess::values(embed_shard(layout, source, threads, {}));
+}
+
+TEST(Layout, PlacesBlocksThenCounts) {
+  Layout layout = test::rff_layout(4, 10, 3, true);
+  layout.blocks.push_back(features::make_rff_block({.dims = 4, .features = 6}, layout.lattice));
+  EXPECT_EQ(layout.offset(0), 0u);
+  EXPECT_EQ(layout.offset(1), 30u);
+  EXPECT_EQ(layout.offset(2), 48u);
+  EXPECT_EQ(layout.size(), 51u);
+  layout.counts = false;
+  EXPECT_EQ(layout.size(), 48u);
+}
+
+TEST(Layout, CountUnitsAreTheWeightOnTheLatticeRoundedDown) {
+  Layout layout = test::rff_layout(4, 10, 3, true);
+  EXPECT_EQ(layout.counts_units(), 1u << 24);
+  layout.counts_weight = 0.3;
+  EXPECT_EQ(layout.counts_units(), static_cast<std::uint64_t>(0.3 * (1 << 24)));
+  for (const double bad : {0.0, -1.0, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+    layout.counts_weight = bad;
+    EXPECT_THROW(layout.counts_units(), ConfigError) << bad;
+  }
+}
+
+TEST(Layout, TellsTheAccountantWhatIsReleased) {
+  Layout layout = test::rff_layout(4, 10, 3, true);
+  layout.counts_weight = 0.5;
+  const auto input = layout.sensitivity_input(privacy::Adjacency::kAddRemoveOne, 7);
+  ASSERT_EQ(input.blocks.size(), 1u);
+  EXPECT_EQ(input.blocks[0].norm, 1.0);
+  EXPECT_EQ(input.adjacency, privacy::Adjacency::kAddRemoveOne);
+  EXPECT_TRUE(input.counts);
+  EXPECT_EQ(input.counts_weight, 0.5);
+  EXPECT_EQ(input.max_records_per_person, 7u);
+}
+
+TEST(EmbedShard, AgreesWithADoublePrecisionLoop) {
+  constexpr std::size_t kDims = 30, kClasses = 3, kFeatures = 40;
+  const auto records = made_up(200, kDims, kClasses);
+  const Layout layout = test::rff_layout(kDims, kFeatures, kClasses, true);
+  const auto sums = sums_of(layout, records);
+  const auto omega = features::rff_frequencies({.dims = kDims,
+                                                .features = kFeatures,
+                                                .length_scale = 11.269427669584644,
+                                                .kind = features::FrequencyKind::kDense,
+                                                .seed = 1});
+  const reference::RffReference reference{omega, kDims, static_cast<double>(layout.lattice.scale())};
+  std::vector<double> expected(layout.size()), tolerance(layout.size());
+  for (std::size_t i = 0; i < records.n; ++i) {
+    const auto label = static_cast<std::size_t>(records.y[i]);
+    for (std::size_t j = 0; j < kFeatures; ++j) {
+      expected[label * kFeatures + j] += reference.feature(records.x.data() + i * kDims, j);
+      tolerance[label * kFeatures + j] += reference.tolerance(records.x.data() + i * kDims, j);
+    }
+    expected[kClasses * kFeatures + label] += 0x1p24;
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    EXPECT_NEAR(static_cast<double>(static_cast<std::int64_t>(sums[i])), expected[i], tolerance[i]) << i;
+  }
+}
+
+TEST(EmbedShard, ThreadsAndTileBoundariesDoNotMatter) {
+  const auto records = made_up(500, 9, 4);
+  const Layout layout = test::rff_layout(9, 70, 4, true);
+  const auto expected = sums_of(layout, records);
+  for (const int threads : {1, 2, 3, 4, 16}) {
+    for (const std::size_t at_most : {1, 5, 48, 1000}) {
+      EXPECT_EQ(sums_of(layout, records, threads, at_most), expected)
+          << threads << " threads, batches of " << at_most;
+    }
+  }
+}
+
+TEST(EmbedShard, SeveralBlocksLieSideBySide) {
+  const auto records = made_up(100, 9, 4);
+  Layout both = test::rff_layout(9, 70, 4, true), second = test::rff_layout(9, 70, 4, false);
+  second.blocks = {
+      features::make_rff_block({.dims = 9, .features = 12, .length_scale = 0.5, .seed = 4}, both.lattice)};
+  both.blocks.push_back(second.blocks[0]);
+  const auto first_sums = sums_of(test::rff_layout(9, 70, 4, false), records),
+             second_sums = sums_of(second, records);
+  const auto sums = sums_of(both, records);
+  EXPECT_TRUE(std::equal(first_sums.begin(), first_sums.end(), sums.begin()));
+  EXPECT_TRUE(std::equal(second_sums.begin(), second_sums.end(), sums.begin() + 280));
+}
+
+TEST(EmbedShard, AnEmptyShardIsAllZeros) {
+  const auto records = made_up(10, 9, 4);
+  test::MemorySource source(records, {});
+  const auto partial = embed_shard(test::rff_layout(9, 70, 4, true), source, 4, {});
+  EXPECT_THAT(TestAccess::values(partial), testing::AllOf(testing::SizeIs(284), testing::Each(0u)));
+}
+
+TEST(EmbedShard, UnlabelledRecordsAreOneClass) {
+  const auto records = made_up(60, 9, 1);
+  const auto sums = sums_of(test::rff_layout(9, 70, 1, true), records);
+  ASSERT_EQ(sums.size(), 71u);
+  EXPECT_EQ(sums[70], 60u << 24);
+}
+
+TEST(EmbedShard, ARecordThatContributesNothingIsNotCountedEither) {
+  auto records = made_up(60, 9, 4);
+  const Layout layout = test::rff_layout(9, 70, 4, true);
+  auto without = records;
+  records.x[30 * 9 + 2] = std::nanf("");
+  records.y[40] = data::Batch::kNoClass;
+  records.y[41] = 4;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < 60; ++i) {
+    if (i != 30 && i != 40 && i != 41) order.push_back(i);
+  }
+  test::MemorySource source(without, order);
+  const auto expected = TestAccess::values(embed_shard(layout, source, 1, {}));
+  for (const int threads : {1, 3}) EXPECT_EQ(sums_of(layout, records, threads), expected);
+  EXPECT_EQ(expected[280] + expected[281] + expected[282] + expected[283], std::uint64_t{57} << 24);
+}
+
+TEST(EmbedShard, ReportsProgressOnTheCallingThreadUpToTheEnd) {
+  const auto records = made_up(500, 9, 4);
+  test::MemorySource source(records, test::shard(500, Deal::kContiguous, 0, 1));
+  std::uint64_t last = 0;
+  const auto caller = std::this_thread::get_id();
+  embed_shard(test::rff_layout(9, 70, 4, false), source, 3, [&](std::uint64_t done) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_GE(done, last);
+    last = done;
+  });
+  EXPECT_EQ(last, 500u);
+}
+
+TEST(EmbedShard, TheSourcesErrorComesThrough) {
+  class Failing final : public data::RecordSource {
+   public:
+    std::uint64_t shard_size() const override { return 5000; }
+    std::uint64_t file_records() const override { return 5000; }
+    void next(std::size_t max_records, data::Batch& batch) override {
+      if (++calls_ > 5) throw DataError("records.idx: truncated at record 240");
+      batch.n = max_records;
+      batch.x.assign(max_records * 9, 0.5f);
+      batch.y.assign(max_records, 0);
+    }
+
+   private:
+    int calls_ = 0;
+  };
+  for (const int threads : {1, 2, 4}) {
+    Failing source;
+    try {
+      embed_shard(test::rff_layout(9, 70, 4, false), source, threads, {});
+      FAIL() << "no error";
+    } catch (const DataError& e) {
+      EXPECT_EQ(e.code(), ExitCode::kData);
+      EXPECT_THAT(e.what(), testing::HasSubstr("truncated at record 240"));
+    }
+  }
+}
+
+TEST(EmbedShard, RecordsOfTheWrongLengthAreRefused) {
+  const auto records = made_up(10, 8, 4);
+  test::MemorySource source(records, test::shard(10, Deal::kContiguous, 0, 1));
+  try {
+    embed_shard(test::rff_layout(9, 70, 4, false), source, 1, {});
+    FAIL() << "no error";
+  } catch (const InvariantError& e) {
+    EXPECT_EQ(e.code(), ExitCode::kInvariant);
+    EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("8 numbers"), testing::HasSubstr("made for 9")));
+  }
+}
+
+TEST(ReduceToRoot, RanksAsThreadsGiveTheSameSum) {
+  const auto records = made_up(300, 9, 4);
+  const Layout layout = test::rff_layout(9, 70, 4, true);
+  const auto expected = sums_of(layout, records);
+  for (const int ranks : {1, 2, 3, 4}) {
+    for (const Deal deal : {Deal::kContiguous, Deal::kRoundRobin, Deal::kShuffledUneven}) {
+      test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+        const auto mine =
+            test::shard(300, deal, static_cast<std::size_t>(comm.rank()), static_cast<std::size_t>(ranks));
+        test::MemorySource source(records, mine);
+        auto raw = reduce_to_root(comm, embed_shard(layout, source, 2, {}));
+        if (comm.is_root()) {
+          EXPECT_EQ(test::reveal(std::move(raw), layout.size()), expected);
+        }
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muffle::embed

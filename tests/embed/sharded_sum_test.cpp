@@ -1,0 +1,76 @@
+// FashionMNIST's lattice sums over MPI ranks: the same bits for every number of ranks and every sharding.
+#include <gtest/gtest.h>
+
+#include "embed/shards.hpp"
+#include "muffle/core/error.hpp"
+#include "support/mpi_world.hpp"
+#include "support/raw_access.hpp"
+
+namespace muffle::embed {
+namespace {
+
+using test::Deal;
+
+/// The SHA-256 of the reduced sum, on the root; empty elsewhere.
+std::string reduced_hash(const Layout& layout, data::RecordSource& source, int threads) {
+  comm::HostComm& world = test::world();
+  auto raw = reduce_to_root(world, embed_shard(layout, source, threads, {}));
+  return world.is_root() ? test::sha256_of(test::reveal(std::move(raw), layout.size())) : std::string();
+}
+
+void expect_hash(const std::string& actual, const std::string& pinned) {
+  if (test::world().is_root()) {
+    EXPECT_EQ(actual, pinned);
+  }
+}
+
+std::vector<std::size_t> my_shard(std::size_t n, Deal deal) {
+  return test::shard(n, deal, static_cast<std::size_t>(test::world().rank()),
+                     static_cast<std::size_t>(test::world().size()));
+}
+
+TEST(ShardedSum, SixThousandRecordsInEverySharding) {
+  const data::Batch records = test::fashion_mnist_records(6000);
+  const Layout layout = test::rff_layout(784, 512, 10, true);
+  const std::string pinned = "43809c8e2fd674cdb42b616de720c7eada8dd377000c3238b4f4ec76b766da39";
+  int threads = 1;
+  for (const Deal deal : {Deal::kContiguous, Deal::kRoundRobin, Deal::kShuffledUneven}) {
+    for (const std::size_t at_most : {1000000, 13}) {
+      test::MemorySource source(records, my_shard(records.n, deal), at_most);
+      expect_hash(reduced_hash(layout, source, threads), pinned);
+      threads = threads % 4 + 1;
+    }
+  }
+}
+
+TEST(ShardedSum, AllRecordsFromTheirFile) {
+  const Layout layout = test::rff_layout(784, 256, 10, false);
+  for (const auto rule : {data::ShardRule::kContiguous, data::ShardRule::kRoundRobin}) {
+    const auto source =
+        data::open_shard(test::fashion_mnist(rule), test::world().rank(), test::world().size());
+    expect_hash(reduced_hash(layout, *source, 2),
+                "fc88a3430c7698e737f5aa053df480c349b8b257c2f287241b02b95d2f53bb42");
+  }
+}
+
+TEST(ShardedSum, NoRecordOfFashionMnistIsRejected) {
+  const Layout layout = test::rff_layout(784, 256, 10, true);
+  const auto source = data::open_shard(test::fashion_mnist(), test::world().rank(), test::world().size());
+  auto raw = reduce_to_root(test::world(), embed_shard(layout, *source, 1, {}));
+  if (!test::world().is_root()) return;
+  const auto sums = test::reveal(std::move(raw), layout.size());
+  for (std::size_t c = 0; c < 10; ++c) EXPECT_EQ(sums[2560 + c], std::uint64_t{6000} << 24) << "class " << c;
+}
+
+TEST(ShardedSum, EveryRankEmptyIsZero) {
+  const data::Batch none;
+  const Layout layout = test::rff_layout(784, 16, 10, true);
+  test::MemorySource source(none, {});
+  auto raw = reduce_to_root(test::world(), embed_shard(layout, source, 2, {}));
+  if (test::world().is_root()) {
+    EXPECT_EQ(test::reveal(std::move(raw), layout.size()), std::vector<std::uint64_t>(170, 0));
+  }
+}
+
+}  // namespace
+}  // namespace muffle::embed
