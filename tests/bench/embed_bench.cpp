@@ -1,0 +1,122 @@
+// FashionMNIST's embedding end to end: open, read, embed (60,000 x 784, D = 10,000), reduce. Under mpiexec
+// every rank takes its shard: tests/bench/embed_ranks.sh. `threads` are per rank.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <numbers>
+
+#include "embed/shards.hpp"
+#include "muffle/comm/mpi.hpp"
+#include "muffle/core/threads.hpp"
+#include "support/raw_access.hpp"
+
+namespace muffle {
+namespace {
+
+constexpr std::size_t kFeatures = 10000, kDims = 784;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// One record in plain loops; seconds.
+double plain_loop_seconds() {
+  constexpr std::size_t kRecords = 4;
+  const data::Batch batch = test::fashion_mnist_records(kRecords);
+  const auto omega = features::rff_frequencies({.dims = kDims, .features = kFeatures, .length_scale = 11.27});
+  std::vector<double> sums(10 * kFeatures);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    double* const row = sums.data() + static_cast<std::size_t>(batch.y[i]) * kFeatures;
+    for (std::size_t j = 0; j < kFeatures / 2; ++j) {
+      float turns = 0;
+      for (std::size_t c = 0; c < kDims; ++c) turns += omega[j * kDims + c] * batch.x[i * kDims + c];
+      const float angle = turns * static_cast<float>(2 * std::numbers::pi);
+      row[j] += std::cos(angle);
+      row[kFeatures / 2 + j] += std::sin(angle);
+    }
+  }
+  benchmark::DoNotOptimize(sums.data());
+  return seconds_since(start) / kRecords;
+}
+
+void embed_fashion_mnist(benchmark::State& state, comm::HostComm& comm) {
+  const int threads = static_cast<int>(state.range(0));
+  std::uint64_t counted = 0;
+  double seconds = 0;
+  for (auto _ : state) {
+    comm.barrier();
+    const auto start = std::chrono::steady_clock::now();
+    const embed::Layout layout = test::rff_layout(kDims, kFeatures, 10, true);
+    const auto source = data::open_shard(test::fashion_mnist(), comm.rank(), comm.size());
+    auto raw = embed::reduce_to_root(comm, embed::embed_shard(layout, *source, threads, {}));
+    double slowest[1] = {comm.is_root() ? seconds_since(start) : 0.0};
+    comm.all_reduce_sum(
+        std::span<double>(slowest));  // the root's time: it ends when the last rank's sums are in
+    state.SetIterationTime(slowest[0]);
+    seconds = slowest[0];
+    if (comm.is_root()) {
+      const auto sums = test::reveal(std::move(raw), layout.size());
+      for (std::size_t c = 0; c < 10; ++c) counted += sums[10 * kFeatures + c] >> layout.lattice.bits;
+    }
+  }
+  state.counters["ranks"] = comm.size();
+  state.counters["GFLOP/s"] = 60000.0 * kDims * kFeatures / seconds * 1e-9;
+  if (comm.is_root()) {
+    state.counters["rejected"] =
+        60000.0 * static_cast<double>(state.iterations()) - static_cast<double>(counted);
+    state.counters["times_plain_loop"] = 60000.0 * plain_loop_seconds() / seconds;
+  }
+}
+
+/// Only the root prints.
+class Silent final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>&) override {}
+};
+
+int run(int argc, char** argv) {
+  std::unique_ptr<comm::MpiSession> session;
+  std::unique_ptr<comm::HostComm> comm;
+  if (comm::MpiSession::launched_by_mpi()) {
+    session = std::make_unique<comm::MpiSession>(&argc, &argv);
+    comm = session->world(comm::MpiOptions{});
+  } else {
+    comm = comm::single_process();
+  }
+  benchmark::Initialize(&argc, argv);
+  // One iteration: every rank must take the same number of them.
+  for (int threads = 1; threads <= owned_cores(comm->local_size()); ++threads) {
+    benchmark::RegisterBenchmark("embed/FashionMNIST/60000x784/D:10000",
+                                 [&](benchmark::State& state) { embed_fashion_mnist(state, *comm); })
+        ->ArgName("threads")
+        ->Arg(threads)
+        ->Iterations(1)
+        ->UseManualTime()
+        ->Unit(benchmark::kSecond);
+  }
+  if (comm->is_root()) {
+    benchmark::RunSpecifiedBenchmarks();
+  } else {
+    Silent silent;
+    benchmark::RunSpecifiedBenchmarks(&silent);
+  }
+  if (session) session->finish();
+  return 0;
+}
+
+}  // namespace
+}  // namespace muffle
+
+int main(int argc, char** argv) {
+  try {
+    return muffle::run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "embed_bench: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,2 @@
+muffle_bench(features_bench SOURCES features_bench.cpp ROOMS features LINK benchmark::benchmark_main)
+target_include_directories(features_bench PRIVATE "${PROJECT_SOURCE_DIR}/src")
