@@ -25,13 +25,14 @@ class Initializer {
 
   void operator()(const Tensor& weight, const Tensor& bias) {
     const double bound = 1.0 / std::sqrt(static_cast<double>(weight.numel() / weight.size(0)));
-    fill(weight, bound);
-    fill(bias, bound);
+    fill(weight, bound, 2 * layer_);
+    if (bias.defined()) fill(bias, bound, 2 * layer_ + 1);
+    ++layer_;
   }
 
  private:
-  void fill(const Tensor& parameter, double bound) {
-    const CounterStream stream(seed_, Stream::kParameters, next_substream_++);
+  void fill(const Tensor& parameter, double bound, std::uint32_t substream) {
+    const CounterStream stream(seed_, Stream::kParameters, substream);
     float* out = parameter.data_ptr<float>();
     for (std::int64_t i = 0; i < parameter.numel(); ++i) {
       out[i] = static_cast<float>(bound * (2.0 * stream.uniform(static_cast<std::uint64_t>(i)) - 1.0));
@@ -39,7 +40,7 @@ class Initializer {
   }
 
   std::uint64_t seed_;
-  std::uint32_t next_substream_ = 0;
+  std::uint32_t layer_ = 0;
 };
 
 void require_positive(const std::vector<std::size_t>& sizes, const std::string& key) {
@@ -91,7 +92,8 @@ class BaseGenerator : public Generator {
       : classes_(as_int(spec.schema.classes)), collective_(std::move(collective)) {
     std::int64_t width = as_int(spec.code) + classes_;
     for (std::size_t i = 0; i < spec.hidden.size(); ++i) {
-      linear_.push_back(add_linear(fmt::format("hidden{}", i), width, as_int(spec.hidden[i]), initialize));
+      linear_.push_back(
+          add_linear_before_norm(fmt::format("hidden{}", i), width, as_int(spec.hidden[i]), initialize));
       width = as_int(spec.hidden[i]);
       norm_.push_back(add_norm(fmt::format("norm{}", i), width));
     }
@@ -110,6 +112,15 @@ class BaseGenerator : public Generator {
                                Initializer& initialize) {
     auto layer = register_module(name, torch::nn::Linear(in, out));
     initialize(layer->weight, layer->bias);
+    return layer;
+  }
+
+  /// Without a bias: the norm subtracts it again, so its gradient is zero but for rounding errors, which Adam
+  /// would blow up to whole steps.
+  torch::nn::Linear add_linear_before_norm(const std::string& name, std::int64_t in, std::int64_t out,
+                                           Initializer& initialize) {
+    auto layer = register_module(name, torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(false)));
+    initialize(layer->weight, {});
     return layer;
   }
 
@@ -152,8 +163,8 @@ class ConvolutionalGenerator : public BaseGenerator {
         first_channels_(as_int(spec.channels[0])),
         height_(as_int(spec.schema.shape[1])),
         width_px_(as_int(spec.schema.shape[2])),
-        seed_image_(
-            add_linear("seed_image", width_, first_channels_ * (height_ / 4) * (width_px_ / 4), initialize)),
+        seed_image_(add_linear_before_norm("seed_image", width_,
+                                           first_channels_ * (height_ / 4) * (width_px_ / 4), initialize)),
         seed_norm_(add_norm("seed_norm", first_channels_ * (height_ / 4) * (width_px_ / 4))),
         conv0_(add_conv("conv0", first_channels_, as_int(spec.channels[1]), initialize)),
         conv1_(add_conv("conv1", as_int(spec.channels[1]), as_int(spec.schema.shape[0]), initialize)) {}

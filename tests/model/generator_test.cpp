@@ -1,0 +1,286 @@
+#include "muffle/model/generator.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/philox.hpp"
+#include "muffle/model/fourier_embedding.hpp"
+#include "muffle/model/sync_batch_norm.hpp"
+#include "reference/mean_embedding_reference.hpp"
+
+namespace muffle::model {
+namespace {
+
+using ::testing::HasSubstr;
+using torch::Tensor;
+
+GeneratorSpec image_spec() {
+  GeneratorSpec spec;
+  spec.hidden = {12};
+  spec.channels = {4, 3};
+  spec.schema.shape = {2, 8, 12};
+  spec.schema.classes = 3;
+  return spec;
+}
+
+GeneratorSpec table_spec() {
+  GeneratorSpec spec;
+  spec.kind = GeneratorKind::kFullyConnected;
+  spec.hidden = {10, 8};
+  spec.schema.shape = {6};
+  spec.schema.classes = 2;
+  return spec;
+}
+
+Tensor philox_normal(std::vector<std::int64_t> shape, std::uint32_t substream) {
+  const CounterStream stream(7, Stream::kTest, substream);
+  Tensor t = torch::empty(shape, torch::kFloat64);
+  for (std::int64_t i = 0; i < t.numel(); ++i) {
+    t.data_ptr<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));
+  }
+  return t;
+}
+
+double worst(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+TEST(Generator, MakesRecordsOfTheSchemasShapeInTheUnitInterval) {
+  for (const GeneratorSpec& spec : {image_spec(), table_spec()}) {
+    const auto generator = make_generator(spec, 1, nullptr);
+    const auto classes = static_cast<std::int64_t>(spec.schema.classes);
+    const Tensor x =
+        generator->forward(latent_codes(1, true, 0, 0, 9, spec.code), torch::arange(9) % classes);
+    EXPECT_EQ(x.sizes(), (std::vector<std::int64_t>{9, static_cast<std::int64_t>(spec.schema.dims())}));
+    EXPECT_GT(x.min().item<float>(), 0.0f);
+    EXPECT_LT(x.max().item<float>(), 1.0f);
+  }
+}
+
+TEST(Generator, ParametersArePureFunctionsOfSpecAndSeed) {
+  torch::manual_seed(1);
+  const auto a = make_generator(image_spec(), 5, nullptr);
+  torch::manual_seed(2);
+  const auto b = make_generator(image_spec(), 5, nullptr);
+  const auto other = make_generator(image_spec(), 6, nullptr);
+  for (const auto& p : a->named_parameters()) {
+    EXPECT_TRUE(torch::equal(p.value(), b->named_parameters()[p.key()])) << p.key();
+    EXPECT_TRUE(p.value().requires_grad()) << p.key();
+  }
+  EXPECT_FALSE(
+      torch::equal(a->named_parameters()["conv0.weight"], other->named_parameters()["conv0.weight"]));
+}
+
+TEST(Generator, ParametersFollowTorchsDefaultLaw) {
+  GeneratorSpec spec = table_spec();
+  spec.hidden = {200, 300};
+  const auto generator = make_generator(spec, 1, nullptr);
+  const Tensor weight = generator->named_parameters()["hidden1.weight"];
+  const double bound = 1.0 / std::sqrt(200.0);
+  EXPECT_LE(weight.abs().max().item<double>(), bound);
+  EXPECT_NEAR(weight.std().item<double>(), bound / std::sqrt(3.0), 0.01 * bound);
+  EXPECT_NEAR(weight.mean().item<double>(), 0.0, 0.01 * bound);
+}
+
+TEST(Generator, LabelsAndCodesMatter) {
+  const auto generator = make_generator(table_spec(), 1, nullptr);
+  generator->eval();
+  const Tensor z = latent_codes(1, true, 0, 0, 2, 5), y = torch::zeros({2}, torch::kInt64);
+  const Tensor x = generator->forward(z, y);
+  EXPECT_GT(worst(x, generator->forward(z, y + 1)), 1e-4);
+  EXPECT_GT(worst(x[0], x[1]), 1e-4);
+}
+
+TEST(Generator, ImpossibleShapesAreConfigErrors) {
+  const auto refuse = [](GeneratorSpec spec, const std::string& hint) {
+    try {
+      make_generator(spec, 1, nullptr);
+      ADD_FAILURE() << "accepted: " << hint;
+    } catch (const ConfigError& e) {
+      EXPECT_EQ(e.code(), ExitCode::kConfig);
+      EXPECT_THAT(e.what(), HasSubstr(hint));
+    }
+  };
+  GeneratorSpec odd = image_spec();
+  odd.schema.shape = {1, 30, 28};
+  refuse(odd, "multiples of 4, not 30 x 28");
+  GeneratorSpec flat = image_spec();
+  flat.schema.shape = {6};
+  refuse(flat, "fully connected generator");
+  GeneratorSpec channels = image_spec();
+  channels.channels = {16};
+  refuse(channels, "model.channels needs 2");
+  GeneratorSpec empty = table_spec();
+  empty.hidden = {};
+  refuse(empty, "model.hidden");
+  GeneratorSpec codeless = table_spec();
+  codeless.code = 0;
+  refuse(codeless, "model.code");
+}
+
+TEST(SyncBatchNorm, OneRankIsTorchsBatchNorm) {
+  const Tensor x = philox_normal({11, 4}, 1) * 3.0 + 2.0, dy = philox_normal({11, 4}, 2);
+  const Tensor weight = philox_normal({4}, 3), bias = philox_normal({4}, 4);
+  SyncBatchNorm ours(4, nullptr);
+  torch::nn::BatchNorm1d torchs(4);
+  ours.to(torch::kFloat64);
+  torchs->to(torch::kFloat64);
+  {
+    const torch::NoGradGuard no_grad;
+    for (auto* p : {&ours.weight, &torchs->weight}) p->copy_(weight);
+    for (auto* p : {&ours.bias, &torchs->bias}) p->copy_(bias);
+  }
+  const Tensor x1 = x.clone().requires_grad_(), x2 = x.clone().requires_grad_();
+  for (int step = 0; step < 2; ++step) {
+    const Tensor y1 = ours.forward(x1), y2 = torchs->forward(x2);
+    EXPECT_LT(worst(y1, y2), 1e-12);
+    y1.backward(dy);
+    y2.backward(dy);
+  }
+  EXPECT_LT(worst(x1.grad(), x2.grad()), 1e-12);
+  EXPECT_LT(worst(ours.weight.grad(), torchs->weight.grad()), 1e-12);
+  EXPECT_LT(worst(ours.bias.grad(), torchs->bias.grad()), 1e-12);
+  EXPECT_LT(worst(ours.running_mean, torchs->running_mean), 1e-12);
+  EXPECT_LT(worst(ours.running_var, torchs->running_var), 1e-12);
+  ours.eval();
+  torchs->eval();
+  EXPECT_LT(worst(ours.forward(x), torchs->forward(x)), 1e-12);
+}
+
+TEST(LatentCodes, DependOnTheSampleIndexAlone) {
+  const Tensor all = latent_codes(3, true, 17, 0, 20, 5);
+  EXPECT_TRUE(torch::equal(all.slice(0, 7, 13), latent_codes(3, true, 17, 7, 6, 5)));
+  EXPECT_FALSE(torch::equal(all, latent_codes(3, true, 18, 0, 20, 5)));
+  EXPECT_FALSE(torch::equal(all, latent_codes(3, false, 17, 0, 20, 5)));
+  const Tensor many = latent_codes(1, false, 0, 0, 20000, 5);  // 100,000 draws: 5 standard errors
+  EXPECT_NEAR(many.mean().item<double>(), 0.0, 5.0 / std::sqrt(1e5));
+  EXPECT_NEAR(many.var().item<double>(), 1.0, 5.0 * std::sqrt(2.0 / 1e5));
+}
+
+std::vector<std::int64_t> counts(const Tensor& labels, std::int64_t classes) {
+  const Tensor c = torch::bincount(labels, {}, classes);
+  return {c.data_ptr<std::int64_t>(), c.data_ptr<std::int64_t>() + classes};
+}
+
+TEST(DrawLabels, StratifiedMeetsTheSharesToWholeNumbers) {
+  const std::vector<double> share{0.5, 0.0, 0.337, 0.163};
+  for (const std::uint64_t total : {1u, 2u, 7u, 100u, 500u, 4001u}) {
+    for (std::uint32_t step = 0; step < 20; ++step) {
+      const auto n = counts(draw_labels(1, true, step, 0, total, total, share, true), 4);
+      EXPECT_EQ(n[1], 0);
+      for (std::size_t c = 0; c < 4; ++c) {
+        EXPECT_LT(std::fabs(static_cast<double>(n[c]) - share[c] * static_cast<double>(total)), 1.0) << total;
+      }
+    }
+  }
+}
+
+TEST(DrawLabels, EqualSharesAreMetExactlyAndEveryStretchIsSpread) {
+  const std::vector<double> share(10, 0.1);
+  const Tensor labels = draw_labels(1, false, 0, 0, 60000, 60000, share, true);
+  EXPECT_THAT(counts(labels, 10), ::testing::Each(6000));
+  EXPECT_THAT(counts(labels.slice(0, 12345, 12345 + 1000), 10),
+              ::testing::Each(::testing::AllOf(::testing::Ge(95), ::testing::Le(105))));
+}
+
+TEST(DrawLabels, PartsFitTogether) {
+  const std::vector<double> share{0.2, 0.8};
+  for (const bool stratified : {true, false}) {
+    const Tensor all = draw_labels(1, true, 4, 0, 50, 50, share, stratified);
+    EXPECT_TRUE(torch::equal(all.slice(0, 13, 29), draw_labels(1, true, 4, 13, 16, 50, share, stratified)));
+    EXPECT_FALSE(torch::equal(all, draw_labels(1, true, 5, 0, 50, 50, share, stratified)));
+  }
+}
+
+TEST(DrawLabels, IndependentDrawsHaveTheSharesInTheMean) {
+  const std::vector<double> share{0.2, 0.0, 0.8};
+  const auto n = counts(draw_labels(1, true, 0, 0, 100000, 100000, share, false), 3);
+  EXPECT_NEAR(static_cast<double>(n[0]), 20000, 5 * std::sqrt(16000.0));
+  EXPECT_EQ(n[1], 0);
+  EXPECT_NE(n[0], 20000);
+}
+
+TEST(DrawLabels, SharesThatAreNoneAreRefused) {
+  for (const auto& share : {std::vector<double>{0.5, 0.4}, {1.5, -0.5}, {std::nan(""), 1.0}}) {
+    EXPECT_THROW(draw_labels(1, true, 0, 0, 4, 4, share, true), InvariantError);
+  }
+}
+
+/// Both code paths (stored phases: d > 8; phases made twice: d <= 8), both types, against plain loops.
+TEST(FourierEmbedding, ClassSumsAndTheirGradientMatchPlainLoops) {
+  for (const std::int64_t dims : {2, 9}) {
+    reference::MeanEmbeddingProblem p;
+    p.dims = static_cast<std::size_t>(dims);
+    p.half = 301;  // more than a tile, and no multiple of a vector
+    p.classes = 3;
+    const Tensor frequencies = philox_normal({301, dims}, 1).to(torch::kFloat32);
+    const Tensor x = philox_normal({7, dims}, 2).to(torch::kFloat32);
+    const std::vector<std::int64_t> y{0, 2, 2, 0, 2, 0, 0};
+    const Tensor labels = torch::tensor(y, torch::kInt64);
+    const Tensor up = philox_normal({3, 602}, 3).to(torch::kFloat32);
+    const auto doubles = [](const Tensor& t) {
+      const Tensor d = t.to(torch::kFloat64).contiguous();
+      return std::vector<double>(d.data_ptr<double>(), d.data_ptr<double>() + d.numel());
+    };
+    p.frequencies = doubles(frequencies);
+    const std::vector<double> mean = reference::mean_embedding(p, doubles(x), y);
+    // gradient of <up, 7 mean> is the reference gradient with weights 1, target -7/2 up and factors 0
+    p.weights = {1, 1, 1};
+    p.target = doubles(up.to(torch::kFloat64) * -3.5);
+    const std::vector<double> expected = reference::gradient(p, doubles(x), y, {0, 0, 0});
+    for (const auto type : {torch::kFloat32, torch::kFloat64}) {
+      const FourierEmbedding embedding(frequencies.to(type), 3);
+      const Tensor leaf = x.to(type).clone().requires_grad_();
+      const Tensor sums = embedding.class_sums(leaf, labels);
+      sums.backward(up.to(type));
+      // float32 phases of up to 10 turns are off by 1e-6 turns
+      const double tolerance = type == torch::kFloat32 ? 1e-5 : 1e-12;
+      const Tensor want = torch::tensor(mean, torch::kFloat64).view({3, 602}) * 7.0;
+      EXPECT_LT(worst(sums.detach().to(torch::kFloat64), want), tolerance) << dims;
+      const Tensor want_grad = torch::tensor(expected, torch::kFloat64).view({7, dims});
+      EXPECT_LT(worst(leaf.grad().to(torch::kFloat64), want_grad),
+                tolerance * want_grad.abs().max().item<double>())
+          << dims;
+    }
+  }
+}
+
+TEST(FourierEmbedding, RecordsHaveNormOneWhateverTheirPhase) {
+  for (const double size : {1e-3, 1.0, 1e3}) {
+    const FourierEmbedding embedding((philox_normal({500, 3}, 1) * size).to(torch::kFloat32), 1);
+    const Tensor x = philox_normal({1, 3}, 2).to(torch::kFloat32);
+    const double norm = embedding.class_sums(x, torch::zeros({1}, torch::kInt64)).norm().item<double>();
+    EXPECT_NEAR(norm, 1.0, 1e-5) << size;
+  }
+}
+
+TEST(FourierEmbedding, NoRecordsSumToZeroAndHaveNoGradient) {
+  for (const std::int64_t dims : {2, 20}) {
+    const FourierEmbedding embedding(torch::ones({4, dims}), 2);
+    const Tensor x = torch::empty({0, dims}).requires_grad_();
+    const Tensor sums = embedding.class_sums(x, torch::empty({0}, torch::kInt64));
+    sums.backward(torch::ones_like(sums));
+    EXPECT_EQ(sums.abs().sum().item<float>(), 0.0f);
+    EXPECT_EQ(x.grad().numel(), 0);
+  }
+}
+
+TEST(FourierEmbedding, LabelsOutsideTheClassesAreRefused) {
+  const FourierEmbedding embedding(torch::ones({4, 3}), 2);
+  for (const int bad : {-1, 2}) {
+    try {
+      embedding.class_sums(torch::zeros({1, 3}), torch::full({1}, bad, torch::kInt64));
+      ADD_FAILURE();
+    } catch (const InvariantError& e) {
+      EXPECT_THAT(e.what(), HasSubstr("is not in 0..1"));
+    }
+  }
+  EXPECT_THROW(embedding.class_sums(torch::zeros({1, 4}), torch::zeros({1}, torch::kInt64)), InvariantError);
+}
+
+}  // namespace
+}  // namespace muffle::model
