@@ -1,0 +1,126 @@
+#include "training_sets.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "muffle/core/error.hpp"
+#include "muffle/synth/export.hpp"
+
+namespace muffle::evaluate {
+namespace {
+
+constexpr std::size_t kReadBatch = 1000;
+constexpr double kLargestByte = 255.0;
+
+/// @param counts  records of each class
+void require_all_classes(const std::vector<std::uint64_t>& counts, const std::string& name) {
+  std::vector<std::size_t> empty;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] == 0) empty.push_back(c);
+  }
+  if (empty.empty()) return;
+  if (empty.size() == counts.size()) {
+    throw DataError(fmt::format("{} has no record to train a classifier on.", name));
+  }
+  const std::string what =
+      empty.size() + 1 == counts.size() ? "records of a single class only" : "no record of every class";
+  throw DataError(fmt::format(
+      "{} has {}: class{} {} of 0..{} {} missing, so that a classifier trained on it could never be right "
+      "there. Make more records (sample.count), draw the labels uniformly, or raise evaluate.train_limit.",
+      name, what, empty.size() == 1 ? "" : "es", fmt::join(empty, ", "), counts.size() - 1,
+      empty.size() == 1 ? "is" : "are"));
+}
+
+std::vector<std::uint64_t> count_classes(const torch::Tensor& y, std::size_t classes) {
+  std::vector<std::uint64_t> counts(classes, 0);
+  const std::int64_t* labels = y.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < y.size(0); ++i) ++counts[static_cast<std::size_t>(labels[i])];
+  return counts;
+}
+
+std::string shape_text(const std::vector<std::size_t>& shape) {
+  return fmt::format("{}", fmt::join(shape, " x "));
+}
+
+torch::Tensor scaled_floats(const synth::Records& records, const data::Schema& schema, std::size_t n,
+                            const std::string& name) {
+  const std::size_t dims = schema.dims();
+  torch::Tensor x = torch::empty({static_cast<std::int64_t>(n), static_cast<std::int64_t>(dims)});
+  float* out = x.data_ptr<float>();
+  for (std::size_t i = 0; i < n * dims; ++i) {
+    const double v = records.floats[i];
+    if (!std::isfinite(v)) {
+      throw DataError(
+          fmt::format("record {} (counting from 0) of {} holds {}: synthetic records must be finite.",
+                      i / dims, name, v));
+    }
+    out[i] = static_cast<float>(std::clamp((v - schema.lo) / (schema.hi - schema.lo), 0.0, 1.0));
+  }
+  return x;
+}
+
+std::size_t limited(std::uint64_t count, std::uint64_t limit) {
+  return static_cast<std::size_t>(limit == 0 ? count : std::min(count, limit));
+}
+
+}  // namespace
+
+TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema& schema,
+                           std::uint64_t limit) {
+  const std::string name = fmt::format("'{}'", path.string());
+  const synth::Records records = synth::read_npz(path);
+  std::size_t dims = 1;
+  for (const std::size_t s : records.shape) dims *= s;
+  if (dims != schema.dims()) {
+    throw DataError(fmt::format(
+        "{} holds records of {} numbers ({}), the test data's schema says {} ({}): they are not of the "
+        "same kind. Give the samples that were made for this schema, or correct the schema's shape.",
+        name, dims, shape_text(records.shape), schema.dims(), shape_text(schema.shape)));
+  }
+  const std::size_t n = limited(records.count(), limit);
+  torch::Tensor y = torch::empty({static_cast<std::int64_t>(n)}, torch::kInt64);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (records.labels[i] >= schema.classes) {
+      throw DataError(
+          fmt::format("record {} (counting from 0) of {} has the label {}, but the schema has {} classes: "
+                      "correct the schema, or give the samples that were made for it.",
+                      i, name, records.labels[i], schema.classes));
+    }
+    y.data_ptr<std::int64_t>()[i] = records.labels[i];
+  }
+  require_all_classes(count_classes(y, schema.classes), name);
+  if (!records.floats.empty()) return {scaled_floats(records, schema, n, name), y};
+  const auto rows = static_cast<std::int64_t>(n), columns = static_cast<std::int64_t>(dims);
+  torch::Tensor x = torch::empty({rows, columns}, torch::kUInt8);
+  std::memcpy(x.data_ptr(), records.bytes.data(), n * dims);
+  return {x.to(torch::kFloat32).div_(kLargestByte), y};
+}
+
+TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit) {
+  const auto source = data::open_shard(spec, 0, 1);
+  const std::size_t dims = spec.schema.dims(), most = limited(source->shard_size(), limit);
+  torch::Tensor x = torch::empty({static_cast<std::int64_t>(most), static_cast<std::int64_t>(dims)});
+  torch::Tensor y = torch::empty({static_cast<std::int64_t>(most)}, torch::kInt64);
+  data::Batch batch;
+  std::size_t kept = 0;
+  for (std::size_t seen = 0; seen < most; seen += batch.n) {
+    source->next(std::min(kReadBatch, most - seen), batch);
+    if (batch.n == 0) break;
+    for (std::size_t i = 0; i < batch.n; ++i) {
+      if (batch.y[i] == data::Batch::kNoClass) continue;
+      std::memcpy(x.data_ptr<float>() + kept * dims, batch.x.data() + i * dims, dims * sizeof(float));
+      y.data_ptr<std::int64_t>()[kept++] = batch.y[i];
+    }
+  }
+  const auto n = static_cast<std::int64_t>(kept);
+  TrainingSet set{x.slice(0, 0, n), y.slice(0, 0, n)};
+  require_all_classes(count_classes(set.y, spec.schema.classes),
+                      fmt::format("'{}'", data::resolve_path(spec, spec.labels, 0)));
+  return set;
+}
+
+}  // namespace muffle::evaluate

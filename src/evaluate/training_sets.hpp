@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "muffle/data/source.hpp"
+#include "muffle/evaluate/classifiers.hpp"
+
+namespace muffle::evaluate {
+
+/// The first `limit` (0: all) records of a samples.npz, scaled to [0, 1]: bytes by 1/255, floats by the
+/// schema's bounds and clamped to them. @throws IoError; DataError: another number of values per record than
+/// the schema, a value that is not finite, a label >= C, or a class without a record.
+TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema& schema,
+                           std::uint64_t limit);
+
+/// The first `limit` (0: all) records of real data, without those whose label the schema does not know
+/// (on_error clamp).
+/// @throws IoError; DataError, also for a class without a record.
+TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit);
+
+}  // namespace muffle::evaluate

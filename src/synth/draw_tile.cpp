@@ -1,0 +1,93 @@
+#include "draw_tile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::synth {
+namespace {
+
+constexpr double kLargestByte = 255.0;
+
+[[noreturn]] void throw_not_finite(std::uint64_t record) {
+  throw InvariantError(
+      fmt::format("the model made a number that is not finite in sample {}: its training has diverged. Train "
+                  "again with a smaller train.learning_rate.",
+                  record));
+}
+
+torch::Tensor labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
+  return model::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
+                            draw.class_share, /*stratified=*/true);
+}
+
+}  // namespace
+
+std::size_t Draw::tile_records(std::uint64_t tile) const {
+  return static_cast<std::size_t>(std::min<std::uint64_t>(kTileRecords, spec.count - tile * kTileRecords));
+}
+
+std::vector<std::uint8_t> draw_all_labels(const Draw& draw) {
+  const torch::Tensor labels = labels_of(draw, 0, static_cast<std::size_t>(draw.spec.count));
+  const std::int64_t* first = labels.data_ptr<std::int64_t>();
+  return std::vector<std::uint8_t>(first, first + labels.size(0));
+}
+
+std::string draw_tile(const Draw& draw, std::uint64_t tile) {
+  const torch::NoGradGuard no_grad;
+  const data::Schema& schema = draw.info.spec.schema;
+  const std::uint64_t first = tile * kTileRecords;
+  const std::size_t n = draw.tile_records(tile), dims = schema.dims();
+  const torch::Tensor z =
+      model::latent_codes(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.info.spec.code);
+  const torch::Tensor made = draw.generator->forward(z, labels_of(draw, first, n)).contiguous();
+  require(made.numel() == static_cast<std::int64_t>(n * dims),
+          "the generator's records do not fit its schema");
+  const float* unit = made.data_ptr<float>();
+  std::string out(n * draw.record_bytes(), '\0');
+  for (std::size_t i = 0; i < n * dims; ++i) {
+    if (!std::isfinite(unit[i])) throw_not_finite(first + i / dims);
+    const double u = std::clamp(static_cast<double>(unit[i]), 0.0, 1.0);
+    if (draw.as_bytes()) {
+      out[i] = static_cast<char>(static_cast<std::uint8_t>(std::floor(kLargestByte * u + 0.5)));
+    } else {
+      const auto value = static_cast<float>(schema.lo + u * (schema.hi - schema.lo));
+      std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads) {
+  std::vector<std::string> out(tiles.size());
+  const auto workers = std::min(tiles.size(), static_cast<std::size_t>(std::max(1, threads)));
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::exception_ptr> errors(tiles.size());
+  const auto work = [&] {
+    for (std::size_t i = next++; i < tiles.size(); i = next++) {
+      try {
+        out[i] = draw_tile(draw, tiles[i]);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t i = 1; i < workers; ++i) helpers.emplace_back(work);
+    work();
+  }
+  for (const auto& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return out;
+}
+
+}  // namespace muffle::synth

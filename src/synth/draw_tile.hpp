@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "muffle/model/generator.hpp"
+#include "muffle/model/model_info.hpp"
+#include "muffle/synth/sampler.hpp"
+
+namespace muffle::synth {
+
+/// What is drawn: a pure function of these and of a record's index.
+struct Draw {
+  model::ModelInfo info;
+  std::shared_ptr<model::Generator> generator;  ///< in evaluation mode
+  std::vector<double> class_share;
+  SampleSpec spec;
+
+  bool as_bytes() const { return info.spec.schema.is_image(); }
+  std::size_t record_bytes() const { return info.spec.schema.dims() * (as_bytes() ? 1 : sizeof(float)); }
+  std::uint64_t tiles() const { return (spec.count + kTileRecords - 1) / kTileRecords; }
+  /// Records of this tile: kTileRecords but for the last one.
+  std::size_t tile_records(std::uint64_t tile) const;
+};
+
+/// Labels of all records.
+std::vector<std::uint8_t> draw_all_labels(const Draw& draw);
+
+/// The tile's records as they are stored: uint8, or float32 in this machine's byte order. Thread-safe.
+/// @throws InvariantError if the generator makes a number that is not finite.
+std::string draw_tile(const Draw& draw, std::uint64_t tile);
+
+/// The tiles, one text each, drawn by `threads` threads of which each computes alone: LibTorch's own count
+/// must be 1.
+std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads);
+
+}  // namespace muffle::synth

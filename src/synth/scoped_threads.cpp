@@ -1,0 +1,23 @@
+#include "muffle/synth/scoped_threads.hpp"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "muffle/core/threads.hpp"
+
+namespace muffle::synth {
+namespace {
+
+void set_all(int threads) {
+  at::set_num_threads(threads);
+  set_compute_threads(threads);
+}
+
+}  // namespace
+
+ScopedThreads::ScopedThreads(int threads) : before_(at::get_num_threads()) { set_all(std::max(1, threads)); }
+
+ScopedThreads::~ScopedThreads() { set_all(before_); }
+
+}  // namespace muffle::synth
