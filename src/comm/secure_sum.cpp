@@ -33,16 +33,14 @@ struct Hello {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 0;
   std::uint64_t length = 0;
-  std::array<unsigned char, 32> context{};         // SHA-256
-  std::array<unsigned char, 32> roster{};          // SHA-256 of its text; zero if keys are not signed
-  std::array<unsigned char, 32> nonce{};           // fresh random; the root's names the round
+  std::array<unsigned char, 32> context{};           // SHA-256
+  std::array<unsigned char, 32> roster{};            // SHA-256 of its text; zero if keys are not signed
+  std::array<unsigned char, 32> nonce{};             // fresh random; the root's names the round
   std::array<unsigned char, kKeyBytes> ephemeral{};  // fresh X25519 public key
 };
 static_assert(sizeof(Hello) == 8 + 4 + 4 + 8 + 4 * 32, "no padding: hellos are sent and hashed as they lie");
 
-std::string to_bytes(const Hello& hello) {
-  return {reinterpret_cast<const char*>(&hello), sizeof hello};
-}
+std::string to_bytes(const Hello& hello) { return {reinterpret_cast<const char*>(&hello), sizeof hello}; }
 
 Hello parse_hello(const std::string& bytes, std::size_t rank) {
   if (bytes.size() != sizeof(Hello)) {
@@ -68,7 +66,7 @@ Digest hash_transcript(std::span<const std::string> hellos) {
     crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   };
   update(kDomain);
-  for (const std::string& hello : hellos) update(hello);  // all of one length
+  for (const std::string& hello : hellos) update(hello);  // all of one length: parse_hello() saw to it
   crypto_generichash_final(&state, digest.data(), digest.size());
   return digest;
 }
@@ -82,28 +80,29 @@ std::string signed_text(const Digest& transcript, std::size_t rank) {
 /// @throws ConfigError  the roster and this rank's key do not belong to this run.
 void require_own_place(const SiteIdentity& identity, int rank, int ranks) {
   if (identity.roster.ranks() != ranks) {
-    throw ConfigError(fmt::format("the site roster lists {} ranks, but {} take part: every rank needs its line.",
-                                  identity.roster.ranks(), ranks));
+    throw ConfigError(
+        fmt::format("the site roster lists {} ranks, but {} take part: every rank needs its line.",
+                    identity.roster.ranks(), ranks));
   }
   const SiteRoster::Entry& entry = identity.roster.at(rank);
   if (entry.key != identity.key.public_key()) {
-    throw ConfigError(
-        fmt::format("rank {} belongs to site '{}' in the roster, with public key {}, but this rank's site key "
-                    "is '{}', {}: give this rank the right privacy.site_key, or correct the roster.",
-                    rank, entry.site, to_hex(entry.key), identity.key.name(),
-                    to_hex(identity.key.public_key())));
+    throw ConfigError(fmt::format(
+        "rank {} belongs to site '{}' in the roster, with public key {}, but this rank's site key "
+        "is '{}', {}: give this rank the right privacy.site_key, or correct the roster.",
+        rank, entry.site, to_hex(entry.key), identity.key.name(), to_hex(identity.key.public_key())));
   }
 }
 
-/// @throws ProtocolError  the ranks do not mean the same sum.
+/// @throws ProtocolError  the ranks do not mean the same sum, or this rank's own words did not come through.
 void require_same_purpose(std::span<const std::string> hellos, const Hello& mine) {
   for (std::size_t r = 0; r < hellos.size(); ++r) {
     const Hello theirs = parse_hello(hellos[r], r);
     const auto differ = [&](const std::string& what) {
-      throw ProtocolError(fmt::format("rank {} takes part in another secure sum than rank {}: {}. Nothing was "
-                                      "revealed. Start all ranks anew with the same version, configuration "
-                                      "and roster.",
-                                      r, mine.rank, what));
+      throw ProtocolError(
+          fmt::format("rank {} takes part in another secure sum than rank {}: {}. Nothing was "
+                      "revealed. Start all ranks anew with the same version, configuration "
+                      "and roster.",
+                      r, mine.rank, what));
     };
     if (theirs.protocol != mine.protocol) differ("it speaks another version of the protocol");
     if (theirs.rank != r || theirs.ranks != mine.ranks) differ("its rank or number of ranks is wrong");
@@ -111,6 +110,13 @@ void require_same_purpose(std::span<const std::string> hellos, const Hello& mine
       differ(fmt::format("{} numbers instead of {}", theirs.length, mine.length));
     if (theirs.context != mine.context) differ("its configuration's hash differs");
     if (theirs.roster != mine.roster) differ("its site roster differs, or only one of them has one");
+  }
+  // Else this rank would sign somebody else's key as its own.
+  if (hellos[mine.rank] != to_bytes(mine)) {
+    throw ProtocolError(
+        fmt::format("rank {}'s own key came back changed: somebody between the ranks changes "
+                    "messages. Nothing was revealed.",
+                    mine.rank));
   }
 }
 
@@ -122,10 +128,11 @@ void require_signatures(const SiteRoster& roster, std::span<const std::string> s
     const bool whole = signatures[r].size() == signature.size();
     if (whole) std::memcpy(signature.data(), signatures[r].data(), signature.size());
     if (whole && verify(entry.key, as_message(signed_text(transcript, r)), signature)) continue;
-    throw ProtocolError(fmt::format(
-        "the {} of rank {} (site '{}', public key {}) {}: its key is not the roster's, or somebody between "
-        "the ranks changes messages. Nothing was revealed. Do not go on before you know which.",
-        "signature", r, entry.site, to_hex(entry.key), whole ? "is wrong" : "is missing"));
+    throw ProtocolError(
+        fmt::format("the signature of rank {} (site '{}', public key {}) {}: its key is not the roster's, or "
+                    "somebody between "
+                    "the ranks changes messages. Nothing was revealed. Do not go on before you know which.",
+                    r, entry.site, to_hex(entry.key), whole ? "is wrong" : "is missing"));
   }
 }
 
@@ -153,7 +160,7 @@ SecureSum::SecureSum(HostComm& comm, const SecureSumSpec& spec)
         mine.ranks = static_cast<std::uint32_t>(comm.size());
         mine.length = spec.length;
         mine.context = sha256(spec.context);
-        if (signed_) mine.roster = sha256(spec.identity->roster.hash());
+        if (signed_) mine.roster = spec.identity->roster.hash();
         randombytes_buf(mine.nonce.data(), mine.nonce.size());
         ephemeral = make_secret(kKeyBytes);
         randombytes_buf(ephemeral.get(), kKeyBytes);
@@ -162,20 +169,24 @@ SecureSum::SecureSum(HostComm& comm, const SecureSumSpec& spec)
       },
       true);
   const std::vector<std::string> hellos = comm.all_gather(to_bytes(mine));
-  const Digest transcript = hash_transcript(hellos);
 
   // Every rank signs what it heard from all: if anybody was told anything else, the signatures do not fit.
+  Digest transcript{};
   std::string my_signature;
-  if (signed_) {
-    const SiteSignature s =
-        spec.identity->key.sign(as_message(signed_text(transcript, static_cast<std::size_t>(comm.rank()))));
-    my_signature.assign(reinterpret_cast<const char*>(s.data()), s.size());
-  }
+  agree(
+      comm, "comparing the purpose of the secure sum",
+      [&] {
+        require_same_purpose(hellos, mine);
+        transcript = hash_transcript(hellos);
+        if (!signed_) return;
+        const SiteSignature s = spec.identity->key.sign(as_message(signed_text(transcript, mine.rank)));
+        my_signature.assign(reinterpret_cast<const char*>(s.data()), s.size());
+      },
+      true);
   const std::vector<std::string> signatures = comm.all_gather(my_signature);
   agree(
       comm, "checking the keys of the secure sum",
       [&] {
-        require_same_purpose(hellos, mine);
         if (signed_) require_signatures(spec.identity->roster, signatures, transcript);
         derive_masks(ephemeral.get(), hellos, transcript);
         round_ = muffle::to_hex(parse_hello(hellos[0], 0).nonce).substr(0, 16);
@@ -193,9 +204,10 @@ void SecureSum::derive_masks(const unsigned char* my_secret, std::span<const std
     const Hello theirs = parse_hello(hellos[peer], peer);
     // Zero for a point of small order, whose "secret" everybody knows: libsodium tells.
     if (crypto_scalarmult(shared.get(), my_secret, theirs.ephemeral.data()) != 0) {
-      throw ProtocolError(fmt::format("rank {} sent an invalid key (a point of small order). Nothing was "
-                                      "revealed. That does not happen by chance: find out who sent it.",
-                                      peer));
+      throw ProtocolError(
+          fmt::format("rank {} sent an invalid key (a point of small order). Nothing was "
+                      "revealed. That does not happen by chance: find out who sent it.",
+                      peer));
     }
     const std::string purpose =
         fmt::format("muffle secure sum mask 1\nranks {} {}\n", std::min(me, peer), std::max(me, peer)) +
@@ -217,9 +229,9 @@ void SecureSum::mask(std::span<std::uint64_t> values) const {
     const auto block = static_cast<std::uint32_t>(at * sizeof(std::uint64_t) / 64);
     for (int peer = 0; peer < comm_->size(); ++peer) {
       if (peer == me) continue;
-      crypto_stream_chacha20_ietf_xor_ic(
-          reinterpret_cast<unsigned char*>(stream.data()), kZeros.data(), chunk.size_bytes(), kNonce.data(),
-          block, mask_keys_.get() + kKeyBytes * static_cast<std::size_t>(peer));
+      crypto_stream_chacha20_ietf_xor_ic(reinterpret_cast<unsigned char*>(stream.data()), kZeros.data(),
+                                         chunk.size_bytes(), kNonce.data(), block,
+                                         mask_keys_.get() + kKeyBytes * static_cast<std::size_t>(peer));
       if (me < peer) {
         for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] += stream[i];
       } else {

@@ -105,9 +105,8 @@ bool valid_site_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   };
   return !name.empty() && name.size() <= 64 && alphanumeric(name.front()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) {
-           return alphanumeric(c) || c == '.' || c == '_' || c == '-';
-         });
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
 }
 
 void SiteKey::Free::operator()(unsigned char* secret) const noexcept { sodium_free(secret); }
@@ -226,9 +225,10 @@ SiteRoster SiteRoster::parse(std::string_view text, const std::string& source) {
   std::vector<std::pair<int, Entry>> found;
   for_each_line(text, [&](int number, std::string_view line) {
     const auto fail = [&](const std::string& why) {
-      throw ConfigError(fmt::format("{} line {}: {}. Each line says: RANK SITE PUBLIC-KEY, such as '0 clinic "
-                                    "3b6a27...' with the key from the site's .pub file.",
-                                    source, number, why));
+      throw ConfigError(
+          fmt::format("{} line {}: {}. Each line says: RANK SITE PUBLIC-KEY, such as '0 clinic "
+                      "3b6a27...' with the key from the site's .pub file.",
+                      source, number, why));
     };
     const auto words = words_of(line.substr(0, line.find('#')));
     if (words.empty()) return;
@@ -262,11 +262,11 @@ SiteRoster SiteRoster::load(const std::filesystem::path& path) {
   return parse(read_file(path, kMaxFileBytes), path.string());
 }
 
-std::string SiteRoster::hash() const {
+Sha256Digest SiteRoster::hash() const {
   Sha256 hash;
   for (int rank = 0; rank < ranks(); ++rank)
     hash.update(fmt::format("{} {} {}\n", rank, at(rank).site, to_hex(at(rank).key)));
-  return muffle::to_hex(hash.digest());
+  return hash.digest();
 }
 
 }  // namespace muffle::comm

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "muffle/core/hash.hpp"
+
 namespace muffle::comm {
 
 /// An Ed25519 public key: names a site for good.
@@ -80,7 +82,7 @@ class SiteRoster {
   int ranks() const { return static_cast<int>(entries_.size()); }
   const Entry& at(int rank) const { return entries_.at(static_cast<std::size_t>(rank)); }
   /// SHA-256 of the canonical text: ranks compare it, so that all hold the same roster.
-  std::string hash() const;
+  Sha256Digest hash() const;
 
  private:
   std::vector<Entry> entries_;  // by rank

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "muffle/comm/host_comm.hpp"
+
+namespace muffle::test {
+
+/// A communicator under observation: keeps what goes out through reduce_sum, which is all that another rank
+/// or a node of the reduce tree can see of a vector, and lets a test meddle with gathered messages.
+class SpyComm final : public comm::HostComm {
+ public:
+  explicit SpyComm(comm::HostComm& inner) : inner_(inner) {}
+
+  std::vector<std::vector<std::uint64_t>> reduced;  ///< every vector given to reduce_sum, in order
+  /// (which gather, what this rank sends) -> what is sent instead.
+  std::function<std::string(int, std::string)> on_send;
+  /// (which gather, what arrived) -> what this rank believes to have arrived.
+  std::function<void(int, std::vector<std::string>&)> on_receive;
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  int local_size() const override { return inner_.local_size(); }
+  int local_rank() const override { return inner_.local_rank(); }
+  std::string host() const override { return inner_.host(); }
+  void barrier() override { inner_.barrier(); }
+  void broadcast(std::span<std::byte> bytes, int root) override { inner_.broadcast(bytes, root); }
+  void reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) override {
+    reduced.emplace_back(in.begin(), in.end());
+    inner_.reduce_sum(in, out, root);
+  }
+  void all_reduce_sum(std::span<float> values) override { inner_.all_reduce_sum(values); }
+  void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }
+  void all_reduce_max(std::span<std::int64_t> values) override { inner_.all_reduce_max(values); }
+  std::vector<std::string> all_gather(const std::string& bytes) override {
+    const int which = gathers_++;
+    auto all = inner_.all_gather(on_send ? on_send(which, bytes) : bytes);
+    if (on_receive) on_receive(which, all);
+    return all;
+  }
+  [[noreturn]] void abort(ExitCode code) override {
+    inner_.abort(code);
+    std::abort();  // GCC 12 does not see that the line above never returns
+  }
+  double seconds_in_collectives() const override { return inner_.seconds_in_collectives(); }
+
+ private:
+  comm::HostComm& inner_;
+  int gathers_ = 0;
+};
+
+}  // namespace muffle::test
