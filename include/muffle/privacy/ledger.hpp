@@ -1,0 +1,155 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/privacy/release.hpp"
+
+namespace muffle::privacy {
+
+/// The most that all releases of one data set may spend together. Gaussian releases compose exactly in mu
+/// (accountant.hpp), so the budget is a mu; delta only decides at which delta it is also told as an epsilon.
+struct Budget {
+  double mu = 0.0;
+  double delta = 0.0;
+  std::optional<double> epsilon;  ///< as the user gave it, if so
+
+  /// The largest mu that the accountant grants for (epsilon, delta). @throws ConfigError outside its domain.
+  static Budget from_epsilon(double epsilon, double delta);
+  /// @throws ConfigError  mu outside [kMinChargeMu, kMaxChargeMu], delta outside the accountant's domain,
+  /// NaN.
+  static Budget from_mu(double mu, double delta);
+  bool operator==(const Budget&) const = default;
+};
+
+/// A charge may not be smaller (its square must not vanish in rounding) nor larger than these.
+inline constexpr double kMinChargeMu = 1e-7, kMaxChargeMu = 1e4;
+
+/// What one release asks of the ledger. Public values only.
+struct ChargeTerms {
+  std::string run;           ///< which file the release writes (absolute path): a requeued job has the same
+  std::string config_hash;   ///< of the keys that the release depends on
+  double mu = 0.0;           ///< sensitivity / sigma, rounded up (mu_of)
+  double sensitivity = 0.0;  ///< for people who read the ledger; decides nothing
+  double sigma = 0.0;        ///< same
+  bool secure_noise = true;  ///< false: seeded test noise, which protects nobody
+};
+
+/// mu of the noise that is really drawn: sensitivity 2^k / sigma_lattice, rounded up.
+double mu_of(const NoisePlan& plan);
+
+/// One INTENT line and its COMMIT line, if there is one.
+struct ChargeRecord {
+  std::string id;  ///< 32 hexadecimal digits, random; the artifact carries it
+  ChargeTerms terms;
+  std::string time, host;               ///< of the INTENT
+  std::optional<std::string> artifact;  ///< SHA-256 of the committed artifact; none: no COMMIT
+};
+
+/// What a ledger's lines add up to.
+struct LedgerState {
+  std::string data_id;
+  std::optional<Budget> budget;       ///< of the last BUDGET line
+  std::vector<ChargeRecord> charges;  ///< in the order of their INTENTs
+  double spent_squares = 0.0;         ///< sum of mu^2 over INTENTs (committed or not) and REPAIRs, rounded up
+  std::uint64_t insecure = 0;         ///< charges with seeded noise: no guarantee is left if there is any
+  std::uint64_t repairs = 0;          ///< REPAIR lines
+  std::uint64_t lines = 0;
+  std::string head;              ///< SHA-256 of the last line: note it down elsewhere to find out rollbacks
+  std::uint64_t good_bytes = 0;  ///< length of the verified lines
+  std::string torn;              ///< what follows them: a line that was cut off by a crash
+
+  /// sqrt(spent_squares), rounded up.
+  double spent_mu() const;
+  const ChargeRecord* find_charge(std::string_view id) const;
+};
+
+/// Parses and verifies a ledger's bytes: every line's own hash, the chain, the order of INTENTs and COMMITs.
+/// A torn last line (no newline, or NULs where a crash left a hole) is no error here: it is returned as
+/// `torn`. `name` is what messages call the file. @throws ProtocolError naming the line.
+LedgerState parse_ledger(std::string_view bytes, const std::string& name);
+/// Same, of a file; takes no lock, writes nothing. @throws IoError, ProtocolError.
+LedgerState read_ledger(const std::filesystem::path& path);
+
+/// Whether one more charge fits, and the arithmetic in words. All roundings go against the asker.
+struct Quote {
+  bool allowed = false;
+  double spent_mu = 0.0, asked_mu = 0.0, total_mu = 0.0;  ///< rounded up; total with the charge
+  std::optional<double> budget_mu, remaining_mu;          ///< remaining before the charge, rounded down
+  std::string text;  ///< one paragraph: spent, asked, together, budget, what remains; in mu and epsilon
+};
+/// @param delta  at which mu is told as an epsilon if there is no budget.
+/// @throws ConfigError  mu outside [kMinChargeMu, kMaxChargeMu], or NaN.
+Quote quote(const LedgerState& state, double mu, bool secure_noise, double delta);
+
+/// A release artifact found where this job would write its own.
+struct FoundArtifact {
+  std::string charge_id;  ///< that it carries; empty if it was made without a ledger
+  std::string sha256;     ///< of the whole file, hexadecimal
+  ChargeTerms terms;      ///< that it states
+};
+
+/// The privacy ledger of one data set: an append-only file of hash-chained JSON lines
+/// (docs/artifact-format.md), locked by this object for as long as it lives (flock on FILE.lock; released by
+/// the kernel however the process ends). One release, in this order:
+///   open()     lock, verify, mend a torn last line
+///   settle()   is this job's release there already? then hand out the same bytes
+///   begin()    check the budget, append INTENT, sync: from here on mu is spent, whatever happens
+///   ...        the caller draws the noise ONCE and writes the artifact, which carries the charge's id, with
+///              write_file_atomically
+///   commit()   append COMMIT {artifact hash}
+/// After a crash settle() commits an artifact that belongs to an INTENT; without an artifact the budget stays
+/// spent, and a new release is a new charge. Called by the coordinator alone; not thread-safe.
+class Ledger {
+ public:
+  /// Creates the ledger if there is none. A budget that the ledger does not have yet is recorded.
+  /// Blocks up to `deadline` while another process holds the lock.
+  /// @param data_id  1-128 letters, digits, '.', '_', '-'.
+  /// @throws CommError      the lock was not to be had: names who holds it.
+  /// @throws ConfigError    a data-set id that is not one; a budget other than the recorded one.
+  /// @throws ProtocolError  a damaged ledger, or another data set's.
+  /// @throws IoError.
+  static Ledger open(const std::filesystem::path& path, const std::string& data_id,
+                     const std::optional<Budget>& budget, std::chrono::milliseconds deadline);
+  Ledger(Ledger&&) noexcept;
+  Ledger& operator=(Ledger&&) = delete;
+  ~Ledger();
+
+  const LedgerState& state() const;
+
+  /// Before anything is drawn. `found` is the artifact at terms.run, if there is one.
+  /// @returns true: the artifact is this job's release and is committed now; use its bytes. An artifact that
+  ///          the ledger does not know is charged (it was released, wherever that was written down).
+  ///          False: nothing is there, begin() may be called.
+  /// @throws ProtocolError  a COMMIT exists, but the artifact is missing or another: names both hashes.
+  /// @throws PrivacyError   an unknown artifact does not fit into the budget.
+  bool settle(const ChargeTerms& terms, const std::optional<FoundArtifact>& found);
+
+  /// Charges mu: the INTENT is on the disk when this returns. @returns the charge's id.
+  /// @throws PrivacyError  the budget refuses; the message has the arithmetic. Nothing was charged.
+  /// @throws IoError       the INTENT could not be written; the partial line was cut back. Nothing is drawn.
+  std::string begin(const ChargeTerms& terms);
+
+  /// The artifact of this charge is on the disk. @throws IoError: settle() will do it next time.
+  void commit(const std::string& charge_id, const std::string& artifact_sha256);
+
+  /// Replaces the budget (none: no limit any more) by a line of its own, for ever visible. Only people decide
+  /// this (`muffle ledger budget`). @throws IoError.
+  void set_budget(const std::optional<Budget>& budget);
+
+ private:
+  class Impl;
+  explicit Ledger(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// True for 1-128 letters, digits, '.', '_', '-', not beginning with '.' or '-'.
+bool is_data_id(std::string_view text);
+
+}  // namespace muffle::privacy

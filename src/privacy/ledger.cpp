@@ -1,0 +1,222 @@
+#include "muffle/privacy/ledger.hpp"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <array>
+
+#include "ledger_entry.hpp"
+#include "ledger_file.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/core/hash.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+std::filesystem::path lock_of(const std::filesystem::path& file) { return file.string() + ".lock"; }
+
+std::string in_words(const std::optional<Budget>& budget) {
+  if (!budget) return "no budget";
+  std::string text = "mu " + exact_text(budget->mu);
+  if (budget->epsilon)
+    text += fmt::format(" (epsilon {} at delta {})", exact_text(*budget->epsilon), exact_text(budget->delta));
+  return text;
+}
+
+std::string random_id() {
+  require(sodium_init() >= 0, "libsodium could not be set up, so nothing can be charged or drawn.");
+  std::array<unsigned char, 16> bytes{};
+  randombytes_buf(bytes.data(), bytes.size());
+  std::string id;
+  for (const unsigned char b : bytes) id += fmt::format("{:02x}", b);
+  return id;
+}
+
+/// As it will be read back from the line, so that two spellings of one run cannot differ.
+ChargeTerms storable(ChargeTerms terms) {
+  terms.run = ledger::storable(terms.run);
+  terms.config_hash = ledger::storable(terms.config_hash);
+  return terms;
+}
+
+}  // namespace
+
+class Ledger::Impl {
+ public:
+  Impl(std::filesystem::path file, const std::string& data_id, const std::optional<Budget>& budget,
+       std::chrono::milliseconds deadline)
+      : file_(std::move(file)), lock_(lock_of(file_), deadline) {
+    if (!std::filesystem::exists(file_)) create(data_id, budget);
+    state_ = read_ledger(file_);
+    if (state_.data_id != data_id) {
+      throw ProtocolError(
+          fmt::format("The ledger '{}' belongs to data set '{}', not '{}': name the right file "
+                      "(privacy.ledger) or the right data "
+                      "set (data.id). Nothing was charged or drawn.",
+                      file_.string(), state_.data_id, data_id));
+    }
+    if (!state_.torn.empty()) repair();
+    if (budget && !state_.budget) append(ledger::BudgetLine{budget});
+    if (budget && *budget != *state_.budget) {
+      throw ConfigError(
+          fmt::format("The ledger '{}' holds data set '{}' to {}, but the configuration says {}. A budget "
+                      "does not change by the "
+                      "way: leave privacy.budget_epsilon and privacy.budget_delta as they were (or unset), "
+                      "or decide on a new one with "
+                      "`muffle ledger budget`. Nothing was charged or drawn.",
+                      file_.string(), data_id, in_words(state_.budget), in_words(budget)));
+    }
+  }
+
+  const LedgerState& state() const { return state_; }
+
+  bool settle(const ChargeTerms& terms, const std::optional<FoundArtifact>& found) {
+    return found ? settle_found(*found) : settle_missing(terms);
+  }
+
+  std::string begin(const ChargeTerms& terms) { return charge(terms, random_id()); }
+
+  void commit(const std::string& id, const std::string& artifact) {
+    const ChargeRecord* charged = state_.find_charge(id);
+    require(charged != nullptr && !charged->artifact && ledger::is_hex(artifact, 64),
+            "a release was to be committed to the ledger that was not charged, or twice: this is a bug in "
+            "muffle.");
+    append(ledger::CommitLine{id, artifact});
+  }
+
+  void set_budget(const std::optional<Budget>& budget) { append(ledger::BudgetLine{budget}); }
+
+ private:
+  static constexpr double kDeltaOfMessages = 1e-5;
+
+  std::string charge(const ChargeTerms& terms, const std::string& id) {
+    const Quote asked = quote(state_, terms.mu, terms.secure_noise, kDeltaOfMessages);
+    if (!asked.allowed) {
+      throw PrivacyError(fmt::format(
+          "The privacy budget refuses: {}. Nothing was charged, drawn or released. The ledger is '{}'.",
+          asked.text, file_.string()));
+    }
+    append(ledger::IntentLine{id, terms});
+    return id;
+  }
+
+  template <class Content>
+  ledger::Entry next(Content content) const {
+    return {state_.lines,      state_.head,         state_.data_id,
+            ledger::utc_now(), ledger::host_name(), std::move(content)};
+  }
+
+  void create(const std::string& data_id, const std::optional<Budget>& budget) {
+    const ledger::Entry first{
+        0, std::string(64, '0'), data_id, ledger::utc_now(), ledger::host_name(), ledger::BudgetLine{budget}};
+    write_file_atomically(file_, ledger::render(first) + "\n");
+  }
+
+  /// Writes the line, then believes only what a reader of the file would.
+  template <class Content>
+  void append(Content content) {
+    const std::string line = ledger::render(next(std::move(content)));
+    ledger::append_line(file_, state_.good_bytes, line);
+    state_ = read_ledger(file_);
+    require(state_.torn.empty() && state_.head == to_hex(sha256(line)),
+            "the ledger '" + file_.string() + "' does not end with the line that was just written to it.");
+  }
+
+  /// Cuts the torn line off and says so, in one atomic step. Nothing was drawn for an INTENT that is torn,
+  /// for begin() had not returned; but a disk that lost what it had acknowledged, or a copy that ended
+  /// early, looks the same. So a charge that can still be read is kept as spent.
+  void repair() {
+    const std::string whole = read_file(file_, ledger::kMaxFile).substr(0, state_.good_bytes);
+    const ledger::RepairLine line{state_.torn.size(), to_hex(sha256(state_.torn)),
+                                  ledger::mu_of_fragment(state_.torn)};
+    write_file_atomically(file_, whole + ledger::render(next(line)) + "\n");
+    state_ = read_ledger(file_);
+  }
+
+  bool settle_found(const FoundArtifact& found) {
+    for (const ChargeRecord& known : state_.charges) {
+      if (known.artifact == found.sha256) return true;
+    }
+    if (const ChargeRecord* known = state_.find_charge(found.charge_id)) {
+      if (known->artifact) {
+        throw ProtocolError(
+            fmt::format("'{}' is not the release that the ledger '{}' committed for charge {}: its SHA-256 "
+                        "is {}, the committed "
+                        "one's is {}. Put the committed file back, or move this one away and use another "
+                        "--out folder, which is a "
+                        "new charge.",
+                        found.terms.run, file_.string(), known->id, found.sha256, *known->artifact));
+      }
+      if (known->terms.config_hash != found.terms.config_hash || found.terms.mu > known->terms.mu) {
+        throw ProtocolError(
+            fmt::format("'{}' carries charge {}, but the ledger '{}' has that charge for other settings "
+                        "(configuration {} instead "
+                        "of {}, mu {} instead of {}). Move the file away; the charge stays spent.",
+                        found.terms.run, known->id, file_.string(), known->terms.config_hash,
+                        found.terms.config_hash, exact_text(known->terms.mu), exact_text(found.terms.mu)));
+      }
+      commit(known->id, found.sha256);
+      return true;
+    }
+    // With its own id, so that a crash between the two lines does not charge it twice.
+    const bool has_id = ledger::is_hex(found.charge_id, 32);
+    commit(charge(storable(found.terms), has_id ? found.charge_id : random_id()), found.sha256);
+    return true;
+  }
+
+  bool settle_missing(const ChargeTerms& terms) {
+    const ChargeTerms wanted = storable(terms);
+    for (const ChargeRecord& known : state_.charges) {
+      if (known.artifact && known.terms.run == wanted.run && known.terms.config_hash == wanted.config_hash) {
+        throw ProtocolError(
+            fmt::format("The ledger '{}' says that this release was made and committed (charge {}, {} on "
+                        "{}): '{}' with SHA-256 "
+                        "{}; but no file is there (SHA-256 none). Its noise is not drawn again: put the file "
+                        "back from a copy, or "
+                        "choose another --out folder, which is a new charge.",
+                        file_.string(), known.id, known.time, known.host, wanted.run, *known.artifact));
+      }
+    }
+    return false;
+  }
+
+  std::filesystem::path file_;
+  ledger::Lock lock_;
+  LedgerState state_;
+};
+
+Ledger::Ledger(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Ledger::Ledger(Ledger&&) noexcept = default;
+Ledger::~Ledger() = default;
+
+Ledger Ledger::open(const std::filesystem::path& path, const std::string& data_id,
+                    const std::optional<Budget>& budget, std::chrono::milliseconds deadline) {
+  if (!is_data_id(data_id)) {
+    throw ConfigError(
+        fmt::format("'{}' is no name of a data set: use 1 to 128 letters, digits, '.', '_' and '-', "
+                    "beginning with a letter or digit.",
+                    ledger::storable(data_id)));
+  }
+  // One file, one lock, by whatever link it is reached.
+  const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  if (!std::filesystem::exists(file)) ensure_writable_folder(file.parent_path());
+  return Ledger(std::make_unique<Impl>(file, data_id, budget, deadline));
+}
+
+const LedgerState& Ledger::state() const { return impl_->state(); }
+
+bool Ledger::settle(const ChargeTerms& terms, const std::optional<FoundArtifact>& found) {
+  return impl_->settle(terms, found);
+}
+
+std::string Ledger::begin(const ChargeTerms& terms) { return impl_->begin(storable(terms)); }
+
+void Ledger::commit(const std::string& charge_id, const std::string& artifact_sha256) {
+  impl_->commit(charge_id, artifact_sha256);
+}
+
+void Ledger::set_budget(const std::optional<Budget>& budget) { impl_->set_budget(budget); }
+
+}  // namespace muffle::privacy

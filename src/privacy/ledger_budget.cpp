@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ledger_entry.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/ledger.hpp"
+#include "muffle/privacy/round_up.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+// The counterparts of round_up.hpp: never above the exact result.
+double next_down(double x) { return std::nextafter(x, 0.0); }
+double square_down(double x) {
+  const double square = x * x;
+  return std::fma(x, x, -square) < 0 ? next_down(square) : square;
+}
+double sqrt_down(double x) {
+  const double root = std::sqrt(x);
+  return std::fma(-root, root, x) < 0 ? next_down(root) : root;
+}
+/// a - b for a >= b, not above the exact difference.
+double subtract_down(double a, double b) {
+  const double difference = a - b;
+  return difference > 0 ? next_down(difference) : 0.0;
+}
+double divide_up(double a, double b) {
+  const double quotient = a / b;
+  return std::fma(-quotient, b, a) > 0 ? next_up(quotient) : quotient;
+}
+
+/// "mu 0.268 (epsilon 1 at delta 1e-05)".
+std::string in_words(double mu, double delta) {
+  if (!(mu > 0)) return "mu 0";
+  std::string epsilon = "above 100";
+  try {
+    epsilon = fmt::format("{:.6g}", epsilon_for(delta, mu));
+  } catch (const ConfigError&) {  // beyond what the accountant tells as an epsilon
+  }
+  return fmt::format("mu {:.6g} (epsilon {} at delta {})", mu, epsilon, exact_text(delta));
+}
+
+void require_charge(double mu) {
+  if (!ledger::valid_charge(mu)) {
+    throw ConfigError(
+        fmt::format("mu = sensitivity / sigma is {}, but a ledger keeps values from {} to {} only: check "
+                    "epsilon, delta or the noise multiplier. Nothing was charged.",
+                    exact_text(mu), exact_text(kMinChargeMu), exact_text(kMaxChargeMu)));
+  }
+}
+
+}  // namespace
+
+Budget Budget::from_epsilon(double epsilon, double delta) {
+  // The accountant checked the guarantee at this very quotient.
+  return {1.0 / noise_multiplier_for(epsilon, delta), delta, epsilon};
+}
+
+Budget Budget::from_mu(double mu, double delta) {
+  if (!ledger::valid_charge(mu)) {
+    throw ConfigError(fmt::format("a budget of mu = {} is none: give a number from {} to {}.", exact_text(mu),
+                                  exact_text(kMinChargeMu), exact_text(kMaxChargeMu)));
+  }
+  if (!(delta >= kMinDelta && delta <= kMaxDelta)) {
+    throw ConfigError(fmt::format("the budget's delta is {}, not a number from {} to {}.", exact_text(delta),
+                                  exact_text(kMinDelta), exact_text(kMaxDelta)));
+  }
+  return {mu, delta, std::nullopt};
+}
+
+double mu_of(const NoisePlan& plan) {
+  // The power of two and the integer are exact.
+  return divide_up(std::ldexp(plan.sensitivity.value, plan.lattice_bits),
+                   static_cast<double>(plan.sigma_lattice));
+}
+
+Quote quote(const LedgerState& state, double mu, bool secure_noise, double delta) {
+  require_charge(mu);
+  Quote q;
+  q.spent_mu = state.spent_mu();
+  q.asked_mu = mu;
+  const double total_squares = add_up(state.spent_squares, multiply_up(mu, mu));
+  q.total_mu = sqrt_up(total_squares);
+  const double at = state.budget ? state.budget->delta : delta;
+  q.text = fmt::format("data set '{}': spent so far {} in {} charge{}; this release asks for {}; together {}",
+                       state.data_id, in_words(q.spent_mu, at), state.charges.size(),
+                       state.charges.size() == 1 ? "" : "s", in_words(mu, at), in_words(q.total_mu, at));
+  if (!state.budget) {
+    q.allowed = true;
+    q.text += "; no budget is set";
+    if (state.insecure > 0 || !secure_noise) q.text += "; NO guarantee, because of seeded test noise";
+    return q;
+  }
+  const double budget_squares = square_down(state.budget->mu);
+  q.budget_mu = state.budget->mu;
+  q.remaining_mu = sqrt_down(subtract_down(budget_squares, state.spent_squares));
+  q.text += fmt::format("; the budget is {}; before this release there remains {}",
+                        in_words(*q.budget_mu, at), in_words(*q.remaining_mu, at));
+  if (!secure_noise || state.insecure > 0) {
+    q.text += "; seeded test noise protects nobody, so it costs more than any budget";
+    return q;
+  }
+  q.allowed = total_squares <= budget_squares;  // false for NaN
+  if (q.allowed) {
+    q.text += fmt::format(", and after it {}",
+                          in_words(sqrt_down(subtract_down(budget_squares, total_squares)), at));
+  } else if (*q.remaining_mu >= kMinChargeMu) {
+    q.text +=
+        fmt::format(", which a noise multiplier of {:.6g} or more would fit", 1.00001 / *q.remaining_mu);
+  }
+  return q;
+}
+
+}  // namespace muffle::privacy

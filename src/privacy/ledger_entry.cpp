@@ -1,0 +1,197 @@
+#include "ledger_entry.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "muffle/core/hash.hpp"
+
+namespace muffle::privacy::ledger {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormat = "muffle-ledger";
+constexpr std::string_view kHashKey = R"(,"sha256":")";
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+struct Writer {
+  Json& json;
+  void operator()(const BudgetLine& line) const {
+    json["kind"] = "BUDGET";
+    if (!line.budget) {
+      json["budget"] = nullptr;
+      return;
+    }
+    Json budget;
+    budget["mu"] = line.budget->mu;
+    budget["delta"] = line.budget->delta;
+    budget["epsilon"] = line.budget->epsilon ? Json(*line.budget->epsilon) : Json(nullptr);
+    json["budget"] = budget;
+  }
+  void operator()(const IntentLine& line) const {
+    // mu comes early: a line that was cut off should still show it.
+    json["kind"] = "INTENT";
+    json["mu"] = line.terms.mu;
+    json["charge"] = line.charge;
+    json["run"] = line.terms.run;
+    json["config_hash"] = line.terms.config_hash;
+    json["sensitivity"] = line.terms.sensitivity;
+    json["sigma"] = line.terms.sigma;
+    json["secure_noise"] = line.terms.secure_noise;
+  }
+  void operator()(const CommitLine& line) const {
+    json["kind"] = "COMMIT";
+    json["charge"] = line.charge;
+    json["artifact_sha256"] = line.artifact;
+  }
+  void operator()(const RepairLine& line) const {
+    json["kind"] = "REPAIR";
+    json["mu"] = line.mu;
+    json["cut_bytes"] = line.cut_bytes;
+    json["cut_sha256"] = line.cut_sha256;
+  }
+};
+
+void demand(bool holds, const char* problem) {
+  if (!holds) throw std::invalid_argument(problem);
+}
+
+std::string text(const Json& json, const char* key) { return json.at(key).get<std::string>(); }
+double number(const Json& json, const char* key) { return json.at(key).get<double>(); }
+
+BudgetLine read_budget(const Json& json) {
+  const Json& budget = json.at("budget");
+  if (budget.is_null()) return {};
+  Budget out{number(budget, "mu"), number(budget, "delta"), std::nullopt};
+  if (!budget.at("epsilon").is_null()) out.epsilon = number(budget, "epsilon");
+  demand(valid_charge(out.mu), "a budget whose mu is out of range");
+  demand(out.delta > 0 && out.delta < 1, "a budget whose delta is out of range");
+  return {out};
+}
+
+IntentLine read_intent(const Json& json) {
+  IntentLine line;
+  line.charge = text(json, "charge");
+  line.terms = {text(json, "run"),           text(json, "config_hash"), number(json, "mu"),
+                number(json, "sensitivity"), number(json, "sigma"),     json.at("secure_noise").get<bool>()};
+  demand(is_hex(line.charge, 32), "a charge's id that is not 32 hexadecimal digits");
+  demand(valid_charge(line.terms.mu), "a charge whose mu is out of range");
+  return line;
+}
+
+CommitLine read_commit(const Json& json) {
+  CommitLine line{text(json, "charge"), text(json, "artifact_sha256")};
+  demand(is_hex(line.charge, 32), "a charge's id that is not 32 hexadecimal digits");
+  demand(is_hex(line.artifact, 64), "an artifact's hash that is not 64 hexadecimal digits");
+  return line;
+}
+
+RepairLine read_repair(const Json& json) {
+  RepairLine line{json.at("cut_bytes").get<std::uint64_t>(), text(json, "cut_sha256"), number(json, "mu")};
+  demand(is_hex(line.cut_sha256, 64), "a repair's hash that is not 64 hexadecimal digits");
+  demand(line.mu == 0 || valid_charge(line.mu), "a repair whose mu is out of range");
+  return line;
+}
+
+}  // namespace
+
+std::string render(const Entry& entry) {
+  Json json;
+  json["format"] = kFormat;
+  json["version"] = kVersion;
+  json["seq"] = entry.sequence;
+  json["prev"] = entry.previous;
+  std::visit(Writer{json}, entry.content);
+  json["data_id"] = entry.data_id;
+  json["time"] = entry.time;
+  json["host"] = entry.host;
+  std::string line = dump(json);
+  line.pop_back();
+  const std::string hash = to_hex(sha256(line));
+  return line.append(kHashKey).append(hash).append("\"}");
+}
+
+Entry parse(std::string_view line) {
+  demand(line.size() <= kMaxLine, "a line far longer than any that muffle writes");
+  const std::size_t tail = kHashKey.size() + 64 + 2;
+  demand(line.size() > tail, "a line too short to be one of muffle's");
+  const std::string_view body = line.substr(0, line.size() - tail);
+  demand(line.substr(body.size(), kHashKey.size()) == kHashKey && line.substr(line.size() - 2) == "\"}",
+         "a line that does not end with its hash");
+  demand(to_hex(sha256(body)) == line.substr(body.size() + kHashKey.size(), 64),
+         "a line that does not have the hash that it states: it was changed");
+  Entry entry;
+  try {
+    const Json json = Json::parse(line);
+    demand(text(json, "format") == kFormat, "a line of another format");
+    demand(json.at("version") == kVersion, "a line of a version that this muffle does not know");
+    entry.sequence = json.at("seq").get<std::uint64_t>();
+    entry.previous = text(json, "prev");
+    entry.data_id = text(json, "data_id");
+    entry.time = text(json, "time");
+    entry.host = text(json, "host");
+    const std::string kind = text(json, "kind");
+    if (kind == "BUDGET") {
+      entry.content = read_budget(json);
+    } else if (kind == "INTENT") {
+      entry.content = read_intent(json);
+    } else if (kind == "COMMIT") {
+      entry.content = read_commit(json);
+    } else if (kind == "REPAIR") {
+      entry.content = read_repair(json);
+    } else {
+      demand(false, "a line of a kind that this muffle does not know");
+    }
+  } catch (const Json::exception&) {
+    demand(false, "a line that lacks a field, or has one of the wrong type");
+  }
+  // Doubled keys, unknown keys, other spellings of a number: all that two readers could read differently.
+  demand(render(entry) == line, "a line that is not spelt as muffle spells it");
+  return entry;
+}
+
+double mu_of_fragment(std::string_view fragment) {
+  constexpr std::string_view kBefore = R"("kind":"INTENT","mu":)";
+  const auto at = fragment.find(kBefore);
+  if (at == std::string_view::npos) return 0.0;
+  const std::string_view rest = fragment.substr(at + kBefore.size());
+  double mu = 0.0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), mu);
+  // Without the comma the number's own end may be missing.
+  const bool whole = error == std::errc() && end != rest.data() + rest.size() && *end == ',';
+  return whole && valid_charge(mu) ? mu : 0.0;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return storable(name.data());
+}
+
+std::string storable(const std::string& text) { return Json::parse(dump(Json(text))).get<std::string>(); }
+
+bool valid_charge(double mu) { return mu >= kMinChargeMu && mu <= kMaxChargeMu; }
+
+bool is_hex(std::string_view text, std::size_t digits) {
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace muffle::privacy::ledger

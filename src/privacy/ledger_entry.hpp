@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "muffle/privacy/ledger.hpp"
+
+namespace muffle::privacy::ledger {
+
+struct BudgetLine {
+  std::optional<Budget> budget;
+};
+struct IntentLine {
+  std::string charge;
+  ChargeTerms terms;
+};
+struct CommitLine {
+  std::string charge;
+  std::string artifact;
+};
+/// A torn last line was cut off. If it still showed a charge, that is kept as spent (mu > 0).
+struct RepairLine {
+  std::uint64_t cut_bytes = 0;
+  std::string cut_sha256;
+  double mu = 0.0;
+};
+
+struct Entry {
+  std::uint64_t sequence = 0;
+  std::string previous;  ///< SHA-256 of the line before, without its newline; 64 zeros for the first
+  std::string data_id;
+  std::string time, host;
+  std::variant<BudgetLine, IntentLine, CommitLine, RepairLine> content;
+};
+
+inline constexpr int kVersion = 1;
+/// Longer lines are refused: none of ours comes near.
+inline constexpr std::size_t kMaxLine = 1 << 16;
+inline constexpr std::size_t kMaxFile = std::size_t{1} << 28;
+
+/// The one way to write an entry: ASCII JSON, keys in a fixed order, its own SHA-256 last. No newline.
+std::string render(const Entry& entry);
+
+/// Inverse of render: accepts exactly what render writes and nothing else.
+/// @throws std::invalid_argument saying what is wrong; parse_ledger adds file and line.
+Entry parse(std::string_view line);
+
+/// The mu of an INTENT line of which only a beginning is left; 0 if it does not show one.
+double mu_of_fragment(std::string_view fragment);
+
+/// "2026-11-21T01:19:12Z".
+std::string utc_now();
+/// This machine's name.
+std::string host_name();
+/// Text as it comes back from a line: bytes that are no UTF-8 are replaced.
+std::string storable(const std::string& text);
+
+bool valid_charge(double mu);
+bool is_hex(std::string_view text, std::size_t digits);
+
+}  // namespace muffle::privacy::ledger

@@ -1,0 +1,112 @@
+#include "ledger_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "ledger_entry.hpp"
+#include "muffle/core/error.hpp"
+
+namespace muffle::privacy::ledger {
+namespace {
+
+[[noreturn]] void fail(const std::string& action, const std::filesystem::path& path, int error,
+                       const std::string& consequence,
+                       std::source_location where = std::source_location::current()) {
+  throw IoError(fmt::format("cannot {} '{}': {}. Check the disk's space and your permissions. {}", action,
+                            path.string(), std::strerror(error), consequence),
+                where);
+}
+
+/// @returns 0 or the system's error.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+int sync_file(int fd) { return ::fsync(fd) == 0 ? 0 : errno; }
+
+int sync_folder_of(const std::filesystem::path& file) {
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) return errno;
+  const int error = sync_file(fd.get());
+  return error == EINVAL || error == EROFS ? 0 : error;  // some network file systems have no such thing
+}
+
+std::string holder(int fd) {
+  std::array<char, 256> text{};
+  const ssize_t n = ::pread(fd, text.data(), text.size() - 1, 0);
+  std::string name(text.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
+  name.resize(std::min(name.size(), name.find('\n')));
+  return name.empty() ? "a process that has not said who it is" : storable(name);
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Lock::Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline)
+    : fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+  const std::string consequence = "Nothing was charged or drawn.";
+  if (fd_.get() < 0) fail("open the ledger's lock", file, errno, consequence);
+  const auto start = std::chrono::steady_clock::now();
+  auto pause = std::chrono::milliseconds(1);
+  while (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) fail("lock", file, errno, consequence);
+    if (std::chrono::steady_clock::now() - start >= deadline) {
+      throw CommError(fmt::format(
+          "The privacy ledger is in use: '{}' is held by {}, and {:.3g} s of waiting were not enough. "
+          "Releases of one "
+          "data set take turns: wait for that one, or end it if it hangs (its lock ends with it). {}",
+          file.string(), holder(fd_.get()), std::chrono::duration<double>(deadline).count(), consequence));
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(100));
+  }
+  // For messages alone, so a failure here does no harm.
+  const std::string me = fmt::format("process {} on {} since {}\n", ::getpid(), host_name(), utc_now());
+  if (::ftruncate(fd_.get(), 0) == 0) (void)write_all(fd_.get(), me);
+}
+
+std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line) {
+  const Descriptor fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  const std::string consequence = "The line was not added to the ledger.";
+  if (fd.get() < 0) fail("append to the ledger", file, errno, consequence);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) fail("look at the ledger", file, errno, consequence);
+  if (static_cast<std::uint64_t>(status.st_size) != size) {
+    throw ProtocolError(fmt::format(
+        "The ledger '{}' has {} bytes instead of {}: somebody wrote to it while this process held its "
+        "lock. Locks do not seem to work on this file system: put the ledger on another one. {}",
+        file.string(), status.st_size, size, consequence));
+  }
+  std::string text(line);
+  text += '\n';
+  int error = write_all(fd.get(), text);
+  if (error == 0) error = sync_file(fd.get());
+  if (error == 0) error = sync_folder_of(file);
+  if (error != 0) {
+    // Best effort: what cannot be cut off now is mended, and counted, by whoever opens the ledger next.
+    if (::ftruncate(fd.get(), static_cast<off_t>(size)) == 0) (void)sync_file(fd.get());
+    fail("append to the ledger", file, error, consequence);
+  }
+  return size + text.size();
+}
+
+}  // namespace muffle::privacy::ledger

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace muffle::privacy::ledger {
+
+/// A file descriptor, closed on destruction.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor();
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// An exclusive flock(2), held until destruction; the kernel drops it with the process. The lock's file
+/// stays behind, on purpose: deleting it would let two processes lock two files of the same name.
+class Lock {
+ public:
+  /// Waits up to `deadline`. @throws CommError naming the holder, IoError.
+  Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline);
+
+ private:
+  Descriptor fd_;
+};
+
+/// Appends `line` and a newline behind the first `size` bytes and syncs file and folder. If that fails, the
+/// file is cut back to `size` bytes. @returns the new size.
+/// @throws ProtocolError  the file is not `size` bytes long: somebody wrote to it in spite of the lock.
+/// @throws IoError naming the file and the system's reason.
+std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line);
+
+}  // namespace muffle::privacy::ledger

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <unordered_map>
+
+#include "ledger_entry.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/privacy/ledger.hpp"
+#include "muffle/privacy/round_up.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+void demand(bool holds, const char* problem) {
+  if (!holds) throw std::invalid_argument(problem);
+}
+
+struct Apply {
+  LedgerState& state;
+  std::unordered_map<std::string, std::size_t>& places;  // of the charges in state
+  const ledger::Entry& entry;
+
+  void operator()(const ledger::BudgetLine& line) const { state.budget = line.budget; }
+  void operator()(const ledger::IntentLine& line) const {
+    demand(places.emplace(line.charge, state.charges.size()).second, "a second INTENT of the same charge");
+    state.charges.push_back({line.charge, line.terms, entry.time, entry.host, std::nullopt});
+    spend(line.terms.mu);
+    if (!line.terms.secure_noise) ++state.insecure;
+  }
+  void operator()(const ledger::CommitLine& line) const {
+    const auto place = places.find(line.charge);
+    demand(place != places.end(), "a COMMIT without an INTENT before it");
+    ChargeRecord& charge = state.charges[place->second];
+    demand(!charge.artifact, "a second COMMIT of the same charge");
+    charge.artifact = line.artifact;
+  }
+  void operator()(const ledger::RepairLine& line) const {
+    ++state.repairs;
+    if (line.mu > 0) spend(line.mu);
+  }
+  void spend(double mu) const { state.spent_squares = add_up(state.spent_squares, multiply_up(mu, mu)); }
+};
+
+/// Where the verified lines must end: behind the last newline, or before a last line with a hole in it. A
+/// crash can leave the file's new length without all of its new bytes; those read as NUL, which no line has.
+std::size_t end_of_whole_lines(std::string_view bytes) {
+  const auto last = bytes.rfind('\n');
+  if (last == std::string_view::npos) return 0;
+  if (last + 1 != bytes.size()) return last + 1;
+  const auto before = last == 0 ? std::string_view::npos : bytes.rfind('\n', last - 1);
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  const bool hole = bytes.substr(begin).find('\0') != std::string_view::npos;
+  return hole ? begin : bytes.size();
+}
+
+}  // namespace
+
+double LedgerState::spent_mu() const { return sqrt_up(spent_squares); }
+
+const ChargeRecord* LedgerState::find_charge(std::string_view id) const {
+  for (const ChargeRecord& charge : charges) {
+    if (charge.id == id) return &charge;
+  }
+  return nullptr;
+}
+
+LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
+  LedgerState state;
+  std::unordered_map<std::string, std::size_t> places;
+  state.head.assign(64, '0');
+  const std::size_t end = end_of_whole_lines(bytes);
+  std::size_t at = 0;
+  try {
+    while (at < end) {
+      const std::size_t newline = bytes.find('\n', at);
+      const std::string_view line = bytes.substr(at, newline - at);
+      const ledger::Entry entry = ledger::parse(line);
+      demand(entry.previous == state.head,
+             "a line that does not continue the one before it: the chain is broken");
+      demand(entry.sequence == state.lines, "a line that is out of sequence");
+      if (state.lines == 0) {
+        demand(std::holds_alternative<ledger::BudgetLine>(entry.content), "a first line that is no BUDGET");
+        demand(is_data_id(entry.data_id), "a data-set id that is not one");
+        state.data_id = entry.data_id;
+      }
+      demand(entry.data_id == state.data_id, "a line of another data set");
+      std::visit(Apply{state, places, entry}, entry.content);
+      state.head = to_hex(sha256(line));
+      ++state.lines;
+      at = newline + 1;
+    }
+    // A ledger is created together with its first line.
+    demand(state.lines > 0, "no whole line at all");
+  } catch (const std::invalid_argument& problem) {
+    throw ProtocolError(fmt::format(
+        "The ledger '{}' is damaged: line {} is {}. What was spent cannot be told any more, so nothing is "
+        "released on it. Restore the file from a backup that ends with the newest line known (its SHA-256 is "
+        "the "
+        "head that `muffle ledger show` prints), and find out who changed it.",
+        name, state.lines + 1, problem.what()));
+  }
+  state.good_bytes = end;
+  state.torn = std::string(bytes.substr(end));
+  return state;
+}
+
+LedgerState read_ledger(const std::filesystem::path& path) {
+  return parse_ledger(read_file(path, ledger::kMaxFile), path.string());
+}
+
+bool is_data_id(std::string_view text) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !text.empty() && text.size() <= 128 && text[0] != '.' && text[0] != '-' &&
+         text.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
+}  // namespace muffle::privacy
