@@ -1,7 +1,9 @@
 #include "muffle/privacy/accountant.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numbers>
@@ -29,21 +31,34 @@ double mills_ratio_tail(double z) {
   return 1.0 / f;
 }
 
+/// Nodes and weights on (0, infinity) for integrands that decay like exp(-v): the trapezoidal rule after the
+/// substitution v = exp(w - exp(-w)), which converges exponentially (Takahasi & Mori 1974).
+struct Quadrature {
+  static constexpr int kHalf = 108;
+  static constexpr double kStep = 1.0 / 24;
+  std::array<double, 2 * kHalf + 1> node, weight;
+
+  Quadrature() {
+    for (int i = -kHalf; i <= kHalf; ++i) {
+      const double w = i * kStep, e = std::exp(-w);
+      node[i + kHalf] = std::exp(w - e);
+      weight[i + kHalf] = kStep * node[i + kHalf] * (1.0 + e);
+    }
+  }
+};
+
 /// log of  R(z) - R(z + mu) = integral over u >= 0 of exp(-z u - u^2/2) (1 - exp(-mu u)),  R the Mills ratio.
-/// The integrand is positive, so nothing cancels, however small mu is. Trapezoidal rule after u = exp(w -
-/// exp(-w)), which converges exponentially for integrands that decay like exp(-u) (Takahasi & Mori 1974).
+/// The integrand is positive, so nothing cancels, however small mu is.
 double log_mills_difference(double z, double mu) {
+  static const Quadrature quadrature;
   const double scale = std::fmax(z, 1.0);  // u = v / scale
   const double linear = z / scale, quadratic = 0.5 / (scale * scale), gap = mu / scale;
-  constexpr double kStep = 1.0 / 24;
   double sum = 0.0;
-  for (int i = -108; i <= 108; ++i) {
-    const double w = i * kStep;
-    const double e = std::exp(-w);
-    const double v = std::exp(w - e);
-    sum += -std::expm1(-gap * v) * std::exp(-v * (linear + quadratic * v)) * v * (1.0 + e);
+  for (std::size_t i = 0; i < quadrature.node.size(); ++i) {
+    const double v = quadrature.node[i];
+    sum -= std::expm1(-gap * v) * std::exp(-v * (linear + quadratic * v)) * quadrature.weight[i];
   }
-  return std::log(sum * kStep) - std::log(scale);
+  return std::log(sum) - std::log(scale);
 }
 
 void require_range(double value, double low, double high, const std::string& what) {

@@ -18,6 +18,10 @@ constexpr std::uint64_t kMaxRecordsPerPerson = 1'000'000;
 
 bool in_range(double norm) { return norm > 0 && norm <= kMaxNorm; }
 
+std::string_view without_period(std::string_view sentence) {
+  return sentence.ends_with('.') ? sentence.substr(0, sentence.size() - 1) : sentence;
+}
+
 double square_up(double x) { return multiply_up(x, x); }
 
 void check(const SensitivityInput& input) {
@@ -62,7 +66,7 @@ Sensitivity combined_sensitivity(const SensitivityInput& input) {
         add_up(same_label_squared, multiply_up(block.nonnegative_kernel ? 2.0 : 4.0, square));
     proof += fmt::format("Block {}: ||phi(x)|| <= B = {}, checked per record in integers", b + 1,
                          exact_text(block.norm));
-    if (!block.theorem.empty()) proof += fmt::format(" ({})", block.theorem);
+    if (!block.theorem.empty()) proof += fmt::format(" ({})", without_period(block.theorem));
     if (replace) {
       proof += block.nonnegative_kernel ? ", and <phi(x), phi(x')> >= 0, so ||phi(x) - phi(x')|| <= sqrt(2) B"
                                         : ", so ||phi(x) - phi(x')|| <= 2 B";

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muffle/data/schema.hpp"
@@ -40,24 +42,41 @@ struct Artifact {
 
 inline constexpr int kArtifactVersion = 1;
 
-/// Atomic. @returns SHA-256 of the file in hex. @throws IoError.
+/// Atomic. @returns SHA-256 of the file in hex. @throws IoError; InvariantError if the fields contradict one
+/// another (the checks of parse_artifact): a file that no reader would accept is not written.
 std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact);
 /// Full validation: container checksum, version, every field's range, value count, sigma consistent with eps,
-/// delta and sensitivity (recomputed). @throws IoError, ProtocolError.
+/// delta and sensitivity (all recomputed). Allocates no more than a few times the file's size. @throws
+/// IoError, ProtocolError.
 Artifact read_artifact(const std::filesystem::path& path);
+/// @param name  what error messages call the bytes.
 Artifact parse_artifact(std::string_view bytes, const std::string& name);
 
-/// What training matches: mu~ = S~ / m per class, and class weights.
+/// What goes into Artifact::frequencies_hash: SHA-256 of the float32 frequencies' bytes (little-endian), in
+/// hex.
+std::string hash_frequencies(std::span<const float> frequencies);
+/// Readers that rebuild the frequencies from the spec call this before they use the release.
+/// @throws ProtocolError if they are not those that the release was made with.
+void check_frequencies(const Artifact& artifact, std::span<const float> frequencies);
+
+/// What training matches: mu~ = S~ / m per class, and class weights. With residuals r_c = mu~_c - mu_Q,c
+/// (mu_Q as in spec section 6, labels drawn by class_share) the objective is sum_c (column_weight_c
+/// ||r_c||)^2.
 struct Target {
   std::vector<float> mean_embedding;  ///< C x D class-major: S~ / (m (2^k - 1))
   std::vector<double> class_share;    ///< C, sums to 1: uniform, or from the released counts clamped at 0
-  double records = 0;                 ///< m, or the noisy counts' sum under add/remove-one
+  /// C: what a column's residual is multiplied by. All ones without counts. With counts (imbalanced DP-MERF,
+  /// spec section 5) m / (C c~_c): then every class's mean embedding weighs the same, however rare the class;
+  /// 1 for balanced data. c~_c is noisy: it is taken as at least one record and one standard deviation of its
+  /// own noise, and a class whose share is 0 is never drawn and has weight 0.
+  std::vector<double> column_weight;
+  double records = 0;  ///< m, or the noisy counts' sum under add/remove-one
 };
-/// Post-processing only. With counts (imbalanced DP-MERF, spec section 5) class_share is from the noisy
-/// counts.
+/// Post-processing only. @throws DataError  m is private and the noisy counts' sum is below one record.
 Target make_target(const Artifact& artifact);
 
-/// privacy.json's text ("format": "muffle-privacy-statement") and the same as a paragraph for people.
+/// privacy.json's text ("format": "muffle-privacy-statement"; docs/artifact-format.md) and the same as text
+/// for people. A release with seeded noise is called NOT PRIVATE in both, and its epsilon and delta are null.
 std::string privacy_statement_json(const Artifact& artifact);
 std::string privacy_statement_text(const Artifact& artifact);
 

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+namespace muffle::privacy {
+
+/// How the ranks' sums came together, and so who must be trusted with what. Public; stated in the artifact
+/// and in the privacy statement.
+struct AggregationMode {
+  bool masked = false;       ///< secure aggregation: nobody saw a summand
+  bool signed_keys = false;  ///< masked, and the keys were signed by the sites of a roster
+  bool distributed = false;  ///< every rank added a share of the noise; only with masked
+  int ranks = 1;             ///< P
+  int colluding = 0;         ///< distributed: how many ranks may pool what they know; 0 <= t < P; else 0
+  bool operator==(const AggregationMode&) const = default;
+};
+
+/// "single coordinator", "masked", "distributed noise".
+std::string name_of(const AggregationMode& mode);
+/// Two or three sentences for the privacy statement: who saw what, and who is trusted with what.
+std::string describe(const AggregationMode& mode);
+
+/// @throws ConfigError  distributed noise without masks (whoever sees a rank's vector would subtract
+///                      everybody else's share from the total), signed keys without masks, ranks or
+///                      colluding out of range; all problems in one message.
+void require_valid(const AggregationMode& mode);
+
+}  // namespace muffle::privacy

@@ -1,0 +1,193 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "artifact_header.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/embed/artifact.hpp"
+#include "muffle/privacy/accountant.hpp"
+
+namespace muffle::embed {
+namespace {
+
+using nlohmann::json;
+
+bool replace_one(const Artifact& a) { return a.adjacency == privacy::Adjacency::kReplaceOne; }
+
+std::string unit_of_privacy(const Artifact& a) {
+  return a.max_records_per_person == 1
+             ? "one person, who owns at most 1 record"
+             : fmt::format("one person, who owns at most {} records", a.max_records_per_person);
+}
+
+std::string meaning_of_adjacency(const Artifact& a) {
+  return replace_one(a)
+             ? "the data with one person's records replaced by any others; the number of records is public"
+             : "the data with one person's records added or removed; the number of records is private";
+}
+
+std::string mechanism(const Artifact& a) {
+  return fmt::format(
+      "Gaussian mechanism on the sums of the feature vectors, released once. Each feature is truncated "
+      "toward zero to a "
+      "multiple of 1/(2^{} - 1); to every integer sum, round(N(0, s^2)) with s = {} lattice units (2^{} "
+      "units = 1) is added, "
+      "drawn exactly (Karney, ACM TOMS 42(1), 2016). An integer plus a rounded Gaussian is the rounded sum, "
+      "that is, "
+      "post-processing of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, "
+      "ICML 2018, "
+      "Theorem 8).",
+      a.lattice_bits, a.noise.sigma_lattice, a.lattice_bits);
+}
+
+std::vector<std::string> public_facts(const Artifact& a) {
+  std::vector<std::string> facts = {"the record's shape, the bounds of its numbers and the number of classes",
+                                    "the feature map: kind, length-scale, seed and number of features",
+                                    "which config made the release, and the number of ranks"};
+  if (replace_one(a)) {
+    facts.push_back(
+        fmt::format("the number of records ({}) and how many of them each rank holds", a.records));
+  }
+  return facts;
+}
+
+std::vector<std::string> trust_model(const Artifact& a) {
+  return {"Each rank sees its own records in the clear.",
+          "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way of "
+          "the reduction see "
+          "partial sums: they are trusted. Nobody else sees anything but the noisy sums.",
+          a.is_private
+              ? "The noise came from the operating system's random number generator and was not kept."
+              : "The noise came from a seed and can be recomputed by whoever knows or guesses it.",
+          "Everything made from this release (models, synthetic records) costs no further privacy, unless "
+          "choices are made "
+          "by looking at the private data again, such as picking a run by its score on them."};
+}
+
+std::vector<std::string> warnings(const Artifact& a) {
+  std::vector<std::string> out;
+  if (!a.is_private) out.emplace_back(kNotPrivate);
+  if (replace_one(a) && a.noise.delta * static_cast<double>(a.records) >= 1) {
+    out.push_back(fmt::format(
+        "delta {} is not below 1 / {} records: a release of one random record in the clear would satisfy "
+        "such a delta. Use a smaller one.",
+        exact_text(a.noise.delta), a.records));
+  }
+  if (a.noise.epsilon > 10) {
+    out.push_back(fmt::format(
+        "epsilon {} is a weak promise: an attacker's odds about one person may change by a factor e^{}.",
+        exact_text(a.noise.epsilon), exact_text(a.noise.epsilon)));
+  }
+  out.emplace_back(
+      "The promise is for this release alone. Further releases from the same people's data add up: their mu, "
+      "the "
+      "sensitivity over sigma, combine as the root of the sum of squares.");
+  out.emplace_back(
+      "The settings called public above must not have been chosen by looking at the private data.");
+  return out;
+}
+
+struct Point {
+  double delta, epsilon;
+};
+
+/// The whole promise, not one point of it. Deltas at which epsilon would exceed the accountant's domain are
+/// left out.
+std::vector<Point> curve(const Artifact& a) {
+  std::vector<Point> points;
+  const double mu = 1.0 / a.noise.noise_multiplier;
+  for (const double delta : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12}) {
+    const double at_limit = privacy::log_delta(privacy::kMaxEpsilon, mu) + privacy::kLogDeltaError;
+    if (at_limit <= std::log(delta)) points.push_back({delta, privacy::epsilon_for(delta, mu)});
+  }
+  return points;
+}
+
+/// Four significant digits, rounded up (the last digits of a double are no news).
+double shown(double epsilon) {
+  if (!(epsilon > 0)) return epsilon;
+  const double scale = std::pow(10.0, 3 - std::floor(std::log10(epsilon)));
+  return std::ceil(epsilon * scale * (1 - 1e-10)) / scale;
+}
+
+}  // namespace
+
+std::string privacy_statement_json(const Artifact& a) {
+  json blocks = json::array();
+  for (const features::BlockBound& b : a.noise.sensitivity_input.blocks) {
+    blocks.push_back(
+        {{"norm", b.norm}, {"nonnegative_kernel", b.nonnegative_kernel}, {"theorem", b.theorem}});
+  }
+  json at_deltas = json::array();
+  if (a.is_private) {
+    for (const Point& p : curve(a)) at_deltas.push_back({{"delta", p.delta}, {"epsilon", p.epsilon}});
+  }
+  // Without a guarantee there is no number that a program could mistake for one.
+  const auto promised = [&](double value) { return a.is_private ? json(value) : json(nullptr); };
+  const nlohmann::ordered_json statement = {
+      {"format", "muffle-privacy-statement"},
+      {"version", 1},
+      {"muffle_version", a.muffle_version},
+      {"private", a.is_private},
+      {"verdict", a.is_private ? "private" : kNotPrivate},
+      {"unit_of_privacy", unit_of_privacy(a)},
+      {"max_records_per_person", a.max_records_per_person},
+      {"adjacency", to_string(a.adjacency)},
+      {"neighbours", meaning_of_adjacency(a)},
+      {"epsilon", promised(a.noise.epsilon)},
+      {"delta", promised(a.noise.delta)},
+      {"epsilon_at_delta", at_deltas},
+      {"mu", promised(1.0 / a.noise.noise_multiplier)},
+      {"noise_multiplier", a.noise.noise_multiplier},
+      {"sensitivity", a.noise.sensitivity.value},
+      {"sensitivity_derivation", a.noise.sensitivity.derivation},
+      {"blocks", blocks},
+      {"sigma", a.noise.sigma},
+      {"sigma_lattice", a.noise.sigma_lattice},
+      {"lattice_bits", a.lattice_bits},
+      {"mechanism", mechanism(a)},
+      {"released_values", a.values.size()},
+      {"class_counts_released", a.counts},
+      {"records", replace_one(a) ? json(a.records) : json(nullptr)},
+      {"public", public_facts(a)},
+      {"trust_model", trust_model(a)},
+      {"warnings", warnings(a)},
+  };
+  return statement.dump(2) + "\n";
+}
+
+std::string privacy_statement_text(const Artifact& a) {
+  std::string out = "Privacy statement\n=================\n\n";
+  if (a.is_private) {
+    out += fmt::format(
+        "This release is ({}, {})-differentially private. Unit of privacy: {}. Neighbouring data sets: {} "
+        "({} adjacency).\n",
+        exact_text(a.noise.epsilon), exact_text(a.noise.delta), unit_of_privacy(a), meaning_of_adjacency(a),
+        to_string(a.adjacency));
+    out += "The same release at other deltas: ";
+    for (const char* separator = ""; const Point& p : curve(a)) {
+      out += fmt::format("{}epsilon {:.4g} at {}", separator, shown(p.epsilon), exact_text(p.delta));
+      separator = ", ";
+    }
+    out += " (rounded up).\n";
+  } else {
+    out += fmt::format("{}\nIt carries no guarantee at all, whatever epsilon was configured.\n", kNotPrivate);
+  }
+  out += fmt::format(
+      "\nNoise: sigma = {:.10g} = {:.10g} (noise multiplier) x {:.10g} (sensitivity); {} lattice units. mu = "
+      "{:.6g}.\n",
+      a.noise.sigma, a.noise.noise_multiplier, a.noise.sensitivity.value, a.noise.sigma_lattice,
+      1.0 / a.noise.noise_multiplier);
+  out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";
+  const auto list = [&](const char* title, const std::vector<std::string>& items) {
+    out += fmt::format("\n{}\n", title);
+    for (const std::string& item : items) out += "  - " + item + "\n";
+  };
+  list("Public, and not protected:", public_facts(a));
+  list("Who is trusted with what:", trust_model(a));
+  list("Mind:", warnings(a));
+  return out;
+}
+
+}  // namespace muffle::embed

@@ -1,0 +1,72 @@
+#include "muffle/privacy/aggregation.hpp"
+
+#include <fmt/format.h>
+
+#include "problems.hpp"
+
+namespace muffle::privacy {
+
+std::string name_of(const AggregationMode& mode) {
+  return mode.distributed ? "distributed noise" : mode.masked ? "masked" : "single coordinator";
+}
+
+std::string describe(const AggregationMode& mode) {
+  if (!mode.masked) {
+    return "A single coordinator added the noise. It saw the exact sum over all records, and the machines "
+           "between it and the ranks saw partial sums: they are trusted with them.";
+  }
+  const std::string masks = fmt::format(
+      "The {} ranks' sums were masked ({}): no rank, no machine between them and not the coordinator saw "
+      "another rank's sum.",
+      mode.ranks,
+      mode.signed_keys ? "keys signed by the sites of the roster"
+                       : "keys not signed: this protects against those who watch the ranks' messages, not "
+                         "against those who change them");
+  if (!mode.distributed) {
+    return masks +
+           " The coordinator saw the exact total and added the noise to it: it is trusted with the "
+           "total.";
+  }
+  const std::string against =
+      mode.colluding == 0
+          ? "It holds against whoever sees the release and holds no share; a single rank that subtracts its "
+            "own "
+            "share, the coordinator among them, sees a little less than the full noise."
+          : fmt::format(
+                "It holds against whoever sees the release, and against any {} of the ranks that pool "
+                "all they know, the coordinator counted among them.",
+                mode.colluding);
+  return masks +
+         " Every rank added a share of the noise to its own sum, so that nobody saw the exact total. " +
+         against +
+         " This supposes that all ranks keep to the protocol and, against the ranks, that the cryptography "
+         "holds.";
+}
+
+void require_valid(const AggregationMode& mode) {
+  Problems problems;
+  if (mode.ranks < 1) problems.add(fmt::format("{} ranks take part, and it must be at least 1", mode.ranks));
+  if (mode.distributed && !mode.masked) {
+    problems.add(
+        "distributed noise needs secure aggregation: without masks the ranks' shares are seen one by one, "
+        "and "
+        "each is less than the full noise; set privacy.secure_aggregation = true");
+  }
+  if (mode.signed_keys && !mode.masked)
+    problems.add("site keys are given, but nothing is masked: set privacy.secure_aggregation = true");
+  if (mode.distributed && (mode.colluding < 0 || mode.colluding >= mode.ranks)) {
+    problems.add(
+        fmt::format("{} of {} ranks may collude, but at least one must be honest: "
+                    "privacy.colluding_ranks is a number from 0 to {}",
+                    mode.colluding, mode.ranks, mode.ranks - 1));
+  }
+  if (!mode.distributed && mode.colluding != 0) {
+    problems.add(
+        fmt::format("{} ranks may collude, which only distributed noise provides for: set "
+                    "privacy.distributed_noise = true, or leave it out",
+                    mode.colluding));
+  }
+  problems.throw_if_any("the aggregation settings are wrong");
+}
+
+}  // namespace muffle::privacy

@@ -1,0 +1,137 @@
+// Mutated releases, with and without a repaired checksum: the reader either accepts them or throws
+// ProtocolError; it never crashes, and what it accepts can be used. Seeded, so that every run tries the same
+// inputs.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "embed/sample_artifact.hpp"
+#include "muffle/core/container.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/philox.hpp"
+
+namespace muffle::embed {
+namespace {
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint64_t seed) : stream_(seed, Stream::kTest) {}
+  std::uint64_t below(std::uint64_t n) { return stream_.below(next_++, n); }
+
+  /// One to four edits: a byte changed, a piece cut, doubled, or replaced by a token that parsers dislike.
+  std::string mutate(std::string s) {
+    static const std::vector<std::string> kTokens{"null",
+                                                  "-1",
+                                                  "0",
+                                                  "1e999",
+                                                  "18446744073709551616",
+                                                  "\"\"",
+                                                  "[]",
+                                                  "{}",
+                                                  "[[[[[[[[",
+                                                  "true",
+                                                  "0.1",
+                                                  "\xFF\xFE",
+                                                  "1e-320",
+                                                  "9223372036854775808",
+                                                  "\\u0000",
+                                                  "\"version\":1",
+                                                  ",",
+                                                  "}",
+                                                  "NaN"};
+    for (std::uint64_t edit = 0, edits = 1 + below(4); edit < edits && !s.empty(); ++edit) {
+      const std::size_t at = below(s.size()), length = std::min<std::size_t>(1 + below(24), s.size() - at);
+      switch (below(5)) {
+        case 0:
+          s[at] = static_cast<char>(below(256));
+          break;
+        case 1:
+          s.erase(at, length);
+          break;
+        case 2:
+          s.insert(at, s.substr(at, length));
+          break;
+        case 3:
+          s.replace(at, length, kTokens[below(kTokens.size())]);
+          break;
+        default:
+          s[at] = static_cast<char>(s[at] ^ (1 << below(8)));
+          break;
+      }
+    }
+    return s;
+  }
+
+ private:
+  CounterStream stream_;
+  std::uint64_t next_ = 0;
+};
+
+/// A container with this header text, well formed on the outside, whatever the text is.
+std::string wrap(const std::string& header, const std::string& payload) {
+  std::string out = "MUFFLE\r\n";
+  const auto put = [&](std::uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+  };
+  put(1, 4);
+  put(header.size(), 4);
+  out += header;
+  put(payload.size(), 8);
+  out += payload;
+  const Sha256Digest digest = sha256(out);
+  return out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+}
+
+/// @returns whether the reader took it.
+bool survives(const std::string& bytes) {
+  try {
+    const Artifact a = parse_artifact(bytes, "fuzz.mfl");
+    try {
+      const Target target = make_target(a);
+      EXPECT_EQ(target.mean_embedding.size(), a.classes() * a.features());
+    } catch (const DataError&) {  // counts that sum to nothing
+    }
+    EXPECT_FALSE(privacy_statement_json(a).empty());
+    EXPECT_FALSE(privacy_statement_text(a).empty());
+    return true;
+  } catch (const ProtocolError&) {
+    return false;
+  }
+}
+
+TEST(ArtifactFuzz, MutatedReleasesNeverCrashTheReader) {
+  const auto file =
+      std::filesystem::temp_directory_path() / ("muffle-fuzz-" + std::to_string(getpid()) + ".mfl");
+  int accepted = 0, refused = 0;
+  for (const bool counts : {false, true}) {
+    const Artifact a = testing_artifact::sample_artifact({.counts = counts, .classes = 2, .features = 4});
+    write_artifact(file, a);
+    const std::string whole = read_file(file);
+    const Container container = parse_container(whole, "muffle-release", 1, "x");
+    const std::string header = container.header.dump();
+    const std::string payload(reinterpret_cast<const char*>(container.payload.data()),
+                              container.payload.size());
+    ASSERT_TRUE(survives(wrap(header, payload)));
+    Mutator mutator(counts ? 1 : 2);
+    for (int i = 0; i < 3000; ++i) {
+      // The header (the checksum is right), the payload, or the file as it is.
+      const std::string bytes = i % 4 == 0   ? mutator.mutate(whole)
+                                : i % 4 == 1 ? wrap(header, mutator.mutate(payload))
+                                             : wrap(mutator.mutate(header), payload);
+      (survives(bytes) ? accepted : refused) += 1;
+    }
+  }
+  std::filesystem::remove(file);
+  // The loop reaches both sides: harmless edits of texts and values, and everything else.
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(refused, 3000);
+}
+
+}  // namespace
+}  // namespace muffle::embed

@@ -1,0 +1,161 @@
+// The noise that shares add up to: as large, in all and in its honest part, and as Gaussian as planned.
+//
+// Three checks a sum of n = 20,000 numbers, each with false-failure probability below 1e-9: variance (a
+// chi-square with n degrees of freedom, +-6.2 standard errors of 1 %), law (Kolmogorov-Smirnov, by the
+// Dvoretzky-Kiefer-Wolfowitz-Massart inequality a true bound), and, for pairs of shares, correlation (6.2
+// standard errors). About 300 checks of honest noise: a run fails by chance with probability below 1e-6. The
+// checks see a variance that is off by 10 % with probability above 1 - 1e-4; the mutants are off by 20 % or
+// more.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <set>
+#include <string>
+
+#include "muffle/privacy/distributed_noise.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+constexpr std::size_t kNumbers = 20000;
+constexpr std::uint64_t kSigma = std::uint64_t{3} << 24;
+constexpr double kStandardErrors = 6.2;  // two-sided 5.6e-10
+using Numbers = std::vector<double>;     // exact: all values are far below 2^53
+
+DistributedNoisePlan plan_for(int ranks, int colluding) {
+  NoisePlan plan;
+  plan.sigma_lattice = kSigma;
+  return plan_distributed_noise(plan, ranks, colluding);
+}
+
+/// A rank's share as it goes into the secure sum of an empty shard.
+Numbers draw_share(const DistributedNoisePlan& plan) {
+  const auto entropy = os_entropy();
+  Numbers out;
+  for (const std::uint64_t v :
+       NoiseShare(kNumbers, plan, *entropy).cover(std::vector<std::uint64_t>(kNumbers)))
+    out.push_back(static_cast<double>(static_cast<std::int64_t>(v)));
+  return out;
+}
+
+std::vector<Numbers> draw_shares(const DistributedNoisePlan& plan) {
+  std::vector<Numbers> shares;
+  for (int r = 0; r < plan.ranks; ++r) shares.push_back(draw_share(plan));
+  return shares;
+}
+
+Numbers sum(const std::vector<Numbers>& shares, std::size_t count) {
+  Numbers out(kNumbers, 0.0);
+  for (std::size_t r = 0; r < count; ++r) {
+    for (std::size_t i = 0; i < kNumbers; ++i) out[i] += shares[r][i];
+  }
+  return out;
+}
+
+double relative_variance(const Numbers& x, double sigma) {
+  double squares = 0;
+  for (const double v : x) squares += v / sigma * (v / sigma);
+  return squares / kNumbers;
+}
+
+double ks_p(Numbers x, double sigma) {
+  std::sort(x.begin(), x.end());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double cdf = 0.5 * std::erfc(-x[i] / sigma / std::numbers::sqrt2);
+    worst = std::max({worst, std::fabs(static_cast<double>(i + 1) / kNumbers - cdf),
+                      std::fabs(static_cast<double>(i) / kNumbers - cdf)});
+  }
+  return 2 * std::exp(-2.0 * kNumbers * worst * worst);
+}
+
+/// What is wrong with these shares under this plan; nothing for honest ones.
+std::set<std::string> problems_of(const std::vector<Numbers>& shares, const DistributedNoisePlan& plan) {
+  std::set<std::string> found;
+  const double standard_error = std::sqrt(2.0 / kNumbers);
+  const auto honest_count = static_cast<std::size_t>(plan.ranks - plan.colluding);
+  // Any coalition may be the curious one: by symmetry, the first or the last ranks.
+  std::vector<Numbers> reversed(shares.rbegin(), shares.rend());
+  for (const auto* order : {&shares, &reversed}) {
+    // Against the full noise that was promised, not against the plan's own number.
+    const double full = relative_variance(sum(*order, honest_count), static_cast<double>(kSigma));
+    if (!(full >= 1 - kStandardErrors * standard_error)) found.insert("honest part below the full noise");
+  }
+  const Numbers total = sum(shares, shares.size());
+  const double predicted = static_cast<double>(kSigma) *
+                           std::sqrt(static_cast<double>(plan.ranks) / static_cast<double>(honest_count));
+  const double ratio = relative_variance(total, predicted);
+  if (!(ratio >= 1 - kStandardErrors * standard_error)) found.insert("too little in all");
+  if (!(ratio <= 1 + kStandardErrors * standard_error)) found.insert("too much in all");
+  if (!(ks_p(total, predicted) >= 1e-9)) found.insert("law");
+  for (std::size_t a = 0; a < shares.size(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      double product = 0;
+      const double scale = std::sqrt(relative_variance(shares[a], 1.0) * relative_variance(shares[b], 1.0));
+      for (std::size_t i = 0; i < kNumbers && scale > 0; ++i) product += shares[a][i] / scale * shares[b][i];
+      if (!(std::fabs(product) / std::sqrt(static_cast<double>(kNumbers)) <= kStandardErrors))
+        found.insert("shares correlate");
+    }
+  }
+  return found;
+}
+
+const std::set<std::string> kNothing;
+
+TEST(DistributedNoiseStatTest, HonestSharesAddUpToThePlan) {
+  for (int ranks = 2; ranks <= 5; ++ranks) {
+    for (int t = 0; t < ranks; ++t) {
+      const DistributedNoisePlan plan = plan_for(ranks, t);
+      EXPECT_EQ(problems_of(draw_shares(plan), plan), kNothing) << ranks << " ranks, " << t << " colluding";
+    }
+  }
+}
+
+TEST(DistributedNoiseStatMutantTest, SharesForNoCollusionAreTooLittle) {
+  for (int ranks = 2; ranks <= 5; ++ranks) {
+    for (int t = 1; t < ranks; ++t) {
+      const auto found = problems_of(draw_shares(plan_for(ranks, 0)), plan_for(ranks, t));
+      EXPECT_TRUE(found.contains("honest part below the full noise"))
+          << ranks << " ranks, " << t << " colluding";
+      EXPECT_TRUE(found.contains("too little in all"));
+    }
+  }
+}
+
+TEST(DistributedNoiseStatMutantTest, ARankWithoutAShareIsCaught) {
+  for (int ranks = 2; ranks <= 5; ++ranks) {
+    const DistributedNoisePlan plan = plan_for(ranks, 0);
+    auto shares = draw_shares(plan);
+    shares[0].assign(kNumbers, 0.0);
+    const auto found = problems_of(shares, plan);
+    EXPECT_TRUE(found.contains("honest part below the full noise")) << ranks;
+    EXPECT_TRUE(found.contains("too little in all")) << ranks;
+  }
+}
+
+TEST(DistributedNoiseStatMutantTest, AShareUsedByTwoRanksIsCaught) {
+  for (int ranks = 2; ranks <= 5; ++ranks) {
+    for (int t = 0; t < ranks; ++t) {
+      const DistributedNoisePlan plan = plan_for(ranks, t);
+      auto shares = draw_shares(plan);
+      shares[1] = shares[0];
+      EXPECT_TRUE(problems_of(shares, plan).contains("shares correlate")) << ranks << " " << t;
+    }
+  }
+}
+
+TEST(DistributedNoiseStatMutantTest, TheFullNoiseFromEachRankIsTooMuch) {
+  for (int ranks = 2; ranks <= 5; ++ranks) {
+    // With t = P - 1 each share is the full noise, and must be.
+    for (int t = 0; t + 1 < ranks; ++t) {
+      const auto found = problems_of(draw_shares(plan_for(ranks, ranks - 1)), plan_for(ranks, t));
+      EXPECT_TRUE(found.contains("too much in all")) << ranks << " ranks, " << t << " colluding";
+      EXPECT_FALSE(found.contains("honest part below the full noise"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muffle::privacy

@@ -1,0 +1,246 @@
+// System calls that fail or kill on demand. Linked into ledger_driver alone, with the linker's --wrap: every
+// call to write() and so on that muffle's libraries make ends up here, and the product has none of it.
+//   MUFFLE_KILL_POINT=STEP:ACTION:SEED   at the STEP-th call (from 1) do ACTION:
+//     kill-before, kill-after   SIGKILL around the call
+//     short-kill                half of a write, then SIGKILL
+//     partial                   half of a write, reported as such: the caller must go on
+//     full                      half of a write, then ENOSPC for this and every later write
+//     power-cut                 SIGKILL, and what was never synced is lost at random: new names vanish,
+//                               renames are undone, files lose or zero their ends
+//   MUFFLE_COUNT_STEPS=FILE               writes the number of steps to FILE at exit
+//   MUFFLE_LOSE_SYNCS=1                   fsync promises and does nothing (a lying disk): the tests must
+//   notice
+// fsync never really syncs here, for speed: only power-cut can lose data, and it knows what was synced.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+extern "C" {
+ssize_t __real_write(int fd, const void* bytes, size_t n);
+int __real_ftruncate(int fd, off_t size);
+int __real_rename(const char* from, const char* to);
+int __real_mkostemp(char* name, int flags);
+int __real_unlink(const char* name);
+}
+
+namespace {
+
+using Path = std::filesystem::path;
+
+struct Rename {
+  Path from, to;
+  std::optional<std::string> replaced;  // what `to` held before
+};
+
+std::string contents(const Path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Path path_of(int fd) {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error);
+}
+
+class Faults {
+ public:
+  enum class Action { kNone, kKillBefore, kKillAfter, kShortKill, kPartial, kFull, kPowerCut };
+
+  Faults() {
+    if (const char* setting = std::getenv("MUFFLE_KILL_POINT")) {
+      std::istringstream in(setting);
+      std::string step, action, seed;
+      std::getline(in, step, ':');
+      std::getline(in, action, ':');
+      std::getline(in, seed);
+      at_ = std::stol(step);
+      random_.seed(std::stoul(seed));
+      const std::map<std::string, Action> actions = {{"kill-before", Action::kKillBefore},
+                                                     {"kill-after", Action::kKillAfter},
+                                                     {"short-kill", Action::kShortKill},
+                                                     {"partial", Action::kPartial},
+                                                     {"full", Action::kFull},
+                                                     {"power-cut", Action::kPowerCut}};
+      action_ = actions.at(action);
+    }
+    lose_syncs_ = std::getenv("MUFFLE_LOSE_SYNCS") != nullptr;
+  }
+  ~Faults() {
+    if (const char* file = std::getenv("MUFFLE_COUNT_STEPS")) std::ofstream(file) << step_;
+  }
+
+  /// The action for the next step. A power cut and kill-before end the process here.
+  Action next() {
+    const Action action = ++step_ == at_ ? action_ : Action::kNone;
+    if (action == Action::kKillBefore) kill();
+    if (action == Action::kPowerCut) cut_power();
+    if (action == Action::kFull) full_ = true;
+    return action;
+  }
+  void kill_after(Action action) {
+    if (action == Action::kKillAfter || action == Action::kShortKill) kill();
+  }
+  bool full() const { return full_; }
+
+  /// Before a file's first change: what it has now is on the disk.
+  void touch(int fd) {
+    struct stat status {};
+    if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+      synced_.try_emplace(path_of(fd), status.st_size);
+  }
+  void created(const Path& path) { new_names_.push_back(path); }
+  void removed(const Path& path) {
+    synced_.erase(path);
+    std::erase(new_names_, path);
+  }
+  void renamed(Rename rename) {
+    const auto size = synced_.find(rename.from);
+    if (size != synced_.end()) {
+      synced_[rename.to] = size->second;
+      synced_.erase(rename.from);
+    }
+    std::erase(new_names_, rename.from);
+    renames_.push_back(std::move(rename));
+  }
+  void synced(int fd) {
+    struct stat status {};
+    if (lose_syncs_ || ::fstat(fd, &status) != 0) return;
+    const Path path = path_of(fd);
+    if (S_ISDIR(status.st_mode)) {
+      std::erase_if(new_names_, [&](const Path& name) { return name.parent_path() == path; });
+      std::erase_if(renames_, [&](const Rename& rename) { return rename.to.parent_path() == path; });
+    } else {
+      synced_[path] = status.st_size;
+    }
+  }
+
+ private:
+  [[noreturn]] static void kill() {
+    ::kill(::getpid(), SIGKILL);
+    for (;;) ::pause();
+  }
+
+  [[noreturn]] void cut_power() {
+    for (const auto& [path, size] : synced_) lose_end(path, static_cast<std::uintmax_t>(size));
+    for (auto rename = renames_.rbegin(); rename != renames_.rend(); ++rename) {
+      if (random_() % 2) continue;
+      std::error_code ignored;
+      std::filesystem::remove(rename->to, ignored);
+      if (rename->replaced) std::ofstream(rename->to, std::ios::binary) << *rename->replaced;
+    }
+    for (const Path& name : new_names_) {
+      std::error_code ignored;
+      if (random_() % 2) std::filesystem::remove(name, ignored);
+    }
+    kill();
+  }
+
+  void lose_end(const Path& path, std::uintmax_t size) {
+    std::error_code error;
+    const auto now = std::filesystem::file_size(path, error);
+    if (error || now <= size) return;
+    const auto kept = size + random_() % (now - size + 1);
+    std::filesystem::resize_file(path, kept, error);
+    if (random_() % 2)
+      std::filesystem::resize_file(path, now, error);  // the length arrived, the bytes did not
+  }
+
+  long step_ = 0, at_ = 0;
+  Action action_ = Action::kNone;
+  bool full_ = false, lose_syncs_ = false;
+  std::mt19937_64 random_;
+  std::map<Path, off_t> synced_;
+  std::vector<Path> new_names_;
+  std::vector<Rename> renames_;
+};
+
+Faults& faults() {
+  static Faults all;
+  return all;
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t __wrap_write(int fd, const void* bytes, size_t n) {
+  if (fd <= 2) return __real_write(fd, bytes, n);
+  faults().touch(fd);
+  const bool was_full = faults().full();
+  const auto action = faults().next();
+  if (was_full) {
+    errno = ENOSPC;
+    return -1;
+  }
+  const bool half = action == Faults::Action::kShortKill || action == Faults::Action::kPartial ||
+                    action == Faults::Action::kFull;
+  const ssize_t done = __real_write(fd, bytes, half ? std::max<size_t>(1, n / 2) : n);
+  faults().kill_after(action);
+  return done;
+}
+
+int __wrap_fsync(int fd) {
+  const auto action = faults().next();
+  if (action == Faults::Action::kFull) {
+    errno = ENOSPC;
+    return -1;
+  }
+  faults().synced(fd);
+  faults().kill_after(action);
+  return 0;
+}
+
+int __wrap_ftruncate(int fd, off_t size) {
+  faults().touch(fd);
+  const auto action = faults().next();
+  const int result = __real_ftruncate(fd, size);
+  faults().kill_after(action);
+  return result;
+}
+
+int __wrap_rename(const char* from, const char* to) {
+  const auto action = faults().next();
+  Rename rename{from, to, std::nullopt};
+  if (std::filesystem::exists(rename.to)) rename.replaced = contents(rename.to);
+  const int result = __real_rename(from, to);
+  if (result == 0) faults().renamed(std::move(rename));
+  faults().kill_after(action);
+  return result;
+}
+
+int __wrap_mkostemp(char* name, int flags) {
+  const auto action = faults().next();
+  if (action == Faults::Action::kFull) {
+    errno = ENOSPC;
+    return -1;
+  }
+  const int fd = __real_mkostemp(name, flags);
+  if (fd >= 0) faults().created(path_of(fd));
+  faults().kill_after(action);
+  return fd;
+}
+
+int __wrap_unlink(const char* name) {
+  const auto action = faults().next();
+  const int result = __real_unlink(name);
+  if (result == 0) faults().removed(name);
+  faults().kill_after(action);
+  return result;
+}
+}
