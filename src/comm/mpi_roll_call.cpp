@@ -41,7 +41,12 @@ void RollCall::serve() {
     }
     auto& heard = heard_[static_cast<std::size_t>(status.MPI_SOURCE)];
     heard = std::max(heard, message[0]);
-    if (status.MPI_TAG == kQuestion) send(status.MPI_SOURCE, kAnswer, missing_from(message[0]));
+    if (status.MPI_TAG == kQuestion) {
+      // Where rank 0 itself is held up earlier, the ranks that hold it up are the ones to name.
+      Message answer = missing_from(std::min(message[0], current_));
+      answer[0] = message[0];
+      send(status.MPI_SOURCE, kAnswer, answer);
+    }
   }
 }
 
@@ -91,8 +96,7 @@ RollCall::Message RollCall::missing_from(std::int64_t number) const {
   Message answer{};
   answer[0] = number;
   for (int r = 0; r < size_; ++r) {
-    const std::int64_t reached = r == rank_ ? current_ : heard_[static_cast<std::size_t>(r)];
-    if (reached >= number) continue;
+    if (r == rank_ || heard_[static_cast<std::size_t>(r)] >= number) continue;
     if (answer[1] < kNamesAtMost) answer[static_cast<std::size_t>(2 + answer[1])] = r;
     ++answer[1];
   }

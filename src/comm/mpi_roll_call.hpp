@@ -49,6 +49,7 @@ class RollCall {
 
   void send(int to, Tag tag, const Message& message);
   void drop_delivered();
+  /// On rank 0, which has itself reached collective `number`.
   Message missing_from(std::int64_t number) const;
   std::string name(std::int64_t rank) const;
 

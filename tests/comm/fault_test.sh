@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Breaks a running MPI job and looks at how it ends.
+#   fault_test.sh CASE PROGRAM MPIEXEC [FLAGS...]
+#   kill           a rank is killed: mpiexec ends the others
+#   kill-recovery  the same, but mpiexec is told to go on: only our deadline ends the others
+#   stop           a rank is frozen: only our deadline ends the others
+#   data-error     a rank fails by itself while the others are in a collective
+set -euo pipefail
+
+case_name=$1 program=$2 mpiexec=$3
+shift 3
+readonly ranks=3 victim=1 deadline_ms=4000
+readonly give_up_s=40 # far beyond what any case takes; a hang is what this test is there to find
+
+folder=$(mktemp -d "${TMPDIR:-/tmp}/muffle-fault.XXXXXX")
+log=$folder/log
+job=
+
+clean_up() {
+  local file
+  for file in "$folder"/rank-*.pid; do
+    if [ -e "$file" ] && ours "$(cat "$file")"; then kill -KILL "$(cat "$file")" 2>/dev/null || true; fi
+  done
+  if [ -n "$job" ]; then kill -KILL "$job" 2>/dev/null || true; fi
+  rm -rf "$folder"
+}
+trap clean_up EXIT
+
+# A process number may have been given to somebody else meanwhile.
+ours() { [ "$(readlink "/proc/$1/exe" 2>/dev/null)" = "$(readlink -f "$program")" ]; }
+
+fail() {
+  echo "FAILED ($case_name): $1"
+  echo "--- output of the job:"
+  cat "$log"
+  exit 1
+}
+
+wait_for_start() {
+  local rank
+  for rank in $(seq 0 $((ranks - 1))); do
+    for _ in $(seq 400); do
+      [ -e "$folder/rank-$rank.started" ] && continue 2
+      sleep 0.05
+    done
+    fail "rank $rank did not start"
+  done
+}
+
+mode=loop fault=none expected=any says=
+case $case_name in
+  kill) fault=KILL ;;
+  kill-recovery)
+    # Told to live with lost ranks, mpiexec itself ends with 0: the ranks' own codes are looked at instead.
+    fault=KILL expected=recovery says="not heard from: rank $victim"
+    set -- "$@" --mca orte_enable_recovery 1
+    ;;
+  stop) fault=STOP expected=69 says="not heard from: rank $victim" ;;
+  data-error) mode=data-error expected=65 says='cut off at row 17' ;;
+  *) echo "unknown case $case_name"; exit 2 ;;
+esac
+
+"$mpiexec" "$@" -n "$ranks" "$program" "$folder" "$deadline_ms" "$mode" >"$log" 2>&1 &
+job=$!
+wait_for_start
+if [ "$fault" != none ]; then kill -"$fault" "$(cat "$folder/rank-$victim.pid")"; fi
+
+begun=$SECONDS
+while kill -0 "$job" 2>/dev/null; do
+  if [ $((SECONDS - begun)) -gt $give_up_s ]; then fail "the job still runs after $give_up_s s"; fi
+  sleep 0.1
+done
+code=0
+wait "$job" || code=$?
+job=
+took=$((SECONDS - begun))
+
+case $expected in
+  recovery)
+    for rank in 0 2; do
+      grep -q "^rank $rank exits with 69: " "$log" || fail "rank $rank did not end by its deadline with 69"
+    done
+    ;;
+  any) [ "$code" -ne 0 ] || fail "the job ended with 0" ;;
+  *) [ "$code" -eq "$expected" ] || fail "exit code $code, expected $expected" ;;
+esac
+if [ -n "$says" ] && ! grep -q -- "$says" "$log"; then fail "nobody said '$says'"; fi
+for file in "$folder"/rank-*.pid; do
+  for _ in $(seq 50); do
+    ours "$(cat "$file")" || continue 2
+    sleep 0.1
+  done
+  fail "$(basename "$file" .pid) is still there after the job"
+done
+echo "ok ($case_name): exit code $code, $took s after the fault"
+grep '^rank ' "$log" || true
