@@ -194,10 +194,12 @@ Ledger::~Ledger() = default;
 Ledger Ledger::open(const std::filesystem::path& path, const std::string& data_id,
                     const std::optional<Budget>& budget, std::chrono::milliseconds deadline) {
   if (!is_data_id(data_id)) {
+    std::string shown = data_id;
+    for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
     throw ConfigError(
         fmt::format("'{}' is no name of a data set: use 1 to 128 letters, digits, '.', '_' and '-', "
                     "beginning with a letter or digit.",
-                    ledger::storable(data_id)));
+                    shown));
   }
   // One file, one lock, by whatever link it is reached.
   const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path));

@@ -182,7 +182,7 @@ TEST_F(LedgerParseTest, AHoleInTheLastLineIsATearAndAnywhereElseItIsDamage) {
   }
   std::string damaged = whole;
   damaged[last - 20] = '\0';
-  expect_damaged(damaged, "does not end with its hash");
+  expect_damaged(damaged, "it was changed");
   damaged = whole;
   damaged[last + 20] ^= 1;
   expect_damaged(damaged, "it was changed");

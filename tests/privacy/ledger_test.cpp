@@ -103,8 +103,7 @@ TEST_F(LedgerTest, MuIsOfTheNoiseThatIsDrawnRoundedUp) {
   plan.lattice_bits = 24;
   plan.sigma_lattice = std::uint64_t{3} << 24;
   EXPECT_GE(static_cast<long double>(mu_of(plan)), 2.0L / 3.0L);
-  EXPECT_EQ(mu_of(plan),
-            next_up(std::nextafter(2.0 / 3.0, 0.0) < 2.0L / 3.0L ? std::nextafter(mu_of(plan), 0.0) : 0.0));
+  EXPECT_LE(mu_of(plan), next_up(2.0 / 3.0));
   plan.sigma_lattice = std::uint64_t{4} << 24;
   EXPECT_EQ(mu_of(plan), 0.5);
 }
@@ -140,11 +139,11 @@ TEST_F(LedgerTest, ARefusalShowsTheArithmeticAndChargesNothing) {
   const double mu = 1 / noise_multiplier_for(0.5, 1e-5);
   release(ledger, terms(mu), 'a');
   const std::string before = read_file(file_);
-  // mu(0.5) = 0.142210, mu(0.9) from the accountant, budget mu(1) = 0.268051.
+  // mu(0.5) = 0.142211, mu(0.9) from the accountant, budget mu(1) = 0.268051.
   const double asked = 1 / noise_multiplier_for(0.9, 1e-5);
   expect_error<PrivacyError>(
       [&] { ledger.begin(terms(asked)); }, ExitCode::kBudget,
-      {"patients-2024", "spent so far mu 0.14221 (epsilon 0.5 at delta 1e-05) in 1 charge",
+      {"patients-2024", "spent so far mu 0.142211 (epsilon 0.5 at delta 1e-05) in 1 charge",
        "asks for mu 0.24", "(epsilon 0.9 at delta 1e-05)", "together mu 0.28",
        "the budget is mu 0.268051 (epsilon 1 at delta 1e-05)", "before this release there remains mu 0.22",
        "noise multiplier of 4.40", "Nothing was charged", "ledger.jsonl"});
