@@ -2,6 +2,7 @@
 // frequencies.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numbers>
@@ -73,7 +74,8 @@ void features_per_second(benchmark::State& state, const Kernels* kernels, std::s
     records += block->tile();
   }
   const double seconds = seconds_since(start) / static_cast<double>(records);
-  const double plain = plain_loop_seconds(problem, std::max<std::size_t>(1, 40000000 / (d * features)));
+  const double plain =
+      plain_loop_seconds(problem, std::clamp<std::size_t>(40000000 / (d * features), 1, problem.n));
   state.counters["features/s"] = static_cast<double>(features) / seconds;
   state.counters["GFLOP/s"] = static_cast<double>(d * features) / seconds * 1e-9;
   state.counters["times_plain_loop"] = plain / seconds;
