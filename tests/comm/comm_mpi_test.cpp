@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "comm/host_comm_cases.hpp"
 #include "support/mpi_world.hpp"
 

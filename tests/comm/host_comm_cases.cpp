@@ -27,6 +27,8 @@ std::uint64_t value(int rank, std::size_t i) {
   return CounterStream(static_cast<std::uint64_t>(rank) + 1, Stream::kTest).bits(i);
 }
 
+// A failed check never skips a collective: the other ranks would wait for this one until the deadline.
+
 /// An integer small enough that sums over ranks are exact in float.
 int small_value(int rank, std::size_t i) { return static_cast<int>(value(rank, i) % 4001) - 2000; }
 
@@ -79,11 +81,11 @@ void reduce_sum_on_every_root(HostComm& comm) {
       comm.reduce_sum(in, out, root);
       EXPECT_EQ(in, before);
       if (comm.rank() != root) continue;
+      std::vector<std::uint64_t> expected(length);
       for (std::size_t i = 0; i < length; ++i) {
-        std::uint64_t expected = 0;
-        for (int r = 0; r < comm.size(); ++r) expected += value(r, i);
-        ASSERT_EQ(out[i], expected) << "root " << root << ", length " << length << ", element " << i;
+        for (int r = 0; r < comm.size(); ++r) expected[i] += value(r, i);
       }
+      EXPECT_EQ(out, expected) << "root " << root << ", length " << length;
     }
   }
 }
@@ -112,11 +114,13 @@ void all_reduce_sum_is_exact_on_exact_inputs(HostComm& comm) {
     std::vector<T> values(length);
     for (std::size_t i = 0; i < length; ++i) values[i] = unit * static_cast<T>(small_value(comm.rank(), i));
     comm.all_reduce_sum(std::span<T>(values));
+    std::vector<T> expected(length);
     for (std::size_t i = 0; i < length; ++i) {
-      int expected = 0;
-      for (int r = 0; r < comm.size(); ++r) expected += small_value(r, i);
-      ASSERT_EQ(values[i], unit * static_cast<T>(expected)) << "length " << length << ", element " << i;
+      int sum = 0;
+      for (int r = 0; r < comm.size(); ++r) sum += small_value(r, i);
+      expected[i] = unit * static_cast<T>(sum);
     }
+    EXPECT_EQ(values, expected) << "length " << length;
   }
 }
 
@@ -139,12 +143,13 @@ void all_reduce_max_of_signed_numbers(HostComm& comm) {
     std::vector<std::int64_t> values(length);
     for (std::size_t i = 0; i < length; ++i) values[i] = static_cast<std::int64_t>(value(comm.rank(), i));
     comm.all_reduce_max(values);
+    std::vector<std::int64_t> expected(length, std::numeric_limits<std::int64_t>::min());
     for (std::size_t i = 0; i < length; ++i) {
-      auto expected = std::numeric_limits<std::int64_t>::min();
-      for (int r = 0; r < comm.size(); ++r)
-        expected = std::max(expected, static_cast<std::int64_t>(value(r, i)));
-      ASSERT_EQ(values[i], expected) << "length " << length << ", element " << i;
+      for (int r = 0; r < comm.size(); ++r) {
+        expected[i] = std::max(expected[i], static_cast<std::int64_t>(value(r, i)));
+      }
     }
+    EXPECT_EQ(values, expected) << "length " << length;
   }
 }
 
