@@ -8,6 +8,7 @@
 #include "muffle/app/commands.hpp"
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/comm/mpi.hpp"
+#include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 
 namespace {
@@ -45,8 +46,10 @@ int fail(const muffle::Error& e) {
 
 int main(int argc, char** argv) {
   try {
-    if (muffle::comm::MpiSession::launched_by_mpi())
+    if (muffle::comm::MpiSession::launched_by_mpi()) {
       session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);
+      muffle::comm::install_termination_handler();
+    }
     const int code = muffle::app::dispatch(argc, argv, connect);
     world.reset();
     if (session) session->finish();

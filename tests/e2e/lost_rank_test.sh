@@ -30,6 +30,9 @@ lose() {
 }
 
 lose KILL "137 69"
-lose KILL "69" --mca orte_enable_recovery 1
+# With recovery on, mpiexec lets the survivors be and hides their exit codes: what they say must come from our own deadline.
+lose KILL "0 69 137" --mca orte_enable_recovery 1
+check "the survivor names the missing rank" grep -qiE 'rank 1|missing' "$work/log"
 lose STOP "69"
+check "the survivor names the stopped rank" grep -qiE 'rank 1|missing' "$work/log"
 finish
