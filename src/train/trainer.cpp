@@ -120,6 +120,10 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
   const embed::Artifact& artifact = release.artifact;
   const embed::Target target = embed::make_target(artifact);
   Placement placement = choose_placement(comm);
+  if (comm.is_root()) {
+    spdlog::info("train: {} rank(s) on {}", comm.size(),
+                 placement.device.is_cuda() ? "GPUs" : fmt::format("CPUs, {} thread(s) each", threads));
+  }
   std::optional<DataParallel> training;
   comm::agree(
       comm, "building the generator",
@@ -140,6 +144,8 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
           "the ranks' parameters differ by {:.3g} (relative) after {} steps, so they did not take the same "
           "steps: run all ranks on the same kind of processor and build",
           disagreement, spec.steps));
+
+  placement.collective->finish();
 
   comm::agree(
       comm, "writing the model",

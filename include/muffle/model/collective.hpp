@@ -20,6 +20,8 @@ class TensorCollective {
   virtual void all_reduce_sum(torch::Tensor& t) = 0;
   /// In place, from rank 0.
   virtual void broadcast(torch::Tensor& t) = 0;
+  /// Orderly end: every rank calls it once when all went well, and nothing afterwards.
+  virtual void finish() {}
 };
 
 /// Over a host communicator; tensors must be on the CPU. `comm` outlives the result. With one rank every call

@@ -1,0 +1,167 @@
+#include "muffle/train/objective.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "muffle/core/error.hpp"
+#include "reference/mean_embedding_reference.hpp"
+#include "support/expect_error.hpp"
+#include "train/toy.hpp"
+
+namespace muffle::train {
+namespace {
+
+using torch::Tensor;
+
+std::shared_ptr<model::TensorCollective> alone() {
+  static const auto comm = comm::single_process();
+  return model::host_collective(*comm);
+}
+
+std::vector<double> doubles(const Tensor& t) {
+  const Tensor d = t.detach().to(torch::kFloat64).contiguous();
+  return {d.data_ptr<double>(), d.data_ptr<double>() + d.numel()};
+}
+
+/// 7 records of 4 numbers, 3 classes (one with a single record), 5 frequencies.
+struct Small {
+  Tensor frequencies = test::toy_normal({5, 4}, 1).to(torch::kFloat64) * 0.3;
+  Tensor target = test::toy_normal({3, 10}, 2).to(torch::kFloat64) * 0.1;
+  Tensor x = test::toy_normal({7, 4}, 3).to(torch::kFloat64);
+  std::vector<std::int64_t> y{0, 2, 2, 0, 1, 0, 0};
+  std::vector<double> weights{1.0, 0.5, 2.0};
+
+  reference::MeanEmbeddingProblem problem() const {
+    return {4, 5, 3, doubles(frequencies), doubles(target), weights};
+  }
+  Objective objective(ObjectiveOptions options) const {
+    return {model::FourierEmbedding(frequencies, 3), target, weights, options, alone()};
+  }
+};
+
+TEST(Objective, LossAndGradientMatchPlainLoops) {
+  const Small s;
+  const Tensor labels = torch::tensor(s.y, torch::kInt64);
+  const double expected_loss = reference::loss(s.problem(), doubles(s.x), s.y);
+  const std::vector<std::pair<ObjectiveOptions, std::vector<double>>> cases{
+      {{.unbiased = false, .stratified = true}, {1, 1, 1}},
+      {{.unbiased = true, .stratified = false}, {7.0 / 6, 7.0 / 6, 7.0 / 6}},
+      {{.unbiased = true, .stratified = true}, {4.0 / 3, 1, 2}}};
+  for (const auto& [options, factors] : cases) {
+    const std::vector<double> expected = reference::gradient(s.problem(), doubles(s.x), s.y, factors);
+    const Tensor x = s.x.clone().requires_grad_();
+    EXPECT_NEAR(s.objective(options).backward(x, labels, 7), expected_loss, 1e-13);
+    EXPECT_THAT(doubles(x.grad()), ::testing::Pointwise(::testing::DoubleNear(1e-13), expected));
+    EXPECT_NEAR(s.objective(options).loss(x, labels, 7), expected_loss, 1e-13);
+  }
+}
+
+TEST(Objective, PlainGradientIsTheLosssFiniteDifference) {
+  const Small s;
+  const Tensor labels = torch::tensor(s.y, torch::kInt64), x = s.x.clone().requires_grad_();
+  const Objective objective = s.objective({.unbiased = false});
+  objective.backward(x, labels, 7);
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    constexpr double kStep = 1e-5;
+    const auto shifted = [&](double by) {
+      Tensor moved = s.x.clone();
+      moved.view(-1)[i] += by;
+      return objective.loss(moved, labels, 7);
+    };
+    EXPECT_NEAR(x.grad().view(-1)[i].item<double>(), (shifted(kStep) - shifted(-kStep)) / (2 * kStep), 1e-8)
+        << i;
+  }
+}
+
+/// Records x = a_y + s_y z have E cos(w x) = cos(w a) exp(-s^2 |w|^2 / 2), so the wanted gradient of
+/// sum_c ||p_c M_c - mu~_c||^2 in the spreads s is known. (In the centres a it would show nothing: ||M_c||
+/// does not depend on them.) @returns how far the mean gradient of many small batches is off, in standard
+/// errors, at worst.
+double bias_of(ObjectiveOptions options) {
+  constexpr int kBatches = 4000;
+  constexpr std::int64_t kBatch = 4;
+  const std::vector<double> share{0.5, 0.5};
+  const Tensor omega = test::toy_normal({6, 2}, 1).to(torch::kFloat64) * 0.15;
+  const Tensor target = test::toy_normal({2, 12}, 2).to(torch::kFloat64) * 0.02;
+  const Tensor centres = test::toy_normal({2, 2}, 3).to(torch::kFloat64) * 0.5;
+  const Tensor spreads = torch::tensor({0.6, 1.0}, torch::kFloat64).unsqueeze(1);
+
+  const Tensor s = spreads.clone().requires_grad_();
+  const Tensor angles = centres.mm(omega.t()) * (2 * M_PI);
+  const Tensor damping = torch::exp(-0.5 * s.square() * (omega * (2 * M_PI)).square().sum(1).unsqueeze(0));
+  const Tensor mean =
+      0.5 * std::sqrt(1.0 / 6) * torch::cat({angles.cos() * damping, angles.sin() * damping}, 1);
+  (mean - target).square().sum().backward();
+
+  const Objective objective(model::FourierEmbedding(omega, 2), target, {1, 1}, options, alone());
+  Tensor sum = torch::zeros({2, 1}, torch::kFloat64), squares = sum.clone();
+  for (std::uint32_t i = 0; i < kBatches; ++i) {
+    const Tensor z = model::latent_codes(9, true, i, 0, kBatch, 2).to(torch::kFloat64);
+    const Tensor y = model::draw_labels(9, true, i, 0, kBatch, kBatch, share, options.stratified);
+    const Tensor parameter = spreads.clone().requires_grad_();
+    objective.backward(centres.index_select(0, y) + parameter.index_select(0, y) * z, y, kBatch);
+    sum += parameter.grad();
+    squares += parameter.grad().square();
+  }
+  const Tensor average = sum / kBatches;
+  const Tensor error = ((squares / kBatches - average.square()) / kBatches).sqrt();
+  return ((average - s.grad()).abs() / error).max().item<double>();
+}
+
+/// 5 standard errors in 4 numbers: false failures under 1e-5 (and the streams are fixed). The plug-in form,
+/// and the factor of the other way to draw labels, must be found out.
+TEST(Objective, UnbiasedFormIsUnbiasedAndThePlugInIsNot) {
+  for (const bool stratified : {true, false}) {
+    EXPECT_LT(bias_of({.unbiased = true, .stratified = stratified}), 5.0) << stratified;
+    EXPECT_GT(bias_of({.unbiased = false, .stratified = stratified}), 10.0) << stratified;
+  }
+}
+
+TEST(DataParallel, TrainingReducesTheLoss) {
+  for (const auto kind : {model::GeneratorKind::kFullyConnected, model::GeneratorKind::kConvolutional}) {
+    const test::Toy toy = test::toy(kind, 60, true);
+    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, false, alone());
+    const double first = training.step();
+    for (int i = 1; i < 100; ++i) training.step();
+    EXPECT_LT(training.step(), 0.2 * first);
+    EXPECT_LT(training.settle_statistics(1000), 0.2 * first);
+    EXPECT_EQ(training.steps_done(), 101u);
+  }
+}
+
+TEST(DataParallel, ReweightedColumnsAreMatchedByClass) {
+  test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 60, true);
+  toy.target.class_share = {1.0 / 3, 1.0 / 3, 1.0 / 3};
+  DataParallel even(toy.generator, toy.spec, toy.frequencies, toy.target, true, alone());
+  DataParallel plain(toy.generator, toy.spec, toy.frequencies, toy.target, false, alone());
+  EXPECT_NEAR(even.step(), plain.step(), 1e-9);
+  toy.target.class_share = {0.9, 0.1, 0.0};
+  DataParallel uneven(toy.generator, toy.spec, toy.frequencies, toy.target, true, alone());
+  DataParallel unweighted(toy.generator, toy.spec, toy.frequencies, toy.target, false, alone());
+  EXPECT_NE(uneven.step(), unweighted.step());
+}
+
+TEST(DataParallel, ALossThatIsNotFiniteIsAnInvariantErrorThatHelps) {
+  test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 8, true);
+  toy.target.mean_embedding[0] = std::nanf("");
+  DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, false, alone());
+  test::expect_error(ExitCode::kInvariant, {"step 0", "nan", "train.learning_rate"},
+                     [&] { training.step(); });
+}
+
+TEST(TrainSpec, EveryProblemIsNamedAtOnce) {
+  TrainSpec spec;
+  spec.steps = 0;
+  spec.batch = 1;
+  spec.learning_rate = std::nan("");
+  spec.decay = 1.5;
+  spec.decay_every = 0;
+  test::expect_error(
+      ExitCode::kConfig,
+      {"train.steps", "train.batch", "train.learning_rate", "train.decay is", "train.decay_every"},
+      [&] { check(spec); });
+  EXPECT_NO_THROW(check(TrainSpec{}));
+}
+
+}  // namespace
+}  // namespace muffle::train

@@ -1,0 +1,215 @@
+#include <gtest/gtest.h>
+
+#include "muffle/core/container.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/features/rff.hpp"
+#include "muffle/model/model_file.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/thread_comm.hpp"
+#include "train/toy.hpp"
+
+namespace muffle::train {
+namespace {
+
+using test::run_thread_ranks;
+
+TEST(DataParallelOnThreads, AnyNumberOfRanksFollowsOneRank) {
+  for (const test::ToyCase& c : test::toy_cases()) {
+    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified);
+    const auto alone = comm::single_process();
+    const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
+    EXPECT_NE(expected.losses.front(), expected.losses.back());
+    for (const int ranks : {1, 2, 3, 4}) {
+      run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+        const double d =
+            test::distance(expected, test::follow(toy, model::host_collective(comm), test::kSteps));
+        EXPECT_LT(d, ranks == 1 ? 1e-30 : test::kTolerance)
+            << "batch " << c.batch << ", rank " << comm.rank() << " of " << ranks;
+      });
+    }
+  }
+}
+
+/// Collectives as one might write them by mistake.
+class Broken : public model::TensorCollective {
+ public:
+  enum class Fault { kMeanOfEverything, kLocalBatchNorm, kLocalGradients };
+  Broken(comm::HostComm& comm, Fault fault) : inner_(model::host_collective(comm)), fault_(fault) {}
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  void broadcast(torch::Tensor& t) override { inner_->broadcast(t); }
+  void all_reduce_sum(torch::Tensor& t) override {
+    const bool statistics = t.scalar_type() == torch::kFloat64;
+    const bool embedding = t.numel() == 3 * 64 + 3;
+    if (fault_ == Fault::kLocalBatchNorm && statistics) return;
+    if (fault_ == Fault::kLocalGradients && !statistics && !embedding) return;
+    inner_->all_reduce_sum(t);
+    if (fault_ == Fault::kMeanOfEverything && !statistics) t.div_(size());
+  }
+
+ private:
+  std::shared_ptr<model::TensorCollective> inner_;
+  Fault fault_;
+};
+
+TEST(DataParallelOnThreads, TheTrajectoryTestCatchesBrokenCollectives) {
+  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  const auto alone = comm::single_process();
+  const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
+  for (const auto fault :
+       {Broken::Fault::kMeanOfEverything, Broken::Fault::kLocalBatchNorm, Broken::Fault::kLocalGradients}) {
+    run_thread_ranks(2, [&](comm::HostComm& comm) {
+      const double d =
+          test::distance(expected, test::follow(toy, std::make_shared<Broken>(comm, fault), test::kSteps));
+      EXPECT_GT(d, 20 * test::kTolerance) << static_cast<int>(fault);
+    });
+  }
+}
+
+TEST(DataParallelOnThreads, RanksThatDriftApartAreNoticed) {
+  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  run_thread_ranks(3, [&](comm::HostComm& comm) {
+    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, false,
+                          model::host_collective(comm));
+    training.step();
+    EXPECT_EQ(training.disagreement(), 0.0);
+    if (comm.rank() == 2) {
+      const torch::NoGradGuard no_grad;
+      training.generator()->parameters()[0][0][0] += 1.0;
+    }
+    EXPECT_GT(training.disagreement(), 0.1);
+  });
+}
+
+TEST(GradientReducerOnThreads, SumsExactlyAcrossBuckets) {
+  run_thread_ranks(3, [](comm::HostComm& comm) {
+    std::vector<torch::Tensor> parameters;
+    for (const std::int64_t n : {5, 1000, 3, 7}) parameters.push_back(torch::zeros({n}).requires_grad_());
+    GradientReducer reducer(parameters, model::host_collective(comm), 64);
+    EXPECT_EQ(reducer.buckets(), 3u);  // {7, 3}, {1000} alone though too large, {5}
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      reducer.zero();
+      torch::Tensor loss = torch::zeros({});
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        loss =
+            loss + (parameters[i] * static_cast<double>((comm.rank() + 1) * static_cast<int>(i + 1))).sum();
+      }
+      loss.backward();
+      reducer.reduce();
+      for (std::size_t i = 0; i < parameters.size(); ++i) {  // 1 + 2 + 3 ranks' worth, in integers
+        EXPECT_TRUE(torch::equal(parameters[i].grad(),
+                                 torch::full_like(parameters[i], 6.0 * static_cast<double>(i + 1))));
+      }
+    }
+    parameters[1].mutable_grad() = torch::zeros({1000});
+    EXPECT_THROW(reducer.reduce(), InvariantError);
+  });
+}
+
+/// A release that the artifact reader accepts, of the toy's target with no noise added (but a plan that says
+/// so much).
+embed::Artifact release_of(const test::Toy& toy) {
+  embed::Artifact a;
+  a.schema = toy.generator.schema;
+  a.rff = {.dims = a.schema.dims(), .features = 64, .length_scale = 2.0};
+  a.records = 300;
+  const std::vector<float> frequencies = features::rff_frequencies(a.rff);
+  a.frequencies_hash = to_hex(sha256(std::as_bytes(std::span(frequencies))));
+  a.config_hash = to_hex(sha256("config"));
+  a.muffle_version = "test";
+  a.is_private = false;
+  privacy::SensitivityInput input;
+  input.blocks = {features::make_rff_block(a.rff, {a.lattice_bits})->bound()};
+  privacy::PrivacySpec spec;
+  spec.epsilon = 1.0;
+  spec.max_records_per_person = 1;
+  a.noise = privacy::plan_noise(spec, input, a.lattice_bits);
+  const auto dims = static_cast<std::int64_t>(a.rff.dims);
+  const torch::Tensor omega = torch::tensor(frequencies).view({-1, dims});
+  const torch::Tensor labels = torch::arange(300) % 3;
+  const torch::Tensor x = torch::sigmoid(test::toy_normal({300, dims}, 2) + 2.0 * (labels.unsqueeze(1) - 1));
+  const torch::Tensor sums = model::FourierEmbedding(omega, 3).class_sums(x, labels) * ((1 << 24) - 1);
+  const torch::Tensor values = sums.to(torch::kInt64).contiguous();
+  a.values.assign(values.data_ptr<std::int64_t>(), values.data_ptr<std::int64_t>() + values.numel());
+  return a;
+}
+
+class Train : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    toy_.spec.steps = 60;
+    embed::write_artifact(folder_ / "release.mfl", release_of(toy_));
+  }
+
+  TrainReport run(comm::HostComm& comm, const std::string& model) {
+    return train(comm, folder_ / "release.mfl", folder_ / model, toy_.generator, toy_.spec, "hash", 1);
+  }
+
+  test::TemporaryFolder folder_;
+  test::Toy toy_ = test::toy(model::GeneratorKind::kFullyConnected, 50, true);
+};
+
+TEST_F(Train, WritesAModelThatAnyNumberOfRanksWouldWrite) {
+  std::vector<torch::Tensor> samples;
+  for (const int ranks : {1, 3}) {
+    const std::string name = "model" + std::to_string(ranks);
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+      const TrainReport report = run(comm, name);
+      EXPECT_LT(report.last_loss, 0.5 * report.first_loss);
+      EXPECT_EQ(report.model_hash, sha256_file_hex(folder_ / name));
+    });
+    const auto [info, generator] = model::load_model(folder_ / name);
+    EXPECT_EQ(info.release_hash, sha256_file_hex(folder_ / "release.mfl"));
+    EXPECT_EQ(info.train_hash, "hash");
+    EXPECT_FALSE(info.is_private);
+    const torch::NoGradGuard no_grad;
+    samples.push_back(generator->forward(model::latent_codes(1, false, 0, 0, 10, 5), torch::arange(10) % 3));
+  }
+  EXPECT_LT((samples[0] - samples[1]).abs().max().item<double>(), 1e-3);
+}
+
+TEST_F(Train, BadInputIsRefusedOnEveryRank) {
+  const auto refused = [&](ExitCode code, std::initializer_list<std::string> parts) {
+    std::atomic<int> thrown = 0;
+    run_thread_ranks(3, [&](comm::HostComm& comm) {
+      try {
+        run(comm, "model");
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), code) << e.what();
+        if (comm.is_root()) {
+          for (const auto& part : parts) EXPECT_THAT(e.what(), ::testing::HasSubstr(part));
+        }
+        ++thrown;
+      }
+    });
+    EXPECT_EQ(thrown, 3);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
+  };
+
+  const test::Toy good = toy_;
+  toy_.spec.learning_rate = 0;
+  toy_.spec.decay = 2;
+  refused(ExitCode::kConfig, {"train.learning_rate", "train.decay"});
+  toy_ = good;
+  toy_.generator.schema.classes = 4;
+  refused(ExitCode::kConfig, {"schema", "release"});
+  toy_ = good;
+
+  std::string bytes = read_file(folder_ / "release.mfl");
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  write_file_atomically(folder_ / "release.mfl", bytes);
+  refused(ExitCode::kProtocol, {"release.mfl"});
+
+  embed::Artifact foreign = release_of(toy_);
+  foreign.frequencies_hash = to_hex(sha256("other frequencies"));
+  embed::write_artifact(folder_ / "release.mfl", foreign);
+  refused(ExitCode::kProtocol, {"frequencies", "version"});
+
+  std::filesystem::remove(folder_ / "release.mfl");
+  refused(ExitCode::kIo, {"release.mfl"});
+}
+
+}  // namespace
+}  // namespace muffle::train

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "muffle/core/philox.hpp"
+#include "muffle/train/data_parallel.hpp"
+
+namespace muffle::test {
+
+/// A small problem: 3 classes, 64 features, 8 x 8 images (or 5 columns), and a target that some data could
+/// have.
+struct Toy {
+  model::GeneratorSpec generator;
+  train::TrainSpec spec;
+  torch::Tensor frequencies;
+  embed::Target target;
+};
+
+inline torch::Tensor toy_normal(std::vector<std::int64_t> shape, std::uint32_t substream) {
+  const CounterStream stream(11, Stream::kTest, substream);
+  torch::Tensor t = torch::empty(shape);
+  for (std::int64_t i = 0; i < t.numel(); ++i) {
+    t.data_ptr<float>()[i] = static_cast<float>(stream.normal(static_cast<std::uint64_t>(i)));
+  }
+  return t;
+}
+
+inline Toy toy(model::GeneratorKind kind, std::size_t batch, bool stratified) {
+  Toy t;
+  t.generator.kind = kind;
+  const bool images = kind == model::GeneratorKind::kConvolutional;
+  t.generator.schema.shape = images ? std::vector<std::size_t>{1, 8, 8} : std::vector<std::size_t>{5};
+  t.generator.schema.classes = 3;
+  t.generator.hidden = images ? std::vector<std::size_t>{16} : std::vector<std::size_t>{16, 12};
+  t.generator.channels = {4, 3};
+  t.spec.batch = batch;
+  t.spec.stratified = stratified;
+  t.spec.learning_rate = 0.01;
+  t.spec.decay_every = 7;
+  const auto dims = static_cast<std::int64_t>(t.generator.schema.dims());
+  t.frequencies = toy_normal({32, dims}, 1) / (2.0 * M_PI * 0.5 * std::sqrt(static_cast<double>(dims)));
+  t.target.class_share = {0.3, 0.5, 0.2};
+  t.target.records = 300;
+  // 300 records, each class around a level of its own.
+  const torch::Tensor labels = model::draw_labels(1, false, 0, 0, 300, 300, t.target.class_share, true);
+  const torch::Tensor x = torch::sigmoid(toy_normal({300, dims}, 2) + 2.0 * (labels.unsqueeze(1) - 1));
+  const torch::Tensor mean = model::FourierEmbedding(t.frequencies, 3).class_sums(x, labels) / 300.0;
+  t.target.mean_embedding.assign(mean.data_ptr<float>(), mean.data_ptr<float>() + mean.numel());
+  return t;
+}
+
+/// Everything that training moves: losses, parameters and running statistics.
+struct Trajectory {
+  std::vector<double> losses;
+  std::vector<std::pair<std::string, torch::Tensor>> state;
+};
+
+inline Trajectory follow(const Toy& toy, std::shared_ptr<model::TensorCollective> collective, int steps) {
+  train::DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, false,
+                               std::move(collective));
+  Trajectory out;
+  for (int i = 0; i < steps; ++i) out.losses.push_back(training.step());
+  for (const auto& p : training.generator()->named_parameters()) {
+    out.state.emplace_back(p.key(), p.value().detach().clone());
+  }
+  for (const auto& b : training.generator()->named_buffers())
+    out.state.emplace_back(b.key(), b.value().clone());
+  return out;
+}
+
+/// Largest difference of any loss, parameter or statistic.
+inline double distance(const Trajectory& a, const Trajectory& b) {
+  double worst = 0.0;
+  for (std::size_t i = 0; i < a.losses.size(); ++i)
+    worst = std::max(worst, std::fabs(a.losses[i] - b.losses[i]));
+  for (std::size_t i = 0; i < a.state.size(); ++i) {
+    worst = std::max(worst, (a.state[i].second - b.state[i].second).abs().max().item<double>());
+  }
+  return worst;
+}
+
+/// K ranks add the same float32 numbers as one rank, in another order: gradients differ by about 1e-7 of
+/// their size. Adam divides a gradient by its own running size, so a component near zero can amplify that;
+/// over 20 steps of 0.01 (parameters move by up to 0.2) 1e-5 was seen. A wrong sum moves parameters by 0.01
+/// and more (see the tests with broken collectives).
+inline constexpr double kTolerance = 2e-4;
+inline constexpr int kSteps = 20;
+
+struct ToyCase {
+  model::GeneratorKind kind;
+  std::size_t batch;
+  bool stratified;
+};
+
+/// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 3 or 4 ranks (a rank without samples).
+inline std::vector<ToyCase> toy_cases() {
+  using enum model::GeneratorKind;
+  return {{kFullyConnected, 24, true}, {kFullyConnected, 25, false}, {kConvolutional, 23, true},
+          {kConvolutional, 24, false}, {kFullyConnected, 2, true},   {kConvolutional, 3, false}};
+}
+
+}  // namespace muffle::test
