@@ -40,6 +40,7 @@ int fail(const muffle::Error& e) {
   spdlog::shutdown();
   if (!world) connect(30.0);
   world->abort(e.code());
+  return static_cast<int>(e.code());  // not reached: GCC 12 does not see [[noreturn]] through unique_ptr
 }
 
 }  // namespace
