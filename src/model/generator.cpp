@@ -172,7 +172,9 @@ class ConvolutionalGenerator : public BaseGenerator {
   Tensor forward(const Tensor& code, const Tensor& labels) override {
     Tensor h = seed_norm_->forward(seed_image_->forward(hidden(code, labels)));
     const std::int64_t n = h.size(0);
-    h = h.reshape({n, first_channels_, height_ / 4, width_px_ / 4});
+    // Channels last: LibTorch's convolutions to few channels are twice as fast on CPUs that way.
+    h = h.reshape({n, first_channels_, height_ / 4, width_px_ / 4})
+            .contiguous(at::MemoryFormat::ChannelsLast);
     h = torch::relu(conv0_->forward(doubled(h)));
     h = torch::sigmoid(conv1_->forward(doubled(h)));
     return h.reshape({n, h.size(1) * height_ * width_px_});
