@@ -21,6 +21,8 @@ struct Options {
   int verbose = 0;
   bool quiet = false;
   std::optional<std::uint64_t> insecure_seed;
+  bool dry_run = false;
+  LedgerCommand ledger;
 };
 
 constexpr const char* kAbout =
@@ -82,10 +84,43 @@ void add_data_flags(CLI::App& command, Options& o) {
       ->type_name("SEED");
 }
 
+/// `muffle ledger` and its verbs.
+CLI::App* add_ledger(CLI::App& app, LedgerCommand& o) {
+  auto* command =
+      app.add_subcommand("ledger", "look at, check or set the budget of a data set's privacy ledger");
+  command->require_subcommand(1);
+  auto* show = command->add_subcommand("show", "what was spent, by which releases, and what remains");
+  auto* verify =
+      command->add_subcommand("verify", "check the whole chain of hashes; exit code 76 if it is broken");
+  auto* budget =
+      command->add_subcommand("budget", "set the budget of all releases together; recorded for ever");
+  for (CLI::App* verb : {show, verify, budget}) {
+    verb->add_option("--ledger", o.file, "the ledger (privacy.ledger)")->type_name("FILE")->required();
+    verb->add_option("--data-id", o.data_id, "the data set that it must be of (data.id)")
+        ->type_name("ID")
+        ->required(verb == budget);
+    verb->callback([&o, verb] { o.verb = verb->get_name(); });
+  }
+  show->add_option("--format", o.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  verify
+      ->add_option("--head", o.head,
+                   "SHA-256 of a line noted earlier, which must still be there: finds rollbacks")
+      ->type_name("HASH");
+  auto* epsilon =
+      budget->add_option("--epsilon", o.budget_epsilon, "the new budget's epsilon")->type_name("NUMBER");
+  budget->add_option("--delta", o.budget_delta, "the new budget's delta")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  budget->add_flag("--none", o.no_budget, "lift the budget")->excludes(epsilon);
+  return command;
+}
+
 /// Resolves the configuration on every rank and makes the ranks agree on it; opens the run folder and the
 /// logs.
 Context open_run(const Options& o, comm::HostComm& comm) {
-  Context context{comm, {}, o.out, 1, o.insecure_seed};
+  Context context{comm, {}, o.out, 1, o.insecure_seed, o.dry_run};
   comm::agree(
       comm, "reading the configuration", [&] { context.config = load_config(o.sources); }, true);
   require_same_config(comm, context.config);
@@ -136,9 +171,13 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
       app.add_subcommand("make-mixture", "write the papers' 2-D Gaussian mixture as IDX files");
   auto* keys_cmd = app.add_subcommand("config-keys", "list every setting with its default and meaning");
 
+  auto* ledger_cmd = add_ledger(app, o.ledger);
+
   for (CLI::App* command : {run_cmd, release_cmd, train_cmd, sample_cmd, evaluate_cmd})
     add_common(*command, o);
   for (CLI::App* command : {run_cmd, release_cmd}) add_data_flags(*command, o);
+  release_cmd->add_flag("--dry-run", o.dry_run,
+                        "say what the release would cost and whether the budget allows it; release nothing");
   train_cmd->add_option("--release", o.release_file, "the release; default: OUT/release.mfl")
       ->type_name("FILE");
   sample_cmd->add_option("--model", o.model_file, "the model; default: OUT/model.mfl")->type_name("FILE");
@@ -166,6 +205,10 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
 
   if (keys_cmd->parsed()) {
     std::cout << describe_keys();
+    return 0;
+  }
+  if (ledger_cmd->parsed()) {
+    ledger(o.ledger);
     return 0;
   }
   if (mixture_cmd->parsed()) {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/float_text.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/ledger.hpp"
 
 namespace muffle::app {
 namespace {
@@ -177,6 +179,9 @@ std::vector<Key> make_keys() {
   constexpr std::int64_t kMany = std::int64_t{1} << 46;
   return {
       text("data.dir", kRelease, "folder in front of relative file names", MUFFLE_FIELD(data.dir)),
+      text("data.id", kRuntime,
+           "the data set's name in the privacy ledger; empty: made from the record file's path",
+           MUFFLE_FIELD(ledger.data_id)),
       choice<std::string>("data.generate", kRelease, "data that muffle makes itself, in OUT/data",
                           {{"", ""}, {"gaussian-mixture-2d", "gaussian-mixture-2d"}},
                           MUFFLE_FIELD(files.generate)),
@@ -231,6 +236,14 @@ std::vector<Key> make_keys() {
       flag("privacy.release_counts", kRelease,
            "release noisy class counts too (for imbalanced or private class sizes)",
            MUFFLE_FIELD(release_counts)),
+      text("privacy.ledger", kRuntime,
+           "the data set's ledger of releases; empty: ledger-<data.id>.jsonl beside the run folder",
+           MUFFLE_FIELD(ledger.file)),
+      optional_number(
+          "privacy.budget_epsilon", kRuntime,
+          "the most that all releases of the data set may spend together; needs data.id and privacy.ledger",
+          MUFFLE_FIELD(ledger.budget_epsilon)),
+      number("privacy.budget_delta", kRuntime, "the budget's delta", MUFFLE_FIELD(ledger.budget_delta)),
       choice<model::GeneratorKind>("model.generator", kTrain, "architecture",
                                    {{"fully-connected", model::GeneratorKind::kFullyConnected},
                                     {"convolutional", model::GeneratorKind::kConvolutional}},
@@ -342,6 +355,20 @@ std::vector<std::string> contradictions(const Config& c) {
   unless(c.privacy.adjacency != privacy::Adjacency::kAddRemoveOne || c.release_counts,
          "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = "
          "true");
+  unless(c.ledger.data_id.empty() || privacy::is_data_id(c.ledger.data_id),
+         "data.id names the data set in files: use 1 to 128 letters, digits, '.', '_' and '-', beginning "
+         "with a letter "
+         "or digit");
+  // A budget binds only if every release of the data set is written down in one place.
+  unless(!c.ledger.budget_epsilon || (!c.ledger.data_id.empty() && !c.ledger.file.empty()),
+         "privacy.budget_epsilon needs data.id and privacy.ledger: name the data set, and the one file, "
+         "beside the data, "
+         "in which every release of it is written down");
+  const double budget = c.ledger.budget_epsilon.value_or(1.0), delta = c.ledger.budget_delta;
+  unless(budget >= privacy::kMinEpsilon && budget <= privacy::kMaxEpsilon,
+         "privacy.budget_epsilon must be from 0.001 to 100");
+  unless(delta >= privacy::kMinDelta && delta <= privacy::kMaxDelta,
+         "privacy.budget_delta must be from 1e-12 to 0.1");
   unless(c.sample.uniform_labels || c.release_counts,
          "sample.labels = \"released-counts\" needs privacy.release_counts = true");
   unless(c.features.rff.features % 2 == 0,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
@@ -13,6 +14,7 @@
 #include "muffle/embed/artifact.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/entropy.hpp"
+#include "release_ledger.hpp"
 
 namespace muffle::app {
 namespace {
@@ -49,25 +51,13 @@ void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t 
   throw error;
 }
 
-/// What is in the folder already: nothing (false), the release of this very configuration (true), or
-/// something else.
-bool release_is_there(const std::filesystem::path& file, const std::string& hash) {
-  if (!std::filesystem::exists(file)) return false;
-  if (embed::read_artifact(file).config_hash == hash) return true;
-  throw ConfigError(
-      fmt::format("'{}' holds a release made with other data, features or privacy settings. A release spends "
-                  "privacy budget, so it is "
-                  "never overwritten: choose another --out folder, or move that file away.",
-                  file.string()));
-}
-
 std::string frequencies_hash(const features::RffSpec& spec) {
   const std::vector<float> frequencies = features::rff_frequencies(spec);
   return to_hex(sha256(std::as_bytes(std::span(frequencies))));
 }
 
 embed::Artifact describe_release(const Context& context, const privacy::NoisePlan& plan,
-                                 privacy::NoisySum&& noisy) {
+                                 const std::string& charge, privacy::NoisySum&& noisy) {
   const Config& c = context.config;
   embed::Artifact a;
   a.rff = c.features.rff;
@@ -81,10 +71,34 @@ embed::Artifact describe_release(const Context& context, const privacy::NoisePla
   a.is_private = noisy.is_private;
   a.config_hash = stage_hash(c, Stage::kRelease);
   a.frequencies_hash = frequencies_hash(c.features.rff);
+  a.data_id = ledger_place(context).data_id;
+  a.ledger_charge = charge;
   a.muffle_version = MUFFLE_VERSION;
   a.ranks = context.comm.size();
   a.values = std::move(noisy.values);
   return a;
+}
+
+/// Root's answer, on all ranks.
+bool root_says(comm::HostComm& comm, bool yes) {
+  std::int64_t answer = comm.is_root() && yes ? 1 : 0;
+  comm.all_reduce_max(std::span(&answer, 1));
+  return answer != 0;
+}
+
+/// What the ledger says to a charge of mu, before anything is done. Root only.
+privacy::Quote ask_ledger(const Context& context, const privacy::NoisePlan& plan) {
+  const LedgerPlace place = ledger_place(context);
+  const privacy::LedgerState state = privacy::Ledger::preview(place.file, place.data_id, place.budget);
+  return privacy::quote(state, privacy::mu_of(plan), !context.insecure_seed, plan.delta);
+}
+
+void require_allowed(const privacy::Quote& quote) {
+  if (quote.allowed) return;
+  throw PrivacyError(
+      fmt::format("The privacy budget refuses: {}. No record was read, and nothing was charged, drawn or "
+                  "released.",
+                  quote.text));
 }
 
 }  // namespace
@@ -94,25 +108,33 @@ void release(Context& context) {
   const Config& config = context.config;
   const auto file = context.out / kReleaseFile;
 
-  std::int64_t there = 0;
+  bool there = false;
   comm::agree(
       comm, "looking for an earlier release",
       [&] {
-        if (comm.is_root()) there = release_is_there(file, stage_hash(config, Stage::kRelease)) ? 1 : 0;
+        if (!comm.is_root()) return;
+        if (context.dry_run) {
+          there = std::filesystem::exists(file) &&
+                  embed::read_artifact(file).config_hash == stage_hash(config, Stage::kRelease);
+        } else {
+          privacy::Ledger ledger = open_ledger(context);
+          there = settle_release(context, ledger);
+        }
       },
       true);
-  comm.all_reduce_max(std::span(&there, 1));
-  if (there != 0) {
+  if (root_says(comm, there)) {
     spdlog::info("release: {} is there already and matches; its noise is not drawn again", file.string());
     return;
   }
 
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<data::RecordSource> source;
-  comm::agree(
-      comm, "opening the shards", [&] { source = data::open_shard(config.data, comm.rank(), comm.size()); },
-      false);
-  agree_on_records(comm, config, source->shard_size());
+  if (!context.dry_run) {
+    comm::agree(
+        comm, "opening the shards", [&] { source = data::open_shard(config.data, comm.rank(), comm.size()); },
+        false);
+    agree_on_records(comm, config, source->shard_size());
+  }
 
   const embed::Layout layout = make_layout(config);
   const privacy::NoisePlan plan = privacy::plan_noise(
@@ -121,20 +143,24 @@ void release(Context& context) {
       config.features.lattice_bits);
   spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}",
                plan.epsilon, plan.delta, plan.sensitivity.value, plan.noise_multiplier, plan.sigma);
-
-  // The whole noise vector exists before any sum does: the sampler's running time cannot depend on the data.
-  std::optional<privacy::NoiseVector> noise;
+  // The binding check is Ledger::begin's; a job that would fail there need not sum its records first.
   comm::agree(
-      comm, "drawing the noise",
+      comm, "asking the privacy ledger",
       [&] {
         if (!comm.is_root()) return;
-        const auto entropy = context.insecure_seed ? privacy::insecure_seeded_entropy(*context.insecure_seed)
-                                                   : privacy::os_entropy();
-        if (!entropy->is_secure())
-          spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
-        noise.emplace(layout.size(), plan.sigma_lattice, *entropy);
+        const privacy::Quote quote = ask_ledger(context, plan);
+        if (context.dry_run) {
+          std::cout << fmt::format("dry run: nothing is read, charged or released.\n{}: {}.\nledger: {}\n",
+                                   quote.allowed ? "allowed" : "REFUSED", quote.text,
+                                   ledger_place(context).file.string())
+                    << std::flush;
+        } else {
+          spdlog::info("release: {}", quote.text);
+        }
+        require_allowed(quote);
       },
       true);
+  if (context.dry_run) return;
 
   std::optional<embed::PartialSum> partial;
   comm::agree(
@@ -147,6 +173,32 @@ void release(Context& context) {
         progress.update(source->shard_size());
       },
       false);
+
+  // From the charge to its COMMIT root holds the ledger's lock: releases of one data set take turns. Charged
+  // this late, a job that a bad record or a lost rank ended has cost nothing. The whole noise vector exists
+  // before the reduced sum does, and the sampler sees no data: its running time cannot depend on them.
+  std::optional<privacy::Ledger> ledger;
+  std::string charge;
+  std::optional<privacy::NoiseVector> noise;
+  comm::agree(
+      comm, "charging the ledger and drawing the noise",
+      [&] {
+        if (!comm.is_root()) return;
+        ledger.emplace(open_ledger(context));
+        there = settle_release(context, *ledger);  // another process may have been faster
+        if (there) return;
+        charge = ledger->begin(charge_terms(context, plan));
+        const auto entropy = context.insecure_seed ? privacy::insecure_seeded_entropy(*context.insecure_seed)
+                                                   : privacy::os_entropy();
+        if (!entropy->is_secure())
+          spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
+        noise.emplace(layout.size(), plan.sigma_lattice, *entropy);
+      },
+      true);
+  if (root_says(comm, there)) {
+    spdlog::info("release: another process made {} meanwhile; its noise is not drawn again", file.string());
+    return;
+  }
   privacy::RawSum raw = embed::reduce_to_root(comm, std::move(*partial));
 
   comm::agree(
@@ -154,12 +206,12 @@ void release(Context& context) {
       [&] {
         if (!comm.is_root()) return;
         const embed::Artifact artifact =
-            describe_release(context, plan, std::move(*noise).publish(std::move(raw)));
+            describe_release(context, plan, charge, std::move(*noise).publish(std::move(raw)));
         const std::string hash = embed::write_artifact(file, artifact);
-        write_file_atomically(context.out / kPrivacyJson, embed::privacy_statement_json(artifact));
-        write_file_atomically(context.out / kPrivacyText, embed::privacy_statement_text(artifact));
-        spdlog::info("release: {} numbers in {} (sha256 {}), {:.1f} s", artifact.values.size(), file.string(),
-                     hash, Seconds(std::chrono::steady_clock::now() - start).count());
+        ledger->commit(charge, hash);
+        write_statements(context, artifact);
+        spdlog::info("release: {} numbers in {} (sha256 {}), charge {}, {:.1f} s", artifact.values.size(),
+                     file.string(), hash, charge, Seconds(std::chrono::steady_clock::now() - start).count());
       },
       true);
 }

@@ -168,6 +168,7 @@ json to_header(const Artifact& a) {
       {"records", a.records},
       {"ranks", a.ranks},
       {"config_sha256", a.config_hash},
+      {"ledger", {{"data_id", a.data_id}, {"charge", a.ledger_charge}}},
       {"privacy",
        {{"mechanism", kMechanism},
         {"adjacency", to_string(a.adjacency)},
@@ -203,6 +204,8 @@ Artifact from_header(const json& header, const std::string& name) {
   a.records = f.integer("records", 0, std::uint64_t{1} << 62);
   a.ranks = static_cast<int>(f.integer("ranks", 1, std::numeric_limits<int>::max()));
   a.config_hash = f.text("config_sha256", 128);
+  a.data_id = f.object("ledger").text("data_id", 128);
+  a.ledger_charge = f.object("ledger").text("charge", 32);
   read_privacy(f.object("privacy"), a);
   a.noise.sensitivity_input.adjacency = a.adjacency;
   a.noise.sensitivity_input.counts = a.counts;

@@ -11,6 +11,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/privacy/round_up.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -34,6 +35,41 @@ std::string random_id() {
   return id;
 }
 
+void require_id(const std::string& data_id) {
+  if (is_data_id(data_id)) return;
+  std::string shown = data_id;
+  for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
+  throw ConfigError(
+      fmt::format("'{}' is no name of a data set: use 1 to 128 letters, digits, '.', '_' and '-', "
+                  "beginning with a letter or digit.",
+                  shown));
+}
+
+void require_data_set(const LedgerState& state, const std::string& data_id,
+                      const std::filesystem::path& file) {
+  if (state.data_id != data_id) {
+    throw ProtocolError(
+        fmt::format("The ledger '{}' belongs to data set '{}', not '{}': name the right file "
+                    "(privacy.ledger) or the right data "
+                    "set (data.id). Nothing was charged or drawn.",
+                    file.string(), state.data_id, data_id));
+  }
+}
+
+/// A budget that both name must be the same.
+void require_budget(const LedgerState& state, const std::optional<Budget>& budget,
+                    const std::filesystem::path& file) {
+  if (budget && state.budget && *budget != *state.budget) {
+    throw ConfigError(
+        fmt::format("The ledger '{}' holds data set '{}' to {}, but the configuration says {}. A budget "
+                    "does not change by the "
+                    "way: leave privacy.budget_epsilon and privacy.budget_delta as they were (or unset), "
+                    "or decide on a new one with "
+                    "`muffle ledger budget`. Nothing was charged or drawn.",
+                    file.string(), state.data_id, in_words(state.budget), in_words(budget)));
+  }
+}
+
 /// As it will be read back from the line, so that two spellings of one run cannot differ.
 ChargeTerms storable(ChargeTerms terms) {
   terms.run = ledger::storable(terms.run);
@@ -50,24 +86,10 @@ class Ledger::Impl {
       : file_(std::move(file)), lock_(lock_of(file_), deadline) {
     if (!std::filesystem::exists(file_)) create(data_id, budget);
     state_ = read_ledger(file_);
-    if (state_.data_id != data_id) {
-      throw ProtocolError(
-          fmt::format("The ledger '{}' belongs to data set '{}', not '{}': name the right file "
-                      "(privacy.ledger) or the right data "
-                      "set (data.id). Nothing was charged or drawn.",
-                      file_.string(), state_.data_id, data_id));
-    }
+    require_data_set(state_, data_id, file_);
     if (!state_.torn.empty()) repair();
     if (budget && !state_.budget) append(ledger::BudgetLine{budget});
-    if (budget && *budget != *state_.budget) {
-      throw ConfigError(
-          fmt::format("The ledger '{}' holds data set '{}' to {}, but the configuration says {}. A budget "
-                      "does not change by the "
-                      "way: leave privacy.budget_epsilon and privacy.budget_delta as they were (or unset), "
-                      "or decide on a new one with "
-                      "`muffle ledger budget`. Nothing was charged or drawn.",
-                      file_.string(), data_id, in_words(state_.budget), in_words(budget)));
-    }
+    require_budget(state_, budget, file_);
   }
 
   const LedgerState& state() const { return state_; }
@@ -193,18 +215,25 @@ Ledger::~Ledger() = default;
 
 Ledger Ledger::open(const std::filesystem::path& path, const std::string& data_id,
                     const std::optional<Budget>& budget, std::chrono::milliseconds deadline) {
-  if (!is_data_id(data_id)) {
-    std::string shown = data_id;
-    for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
-    throw ConfigError(
-        fmt::format("'{}' is no name of a data set: use 1 to 128 letters, digits, '.', '_' and '-', "
-                    "beginning with a letter or digit.",
-                    shown));
-  }
+  require_id(data_id);
   // One file, one lock, by whatever link it is reached.
   const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
   if (!std::filesystem::exists(file)) ensure_writable_folder(file.parent_path());
   return Ledger(std::make_unique<Impl>(file, data_id, budget, deadline));
+}
+
+LedgerState Ledger::preview(const std::filesystem::path& path, const std::string& data_id,
+                            const std::optional<Budget>& budget) {
+  require_id(data_id);
+  LedgerState state;
+  state.data_id = data_id;
+  if (std::filesystem::exists(path)) state = read_ledger(path);
+  require_data_set(state, data_id, path);
+  require_budget(state, budget, path);
+  if (budget) state.budget = budget;
+  if (const double torn = ledger::mu_of_fragment(state.torn); torn > 0)
+    state.spent_squares = add_up(state.spent_squares, multiply_up(torn, torn));
+  return state;
 }
 
 const LedgerState& Ledger::state() const { return impl_->state(); }

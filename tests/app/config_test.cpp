@@ -122,6 +122,20 @@ TEST(ConfigTest, ContradictionsAreRefused) {
   }
 }
 
+TEST(ConfigTest, ABudgetNeedsANameAndALedger) {
+  const std::vector<std::string> budget{"privacy.budget_epsilon=1.0", "data.id=patients",
+                                        "privacy.ledger=/data/ledger.jsonl"};
+  EXPECT_EQ(problem_with({kMain, {}, budget, {}}), "");
+  EXPECT_THAT(problem_with({kMain, {}, {budget[0], budget[1]}, {}}), HasSubstr("privacy.ledger"));
+  EXPECT_THAT(problem_with({kMain, {}, {budget[0], budget[2]}, {}}), HasSubstr("data.id"));
+  for (const char* wrong : {"data.id=\"a b\"", "data.id=../x", "privacy.budget_epsilon=nan",
+                            "privacy.budget_epsilon=0.0", "privacy.budget_delta=nan", "privacy.budget_delta=1.0"}) {
+    auto settings = budget;
+    settings.push_back(wrong);
+    EXPECT_NE(problem_with({kMain, {}, settings, {}}), "") << wrong;
+  }
+}
+
 TEST(ConfigTest, ResolvedConfigurationReadsBackTheSame) {
   const Config config = load_config({kMain, {}, {"privacy.epsilon=0.1", "train.learning_rate=0.003"}, {}});
   const TemporaryFile file(to_toml(config));

@@ -68,6 +68,8 @@ void expect_equal(const Artifact& a, const Artifact& b) {
   EXPECT_EQ(a.noise.lattice_bits, b.noise.lattice_bits);
   EXPECT_EQ(a.is_private, b.is_private);
   EXPECT_EQ(a.config_hash, b.config_hash);
+  EXPECT_EQ(a.data_id, b.data_id);
+  EXPECT_EQ(a.ledger_charge, b.ledger_charge);
   EXPECT_EQ(a.frequencies_hash, b.frequencies_hash);
   EXPECT_EQ(a.muffle_version, b.muffle_version);
   EXPECT_EQ(a.ranks, b.ranks);

@@ -195,6 +195,27 @@ TEST_F(LedgerTest, ABudgetIsRecordedOnceAndHolds) {
   EXPECT_NO_THROW(open().begin(terms(1.0)));
 }
 
+TEST_F(LedgerTest, APreviewSeesWhatOpenWouldAndWritesNothing) {
+  const auto preview = [&](const std::optional<Budget>& budget = std::nullopt,
+                           const std::string& id = "patients-2024") {
+    return Ledger::preview(file_, id, budget);
+  };
+  EXPECT_EQ(preview(Budget::from_mu(1, 1e-5)).budget, Budget::from_mu(1, 1e-5));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  { open(Budget::from_mu(1, 1e-5)).begin(terms(0.5)); }
+  const std::string before = read_file(file_);
+  EXPECT_EQ(preview().spent_mu(), 0.5);
+  EXPECT_EQ(preview().budget, Budget::from_mu(1, 1e-5));
+  expect_error<ConfigError>([&] { preview(Budget::from_mu(2, 1e-5)); }, ExitCode::kConfig,
+                            {"muffle ledger budget"});
+  expect_error<ProtocolError>([&] { preview(std::nullopt, "others"); }, ExitCode::kProtocol, {"others"});
+  // A torn INTENT counts here as it will after open() has mended it.
+  write_file_atomically(file_, before.substr(0, before.size() - 5));
+  EXPECT_EQ(preview().spent_mu(), 0.5);
+  EXPECT_EQ(read_file(file_), before.substr(0, before.size() - 5));
+  EXPECT_EQ(open().state().spent_mu(), 0.5);
+}
+
 TEST_F(LedgerTest, AnotherDataSetsLedgerIsRefused) {
   { open(); }
   expect_error<ProtocolError>([&] { Ledger::open(file_, "others", std::nullopt, std::chrono::seconds(1)); },

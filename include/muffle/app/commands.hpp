@@ -18,6 +18,7 @@ struct Context {
   std::filesystem::path out;  ///< the run folder
   int threads = 1;
   std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
+  bool dry_run = false;                        ///< release: say what it would cost, and do nothing
 };
 
 /// Names of the files in a run folder.
@@ -30,10 +31,12 @@ inline constexpr const char* kSamplesJson = "samples.json";
 inline constexpr const char* kSamplesNpz = "samples.npz";
 inline constexpr const char* kMetricsFile = "metrics.json";
 
-/// Embeds, reduces, adds noise once, writes release.mfl and the privacy statement. The only command that
-/// reads private records and spends budget. A release of the same configuration that is already there is
-/// kept, never drawn again.
-/// @throws ConfigError  a release of another configuration is in the folder.
+/// Embeds, charges the ledger, reduces, adds noise once, writes release.mfl and the privacy statement. The
+/// only command that reads private records and spends budget. A release of the same configuration that is
+/// already there is kept, never drawn again. A job that ends before its charge (a bad record, a lost rank)
+/// costs nothing.
+/// @throws ConfigError   a release of another configuration is in the folder.
+/// @throws PrivacyError  the ledger's budget refuses.
 void release(Context& context);
 /// Trains a generator on `release_file`; writes model.mfl. Post-processing.
 void train(Context& context, const std::filesystem::path& release_file);
@@ -51,6 +54,20 @@ void require_same_config(comm::HostComm& comm, const Config& config);
 /// Makes the files that data.generate asks for in OUT/data, unless they are there, and points the
 /// configuration at them.
 void prepare_generated_data(Context& context);
+
+/// `muffle ledger show|verify|budget`. Not collective, and reads nothing private.
+struct LedgerCommand {
+  std::string verb;                      ///< "show", "verify" or "budget"
+  std::string file;                      ///< the ledger
+  std::string data_id;                   ///< refuse another data set's ledger; empty: any (budget needs it)
+  std::string format = "text";           ///< of show: "text" or "json"
+  std::string head;                      ///< of verify: SHA-256 of a line that must be in the chain
+  std::optional<double> budget_epsilon;  ///< of budget: the new one
+  double budget_delta = 1e-5;
+  bool no_budget = false;  ///< of budget: lift it
+};
+/// @throws ProtocolError  a broken chain; IoError; UsageError.
+void ledger(const LedgerCommand& command);
 
 /// Parses the command line and runs one command. @returns the process's exit code; throws muffle::Error.
 int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s));

@@ -29,6 +29,12 @@ struct Config {
   } features;
   privacy::PrivacySpec privacy;
   bool release_counts = false;
+  struct {
+    std::string data_id;                   ///< empty: a name made from the record file's path
+    std::string file;                      ///< empty: ledger-<data set>.jsonl beside the run folder
+    std::optional<double> budget_epsilon;  ///< none: no limit but the one that the ledger has already
+    double budget_delta = 1e-5;
+  } ledger;
   model::GeneratorSpec model;
   train::TrainSpec train;
   synth::SampleSpec sample;

@@ -32,6 +32,8 @@ struct Artifact {
   std::string
       frequencies_hash;  ///< SHA-256 of the frequencies' bytes: readers check that they rebuild the same
   std::string muffle_version;
+  std::string data_id;        ///< the data set's name in the privacy ledger; empty: made without a ledger
+  std::string ledger_charge;  ///< id of the ledger's INTENT that paid for this release; empty likewise
   int ranks = 1;
   // the values
   std::vector<std::int64_t> values;  ///< C x D class-major, then C counts if any; lattice units, noisy

@@ -117,6 +117,11 @@ class Ledger {
   /// @throws IoError.
   static Ledger open(const std::filesystem::path& path, const std::string& data_id,
                      const std::optional<Budget>& budget, std::chrono::milliseconds deadline);
+  /// What open() would find, without a lock and without writing anything: for dry runs and for refusing
+  /// early.
+  /// @throws ConfigError, ProtocolError, IoError as open().
+  static LedgerState preview(const std::filesystem::path& path, const std::string& data_id,
+                             const std::optional<Budget>& budget);
   Ledger(Ledger&&) noexcept;
   Ledger& operator=(Ledger&&) = delete;
   ~Ledger();
