@@ -18,6 +18,7 @@
 #include "muffle/features/rff.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/train/data_parallel.hpp"
+#include "muffle/train/flush_denormals.hpp"
 
 namespace muffle::train {
 namespace {
@@ -135,6 +136,7 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
       /*share_message=*/true);
 
   TrainReport report;
+  const FlushDenormals flush_denormals(threads);
   train_steps(*training, spec, comm.is_root(), report);
   const double settled = training->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec.batch));
   const double disagreement = training->disagreement();

@@ -9,6 +9,7 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/train/data_parallel.hpp"
+#include "muffle/train/flush_denormals.hpp"
 
 namespace {
 
@@ -86,6 +87,7 @@ double best_seconds(int repeats, Step&& step) {
 void training_step(benchmark::State& state) {
   static const Setup setup;
   train::set_torch_threads(static_cast<int>(state.range(0)));
+  const train::FlushDenormals flush_denormals(static_cast<int>(state.range(0)));
   const auto comm = comm::single_process();
   train::DataParallel training(setup.generator, setup.spec, setup.frequencies, setup.target, false,
                                model::host_collective(*comm));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "muffle/core/error.hpp"
+#include "muffle/train/flush_denormals.hpp"
 #include "reference/mean_embedding_reference.hpp"
 #include "support/expect_error.hpp"
 #include "train/toy.hpp"
@@ -147,6 +148,25 @@ TEST(DataParallel, ALossThatIsNotFiniteIsAnInvariantErrorThatHelps) {
   DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, false, alone());
   test::expect_error(ExitCode::kInvariant, {"step 0", "nan", "train.learning_rate"},
                      [&] { training.step(); });
+}
+
+TEST(FlushDenormals, OnEveryThreadAndOnlyWhileItLives) {
+  const auto product_is_denormal = [] {
+    int kept = 0;
+#pragma omp parallel num_threads(2) reduction(+ : kept)
+    {
+      volatile float small = 1e-30f;
+      const float product = small * 1e-12f;
+      kept += product != 0.0f;
+    }
+    return kept;
+  };
+  EXPECT_EQ(product_is_denormal(), 2);
+  {
+    const FlushDenormals flush(2);
+    EXPECT_EQ(product_is_denormal(), 0);
+  }
+  EXPECT_EQ(product_is_denormal(), 2);
 }
 
 TEST(TrainSpec, EveryProblemIsNamedAtOnce) {
