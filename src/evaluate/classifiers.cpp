@@ -10,7 +10,6 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/core/progress.hpp"
 
 namespace muffle::evaluate {
 namespace {
@@ -39,6 +38,16 @@ Plan plan_for(ClassifierKind kind) {
       break;
   }
   return {3, 100, 3e-3, 1e-5, 600};
+}
+
+struct Schedule {
+  std::int64_t batch, per_epoch, epochs;
+};
+
+Schedule schedule_for(const Plan& plan, std::int64_t records) {
+  const std::int64_t batch = std::max<std::int64_t>(1, std::min(plan.batch, records));
+  const std::int64_t per_epoch = std::max<std::int64_t>(1, (records + batch - 1) / batch);
+  return {batch, per_epoch, std::max(plan.epochs, (plan.min_steps + per_epoch - 1) / per_epoch)};
 }
 
 std::int64_t as_int(std::size_t n) { return static_cast<std::int64_t>(n); }
@@ -178,21 +187,22 @@ Tensor Classifier::predict(const Tensor& x) const {
   return logits(x).argmax(1);
 }
 
+std::uint64_t training_steps(ClassifierKind kind, std::uint64_t records) {
+  const Schedule schedule = schedule_for(plan_for(kind), static_cast<std::int64_t>(records));
+  return static_cast<std::uint64_t>(schedule.epochs * schedule.per_epoch);
+}
+
 Classifier train_classifier(ClassifierKind kind, const TrainingSet& set, const data::Schema& schema,
-                            std::uint64_t seed, const std::string& title) {
+                            std::uint64_t seed, const std::function<void()>& on_step) {
   require(classifier_applies(kind, schema), classifier_name(kind) + " cannot look at records of this shape");
   const std::int64_t n = set.x.size(0);
   require(n > 0 && set.y.size(0) == n && set.x.size(1) == as_int(schema.dims()),
           fmt::format("a training set of {} records of {} numbers with {} labels does not fit the schema", n,
                       set.x.size(1), set.y.size(0)));
   const Plan plan = plan_for(kind);
-  const std::int64_t batch = std::min(plan.batch, n), per_epoch = (n + batch - 1) / batch;
-  const std::int64_t epochs = std::max(plan.epochs, (plan.min_steps + per_epoch - 1) / per_epoch);
-  const std::int64_t steps = epochs * per_epoch;
-
+  const auto [batch, per_epoch, epochs] = schedule_for(plan, n);
   Classifier classifier(kind, schema, initial_parameters(kind, schema, seed));
   torch::optim::Adam optimizer = make_optimizer(classifier.parameters(), plan, n);
-  Progress progress(title, static_cast<std::uint64_t>(steps), "steps", !title.empty());
   for (std::int64_t step = 0, epoch = 0; epoch < epochs; ++epoch) {
     const Tensor order = shuffled_indices(
         n, CounterStream(seed, Stream::kShuffle, substream(kind, static_cast<std::uint32_t>(epoch))));
@@ -200,14 +210,14 @@ Classifier train_classifier(ClassifierKind kind, const TrainingSet& set, const d
       const Tensor rows = order.slice(0, first, std::min(n, first + batch));
       const Tensor loss = torch::cross_entropy_loss(classifier.logits(set.x.index_select(0, rows)),
                                                     set.y.index_select(0, rows));
-      for (auto& group : optimizer.param_groups()) group.options().set_lr(learning_rate(plan, step, steps));
+      for (auto& group : optimizer.param_groups())
+        group.options().set_lr(learning_rate(plan, step, epochs * per_epoch));
       optimizer.zero_grad();
       loss.backward();
       optimizer.step();
-      progress.update(static_cast<std::uint64_t>(step) + 1);
+      on_step();
     }
   }
-  progress.finish();
   return classifier;
 }
 

@@ -2,9 +2,15 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <utility>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <thread>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/progress.hpp"
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/evaluate/scores.hpp"
@@ -16,10 +22,11 @@ namespace {
 
 constexpr std::size_t kTestBatch = 1000;
 
+/// One classifier to be trained and tested.
 struct Contestant {
-  std::string name;
-  bool on_real;
-  Classifier classifier;
+  ClassifierKind kind;
+  const TrainingSet* set;
+  std::optional<Classifier> classifier;
   ConfusionMatrix confusion;
 };
 
@@ -46,14 +53,59 @@ std::vector<ClassifierKind> applicable_kinds(const EvaluateSpec& spec, const dat
   return kinds;
 }
 
-void train_all(const std::vector<ClassifierKind>& kinds, const TrainingSet& set, bool on_real,
-               const data::Schema& schema, std::uint64_t seed, std::vector<Contestant>& out) {
-  for (const ClassifierKind kind : kinds) {
-    const std::string name = classifier_name(kind);
-    const std::string title = fmt::format("evaluate: {} on {} records", name, on_real ? "real" : "synthetic");
-    const bool show = spdlog::should_log(spdlog::level::info);
-    out.push_back({name, on_real, train_classifier(kind, set, schema, seed, show ? title : ""),
-                   ConfusionMatrix(schema.classes)});
+/// A progress line that several trainings share.
+class SharedProgress {
+ public:
+  SharedProgress(const std::string& title, const std::vector<Contestant>& contestants)
+      : progress_(title, total_steps(contestants), "steps", spdlog::should_log(spdlog::level::info)) {}
+
+  void step() {
+    const std::lock_guard lock(mutex_);
+    progress_.update(++done_);
+  }
+
+ private:
+  static std::uint64_t total_steps(const std::vector<Contestant>& contestants) {
+    std::uint64_t total = 0;
+    for (const Contestant& c : contestants) {
+      total += training_steps(c.kind, static_cast<std::uint64_t>(c.set->x.size(0)));
+    }
+    return total;
+  }
+
+  std::mutex mutex_;
+  std::uint64_t done_ = 0;
+  Progress progress_;
+};
+
+/// One classifier, one thread: the results then do not depend on how many threads there are, and small
+/// batches lose nothing to threads that wait for each other. The costliest kinds begin.
+void train_all(std::vector<Contestant>& contestants, const data::Schema& schema, std::uint64_t seed,
+               int threads) {
+  std::vector<std::size_t> order(contestants.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return contestants[a].kind > contestants[b].kind; });
+  SharedProgress progress("evaluate: training classifiers", contestants);
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::exception_ptr> errors(contestants.size());
+  const auto work = [&] {
+    for (std::size_t i = next++; i < order.size(); i = next++) {
+      Contestant& c = contestants[order[i]];
+      try {
+        c.classifier = train_classifier(c.kind, *c.set, schema, seed, [&] { progress.step(); });
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (int i = 1; i < std::min(threads, static_cast<int>(order.size())); ++i) helpers.emplace_back(work);
+    work();
+  }
+  for (const auto& error : errors) {
+    if (error) std::rethrow_exception(error);
   }
 }
 
@@ -66,7 +118,7 @@ void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<
     const auto n = static_cast<std::int64_t>(batch.n);
     const torch::Tensor x = torch::from_blob(batch.x.data(), {n, dims}, torch::kFloat32);
     for (Contestant& c : contestants) {
-      const torch::Tensor predicted = c.classifier.predict(x).contiguous();
+      const torch::Tensor predicted = c.classifier->predict(x).contiguous();
       for (std::size_t i = 0; i < batch.n; ++i) {
         if (batch.y[i] == data::Batch::kNoClass) continue;
         c.confusion.add(static_cast<std::size_t>(batch.y[i]),
@@ -95,21 +147,26 @@ ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, co
                     std::to_string(schema.classes) + ": evaluate something else, or name the label files.");
   }
   const auto test_source = data::open_shard(test, 0, 1);  // its headers are checked before minutes are spent
-  const synth::ScopedThreads scoped_threads(threads);
-  std::vector<Contestant> contestants;
-  train_all(kinds, read_synthetic(synthetic, schema, spec.train_limit), false, schema, spec.seed,
-            contestants);
+  std::vector<TrainingSet> sets{read_synthetic(synthetic, schema, spec.train_limit)};
   if (spec.also_real) {
     if (real_train.schema.shape != schema.shape || real_train.schema.classes != schema.classes) {
       throw DataError(
           "the real training data's schema differs from the test data's: give both the same one.");
     }
-    train_all(kinds, read_real(real_train, spec.train_limit), true, schema, spec.seed, contestants);
+    sets.push_back(read_real(real_train, spec.train_limit));
   }
+  std::vector<Contestant> contestants;
+  for (const TrainingSet& set : sets) {
+    for (const ClassifierKind kind : kinds) {
+      contestants.push_back({kind, &set, std::nullopt, ConfusionMatrix(schema.classes)});
+    }
+  }
+  const synth::ScopedThreads one_thread_each(1);
+  train_all(contestants, schema, spec.seed, threads);
   test_all(*test_source, test, contestants);
   for (const Contestant& c : contestants) {
-    (c.on_real ? report.real : report.synthetic)
-        .push_back({c.name, c.confusion.accuracy(), c.confusion.macro_f1()});
+    auto& scores = c.set == &sets.front() ? report.synthetic : report.real;
+    scores.push_back({classifier_name(c.kind), c.confusion.accuracy(), c.confusion.macro_f1()});
   }
   return report;
 }

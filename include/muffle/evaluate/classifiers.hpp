@@ -3,6 +3,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -57,12 +58,15 @@ class Classifier {
   std::vector<torch::Tensor> parameters_;
 };
 
-/// Trains on this process with LibTorch's current thread count. A pure function of its arguments for a given
-/// thread count and build: initial values and shuffles come from counter-based streams, not from LibTorch's
-/// generator.
-/// @param title  of the progress line; empty: none.
+/// Steps that training this kind on n records takes; a step's cost differs between kinds.
+std::uint64_t training_steps(ClassifierKind kind, std::uint64_t records);
+
+/// Trains on the calling thread. A pure function of its arguments (for one build and, with LibTorch set to
+/// more than one thread, one thread count): initial values and shuffles come from counter-based streams, not
+/// from LibTorch's generator. Several may be trained at a time by different threads.
+/// @param on_step  called after every step, on the calling thread.
 /// The set needs at least one record; checks on its content are evaluate_classifiers()'s.
 Classifier train_classifier(ClassifierKind kind, const TrainingSet& set, const data::Schema& schema,
-                            std::uint64_t seed, const std::string& title);
+                            std::uint64_t seed, const std::function<void()>& on_step);
 
 }  // namespace muffle::evaluate

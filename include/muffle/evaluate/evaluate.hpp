@@ -35,8 +35,8 @@ struct ClassifierReport {
 /// @param synthetic  samples.npz
 /// @param test       real test records (open_shard with one rank)
 /// @param real_train used only with also_real
-/// @param threads    for this call; the process's counts are set back afterwards. The scores are a pure function of the
-///                   other arguments, the thread count and the build.
+/// @param threads    classifiers trained at a time, each by one thread: the scores do not depend on it. The process's
+///                   thread counts are set back afterwards.
 /// @throws IoError; ConfigError: an unknown or repeated classifier; DataError: unlabelled data, records of another size
 ///         than the test data's, a label outside the schema, a class (or all but one) without a training record.
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,

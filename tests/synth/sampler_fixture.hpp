@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "muffle/model/model_info.hpp"
+
+namespace muffle::test {
+
+enum class SamplerModel {
+  kImages,       ///< convolutional, 1 x 8 x 8, 3 classes with shares 0.5, 0.5, 0
+  kPlane,        ///< fully connected, 2 columns in [-1, 5], 5 classes
+  kOverflowing,  ///< kPlane with weights that overflow float32
+};
+
+/// Writes an untrained (seeded) model. @returns what it says about itself.
+model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerModel which);
+
+/// The generator's outputs in [0, 1] for these labels and the sampling codes of records 0..labels.size()-1,
+/// computed record by record.
+std::vector<float> reference_outputs(const std::filesystem::path& model, std::uint64_t seed,
+                                     const std::vector<std::uint8_t>& labels);
+
+}  // namespace muffle::test
