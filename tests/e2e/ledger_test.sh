@@ -56,14 +56,16 @@ check "that names its hash" grep -q "$(sha256sum "$work/d/elsewhere" | cut -c1-6
 mv "$work/d/elsewhere" "$work/d/release.mfl"
 check "put back it is fine" expect_code 0 on 1 release "${plain[@]}" --out "$work/d"
 
-# Killed while it embeds: nothing is charged. Then at any time: always recoverable, never two draws for a charge.
+# Killed while it embeds: nothing is charged. (tests/privacy/ledger_kill_test kills at every other step.)
 count=$(charges)
-on 1 release "${plain[@]}" --set features.count=20000 --out "$work/killed" >"$work/log" 2>&1 &
+"$MUFFLE" release "${plain[@]}" --set features.count=20000 --out "$work/killed" >"$work/log" 2>&1 &
 pid=$!
 for _ in $(seq 600); do grep -qs 'asks for mu' "$work/killed/logs/rank-0.jsonl" && break; sleep 0.05; done
 kill -KILL "$pid"
-wait "$pid" 2>/dev/null || true
-check "a job killed while it embeds costs nothing" test "$(charges)" = "$count"
+rc=0
+wait "$pid" 2>/dev/null || rc=$?
+check "a job was killed while it embeds" test "$rc" = 137
+check "which costs nothing" test "$(charges)" = "$count"
 
 # Two processes, one run folder: one release.
 on 1 release "${plain[@]}" --epsilon 0.3 --out "$work/twice" >"$work/log1" 2>&1 &
