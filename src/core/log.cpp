@@ -57,7 +57,7 @@ void set_up_logging(const LogOptions& options) {
   }
   auto logger = std::make_shared<spdlog::logger>("muffle", sinks.begin(), sinks.end());
   logger->set_level(std::min(level_of(options.verbosity), spdlog::level::debug));
-  logger->flush_on(spdlog::level::info);
+  logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(logger);
 }
 

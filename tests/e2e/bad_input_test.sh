@@ -25,16 +25,16 @@ for n in 1 2; do
   expect_error 78 'delta' $n release "${small[@]}" --delta 1
   expect_error 78 'did you mean .privacy.epsilon' $n release "${small[@]}" --set privacy.epsilom=1
   expect_error 78 'max_records_per_person' $n release "${small[@]}" --set privacy.max_records_per_person=0
-  expect_error 78 'noise_multiplier' $n release "${small[@]}" --set privacy.noise_multiplier=3
+  expect_error 78 'noise.multiplier' $n release "${small[@]}" --set privacy.noise_multiplier=3
   expect_error 2 'help' $n release "${small[@]}" --no-such-flag
 done
 
 # A configuration that differs between ranks: the message names the key and both values.
 differing() {
   shift
-  "$MPIEXEC" "${mpi_flags[@]}" -n 1 "$MUFFLE" "$@" : -n 1 "$MUFFLE" "$@" --set features.seed=99
+  timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n 1 "$MUFFLE" "$@" : -n 1 "$MUFFLE" "$@" --set features.seed=99
 }
-run_with=(differing)
+run_with=differing
 expect_error 78 'features.seed is 1 on rank 0 and 99 on rank 1' 2 release "${small[@]}"
 unset run_with
 
@@ -42,8 +42,7 @@ unset run_with
 touch "$work/bad/a-file"
 for n in 1 2; do
   rc=0
-  timeout -k 5 60 bash -c "$(declare -f on); $(declare -p mpi_flags); on $n release $(printf '%q ' "${small[@]}") --out $work/bad/a-file/out" \
-    >"$work/log" 2>&1 || rc=$?
+  on "$n" release "${small[@]}" --out "$work/bad/a-file/out" >"$work/log" 2>&1 || rc=$?
   check "an unwritable run folder ends with 74 on $n rank(s)" test "$rc" = 74
   check "and is named" grep -q 'a-file/out' "$work/log"
 done
