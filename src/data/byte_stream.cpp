@@ -14,6 +14,7 @@ namespace muffle::data {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 17;
+constexpr unsigned char kGzipMagic[] = {0x1F, 0x8B};
 constexpr int kGzipOnly = 15 + 16;  // inflateInit2: the largest window, gzip wrapping
 
 }  // namespace
@@ -34,7 +35,7 @@ ByteStream::ByteStream(const std::filesystem::path& path) : name_(path.string())
     file_size_ = static_cast<std::uint64_t>(info.st_size);
     ready_.resize(kBufferBytes);
     end_ = read_disk(ready_);
-    compressed_ = end_ >= 2 && ready_[0] == 0x1F && ready_[1] == 0x8B;
+    compressed_ = end_ >= 2 && ready_[0] == kGzipMagic[0] && ready_[1] == kGzipMagic[1];
     if (compressed_) {
       input_.resize(kBufferBytes);
       std::swap(input_, ready_);
@@ -111,9 +112,16 @@ bool ByteStream::inflate_more() {
                         " bytes, in the middle of the stream. Copy or download it again.");
       }
     }
-    // gzip allows several compressed members in a row; whatever else follows one is a damaged header to zlib.
-    if (between_members_) ::inflateReset(&zlib_);
-    between_members_ = false;
+    if (between_members_) {
+      // gzip allows several compressed members in a row, but nothing else.
+      if (zlib_.next_in[0] != kGzipMagic[0]) {
+        throw DataError("'" + name_ +
+                        "' has bytes after the end of its compressed data: it was damaged, or two files " +
+                        "were joined. Copy or download it again.");
+      }
+      ::inflateReset(&zlib_);
+      between_members_ = false;
+    }
     const int status = ::inflate(&zlib_, Z_NO_FLUSH);
     if (status == Z_STREAM_END) {
       between_members_ = true;
@@ -121,8 +129,7 @@ bool ByteStream::inflate_more() {
       throw InvariantError("zlib ran out of memory while reading '" + name_ + "'.");
     } else if (status != Z_OK) {
       throw DataError("'" + name_ + "' is damaged: its compressed data does not decode (" +
-                      (zlib_.msg != nullptr ? zlib_.msg : "unknown error") +
-                      "), or bytes follow its end. Copy or " + "download it again.");
+                      (zlib_.msg != nullptr ? zlib_.msg : "unknown error") + "). Copy or download it again.");
     }
   }
   end_ = ready_.size() - zlib_.avail_out;

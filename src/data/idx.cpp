@@ -72,8 +72,8 @@ IdxHeader read_header(const std::string& name, ByteStream& stream) {
   return header;
 }
 
-/// Bytes that the header declares, itself included. The record's size comes first, so that a file of no records may
-/// not hide an absurd one.
+/// Bytes that the header declares, itself included. The record's size comes first, so that a file of no
+/// records may not hide an absurd one.
 std::uint64_t declared_bytes(const std::string& name, const IdxHeader& header) {
   const auto overflow = [&] {
     return DataError("'" + name + "' declares " + dims_text(header.dims) +

@@ -125,16 +125,17 @@ std::string npy_header(const NpyHeader& header) {
 
 NpyHeader take_npy_header(std::string_view& bytes, const std::string& name) {
   const std::size_t fixed = kMagic.size() + 2;
-  if (bytes.size() < fixed + 4 || !bytes.starts_with(kMagic))
+  if (bytes.size() < fixed || !bytes.starts_with(kMagic))
     throw bad_header(name, "its first bytes are not NumPy's");
   const auto byte = [&](std::size_t i) {
     return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
   };
   const std::size_t major = byte(kMagic.size());
   if (major < 1 || major > 3) throw bad_header(name, "its format version is " + std::to_string(major));
+  const std::size_t start = fixed + (major == 1 ? 2 : 4);
+  if (bytes.size() < start) throw bad_header(name, "it is truncated");
   std::size_t length = byte(fixed) | byte(fixed + 1) << 8;
   if (major >= 2) length |= byte(fixed + 2) << 16 | byte(fixed + 3) << 24;
-  const std::size_t start = fixed + (major == 1 ? 2 : 4);
   if (length > bytes.size() - start) throw bad_header(name, "it is truncated");
   NpyHeader header = parse_dict(bytes.substr(start, length), name);
   bytes.remove_prefix(start + length);

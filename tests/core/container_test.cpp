@@ -1,0 +1,134 @@
+#include "muffle/core/container.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "support/expect_error.hpp"
+#include "support/mutate.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle {
+namespace {
+
+using test::expect_error;
+
+Container example() {
+  Container c;
+  c.header = {{"format", "example"}, {"version", 3}, {"name", "Zoë"}};
+  for (int i = 0; i < 100; ++i) c.payload.push_back(static_cast<std::byte>(i * 7));
+  return c;
+}
+
+Container parse(std::string_view bytes) { return parse_container(bytes, "example", 3, "a.mfl"); }
+
+/// The checksum made right again, to reach the checks behind it.
+std::string resigned(std::string bytes) {
+  if (bytes.size() < 32) return bytes;
+  bytes.resize(bytes.size() - 32);
+  const Sha256Digest digest = sha256(bytes);
+  return bytes.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+}
+
+TEST(Container, ReadsBackWhatItWrote) {
+  const Container out = parse(serialize(example()));
+  EXPECT_EQ(out.header, example().header);
+  EXPECT_EQ(out.payload, example().payload);
+}
+
+TEST(Container, KeepsAnEmptyPayload) {
+  Container c = example();
+  c.payload.clear();
+  EXPECT_TRUE(parse(serialize(c)).payload.empty());
+}
+
+TEST(Container, HasTheDocumentedLayout) {
+  Container c;
+  c.header = {{"format", "f"}, {"version", 1}};
+  c.payload = {std::byte{0xAB}, std::byte{0xCD}};
+  const std::string header = c.header.dump();
+  std::string want = std::string("MUFFLE\r\n") + std::string("\x01\0\0\0", 4);
+  want += static_cast<char>(header.size());
+  want += std::string(3, '\0') + header + std::string("\x02\0\0\0\0\0\0\0\xAB\xCD", 10);
+  EXPECT_EQ(serialize(c), resigned(want + std::string(32, '?')));
+}
+
+TEST(Container, RefusesAFlippedByteAtEveryPosition) {
+  const std::string good = serialize(example());
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 0x20);
+    expect_error(ExitCode::kProtocol, {"a.mfl", "Copy it again"}, [&] { parse(bad); });
+  }
+}
+
+TEST(Container, RefusesTruncationAtEveryLength) {
+  const std::string good = serialize(example());
+  for (std::size_t n = 0; n < good.size(); ++n) {
+    expect_error(ExitCode::kProtocol, {"a.mfl"}, [&] { parse(std::string_view(good).substr(0, n)); });
+    expect_error(ExitCode::kProtocol, {"a.mfl"}, [&] { parse(resigned(good.substr(0, n))); });
+  }
+}
+
+TEST(Container, RefusesTrailingBytes) {
+  expect_error(ExitCode::kProtocol, {"length", "bytes added"}, [] { parse(serialize(example()) + "x"); });
+  expect_error(ExitCode::kProtocol, {"length", "bytes added"},
+               [] { parse(resigned(serialize(example()) + "x")); });
+}
+
+TEST(Container, RefusesAnotherFormatAndOtherVersions) {
+  const std::string bytes = serialize(example());
+  expect_error(ExitCode::kProtocol, {"a.mfl", "'example' file"},
+               [&] { parse_container(bytes, "release", 3, "a.mfl"); });
+  expect_error(ExitCode::kProtocol, {"format version is 3", "reads 4"},
+               [&] { parse_container(bytes, "example", 4, "a.mfl"); });
+  std::string newer = bytes;
+  newer[8] = 2;
+  expect_error(ExitCode::kProtocol, {"container version is 2", "reads 1"}, [&] { parse(resigned(newer)); });
+}
+
+TEST(Container, RefusesAHeaderThatIsNotItsOwn) {
+  for (const char* header :
+       {"[]", "{}", "{", R"({"format":1,"version":3})", R"({"format":"example"})",
+        R"({"format":"example","version":"3"})", R"({"format":"example","version":3.5})"}) {
+    const std::string text = header;
+    std::string bytes = std::string("MUFFLE\r\n") + std::string("\x01\0\0\0", 4);
+    bytes += static_cast<char>(text.size());
+    bytes += std::string(3, '\0') + text + std::string(8, '\0');
+    expect_error(ExitCode::kProtocol, {"header is not readable"},
+                 [&] { parse(resigned(bytes + std::string(32, ' '))); });
+  }
+}
+
+TEST(Container, MutatedInputParsesOrThrowsAnError) {
+  const std::string good = serialize(example());
+  test::Mutator mutate(1);
+  int parsed = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::string bytes = mutate(good);
+    if (i % 2 == 1) bytes = resigned(bytes);
+    try {
+      parse(bytes);
+      ++parsed;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kProtocol);
+    }
+  }
+  EXPECT_GT(parsed,
+            10);  // re-signed damage to the payload alone is a good container: the loop reached the end
+  EXPECT_LT(parsed, 2000);
+}
+
+TEST(Container, FileRoundTripReturnsTheFilesHash) {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "a.mfl";
+  const std::string hash = write_container(path, example());
+  EXPECT_EQ(hash, sha256_file_hex(path.string()));
+  EXPECT_EQ(read_container(path, "example", 3).payload, example().payload);
+  expect_error(ExitCode::kIo, {"absent.mfl"}, [&] { read_container(folder / "absent.mfl", "example", 3); });
+}
+
+}  // namespace
+}  // namespace muffle

@@ -1,0 +1,100 @@
+#include "muffle/core/files.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle {
+namespace {
+
+using test::expect_error;
+using test::TemporaryFolder;
+
+std::size_t entries(const std::filesystem::path& folder) {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+}
+
+TEST(Files, WritesWhatItReads) {
+  const TemporaryFolder folder;
+  const std::string text("a\0b\r\n\xFF", 6);
+  write_file_atomically(folder / "f", text);
+  EXPECT_EQ(read_file(folder / "f"), text);
+  write_file_atomically(folder / "f", std::string_view());
+  EXPECT_EQ(read_file(folder / "f"), "");
+  EXPECT_EQ(entries(folder.path()), 1u);
+}
+
+TEST(Files, ReplacesAFileWithoutTouchingTheOldBytes) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "f", "old");
+  std::ifstream open_before(folder / "f");
+  write_file_atomically(folder / "f", "new");
+  std::string still;
+  open_before >> still;
+  EXPECT_EQ(still, "old");
+  EXPECT_EQ(read_file(folder / "f"), "new");
+  EXPECT_EQ(entries(folder.path()), 1u);
+}
+
+TEST(Files, MayBeReadByOthers) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "f", "x");
+  struct stat info {};
+  ASSERT_EQ(::stat((folder / "f").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777u, 0644u);
+}
+
+// The tests may run as root, whom permissions do not stop: these paths stop root too.
+TEST(Files, AnUnwritablePlaceIsAnIoErrorThatNamesIt) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "x");
+  expect_error(ExitCode::kIo, {"file/below", "Check that the folder exists"},
+               [&] { write_file_atomically(folder / "file/below", "x"); });
+  expect_error(ExitCode::kIo, {"/proc/muffle-test"}, [] { write_file_atomically("/proc/muffle-test", "x"); });
+  expect_error(ExitCode::kIo, {"absent/f"}, [&] { write_file_atomically(folder / "absent/f", "x"); });
+}
+
+TEST(Files, AFailedRenameLeavesNoTemporaryFile) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "taken");
+  expect_error(ExitCode::kIo, {"taken"}, [&] { write_file_atomically(folder / "taken", "x"); });
+  EXPECT_EQ(entries(folder.path()), 1u);
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "taken"));
+}
+
+TEST(Files, ReadRefusesWhatIsMissingAFolderOrTooLarge) {
+  const TemporaryFolder folder;
+  expect_error(ExitCode::kIo, {"absent", "No such file"}, [&] { read_file(folder / "absent"); });
+  expect_error(ExitCode::kIo, {"is a folder"}, [&] { read_file(folder.path()); });
+  write_file_atomically(folder / "f", "12345");
+  EXPECT_EQ(read_file(folder / "f", 5), "12345");
+  expect_error(ExitCode::kIo, {"larger than the 4 bytes"}, [&] { read_file(folder / "f", 4); });
+}
+
+TEST(Files, EnsureWritableFolderMakesParentsAndLeavesNoProbe) {
+  const TemporaryFolder folder;
+  ensure_writable_folder(folder / "a/b/c");
+  ensure_writable_folder(folder / "a/b/c");
+  EXPECT_EQ(entries(folder / "a/b/c"), 0u);
+}
+
+TEST(Files, EnsureWritableFolderRefusesWhatCannotBeWritten) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "x");
+  expect_error(ExitCode::kIo, {"file", "Choose another output folder"},
+               [&] { ensure_writable_folder(folder / "file"); });
+  expect_error(ExitCode::kIo, {"file/below", "Choose another"},
+               [&] { ensure_writable_folder(folder / "file/below"); });
+  expect_error(ExitCode::kIo, {"/proc/muffle-test", "Choose another"},
+               [] { ensure_writable_folder("/proc/muffle-test"); });
+  expect_error(ExitCode::kIo, {"/proc", "not writable"}, [] { ensure_writable_folder("/proc"); });
+}
+
+}  // namespace
+}  // namespace muffle

@@ -1,0 +1,33 @@
+#include "muffle/core/hash.hpp"
+
+#include <gtest/gtest.h>
+
+#include "muffle/core/files.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle {
+namespace {
+
+// FIPS 180-4 examples.
+TEST(Sha256, MatchesThePublishedExamples) {
+  EXPECT_EQ(to_hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(to_hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(to_hex(sha256(std::string(1000000, 'a'))),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, PiecesHashLikeTheWhole) {
+  EXPECT_EQ(Sha256().update("mu").update("").update("ffle").digest(), sha256("muffle"));
+}
+
+TEST(Sha256, FileHashIsTheHashOfItsBytes) {
+  const test::TemporaryFolder folder;
+  const std::string text(3 << 20, 'x');  // more than one read
+  write_file_atomically(folder / "f", text);
+  EXPECT_EQ(sha256_file_hex((folder / "f").string()), to_hex(sha256(text)));
+  test::expect_error(ExitCode::kIo, {"absent"}, [&] { sha256_file_hex((folder / "absent").string()); });
+}
+
+}  // namespace
+}  // namespace muffle

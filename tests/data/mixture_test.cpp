@@ -1,0 +1,88 @@
+#include "muffle/data/mixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "data/shard_fixture.hpp"
+#include "muffle/core/hash.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::data::test {
+namespace {
+
+class Mixture : public ::testing::Test {
+ protected:
+  DataSpec spec_of(const std::filesystem::path& features, const std::filesystem::path& labels) {
+    DataSpec spec;
+    spec.features = features.string();
+    spec.labels = labels.string();
+    spec.schema.shape = {2};
+    spec.schema.classes = kMixtureGrid;
+    spec.schema.lo = -1.0;
+    spec.schema.hi = 5.0;
+    return spec;
+  }
+  muffle::test::TemporaryFolder folder_;
+};
+
+TEST_F(Mixture, HasFourThousandPointsPerCentreOfTheRightClassAndSpread) {
+  const MixtureFiles files = write_mixture(folder_.path(), 1);
+  std::array<int, 25> counts{};
+  double squares = 0.0;
+  int expected[] = {90000, 10000};
+  for (const bool test_part : {false, true}) {
+    const auto source = test_part ? open_shard(spec_of(files.test_features, files.test_labels), 0, 1)
+                                  : open_shard(spec_of(files.train_features, files.train_labels), 0, 1);
+    Batch batch;
+    source->next(100000, batch);
+    ASSERT_EQ(batch.n, static_cast<std::size_t>(expected[test_part]));
+    for (std::size_t i = 0; i < batch.n; ++i) {
+      const double x1 = 6.0 * batch.x[2 * i] - 1.0, x2 = 6.0 * batch.x[2 * i + 1] - 1.0;
+      // Centres are five standard deviations apart: about 1 point in 80 lies nearer to another centre, whose
+      // class differs.
+      const int column = static_cast<int>(std::lround(x1)), row = static_cast<int>(std::lround(x2));
+      if (column < 0 || column > 4 || row < 0 || row > 4 || mixture_class(column, row) != batch.y[i])
+        continue;
+      ++counts[static_cast<std::size_t>(5 * row + column)];
+      squares += (x1 - column) * (x1 - column) + (x2 - row) * (x2 - row);
+    }
+  }
+  // P(|z| < 2.5)^2 = 0.9753 of each inner centre's points, more at the edges.
+  int kept = 0;
+  for (const int c : counts) {
+    EXPECT_GT(c, 3850);
+    EXPECT_LE(c, 4000);
+    kept += c;
+  }
+  // Variance of a normal cut at 2.5 standard deviations: 0.911 of it.
+  EXPECT_NEAR(squares / kept, 2 * 0.04 * 0.92, 2 * 0.04 * 0.02);
+}
+
+TEST_F(Mixture, IsAFunctionOfTheSeed) {
+  const auto hash = [&](const std::string& name, std::uint64_t seed) {
+    const MixtureFiles f = write_mixture(folder_ / name, seed);
+    return sha256_file_hex(f.train_features.string()) + sha256_file_hex(f.train_labels.string()) +
+           sha256_file_hex(f.test_features.string()) + sha256_file_hex(f.test_labels.string());
+  };
+  EXPECT_EQ(hash("a", 7), hash("b", 7));
+  EXPECT_NE(hash("a", 7), hash("c", 8));
+}
+
+TEST_F(Mixture, IsShuffled) {
+  const MixtureFiles files = write_mixture(folder_.path(), 1);
+  Batch batch;
+  open_shard(spec_of(files.train_features, files.train_labels), 0, 1)->next(1000, batch);
+  std::array<int, 5> counts{};
+  for (const std::int32_t y : batch.y) ++counts.at(static_cast<std::size_t>(y));
+  for (const int c : counts) EXPECT_NEAR(c, 200, 65);  // five standard deviations
+}
+
+TEST_F(Mixture, AnUnwritableFolderIsAnIoError) {
+  muffle::test::expect_error(ExitCode::kIo, {"/proc/muffle-mixture"},
+                             [] { write_mixture("/proc/muffle-mixture", 1); });
+}
+
+}  // namespace
+}  // namespace muffle::data::test

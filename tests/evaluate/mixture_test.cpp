@@ -1,0 +1,115 @@
+#include "muffle/data/mixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "muffle/data/idx.hpp"
+#include "muffle/evaluate/evaluate.hpp"
+#include "muffle/synth/export.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::evaluate {
+namespace {
+
+using muffle::test::expect_error;
+
+class MixtureNll : public ::testing::Test {
+ protected:
+  MixtureScore score(const std::vector<float>& points, const std::vector<std::uint8_t>& labels) {
+    synth::Records records;
+    records.shape = {2};
+    records.floats = points;
+    records.labels = labels;
+    synth::write_npz(file(), records);
+    return evaluate_mixture(file());
+  }
+  std::filesystem::path file() const { return folder_ / "samples.npz"; }
+
+  muffle::test::TemporaryFolder folder_;
+};
+
+/// Both scores of one record, by the formulas of the page, in long double and without care for underflow.
+std::pair<double, double> reference(double x1, double x2, int y) {
+  const long double s = 0.2L, pi = std::acos(-1.0L);
+  long double sum = 0.0L;
+  for (int column = 0; column < 5; ++column) {
+    for (int row = 0; row < 5; ++row) {
+      if ((column + 2 * row) % 5 != y) continue;
+      sum += std::exp(-((x1 - column) * (x1 - column) + (x2 - row) * (x2 - row)) / (2 * s * s));
+    }
+  }
+  return {static_cast<double>(-std::log(sum / (25 * 2 * pi * s * s))),
+          static_cast<double>(-std::log(sum / (25 * std::sqrt(2 * pi) * s)))};
+}
+
+TEST_F(MixtureNll, MatchesAPlainLoop) {
+  const std::vector<float> points{0, 0, 0.25f, -0.5f, 3.75f, 1.5f, 2.5f, 2.5f, -1, 5};
+  const std::vector<std::uint8_t> labels{0, 1, 2, 3, 4};
+  double want_true = 0.0, want_authors = 0.0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto [t, a] = reference(points[2 * i], points[2 * i + 1], labels[i]);
+    want_true += t;
+    want_authors += a;
+  }
+  const MixtureScore got = score(points, labels);
+  EXPECT_EQ(got.records, 5u);
+  EXPECT_NEAR(got.nll_true, want_true, 1e-12 * std::fabs(want_true));
+  EXPECT_NEAR(got.nll_authors_convention, want_authors, 1e-12 * std::fabs(want_authors));
+  EXPECT_NEAR(got.per_90000_true, want_true * 18000, 1e-7 * std::fabs(want_true));
+  EXPECT_NEAR(got.per_90000_authors_convention, want_authors * 18000, 1e-7 * std::fabs(want_authors));
+}
+
+TEST_F(MixtureNll, MuffleDataScoresWhatThePapersDataDoes) {
+  const data::MixtureFiles files = data::write_mixture(folder_.path(), 1);
+  data::IdxReader points(files.train_features), labels(files.train_labels);
+  std::vector<std::byte> stored(8 * points.header().records()), y(labels.header().records());
+  points.read(stored);
+  labels.read(y);
+  std::vector<float> x(stored.size() / 4);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = data::load_float(stored.data() + 4 * i);
+  std::vector<std::uint8_t> plain;
+  for (const std::byte b : y) plain.push_back(std::to_integer<std::uint8_t>(b));
+  const MixtureScore got = score(x, plain);
+  ASSERT_EQ(got.records, 90000u);
+  // Expected: 90,000 (log 25 + 2 log(sqrt(2 pi) 0.2) + 1) = 2.5541e5, and 0.6214e5 more; r^2 / (2 s^2) is
+  // exponential, so the sum's standard deviation is 300: five of them. The next centre of the class is
+  // sqrt(5) away and adds nothing.
+  EXPECT_NEAR(got.per_90000_true, 255412.0, 1500.0);
+  EXPECT_NEAR(got.per_90000_authors_convention, 317559.0, 1500.0);
+  // The page's rounded figures.
+  EXPECT_NEAR(got.per_90000_true, 2.55e5, 0.02e5);
+  EXPECT_NEAR(got.per_90000_authors_convention, 3.1e5, 0.1e5);
+  EXPECT_NEAR(got.per_90000_authors_convention - got.per_90000_true, 0.62e5, 0.01e5);
+
+  // Wrong labels must cost: the score is the density of y's class, not of the whole mixture.
+  for (std::uint8_t& label : plain) label = static_cast<std::uint8_t>((label + 1) % 5);
+  EXPECT_GT(score(x, plain).per_90000_true, 1.0e6);
+}
+
+TEST_F(MixtureNll, FarPointsDoNotUnderflow) {
+  const MixtureScore got = score({1000.0f, 1000.0f}, {0});
+  // Nearest centre of class 0: the grid's corner side; the exponent dominates everything else.
+  EXPECT_TRUE(std::isfinite(got.nll_true));
+  EXPECT_NEAR(got.nll_true, (997.0 * 997.0 + 996.0 * 996.0) / 0.08, 1e5);
+}
+
+TEST_F(MixtureNll, RefusesWhatIsNotTheMixture) {
+  const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
+  expect_error(ExitCode::kData, {"samples.npz", "no records"}, [&] { score({}, {}); });
+  expect_error(ExitCode::kData, {"record 1 ", "finite"}, [&] { score({0, 0, nan, 0}, {0, 0}); });
+  expect_error(ExitCode::kData, {"record 0 ", "finite"}, [&] { score({0, inf}, {0}); });
+  expect_error(ExitCode::kData, {"record 0 ", "0..4"}, [&] { score({0, 0}, {5}); });
+  synth::Records images;
+  images.shape = {1, 1, 2};
+  images.bytes = {1, 2};
+  images.labels = {0};
+  synth::write_npz(file(), images);
+  expect_error(ExitCode::kData, {"float32 of two columns"}, [&] { evaluate_mixture(file()); });
+  expect_error(ExitCode::kIo, {"absent.npz"}, [&] { evaluate_mixture(folder_ / "absent.npz"); });
+}
+
+}  // namespace
+}  // namespace muffle::evaluate
