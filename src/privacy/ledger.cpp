@@ -77,6 +77,30 @@ ChargeTerms storable(ChargeTerms terms) {
   return terms;
 }
 
+/// Whether the file is there. What cannot be told is an error: a ledger must not be taken for absent.
+bool is_there(const std::filesystem::path& file) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(file, error);
+  if (error) {
+    throw IoError(
+        fmt::format("cannot look for the ledger '{}': {}. Check the path and your permissions. Nothing was "
+                    "charged or drawn.",
+                    file.string(), error.message()));
+  }
+  return there;
+}
+
+/// One file, one lock, by whatever link it is reached.
+std::filesystem::path resolved(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+  if (error) {
+    throw IoError(fmt::format("the ledger's path '{}' leads nowhere: {}. Nothing was charged or drawn.",
+                              path.string(), error.message()));
+  }
+  return file;
+}
+
 }  // namespace
 
 class Ledger::Impl {
@@ -84,7 +108,7 @@ class Ledger::Impl {
   Impl(std::filesystem::path file, const std::string& data_id, const std::optional<Budget>& budget,
        std::chrono::milliseconds deadline)
       : file_(std::move(file)), lock_(lock_of(file_), deadline) {
-    if (!std::filesystem::exists(file_)) create(data_id, budget);
+    if (!is_there(file_)) create(data_id, budget);
     state_ = read_ledger(file_);
     require_data_set(state_, data_id, file_);
     if (!state_.torn.empty()) repair();
@@ -133,7 +157,7 @@ class Ledger::Impl {
   void create(const std::string& data_id, const std::optional<Budget>& budget) {
     const ledger::Entry first{
         0, std::string(64, '0'), data_id, ledger::utc_now(), ledger::host_name(), ledger::BudgetLine{budget}};
-    write_file_atomically(file_, ledger::render(first) + "\n");
+    ledger::create_with_line(file_, ledger::render(first));
   }
 
   /// Writes the line, then believes only what a reader of the file would.
@@ -216,9 +240,8 @@ Ledger::~Ledger() = default;
 Ledger Ledger::open(const std::filesystem::path& path, const std::string& data_id,
                     const std::optional<Budget>& budget, std::chrono::milliseconds deadline) {
   require_id(data_id);
-  // One file, one lock, by whatever link it is reached.
-  const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
-  if (!std::filesystem::exists(file)) ensure_writable_folder(file.parent_path());
+  const auto file = resolved(path);
+  if (!is_there(file)) ensure_writable_folder(file.parent_path());
   return Ledger(std::make_unique<Impl>(file, data_id, budget, deadline));
 }
 
@@ -227,7 +250,7 @@ LedgerState Ledger::preview(const std::filesystem::path& path, const std::string
   require_id(data_id);
   LedgerState state;
   state.data_id = data_id;
-  if (std::filesystem::exists(path)) state = read_ledger(path);
+  if (const auto file = resolved(path); is_there(file)) state = read_ledger(file);
   require_data_set(state, data_id, path);
   require_budget(state, budget, path);
   if (budget) state.budget = budget;

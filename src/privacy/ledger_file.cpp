@@ -13,6 +13,7 @@
 
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 
 namespace muffle::privacy::ledger {
 namespace {
@@ -82,6 +83,21 @@ Lock::Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline
   // For messages alone, so a failure here does no harm.
   const std::string me = fmt::format("process {} on {} since {}\n", ::getpid(), host_name(), utc_now());
   if (::ftruncate(fd_.get(), 0) == 0) (void)write_all(fd_.get(), me);
+}
+
+void create_with_line(const std::filesystem::path& file, std::string_view line) {
+  const std::filesystem::path fresh = file.string() + ".new";
+  write_file_atomically(fresh, std::string(line) + "\n");
+  // A rename would replace a ledger, and with it all that was ever charged; a link never does.
+  const int linked = ::link(fresh.c_str(), file.c_str()) == 0 ? 0 : errno;
+  ::unlink(fresh.c_str());
+  const std::string consequence = "No ledger was created, and nothing was charged or drawn.";
+  if (linked != 0 && linked != EEXIST) {
+    fail("create, by a hard link, the ledger", file, linked,
+         consequence + " If this file system has no hard links, put the ledger on another one.");
+  }
+  if (const int error = sync_folder_of(file); error != 0)
+    fail("sync the folder of", file, error, consequence);
 }
 
 std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line) {

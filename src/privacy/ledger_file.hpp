@@ -32,6 +32,11 @@ class Lock {
   Descriptor fd_;
 };
 
+/// Creates `file` with this line and a newline, complete or absent, and syncs its folder. A file of that name
+/// that is there already, even one that this machine's cache of a network folder has not seen yet, is left as
+/// it is. Under the lock. @throws IoError.
+void create_with_line(const std::filesystem::path& file, std::string_view line);
+
 /// Appends `line` and a newline behind the first `size` bytes and syncs file and folder. If that fails, the
 /// file is cut back to `size` bytes. @returns the new size.
 /// @throws ProtocolError  the file is not `size` bytes long: somebody wrote to it in spite of the lock.

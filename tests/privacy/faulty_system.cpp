@@ -34,6 +34,7 @@ ssize_t __real_write(int fd, const void* bytes, size_t n);
 int __real_ftruncate(int fd, off_t size);
 int __real_rename(const char* from, const char* to);
 int __real_mkostemp(char* name, int flags);
+int __real_link(const char* from, const char* to);
 int __real_unlink(const char* name);
 }
 
@@ -105,6 +106,10 @@ class Faults {
       synced_.try_emplace(path_of(fd), status.st_size);
   }
   void created(const Path& path) { new_names_.push_back(path); }
+  void linked(const Path& from, const Path& to) {
+    if (const auto size = synced_.find(from); size != synced_.end()) synced_[to] = size->second;
+    new_names_.push_back(to);
+  }
   void removed(const Path& path) {
     synced_.erase(path);
     std::erase(new_names_, path);
@@ -234,6 +239,18 @@ int __wrap_mkostemp(char* name, int flags) {
   if (fd >= 0) faults().created(path_of(fd));
   faults().kill_after(action);
   return fd;
+}
+
+int __wrap_link(const char* from, const char* to) {
+  const auto action = faults().next();
+  if (action == Faults::Action::kFull) {
+    errno = ENOSPC;
+    return -1;
+  }
+  const int result = __real_link(from, to);
+  if (result == 0) faults().linked(from, to);
+  faults().kill_after(action);
+  return result;
 }
 
 int __wrap_unlink(const char* name) {

@@ -15,6 +15,7 @@
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/round_up.hpp"
 #include "privacy/expect_error.hpp"
+#include "privacy/ledger_file.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -343,7 +344,19 @@ TEST_F(LedgerTest, AFullDiskChargesNothingAndLeavesNoHalfLine) {
   EXPECT_NO_THROW(ledger.begin(terms(0.5))) << "and when there is space again it goes on";
 }
 
+TEST_F(LedgerTest, CreatingNeverReplacesALedger) {
+  { open(); }
+  const std::string before = read_file(file_);
+  // As if this machine's cache of a network folder had not shown the file.
+  ledger::create_with_line(file_, "another first line");
+  EXPECT_EQ(read_file(file_), before);
+  EXPECT_FALSE(std::filesystem::exists(file_.string() + ".new"));
+}
+
 TEST_F(LedgerTest, AnUnwritableFolderIsAnIoError) {
+  std::filesystem::create_symlink(folder_ / "loop", folder_ / "loop");
+  expect_error<IoError>([&] { Ledger::open(folder_ / "loop", "x", std::nullopt, std::chrono::seconds(1)); },
+                        ExitCode::kIo, {"loop"});
   write_file_atomically(folder_ / "a-file", "x");
   expect_error<IoError>(
       [&] { Ledger::open(folder_ / "a-file" / "ledger.jsonl", "x", std::nullopt, std::chrono::seconds(1)); },
