@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Class sizes and m kept private: add/remove adjacency, noisy counts in the release, labels drawn by the released counts.
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# An imbalanced data set out of FashionMNIST: 6,000 records, of which classes 0..4 only have records (labels taken mod 5,
+# and every record of class 4 made class 0).
+mkdir "$work/data"
+{ printf '\x00\x00\x08\x03\x00\x00\x17\x70\x00\x00\x00\x1c\x00\x00\x00\x1c'
+  zcat "$DATA/train-images-idx3-ubyte.gz" | tail -c +17 | head -c 4704000 || true; } >"$work/data/images.idx"
+{ printf '\x00\x00\x08\x01\x00\x00\x17\x70'
+  zcat "$DATA/train-labels-idx1-ubyte.gz" | tail -c +9 | head -c 6000 | tr '\004\005\006\007\010\011' '\000\000\000\000\000\000' || true; } \
+  >"$work/data/labels.idx"
+settings=("${small[@]}" --data "$work/data/images.idx" --labels "$work/data/labels.idx" --set privacy.release_counts=true
+  --set 'sample.labels="released-counts"' --set 'evaluate.metrics=[]')
+
+for adjacency in replace-one add-remove-one; do
+  records=(--set data.records=6000)
+  [[ $adjacency == add-remove-one ]] && records=(--set data.records=0)
+  out=$work/$adjacency
+  on 2 run "${settings[@]}" "${records[@]}" --set "privacy.adjacency=$adjacency" --out "$out" >"$work/log" 2>&1 ||
+    { cat "$work/log" >&2; fail "the run under $adjacency"; }
+  check "$adjacency: samples are there" test -s "$out/samples.npz"
+done
+# One signed block and counts: 2 under replace-one (the counts cost nothing), sqrt(1 + 1) under add/remove-one.
+check "replace-one: counts cost nothing" grep -qE '"sensitivity": *2(\.0)?,?$' "$work/replace-one/privacy.json"
+check "add/remove-one: the bound is sqrt 2" grep -qE '"sensitivity": *1\.41421356' "$work/add-remove-one/privacy.json"
+check "add/remove-one: m is not in the statement" test "$(grep -c '6000' "$work/add-remove-one/privacy.json")" = 0
+# Seven of ten classes were folded into class 0, so about 700 of the 1,000 samples are of class 0, and about 100 of class 1.
+for adjacency in replace-one add-remove-one; do
+  shares=$(grep -A2 '"class_counts"' "$work/$adjacency/samples.json" | tail -2 | tr -dc '0-9\n' | tr '\n' ' ')
+  read -r zero one <<<"$shares"
+  check "$adjacency: labels follow the released counts ($zero and $one)" test "$zero" -gt 600 -a "$zero" -lt 800 -a "$one" -lt 200
+done
+rc=0
+on 1 release "${settings[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one --set privacy.release_counts=false \
+  --set 'sample.labels="uniform"' --out "$work/refused" >"$work/log" 2>&1 || rc=$?
+check "add/remove-one without counts is refused with 78" test "$rc" = 78
+finish
