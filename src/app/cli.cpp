@@ -23,6 +23,7 @@ struct Options {
   std::optional<std::uint64_t> insecure_seed;
   bool dry_run = false;
   LedgerCommand ledger;
+  VerifyCommand verify;
 };
 
 constexpr const char* kAbout =
@@ -117,6 +118,21 @@ CLI::App* add_ledger(CLI::App& app, LedgerCommand& o) {
   return command;
 }
 
+CLI::App* add_verify(CLI::App& app, VerifyCommand& o) {
+  auto* command = app.add_subcommand(
+      "verify", "check a release: checksum, signature, arithmetic, ledger; print its privacy card");
+  command->add_option("file", o.file, "the release (release.mfl)")->type_name("FILE")->required();
+  command->add_option("--key", o.key, "public key file; the release must be signed with this key")
+      ->type_name("FILE");
+  command
+      ->add_option("--ledger", o.ledger, "the data set's ledger; default: the one beside the release, if any")
+      ->type_name("FILE");
+  command->add_option("--format", o.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  return command;
+}
+
 /// Resolves the configuration on every rank and makes the ranks agree on it; opens the run folder and the
 /// logs.
 Context open_run(const Options& o, comm::HostComm& comm) {
@@ -172,6 +188,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   auto* keys_cmd = app.add_subcommand("config-keys", "list every setting with its default and meaning");
 
   auto* ledger_cmd = add_ledger(app, o.ledger);
+  auto* verify_cmd = add_verify(app, o.verify);
 
   for (CLI::App* command : {run_cmd, release_cmd, train_cmd, sample_cmd, evaluate_cmd})
     add_common(*command, o);
@@ -209,6 +226,10 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   }
   if (ledger_cmd->parsed()) {
     ledger(o.ledger);
+    return 0;
+  }
+  if (verify_cmd->parsed()) {
+    verify(o.verify);
     return 0;
   }
   if (mixture_cmd->parsed()) {

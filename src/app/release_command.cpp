@@ -15,6 +15,7 @@
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "release_ledger.hpp"
+#include "release_signature.hpp"
 
 namespace muffle::app {
 namespace {
@@ -148,6 +149,7 @@ void release(Context& context) {
       comm, "asking the privacy ledger",
       [&] {
         if (!comm.is_root()) return;
+        signing_key(config);  // one that cannot be read is found before anything is charged
         const privacy::Quote quote = ask_ledger(context, plan);
         if (context.dry_run) {
           std::cout << fmt::format("dry run: nothing is read, charged or released.\n{}: {}.\nledger: {}\n",
@@ -208,6 +210,7 @@ void release(Context& context) {
         const embed::Artifact artifact =
             describe_release(context, plan, charge, std::move(*noise).publish(std::move(raw)));
         const std::string hash = embed::write_artifact(file, artifact);
+        sign_release_file(context);
         ledger->commit(charge, hash);
         write_statements(context, artifact);
         spdlog::info("release: {} numbers in {} (sha256 {}), charge {}, {:.1f} s", artifact.values.size(),

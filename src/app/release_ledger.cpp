@@ -7,6 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "release_signature.hpp"
 
 namespace muffle::app {
 namespace {
@@ -78,6 +79,7 @@ bool settle_release(const Context& context, privacy::Ledger& ledger) {
   }
   const auto stated = terms(context, artifact.config_hash, artifact.noise, artifact.is_private);
   ledger.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes)), stated});
+  sign_release_file(context);
   // A job that was killed right after its COMMIT has none yet.
   if (!std::filesystem::exists(context.out / kPrivacyJson) ||
       !std::filesystem::exists(context.out / kPrivacyText))

@@ -69,6 +69,17 @@ struct LedgerCommand {
 /// @throws ProtocolError  a broken chain; IoError; UsageError.
 void ledger(const LedgerCommand& command);
 
+/// `muffle verify`. Not collective, and reads nothing private.
+struct VerifyCommand {
+  std::string file;             ///< the release; its signature is FILE.sig
+  std::string key;              ///< public key file: demand its signature; empty: any or none
+  std::string ledger;           ///< empty: ledger-<data set>.jsonl beside the release or its folder, if there
+  std::string format = "text";  ///< "text" or "json"
+};
+/// Prints every check and the privacy card. @throws ProtocolError  a check fails; PrivacyError  all of it is
+/// right, but promises nothing (seeded noise, an overspent budget); ConfigError  the key file; IoError.
+void verify(const VerifyCommand& command);
+
 /// Parses the command line and runs one command. @returns the process's exit code; throws muffle::Error.
 int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s));
 

@@ -35,6 +35,7 @@ struct Config {
     std::optional<double> budget_epsilon;  ///< none: no limit but the one that the ledger has already
     double budget_delta = 1e-5;
   } ledger;
+  std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
   model::GeneratorSpec model;
   train::TrainSpec train;
   synth::SampleSpec sample;

@@ -24,8 +24,8 @@ std::string to_hex(const SitePublicKey& key);
 bool verify(const SitePublicKey& key, std::span<const std::byte> message, const SiteSignature& signature);
 
 /// A site's long-term Ed25519 key pair. Secret; move-only; kept in locked memory that core dumps leave out,
-/// and wiped on destruction. It signs the ephemeral keys of secure sums and nothing else: it protects no
-/// stored data.
+/// and wiped on destruction. It signs the ephemeral keys of secure sums and releases (embed/signature.hpp),
+/// each under a first line of its own, and nothing else: it encrypts no data.
 class SiteKey {
  public:
   /// A new key from the operating system's entropy. @param name  as valid_site_name() has it.
