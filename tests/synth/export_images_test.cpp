@@ -174,20 +174,22 @@ TEST_F(Images, ScatterHasAFrameAndTicks) {
   write_scatter(folder_ / "empty.png", r, schema);
   const Picture p = read_png(folder_ / "empty.png");
   const auto dark = [&](std::size_t y, std::size_t x) { return p.at(y, x)[0] < 128; };
-  std::size_t long_rows = 0, frame_bottom = 0;
+  std::size_t long_rows = 0, long_columns = 0, bottom = 0, left = 0;
   for (std::size_t y = 0; y < p.height; ++y) {
     std::size_t ink = 0;
     for (std::size_t x = 0; x < p.width; ++x) ink += dark(y, x) ? 1 : 0;
-    if (ink > 700) ++long_rows, frame_bottom = y;
+    if (ink > 700) ++long_rows, bottom = y;
+  }
+  for (std::size_t x = p.width; x-- > 0;) {
+    std::size_t ink = 0;
+    for (std::size_t y = 0; y < p.height; ++y) ink += dark(y, x) ? 1 : 0;
+    if (ink > 700) ++long_columns, left = x;
   }
   EXPECT_EQ(long_rows, 2u);
-  // Left of the frame is the other axis's label.
-  std::size_t frame_left = 0;
-  while (!dark(frame_bottom, frame_left)) ++frame_left;
+  EXPECT_EQ(long_columns, 2u);
   std::size_t ticks = 0;
-  for (std::size_t x = frame_left; x < p.width; ++x) {
-    ticks += dark(frame_bottom + 3, x) && !dark(frame_bottom + 3, x - 1) ? 1 : 0;
-  }
+  for (std::size_t x = left; x < p.width; ++x)
+    ticks += dark(bottom + 3, x) && !dark(bottom + 3, x - 1) ? 1 : 0;
   EXPECT_EQ(ticks, 6u);  // 0, 0.2, ... 1
 }
 
