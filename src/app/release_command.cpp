@@ -32,8 +32,9 @@ embed::Layout make_layout(const Config& config) {
 }
 
 /// m is agreed before any private byte is summed: the headers' counts, added over the ranks, must be the
-/// public m.
+/// public m. Under add/remove-one m is private and no rank tells its count.
 void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t mine) {
+  if (config.privacy.adjacency != privacy::Adjacency::kReplaceOne) return;
   std::uint64_t total = 0;
   std::string shares;
   const std::vector<std::string> all = comm.all_gather(std::to_string(mine));
@@ -41,7 +42,7 @@ void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t 
     total += std::stoull(all[r]);
     if (r < 8) shares += fmt::format("{}rank {}: {}", r ? ", " : "", r, all[r]);
   }
-  if (config.privacy.adjacency != privacy::Adjacency::kReplaceOne || total == config.data.records) return;
+  if (total == config.data.records) return;
   DataError error(
       fmt::format("The shards hold {} records together ({}{}), but data.records says {}. Under replace-one "
                   "adjacency m is public and "
@@ -169,7 +170,9 @@ void release(Context& context) {
       comm, "embedding the records",
       [&] {
         spdlog::debug("release: embedding begins");
-        Progress progress("embed", source->shard_size(), "records", comm.is_root());
+        // Under add/remove-one the number of records is private: the line shows no count.
+        const bool show = comm.is_root() && config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
+        Progress progress("embed", source->shard_size(), "records", show);
         partial.emplace(embed::embed_shard(layout, *source, context.threads,
                                            [&](std::uint64_t n) { progress.update(n); }));
         progress.update(source->shard_size());

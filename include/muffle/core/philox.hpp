@@ -34,7 +34,7 @@ class CounterStream {
       : seed_(seed), purpose_(purpose), substream_(substream) {}
 
   std::uint64_t bits(std::uint64_t index) const noexcept;
-  /// Uniform in the open interval (0, 1), a multiple of 2^-53 plus half of one.
+  /// Uniform in the open interval (0, 1): an odd multiple of 2^-53.
   double uniform(std::uint64_t index) const noexcept;
   /// Standard normal by inversion (normal_quantile), correct to about 1e-15 out to 8 standard deviations.
   double normal(std::uint64_t index) const noexcept;
