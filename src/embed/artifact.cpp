@@ -165,11 +165,12 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name) {
                     "made; a release must not be drawn again to replace it.",
                     name, why));
   };
-  if (container.payload.size() % 8 != 0) {
-    throw refuse(
-        fmt::format("it holds {} bytes of values, which is not a multiple of 8", container.payload.size()));
+  Artifact artifact = from_header(container.header, name);
+  const auto declared = container.header.at("values").at("count").get<std::uint64_t>();
+  if (container.payload.size() % 8 != 0 || declared != container.payload.size() / 8) {
+    throw refuse(fmt::format("it declares {} values of 8 bytes, but holds {} bytes of values", declared,
+                             container.payload.size()));
   }
-  Artifact artifact = from_header(container.header, container.payload.size() / 8, name);
   artifact.values.resize(container.payload.size() / 8);
   for (std::size_t i = 0; i < artifact.values.size(); ++i) {
     std::uint64_t bits = 0;

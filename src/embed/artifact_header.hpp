@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,10 +11,10 @@ namespace muffle::embed {
 /// The artifact's JSON header (docs/artifact-format.md): every field but the values.
 nlohmann::json to_header(const Artifact& artifact);
 
-/// Reads every field with its type and range; leaves `values` empty, but checks that the header declares
-/// `value_count` of them. Throws nothing but ProtocolError, whose message starts with `name` and names the
-/// field.
-Artifact from_header(const nlohmann::json& header, std::uint64_t value_count, const std::string& name);
+/// Reads every field with its type and range; leaves `values` empty (their number is declared as
+/// values.count, whose presence and type are checked here). Throws nothing but ProtocolError, whose message
+/// starts with `name` and names the field.
+Artifact from_header(const nlohmann::json& header, const std::string& name);
 
 /// What contradicts what: ranges, counts, and the guarantee derived once more. Empty if all is well.
 std::vector<std::string> contradictions(const Artifact& artifact);
