@@ -1,0 +1,137 @@
+#include "muffle/embed/audit.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "canaries.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/entropy.hpp"
+#include "muffle/privacy/gaussian.hpp"
+
+namespace muffle::embed {
+namespace {
+
+constexpr std::uint64_t kMinTrials = 100, kMaxTrials = 100'000'000;
+constexpr std::uint64_t kGuessedSeeds = 64;
+/// Thresholds around half the distance, in sigmas. The middle one tests sigma; the outer ones the tails.
+constexpr std::array<double, 3> kOffsets{-2.0, 0.0, 2.0};
+
+using Released = std::vector<std::int64_t>;
+
+/// An attacker who knows all records, S and S', and the mechanism, but not the noise. Scores are in sigmas: a
+/// mean of 0 for S, and of `distance` for S'.
+class Attacker {
+ public:
+  Attacker(const Layout& layout, const privacy::NoisePlan& plan, const CanaryPair& pair)
+      : sigma_(static_cast<double>(plan.sigma_lattice)),
+        before_(known_sums(layout, pair.common)),
+        first_(known_sums(layout, pair.common + pair.first)),
+        second_(known_sums(layout, pair.common + pair.second)),
+        direction_(difference(first_, second_)) {
+    const double length = norm(direction_);
+    require(length > 0, "the audit's canaries have the same sums: this is a bug in muffle.");
+    distance_ = length / sigma_;
+    for (double& v : direction_) v /= length;
+    for (std::uint64_t seed = 0; seed < kGuessedSeeds; ++seed) {
+      guessed_.insert(
+          privacy::draw_noise(layout.size(), plan.sigma_lattice, *privacy::insecure_seeded_entropy(seed)));
+    }
+  }
+
+  double distance() const { return distance_; }
+  double projection(const Released& r) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < r.size(); ++i) sum += direction_[i] * centred(r[i], first_[i]);
+    return sum / sigma_;
+  }
+  double difference_to(const Released& earlier, const Released& r) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      sum += direction_[i] * (centred(r[i], first_[i]) - centred(earlier[i], before_[i]));
+    }
+    return sum / sigma_;
+  }
+  /// The distance if a guessed seed explains r as S', else 0.
+  double by_seeds(const Released& r) const {
+    Released noise(r.size());
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      noise[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(r[i]) - second_[i]);
+    }
+    return guessed_.contains(noise) ? distance_ : 0.0;
+  }
+
+ private:
+  static double centred(std::int64_t released, std::uint64_t sum) {
+    return static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(released) - sum));
+  }
+
+  double sigma_;
+  std::vector<std::uint64_t> before_, first_, second_;
+  std::vector<double> direction_;  ///< (S' - S) / ||S' - S||
+  double distance_ = 0.0;
+  std::set<Released> guessed_;
+};
+
+}  // namespace
+
+ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& plan) {
+  const std::shared_ptr<comm::HostComm> alone = comm::single_process();
+  const std::shared_ptr<privacy::EntropySource> entropy = privacy::os_entropy();
+  return [&layout, &plan, alone, entropy](data::RecordSource& records) {
+    privacy::NoiseVector noise(layout.size(), plan.sigma_lattice, *entropy);
+    privacy::RawSum raw = reduce_to_root(*alone, embed_shard(layout, records, 1, {}));
+    return std::move(noise).publish(std::move(raw)).values;
+  };
+}
+
+AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const CanaryPair& pair,
+                  const ReleaseFunction& release, const AuditSettings& settings,
+                  const std::function<void(std::uint64_t)>& progress) {
+  if (!(settings.trials >= kMinTrials && settings.trials <= kMaxTrials)) {
+    throw ConfigError("an audit of " + std::to_string(settings.trials) + " trials: choose from " +
+                      std::to_string(kMinTrials) + " to " + std::to_string(kMaxTrials) + ", such as 100000.");
+  }
+  const Attacker attacker(layout, plan, pair);
+  const CanarySet first = pair.common + pair.first, second = pair.common + pair.second;
+  const auto publish = [&](const CanarySet& set) {
+    const auto source = open_canaries(set);
+    Released released = release(*source);
+    require(released.size() == layout.size(), "the audited release has another number of values.");
+    return released;
+  };
+
+  std::vector<privacy::AuditScores> scores{{"projection", {}, {}}, {"difference", {}, {}}, {"seeds", {}, {}}};
+  for (std::uint64_t trial = 0; trial < settings.trials; ++trial) {
+    const Released earlier = publish(pair.common);
+    for (const bool with_second : {false, true}) {
+      const Released r = publish(with_second ? second : first);
+      const std::array<double, 3> score{attacker.projection(r), attacker.difference_to(earlier, r),
+                                        attacker.by_seeds(r)};
+      for (std::size_t a = 0; a < score.size(); ++a) {
+        (with_second ? scores[a].of_second : scores[a].of_first).push_back(score[a]);
+      }
+    }
+    if (progress && trial % 1024 == 0) progress(trial);
+  }
+
+  std::vector<double> thresholds;
+  for (const double offset : kOffsets) thresholds.push_back(0.5 * attacker.distance() + offset);
+  AuditReport report;
+  report.claimed_mu = 1.0 / plan.noise_multiplier;
+  report.reachable_mu = attacker.distance();
+  report.bound = privacy::audit_bound(scores, thresholds, plan.delta, settings.confidence);
+  if (report.bound.mu > 0) {
+    // Beyond the accountant's domain there is no epsilon to tell.
+    const bool told =
+        privacy::log_delta(privacy::kMaxEpsilon, report.bound.mu) <= std::log(plan.delta) - 1e-9;
+    report.epsilon_lower = told ? privacy::epsilon_for(plan.delta, report.bound.mu) : privacy::kMaxEpsilon;
+  }
+  return report;
+}
+
+}  // namespace muffle::embed

@@ -1,0 +1,213 @@
+#include "canaries.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/philox.hpp"
+#include "muffle/privacy/gaussian.hpp"
+
+namespace muffle::embed {
+namespace {
+
+constexpr std::uint64_t kSearchSeed = 1;
+constexpr std::uint64_t kMaxCopies = 100;
+
+class CanarySource final : public data::RecordSource {
+ public:
+  explicit CanarySource(const CanarySet& set) : set_(set) {}
+  std::uint64_t shard_size() const override { return set_.y.size(); }
+  std::uint64_t file_records() const override { return set_.y.size(); }
+  void next(std::size_t max_records, data::Batch& batch) override {
+    batch.n = std::min(max_records, set_.y.size() - done_);
+    const std::size_t dims = set_.y.empty() ? 0 : set_.x.size() / set_.y.size();
+    const auto x = std::span(set_.x).subspan(done_ * dims, batch.n * dims);
+    const auto y = std::span(set_.y).subspan(done_, batch.n);
+    batch.x.assign(x.begin(), x.end());
+    batch.y.assign(y.begin(), y.end());
+    done_ += batch.n;
+  }
+
+ private:
+  const CanarySet& set_;
+  std::size_t done_ = 0;
+};
+
+/// Looks for two records whose features are far apart: the farthest pair among random ones, then a random
+/// walk of both with steps that adapt to their success.
+class FarRecords {
+ public:
+  explicit FarRecords(const Layout& layout)
+      : layout_(layout), dims_(layout.blocks.front()->dims()), stream_(kSearchSeed, Stream::kTest) {
+    for (const auto& block : layout.blocks) workspaces_.push_back(block->make_workspace());
+    std::size_t features = 0;
+    for (const auto& block : layout.blocks) features += block->features();
+    // A second or so of search, whatever the feature map's size.
+    steps_ = std::clamp<std::size_t>(2'000'000'000 / (dims_ * features), 400, 20'000);
+  }
+
+  std::pair<std::vector<float>, std::vector<float>> find() {
+    std::vector<std::vector<float>> records(kStart);
+    std::vector<std::vector<double>> features;
+    for (auto& record : records) {
+      record.resize(dims_);
+      for (float& v : record) v = uniform() < 0.5 ? 0.0f : 1.0f;
+      features.push_back(features_of(record));
+    }
+    for (std::size_t i = 0; i < kStart; ++i) {
+      for (std::size_t j = 0; j < i; ++j) keep_if_better(records[i], records[j], features[i], features[j]);
+    }
+    double step = 0.5;
+    for (std::size_t s = 0; s < steps_; ++s) {
+      const bool first = s % 2 == 0;
+      std::vector<float> moved = first ? best_a_ : best_b_;
+      for (float& v : moved) {
+        const double to = static_cast<double>(v) + step * (2 * uniform() - 1);
+        v = static_cast<float>(std::clamp(to, 0.0, 1.0));
+      }
+      std::vector<double> f = features_of(moved);
+      const bool better = first ? keep_if_better(moved, best_b_, f, features_b_)
+                                : keep_if_better(best_a_, moved, features_a_, f);
+      step = std::clamp(step * (better ? 1.6 : 0.9), 1e-7, 0.5);
+    }
+    return {best_a_, best_b_};
+  }
+
+ private:
+  static constexpr std::size_t kStart = 64;
+
+  double uniform() { return stream_.uniform(drawn_++); }
+
+  std::vector<double> features_of(const std::vector<float>& record) {
+    const std::int32_t label = 0;
+    std::vector<double> all;
+    for (std::size_t b = 0; b < layout_.blocks.size(); ++b) {
+      const features::Block& block = *layout_.blocks[b];
+      std::vector<std::uint64_t> sums(layout_.classes * block.features(), 0);
+      block.accumulate(record.data(), &label, 1, *workspaces_[b], sums);
+      for (std::size_t i = 0; i < block.features(); ++i)
+        all.push_back(static_cast<double>(static_cast<std::int64_t>(sums[i])));
+    }
+    return all;
+  }
+
+  bool keep_if_better(const std::vector<float>& a, const std::vector<float>& b, const std::vector<double>& fa,
+                      const std::vector<double>& fb) {
+    double squares = 0;
+    for (std::size_t i = 0; i < fa.size(); ++i) squares += (fa[i] - fb[i]) * (fa[i] - fb[i]);
+    if (!(squares > best_)) return false;
+    best_ = squares;
+    const std::vector<float> new_a = a, new_b = b;  // the arguments may be the members
+    const std::vector<double> new_fa = fa, new_fb = fb;
+    best_a_ = new_a, best_b_ = new_b, features_a_ = new_fa, features_b_ = new_fb;
+    return true;
+  }
+
+  const Layout& layout_;
+  std::size_t dims_, steps_ = 0;
+  CounterStream stream_;
+  std::uint64_t drawn_ = 0;
+  std::vector<std::unique_ptr<features::Workspace>> workspaces_;
+  double best_ = -1.0;
+  std::vector<float> best_a_, best_b_;
+  std::vector<double> features_a_, features_b_;
+};
+
+CanarySet copies(const std::vector<float>& record, std::int32_t label, std::uint64_t n) {
+  CanarySet set;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    set.x.insert(set.x.end(), record.begin(), record.end());
+    set.y.push_back(label);
+  }
+  return set;
+}
+
+/// A few ordinary records, one a class.
+CanarySet bystanders(const Layout& layout, std::size_t dims) {
+  const CounterStream stream(kSearchSeed, Stream::kTest, 1);
+  CanarySet set;
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < dims; ++j) set.x.push_back(static_cast<float>(stream.uniform(i * dims + j)));
+    set.y.push_back(static_cast<std::int32_t>(i % layout.classes));
+  }
+  return set;
+}
+
+}  // namespace
+
+CanarySet CanarySet::operator+(const CanarySet& more) const {
+  CanarySet sum = *this;
+  sum.x.insert(sum.x.end(), more.x.begin(), more.x.end());
+  sum.y.insert(sum.y.end(), more.y.begin(), more.y.end());
+  return sum;
+}
+
+std::unique_ptr<data::RecordSource> open_canaries(const CanarySet& set) {
+  return std::make_unique<CanarySource>(set);
+}
+
+std::vector<std::uint64_t> known_sums(const Layout& layout, const CanarySet& set) {
+  constexpr std::uint64_t kSeed = 1, kSigma = 1;
+  const auto entropy = privacy::insecure_seeded_entropy(kSeed);
+  privacy::NoiseVector noise(layout.size(), kSigma, *entropy);
+  const auto source = open_canaries(set);
+  const auto alone = comm::single_process();
+  const privacy::NoisySum noisy =
+      std::move(noise).publish(reduce_to_root(*alone, embed_shard(layout, *source, 1, {})));
+  const auto known = privacy::draw_noise(layout.size(), kSigma, *privacy::insecure_seeded_entropy(kSeed));
+  std::vector<std::uint64_t> sums(layout.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums[i] = static_cast<std::uint64_t>(noisy.values[i]) - static_cast<std::uint64_t>(known[i]);
+  }
+  return sums;
+}
+
+std::vector<double> difference(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
+  std::vector<double> out(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    out[i] = static_cast<double>(static_cast<std::int64_t>(b[i] - a[i]));
+  return out;
+}
+
+double norm(const std::vector<double>& v) {
+  double squares = 0;
+  for (const double x : v) squares += x * x;
+  return std::sqrt(squares);
+}
+
+CanaryPair worst_pair(const Layout& layout, privacy::Adjacency adjacency,
+                      std::uint64_t max_records_per_person) {
+  require(!layout.blocks.empty(), "an audit without a feature block: this is a bug in muffle.");
+  const std::size_t dims = layout.blocks.front()->dims();
+  if (dims == 0) throw ConfigError("the records have no numbers: there is nothing to audit.");
+  // More copies than these take long and show nothing new; the distance says what they reach.
+  const std::uint64_t q = std::min<std::uint64_t>(max_records_per_person, kMaxCopies);
+  const std::string many = q == 1 ? std::string("a record") : fmt::format("{} copies of a record", q);
+  const std::vector<float> zeros(dims, 0.0f);
+
+  std::vector<CanaryPair> pairs;
+  if (adjacency == privacy::Adjacency::kAddRemoveOne) {
+    pairs.push_back({{}, {}, copies(zeros, 0, q), many + " that come"});
+  } else {
+    const auto [a, b] = FarRecords(layout).find();
+    pairs.push_back({{}, copies(a, 0, q), copies(b, 0, q), many + " that change, the label stays"});
+    if (layout.classes > 1) {
+      pairs.push_back({{}, copies(zeros, 0, q), copies(zeros, 1, q), many + " whose label changes"});
+    }
+  }
+  CanaryPair* best = &pairs.front();
+  for (CanaryPair& pair : pairs) {
+    pair.common = bystanders(layout, dims);
+    const auto first = known_sums(layout, pair.common + pair.first);
+    const auto second = known_sums(layout, pair.common + pair.second);
+    pair.distance = std::ldexp(norm(difference(first, second)), -layout.lattice.bits);
+    if (pair.distance > best->distance) best = &pair;
+  }
+  return *best;
+}
+
+}  // namespace muffle::embed
