@@ -11,6 +11,7 @@
 #include "muffle/core/log.hpp"
 #include "muffle/core/threads.hpp"
 #include "muffle/data/mixture.hpp"
+#include "privacy_options.hpp"
 
 namespace muffle::app {
 namespace {
@@ -189,6 +190,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
 
   auto* ledger_cmd = add_ledger(app, o.ledger);
   auto* verify_cmd = add_verify(app, o.verify);
+  PrivacyCommands privacy_commands(app);
 
   for (CLI::App* command : {run_cmd, release_cmd, train_cmd, sample_cmd, evaluate_cmd})
     add_common(*command, o);
@@ -222,6 +224,10 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
 
   if (keys_cmd->parsed()) {
     std::cout << describe_keys();
+    return 0;
+  }
+  if (privacy_commands.parsed()) {
+    privacy_commands.run(std::cout);
     return 0;
   }
   if (ledger_cmd->parsed()) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "layout.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -21,15 +22,6 @@ namespace muffle::app {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
-
-embed::Layout make_layout(const Config& config) {
-  embed::Layout layout;
-  layout.lattice = {config.features.lattice_bits};
-  layout.classes = config.data.schema.classes;
-  layout.counts = config.release_counts;
-  layout.blocks.push_back(features::make_rff_block(config.features.rff, layout.lattice));
-  return layout;
-}
 
 /// m is agreed before any private byte is summed: the headers' counts, added over the ranks, must be the
 /// public m. Under add/remove-one m is private and no rank tells its count.

@@ -191,12 +191,12 @@ CanaryPair worst_pair(const Layout& layout, privacy::Adjacency adjacency,
 
   std::vector<CanaryPair> pairs;
   if (adjacency == privacy::Adjacency::kAddRemoveOne) {
-    pairs.push_back({{}, {}, copies(zeros, 0, q), many + " that come"});
+    pairs.push_back({{}, {}, copies(zeros, 0, q), many + " added"});
   } else {
     const auto [a, b] = FarRecords(layout).find();
-    pairs.push_back({{}, copies(a, 0, q), copies(b, 0, q), many + " that change, the label stays"});
+    pairs.push_back({{}, copies(a, 0, q), copies(b, 0, q), many + " changed, its label kept"});
     if (layout.classes > 1) {
-      pairs.push_back({{}, copies(zeros, 0, q), copies(zeros, 1, q), many + " whose label changes"});
+      pairs.push_back({{}, copies(zeros, 0, q), copies(zeros, 1, q), many + " under another label"});
     }
   }
   CanaryPair* best = &pairs.front();

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muffle/app/config.hpp"
+
+namespace muffle::app {
+
+// Commands that compute with public numbers alone: no MPI, no records, no budget. Each returns what it
+// prints, in `format` "text" or "json"; docs/accounting.md has the theorems and the JSON keys.
+
+/// `muffle account`: what Gaussian releases promise, or what noise a promise needs.
+struct AccountCommand {
+  std::optional<double> epsilon, delta;
+  std::vector<double> noise_multipliers;  ///< one a release; together with mus
+  std::vector<double> mus;                ///< sensitivity / sigma of further releases
+  std::uint64_t releases = 1;             ///< each of the above (or the one sought) happens so often
+  std::string adjacency = "replace-one";
+  std::vector<std::string> blocks;  ///< "norm=1,kernel=signed|nonnegative,weight=1", each part optional
+  std::optional<double> counts;     ///< weight of class counts released beside the blocks
+  std::uint64_t max_records_per_person = 1;
+  std::string format = "text";
+};
+/// Any two of {epsilon, delta, the noise (noise multipliers and mus)} give the third.
+/// @throws UsageError   not exactly two of the three, or a block that cannot be read.
+/// @throws ConfigError  NaN, 0, negative numbers, and numbers beyond the accountant's domain.
+std::string account(const AccountCommand& command);
+
+/// `muffle plan`: what a job will need and how much of the signal the noise leaves, before any data exist.
+struct PlanCommand {
+  ConfigSources sources;
+  int ranks = 1;
+  std::optional<std::uint64_t> records;  ///< a public guess of m, for add/remove-one, where m is private
+  std::string format = "text";
+};
+/// Opens no file but the configuration. @throws ConfigError as load_config; UsageError for absurd ranks.
+std::string plan(const PlanCommand& command);
+
+/// `muffle audit`: attacks the real release path with canaries (embed/audit.hpp).
+struct AuditCommand {
+  ConfigSources sources;
+  std::size_t features = 2;  ///< D of the audited block; with one frequency the bound is met
+  std::uint64_t trials = 100'000;
+  double confidence = 0.9999;
+  std::string format = "text";
+};
+struct AuditOutcome {
+  std::string text;
+  bool exceeds = false;  ///< the release leaks more than it claims: exit 70
+};
+/// @throws ConfigError as load_config, and for absurd trials or confidence.
+AuditOutcome audit(const AuditCommand& command);
+
+}  // namespace muffle::app

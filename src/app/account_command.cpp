@@ -1,0 +1,235 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "muffle/app/privacy_commands.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/round_up.hpp"
+#include "muffle/privacy/sensitivity.hpp"
+
+namespace muffle::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kMaxReleases = 1'000'000'000;
+
+struct WeightedBlock {
+  double norm = 1.0;
+  bool nonnegative = false;
+  double weight = 1.0;  ///< the block is multiplied by it before the noise
+};
+
+/// Everything that the command computes.
+struct Account {
+  double epsilon = 0.0, delta = 0.0;
+  double mu = 0.0;                ///< of all releases together
+  double noise_multiplier = 0.0;  ///< of each release if they are alike, else of one release with this mu
+  bool alike = true;
+  std::vector<double> mus;  ///< as given, before they are repeated
+  std::uint64_t releases = 1;
+  privacy::Sensitivity sensitivity;
+  double sigma = 0.0;  ///< noise multiplier x sensitivity, rounded up
+};
+
+double number_of(const std::string& text, const std::string& block) {
+  std::size_t read = 0;
+  double value = 0.0;
+  try {
+    value = std::stod(text, &read);
+  } catch (const std::exception&) {
+    read = 0;
+  }
+  if (read == 0 || read != text.size())
+    throw UsageError(fmt::format("--block {}: '{}' is not a number.", block, text));
+  return value;
+}
+
+WeightedBlock parse_block(const std::string& text) {
+  WeightedBlock block;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    at = end + 1;
+    const std::size_t equals = part.find('=');
+    const std::string key = part.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
+    if (key == "norm") {
+      block.norm = number_of(value, text);
+    } else if (key == "weight") {
+      block.weight = number_of(value, text);
+    } else if (key == "kernel" && (value == "signed" || value == "nonnegative")) {
+      block.nonnegative = value == "nonnegative";
+    } else {
+      throw UsageError(
+          fmt::format("--block {}: '{}' is none of norm=NUMBER, weight=NUMBER, kernel=signed and "
+                      "kernel=nonnegative.",
+                      text, part));
+    }
+  }
+  if (!(block.weight > 0 && std::isfinite(block.weight)))
+    throw ConfigError(fmt::format("--block {}: the weight is {}, but it must be a finite number above 0.",
+                                  text, exact_text(block.weight)));
+  return block;
+}
+
+privacy::SensitivityInput sensitivity_input(const AccountCommand& c,
+                                            const std::vector<WeightedBlock>& blocks) {
+  privacy::SensitivityInput input;
+  for (const WeightedBlock& b : blocks) {
+    input.blocks.push_back({privacy::multiply_up(b.norm, b.weight), b.nonnegative,
+                            b.weight == 1.0 ? "" : "scaled by " + exact_text(b.weight)});
+  }
+  if (c.adjacency != "replace-one" && c.adjacency != "add-remove-one")
+    throw UsageError("--adjacency is replace-one or add-remove-one, not '" + c.adjacency + "'.");
+  input.adjacency =
+      c.adjacency == "replace-one" ? privacy::Adjacency::kReplaceOne : privacy::Adjacency::kAddRemoveOne;
+  input.counts = c.counts.has_value();
+  input.counts_weight = c.counts.value_or(0.0);
+  input.max_records_per_person = c.max_records_per_person;
+  return input;
+}
+
+privacy::Sensitivity sensitivity_of(const AccountCommand& c, const std::vector<WeightedBlock>& blocks) {
+  if (!blocks.empty()) return privacy::combined_sensitivity(sensitivity_input(c, blocks));
+  if (c.counts || c.max_records_per_person != 1)
+    throw UsageError(
+        "--counts and --records-per-person say something about the sensitivity, which needs the blocks: "
+        "give --block norm=1, say, for one random Fourier block.");
+  return {1.0, "No block is given, so the sensitivity is taken as 1: sigma is in units of the sensitivity."};
+}
+
+/// mu of every release given, each repeated.
+double total_mu(const std::vector<double>& mus, std::uint64_t releases) {
+  const double once = privacy::mu_total(mus);
+  return privacy::multiply_up(once, privacy::sqrt_up(static_cast<double>(releases)));
+}
+
+std::vector<double> given_mus(const AccountCommand& c) {
+  std::vector<double> mus;
+  for (const double multiplier : c.noise_multipliers) {
+    if (!(multiplier > 0 && std::isfinite(multiplier)))
+      throw ConfigError(fmt::format("the noise multiplier is {}, but it must be a finite number above 0.",
+                                    exact_text(multiplier)));
+    mus.push_back(1.0 / multiplier);
+  }
+  for (const double mu : c.mus) mus.push_back(mu);
+  return mus;
+}
+
+Account compute(const AccountCommand& c, const std::vector<WeightedBlock>& blocks) {
+  const bool noise = !c.noise_multipliers.empty() || !c.mus.empty();
+  if (c.epsilon.has_value() + c.delta.has_value() + noise != 2)
+    throw UsageError(
+        "give exactly two of --epsilon, --delta and the noise (--noise-multiplier or --mu): the third "
+        "follows from them. Three could contradict one another, and one alone decides nothing.");
+  if (c.releases < 1 || c.releases > kMaxReleases)
+    throw ConfigError(fmt::format("--releases is {}, not a number from 1 to {}.", c.releases, kMaxReleases));
+
+  Account a;
+  a.releases = c.releases;
+  a.sensitivity = sensitivity_of(c, blocks);
+  a.mus = given_mus(c);
+  if (!noise) {
+    // The budget of all releases, divided evenly: mu_each = mu / sqrt(N).
+    const double together = privacy::noise_multiplier_for(*c.epsilon, *c.delta);
+    a.noise_multiplier = privacy::multiply_up(together, privacy::sqrt_up(static_cast<double>(c.releases)));
+    a.epsilon = *c.epsilon;
+    a.delta = *c.delta;
+    a.mus = {1.0 / a.noise_multiplier};
+    a.mu = 1.0 / together;
+  } else {
+    a.mu = total_mu(a.mus, c.releases);
+    for (const double mu : a.mus) a.alike = a.alike && mu == a.mus.front();
+    const bool multiplier_as_given = a.alike && !c.noise_multipliers.empty();
+    a.noise_multiplier =
+        multiplier_as_given ? c.noise_multipliers.front() : 1.0 / (a.alike ? a.mus.front() : a.mu);
+    if (c.delta) {
+      a.delta = *c.delta;
+      a.epsilon = privacy::epsilon_for(a.delta, a.mu);
+    } else {
+      a.epsilon = *c.epsilon;
+      if (!(a.epsilon >= privacy::kMinEpsilon && a.epsilon <= privacy::kMaxEpsilon))
+        throw ConfigError(fmt::format("epsilon is {}, but muffle accounts for values from {} to {} only.",
+                                      exact_text(a.epsilon), exact_text(privacy::kMinEpsilon),
+                                      exact_text(privacy::kMaxEpsilon)));
+      // Rounded up; below the smallest double it is still not zero.
+      const double log_delta = privacy::log_delta(a.epsilon, a.mu) + privacy::kLogDeltaError;
+      a.delta =
+          std::fmin(1.0, std::fmax(std::exp(log_delta) * (1 + 1e-15), std::numeric_limits<double>::min()));
+    }
+  }
+  a.sigma = privacy::multiply_up(a.noise_multiplier, a.sensitivity.value);
+  return a;
+}
+
+std::string as_json(const Account& a, const AccountCommand& c, const std::vector<WeightedBlock>& blocks) {
+  Json listed = Json::array();
+  for (const WeightedBlock& b : blocks) {
+    listed.push_back({{"norm", b.norm},
+                      {"kernel", b.nonnegative ? "nonnegative" : "signed"},
+                      {"weight", b.weight},
+                      {"sigma", a.sigma / b.weight}});
+  }
+  const Json out = {{"format", "muffle-account"},
+                    {"version", 1},
+                    {"epsilon", a.epsilon},
+                    {"delta", a.delta},
+                    {"noise_multiplier", a.noise_multiplier},
+                    {"mu", a.mu},
+                    {"sensitivity", a.sensitivity.value},
+                    {"sigma", a.sigma},
+                    {"releases", a.releases * a.mus.size()},
+                    {"release_mus", a.mus},
+                    {"each_repeated", a.releases},
+                    {"adjacency", c.adjacency},
+                    {"max_records_per_person", c.max_records_per_person},
+                    {"blocks", listed},
+                    {"counts_weight", c.counts ? Json(*c.counts) : Json(nullptr)},
+                    {"sensitivity_derivation", a.sensitivity.derivation}};
+  return out.dump(2) + "\n";
+}
+
+std::string as_text(const Account& a, const AccountCommand& c, const std::vector<WeightedBlock>& blocks) {
+  const std::uint64_t count = a.releases * a.mus.size();
+  std::string out;
+  const auto line = [&out](const char* name, const std::string& value) {
+    out += fmt::format("{:<18} {}\n", name, value);
+  };
+  line("epsilon", exact_text(a.epsilon));
+  line("delta", exact_text(a.delta));
+  line("noise multiplier",
+       exact_text(a.noise_multiplier) + (count == 1 ? ""
+                                         : a.alike  ? " in each release"
+                                                    : " of one release that would cost as much as all"));
+  line("releases", std::to_string(count));
+  line("mu", exact_text(a.mu) + (count > 1 ? " of all releases together" : ""));
+  line("adjacency", c.adjacency);
+  line("sensitivity", exact_text(a.sensitivity.value));
+  line("sigma", exact_text(a.sigma));
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (blocks[b].weight != 1.0)
+      line(fmt::format("sigma of block {}", b + 1).c_str(),
+           fmt::format("{} in its own units, before its weight {}", exact_text(a.sigma / blocks[b].weight),
+                       exact_text(blocks[b].weight)));
+  }
+  if (c.counts) line("sigma of a count", fmt::format("{} records", exact_text(a.sigma / *c.counts)));
+  return out + "\n" + a.sensitivity.derivation +
+         "\nSigma is that of Gaussian noise on the sums. Guarantee: Balle & Wang (ICML 2018), Theorem 8; "
+         "releases compose to the root of the sum of mu^2 (Dong, Roth & Su 2022).\n";
+}
+
+}  // namespace
+
+std::string account(const AccountCommand& command) {
+  std::vector<WeightedBlock> blocks;
+  for (const std::string& text : command.blocks) blocks.push_back(parse_block(text));
+  const Account a = compute(command, blocks);
+  return command.format == "json" ? as_json(a, command, blocks) : as_text(a, command, blocks);
+}
+
+}  // namespace muffle::app

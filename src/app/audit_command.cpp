@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "layout.hpp"
+#include "muffle/app/privacy_commands.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/core/progress.hpp"
+#include "muffle/embed/audit.hpp"
+#include "muffle/privacy/accountant.hpp"
+
+namespace muffle::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Audited {
+  embed::Layout layout;
+  privacy::NoisePlan plan;
+  embed::CanaryPair pair;
+  embed::AuditReport report;
+};
+
+const char* verdict(const Audited& a) {
+  return a.report.exceeds() ? "EXCEEDED: the release leaks more than it claims" : "not contradicted";
+}
+
+std::string as_json(const Audited& a, const AuditCommand& command) {
+  Json findings = Json::array();
+  for (const privacy::AuditFinding& f : a.report.bound.findings) {
+    findings.push_back({{"attack", f.attack},
+                        {"threshold", f.threshold},
+                        {"trials", f.trials},
+                        {"false_positives", f.false_positives},
+                        {"false_negatives", f.false_negatives},
+                        {"false_positive_rate_upper", f.false_positive_rate},
+                        {"false_negative_rate_upper", f.false_negative_rate},
+                        {"mu_lower", f.mu},
+                        {"epsilon_lower_any_mechanism", f.epsilon_any}});
+  }
+  const Json out = {{"format", "muffle-audit"},
+                    {"version", 1},
+                    {"exceeds", a.report.exceeds()},
+                    {"verdict", verdict(a)},
+                    {"confidence", command.confidence},
+                    {"claim",
+                     {{"epsilon", a.plan.epsilon},
+                      {"delta", a.plan.delta},
+                      {"mu", a.report.claimed_mu},
+                      {"noise_multiplier", a.plan.noise_multiplier},
+                      {"sensitivity", a.plan.sensitivity.value},
+                      {"sigma_lattice", a.plan.sigma_lattice},
+                      {"adjacency", privacy::to_string(a.plan.sensitivity_input.adjacency)}}},
+                    {"canaries",
+                     {{"what", a.pair.description},
+                      {"features", command.features},
+                      {"distance", a.pair.distance},
+                      {"distance_to_sensitivity", a.pair.distance / a.plan.sensitivity.value},
+                      {"mu", a.report.reachable_mu}}},
+                    {"mu_lower", a.report.bound.mu},
+                    {"epsilon_lower", a.report.epsilon_lower},
+                    {"epsilon_lower_any_mechanism", a.report.bound.epsilon_any},
+                    {"findings", findings}};
+  return out.dump(2) + "\n";
+}
+
+std::string as_text(const Audited& a, const AuditCommand& command) {
+  std::string out = fmt::format(
+      "claim      mu {:.6g}: ({}, {})-DP, {} adjacency, noise multiplier {:.10g}\n"
+      "canaries   {}; {} features; their sums are {:.6g} apart, {:.4g} of the sensitivity {:.6g}: mu {:.6g}\n"
+      "trials     {} releases of each, and of the records before\n"
+      "found      mu at least {:.6g}, with confidence {}: {:.3g} of the claim\n"
+      "           epsilon at least {:.6g} at delta {} for Gaussian noise, {:.6g} for whatever mechanism\n"
+      "verdict    {}\n\n",
+      a.report.claimed_mu, exact_text(a.plan.epsilon), exact_text(a.plan.delta),
+      privacy::to_string(a.plan.sensitivity_input.adjacency), a.plan.noise_multiplier, a.pair.description,
+      command.features, a.pair.distance, a.pair.distance / a.plan.sensitivity.value, a.plan.sensitivity.value,
+      a.report.reachable_mu, command.trials, a.report.bound.mu, exact_text(command.confidence),
+      a.report.bound.mu / a.report.claimed_mu, a.report.epsilon_lower, exact_text(a.plan.delta),
+      a.report.bound.epsilon_any, verdict(a));
+  out += fmt::format("{:<11} {:>9} {:>15} {:>15} {:>9}\n", "attack", "threshold", "false positives",
+                     "false negatives", "mu");
+  for (const privacy::AuditFinding& f : a.report.bound.findings) {
+    out += fmt::format("{:<11} {:>9.3f} {:>15} {:>15} {:>9.4f}\n", f.attack, f.threshold, f.false_positives,
+                       f.false_negatives, f.mu);
+  }
+  return out;
+}
+
+}  // namespace
+
+AuditOutcome audit(const AuditCommand& command) {
+  if (command.features < 2 || command.features % 2 != 0 || command.features > 100'000)
+    throw UsageError(fmt::format("--features is {}, not an even number from 2 to 100000.", command.features));
+  const Config config = load_config(command.sources);
+  Audited a;
+  a.layout = make_layout(config, command.features);
+  a.plan = privacy::plan_noise(
+      config.privacy,
+      a.layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
+      config.features.lattice_bits);
+  a.pair = embed::worst_pair(a.layout, config.privacy.adjacency, config.privacy.max_records_per_person);
+  Progress progress("audit", command.trials, "trials", true);
+  a.report = embed::audit(a.layout, a.plan, a.pair, embed::real_release(a.layout, a.plan),
+                          {command.trials, command.confidence},
+                          [&progress](std::uint64_t trials) { progress.update(trials); });
+  progress.update(command.trials);
+  return {command.format == "json" ? as_json(a, command) : as_text(a, command), a.report.exceeds()};
+}
+
+}  // namespace muffle::app

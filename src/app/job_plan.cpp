@@ -1,0 +1,168 @@
+#include "job_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "layout.hpp"
+#include "muffle/core/float_text.hpp"
+
+namespace muffle::app {
+namespace {
+
+/// A mean kernel value that a class of real records may well not reach: above it the plan warns.
+constexpr double kDoubtfulKernel = 0.1;
+/// Records that one thread embeds at a time (rff_block.cpp); an estimate needs no more.
+constexpr std::uint64_t kTile = 48;
+
+BlockPlan plan_block(const Config& c, const features::Block& block, double sigma,
+                     std::optional<double> records) {
+  BlockPlan b;
+  b.name = block.name();
+  b.features = c.features.rff.features;
+  b.norm = block.bound().norm;
+  if (!records) return b;
+  const auto classes = static_cast<double>(c.data.schema.classes), d = static_cast<double>(b.features);
+  b.signal_most = b.norm / classes;
+  b.noise_per_number = sigma / *records;
+  b.noise_per_class = b.noise_per_number * std::sqrt(d);
+  b.noise_norm = b.noise_per_class * std::sqrt(classes);
+  b.signal_to_noise_most = b.signal_most / b.noise_per_class;
+  b.kernel_where_equal = 1.0 / (b.signal_to_noise_most * b.signal_to_noise_most);
+  return b;
+}
+
+MemoryPlan plan_memory(const Config& c, const JobPlan& plan, std::uint64_t ranks, std::uint64_t threads) {
+  const std::uint64_t numbers = plan.numbers, d = c.data.schema.dims(), features = c.features.rff.features;
+  const std::uint64_t frequencies = 4 * (features / 2) * d;
+  const std::uint64_t tile = 4 * kTile * (d + features);  // records and their lattice values
+  MemoryPlan m;
+  // Packed frequencies and, while they are made, the plain ones; each thread's sums and the shard's.
+  m.release = 2 * frequencies + 8 * numbers * (threads + 1) + threads * tile;
+  // The shard's sums and the reduced ones, the noise, the released numbers and the file's bytes.
+  m.release_root = std::max(m.release, frequencies + 8 * numbers * 5);
+  const std::uint64_t batch = (c.train.batch + ranks - 1) / ranks;
+  // The artifact and its bytes; target, sums, message and gradient of a step; phases and their gradient;
+  // parameters, gradients and Adam's two moments.
+  m.train = 2 * frequencies + 16 * numbers + 4 * 4 * features * c.data.schema.classes +
+            4 * batch * (features + 4 * d) + 16 * plan.generator_parameters;
+  return m;
+}
+
+WirePlan plan_wire(const Config& c, const JobPlan& plan, std::uint64_t ranks) {
+  const std::uint64_t classes = c.data.schema.classes;
+  const GeneratorSize size = generator_size(c.model);
+  WirePlan w;
+  w.release = 8 * plan.numbers;
+  w.step_embedding = 4 * (classes * c.features.rff.features + classes);
+  w.step_batch_norm = 8 * (4 * size.normed_features + size.norms);
+  w.step_gradients = 4 * size.parameters;
+  const auto k = static_cast<double>(ranks);
+  w.step_per_rank = static_cast<double>(w.step()) * 2 * (k - 1) / k;
+  w.release_all = static_cast<double>(w.release) * (k - 1);
+  return w;
+}
+
+void warn(const Config& c, JobPlan& plan) {
+  auto& warnings = plan.warnings;
+  const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
+  if (!plan.records) {
+    warnings.push_back(
+        "m is private under add/remove-one adjacency: give --records with a public guess of it to see signal "
+        "and noise");
+  }
+  for (const BlockPlan& b : plan.blocks) {
+    if (!plan.records) break;
+    const std::string remedy =
+        "more records, fewer classes or a larger epsilon help; so do fewer features, as the noise's length "
+        "grows with their square root";
+    if (b.signal_to_noise_most < 1) {
+      warnings.push_back(fmt::format(
+          "block {}: the noise dominates whatever the data are: a class's mean embedding is at most {:.3g} "
+          "long and its noise {:.3g}; {}",
+          b.name, b.signal_most, b.noise_per_class, remedy));
+    } else if (b.kernel_where_equal > kDoubtfulKernel) {
+      warnings.push_back(fmt::format(
+          "block {}: the noise may dominate: a class's mean embedding is longer than its noise only if two "
+          "of its records have a kernel value above {:.3g} on average; {}",
+          b.name, b.kernel_where_equal, remedy));
+    }
+  }
+  if (plan.records && plan.count_noise) {
+    const double per_class = *plan.records / static_cast<double>(c.data.schema.classes);
+    if (*plan.count_noise > 0.1 * per_class)
+      warnings.push_back(fmt::format(
+          "counts: their noise of {:.3g} records is above a tenth of a class's {:.3g}, so the class shares "
+          "will be rough",
+          *plan.count_noise, per_class));
+  }
+  if (plan.records && c.privacy.delta * *plan.records >= 1)
+    warnings.push_back(fmt::format("delta {} is not below 1 / {:.0f} records: use a smaller one",
+                                   exact_text(c.privacy.delta), *plan.records));
+  if (plan.noise.epsilon > 10)
+    warnings.push_back(
+        fmt::format("epsilon {} is a weak promise: odds about one person may change by a factor e^{}",
+                    exact_text(plan.noise.epsilon), exact_text(plan.noise.epsilon)));
+  if (replace && c.release_counts && c.sample.uniform_labels)
+    warnings.push_back("class counts are released, but sample.labels = \"uniform\" does not use them");
+}
+
+}  // namespace
+
+GeneratorSize generator_size(const model::GeneratorSpec& spec) {
+  GeneratorSize size;
+  const auto norm = [&size](std::uint64_t features) {
+    size.parameters += 2 * features;
+    size.normed_features += features;
+    ++size.norms;
+  };
+  std::uint64_t width = spec.code + spec.schema.classes;
+  for (const std::uint64_t hidden : spec.hidden) {
+    size.parameters += width * hidden;  // no bias before a norm
+    norm(hidden);
+    width = hidden;
+  }
+  if (spec.kind == model::GeneratorKind::kFullyConnected) {
+    size.parameters += (width + 1) * spec.schema.dims();
+    return size;
+  }
+  constexpr std::uint64_t kKernel = 5 * 5;
+  const auto& shape = spec.schema.shape;
+  const std::uint64_t seed_image = spec.channels[0] * (shape[1] / 4) * (shape[2] / 4);
+  size.parameters += width * seed_image;
+  norm(seed_image);
+  size.parameters += (spec.channels[0] * kKernel + 1) * spec.channels[1];
+  size.parameters += (spec.channels[1] * kKernel + 1) * shape[0];
+  return size;
+}
+
+JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std::uint64_t> guess) {
+  const embed::Layout layout = make_layout(config, 2);
+  JobPlan plan;
+  plan.noise = privacy::plan_noise(
+      config.privacy,
+      layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
+      config.features.lattice_bits);
+  if (config.data.records > 0) plan.records = static_cast<double>(config.data.records);
+  if (guess) plan.records = static_cast<double>(*guess);
+
+  const std::uint64_t classes = config.data.schema.classes, features = config.features.rff.features;
+  plan.numbers = classes * features + (config.release_counts ? classes : 0);
+  // What is drawn: a whole number of lattice units.
+  const double sigma = std::ldexp(static_cast<double>(plan.noise.sigma_lattice), -plan.noise.lattice_bits);
+  plan.blocks.push_back(plan_block(config, *layout.blocks.front(), sigma, plan.records));
+  if (config.release_counts) plan.count_noise = sigma / layout.counts_weight;
+  plan.generator_parameters = generator_size(config.model).parameters;
+  plan.memory =
+      plan_memory(config, plan, static_cast<std::uint64_t>(ranks), static_cast<std::uint64_t>(threads));
+  plan.wire = plan_wire(config, plan, static_cast<std::uint64_t>(ranks));
+  const auto per_record =
+      static_cast<double>(features) * static_cast<double>(config.data.schema.dims());  // 2 flops x D/2 x d
+  if (plan.records) plan.embed_flops = *plan.records * per_record;
+  plan.step_flops = 2 * static_cast<double>(config.train.batch) * per_record;  // phases, and their gradient
+  warn(config, plan);
+  return plan;
+}
+
+}  // namespace muffle::app

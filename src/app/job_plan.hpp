@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muffle/app/config.hpp"
+#include "muffle/privacy/release.hpp"
+
+namespace muffle::app {
+
+/// Signal and noise of one block's mean embedding mu~ = S~ / m, in units of the features. The signal's upper
+/// bound is public: a class with share p has ||mu_c|| <= p B, reached if all its records were alike. How far
+/// below it stays is private: ||mu_c||^2 = p^2 kappa, kappa the mean of the kernel over pairs of the class's
+/// records. So the plan says which kappa the data need.
+struct BlockPlan {
+  std::string name;
+  std::size_t features = 0;           ///< D_b
+  double norm = 1.0;                  ///< B
+  double signal_most = 0.0;           ///< p B for balanced classes, p = 1 / C
+  double noise_per_number = 0.0;      ///< sigma / m
+  double noise_per_class = 0.0;       ///< sigma sqrt(D) / m: expected norm of a column's noise
+  double noise_norm = 0.0;            ///< sigma sqrt(D C) / m: of the whole block
+  double signal_to_noise_most = 0.0;  ///< signal_most / noise_per_class
+  double kernel_where_equal = 0.0;    ///< kappa at which a class's signal is as long as its noise
+};
+
+/// Bytes that one rank needs at once: the large arrays, not the process's base of some 100 MB.
+struct MemoryPlan {
+  std::uint64_t release = 0;       ///< every rank while it embeds
+  std::uint64_t release_root = 0;  ///< the coordinator while it adds the noise and writes
+  std::uint64_t train = 0;         ///< every rank, on its device or host
+};
+
+/// Payloads in bytes. A reduce sends each rank's payload once; a ring all-reduce sends and receives 2 (K-1)/K
+/// of the payload on every rank.
+struct WirePlan {
+  std::uint64_t release = 0;          ///< reduce of 64-bit sums
+  std::uint64_t step_embedding = 0;   ///< all-reduce of the batch's C x D float32 sums and C counts
+  std::uint64_t step_batch_norm = 0;  ///< all-reduces of moments, forward and backward
+  std::uint64_t step_gradients = 0;   ///< all-reduce of the generator's gradients
+  std::uint64_t step() const { return step_embedding + step_batch_norm + step_gradients; }
+  double step_per_rank = 0.0;  ///< what a rank sends in one step, ring all-reduce
+  double release_all = 0.0;    ///< what all ranks send in one release
+};
+
+struct JobPlan {
+  privacy::NoisePlan noise;
+  std::uint64_t numbers = 0;          ///< length of the released vector
+  std::optional<double> records;      ///< m, or the guess of it
+  std::vector<BlockPlan> blocks;      ///< without m: no signal and noise
+  std::optional<double> count_noise;  ///< counts: standard deviation in records
+  MemoryPlan memory;
+  WirePlan wire;
+  std::uint64_t generator_parameters = 0;
+  std::optional<double> embed_flops;  ///< all ranks together
+  double step_flops = 0.0;            ///< embedding part of a training step, all ranks together
+  std::vector<std::string> warnings;
+};
+
+/// @param guess  of m, where the configuration has none.
+JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std::uint64_t> guess);
+
+/// Trainable numbers of a generator, and the features that its batch norms average.
+struct GeneratorSize {
+  std::uint64_t parameters = 0, normed_features = 0, norms = 0;
+};
+GeneratorSize generator_size(const model::GeneratorSpec& spec);
+
+}  // namespace muffle::app

@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "job_plan.hpp"
+#include "muffle/app/privacy_commands.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/core/threads.hpp"
+
+namespace muffle::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMaxRanks = 1'000'000;
+
+/// "12.3 MB": decimal units.
+std::string bytes_text(double bytes) {
+  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  std::size_t unit = 0;
+  while (bytes >= 1000 && unit + 1 < std::size(kUnits)) bytes /= 1000, ++unit;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.3g} {}", bytes, kUnits[unit]);
+}
+
+template <class T>
+std::string bytes_text(T bytes) {
+  return bytes_text(static_cast<double>(bytes));
+}
+
+Json or_null(const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); }
+
+std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
+  Json blocks = Json::array();
+  for (const BlockPlan& b : p.blocks) {
+    const auto known = [&p](double v) { return p.records ? Json(v) : Json(nullptr); };
+    blocks.push_back({{"name", b.name},
+                      {"features", b.features},
+                      {"norm", b.norm},
+                      {"signal_most", known(b.signal_most)},
+                      {"noise_per_number", known(b.noise_per_number)},
+                      {"noise_per_class", known(b.noise_per_class)},
+                      {"noise_norm", known(b.noise_norm)},
+                      {"signal_to_noise_most", known(b.signal_to_noise_most)},
+                      {"kernel_where_equal", known(b.kernel_where_equal)}});
+  }
+  const Json out = {
+      {"format", "muffle-plan"},
+      {"version", 1},
+      {"ranks", ranks},
+      {"threads", threads},
+      {"epsilon", p.noise.epsilon},
+      {"delta", p.noise.delta},
+      {"noise_multiplier", p.noise.noise_multiplier},
+      {"adjacency", privacy::to_string(c.privacy.adjacency)},
+      {"max_records_per_person", c.privacy.max_records_per_person},
+      {"sensitivity", p.noise.sensitivity.value},
+      {"sensitivity_derivation", p.noise.sensitivity.derivation},
+      {"sigma", p.noise.sigma},
+      {"sigma_lattice", p.noise.sigma_lattice},
+      {"lattice_bits", p.noise.lattice_bits},
+      {"records", or_null(p.records)},
+      {"released_values", p.numbers},
+      {"blocks", blocks},
+      {"count_noise", or_null(p.count_noise)},
+      {"generator_parameters", p.generator_parameters},
+      {"memory_bytes",
+       {{"release", p.memory.release}, {"release_root", p.memory.release_root}, {"train", p.memory.train}}},
+      {"wire_bytes",
+       {{"release", p.wire.release},
+        {"release_all_ranks", p.wire.release_all},
+        {"step", p.wire.step()},
+        {"step_embedding", p.wire.step_embedding},
+        {"step_batch_norm", p.wire.step_batch_norm},
+        {"step_gradients", p.wire.step_gradients},
+        {"step_sent_per_rank", p.wire.step_per_rank}}},
+      {"embed_flops", or_null(p.embed_flops)},
+      {"step_embed_flops", p.step_flops},
+      {"warnings", p.warnings}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
+  std::string out = fmt::format("Plan for {} rank{} of {} thread{}; no record was read.\n", ranks,
+                                ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
+  out += fmt::format(
+      "\nprivacy\n  ({}, {})-DP, {}, at most {} record{} a person\n  sigma {:.10g} = noise multiplier "
+      "{:.10g} "
+      "x sensitivity {:.10g}\n",
+      exact_text(p.noise.epsilon), exact_text(p.noise.delta), privacy::to_string(c.privacy.adjacency),
+      c.privacy.max_records_per_person, c.privacy.max_records_per_person == 1 ? "" : "s", p.noise.sigma,
+      p.noise.noise_multiplier, p.noise.sensitivity.value);
+  out += fmt::format("  {} numbers are released\n", p.numbers);
+  if (p.records) {
+    out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
+    for (const BlockPlan& b : p.blocks) {
+      out += fmt::format(
+          "  block {} ({} features, norm at most {})\n"
+          "    noise            {:.3g} a number, {:.3g} a class, {:.3g} in all\n"
+          "    signal           at most {:.3g} a class (balanced classes)\n"
+          "    signal-to-noise  at most {:.3g}; equal if the kernel of two records of a class is {:.3g} on "
+          "average\n",
+          b.name, b.features, exact_text(b.norm), b.noise_per_number, b.noise_per_class, b.noise_norm,
+          b.signal_most, b.signal_to_noise_most, b.kernel_where_equal);
+    }
+  }
+  if (p.count_noise) out += fmt::format("  class counts       +- {:.3g} records\n", *p.count_noise);
+  out += fmt::format("\nmemory per rank (large arrays)\n  release  {}, the coordinator {}\n  train    {}\n",
+                     bytes_text(p.memory.release), bytes_text(p.memory.release_root),
+                     bytes_text(p.memory.train));
+  out += fmt::format(
+      "\non the wire\n  release  8 B x {} numbers = {} from each rank but the coordinator, {} in all\n"
+      "  step     {} all-reduced (embedding {}, batch norms {}, gradients {}): a rank sends {} (ring)\n"
+      "  training {} a rank over {} steps\n",
+      p.numbers, bytes_text(p.wire.release), bytes_text(p.wire.release_all), bytes_text(p.wire.step()),
+      bytes_text(p.wire.step_embedding), bytes_text(p.wire.step_batch_norm),
+      bytes_text(p.wire.step_gradients), bytes_text(p.wire.step_per_rank),
+      bytes_text(p.wire.step_per_rank * static_cast<double>(c.train.steps)), c.train.steps);
+  out += "\narithmetic of the embedding (matrix products)\n";
+  if (p.embed_flops)
+    out += fmt::format("  release  {:.3g} flops, {:.3g} a rank\n", *p.embed_flops, *p.embed_flops / ranks);
+  out += fmt::format("  step     {:.3g} flops, {:.3g} a rank; the generator has {} parameters\n",
+                     p.step_flops, p.step_flops / ranks, p.generator_parameters);
+  if (!p.warnings.empty()) out += "\n";
+  for (const std::string& warning : p.warnings) out += "WARNING " + warning + ".\n";
+  return out;
+}
+
+}  // namespace
+
+std::string plan(const PlanCommand& command) {
+  if (command.ranks < 1 || command.ranks > kMaxRanks)
+    throw UsageError(fmt::format("--ranks is {}, not a number from 1 to {}.", command.ranks, kMaxRanks));
+  if (command.records && *command.records == 0) throw UsageError("--records is 0: guess at least 1.");
+  const Config config = load_config(command.sources);
+  if (command.records && config.privacy.adjacency == privacy::Adjacency::kReplaceOne &&
+      *command.records != config.data.records)
+    throw UsageError(
+        "under replace-one adjacency m is data.records: set that (--set data.records=...), not --records.");
+  const int threads = config.runtime.threads > 0 ? static_cast<int>(config.runtime.threads) : owned_cores(1);
+  const JobPlan job = plan_job(config, command.ranks, threads, command.records);
+  return command.format == "json" ? as_json(job, config, command.ranks, threads)
+                                  : as_text(job, config, command.ranks, threads);
+}
+
+}  // namespace muffle::app

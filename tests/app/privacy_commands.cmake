@@ -1,0 +1,11 @@
+# account, plan and audit as they are typed; the tests reach the app's own headers.
+muffle_test(privacy_commands_test LABEL unit
+  SOURCES privacy_commands_test.cpp
+  ROOMS app core LINK muffle_test_support CLI11::CLI11 nlohmann_json::nlohmann_json)
+target_compile_definitions(privacy_commands_test PRIVATE MUFFLE_CONFIGS="${PROJECT_SOURCE_DIR}/configs")
+target_include_directories(privacy_commands_test PRIVATE "${PROJECT_SOURCE_DIR}/src")
+
+muffle_test(plan_model_test LABEL unit TORCH
+  SOURCES plan_model_test.cpp
+  ROOMS app model)
+target_include_directories(plan_model_test PRIVATE "${PROJECT_SOURCE_DIR}/src")
