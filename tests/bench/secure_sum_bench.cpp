@@ -1,0 +1,117 @@
+// What masks cost. Ranks are threads, so that nothing hides behind a network; with fewer cores than ranks
+// the masks of all ranks are paid one after another.
+//
+// BM_MaskingOverhead is the promise: its counter `extra_percent` is the time that signed key exchange and
+// masks add, over the rest of a release of that size, of which only the noise and the plain reduce are
+// counted here. Embedding, which takes longer than both, is left out: the true share is smaller.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "muffle/comm/secure_sum.hpp"
+#include "muffle/privacy/release.hpp"
+#include "support/thread_comm.hpp"
+
+namespace muffle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Site keys of all ranks.
+class Sites {
+ public:
+  explicit Sites(int ranks) {
+    for (int r = 0; r < ranks; ++r) {
+      keys_.push_back(comm::SiteKey::generate("site" + std::to_string(r)));
+      roster_ +=
+          std::to_string(r) + " " + keys_.back().name() + " " + to_hex(keys_.back().public_key()) + "\n";
+    }
+  }
+  comm::SiteIdentity take(int rank) {
+    const std::lock_guard lock(mutex_);
+    return {std::move(keys_.at(static_cast<std::size_t>(rank))), comm::SiteRoster::parse(roster_, "bench")};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<comm::SiteKey> keys_;
+  std::string roster_;
+};
+
+/// Seconds that `ranks` ranks take for one sum of n numbers, the best of `times`.
+double seconds_of_sum(int ranks, std::size_t n, bool masked, int times) {
+  double best = 1e9;
+  Sites sites(ranks);
+  test::run_thread_ranks(
+      ranks,
+      [&](comm::HostComm& comm) {
+        const comm::SiteIdentity identity = sites.take(comm.rank());
+        for (int i = 0; i < times; ++i) {
+          std::vector<std::uint64_t> values(n, 1);
+          comm.barrier();
+          const auto start = Clock::now();
+          if (masked) {
+            comm::SecureSum sum(comm, {n, "bench", &identity});
+            benchmark::DoNotOptimize(std::move(sum).reduce_to_root(std::move(values)));
+          } else {
+            std::vector<std::uint64_t> total(comm.is_root() ? n : 0);
+            comm.reduce_sum(values, total, 0);
+            benchmark::DoNotOptimize(total);
+          }
+          comm.barrier();
+          if (comm.is_root())
+            best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+        }
+      },
+      std::chrono::seconds(120));
+  return best;
+}
+
+double seconds_of_noise(std::size_t n) {
+  const auto entropy = privacy::os_entropy();
+  const auto start = Clock::now();
+  privacy::NoiseVector noise(n, std::uint64_t{62588123}, *entropy);
+  benchmark::DoNotOptimize(noise);
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void BM_Sum(benchmark::State& state) {
+  const auto ranks = static_cast<int>(state.range(0));
+  const auto n = static_cast<std::size_t>(state.range(1));
+  for (auto _ : state) state.SetIterationTime(seconds_of_sum(ranks, n, state.range(2) != 0, 1));
+}
+BENCHMARK(BM_Sum)
+    ->ArgNames({"ranks", "numbers", "masked"})
+    ->ArgsProduct({{2, 4, 8}, {100'000, 1'000'000}, {0, 1}})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond)
+    ->MinTime(0.1);
+
+void BM_MaskingOverhead(benchmark::State& state) {
+  const auto n = static_cast<std::size_t>(state.range(1));
+  double extra_percent = 0;
+  for (auto _ : state) {
+    const double plain = seconds_of_sum(static_cast<int>(state.range(0)), n, false, 15);
+    const double masked = seconds_of_sum(static_cast<int>(state.range(0)), n, true, 15);
+    double noise = 1e9;
+    for (int i = 0; i < 5; ++i) noise = std::min(noise, seconds_of_noise(n));
+    state.SetIterationTime(masked);
+    extra_percent = 100 * (masked - plain) / (plain + noise);
+  }
+  state.counters["extra_percent"] = extra_percent;
+}
+BENCHMARK(BM_MaskingOverhead)
+    ->ArgNames({"ranks", "numbers"})
+    ->Args({4, 100'000})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
+
+}  // namespace
+}  // namespace muffle
+
+BENCHMARK_MAIN();
