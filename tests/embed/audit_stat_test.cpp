@@ -2,11 +2,11 @@
 // publish), and on mutants: ways in which releases have leaked. An honest mechanism must be found to leak at
 // least 0.85 of its true mu and no more than it claims; each mutant must be found to exceed its claim.
 //
-// False-failure rate of a run: the claim is exceeded by chance with probability at most 1 - kConfidence =
-// 1e-6 per honest audit. With kTrials and noise multiplier 1 the bound lies 0.07 below the true mu of 1 with
-// a standard deviation of 0.0093, so it falls short of 0.85 with probability below 1e-15; the tightest mutant
-// (sigma / 1.2, true mu 1.2) is expected at 1.11 and missed (1.0) with probability below 1e-20. In all: below
-// 6e-6 (six honest audits).
+// False-failure rate of a run: an honest audit exceeds its claim by chance with probability at most
+// 1 - kConfidence = 1e-6. With kTrials and noise multiplier 1 its bound is 0.92 on average with a standard
+// deviation of 0.011, so it falls short of 0.85 with probability below 1e-10; the tightest mutant (sigma /
+// 1.2, true mu 1.2) is found at 1.12 on average and missed (1.0) with probability below 1e-18. There are
+// seven honest audits: below 1e-5 in all.
 #include <gtest/gtest.h>
 
 #include <cmath>
