@@ -28,6 +28,12 @@ endif()
 # muffle::torch: LibTorch with its headers as system headers; one precompiled header shared by all users.
 add_library(muffle_torch INTERFACE)
 add_library(muffle::torch ALIAS muffle_torch)
+# LibTorch 2.x ships headers of an fmt of its own; spdlog's and ours must come first.
+get_target_property(muffle_fmt_include fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+list(GET muffle_fmt_include 0 muffle_fmt_include)
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/fmt_first")
+file(CREATE_LINK "${muffle_fmt_include}/fmt" "${CMAKE_BINARY_DIR}/fmt_first/fmt" SYMBOLIC)
+target_include_directories(muffle_torch BEFORE INTERFACE "${CMAKE_BINARY_DIR}/fmt_first")
 target_include_directories(muffle_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_link_libraries(muffle_torch INTERFACE ${TORCH_LIBRARIES})
 separate_arguments(muffle_torch_cxx_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")

@@ -56,7 +56,9 @@ nlohmann::json score_classifiers(const Context& context, const std::filesystem::
   spdlog::warn("evaluate: reads REAL test records{}. {}",
                config.evaluate.spec.also_real ? " and real training records" : "", kWarning);
   const auto report =
-      evaluate::evaluate_classifiers(samples_file, test, config.data, config.evaluate.spec, context.threads);
+      evaluate::evaluate_classifiers(samples_file, test, config.data, config.evaluate.spec,
+                                     // The other ranks sleep meanwhile: root may use their cores too.
+                                     context.threads * context.comm.local_size());
   print_table(report);
   nlohmann::json out;
   out["warning"] = kWarning;

@@ -18,11 +18,9 @@ void train(Context& context, const std::filesystem::path& release_file) {
       })) {
     return;
   }
-  const train::TrainReport report = train::train(context.comm, release_file, file, context.config.model,
-                                                 context.config.train, hash, context.threads);
-  spdlog::info("train: loss {:.6g} -> {:.6g} in {:.1f} s, {:.1f} s of it in collectives; {}",
-               report.first_loss, report.last_loss, report.seconds, report.seconds_in_collectives,
-               file.string());
+  train::train(context.comm, release_file, file, context.config.model, context.config.train, hash,
+               context.threads);
+  spdlog::info("train: {}", file.string());
 }
 
 }  // namespace muffle::app

@@ -19,15 +19,9 @@ using torch::Tensor;
 /// Substream of the codes that the running statistics are settled with; training steps come before it.
 constexpr std::uint32_t kSettlingSubstream = std::numeric_limits<std::uint32_t>::max();
 
-std::vector<double> column_weights(const std::vector<double>& class_share, bool reweight) {
-  std::vector<double> weights(class_share.size(), 1.0);
-  if (!reweight) return weights;
-  for (std::size_t c = 0; c < weights.size(); ++c) {
-    const double even = 1.0 / static_cast<double>(weights.size());
-    const double factor = std::min(even / class_share[c], DataParallel::kMaxReweight);
-    weights[c] =
-        class_share[c] > 0.0 ? factor * factor : 0.0;  // a class that is never drawn cannot be matched
-  }
+/// The objective weighs squared residuals.
+std::vector<double> squared(std::vector<double> weights) {
+  for (double& w : weights) w *= w;
   return weights;
 }
 
@@ -63,7 +57,7 @@ void check(const TrainSpec& spec) {
 }
 
 DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec,
-                           torch::Tensor frequencies, const embed::Target& target, bool reweight,
+                           torch::Tensor frequencies, const embed::Target& target,
                            std::shared_ptr<model::TensorCollective> collective)
     : spec_((check(spec), spec)),
       code_(generator.code),
@@ -72,7 +66,7 @@ DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpe
       collective_(std::move(collective)),
       generator_(model::make_generator(generator, spec.seed, collective_)),
       objective_(model::FourierEmbedding(frequencies, static_cast<std::int64_t>(generator.schema.classes)),
-                 target_matrix(target, device_), column_weights(target.class_share, reweight),
+                 target_matrix(target, device_), squared(target.column_weight),
                  {spec.unbiased, spec.stratified}, collective_),
       reducer_((generator_->to(device_), generator_->parameters()), collective_),
       optimizer_(generator_->parameters(), torch::optim::AdamOptions(spec.learning_rate)) {}

@@ -53,13 +53,7 @@ Release receive(comm::HostComm& comm, const std::filesystem::path& file) {
         release.hash = to_hex(sha256(bytes));
         const auto& rff = release.artifact.rff;
         const std::vector<float> frequencies = features::rff_frequencies(rff);
-        if (to_hex(sha256(std::as_bytes(std::span(frequencies)))) != release.artifact.frequencies_hash) {
-          throw ProtocolError(
-              fmt::format("{}: the frequencies rebuilt from its feature map are not those it was made with "
-                          "(muffle {} wrote it): "
-                          "train with that version of muffle",
-                          file.string(), release.artifact.muffle_version));
-        }
+        embed::check_frequencies(release.artifact, frequencies);
         release.frequencies =
             torch::tensor(frequencies, torch::kFloat32).view({-1, static_cast<std::int64_t>(rff.dims)});
       },
@@ -130,7 +124,7 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
       comm, "building the generator",
       [&] {
         check_fits(generator, artifact);
-        training.emplace(generator, spec, release.frequencies.to(placement.device), target, artifact.counts,
+        training.emplace(generator, spec, release.frequencies.to(placement.device), target,
                          placement.collective);
       },
       /*share_message=*/true);

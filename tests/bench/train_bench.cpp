@@ -40,6 +40,7 @@ struct Setup {
     const Tensor mean = normal({kClasses, 2 * kHalf}, 2) * 1e-3;
     target.mean_embedding.assign(mean.data_ptr<float>(), mean.data_ptr<float>() + mean.numel());
     target.class_share.assign(kClasses, 1.0 / kClasses);
+    target.column_weight.assign(target.class_share.size(), 1.0);
   }
 };
 
@@ -89,7 +90,7 @@ void training_step(benchmark::State& state) {
   train::set_torch_threads(static_cast<int>(state.range(0)));
   const train::FlushDenormals flush_denormals(static_cast<int>(state.range(0)));
   const auto comm = comm::single_process();
-  train::DataParallel training(setup.generator, setup.spec, setup.frequencies, setup.target, false,
+  train::DataParallel training(setup.generator, setup.spec, setup.frequencies, setup.target,
                                model::host_collective(*comm));
   training.step();
   double best = HUGE_VAL;

@@ -121,7 +121,7 @@ TEST(Objective, UnbiasedFormIsUnbiasedAndThePlugInIsNot) {
 TEST(DataParallel, TrainingReducesTheLoss) {
   for (const auto kind : {model::GeneratorKind::kFullyConnected, model::GeneratorKind::kConvolutional}) {
     const test::Toy toy = test::toy(kind, 60, true);
-    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, false, alone());
+    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
     const double first = training.step();
     for (int i = 1; i < 100; ++i) training.step();
     EXPECT_LT(training.step(), 0.2 * first);
@@ -132,20 +132,21 @@ TEST(DataParallel, TrainingReducesTheLoss) {
 
 TEST(DataParallel, ReweightedColumnsAreMatchedByClass) {
   test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 60, true);
-  toy.target.class_share = {1.0 / 3, 1.0 / 3, 1.0 / 3};
-  DataParallel even(toy.generator, toy.spec, toy.frequencies, toy.target, true, alone());
-  DataParallel plain(toy.generator, toy.spec, toy.frequencies, toy.target, false, alone());
-  EXPECT_NEAR(even.step(), plain.step(), 1e-9);
-  toy.target.class_share = {0.9, 0.1, 0.0};
-  DataParallel uneven(toy.generator, toy.spec, toy.frequencies, toy.target, true, alone());
-  DataParallel unweighted(toy.generator, toy.spec, toy.frequencies, toy.target, false, alone());
-  EXPECT_NE(uneven.step(), unweighted.step());
+  DataParallel plain(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
+  toy.target.column_weight = {2.0, 2.0, 2.0};
+  DataParallel doubled(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
+  const double loss = plain.step();
+  EXPECT_NEAR(doubled.step(), 4.0 * loss, 1e-6 * loss)
+      << "weights multiply residuals, so the loss has their squares";
+  toy.target.column_weight = {0.4, 3.0, 0.0};
+  DataParallel uneven(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
+  EXPECT_GT(std::abs(uneven.step() - loss), 1e-3 * loss);
 }
 
 TEST(DataParallel, ALossThatIsNotFiniteIsAnInvariantErrorThatHelps) {
   test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 8, true);
   toy.target.mean_embedding[0] = std::nanf("");
-  DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, false, alone());
+  DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
   test::expect_error(ExitCode::kInvariant, {"step 0", "nan", "train.learning_rate"},
                      [&] { training.step(); });
 }

@@ -71,8 +71,7 @@ TEST(DataParallelOnThreads, TheTrajectoryTestCatchesBrokenCollectives) {
 TEST(DataParallelOnThreads, RanksThatDriftApartAreNoticed) {
   const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
   run_thread_ranks(3, [&](comm::HostComm& comm) {
-    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, false,
-                          model::host_collective(comm));
+    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
     training.step();
     EXPECT_EQ(training.disagreement(), 0.0);
     if (comm.rank() == 2) {

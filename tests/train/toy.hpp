@@ -45,6 +45,7 @@ inline Toy toy(model::GeneratorKind kind, std::size_t batch, bool stratified) {
   const auto dims = static_cast<std::int64_t>(t.generator.schema.dims());
   t.frequencies = toy_normal({32, dims}, 1) / (2.0 * M_PI * 0.5 * std::sqrt(static_cast<double>(dims)));
   t.target.class_share = {0.3, 0.5, 0.2};
+  t.target.column_weight = {1.0, 1.0, 1.0};
   t.target.records = 300;
   // 300 records, each class around a level of its own.
   const torch::Tensor labels = model::draw_labels(1, false, 0, 0, 300, 300, t.target.class_share, true);
@@ -61,8 +62,7 @@ struct Trajectory {
 };
 
 inline Trajectory follow(const Toy& toy, std::shared_ptr<model::TensorCollective> collective, int steps) {
-  train::DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, false,
-                               std::move(collective));
+  train::DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, std::move(collective));
   Trajectory out;
   for (int i = 0; i < steps; ++i) out.losses.push_back(training.step());
   for (const auto& p : training.generator()->named_parameters()) {

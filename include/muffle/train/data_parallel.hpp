@@ -20,12 +20,10 @@ namespace muffle::train {
 class DataParallel {
  public:
   /// @param frequencies  (D/2) x d in turns, float32, on the device to train on
-  /// @param reweight     columns are weighted by 1 / (C share)^2 (spec section 5, imbalanced data), at most
-  ///                     kMaxReweight^2; false: by 1
+  /// @param target       its column weights multiply the residuals (spec section 5, imbalanced data)
   /// @throws ConfigError  a generator that cannot be built, or settings that make no sense.
   DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, torch::Tensor frequencies,
-               const embed::Target& target, bool reweight,
-               std::shared_ptr<model::TensorCollective> collective);
+               const embed::Target& target, std::shared_ptr<model::TensorCollective> collective);
 
   /// One step. @returns the loss of the batch, before the step. @throws InvariantError  the loss is not
   /// finite.
@@ -40,8 +38,6 @@ class DataParallel {
 
   std::uint64_t steps_done() const { return step_; }
   const std::shared_ptr<model::Generator>& generator() const { return generator_; }
-
-  static constexpr double kMaxReweight = 10.0;
 
  private:
   struct Batch {
