@@ -1,7 +1,9 @@
+#include <unistd.h>
 #include <zip.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -73,14 +75,17 @@ std::string npy_bytes(const char* descr, std::vector<std::size_t> shape, const s
 }
 
 Archive open_archive(const std::filesystem::path& path) {
+  // Asked of the system: libzip says "no such file" of some damaged files, too.
+  if (::access(path.c_str(), R_OK) != 0)
+    throw IoError("cannot read '" + path.string() + "': " + std::strerror(errno) + ".");
   int code = 0;
   Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
   if (archive) return archive;
   zip_error_t error;
   zip_error_init_with_code(&error, code);
-  const std::string reason = zip_error_strerror(&error);
+  const std::string reason = code == ZIP_ER_NOENT ? "its directory is damaged" : zip_error_strerror(&error);
   zip_error_fini(&error);
-  if (code == ZIP_ER_NOENT || code == ZIP_ER_OPEN || code == ZIP_ER_READ) {
+  if (code == ZIP_ER_OPEN || code == ZIP_ER_READ) {
     throw IoError("cannot read '" + path.string() + "': " + reason + ".");
   }
   throw DataError("'" + path.string() + "' is not an intact .npz file: " + reason +
