@@ -1,0 +1,39 @@
+// Key files, rosters, public key files and signatures. Input: one of K R P S, and the text.
+#include "fuzz.hpp"
+#include "muffle/comm/site_keys.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/embed/signature.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace muffle;
+  fuzz::Input input(data, size);
+  const std::uint8_t kind = input.byte();
+  const std::string_view text = input.rest();
+  try {
+    if (kind == 'K') {
+      const comm::SiteKey key = comm::SiteKey::parse(text, "x.key");
+      const std::string message = "m";
+      const auto signature = key.sign(std::as_bytes(std::span(message)));
+      fuzz::demand(comm::verify(key.public_key(), std::as_bytes(std::span(message)), signature), "keys sign");
+    } else if (kind == 'R') {
+      const comm::SiteRoster roster = comm::SiteRoster::parse(text, "roster");
+      std::string canonical;
+      for (int r = 0; r < roster.ranks(); ++r)
+        canonical +=
+            std::to_string(r) + " " + roster.at(r).site + " " + comm::to_hex(roster.at(r).key) + "\n";
+      fuzz::demand(comm::SiteRoster::parse(canonical, "again").hash() == roster.hash(),
+                   "one roster, one hash");
+    } else if (kind == 'P') {
+      const embed::SignerKey key = embed::parse_signer_key(text, "x.pub");
+      fuzz::demand(embed::parse_signer_key(key.name + " " + comm::to_hex(key.key), "again").key == key.key,
+                   "one file, one key");
+    } else {
+      const embed::ReleaseSignature signature = embed::parse_signature(text, "x.sig");
+      embed::check_signature(signature, "release", "x");
+    }
+  } catch (const ConfigError&) {
+  } catch (const ProtocolError&) {
+    fuzz::demand(kind != 'K' && kind != 'R' && kind != 'P', "settings are configuration errors");
+  }
+  return 0;
+}

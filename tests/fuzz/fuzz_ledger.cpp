@@ -1,0 +1,62 @@
+// parse_ledger and quote. Input: 'R' and a file; any other byte: every line's "prev" and "sha256" are
+// replaced by the right ones first, so that what the lines say is reached.
+#include "fuzz.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/privacy/ledger.hpp"
+#include "privacy/ledger_entry.hpp"
+
+namespace {
+
+using namespace muffle;
+
+std::string mend(std::string_view text) {
+  constexpr std::string_view kPrevious = R"("prev":")", kHash = R"(,"sha256":")";
+  constexpr std::size_t kTail = kHash.size() + 64 + 2;
+  std::string out, previous(64, '0');
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string line(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (const auto at = line.find(kPrevious);
+        at != std::string::npos && line.size() >= at + kPrevious.size() + 64) {
+      line.replace(at + kPrevious.size(), 64, previous);
+    }
+    if (line.size() > kTail && line.compare(line.size() - kTail, kHash.size(), kHash) == 0) {
+      const std::string hash = to_hex(sha256(std::string_view(line).substr(0, line.size() - kTail)));
+      line.replace(line.size() - 66, 64, hash);
+    }
+    previous = to_hex(sha256(line));
+    out += line;
+    if (end != std::string_view::npos) out += '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Input input(data, size);
+  const std::string bytes = input.byte() == 'R' ? std::string(input.rest()) : mend(input.rest());
+  (void)privacy::ledger::mu_of_fragment(input.rest());
+  privacy::LedgerState state;
+  try {
+    state = privacy::parse_ledger(bytes, "ledger.jsonl");
+  } catch (const ProtocolError&) {
+    return 0;
+  }
+  fuzz::demand(state.good_bytes + state.torn.size() == bytes.size(), "every byte is accounted for");
+  const auto whole = privacy::parse_ledger(std::string_view(bytes).substr(0, state.good_bytes), "whole");
+  fuzz::demand(whole.head == state.head && whole.torn.empty(), "the good part is a ledger by itself");
+  double squares = 0;
+  for (const privacy::ChargeRecord& charge : state.charges) {
+    squares += charge.terms.mu * charge.terms.mu;
+    fuzz::demand(state.find_charge(charge.id) != nullptr, "charges are found");
+  }
+  fuzz::demand(state.spent_squares >= squares * (1 - 1e-12), "every charge counts");
+  const privacy::Quote quote = privacy::quote(state, 0.1, true, 1e-5);
+  fuzz::demand(!quote.text.empty(), "the arithmetic is told");
+  fuzz::demand(!(quote.allowed && state.budget && !(quote.total_mu <= state.budget->mu * (1 + 1e-12))),
+               "no charge goes beyond the budget");
+  return 0;
+}

@@ -1,0 +1,174 @@
+// Writes the seeds of the corpus: small inputs of every kind, made by the product's own writers.
+// make_corpus CORPUS_FOLDER CONFIGS_FOLDER
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <span>
+
+#include "embed/sample_artifact.hpp"
+#include "muffle/comm/site_keys.hpp"
+#include "muffle/core/container.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/data/idx.hpp"
+#include "muffle/embed/signature.hpp"
+#include "muffle/features/rff.hpp"
+#include "muffle/synth/export.hpp"
+#include "privacy/ledger_entry.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+using namespace muffle;
+namespace fs = std::filesystem;
+
+fs::path corpus;
+const test::TemporaryFolder scratch;
+
+void seed(const std::string& target, const std::string& name, const std::string& bytes) {
+  fs::create_directories(corpus / target);
+  std::ofstream(corpus / target / name, std::ios::binary) << bytes;
+}
+
+/// The length that goes before a piece.
+std::string piece(const std::string& bytes) {
+  return {static_cast<char>(bytes.size() & 0xFF), static_cast<char>(bytes.size() >> 8)};
+}
+
+std::string gzip(const std::string& bytes) {
+  const fs::path file = scratch / "x.gz";
+  gzFile out = ::gzopen(file.c_str(), "wb9");
+  ::gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size()));
+  ::gzclose(out);
+  return read_file(file);
+}
+
+void artifacts() {
+  using namespace embed;
+  int number = 0;
+  for (const auto& settings : {testing_artifact::Settings{.classes = 1, .features = 2},
+                               testing_artifact::Settings{.counts = true, .classes = 2, .features = 4},
+                               testing_artifact::Settings{.adjacency = privacy::Adjacency::kAddRemoveOne,
+                               .counts = true,
+                               .records_per_person = 3,
+                               .epsilon = 0.2,
+                               .classes = 2,
+                               .features = 2}}) {
+    Artifact a = testing_artifact::sample_artifact(settings);
+    a.is_private = number != 1;
+    a.frequencies_hash = hash_frequencies(features::rff_frequencies(a.rff));
+    write_artifact(scratch / "a.mfl", a);
+    const std::string file = read_file(scratch / "a.mfl");
+    const Container c = parse_container(file, "muffle-release", kArtifactVersion, "seed");
+    const std::string header = c.header.dump();
+    const std::string payload(reinterpret_cast<const char*>(c.payload.data()), c.payload.size());
+    seed("artifact", "file-" + std::to_string(number), "R" + file);
+    seed("artifact", "header-" + std::to_string(number), "H" + piece(header) + header + payload);
+    ++number;
+  }
+}
+
+void containers() {
+  const Container c{{{"format", "muffle-model"}, {"version", 1}, {"tensors", {1, 2.5, "x"}}},
+                    std::vector<std::byte>(8)};
+  seed("container", "file", "R" + serialize(c));
+  seed("container", "mended", "M" + serialize(c));
+}
+
+void ledgers() {
+  using namespace privacy::ledger;
+  Entry entry{0, std::string(64, '0'), "patients-2024", "2026-11-21T01:19:12Z", "host", BudgetLine{}};
+  std::string text;
+  const auto add = [&](auto content) {
+    entry.content = content;
+    const std::string line = render(entry);
+    text += line + "\n";
+    entry.previous = to_hex(sha256(line));
+    ++entry.sequence;
+  };
+  const std::string charge(32, '7'), hash(64, 'c');
+  add(BudgetLine{});
+  add(BudgetLine{privacy::Budget::from_epsilon(1, 1e-5)});
+  add(IntentLine{charge, {"/runs/a/release.mfl", hash, 0.125, 2, 16, true}});
+  add(CommitLine{charge, hash});
+  add(RepairLine{10, hash, 0.0625});
+  add(IntentLine{std::string(32, '8'), {"/runs/b/release.mfl", hash, 0.01, 2, 200, false}});
+  seed("ledger", "file", "R" + text);
+  seed("ledger", "mended", "M" + text);
+  seed("ledger", "torn", "R" + text.substr(0, text.size() - 70));
+  seed("ledger", "hole", "R" + text + std::string(9, '\0') + "\n");
+}
+
+void configs(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder))
+    seed("config", entry.path().stem(), read_file(entry.path()));
+  seed("config", "set",
+       read_file(folder / "mnist.toml") + std::string(1, '\0') + "privacy.epsilon=0.5" +
+           std::string(1, '\0') + "data.shape=[4]" + std::string(1, '\0') + "data.dir=2024");
+}
+
+void keys() {
+  // The seed of a key that protects nothing: its secret half is public for ever.
+  const comm::SiteKey key = comm::SiteKey::generate("fuzz");
+  key.save(scratch / "fuzz.key");
+  const std::string hex = comm::to_hex(key.public_key());
+  seed("keys", "key", "K" + read_file(scratch / "fuzz.key"));
+  seed("keys", "roster",
+       "R# two sites\n0 a " + hex + "\n1 a " + hex + "\n2 b " + std::string(64, '5') + "\n");
+  seed("keys", "public", "Pfuzz " + hex + " # ours\n");
+  seed("keys", "signature", "S" + embed::sign_release(key, "release"));
+}
+
+void idx() {
+  const auto file = [](const auto& elements, std::vector<std::size_t> dims) {
+    data::write_idx(scratch / "x.idx", std::span<const std::size_t>(dims), std::span(elements));
+    return read_file(scratch / "x.idx");
+  };
+  const std::vector<std::uint8_t> pixels{0, 1, 2, 3, 252, 253, 254, 255, 7, 7, 7, 7}, classes{0, 2, 1};
+  const std::vector<float> floats{0, 0.5f, 255, 1e-30f, 2, 3, 4, 5};
+  const std::string images = file(pixels, {3, 2, 2}), flat = file(floats, {2, 4}),
+                    labels = file(classes, {3});
+  const std::string three("\x03", 1), none("\0", 1), dealt("\x1f", 1);
+  seed("idx", "images", three + piece(labels) + labels + images);
+  seed("idx", "floats", none + piece("") + flat);
+  seed("idx", "dealt", dealt + piece(labels) + labels + images);
+  seed("idx", "gzip", three + piece(gzip(labels)) + gzip(labels) + gzip(images));
+  seed("idx", "gzip-twice", none + piece("") + gzip(flat.substr(0, 20)) + gzip(flat.substr(20)));
+}
+
+void npz() {
+  synth::Records records;
+  records.shape = {2, 2};
+  records.bytes = {0, 1, 2, 3, 4, 5, 6, 7};
+  records.labels = {1, 0};
+  synth::write_npz(scratch / "x.npz", records);
+  seed("npz", "bytes", "R" + read_file(scratch / "x.npz"));
+  records.floats = {0, 1, 2, 3, 4, 5, 6, 7};
+  records.bytes.clear();
+  synth::write_npz(scratch / "x.npz", records);
+  seed("npz", "floats", "R" + read_file(scratch / "x.npz"));
+  const auto npy = [](const std::string& dict, const std::string& elements) {
+    return std::string("\x93NUMPY\x01\x00", 8) + piece(dict) + dict + elements;
+  };
+  const std::string x =
+      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }\n", std::string(8, '\0'));
+  const std::string y =
+      npy("{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }\n", std::string(8, '\0'));
+  seed("npz", "header", "N" + x);
+  seed("npz", "arrays", "Z" + piece(x) + x + y);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  corpus = argv[1];
+  artifacts();
+  containers();
+  ledgers();
+  configs(argv[2]);
+  keys();
+  idx();
+  npz();
+  return 0;
+}
