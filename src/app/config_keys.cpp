@@ -374,8 +374,8 @@ std::vector<std::string> contradictions(const Config& c) {
          "privacy.budget_delta must be from 1e-12 to 0.1");
   unless(c.sample.uniform_labels || c.release_counts,
          "sample.labels = \"released-counts\" needs privacy.release_counts = true");
-  unless(c.features.rff.features % 2 == 0,
-         "features.count must be even: a cosine and a sine for each frequency");
+  unless(c.features.rff.features >= 2 && c.features.rff.features % 2 == 0,
+         "features.count is required, and must be even: a cosine and a sine for each frequency");
   unless(c.features.rff.length_scale > 0, "features.length_scale must be above 0");
   unless(c.train.learning_rate > 0, "train.learning_rate must be above 0");
   unless(c.train.decay > 0 && c.train.decay <= 1, "train.decay must be in (0, 1]");
