@@ -5,6 +5,7 @@
 #include <set>
 
 #include "config_keys.hpp"
+#include "keys_command.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -80,6 +81,12 @@ void add_data_flags(CLI::App& command, Options& o) {
           "--delta", [&o](const std::string& v) { o.sources.flags.emplace_back("privacy.delta", v); },
           "delta (privacy.delta)")
       ->type_name("NUMBER");
+  command.add_flag_callback(
+      "--secure-aggregation", [&o] { o.sources.flags.emplace_back("privacy.secure_aggregation", "true"); },
+      "mask every rank's sum (privacy.secure_aggregation)");
+  command.add_flag_callback(
+      "--distributed-noise", [&o] { o.sources.flags.emplace_back("privacy.distributed_noise", "true"); },
+      "every rank adds a share of the noise (privacy.distributed_noise)");
   command
       .add_option("--insecure-seeded-noise", o.insecure_seed,
                   "FOR TESTS ONLY: noise from this seed; the release is marked NOT PRIVATE")
@@ -191,6 +198,12 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   auto* ledger_cmd = add_ledger(app, o.ledger);
   auto* verify_cmd = add_verify(app, o.verify);
   PrivacyCommands privacy_commands(app);
+  KeygenRequest keygen;
+  auto* keygen_cmd = app.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation");
+  keygen_cmd->add_option("-o,--out", keygen.out, "folder for NAME.key and NAME.pub")
+      ->type_name("DIR")
+      ->required();
+  keygen_cmd->add_option("--name", keygen.name, "the site's name")->type_name("SITE")->required();
 
   for (CLI::App* command : {run_cmd, release_cmd, train_cmd, sample_cmd, evaluate_cmd})
     add_common(*command, o);
@@ -228,6 +241,10 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   }
   if (privacy_commands.parsed()) {
     privacy_commands.run(std::cout);
+    return 0;
+  }
+  if (keygen_cmd->parsed()) {
+    make_site_key(keygen, std::cout);
     return 0;
   }
   if (ledger_cmd->parsed()) {

@@ -236,6 +236,19 @@ std::vector<Key> make_keys() {
       flag("privacy.release_counts", kRelease,
            "release noisy class counts too (for imbalanced or private class sizes)",
            MUFFLE_FIELD(release_counts)),
+      flag("privacy.secure_aggregation", kRelease,
+           "mask every rank's sum, so that nobody sees it but the total", MUFFLE_FIELD(aggregation.secure)),
+      flag("privacy.distributed_noise", kRelease,
+           "every rank adds a share of the noise, so that nobody sees the exact total; needs masks",
+           MUFFLE_FIELD(aggregation.distributed)),
+      count("privacy.colluding_ranks", kRelease,
+            "distributed noise: how many ranks may pool what they know, a curious coordinator counted", 0,
+            1 << 20, MUFFLE_FIELD(aggregation.colluding)),
+      text("privacy.site_key", kRuntime,
+           "key file that signs this rank's masks (muffle keygen); \"{rank}\" stands for the rank's number",
+           MUFFLE_FIELD(aggregation.site_key)),
+      text("privacy.site_roster", kRuntime, "whose keys are accepted: a line \"RANK SITE KEY\" for each rank",
+           MUFFLE_FIELD(aggregation.site_roster)),
       text("privacy.ledger", kRuntime,
            "the data set's ledger of releases; empty: ledger-<data.id>.jsonl beside the run folder",
            MUFFLE_FIELD(ledger.file)),
@@ -372,6 +385,14 @@ std::vector<std::string> contradictions(const Config& c) {
          "privacy.budget_epsilon must be from 0.001 to 100");
   unless(delta >= privacy::kMinDelta && delta <= privacy::kMaxDelta,
          "privacy.budget_delta must be from 1e-12 to 0.1");
+  const auto& aggregation = c.aggregation;
+  unless(!aggregation.distributed || aggregation.secure,
+         "privacy.distributed_noise needs privacy.secure_aggregation = true: without masks the ranks' shares "
+         "are seen one by one, and each is less than the full noise");
+  unless(aggregation.site_key.empty() == aggregation.site_roster.empty(),
+         "privacy.site_key and privacy.site_roster go together: one is there without the other");
+  unless(aggregation.site_key.empty() || aggregation.secure,
+         "privacy.site_key signs masks, so it needs privacy.secure_aggregation = true");
   unless(c.sample.uniform_labels || c.release_counts,
          "sample.labels = \"released-counts\" needs privacy.release_counts = true");
   unless(c.features.rff.features >= 2 && c.features.rff.features % 2 == 0,

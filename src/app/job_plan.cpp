@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "aggregation.hpp"
 #include "layout.hpp"
 #include "muffle/core/float_text.hpp"
 
@@ -149,8 +150,12 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
 
   const std::uint64_t classes = config.data.schema.classes, features = config.features.rff.features;
   plan.numbers = classes * features + (config.release_counts ? classes : 0);
-  // What is drawn: a whole number of lattice units.
-  const double sigma = std::ldexp(static_cast<double>(plan.noise.sigma_lattice), -plan.noise.lattice_bits);
+  // What is drawn: a whole number of lattice units; in shares more of them.
+  const privacy::AggregationMode mode = aggregation_mode(config, ranks);
+  const double drawn = mode.distributed
+                           ? privacy::plan_distributed_noise(plan.noise, ranks, mode.colluding).total_sigma
+                           : static_cast<double>(plan.noise.sigma_lattice);
+  const double sigma = std::ldexp(drawn, -plan.noise.lattice_bits);
   plan.blocks.push_back(plan_block(config, *layout.blocks.front(), sigma, plan.records));
   if (config.release_counts) plan.count_noise = sigma / layout.counts_weight;
   plan.generator_parameters = generator_size(config.model).parameters;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "aggregation.hpp"
 #include "layout.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
@@ -14,7 +15,6 @@
 #include "muffle/data/mixture.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/embed/embedding.hpp"
-#include "muffle/privacy/entropy.hpp"
 #include "release_ledger.hpp"
 #include "release_signature.hpp"
 
@@ -51,7 +51,8 @@ std::string frequencies_hash(const features::RffSpec& spec) {
 }
 
 embed::Artifact describe_release(const Context& context, const privacy::NoisePlan& plan,
-                                 const std::string& charge, privacy::NoisySum&& noisy) {
+                                 const privacy::AggregationMode& mode, const std::string& charge,
+                                 privacy::NoisySum&& noisy) {
   const Config& c = context.config;
   embed::Artifact a;
   a.rff = c.features.rff;
@@ -69,6 +70,7 @@ embed::Artifact describe_release(const Context& context, const privacy::NoisePla
   a.ledger_charge = charge;
   a.muffle_version = MUFFLE_VERSION;
   a.ranks = context.comm.size();
+  a.aggregation = mode;
   a.values = std::move(noisy.values);
   return a;
 }
@@ -137,6 +139,7 @@ void release(Context& context) {
       config.features.lattice_bits);
   spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}",
                plan.epsilon, plan.delta, plan.sensitivity.value, plan.noise_multiplier, plan.sigma);
+  Aggregation aggregation(context, plan, layout.size());
   // The binding check is Ledger::begin's; a job that would fail there need not sum its records first.
   comm::agree(
       comm, "asking the privacy ledger",
@@ -156,6 +159,7 @@ void release(Context& context) {
       },
       true);
   if (context.dry_run) return;
+  aggregation.prepare();
 
   std::optional<embed::PartialSum> partial;
   comm::agree(
@@ -176,7 +180,6 @@ void release(Context& context) {
   // before the reduced sum does, and the sampler sees no data: its running time cannot depend on them.
   std::optional<privacy::Ledger> ledger;
   std::string charge;
-  std::optional<privacy::NoiseVector> noise;
   comm::agree(
       comm, "charging the ledger and drawing the noise",
       [&] {
@@ -185,25 +188,21 @@ void release(Context& context) {
         there = settle_release(context, *ledger);  // another process may have been faster
         if (there) return;
         charge = ledger->begin(charge_terms(context, plan));
-        const auto entropy = context.insecure_seed ? privacy::insecure_seeded_entropy(*context.insecure_seed)
-                                                   : privacy::os_entropy();
-        if (!entropy->is_secure())
-          spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
-        noise.emplace(layout.size(), plan.sigma_lattice, *entropy);
+        aggregation.draw_noise();
       },
       true);
   if (root_says(comm, there)) {
     spdlog::info("release: another process made {} meanwhile; its noise is not drawn again", file.string());
     return;
   }
-  privacy::RawSum raw = embed::reduce_to_root(comm, std::move(*partial));
+  privacy::NoisySum noisy = aggregation.sum(std::move(*partial));
 
   comm::agree(
       comm, "writing the release",
       [&] {
         if (!comm.is_root()) return;
         const embed::Artifact artifact =
-            describe_release(context, plan, charge, std::move(*noise).publish(std::move(raw)));
+            describe_release(context, plan, aggregation.mode(), charge, std::move(noisy));
         const std::string hash = embed::write_artifact(file, artifact);
         sign_release_file(context);
         ledger->commit(charge, hash);

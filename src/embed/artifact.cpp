@@ -12,6 +12,7 @@
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/privacy/round_up.hpp"
 
 namespace muffle::embed {
@@ -82,12 +83,24 @@ void check_records(const Artifact& a, Complaints& wrong) {
   if (!wrong.empty()) return;
   // Noise beyond 100 sigma does not happen, and sums beyond m 2^k cannot.
   const double sum = replace ? static_cast<double>(a.records) * units : 0x1p62;
-  const double limit = sum + 100.0 * static_cast<double>(a.noise.sigma_lattice);
+  const double limit = sum + 100.0 * noise_of_each_value(a);
   for (std::size_t i = 0; i < a.values.size(); ++i) {
     if (std::fabs(static_cast<double>(a.values[i])) > limit) {
       wrong.push_back(fmt::format("value {} is larger than the records and the noise can make it", i));
       return;
     }
+  }
+}
+
+void check_aggregation(const Artifact& a, Complaints& wrong) {
+  if (a.aggregation.masked && a.aggregation.ranks != a.ranks)
+    wrong.push_back("it was made by one number of ranks and aggregated over another");
+  try {
+    privacy::require_valid(a.aggregation);
+    if (a.aggregation.distributed)
+      privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
+  } catch (const ConfigError& e) {
+    wrong.push_back(e.what());
   }
 }
 
@@ -136,6 +149,7 @@ std::vector<std::string> contradictions(const Artifact& artifact) {
   Complaints wrong;
   check_shapes(artifact, wrong);
   if (wrong.empty()) check_guarantee(artifact, wrong);
+  if (wrong.empty()) check_aggregation(artifact, wrong);
   if (wrong.empty()) check_records(artifact, wrong);
   return wrong;
 }
@@ -186,6 +200,13 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name) {
 
 Artifact read_artifact(const std::filesystem::path& path) {
   return parse_artifact(read_file(path), path.string());
+}
+
+double noise_of_each_value(const Artifact& a) {
+  return a.aggregation.distributed
+             ? privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding)
+                   .total_sigma
+             : static_cast<double>(a.noise.sigma_lattice);
 }
 
 std::string hash_frequencies(std::span<const float> frequencies) {

@@ -29,6 +29,8 @@ class Fields {
   /// An element of the list `key`.
   Fields element(const char* key, const json& entry) const { return {entry, path_ + key + ".", file_}; }
 
+  bool has(const char* key) const { return object_.contains(key); }
+
   std::uint64_t integer(const char* key, std::uint64_t low, std::uint64_t high) const {
     const json& v = at(key);
     if (!v.is_number_unsigned()) fail(key, "is not a whole number, 0 or more");
@@ -114,6 +116,16 @@ void read_schema(const Fields& f, Artifact& a) {
                                                                           : data::OnError::kClamp;
 }
 
+void read_aggregation(const Fields& f, Artifact& a) {
+  privacy::AggregationMode& mode = a.aggregation;
+  const std::size_t which = f.choice("mode", {"single coordinator", "masked", "distributed noise"});
+  mode.masked = which >= 1;
+  mode.distributed = which == 2;
+  mode.signed_keys = f.flag("signed_keys");
+  mode.colluding = static_cast<int>(f.integer("colluding_ranks", 0, std::numeric_limits<int>::max()));
+  mode.ranks = a.ranks;
+}
+
 void read_privacy(const Fields& f, Artifact& a) {
   (void)f.choice("mechanism", {kMechanism});
   a.adjacency = f.choice("adjacency", {to_string(privacy::Adjacency::kReplaceOne),
@@ -167,6 +179,10 @@ json to_header(const Artifact& a) {
       {"counts", {{"released", a.counts}, {"weight", a.counts_weight}}},
       {"records", a.records},
       {"ranks", a.ranks},
+      {"aggregation",
+       {{"mode", privacy::name_of(a.aggregation)},
+        {"signed_keys", a.aggregation.signed_keys},
+        {"colluding_ranks", a.aggregation.colluding}}},
       {"config_sha256", a.config_hash},
       {"ledger", {{"data_id", a.data_id}, {"charge", a.ledger_charge}}},
       {"privacy",
@@ -203,6 +219,8 @@ Artifact from_header(const json& header, const std::string& name) {
   a.counts_weight = f.object("counts").number("weight");
   a.records = f.integer("records", 0, std::uint64_t{1} << 62);
   a.ranks = static_cast<int>(f.integer("ranks", 1, std::numeric_limits<int>::max()));
+  // Files without it were made when there was nothing but a single coordinator.
+  if (f.has("aggregation")) read_aggregation(f.object("aggregation"), a);
   a.config_hash = f.text("config_sha256", 128);
   a.data_id = f.object("ledger").text("data_id", 128);
   a.ledger_charge = f.object("ledger").text("charge", 32);

@@ -7,6 +7,7 @@
 #include "muffle/core/float_text.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/distributed_noise.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -27,7 +28,26 @@ std::string meaning_of_adjacency(const Artifact& a) {
              : "the data with one person's records added or removed; the number of records is private";
 }
 
+privacy::DistributedNoisePlan shares(const Artifact& a) {
+  return privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
+}
+
+std::string mechanism_of_shares(const Artifact& a) {
+  const privacy::DistributedNoisePlan plan = shares(a);
+  return fmt::format(
+      "Gaussian mechanism on the sums of the feature vectors, released once. Each feature is truncated "
+      "toward zero to a multiple of 1/(2^{} - 1); to every integer sum each of the {} ranks added its own "
+      "round(N(0, s^2)) with s = {} lattice units (2^{} units = 1), drawn exactly (Karney, ACM TOMS 42(1), "
+      "2016). The shares of any {} ranks together have a sigma of at least {}, and their sum is, but for a "
+      "factor on probabilities that differs from 1 by less than 1e-30, post-processing of the ideal Gaussian "
+      "mechanism (Kairouz, Liu & Steinke, ICML 2021; docs/secure-aggregation.md, theorem 2), so the tight "
+      "analytic bound holds (Balle & Wang, ICML 2018, Theorem 8). The released numbers carry sigma {:.10g}.",
+      a.lattice_bits, plan.ranks, plan.share_sigma, a.lattice_bits, plan.ranks - plan.colluding,
+      a.noise.sigma_lattice, plan.total_sigma);
+}
+
 std::string mechanism(const Artifact& a) {
+  if (a.aggregation.distributed) return mechanism_of_shares(a);
   return fmt::format(
       "Gaussian mechanism on the sums of the feature vectors, released once. Each feature is truncated "
       "toward zero to a "
@@ -54,9 +74,11 @@ std::vector<std::string> public_facts(const Artifact& a) {
 
 std::vector<std::string> trust_model(const Artifact& a) {
   return {"Each rank sees its own records in the clear.",
-          "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way of "
-          "the reduction see "
-          "partial sums: they are trusted. Nobody else sees anything but the noisy sums.",
+          a.aggregation.masked
+              ? privacy::describe(a.aggregation)
+              : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way "
+                "of the reduction see partial sums: they are trusted. Nobody else sees anything but the "
+                "noisy sums.",
           a.is_private
               ? "The noise came from the operating system's random number generator and was not kept."
               : "The noise came from a seed and can be recomputed by whoever knows or guesses it.",
@@ -123,6 +145,15 @@ std::string privacy_statement_json(const Artifact& a) {
   if (a.is_private) {
     for (const Point& p : curve(a)) at_deltas.push_back({{"delta", p.delta}, {"epsilon", p.epsilon}});
   }
+  json aggregation = {{"mode", privacy::name_of(a.aggregation)}, {"ranks", a.ranks}};
+  if (a.aggregation.masked) aggregation["signed_keys"] = a.aggregation.signed_keys;
+  if (a.aggregation.distributed) {
+    const privacy::DistributedNoisePlan plan = shares(a);
+    aggregation["colluding_ranks"] = plan.colluding;
+    aggregation["share_sigma_lattice"] = plan.share_sigma;
+    aggregation["honest_sigma_lattice"] = plan.honest_sigma;
+    aggregation["total_sigma_lattice"] = plan.total_sigma;
+  }
   // Without a guarantee there is no number that a program could mistake for one.
   const auto promised = [&](double value) { return a.is_private ? json(value) : json(nullptr); };
   const nlohmann::ordered_json statement = {
@@ -147,6 +178,7 @@ std::string privacy_statement_json(const Artifact& a) {
       {"sigma_lattice", a.noise.sigma_lattice},
       {"lattice_bits", a.lattice_bits},
       {"mechanism", mechanism(a)},
+      {"aggregation", aggregation},
       {"released_values", a.values.size()},
       {"class_counts_released", a.counts},
       {"records", replace_one(a) ? json(a.records) : json(nullptr)},
@@ -179,6 +211,7 @@ std::string privacy_statement_text(const Artifact& a) {
       "{:.6g}.\n",
       a.noise.sigma, a.noise.noise_multiplier, a.noise.sensitivity.value, a.noise.sigma_lattice,
       1.0 / a.noise.noise_multiplier);
+  if (a.aggregation.masked) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
   out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";
   const auto list = [&](const char* title, const std::vector<std::string>& items) {
     out += fmt::format("\n{}\n", title);

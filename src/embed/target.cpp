@@ -35,7 +35,7 @@ Target make_target(const Artifact& a) {
     }
     double positive = 0.0;
     for (const double count : counts) positive += std::max(count, 0.0);
-    const double least = std::max(1.0, static_cast<double>(a.noise.sigma_lattice) / unit);
+    const double least = std::max(1.0, noise_of_each_value(a) / unit);
     // Should every count be negative, all that is known is the number of classes.
     for (std::size_t c = 0; positive > 0 && c < classes; ++c) {
       target.class_share[c] = std::max(counts[c], 0.0) / positive;

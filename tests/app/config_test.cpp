@@ -128,12 +128,31 @@ TEST(ConfigTest, ABudgetNeedsANameAndALedger) {
   EXPECT_EQ(problem_with({kMain, {}, budget, {}}), "");
   EXPECT_THAT(problem_with({kMain, {}, {budget[0], budget[1]}, {}}), HasSubstr("privacy.ledger"));
   EXPECT_THAT(problem_with({kMain, {}, {budget[0], budget[2]}, {}}), HasSubstr("data.id"));
-  for (const char* wrong : {"data.id=\"a b\"", "data.id=../x", "privacy.budget_epsilon=nan",
-                            "privacy.budget_epsilon=0.0", "privacy.budget_delta=nan", "privacy.budget_delta=1.0"}) {
+  for (const char* wrong :
+       {"data.id=\"a b\"", "data.id=../x", "privacy.budget_epsilon=nan", "privacy.budget_epsilon=0.0",
+        "privacy.budget_delta=nan", "privacy.budget_delta=1.0"}) {
     auto settings = budget;
     settings.push_back(wrong);
     EXPECT_NE(problem_with({kMain, {}, settings, {}}), "") << wrong;
   }
+}
+
+TEST(ConfigTest, AggregationSettingsThatContradictEachOtherAreRefused) {
+  EXPECT_THAT(problem_with_setting("privacy.distributed_noise=true"),
+              HasSubstr("needs privacy.secure_aggregation"));
+  EXPECT_THAT(problem_with_setting("privacy.site_key=\"a\""), HasSubstr("go together"));
+  EXPECT_THAT(problem_with_setting("privacy.site_roster=\"a\""), HasSubstr("go together"));
+  EXPECT_THAT(problem_with({kMain, {}, {"privacy.site_key=\"a\"", "privacy.site_roster=\"b\""}, {}}),
+              HasSubstr("needs privacy.secure_aggregation"));
+  EXPECT_NE(problem_with_setting("privacy.colluding_ranks=-1"), "");
+  const Config c = load_config({kMain,
+                                {},
+                                {"privacy.secure_aggregation=true", "privacy.distributed_noise=true",
+                                 "privacy.site_key=\"k\"", "privacy.site_roster=\"r\""},
+                                {}});
+  EXPECT_TRUE(c.aggregation.secure && c.aggregation.distributed);
+  EXPECT_EQ(c.aggregation.colluding, 1) << "a curious coordinator, unless more is said";
+  EXPECT_NE(stage_hash(c, Stage::kRelease), stage_hash(load_config({kMain, {}, {}, {}}), Stage::kRelease));
 }
 
 TEST(ConfigTest, ResolvedConfigurationReadsBackTheSame) {

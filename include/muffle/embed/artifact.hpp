@@ -9,6 +9,7 @@
 
 #include "muffle/data/schema.hpp"
 #include "muffle/features/rff.hpp"
+#include "muffle/privacy/aggregation.hpp"
 #include "muffle/privacy/release.hpp"
 
 namespace muffle::embed {
@@ -35,6 +36,7 @@ struct Artifact {
   std::string data_id;        ///< the data set's name in the privacy ledger; empty: made without a ledger
   std::string ledger_charge;  ///< id of the ledger's INTENT that paid for this release; empty likewise
   int ranks = 1;
+  privacy::AggregationMode aggregation;  ///< how the sums came together; its `ranks` is `ranks`, if masked
   // the values
   std::vector<std::int64_t> values;  ///< C x D class-major, then C counts if any; lattice units, noisy
 
@@ -53,6 +55,10 @@ std::string write_artifact(const std::filesystem::path& path, const Artifact& ar
 Artifact read_artifact(const std::filesystem::path& path);
 /// @param name  what error messages call the bytes.
 Artifact parse_artifact(std::string_view bytes, const std::string& name);
+
+/// Standard deviation of the noise that each value carries, lattice units: sigma_lattice or, where the ranks
+/// added shares of which some may be known to others, more. At least 1.
+double noise_of_each_value(const Artifact& artifact);
 
 /// What goes into Artifact::frequencies_hash: SHA-256 of the float32 frequencies' bytes (little-endian), in
 /// hex.

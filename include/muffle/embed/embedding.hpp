@@ -10,6 +10,13 @@
 #include "muffle/features/block.hpp"
 #include "muffle/privacy/release.hpp"
 
+namespace muffle::comm {
+class SecureSum;
+}
+namespace muffle::privacy {
+class NoiseShare;
+}
+
 namespace muffle::embed {
 
 /// The blocks of one release and how they lie in the released vector: block after block, each C x D_b
@@ -43,6 +50,8 @@ class PartialSum {
   friend PartialSum embed_shard(const Layout&, data::RecordSource&, int,
                                 const std::function<void(std::uint64_t)>&);
   friend privacy::RawSum reduce_to_root(comm::HostComm&, PartialSum&&);
+  friend privacy::RawSum reduce_to_root(comm::SecureSum&&, PartialSum&&);
+  friend privacy::NoisySum reduce_to_root(comm::SecureSum&&, PartialSum&&, privacy::NoiseShare&&);
   friend struct TestAccess;  // defined in test builds only
   std::vector<std::uint64_t> sums_;
 };
@@ -57,5 +66,14 @@ PartialSum embed_shard(const Layout& layout, data::RecordSource& source, int thr
 /// Sums over all ranks; the result holds the sum on root and is empty elsewhere. Collective; consumes the
 /// partial sum. Privacy: the result is raw; only NoiseVector::publish may take it further.
 privacy::RawSum reduce_to_root(comm::HostComm& comm, PartialSum&& partial);
+
+/// The same through a secure sum, bit for bit: no other rank, and no machine between the ranks, sees this
+/// rank's partial sum. Collective; consumes both. Throws as SecureSum::reduce_to_root().
+privacy::RawSum reduce_to_root(comm::SecureSum&& round, PartialSum&& partial);
+
+/// The same with every rank's share of the noise added on the rank: what comes out on root is the release,
+/// and no raw total ever exists. is_private speaks of this rank's share alone. Collective; consumes all
+/// three.
+privacy::NoisySum reduce_to_root(comm::SecureSum&& round, PartialSum&& partial, privacy::NoiseShare&& share);
 
 }  // namespace muffle::embed
