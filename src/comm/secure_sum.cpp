@@ -196,7 +196,9 @@ SecureSum::SecureSum(HostComm& comm, const SecureSumSpec& spec)
 
 void SecureSum::derive_masks(const unsigned char* my_secret, std::span<const std::string> hellos,
                              const std::array<unsigned char, 32>& transcript) {
-  mask_keys_ = make_secret(kKeyBytes * hellos.size());
+  // Kept only when all are there: without them reduce_to_root() refuses, even if somebody who changes
+  // messages made a failed agreement look good to this rank.
+  Secret keys = make_secret(kKeyBytes * hellos.size());
   const Secret shared = make_secret(kKeyBytes);
   const auto me = static_cast<std::size_t>(comm_->rank());
   for (std::size_t peer = 0; peer < hellos.size(); ++peer) {
@@ -212,10 +214,11 @@ void SecureSum::derive_masks(const unsigned char* my_secret, std::span<const std
     const std::string purpose =
         fmt::format("muffle secure sum mask 1\nranks {} {}\n", std::min(me, peer), std::max(me, peer)) +
         std::string(reinterpret_cast<const char*>(transcript.data()), transcript.size());
-    crypto_generichash(mask_keys_.get() + kKeyBytes * peer, kKeyBytes,
+    crypto_generichash(keys.get() + kKeyBytes * peer, kKeyBytes,
                        reinterpret_cast<const unsigned char*>(purpose.data()), purpose.size(), shared.get(),
                        kKeyBytes);
   }
+  mask_keys_ = std::move(keys);
 }
 
 void SecureSum::mask(std::span<std::uint64_t> values) const {
@@ -243,8 +246,10 @@ void SecureSum::mask(std::span<std::uint64_t> values) const {
 }
 
 std::vector<std::uint64_t> SecureSum::reduce_to_root(std::vector<std::uint64_t>&& values) && {
-  require(!spent_ && mask_keys_ != nullptr,
-          "a secure sum was used twice, and masks never are: this is a bug in muffle.");
+  require(
+      !spent_ && mask_keys_ != nullptr,
+      "a secure sum was used twice, or without its keys, and masks never are: nothing was sent. Either this "
+      "is a bug in muffle, or somebody between the ranks changes messages.");
   require(values.size() == length_, fmt::format("a secure sum of {} numbers was given {}: this is a bug in "
                                                 "muffle.",
                                                 length_, values.size()));

@@ -339,6 +339,43 @@ TEST(SecureSumProtocolTest, PointsOfSmallOrderAreRefused) {
                         });
 }
 
+// Whoever changes messages can also hide from a rank that the agreement failed, its own complaint included.
+// The rank goes on, but it has no keys, and sends nothing.
+TEST(SecureSumProtocolTest, ARankWhoseComplaintIsSuppressedSendsNothing) {
+  const auto refuse = [](bool is_signed, const auto& change_greetings) {
+    Sites sites(3);
+    std::mutex keys;
+    run_thread_ranks(3, [&](HostComm& inner) {
+      std::optional<SiteIdentity> identity;
+      if (is_signed) {
+        const std::lock_guard lock(keys);
+        identity.emplace(sites.identity(inner.rank()));
+      }
+      SpyComm comm(inner);
+      comm.on_receive = [&](int which, std::vector<std::string>& all) {
+        if (which == kGreetings) {
+          if (comm.rank() == 0) change_greetings(all);
+        } else if (which != kSignatures) {
+          for (std::string& verdict : all) verdict.clear();
+        }
+      };
+      SecureSum sum(comm, {3, "c", identity ? &*identity : nullptr});
+      if (comm.rank() != 0) return;
+      expect_error(ExitCode::kInvariant, {"without its keys"}, [&] {
+        std::move(sum).reduce_to_root({1, 2, 3});
+      });
+      EXPECT_TRUE(comm.reduced.empty());
+    });
+  };
+  const auto small_order = [](std::vector<std::string>& all) { all.at(1).replace(kKeyAt, 32, 32, '\0'); };
+  const auto foreign_key = [](std::vector<std::string>& all) { all.at(1).replace(kKeyAt, 32, 32, '\x42'); };
+  const auto foreign_length = [](std::vector<std::string>& all) { all.at(2).at(16) ^= 1; };
+  refuse(false, small_order);
+  refuse(true, small_order);
+  refuse(true, foreign_key);
+  refuse(true, foreign_length);
+}
+
 TEST(SecureSumProtocolTest, EveryByteOfAGreetingCounts) {
   const auto says = [](std::size_t at, const std::string& what) {
     expect_exchange_fails(2, ExitCode::kProtocol, {what}, false, [&](SpyComm& comm, auto&) {
