@@ -56,6 +56,11 @@ void artifacts() {
                                .features = 2}}) {
     Artifact a = testing_artifact::sample_artifact(settings);
     a.is_private = number != 1;
+    if (number > 0) a.aggregation = {.masked = true, .signed_keys = true, .ranks = a.ranks};
+    if (number > 1) {
+      a.aggregation.distributed = true;
+      a.aggregation.colluding = 1;
+    }
     a.frequencies_hash = hash_frequencies(features::rff_frequencies(a.rff));
     write_artifact(scratch / "a.mfl", a);
     const std::string file = read_file(scratch / "a.mfl");
