@@ -371,6 +371,10 @@ std::vector<std::string> contradictions(const Config& c) {
   unless(c.privacy.adjacency != privacy::Adjacency::kAddRemoveOne || c.release_counts,
          "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = "
          "true");
+  unless(c.privacy.adjacency != privacy::Adjacency::kAddRemoveOne || c.data.records == 0,
+         "privacy.adjacency = \"add-remove-one\" keeps m secret, and everything in the configuration is "
+         "public: leave "
+         "data.records at 0");
   unless(c.ledger.data_id.empty() || privacy::is_data_id(c.ledger.data_id),
          "data.id names the data set in files: use 1 to 128 letters, digits, '.', '_' and '-', beginning "
          "with a letter "

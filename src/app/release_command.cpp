@@ -207,8 +207,13 @@ void release(Context& context) {
         sign_release_file(context);
         ledger->commit(charge, hash);
         write_statements(context, artifact);
-        spdlog::info("release: {} numbers in {} (sha256 {}), charge {}, {:.1f} s", artifact.values.size(),
-                     file.string(), hash, charge, Seconds(std::chrono::steady_clock::now() - start).count());
+        // The time taken tells m, which is private under add/remove-one.
+        const bool time_is_public = config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
+        spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", artifact.values.size(),
+                     file.string(), hash, charge,
+                     time_is_public ? fmt::format(", {:.1f} s",
+                                                  Seconds(std::chrono::steady_clock::now() - start).count())
+                                    : "");
       },
       true);
 }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
@@ -12,8 +13,10 @@ void run(Context& context) {
   train(context, context.out / kReleaseFile);
   sample(context, context.out / kModelFile);
   if (!context.config.evaluate.metrics.empty()) evaluate(context, context.out / kSamplesNpz);
-  spdlog::info("run: done in {:.1f} s; everything is in {}",
-               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+  // The time taken tells m, which is private under add/remove-one.
+  const bool time_is_public = context.config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  spdlog::info("run: done{}; everything is in {}", time_is_public ? fmt::format(" in {:.1f} s", seconds) : "",
                context.out.string());
 }
 

@@ -114,9 +114,11 @@ class IdxSource : public RecordSource {
           std::to_string(header.record_elements()) + " numbers. Are the two files' names exchanged?");
     }
     if (header.records() != features_.header().records()) {
-      throw DataError("'" + features_.name() + "' holds " + std::to_string(features_.header().records()) +
-                      " records, but '" + labels_->name() + "' holds " + std::to_string(header.records()) +
-                      " labels: the two files do not belong together.");
+      // The counts themselves may be private (add/remove-one adjacency): the message does not tell them.
+      throw DataError(
+          "'" + features_.name() + "' and '" + labels_->name() +
+          "' hold different numbers of records: the two files do not belong together, or one is cut "
+          "short.");
     }
   }
 

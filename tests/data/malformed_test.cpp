@@ -106,8 +106,8 @@ TEST_F(Malformed, LabelsMustFitTheRecords) {
     const DataSpec spec = spec_of(images(10), y);
     expect_error(ExitCode::kData, parts, [&] { read_all(spec); });
   };
-  refused(labels(9), {"/x'", "10 records", "/y'", "9 labels"});
-  refused(labels(11), {"11 labels"});
+  refused(labels(9), {"/x'", "/y'", "different numbers of records"});
+  refused(labels(11), {"/x'", "/y'", "different numbers of records"});
   refused(labels(10).substr(0, 17), {"/y'", "truncated"});
   refused(gzipped(labels(10).substr(0, 17)), {"/y'", "truncated"});
   refused(labels(10) + "x", {"/y'", "extra bytes"});

@@ -33,6 +33,11 @@ for adjacency in replace-one add-remove-one; do
   check "$adjacency: labels follow the released counts ($zero and $one)" test "$zero" -gt 600 -a "$zero" -lt 800 -a "$one" -lt 200
 done
 rc=0
+on 1 release "${settings[@]}" --set data.records=6000 --set privacy.adjacency=add-remove-one --out "$work/refused" \
+  >"$work/log" 2>&1 || rc=$?
+check "add/remove-one with m in the configuration is refused with 78" test "$rc" = 78
+check "add/remove-one: m is in no output" test "$(grep -rlwE '6000|3000' "$work/add-remove-one" --include='*.json*' --include='*.txt' --include='*.toml' | wc -l)" = 0
+rc=0
 on 1 release "${settings[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one --set privacy.release_counts=false \
   --set 'sample.labels="uniform"' --out "$work/refused" >"$work/log" 2>&1 || rc=$?
 check "add/remove-one without counts is refused with 78" test "$rc" = 78
