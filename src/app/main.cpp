@@ -1,4 +1,5 @@
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -46,6 +47,9 @@ int fail(const muffle::Error& e) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A core dump would hold records and exact sums.
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
   try {
     if (muffle::comm::MpiSession::launched_by_mpi()) {
       session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);
