@@ -39,6 +39,7 @@ inline Toy toy(model::GeneratorKind kind, std::size_t batch, bool stratified) {
   t.generator.hidden = images ? std::vector<std::size_t>{16} : std::vector<std::size_t>{16, 12};
   t.generator.channels = {4, 3};
   t.spec.batch = batch;
+  t.spec.unbiased = true;
   t.spec.stratified = stratified;
   t.spec.learning_rate = 0.01;
   t.spec.decay_every = 7;

@@ -16,7 +16,7 @@ struct TrainSpec {
   double learning_rate = 0.01;      ///< Adam
   double decay = 0.9;               ///< learning rate x decay ...
   std::uint64_t decay_every = 120;  ///< ... every so many steps
-  bool unbiased = true;             ///< the unbiased form of the objective (spec section 6)
+  bool unbiased = false;            ///< the unbiased form of the objective (spec section 6)
   bool stratified = true;  ///< labels meet the class shares in every batch, instead of independent draws
   std::uint64_t seed = 1;
 };
