@@ -77,7 +77,14 @@ class ShardSum {
   bool take(data::Batch& batch) {
     const std::lock_guard lock(source_mutex_);
     if (failure_) return false;
-    source_.next(tile_, batch);
+    try {
+      source_.next(tile_, batch);
+    } catch (...) {
+      // Still under the lock: no other thread may ask a source that has failed, its error would hide this
+      // one.
+      failure_ = std::current_exception();
+      throw;
+    }
     require(batch.n <= tile_ && batch.y.size() >= batch.n, "a record source handed out a malformed batch");
     return batch.n > 0;
   }
