@@ -8,6 +8,7 @@
 #include "aggregation.hpp"
 #include "layout.hpp"
 #include "muffle/app/commands.hpp"
+#include "muffle/comm/site_keys.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
@@ -15,8 +16,8 @@
 #include "muffle/data/mixture.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/embed/embedding.hpp"
+#include "muffle/embed/release_transaction.hpp"
 #include "release_ledger.hpp"
-#include "release_signature.hpp"
 
 namespace muffle::app {
 namespace {
@@ -51,8 +52,7 @@ std::string frequencies_hash(const features::RffSpec& spec) {
 }
 
 embed::Artifact describe_release(const Context& context, const privacy::NoisePlan& plan,
-                                 const privacy::AggregationMode& mode, const std::string& charge,
-                                 privacy::NoisySum&& noisy) {
+                                 const privacy::AggregationMode& mode, privacy::NoisySum&& noisy) {
   const Config& c = context.config;
   embed::Artifact a;
   a.rff = c.features.rff;
@@ -66,8 +66,7 @@ embed::Artifact describe_release(const Context& context, const privacy::NoisePla
   a.is_private = noisy.is_private;
   a.config_hash = stage_hash(c, Stage::kRelease);
   a.frequencies_hash = frequencies_hash(c.features.rff);
-  a.data_id = ledger_place(context).data_id;
-  a.ledger_charge = charge;
+  a.data_id = release_order(context).data_id;
   a.muffle_version = MUFFLE_VERSION;
   a.ranks = context.comm.size();
   a.aggregation = mode;
@@ -84,8 +83,8 @@ bool root_says(comm::HostComm& comm, bool yes) {
 
 /// What the ledger says to a charge of mu, before anything is done. Root only.
 privacy::Quote ask_ledger(const Context& context, const privacy::NoisePlan& plan) {
-  const LedgerPlace place = ledger_place(context);
-  const privacy::LedgerState state = privacy::Ledger::preview(place.file, place.data_id, place.budget);
+  const embed::ReleaseOrder order = release_order(context);
+  const privacy::LedgerState state = privacy::Ledger::preview(order.ledger, order.data_id, order.budget);
   return privacy::quote(state, privacy::mu_of(plan), !context.insecure_seed, plan.delta);
 }
 
@@ -113,8 +112,7 @@ void release(Context& context) {
           there = std::filesystem::exists(file) &&
                   embed::read_artifact(file).config_hash == stage_hash(config, Stage::kRelease);
         } else {
-          privacy::Ledger ledger = open_ledger(context);
-          there = settle_release(context, ledger);
+          there = embed::ReleaseTransaction(release_order(context)).settle();
         }
       },
       true);
@@ -140,17 +138,19 @@ void release(Context& context) {
   spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}",
                plan.epsilon, plan.delta, plan.sensitivity.value, plan.noise_multiplier, plan.sigma);
   Aggregation aggregation(context, plan, layout.size());
-  // The binding check is Ledger::begin's; a job that would fail there need not sum its records first.
+  // The binding check is ReleaseTransaction::begin's; a job that would fail there need not sum its records
+  // first.
   comm::agree(
       comm, "asking the privacy ledger",
       [&] {
         if (!comm.is_root()) return;
-        signing_key(config);  // one that cannot be read is found before anything is charged
+        // A key that cannot be read is found before anything is charged.
+        if (!config.signing_key.empty()) comm::SiteKey::load(config.signing_key);
         const privacy::Quote quote = ask_ledger(context, plan);
         if (context.dry_run) {
           std::cout << fmt::format("dry run: nothing is read, charged or released.\n{}: {}.\nledger: {}\n",
                                    quote.allowed ? "allowed" : "REFUSED", quote.text,
-                                   ledger_place(context).file.string())
+                                   release_order(context).ledger.string())
                     << std::flush;
         } else {
           spdlog::info("release: {}", quote.text);
@@ -178,17 +178,14 @@ void release(Context& context) {
   // From the charge to its COMMIT root holds the ledger's lock: releases of one data set take turns. Charged
   // this late, a job that a bad record or a lost rank ended has cost nothing. The whole noise vector exists
   // before the reduced sum does, and the sampler sees no data: its running time cannot depend on them.
-  std::optional<privacy::Ledger> ledger;
-  std::string charge;
+  std::optional<embed::ReleaseTransaction> transaction;
   comm::agree(
       comm, "charging the ledger and drawing the noise",
       [&] {
         if (!comm.is_root()) return;
-        ledger.emplace(open_ledger(context));
-        there = settle_release(context, *ledger);  // another process may have been faster
-        if (there) return;
-        charge = ledger->begin(charge_terms(context, plan));
-        aggregation.draw_noise();
+        transaction.emplace(release_order(context));
+        there = transaction->settle();  // another process may have been faster
+        if (!there) transaction->begin(plan, !context.insecure_seed, [&] { aggregation.draw_noise(); });
       },
       true);
   if (root_says(comm, there)) {
@@ -201,16 +198,13 @@ void release(Context& context) {
       comm, "writing the release",
       [&] {
         if (!comm.is_root()) return;
-        const embed::Artifact artifact =
-            describe_release(context, plan, aggregation.mode(), charge, std::move(noisy));
-        const std::string hash = embed::write_artifact(file, artifact);
-        sign_release_file(context);
-        ledger->commit(charge, hash);
-        write_statements(context, artifact);
+        embed::Artifact artifact = describe_release(context, plan, aggregation.mode(), std::move(noisy));
+        const std::size_t numbers = artifact.values.size();
+        const std::string hash = transaction->finish(std::move(artifact));
         // The time taken tells m, which is private under add/remove-one.
         const bool time_is_public = config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
-        spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", artifact.values.size(),
-                     file.string(), hash, charge,
+        spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, file.string(), hash,
+                     transaction->charge(),
                      time_is_public ? fmt::format(", {:.1f} s",
                                                   Seconds(std::chrono::steady_clock::now() - start).count())
                                     : "");

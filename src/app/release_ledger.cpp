@@ -1,13 +1,8 @@
 #include "release_ledger.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 
-#include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "release_signature.hpp"
 
 namespace muffle::app {
 namespace {
@@ -25,71 +20,26 @@ std::string name_of_data(const Config& config) {
   return "unnamed-" + to_hex(hash.digest()).substr(0, 16);
 }
 
-privacy::ChargeTerms terms(const Context& context, const std::string& config_hash,
-                           const privacy::NoisePlan& plan, bool secure_noise) {
-  return {plain(context.out / kReleaseFile).string(),
-          config_hash,
-          privacy::mu_of(plan),
-          plan.sensitivity.value,
-          plan.sigma,
-          secure_noise};
-}
-
 }  // namespace
 
-LedgerPlace ledger_place(const Context& context) {
+embed::ReleaseOrder release_order(const Context& context) {
   const auto& settings = context.config.ledger;
-  LedgerPlace place;
-  place.data_id = settings.data_id.empty() ? name_of_data(context.config) : settings.data_id;
-  place.file = settings.file.empty()
-                   ? plain(context.out).parent_path() / ("ledger-" + place.data_id + ".jsonl")
-                   : std::filesystem::path(settings.file);
+  const std::filesystem::path out = plain(context.out);
+  embed::ReleaseOrder order;
+  order.file = plain(out / kReleaseFile);
+  order.statement_json = out / kPrivacyJson;
+  order.statement_text = out / kPrivacyText;
+  order.config_hash = stage_hash(context.config, Stage::kRelease);
+  order.data_id = settings.data_id.empty() ? name_of_data(context.config) : settings.data_id;
+  order.ledger = settings.file.empty() ? out.parent_path() / ("ledger-" + order.data_id + ".jsonl")
+                                       : std::filesystem::path(settings.file);
   if (settings.budget_epsilon)
-    place.budget = privacy::Budget::from_epsilon(*settings.budget_epsilon, settings.budget_delta);
-  return place;
-}
-
-privacy::Ledger open_ledger(const Context& context) {
-  const LedgerPlace place = ledger_place(context);
-  const auto deadline =
+    order.budget = privacy::Budget::from_epsilon(*settings.budget_epsilon, settings.budget_delta);
+  // Half of what the other ranks wait for root.
+  order.lock_deadline =
       std::chrono::milliseconds(static_cast<long long>(context.config.runtime.deadline_s * 500));
-  return privacy::Ledger::open(place.file, place.data_id, place.budget, deadline);
-}
-
-privacy::ChargeTerms charge_terms(const Context& context, const privacy::NoisePlan& plan) {
-  return terms(context, stage_hash(context.config, Stage::kRelease), plan, !context.insecure_seed);
-}
-
-bool settle_release(const Context& context, privacy::Ledger& ledger) {
-  const auto file = context.out / kReleaseFile;
-  const std::string hash = stage_hash(context.config, Stage::kRelease);
-  if (!std::filesystem::exists(file)) {
-    privacy::ChargeTerms wanted;
-    wanted.run = plain(file).string();
-    wanted.config_hash = hash;
-    return ledger.settle(wanted, std::nullopt);
-  }
-  const std::string bytes = read_file(file);
-  const embed::Artifact artifact = embed::parse_artifact(bytes, file.string());
-  if (artifact.config_hash != hash) {
-    throw ConfigError(fmt::format(
-        "'{}' holds a release made with other data, features or privacy settings. A release spends "
-        "privacy budget, so it is never overwritten: choose another --out folder, or move that file away.",
-        file.string()));
-  }
-  const auto stated = terms(context, artifact.config_hash, artifact.noise, artifact.is_private);
-  ledger.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes)), stated});
-  sign_release_file(context);
-  // A job that was killed right after its COMMIT has none yet.
-  if (!std::filesystem::exists(context.out / kPrivacyJson) ||
-      !std::filesystem::exists(context.out / kPrivacyText))
-    write_statements(context, artifact);
-  return true;
-}
-
-void write_statements(const Context& context, const embed::Artifact& artifact) {
-  write_file_atomically(context.out / kPrivacyJson, embed::privacy_statement_json(artifact));
-  write_file_atomically(context.out / kPrivacyText, embed::privacy_statement_text(artifact));
+  order.signing_key = context.config.signing_key;
+  return order;
 }
 
 }  // namespace muffle::app

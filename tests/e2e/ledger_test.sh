@@ -56,7 +56,7 @@ check "that names its hash" grep -q "$(sha256sum "$work/d/elsewhere" | cut -c1-6
 mv "$work/d/elsewhere" "$work/d/release.mfl"
 check "put back it is fine" expect_code 0 on 1 release "${plain[@]}" --out "$work/d"
 
-# Killed while it embeds: nothing is charged. (tests/privacy/ledger_kill_test kills at every other step.)
+# Killed while it embeds: nothing is charged. (tests/embed/release_kill_test kills at every other step.)
 count=$(charges)
 "$MUFFLE" release "${plain[@]}" --set features.count=20000 --out "$work/killed" >"$work/log" 2>&1 &
 pid=$!

@@ -1,15 +1,21 @@
-// System calls that fail or kill on demand. Linked into ledger_driver alone, with the linker's --wrap: every
-// call to write() and so on that muffle's libraries make ends up here, and the product has none of it.
-//   MUFFLE_KILL_POINT=STEP:ACTION:SEED   at the STEP-th call (from 1) do ACTION:
+// System calls that fail or kill on demand. Linked into test programs alone (muffle_faulty_system() in
+// CMake), with the linker's --wrap: every call to write() and so on that muffle's libraries make ends up
+// here, and the product has none of it.
+//   MUFFLE_KILL_POINT=STEP:ACTION:SEED   at the STEP-th call (from 1), or at the first CALL@FILE, such as
+//                                        rename@release.mfl, do ACTION:
 //     kill-before, kill-after   SIGKILL around the call
 //     short-kill                half of a write, then SIGKILL
 //     partial                   half of a write, reported as such: the caller must go on
 //     full                      half of a write, then ENOSPC for this and every later write
 //     power-cut                 SIGKILL, and what was never synced is lost at random: new names vanish,
 //                               renames are undone, files lose or zero their ends
-//   MUFFLE_COUNT_STEPS=FILE               writes the number of steps to FILE at exit
-//   MUFFLE_LOSE_SYNCS=1                   fsync promises and does nothing (a lying disk): the tests must
-//   notice
+//   MUFFLE_LIST_STEPS=FILE               writes the steps to FILE at exit, a line each: CALL@FILE
+//   MUFFLE_LOSE_SYNCS=1                  fsync promises and does nothing (a lying disk): the tests must
+//   notice MUFFLE_MARK_DRAWS=FOLDER:LEDGER      every time that noise takes a block of entropy, a file
+//                                        FOLDER/<charge>.<process>.<count> appears first; the charge is the
+//                                        one that the ledger has open on the disk at that moment. A draw of a
+//                                        hundred numbers takes one block: two files of a charge are two
+//                                        draws.
 // fsync never really syncs here, for speed: only power-cut can lose data, and it knows what was synced.
 #include <fcntl.h>
 #include <signal.h>
@@ -36,6 +42,7 @@ int __real_rename(const char* from, const char* to);
 int __real_mkostemp(char* name, int flags);
 int __real_link(const char* from, const char* to);
 int __real_unlink(const char* name);
+void __real_randombytes_buf(void* out, size_t n);
 }
 
 namespace {
@@ -59,6 +66,23 @@ Path path_of(int fd) {
   return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error);
 }
 
+/// FILE as the tests name it: temporary names as what they will be renamed to.
+std::string name_of(const Path& path) {
+  std::string name = path.filename().string();
+  const std::size_t end = name.find(".tmp.");
+  return end == std::string::npos || name[0] != '.' ? name : name.substr(1, end - 1);
+}
+
+/// The charge whose INTENT is the ledger's last line; else 32 letters that are no charge.
+std::string open_charge(const Path& ledger) {
+  std::string lines = contents(ledger);
+  while (!lines.empty() && lines.back() == '\n') lines.pop_back();
+  const std::string last = lines.substr(lines.rfind('\n') + 1), key = "\"charge\":\"";
+  const std::size_t at = last.find(key);
+  if (last.find("\"INTENT\"") == std::string::npos || at == std::string::npos) return std::string(32, 'x');
+  return last.substr(at + key.size(), 32);
+}
+
 class Faults {
  public:
   enum class Action { kNone, kKillBefore, kKillAfter, kShortKill, kPartial, kFull, kPowerCut };
@@ -70,7 +94,10 @@ class Faults {
       std::getline(in, step, ':');
       std::getline(in, action, ':');
       std::getline(in, seed);
-      at_ = std::stol(step);
+      if (step.find('@') == std::string::npos)
+        at_ = std::stol(step);
+      else
+        at_name_ = step;
       random_.seed(std::stoul(seed));
       const std::map<std::string, Action> actions = {{"kill-before", Action::kKillBefore},
                                                      {"kill-after", Action::kKillAfter},
@@ -81,14 +108,23 @@ class Faults {
       action_ = actions.at(action);
     }
     lose_syncs_ = std::getenv("MUFFLE_LOSE_SYNCS") != nullptr;
+    if (const char* setting = std::getenv("MUFFLE_MARK_DRAWS")) {
+      const std::string both = setting;
+      draws_ = both.substr(0, both.find(':'));
+      ledger_ = both.substr(both.find(':') + 1);
+    }
   }
   ~Faults() {
-    if (const char* file = std::getenv("MUFFLE_COUNT_STEPS")) std::ofstream(file) << step_;
+    if (const char* file = std::getenv("MUFFLE_LIST_STEPS")) std::ofstream(file) << list_;
   }
 
   /// The action for the next step. A power cut and kill-before end the process here.
-  Action next() {
-    const Action action = ++step_ == at_ ? action_ : Action::kNone;
+  Action next(const char* call, const Path& path) {
+    const std::string name = std::string(call) + "@" + name_of(path);
+    list_ += name + "\n";
+    const bool here = ++step_ == at_ || name == at_name_;
+    if (here) at_name_.clear();
+    const Action action = here ? action_ : Action::kNone;
     if (action == Action::kKillBefore) kill();
     if (action == Action::kPowerCut) cut_power();
     if (action == Action::kFull) full_ = true;
@@ -98,6 +134,15 @@ class Faults {
     if (action == Action::kKillAfter || action == Action::kShortKill) kill();
   }
   bool full() const { return full_; }
+
+  void mark_draw() {
+    if (draws_.empty()) return;
+    const Path mark =
+        draws_ / (open_charge(ledger_) + "." + std::to_string(::getpid()) + "." + std::to_string(++marks_));
+    const int fd = ::open(mark.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0644);
+    if (fd < 0) std::abort();
+    ::close(fd);
+  }
 
   /// Before a file's first change: what it has now is on the disk.
   void touch(int fd) {
@@ -166,7 +211,9 @@ class Faults {
       std::filesystem::resize_file(path, now, error);  // the length arrived, the bytes did not
   }
 
-  long step_ = 0, at_ = 0;
+  long step_ = 0, at_ = 0, marks_ = 0;
+  std::string at_name_, list_;
+  Path draws_, ledger_;
   Action action_ = Action::kNone;
   bool full_ = false, lose_syncs_ = false;
   std::mt19937_64 random_;
@@ -188,7 +235,7 @@ ssize_t __wrap_write(int fd, const void* bytes, size_t n) {
   if (fd <= 2) return __real_write(fd, bytes, n);
   faults().touch(fd);
   const bool was_full = faults().full();
-  const auto action = faults().next();
+  const auto action = faults().next("write", path_of(fd));
   if (was_full) {
     errno = ENOSPC;
     return -1;
@@ -201,7 +248,7 @@ ssize_t __wrap_write(int fd, const void* bytes, size_t n) {
 }
 
 int __wrap_fsync(int fd) {
-  const auto action = faults().next();
+  const auto action = faults().next("fsync", path_of(fd));
   if (action == Faults::Action::kFull) {
     errno = ENOSPC;
     return -1;
@@ -213,14 +260,14 @@ int __wrap_fsync(int fd) {
 
 int __wrap_ftruncate(int fd, off_t size) {
   faults().touch(fd);
-  const auto action = faults().next();
+  const auto action = faults().next("ftruncate", path_of(fd));
   const int result = __real_ftruncate(fd, size);
   faults().kill_after(action);
   return result;
 }
 
 int __wrap_rename(const char* from, const char* to) {
-  const auto action = faults().next();
+  const auto action = faults().next("rename", to);
   Rename rename{from, to, std::nullopt};
   if (std::filesystem::exists(rename.to)) rename.replaced = contents(rename.to);
   const int result = __real_rename(from, to);
@@ -230,7 +277,7 @@ int __wrap_rename(const char* from, const char* to) {
 }
 
 int __wrap_mkostemp(char* name, int flags) {
-  const auto action = faults().next();
+  const auto action = faults().next("mkostemp", name);
   if (action == Faults::Action::kFull) {
     errno = ENOSPC;
     return -1;
@@ -242,7 +289,7 @@ int __wrap_mkostemp(char* name, int flags) {
 }
 
 int __wrap_link(const char* from, const char* to) {
-  const auto action = faults().next();
+  const auto action = faults().next("link", to);
   if (action == Faults::Action::kFull) {
     errno = ENOSPC;
     return -1;
@@ -254,10 +301,17 @@ int __wrap_link(const char* from, const char* to) {
 }
 
 int __wrap_unlink(const char* name) {
-  const auto action = faults().next();
+  const auto action = faults().next("unlink", name);
   const int result = __real_unlink(name);
   if (result == 0) faults().removed(name);
   faults().kill_after(action);
   return result;
+}
+
+void __wrap_randombytes_buf(void* out, size_t n) {
+  // Keys, nonces and ids are shorter than this, the sampler's blocks longer.
+  constexpr size_t kShortestBlock = 1024;
+  if (n >= kShortestBlock) faults().mark_draw();
+  __real_randombytes_buf(out, n);
 }
 }

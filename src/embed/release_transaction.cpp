@@ -1,0 +1,107 @@
+#include "muffle/embed/release_transaction.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/embed/signature.hpp"
+
+namespace muffle::embed {
+namespace {
+
+/// What cannot be told is an error: a release must not be taken for absent.
+bool is_there(const std::filesystem::path& file) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(file, error);
+  if (error) {
+    throw IoError(
+        fmt::format("cannot look for the release '{}': {}. Check the path and your permissions. "
+                    "Nothing was charged or drawn.",
+                    file.string(), error.message()));
+  }
+  return there;
+}
+
+}  // namespace
+
+ReleaseTransaction::ReleaseTransaction(ReleaseOrder order)
+    : order_(std::move(order)),
+      ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline)) {}
+
+privacy::ChargeTerms ReleaseTransaction::terms(const privacy::NoisePlan& plan, bool secure_noise) const {
+  return {order_.file.string(),   order_.config_hash, privacy::mu_of(plan),
+          plan.sensitivity.value, plan.sigma,         secure_noise};
+}
+
+bool ReleaseTransaction::settle() {
+  require(state_ == State::kOpened, "a release was to be settled twice: this is a bug in muffle.");
+  if (!is_there(order_.file)) {
+    privacy::ChargeTerms wanted;
+    wanted.run = order_.file.string();
+    wanted.config_hash = order_.config_hash;
+    ledger_.settle(wanted, std::nullopt);
+    state_ = State::kSettled;
+    return false;
+  }
+  const std::string bytes = read_file(order_.file);
+  const Artifact artifact = parse_artifact(bytes, order_.file.string());
+  if (artifact.config_hash != order_.config_hash) {
+    throw ConfigError(fmt::format(
+        "'{}' holds a release made with other data, features or privacy settings. A release spends "
+        "privacy budget, so it is never overwritten: choose another --out folder, or move that file away.",
+        order_.file.string()));
+  }
+  const privacy::ChargeTerms stated = terms(artifact.noise, artifact.is_private);
+  ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes)), stated});
+  sign();
+  // A job that was killed right after its COMMIT has none yet.
+  if (!is_there(order_.statement_json) || !is_there(order_.statement_text)) write_statements(artifact);
+  state_ = State::kFinished;
+  return true;
+}
+
+void ReleaseTransaction::begin(const privacy::NoisePlan& plan, bool secure_noise,
+                               const std::function<void()>& draw) {
+  require(state_ == State::kSettled,
+          "noise was to be drawn for a release that was not settled, or twice: this is a bug in muffle.");
+  charged_ = terms(plan, secure_noise);
+  charge_ = ledger_.begin(charged_);
+  state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
+  draw();
+}
+
+std::string ReleaseTransaction::finish(Artifact artifact) {
+  require(state_ == State::kDrawn, "a release was to be written without a charge: this is a bug in muffle.");
+  require(artifact.config_hash == order_.config_hash && artifact.data_id == order_.data_id &&
+              artifact.is_private == charged_.secure_noise && privacy::mu_of(artifact.noise) <= charged_.mu,
+          "the release is not the one that was charged: this is a bug in muffle.");
+  state_ = State::kFinished;
+  artifact.ledger_charge = charge_;
+  const std::string hash = write_artifact(order_.file, artifact);
+  sign();
+  ledger_.commit(charge_, hash);
+  write_statements(artifact);
+  return hash;
+}
+
+void ReleaseTransaction::sign() const {
+  if (order_.signing_key.empty()) return;
+  const comm::SiteKey key = comm::SiteKey::load(order_.signing_key);
+  const std::filesystem::path file = signature_file(order_.file);
+  // Ed25519 is deterministic: a job that is killed before makes the same bytes once more.
+  const std::string text = sign_release(key, read_file(order_.file));
+  if (is_there(file) && read_file(file) == text) return;
+  write_file_atomically(file, text);
+  spdlog::info("release: signed by '{}' in {}", key.name(), file.string());
+}
+
+void ReleaseTransaction::write_statements(const Artifact& artifact) const {
+  write_file_atomically(order_.statement_json, privacy_statement_json(artifact));
+  write_file_atomically(order_.statement_text, privacy_statement_text(artifact));
+}
+
+}  // namespace muffle::embed

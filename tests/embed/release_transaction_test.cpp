@@ -1,0 +1,154 @@
+// The order of a release's steps: no noise without a charge, no file without noise, nothing twice.
+#include "muffle/embed/release_transaction.hpp"
+
+#include <gtest/gtest.h>
+
+#include "embed/sample_artifact.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "privacy/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::embed {
+namespace {
+
+using privacy::Budget;
+
+class ReleaseTransactionTest : public ::testing::Test {
+ protected:
+  ReleaseTransactionTest() {
+    order_.file = folder_.path() / "release.mfl";
+    order_.statement_json = folder_.path() / "privacy.json";
+    order_.statement_text = folder_.path() / "privacy.txt";
+    order_.ledger = folder_.path() / "ledger.jsonl";
+    artifact_ = testing_artifact::sample_artifact();
+    order_.config_hash = artifact_.config_hash;
+    order_.data_id = artifact_.data_id;
+    order_.lock_deadline = std::chrono::seconds(5);
+  }
+
+  privacy::LedgerState ledger() const { return privacy::read_ledger(order_.ledger); }
+  std::function<void()> count_draws() {
+    return [this] { ++draws_; };
+  }
+  std::string release() {
+    ReleaseTransaction transaction(order_);
+    EXPECT_FALSE(transaction.settle());
+    transaction.begin(artifact_.noise, true, count_draws());
+    return transaction.finish(artifact_);
+  }
+
+  test::TemporaryFolder folder_;
+  ReleaseOrder order_;
+  Artifact artifact_;
+  int draws_ = 0;
+};
+
+TEST_F(ReleaseTransactionTest, ChargesDrawsWritesAndCommits) {
+  const std::string hash = release();
+  EXPECT_EQ(draws_, 1);
+  EXPECT_EQ(hash, sha256_file_hex(order_.file.string()));
+  const privacy::LedgerState state = ledger();
+  ASSERT_EQ(state.charges.size(), 1u);
+  EXPECT_EQ(state.charges[0].artifact, hash);
+  EXPECT_EQ(state.charges[0].terms.mu, privacy::mu_of(artifact_.noise));
+  EXPECT_EQ(read_artifact(order_.file).ledger_charge, state.charges[0].id);
+  EXPECT_TRUE(std::filesystem::exists(order_.statement_json));
+  EXPECT_TRUE(std::filesystem::exists(order_.statement_text));
+}
+
+TEST_F(ReleaseTransactionTest, TheChargeIsOnTheDiskWhenTheNoiseIsDrawn) {
+  ReleaseTransaction transaction(order_);
+  transaction.settle();
+  transaction.begin(artifact_.noise, true, [&] {
+    ++draws_;
+    EXPECT_EQ(ledger().charges.size(), 1u);
+    EXPECT_FALSE(std::filesystem::exists(order_.file));
+  });
+  EXPECT_EQ(draws_, 1);
+}
+
+TEST_F(ReleaseTransactionTest, AFinishedReleaseIsHandedOutAgain) {
+  const std::string hash = release();
+  std::filesystem::remove(order_.statement_text);
+  ReleaseTransaction again(order_);
+  EXPECT_TRUE(again.settle());
+  EXPECT_TRUE(std::filesystem::exists(order_.statement_text)) << "made again if it is missing";
+  EXPECT_EQ(sha256_file_hex(order_.file.string()), hash);
+  EXPECT_THROW(again.begin(artifact_.noise, true, count_draws()), InvariantError);
+  EXPECT_EQ(draws_, 1);
+  EXPECT_EQ(ledger().charges.size(), 1u);
+}
+
+TEST_F(ReleaseTransactionTest, StepsOutOfOrderAreBugsAndDrawNothing) {
+  {
+    ReleaseTransaction transaction(order_);
+    EXPECT_THROW(transaction.begin(artifact_.noise, true, count_draws()), InvariantError) << "not settled";
+    EXPECT_THROW(transaction.finish(artifact_), InvariantError) << "not charged";
+    EXPECT_FALSE(transaction.settle());
+    EXPECT_THROW(transaction.settle(), InvariantError);
+    EXPECT_THROW(transaction.finish(artifact_), InvariantError);
+  }
+  EXPECT_EQ(draws_, 0);
+  EXPECT_TRUE(ledger().charges.empty());
+  ReleaseTransaction transaction(order_);
+  transaction.settle();
+  transaction.begin(artifact_.noise, true, count_draws());
+  EXPECT_THROW(transaction.begin(artifact_.noise, true, count_draws()), InvariantError);
+  transaction.finish(artifact_);
+  EXPECT_THROW(transaction.finish(artifact_), InvariantError);
+  EXPECT_EQ(draws_, 1);
+  EXPECT_EQ(ledger().charges.size(), 1u);
+}
+
+TEST_F(ReleaseTransactionTest, ADrawThatFailsStaysSpentAndIsNotTriedAgain) {
+  ReleaseTransaction transaction(order_);
+  transaction.settle();
+  EXPECT_THROW(transaction.begin(artifact_.noise, true, [] { throw InvariantError("entropy is stuck"); }),
+               InvariantError);
+  EXPECT_THROW(transaction.begin(artifact_.noise, true, count_draws()), InvariantError);
+  EXPECT_EQ(draws_, 0);
+  EXPECT_EQ(ledger().charges.size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(order_.file));
+}
+
+TEST_F(ReleaseTransactionTest, ARefusedChargeDrawsNothing) {
+  order_.budget = Budget::from_mu(privacy::mu_of(artifact_.noise) / 2, 1e-5);
+  ReleaseTransaction transaction(order_);
+  transaction.settle();
+  testing_support::expect_error<PrivacyError>([&] { transaction.begin(artifact_.noise, true, count_draws()); },
+                                      ExitCode::kBudget, {"budget refuses", "Nothing was charged"});
+  EXPECT_EQ(draws_, 0);
+  EXPECT_TRUE(ledger().charges.empty());
+}
+
+TEST_F(ReleaseTransactionTest, OnlyWhatWasChargedIsWritten) {
+  testing_artifact::Settings more;
+  more.epsilon = 2.0;
+  const Artifact cheaper = testing_artifact::sample_artifact(more);
+  Artifact other = artifact_, seeded = artifact_, strange = artifact_;
+  other.config_hash = "0badc0de";
+  seeded.is_private = false;
+  strange.data_id = "other-patients";
+  for (const Artifact* artifact :
+       std::initializer_list<const Artifact*>{&cheaper, &other, &seeded, &strange}) {
+    ReleaseTransaction transaction(order_);
+    transaction.settle();
+    transaction.begin(artifact_.noise, true, count_draws());
+    EXPECT_THROW(transaction.finish(*artifact), InvariantError);
+    EXPECT_FALSE(std::filesystem::exists(order_.file));
+  }
+}
+
+TEST_F(ReleaseTransactionTest, AnotherConfigurationsReleaseIsNeverOverwritten) {
+  const std::string hash = release();
+  order_.config_hash = "0badc0de";
+  ReleaseTransaction transaction(order_);
+  testing_support::expect_error<ConfigError>([&] { transaction.settle(); }, ExitCode::kConfig,
+                                     {"release.mfl", "never overwritten"});
+  EXPECT_EQ(sha256_file_hex(order_.file.string()), hash);
+}
+
+}  // namespace
+}  // namespace muffle::embed
