@@ -4,31 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cfenv>
 #include <cmath>
 
 #include "aligned_buffer.hpp"
+#include "float_environment.hpp"
 #include "muffle/core/error.hpp"
 
 namespace muffle::features {
 
 namespace {
-
-/// The default floating-point environment while it lives: a library that switched this thread to
-/// flush-to-zero or another rounding mode does not change our bits.
-class DefaultFloatEnvironment {
- public:
-  DefaultFloatEnvironment() {
-    std::fegetenv(&saved_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatEnvironment() { std::fesetenv(&saved_); }
-  DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
-  DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
-
- private:
-  std::fenv_t saved_;
-};
 
 /// Records per tile. Large, because the frequencies are read from memory once per tile; not larger, so that
 /// the tile's lattice values are still in the second-level cache when they are checked and added. A multiple
@@ -66,14 +50,8 @@ class RffBlock final : public Block {
   std::size_t features() const override { return spec_.features; }
   std::size_t tile() const override { return kTile; }
 
-  BlockBound bound() const override {
-    return {
-        .norm = 1.0,
-        .nonnegative_kernel = false,
-        .theorem =
-            "Random Fourier features sqrt(2/D) [cos; sin] have norm 1 because cos^2 + sin^2 = 1 (Rahimi & "
-            "Recht 2007); enforced per record in integers: squared norm at most 2^(2k)."};
-  }
+  BlockBound bound() const override { return rff_bound(); }
+  std::vector<CoordinateRun> coordinates() const override { return rff_coordinates(spec_, lattice_); }
 
   std::unique_ptr<Workspace> make_workspace() const override {
     return std::make_unique<RffWorkspace>(kTile * spec_.dims, kTile * 2 * half_);
@@ -161,6 +139,19 @@ float rff_lattice_scale(std::size_t features, const Lattice& lattice) {
       std::sqrt(2.0 / static_cast<double>(features)) * static_cast<double>(lattice.scale()) * (1.0 - 0x1p-22);
   const float rounded = static_cast<float>(scale);
   return static_cast<double>(rounded) > scale ? std::nextafter(rounded, 0.0f) : rounded;
+}
+
+BlockBound rff_bound() {
+  return {.norm = 1.0,
+          .nonnegative_kernel = false,
+          .theorem =
+              "Random Fourier features sqrt(2/D) [cos; sin] have norm 1 because cos^2 + sin^2 = 1 (Rahimi & "
+              "Recht 2007); enforced per record in integers: squared norm at most 2^(2k)."};
+}
+
+std::vector<CoordinateRun> rff_coordinates(const RffSpec& spec, const Lattice& lattice) {
+  // What is checked is a norm of 2^k units, so that is what 1.0 must be to the noise.
+  return {{spec.features, std::ldexp(1.0, lattice.bits)}};
 }
 
 std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice, const Kernels& kernels) {

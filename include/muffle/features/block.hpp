@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "muffle/data/schema.hpp"
 #include "muffle/features/lattice.hpp"
@@ -17,6 +18,16 @@ struct BlockBound {
   /// <phi(x), phi(x')> >= 0 for every pair, after rounding: sqrt(2) B replace-one
   bool nonnegative_kernel = false;
   std::string theorem;  ///< one sentence with its source, printed in the privacy statement
+};
+
+/// Consecutive numbers of one class's D_b that carry the same weight in the norm.
+struct CoordinateRun {
+  std::uint64_t count = 0;
+  /// Lattice units per 1.0 of the feature: a record's integer v stands for the feature value v / unit, whose
+  /// norm over all coordinates is what BlockBound bounds. Rounded up, so that noise of sigma x unit is
+  /// enough.
+  double unit = 0.0;
+  bool operator==(const CoordinateRun&) const = default;
 };
 
 /// Scratch memory of one thread, reused between tiles; made by Block::make_workspace().
@@ -36,6 +47,8 @@ class Block {
   /// D_b: numbers per class.
   virtual std::size_t features() const = 0;
   virtual BlockBound bound() const = 0;
+  /// The units of one class's numbers, in their order; the counts add up to features().
+  virtual std::vector<CoordinateRun> coordinates() const = 0;
   virtual std::unique_ptr<Workspace> make_workspace() const = 0;
   /// Records one call of accumulate() works on at a time; callers pass at most this many.
   virtual std::size_t tile() const = 0;

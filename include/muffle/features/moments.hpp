@@ -13,10 +13,12 @@
 namespace muffle::features {
 
 enum class MomentLiftKind {
-  kImage,    ///< u = W (T x - T m0): the lowest k x k coefficients of an orthonormal DCT-II, channel by channel
+  kImage,  ///< u = W (T x - T m0): the lowest k x k coefficients of an orthonormal DCT-II, channel by channel
   kVector,   ///< u = x - m0, m0 = (1/2, ..., 1/2)
   kFourier,  ///< u = sqrt(2/n) [cos(omega_j . x); sin(omega_j . x)], j = 1 .. n/2, random frequencies: norm 1
-  kHermite,  ///< u = psi_a(x_j - 1/2) / sqrt(d): per number of the record (slowest), then per order a = 0 ..
+  kHermite,  ///< u = psi_a(g (x_j - 1/2)) / sqrt(d), j = 1 .. d (slowest), a = 0 .. coefficients - 1: spec
+             ///< section 4's functions, rho = exp(-4 / coefficients), g such that the kernel's length is
+             ///< length_scale; norm at most 1
 };
 
 /// The public description of a second-moment block (docs/moments.md). Nothing in it may come from the data.
@@ -26,11 +28,12 @@ struct MomentsSpec {
   /// image: k, coefficients per side and channel; fourier: n, even; hermite: functions per number of the
   /// record; vector: must be 0. 0: the default.
   std::size_t coefficients = 0;
-  double weight_exponent = 0.5;  ///< image: W = (1 + sqrt(a^2 + b^2))^exponent for frequencies a, b = 0 .. k-1
-  double blob_height = 0.5;      ///< image: m0 = height exp(-r^2 / (2 radius^2)), r from the image's centre
-  double blob_radius = 0.0;      ///< image, in pixels; 0: 7 at 28 x 28, in proportion to the shorter side
-  double length_scale = 0.1;     ///< fourier, hermite: of the kernel, in units of records scaled to [0, 1]
-  std::uint64_t seed = 1;        ///< fourier: of the frequencies
+  double weight_exponent =
+      0.5;                    ///< image: W = (1 + sqrt(a^2 + b^2))^exponent for frequencies a, b = 0 .. k-1
+  double blob_height = 0.5;   ///< image: m0 = height exp(-r^2 / (2 radius^2)), r from the image's centre
+  double blob_radius = 0.0;   ///< image, in pixels; 0: 7 at 28 x 28, in proportion to the shorter side
+  double length_scale = 0.1;  ///< fourier, hermite: of the kernel, in units of records scaled to [0, 1]
+  std::uint64_t seed = 1;     ///< fourier: of the frequencies
   /// c0 > 0, the constant beside u: z = [c0; u] / ||[c0; u]||. 0: 8 sqrt(d / 784) for images and vectors, 1
   /// for fourier and hermite, whose u has norm at most 1.
   double offset = 0.0;
@@ -82,20 +85,30 @@ class MomentLift {
 
  private:
   void forward_image(const float* x, double* u) const;
+  void forward_fourier(const float* x, double* u) const;
   void forward_hermite(const float* x, double* u) const;
 
   MomentsSpec spec_;
   std::size_t dims_ = 0, n_ = 0;
   std::vector<double> blob_, weights_, rows_, columns_;
-  std::vector<double> columns_transposed_, blob_coefficients_;
+  std::vector<double> columns_transposed_;  ///< w x k
   std::vector<float> frequencies_;
 };
 
-/// phi(x) = z z^T, the entries on the diagonal first, then the strict upper triangle row by row: D = q (q + 1)
-/// / 2 numbers a class. Entries beside the diagonal stand for two, so they carry weight sqrt(2) in the norm:
+/// phi(x) = z z^T, the entries on the diagonal first, then the strict upper triangle row by row: D = q (q +
+/// 1) / 2 numbers a class. Entries beside the diagonal stand for two, so they carry weight sqrt(2) in the
+/// norm:
 /// ||phi||^2 = ||z||^4 <= 1 and <phi, phi'> = (z . z')^2 >= 0, a square of integers, so that the replace-one
 /// sensitivity sqrt(2) is a theorem about what is summed, rounding and all.
 std::unique_ptr<Block> make_moments_block(const MomentsSpec& spec);
+
+/// What is proven about the block, and the units of its numbers: 2^(2 bits) on the diagonal, 2^(2 bits) /
+/// sqrt(2) beside it.
+BlockBound moments_bound();
+std::vector<CoordinateRun> moments_coordinates(const MomentsSpec& resolved_spec);
+
+/// q = 1 + n.
+std::size_t moments_order(const MomentsSpec& resolved_spec);
 
 /// What z is multiplied by before it is rounded to the nearest integers: 2^bits - sqrt(q) / 2 - 1, so that
 /// rounding, which moves z by at most sqrt(q) / 2, never takes its norm beyond 2^bits. Released sums are

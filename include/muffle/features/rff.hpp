@@ -31,6 +31,10 @@ struct RffSpec {
 /// @throws ConfigError  D odd or 0, d 0, length-scale not a positive number.
 std::vector<float> rff_frequencies(const RffSpec& spec);
 
+/// What is proven about the block, and the unit of its numbers.
+BlockBound rff_bound();
+std::vector<CoordinateRun> rff_coordinates(const RffSpec& spec, const Lattice& lattice);
+
 /// The block that sums random Fourier features. Its kernel (matrix product and sine/cosine) is a fixed chain
 /// of fused multiply-adds per value, so the lattice sums are bit-identical on every x86-64 machine with FMA,
 /// whatever its vector width.

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cfenv>
+
+namespace muffle::features {
+
+/// The default floating-point environment while it lives: a library that switched this thread to
+/// flush-to-zero or another rounding mode does not change our bits.
+class DefaultFloatEnvironment {
+ public:
+  DefaultFloatEnvironment() {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatEnvironment() { std::fesetenv(&saved_); }
+  DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
+  DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
+
+ private:
+  std::fenv_t saved_;
+};
+
+}  // namespace muffle::features
