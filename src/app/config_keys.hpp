@@ -29,6 +29,14 @@ struct Key {
   std::function<std::string(const Config&)> get;
 };
 
+// The keys section by section, in the order of config.resolved.toml.
+std::vector<Key> data_keys();      ///< [data]
+std::vector<Key> feature_keys();   ///< [features]
+std::vector<Key> privacy_keys();   ///< [privacy]
+std::vector<Key> training_keys();  ///< [model] and [train]
+std::vector<Key> output_keys();    ///< [sample], [evaluate] and [runtime]
+
+/// All of them.
 const std::vector<Key>& keys();
 const Key* find_key(const std::string& name);
 /// The nearest known key by edit distance; empty if none is near.
