@@ -109,8 +109,8 @@ void release(Context& context) {
       [&] {
         if (!comm.is_root()) return;
         if (context.dry_run) {
-          there = std::filesystem::exists(file) &&
-                  embed::read_artifact(file).config_hash == stage_hash(config, Stage::kRelease);
+          there = std::filesystem::exists(file);
+          if (there) embed::require_ordered(release_order(context), embed::read_artifact(file));
         } else {
           there = embed::ReleaseTransaction(release_order(context)).settle();
         }

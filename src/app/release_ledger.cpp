@@ -39,6 +39,7 @@ embed::ReleaseOrder release_order(const Context& context) {
   order.lock_deadline =
       std::chrono::milliseconds(static_cast<long long>(context.config.runtime.deadline_s * 500));
   order.signing_key = context.config.signing_key;
+  order.secure_noise = !context.insecure_seed;
   return order;
 }
 

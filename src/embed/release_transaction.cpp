@@ -28,6 +28,26 @@ bool is_there(const std::filesystem::path& file) {
 
 }  // namespace
 
+void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
+  if (artifact.config_hash != order.config_hash) {
+    throw ConfigError(fmt::format(
+        "'{}' holds a release made with other data, features or privacy settings. A release spends "
+        "privacy budget, so it is never overwritten: choose another --out folder, or move that file away.",
+        order.file.string()));
+  }
+  if (artifact.is_private == order.secure_noise) return;
+  throw ConfigError(
+      order.secure_noise
+          ? fmt::format("'{}' holds a release with seeded test noise (--insecure-seeded-noise): it is NOT "
+                        "PRIVATE and cannot stand for the private release that is asked for. Choose another "
+                        "--out folder, or delete that file and all that was made from it. Nothing was "
+                        "charged or drawn.",
+                        order.file.string())
+          : fmt::format("'{}' holds a private release, but --insecure-seeded-noise asks for one with test "
+                        "noise. Choose another --out folder for the test. Nothing was charged or drawn.",
+                        order.file.string()));
+}
+
 ReleaseTransaction::ReleaseTransaction(ReleaseOrder order)
     : order_(std::move(order)),
       ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline)) {}
@@ -49,12 +69,7 @@ bool ReleaseTransaction::settle() {
   }
   const std::string bytes = read_file(order_.file);
   const Artifact artifact = parse_artifact(bytes, order_.file.string());
-  if (artifact.config_hash != order_.config_hash) {
-    throw ConfigError(fmt::format(
-        "'{}' holds a release made with other data, features or privacy settings. A release spends "
-        "privacy budget, so it is never overwritten: choose another --out folder, or move that file away.",
-        order_.file.string()));
-  }
+  require_ordered(order_, artifact);
   const privacy::ChargeTerms stated = terms(artifact.noise, artifact.is_private);
   ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes)), stated});
   sign();

@@ -81,6 +81,31 @@ TEST_F(ReleaseTransactionTest, AFinishedReleaseIsHandedOutAgain) {
   EXPECT_EQ(ledger().charges.size(), 1u);
 }
 
+TEST_F(ReleaseTransactionTest, ATestReleaseNeverStandsForAPrivateOne) {
+  artifact_.is_private = false;
+  order_.secure_noise = false;
+  {
+    ReleaseTransaction test(order_);
+    EXPECT_FALSE(test.settle());
+    test.begin(artifact_.noise, false, count_draws());
+    test.finish(artifact_);
+  }
+  EXPECT_TRUE(ReleaseTransaction(order_).settle()) << "for tests it is what was ordered";
+  const std::string bytes = read_file(order_.file), charges = read_file(order_.ledger);
+  order_.secure_noise = true;
+  testing_support::expect_error<ConfigError>([&] { ReleaseTransaction(order_).settle(); },
+                                             ExitCode::kConfig, {"release.mfl", "NOT PRIVATE"});
+  EXPECT_EQ(read_file(order_.file), bytes);
+  EXPECT_EQ(read_file(order_.ledger), charges);
+}
+
+TEST_F(ReleaseTransactionTest, APrivateReleaseDoesNotStandForATestRelease) {
+  release();
+  order_.secure_noise = false;
+  testing_support::expect_error<ConfigError>([&] { ReleaseTransaction(order_).settle(); },
+                                             ExitCode::kConfig, {"release.mfl", "--insecure-seeded-noise"});
+}
+
 TEST_F(ReleaseTransactionTest, StepsOutOfOrderAreBugsAndDrawNothing) {
   {
     ReleaseTransaction transaction(order_);

@@ -21,7 +21,13 @@ struct ReleaseOrder {
   std::optional<privacy::Budget> budget;      ///< none: no limit but the one that the ledger has already
   std::chrono::milliseconds lock_deadline{};  ///< how long to wait for other releases of the data set
   std::filesystem::path signing_key;          ///< empty: the release is not signed
+  bool secure_noise = true;                   ///< false: seeded noise, for tests; the release is NOT PRIVATE
 };
+
+/// That `artifact`, which lies where the order's release goes, is that release. Purely local.
+/// @throws ConfigError  it was made by another configuration, or is NOT PRIVATE where a private release is
+///                      ordered, or the other way round.
+void require_ordered(const ReleaseOrder& order, const Artifact& artifact);
 
 /// The one way from noise to a file: charge, draw, write, sign, commit, in this order (spec section 2, "The
 /// ledger"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
@@ -40,7 +46,7 @@ class ReleaseTransaction {
   explicit ReleaseTransaction(ReleaseOrder order);
 
   /// Whether this job's release is there; if so it is committed and signed, and its statement is there too.
-  /// @throws ConfigError    a release of another configuration is there.
+  /// @throws ConfigError    another release is there (require_ordered); the ledger is as it was.
   /// @throws ProtocolError  a damaged artifact; and as privacy::Ledger::settle. @throws PrivacyError
   /// likewise.
   bool settle();
