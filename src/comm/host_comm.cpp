@@ -7,6 +7,8 @@
 #include <exception>
 #include <optional>
 
+#include "muffle/core/log.hpp"
+
 namespace muffle::comm {
 namespace {
 
@@ -15,46 +17,63 @@ struct Failure {
   std::exception_ptr error;
   ExitCode code = ExitCode::kInternal;
   std::string message;
+  std::string detail;  ///< for this rank's own log file
 };
 
-std::optional<Failure> run_step(const std::string& what, const std::function<void()>& step) {
+Failure foreign(const std::string& what, const std::string& said, bool share) {
+  Failure failure;
+  failure.message = what + ": " + (share ? said : "an unexpected error");
+  if (!share) failure.detail = said;
+  failure.error = std::make_exception_ptr(ErrorOf<ExitCode::kInternal>(failure.message));
+  return failure;
+}
+
+std::optional<Failure> run_step(const std::string& what, const std::function<void()>& step,
+                                bool share_message) {
   Failure failure;
   try {
     step();
     return std::nullopt;
   } catch (const Error& e) {
-    failure = {std::current_exception(), e.code(), e.what()};
+    failure = {std::current_exception(), e.code(), e.what(), e.local_detail()};
   } catch (const std::exception& e) {
-    failure.message = fmt::format("{}: {}", what, e.what());
-    failure.error = std::make_exception_ptr(ErrorOf<ExitCode::kInternal>(failure.message));
+    failure = foreign(what, e.what(), share_message);
   } catch (...) {
-    failure.message = what + ": an exception of an unknown type";
-    failure.error = std::make_exception_ptr(ErrorOf<ExitCode::kInternal>(failure.message));
+    failure = foreign(what, "an exception of an unknown type", true);
   }
   // "Done" is not an error's code; a rank that throws it must not let the job end with 0.
   if (failure.code == ExitCode::kDone) failure.code = ExitCode::kInternal;
   return failure;
 }
 
-/// "65\nhost\nmessage"; a rank without failure sends nothing.
-std::string encode(const Failure& failure, const std::string& host, bool share_message) {
-  return fmt::format("{}\n{}\n{}", static_cast<int>(failure.code), host,
-                     share_message ? failure.message : "");
+/// Where a reader finds the local detail of a rank's failure.
+std::string pointer_to_detail(int rank) {
+  return fmt::format(" The details stay on rank {}, in its own log file logs/{} of the run folder.", rank,
+                     log_file_name(rank));
+}
+
+/// "65\nhost\nd\nmessage", where d says that there are details; a rank without failure sends nothing.
+std::string encode(const Failure& failure, const std::string& host) {
+  return fmt::format("{}\n{}\n{}\n{}", static_cast<int>(failure.code), host, failure.detail.empty() ? 0 : 1,
+                     failure.message);
 }
 
 struct Verdict {
   ExitCode code = ExitCode::kInternal;
   std::string host;
+  bool has_detail = false;
   std::string message;
 };
 
 Verdict decode(const std::string& text) {
   const auto first = text.find('\n');
   const auto second = first == std::string::npos ? first : text.find('\n', first + 1);
+  const auto third = second == std::string::npos ? second : text.find('\n', second + 1);
   int code = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + std::min(first, text.size()), code);
-  require(second != std::string::npos && parsed.ec == std::errc(), "agree: a rank sent a malformed verdict");
-  return {static_cast<ExitCode>(code), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
+  require(third != std::string::npos && parsed.ec == std::errc(), "agree: a rank sent a malformed verdict");
+  return {static_cast<ExitCode>(code), text.substr(first + 1, second - first - 1),
+          text.substr(second + 1, third - second - 1) == "1", text.substr(third + 1)};
 }
 
 /// As the class that callers catch for this code.
@@ -95,10 +114,12 @@ std::string broadcast_text(HostComm& comm, const std::string& text, int root) {
 }
 
 void agree(HostComm& comm, const std::string& what, const std::function<void()>& step, bool share_message) {
-  const std::optional<Failure> mine = run_step(what, step);
+  const std::optional<Failure> mine = run_step(what, step, share_message);
+  const bool detailed = mine && !mine->detail.empty();
+  if (detailed) log_local(fmt::format("{} Details for this rank alone: {}", mine->message, mine->detail));
   std::vector<std::string> verdicts;
   try {
-    verdicts = comm.all_gather(mine ? encode(*mine, comm.host(), share_message) : "");
+    verdicts = comm.all_gather(mine ? encode(*mine, comm.host()) : "");
   } catch (const CommError&) {
     // The others cannot be told any more; this rank's own failure says more than the lost connection.
     if (mine) std::rethrow_exception(mine->error);
@@ -109,26 +130,18 @@ void agree(HostComm& comm, const std::string& what, const std::function<void()>&
 
   const auto failed_rank = static_cast<int>(first - verdicts.begin());
   const Verdict verdict = decode(*first);
-  // Rank 0 speaks for all; beside it only a rank whose own message may not travel.
-  const bool quiet = !comm.is_root() && (share_message || !mine);
-  if (mine && (failed_rank == comm.rank() || mine->code == verdict.code)) {
-    try {
-      std::rethrow_exception(mine->error);
-    } catch (Error& e) {
-      e.mark_agreed(quiet);
-      throw;
-    }
-  }
-  std::string message = fmt::format(
-      "{} failed on rank {} (host {}): {}", what, failed_rank, verdict.host,
-      verdict.message.empty() ? fmt::format("{} (exit code {}); the details are in that rank's own log",
-                                            describe(verdict.code), static_cast<int>(verdict.code))
-                              : verdict.message);
-  if (mine) message += fmt::format(". Rank {} failed too: {}", comm.rank(), mine->message);
   try {
+    if (mine && (failed_rank == comm.rank() || mine->code == verdict.code)) {
+      if (detailed) throw_with_code(mine->code, mine->message + pointer_to_detail(comm.rank()));
+      std::rethrow_exception(mine->error);
+    }
+    std::string message =
+        fmt::format("{} failed on rank {} (host {}): {}", what, failed_rank, verdict.host, verdict.message);
+    if (verdict.has_detail) message += pointer_to_detail(failed_rank);
+    if (mine) message += fmt::format(" Rank {} failed too: {}", comm.rank(), mine->message);
     throw_with_code(verdict.code, message);
   } catch (Error& e) {
-    e.mark_agreed(quiet);
+    e.mark_agreed(/*quiet=*/!comm.is_root());  // rank 0 speaks for all
     throw;
   }
 }

@@ -33,6 +33,9 @@ std::string_view describe(ExitCode code) {
 Error::Error(ExitCode code, const std::string& message, std::source_location where)
     : std::runtime_error(message), code_(code), where_(where) {}
 
+Error::Error(ExitCode code, const std::string& message, LocalDetail detail, std::source_location where)
+    : std::runtime_error(message), code_(code), detail_(std::move(detail)), where_(where) {}
+
 void require(bool holds, const std::string& message, std::source_location where) {
   if (!holds) throw InvariantError(message, where);
 }

@@ -26,6 +26,12 @@ class JsonMessage : public spdlog::custom_flag_formatter {
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
 };
 
+/// Writes to this rank's file alone; none before there is a file.
+std::shared_ptr<spdlog::logger>& own_file() {
+  static std::shared_ptr<spdlog::logger> logger;
+  return logger;
+}
+
 spdlog::level::level_enum level_of(int verbosity) {
   if (verbosity < 0) return spdlog::level::err;
   if (verbosity == 0) return spdlog::level::info;
@@ -35,6 +41,7 @@ spdlog::level::level_enum level_of(int verbosity) {
 }  // namespace
 
 void set_up_logging(const LogOptions& options) {
+  own_file().reset();
   std::vector<spdlog::sink_ptr> sinks;
   auto console = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
   console->set_level(options.rank == 0 ? level_of(options.verbosity) : spdlog::level::err);
@@ -44,8 +51,11 @@ void set_up_logging(const LogOptions& options) {
   sinks.push_back(console);
   if (!options.folder.empty()) {
     ensure_writable_folder(options.folder);
-    auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(
-        (options.folder / ("rank-" + std::to_string(options.rank) + ".jsonl")).string());
+    const std::filesystem::path path = options.folder / log_file_name(options.rank);
+    auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
+    using std::filesystem::perms;
+    std::error_code ignored;  // a file system without permissions
+    std::filesystem::permissions(path, perms::owner_read | perms::owner_write, ignored);
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
     const std::string host = nlohmann::json(options.host).dump();
     formatter->add_flag<JsonMessage>('*').set_pattern(
@@ -54,11 +64,19 @@ void set_up_logging(const LogOptions& options) {
     file->set_formatter(std::move(formatter));
     file->set_level(spdlog::level::trace);
     sinks.push_back(file);
+    own_file() = std::make_shared<spdlog::logger>("muffle-own-file", file);
+    own_file()->flush_on(spdlog::level::trace);
   }
   auto logger = std::make_shared<spdlog::logger>("muffle", sinks.begin(), sinks.end());
   logger->set_level(std::min(level_of(options.verbosity), spdlog::level::debug));
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(logger);
 }
+
+void log_local(std::string_view text) {
+  if (own_file()) own_file()->error("{}", text);
+}
+
+std::string log_file_name(int rank) { return "rank-" + std::to_string(rank) + ".jsonl"; }
 
 }  // namespace muffle

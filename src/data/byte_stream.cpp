@@ -107,9 +107,9 @@ bool ByteStream::inflate_more() {
       zlib_.avail_in = static_cast<uInt>(read_disk(input_));
       if (zlib_.avail_in == 0) {
         if (between_members_) return false;
-        throw DataError("'" + name_ + "' is truncated: its compressed data ends after " +
-                        std::to_string(file_size_) +
-                        " bytes, in the middle of the stream. Copy or download it again.");
+        throw DataError("'" + name_ + "' is truncated: its compressed data ends in the middle of the " +
+                            "stream. Copy or download it again.",
+                        LocalDetail{"'" + name_ + "' ends after " + std::to_string(file_size_) + " bytes."});
       }
     }
     if (between_members_) {
@@ -128,8 +128,9 @@ bool ByteStream::inflate_more() {
     } else if (status == Z_MEM_ERROR) {
       throw InvariantError("zlib ran out of memory while reading '" + name_ + "'.");
     } else if (status != Z_OK) {
-      throw DataError("'" + name_ + "' is damaged: its compressed data does not decode (" +
-                      (zlib_.msg != nullptr ? zlib_.msg : "unknown error") + "). Copy or download it again.");
+      throw DataError(
+          "'" + name_ + "' is damaged: its compressed data does not decode. Copy or download it again.",
+          LocalDetail{"'" + name_ + "': zlib says " + (zlib_.msg != nullptr ? zlib_.msg : "nothing") + "."});
     }
   }
   end_ = ready_.size() - zlib_.avail_out;

@@ -24,6 +24,9 @@ void put_u32(std::vector<std::byte>& out, std::uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<std::byte>(value >> shift & 0xFF));
 }
 
+/// After what is public about a damaged file.
+constexpr const char* kCopyAgain = " Copy or download it again.";
+
 std::string dims_text(const std::vector<std::uint64_t>& dims) {
   std::string text;
   for (const std::uint64_t d : dims) text += (text.empty() ? "" : " x ") + std::to_string(d);
@@ -31,7 +34,8 @@ std::string dims_text(const std::vector<std::uint64_t>& dims) {
 }
 
 DataError truncated(const std::string& name, const std::string& where) {
-  return DataError("'" + name + "' is truncated: it ends " + where + ". Copy or download it again.");
+  return DataError("'" + name + "' is truncated: it ends before what its header declares." + kCopyAgain,
+                   LocalDetail{"'" + name + "' ends " + where + "."});
 }
 
 IdxType parse_type(const std::string& name, unsigned code) {
@@ -76,8 +80,10 @@ IdxHeader read_header(const std::string& name, ByteStream& stream) {
 /// records may not hide an absurd one.
 std::uint64_t declared_bytes(const std::string& name, const IdxHeader& header) {
   const auto overflow = [&] {
-    return DataError("'" + name + "' declares " + dims_text(header.dims) +
-                     " elements, more than any file can hold: its header is damaged or lies.");
+    return DataError("'" + name +
+                         "' declares more elements than any file can hold: its header is damaged or lies." +
+                         kCopyAgain,
+                     LocalDetail{"'" + name + "' declares " + dims_text(header.dims) + " elements."});
   };
   std::uint64_t record = element_size(header.type);
   for (std::size_t i = 1; i < header.dims.size(); ++i) {
@@ -97,15 +103,20 @@ void check_file_size(const std::string& name, const IdxHeader& header, const Byt
   const std::uint64_t on_disk = stream.file_size();
   if (stream.compressed()) {
     if (declared / kDeflateRatio > on_disk) {
-      throw DataError("'" + name + "' declares " + dims_text(header.dims) + " elements, which its " +
-                      std::to_string(on_disk) +
-                      " compressed bytes cannot hold: it is truncated or its header lies.");
+      throw DataError("'" + name +
+                          "' declares more elements than its compressed bytes can hold: it is truncated or " +
+                          "its header lies." + kCopyAgain,
+                      LocalDetail{"'" + name + "' declares " + dims_text(header.dims) + " elements in " +
+                                  std::to_string(on_disk) + " compressed bytes."});
     }
   } else if (declared != on_disk) {
-    throw DataError("'" + name + "' declares " + dims_text(header.dims) + " elements, " +
-                    std::to_string(declared) + " bytes with the header, but has " + std::to_string(on_disk) +
-                    " bytes: it is " + (on_disk < declared ? "truncated" : "followed by extra bytes") +
-                    ", or its header lies. Copy or download it again.");
+    throw DataError("'" + name + "' " +
+                        (on_disk < declared ? "has fewer bytes than its header declares: it is truncated"
+                                            : "has more bytes than its header declares: others follow it") +
+                        ", or its header lies." + kCopyAgain,
+                    LocalDetail{"'" + name + "' declares " + dims_text(header.dims) + " elements, " +
+                                std::to_string(declared) + " bytes with the header, but has " +
+                                std::to_string(on_disk) + " bytes."});
   }
 }
 
@@ -169,9 +180,9 @@ void IdxReader::expect_end() {
   std::byte extra[1];
   if (stream_->read(extra) > 0) {
     throw DataError(
-        "'" + name_ + "' has bytes after the " + std::to_string(header_.records()) +
-        " records that its header declares: the header lies or the file was damaged. Copy or download " +
-        "it again.");
+        "'" + name_ + "' has bytes after the last record that its header declares: the header lies or the " +
+            "file was damaged." + kCopyAgain,
+        LocalDetail{"'" + name_ + "' declares " + std::to_string(header_.records()) + " records."});
   }
 }
 

@@ -131,10 +131,8 @@ class IdxSource : public RecordSource {
     const std::uint64_t record = features_.position();
     features_.read(stored_);
     if (!scaler_.scale(stored_, features_.header().type, x)) {
-      throw DataError(
-          "record " + std::to_string(record) + " (counting from 0) of '" + features_.name() +
-          "' has a number that is not finite or lies outside the schema's public bounds [lo, hi]. Mend " +
-          "the record, widen the bounds, or set on_error to clamp.");
+      throw misfit(record, "'" + features_.name() +
+                               "' has a number that is not finite or lies outside the bounds [lo, hi].");
     }
     y = 0;
     if (!labels_) return;
@@ -146,10 +144,20 @@ class IdxSource : public RecordSource {
     } else if (schema_.on_error == OnError::kClamp) {
       y = Batch::kNoClass;
     } else {
-      throw DataError("the label of record " + std::to_string(record) + " (counting from 0) in '" +
-                      labels_->name() + "' is not one of the schema's " + std::to_string(schema_.classes) +
-                      " classes. Mend the label, correct the number of classes, or set on_error to clamp.");
+      throw misfit(record, "'" + labels_->name() + "' has a label that is not one of the classes.");
     }
+  }
+
+  /// One text whatever is wrong: which record it is, and whether a number or the label is bad, is private.
+  DataError misfit(std::uint64_t record, const std::string& what) const {
+    return DataError(
+        "a record in '" + features_.name() +
+            "' does not fit the public schema: it has a number that is not " +
+            "finite or lies outside [data.lo, data.hi], or a label outside 0.." +
+            std::to_string(schema_.classes - 1) +
+            " (data.classes), and data.on_error = \"reject-file\" refuses the job for it. Mend the record, " +
+            "correct the schema, or set data.on_error = \"clamp\".",
+        LocalDetail{"record " + std::to_string(record) + " (counting from 0) of " + what});
   }
 
   /// Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;

@@ -92,6 +92,23 @@ TEST_F(Log, VerbosityChoosesWhatRankZeroShows) {
   EXPECT_EQ(shown(2), "EIDT");
 }
 
+TEST_F(Log, WhatIsLocalGoesToTheOwnFileOnly) {
+  ::testing::internal::CaptureStderr();
+  log_local("before there is a file: nowhere");
+  set_up_logging({.rank = 1, .host = "h", .folder = folder_.path(), .verbosity = 2});
+  log_local("record 7 {}");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  const auto got = lines(1);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].at("message"), "record 7 {}");
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(folder_ / log_file_name(1)).permissions(),
+            perms::owner_read | perms::owner_write);
+  set_up_logging({});
+  log_local("and not to a file that was left");
+  EXPECT_EQ(lines(1).size(), 1u);
+}
+
 TEST_F(Log, AnUnwritableFolderIsAnIoError) {
   write_file_atomically(folder_ / "file", "x");
   test::expect_error(ExitCode::kIo, {"file/logs"}, [&] {

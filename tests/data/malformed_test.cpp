@@ -8,6 +8,7 @@ namespace muffle::data::test {
 namespace {
 
 using muffle::test::expect_error;
+using muffle::test::expect_local_detail;
 
 class Malformed : public Shards {
  protected:
@@ -15,6 +16,12 @@ class Malformed : public Shards {
   void expect_refused(const std::string& x, std::initializer_list<std::string> parts, std::uint32_t n = 10) {
     const DataSpec spec = spec_of(x, labels(n));
     expect_error(ExitCode::kData, parts, [&] { read_all(spec); });
+  }
+  /// The same, and the local detail has, and the message has not, the parts `local`.
+  void expect_refused_locally(const std::string& x, std::initializer_list<std::string> parts,
+                              std::initializer_list<std::string> local) {
+    const DataSpec spec = spec_of(x, labels(10));
+    expect_local_detail(ExitCode::kData, parts, local, [&] { read_all(spec); });
   }
 };
 
@@ -27,21 +34,22 @@ TEST_F(Malformed, TruncationAtEveryLengthIsSeenPlainAndCompressed) {
 
 TEST_F(Malformed, PlainTruncationIsSeenBeforeAnyRecordIsRead) {
   const DataSpec spec = spec_of(images(10).substr(0, 70), labels(10));
-  expect_error(ExitCode::kData, {"/x'", "10 x 2 x 3", "76 bytes", "has 70 bytes"},
-               [&] { open_shard(spec, 0, 4); });
+  expect_local_detail(ExitCode::kData, {"/x'", "truncated"}, {"10 x 2 x 3", "76 bytes", "has 70 bytes"},
+                      [&] { open_shard(spec, 0, 4); });
 }
 
-TEST_F(Malformed, ACutInsideTheStreamNamesTheRecord) {
+TEST_F(Malformed, ACutInsideTheStreamNamesTheRecordOnItsOwnRankOnly) {
   // What was compressed ends early; the gzip stream itself is whole.
-  expect_refused(gzipped(images(10).substr(0, 16 + 6 * 7 + 2)), {"/x'", "truncated", "inside record 7"});
+  expect_refused_locally(gzipped(images(10).substr(0, 16 + 6 * 7 + 2)), {"/x'", "truncated"},
+                         {"inside record 7"});
 }
 
 TEST_F(Malformed, ExtraBytesAreRefused) {
-  expect_refused(images(10) + "x", {"/x'", "extra bytes"});
-  expect_refused(gzipped(images(10) + "x"), {"/x'", "bytes after the 10 records"});
+  expect_refused(images(10) + "x", {"/x'", "more bytes"});
+  expect_refused_locally(gzipped(images(10) + "x"), {"/x'", "bytes after the last record"}, {"10 records"});
   expect_refused(gzipped(images(10)) + "x", {"/x'", "bytes after the end of its compressed data"});
   expect_refused(gzipped(images(10)) + "\x1F" + "x", {"/x'", "damaged"});
-  expect_refused(gzipped(images(10)) + gzipped("x"), {"/x'", "bytes after the 10 records"});
+  expect_refused(gzipped(images(10)) + gzipped("x"), {"/x'", "bytes after the last record"});
 }
 
 TEST_F(Malformed, ExtraBytesAreSeenByEveryRankOfRoundRobinAndTheLastOfContiguous) {
@@ -88,17 +96,18 @@ TEST_F(Malformed, HeadersThatAreNotIdxOrNotReadable) {
 
 TEST_F(Malformed, LyingCountsAreRefusedBeforeAnythingIsAllocated) {
   const std::string body = images(10).substr(16);
-  expect_refused(idx_header(0x08, {11, 2, 3}) + body, {"11 x 2 x 3", "truncated"});
-  expect_refused(idx_header(0x08, {9, 2, 3}) + body, {"9 x 2 x 3", "extra bytes"});
-  expect_refused(idx_header(0x08, {0xFFFFFFFF, 2, 3}) + body, {"4294967295 x 2 x 3", "truncated"});
-  expect_refused(gzipped(idx_header(0x08, {0xFFFFFFFF, 2, 3}) + body), {"4294967295 x 2 x 3", "cannot hold"});
+  expect_refused_locally(idx_header(0x08, {11, 2, 3}) + body, {"truncated"}, {"11 x 2 x 3"});
+  expect_refused_locally(idx_header(0x08, {9, 2, 3}) + body, {"more bytes"}, {"9 x 2 x 3"});
+  expect_refused_locally(idx_header(0x08, {0xFFFFFFFF, 2, 3}) + body, {"truncated"}, {"4294967295 x 2 x 3"});
+  expect_refused_locally(gzipped(idx_header(0x08, {0xFFFFFFFF, 2, 3}) + body), {"can hold"},
+                         {"4294967295 x 2 x 3"});
   expect_refused(gzipped(idx_header(0x08, {11, 2, 3}) + body), {"truncated"}, 11);
   const std::uint32_t huge = 0xFFFFFFFF;
-  expect_refused(idx_header(0x08, {10, huge, huge, huge}) + body, {"more than any file can hold"});
-  expect_refused(idx_header(0x0D, {huge, huge, 2}) + body, {"more than any file can hold"});
-  expect_refused(idx_header(0x08, {0, huge, huge, huge}), {"more than any file can hold"});
+  expect_refused(idx_header(0x08, {10, huge, huge, huge}) + body, {"than any file can hold"});
+  expect_refused(idx_header(0x0D, {huge, huge, 2}) + body, {"than any file can hold"});
+  expect_refused(idx_header(0x08, {0, huge, huge, huge}), {"than any file can hold"});
   expect_refused(idx_header(0x08, {1u << 31, 1u << 31, 4}) + body,
-                 {"more than any file can hold"});  // 2^64: wraps to 0
+                 {"than any file can hold"});  // 2^64: wraps to 0
 }
 
 TEST_F(Malformed, LabelsMustFitTheRecords) {
@@ -110,7 +119,7 @@ TEST_F(Malformed, LabelsMustFitTheRecords) {
   refused(labels(11), {"/x'", "/y'", "different numbers of records"});
   refused(labels(10).substr(0, 17), {"/y'", "truncated"});
   refused(gzipped(labels(10).substr(0, 17)), {"/y'", "truncated"});
-  refused(labels(10) + "x", {"/y'", "extra bytes"});
+  refused(labels(10) + "x", {"/y'", "more bytes"});
   refused(gzipped(labels(10) + "x"), {"/y'", "bytes after"});
   refused(images(10), {"/y'", "not a label file", "exchanged"});
   refused(idx_floats({10}, std::vector<float>(10, 0.0f)), {"/y'", "not a label file", "float32"});

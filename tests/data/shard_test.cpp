@@ -12,6 +12,7 @@ namespace muffle::data::test {
 namespace {
 
 using muffle::test::expect_error;
+using muffle::test::expect_local_detail;
 
 /// The record's number, from its first pixel.
 int number_of(const Batch& batch, std::size_t i, std::size_t dims) {
@@ -162,7 +163,7 @@ TEST_F(Shards, BadNumbersAreRefusedByRecordNotByContent) {
   for (const float bad : {nan, -nan, inf, -inf, 7.125f, -7.125f, std::nextafter(5.0f, 6.0f)}) {
     const DataSpec spec = vector_spec({0, 0, 1, 1, 2, bad, 3, 3}, 2, 0.0, 5.0);
     const std::string message =
-        expect_error(ExitCode::kData, {"record 2 ", "/x'", "on_error"}, [&] { read_all(spec); });
+        expect_local_detail(ExitCode::kData, {"/x'", "on_error"}, {"record 2 "}, [&] { read_all(spec); });
     EXPECT_EQ(message.find("7.125"), std::string::npos);
     EXPECT_NO_THROW(read_all(spec, 0, 2));  // not rank 0's record
   }
@@ -177,20 +178,31 @@ TEST_F(Shards, BadNumbersAreClampedOnRequest) {
   EXPECT_EQ(all.y, (std::vector<std::int32_t>{0, 1, 2, 0}));
 }
 
+TEST_F(Shards, WhatIsWrongWithARecordIsToldOnItsOwnRankOnly) {
+  // A bad number and a bad label, in different records: the public messages are the same.
+  const auto message_of = [](const DataSpec& spec) {
+    return expect_error(ExitCode::kData, {}, [&] { read_all(spec); });
+  };
+  const std::string number = message_of(vector_spec({0, 0, 1, 1, 2, 7, 3, 3}, 2, 0.0, 5.0));
+  const DataSpec spec = vector_spec({0, 0, 1, 1, 2, 2, 3, 3}, 2, 0.0, 5.0);
+  write("y", idx_bytes({4}, {0, 77, 0, 0}));
+  EXPECT_EQ(message_of(spec), number);
+}
+
 TEST_F(Shards, BytesOutsideTheBoundsFollowTheSameRule) {
   DataSpec spec = spec_of(idx_bytes({2, 2}, {10, 110, 60, 111}), labels(2));
   spec.schema.shape = {2};
   spec.schema.lo = 10;
   spec.schema.hi = 110;
-  expect_error(ExitCode::kData, {"record 1 "}, [&] { read_all(spec); });
+  expect_local_detail(ExitCode::kData, {"/x'"}, {"record 1 "}, [&] { read_all(spec); });
   spec.schema.on_error = OnError::kClamp;
   EXPECT_EQ(read_all(spec).x, (std::vector<float>{0.0f, 1.0f, 0.5f, 1.0f}));
 }
 
 TEST_F(Shards, ALabelOutsideTheClassesIsRefusedByRecordNotByValue) {
   DataSpec spec = spec_of(images(5), idx_bytes({5}, {0, 1, 2, 197, 0}));
-  const std::string message =
-      expect_error(ExitCode::kData, {"label of record 3 ", "/y'", "3 classes"}, [&] { read_all(spec); });
+  const std::string message = expect_local_detail(ExitCode::kData, {"/x'", "0..2", "data.classes"},
+                                                  {"record 3 ", "/y'"}, [&] { read_all(spec); });
   EXPECT_EQ(message.find("197"), std::string::npos);
   spec.schema.on_error = OnError::kClamp;
   EXPECT_EQ(read_all(spec).y, (std::vector<std::int32_t>{0, 1, 2, Batch::kNoClass, 0}));

@@ -28,4 +28,25 @@ std::string expect_error(ExitCode code, std::initializer_list<std::string> parts
   return {};
 }
 
+/// Expects an Error whose message has the parts of `open`, and whose local detail has those of `local`, which
+/// are not in the message: what is private stays on the rank. @returns message and detail.
+template <class Action>
+std::string expect_local_detail(ExitCode code, std::initializer_list<std::string> open,
+                                std::initializer_list<std::string> local, Action&& action) {
+  std::string detail;
+  const std::string message = expect_error(code, open, [&] {
+    try {
+      action();
+    } catch (const Error& error) {
+      detail = error.local_detail();
+      throw;
+    }
+  });
+  for (const std::string& part : local) {
+    EXPECT_THAT(detail, ::testing::HasSubstr(part)) << "message: " << message;
+    EXPECT_THAT(message, ::testing::Not(::testing::HasSubstr(part)));
+  }
+  return message + " " + detail;
+}
+
 }  // namespace muffle::test

@@ -51,9 +51,11 @@ std::string broadcast_text(HostComm& comm, const std::string& text, int root = 0
 
 /// Runs `step` locally, then lets all ranks agree on how it went. If it threw an Error anywhere, every rank
 /// throws with the same exit code (the highest-ranking problem: lowest failing rank): the failing rank its
-/// own error, the others one that names the failing rank and host, and repeats its message only if
-/// `share_message` (never for errors about private records). Non-muffle exceptions count as internal errors.
-/// Collective.
+/// own error, the others one that names the failing rank and host and repeats its message, which is public.
+/// An error's local detail goes to the failing rank's own log file and is not in any error that comes out of
+/// here. Rank 0 speaks for all. Non-muffle exceptions count as internal errors. Collective.
+/// @param share_message  false for steps that read private records: what a foreign exception says, which
+///                       nobody has vetted, is a local detail then.
 void agree(HostComm& comm, const std::string& what, const std::function<void()>& step, bool share_message);
 
 /// A communicator of one process.

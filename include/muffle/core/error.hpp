@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace muffle {
 
@@ -25,17 +26,28 @@ enum class ExitCode : int {
 /// "bad data or schema" and so on: what docs and logs call the code.
 std::string_view describe(ExitCode code);
 
-/// Base of everything muffle throws on purpose. The message is one paragraph: what failed, where (file, row,
-/// rank, host), the value seen and the likely fix. It never holds a private value: messages about private
-/// records name the file and the row, not the content.
+/// What only the rank that throws may know about its private records: which record is bad, how many a file
+/// holds. It goes to that rank's own log file (core/log.hpp, log_local) and nowhere else. Never a record's
+/// content.
+struct LocalDetail {
+  std::string text;
+};
+
+/// Base of everything muffle throws on purpose. The message is one paragraph: what failed, where (file, rank,
+/// host), the value seen and the likely fix. It is public: it travels to every rank and every console, so it
+/// holds nothing about private records but that a file cannot be used; the rest is in the local detail.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message,
+        std::source_location where = std::source_location::current());
+  Error(ExitCode code, const std::string& message, LocalDetail detail,
         std::source_location where = std::source_location::current());
 
   ExitCode code() const noexcept { return code_; }
   /// Where in muffle's source it was thrown; logged at debug level.
   const std::source_location& where() const noexcept { return where_; }
+  /// Empty for most errors. For comm::agree, which logs it; never shown, sent or put into another error.
+  const std::string& local_detail() const noexcept { return detail_.text; }
 
   /// Every rank has thrown an error of this code (comm::agree): the process may end in order, without
   /// MPI_Abort.
@@ -50,6 +62,7 @@ class Error : public std::runtime_error {
 
  private:
   ExitCode code_;
+  LocalDetail detail_;
   std::source_location where_;
   bool agreed_ = false;
   bool quiet_ = false;
@@ -61,6 +74,9 @@ class ErrorOf : public Error {
  public:
   explicit ErrorOf(const std::string& message, std::source_location where = std::source_location::current())
       : Error(kCode, message, where) {}
+  ErrorOf(const std::string& message, LocalDetail detail,
+          std::source_location where = std::source_location::current())
+      : Error(kCode, message, std::move(detail), where) {}
 };
 
 using UsageError = ErrorOf<ExitCode::kUsage>;

@@ -33,7 +33,8 @@ struct IdxHeader {
 };
 
 /// Streams the records of one IDX file, plain or gzip (told apart by content, not by name). Memory: a fixed
-/// buffer, whatever the header declares. Messages name the file and what its header says, never an element.
+/// buffer, whatever the header declares. Messages name the file; how many records it declares or holds is a
+/// local detail of the error; nothing holds an element.
 class IdxReader {
  public:
   /// Opens the file and checks its header: magic, type, sizes whose product does not overflow, and the file's

@@ -36,8 +36,8 @@ class RecordSource {
   virtual std::uint64_t file_records() const = 0;
   /// Replaces `batch` with the next up to `max_records` records; batch.n == 0 at the end of the shard.
   /// @throws DataError  truncated file, trailing data, value or label outside the schema under kRejectFile.
-  /// The message
-  ///                    names file and record number, never the content.
+  ///                    The message names the file; the record's number is a local detail; nothing holds the
+  ///                    content.
   virtual void next(std::size_t max_records, Batch& batch) = 0;
 };
 
