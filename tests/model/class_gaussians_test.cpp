@@ -1,0 +1,232 @@
+#include "muffle/model/class_gaussians.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Eigenvalues>
+#include <cmath>
+#include <numeric>
+
+#include "model/planted_moments.hpp"
+#include "muffle/core/error.hpp"
+
+namespace muffle::model {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+double least_eigenvalue(const MatrixXd& m) {
+  return Eigen::SelfAdjointEigenSolver<MatrixXd>(m, Eigen::EigenvaluesOnly).eigenvalues()(0);
+}
+
+/// Sum over the classes of the distance of `covariance` from the planted one.
+double distance(const std::vector<MatrixXd>& covariance, const std::vector<MatrixXd>& truth) {
+  double sum = 0;
+  for (std::size_t c = 0; c < truth.size(); ++c) sum += (covariance[c] - truth[c]).norm();
+  return sum;
+}
+
+/// What fit_class_gaussians() should find: the planted law, its weighting undone.
+ClassGaussians unweighted_truth(const PlantedMoments& planted) {
+  ClassGaussians truth{planted.mean, planted.covariance};
+  for (std::size_t c = 0; c < truth.mean.size(); ++c)
+    undo_weighting(planted.moments.spec.offset, truth.mean[c], truth.covariance[c]);
+  return truth;
+}
+
+TEST(ClassGaussians, WithoutNoiseTheMomentsAreExact) {
+  const PlantedMoments planted = plant(4, 12, 1000, 0.0, 1);
+  const ClassGaussians truth = unweighted_truth(planted), got = fit_class_gaussians(planted.moments);
+  for (std::size_t c = 0; c < 4; ++c) {
+    EXPECT_LT((got.mean[c] - truth.mean[c]).norm(), 1e-10);
+    EXPECT_LT((got.covariance[c] - truth.covariance[c]).norm(), 1e-10);
+  }
+}
+
+TEST(ClassGaussians, NoiseThatVanishesLeavesTheExactMoments) {
+  const PlantedMoments planted = plant(4, 12, 1000, 1e-6, 2);
+  const ClassGaussians truth = unweighted_truth(planted), got = fit_class_gaussians(planted.moments);
+  for (std::size_t c = 0; c < 4; ++c) {
+    EXPECT_LT((got.mean[c] - truth.mean[c]).norm(), 1e-6);
+    EXPECT_LT((got.covariance[c] - truth.covariance[c]).norm(), 1e-5);
+  }
+}
+
+TEST(ClassGaussians, DenoisingComesCloserThanTheRawMoments) {
+  for (const double noise : {3.0, 10.0, 40.0}) {
+    double raw_distance = 0, distance_after = 0;
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      const PlantedMoments planted = plant(6, 40, 1000, noise, seed);
+      const ClassGaussians truth = unweighted_truth(planted), got = fit_class_gaussians(planted.moments);
+      const ConditionalMoments given = conditional_moments(planted.moments);
+      ClassGaussians raw{given.mean, {}};
+      for (std::size_t c = 0; c < 6; ++c) {
+        raw.covariance.push_back(nearest_psd(given.second[c] - raw.mean[c] * raw.mean[c].transpose()));
+        undo_weighting(planted.moments.spec.offset, raw.mean[c], raw.covariance[c]);
+        EXPECT_GE(least_eigenvalue(got.covariance[c]), -1e-9);
+      }
+      raw_distance += distance(raw.covariance, truth.covariance);
+      distance_after += distance(got.covariance, truth.covariance);
+    }
+    EXPECT_LT(distance_after, 0.75 * raw_distance) << "noise " << noise;
+  }
+}
+
+TEST(ClassGaussians, AClassThatTheNoiseHidesGetsTheLawOfAll) {
+  PlantedMoments planted = plant(5, 8, 1000, 0.5, 3);
+  for (std::size_t i = 0; i < 81; ++i) planted.moments.second[2 * 81 + i] *= 1e-4;
+  const ClassGaussians got = fit_class_gaussians(planted.moments);
+  const ConditionalMoments given = conditional_moments(planted.moments);
+  EXPECT_EQ(given.weight[2], 0.0);
+  VectorXd centre = VectorXd::Zero(8);
+  for (std::size_t c = 0; c < 5; ++c) centre += given.weight[c] * given.mean[c];
+  for (Eigen::Index i = 0; i < 8; ++i) EXPECT_TRUE(std::isfinite(got.mean[2](i)));
+  EXPECT_LT((got.mean[2] - centre).norm(), 0.5 * (1 + centre.norm()));
+  EXPECT_GT(got.covariance[2].trace(), 0.5 * got.covariance[1].trace());
+}
+
+TEST(ClassGaussians, NothingButNoiseIsRefused) {
+  PlantedMoments planted = plant(3, 8, 1000, 1e6, 3);
+  for (std::size_t c = 0; c < 3; ++c) planted.moments.second[c * 81] = -5;
+  EXPECT_THROW(fit_class_gaussians(planted.moments), DataError);
+}
+
+TEST(ClassGaussians, OneClassAlone) {
+  const PlantedMoments planted = plant(1, 10, 5000, 1.0, 4);
+  const ClassGaussians truth = unweighted_truth(planted), got = fit_class_gaussians(planted.moments);
+  EXPECT_LT((got.mean[0] - truth.mean[0]).norm(), 0.05);
+  EXPECT_LT((got.covariance[0] - truth.covariance[0]).norm(), 0.1);
+}
+
+TEST(EdgeCovariance, FindsAPlantedDirectionsVariance) {
+  constexpr Eigen::Index kSize = 100;
+  constexpr double kNoise = 0.1, kVariance = 6.0;  // edge 2
+  double raw = 0, debiased = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    MatrixXd planted = planted_noise(kSize, kNoise, seed);
+    planted(0, 0) += kVariance;
+    const MatrixXd shape = MatrixXd::Identity(kSize, kSize) * 1e-9;
+    const MatrixXd got = edge_covariance(planted, kNoise, shape);
+    raw += Eigen::SelfAdjointEigenSolver<MatrixXd>(planted).eigenvalues()(kSize - 1) / 4;
+    debiased += Eigen::SelfAdjointEigenSolver<MatrixXd>(got).eigenvalues()(kSize - 1) / 4;
+  }
+  EXPECT_GT(raw, kVariance + 0.08) << "the noise adds noise^2 n / variance = 0.17 to the eigenvalue";
+  EXPECT_NEAR(debiased, kVariance, 0.12);
+}
+
+TEST(EdgeCovariance, NoiseAloneLeavesTheShape) {
+  const MatrixXd shape = VectorXd::LinSpaced(50, 1.0, 2.0).asDiagonal();
+  // The edge is where the eigenvalues of noise end: a little slack for their fluctuation.
+  const MatrixXd got = edge_covariance(0.9 * planted_noise(50, 1.0, 9), 1.0, shape);
+  EXPECT_LT((got / got.trace() - shape / shape.trace()).norm(), 1e-12);
+  EXPECT_GE(least_eigenvalue(got), 0.0);
+}
+
+/// Both estimators, at each noise: closer to the planted covariance than the noisy one, and than the prior.
+TEST(WienerCovariance, ComesCloserThanWhatItIsMadeOf) {
+  constexpr Eigen::Index kSize = 60;
+  const CounterStream random(8, Stream::kTest, 2);
+  VectorXd p(kSize);
+  for (Eigen::Index i = 0; i < kSize; ++i) p(i) = 10.0 / (1.0 + static_cast<double>(i));
+  const MatrixXd prior = p.asDiagonal();
+  MatrixXd factor = MatrixXd::Identity(kSize, kSize);
+  for (Eigen::Index i = 0; i < factor.size(); ++i) factor.data()[i] += 0.05 * random.normal(static_cast<std::uint64_t>(i));
+  const VectorXd root = p.cwiseSqrt();
+  const MatrixXd truth = root.asDiagonal() * (factor * factor.transpose()).eval() * root.asDiagonal();
+  for (const double noise : {0.02, 0.2}) {
+    const MatrixXd noisy = truth + planted_noise(kSize, noise, 11);
+    const double error = (wiener_covariance(noisy, noise, prior) - truth).norm();
+    EXPECT_LT(error, 0.9 * (noisy - truth).norm()) << noise;
+    EXPECT_LT(error, 0.8 * (prior - truth).norm()) << noise;
+    const double spectral = (edge_covariance(noisy, noise, prior) - truth).norm();
+    EXPECT_LT((class_covariance(noisy, noise, prior) - truth).norm(), 1.02 * std::max(error, spectral));
+  }
+}
+
+TEST(ClassCovariance, Limits) {
+  const PlantedMoments planted = plant(2, 20, 1000, 0.0, 6);
+  const MatrixXd &own = planted.covariance[0], &shared = planted.covariance[1];
+  EXPECT_LT((class_covariance(own, 0.0, shared) - own).norm(), 1e-10);
+  EXPECT_LT((class_covariance(own, 1e-7, shared) - own).norm(), 1e-4);
+  EXPECT_EQ(class_covariance(own, INFINITY, shared), shared);
+  // Noise that outweighs everything: the shared covariance's shape and, but for chance, its trace.
+  const MatrixXd drowned = class_covariance(own + planted_noise(20, 1e5, 6), 1e5, shared);
+  EXPECT_LT((drowned / drowned.trace() - shared / shared.trace()).norm(), 0.02);
+  EXPECT_NEAR(drowned.trace(), shared.trace(), 0.02 * shared.trace());
+}
+
+TEST(SharedCovariance, ComesCloserThanTheNoisyOneAndTheSmoothPrior) {
+  const VectorXd weights = VectorXd::LinSpaced(80, 1.0, 5.0);
+  const MatrixXd smooth = (4.0 * weights.array().pow(-2.0)).matrix().asDiagonal();
+  MatrixXd truth = smooth;
+  VectorXd direction = VectorXd::Zero(80);
+  for (Eigen::Index i = 0; i < 10; ++i) direction(i) = 1.5;
+  truth += direction * direction.transpose();
+  const MatrixXd noisy = truth + planted_noise(80, 0.3, 12);
+  const double error = (shared_covariance(noisy, 0.3, weights) - truth).norm();
+  EXPECT_LT(error, 0.4 * (noisy - truth).norm());
+  EXPECT_LT(error, 0.5 * (smooth - truth).norm());
+}
+
+TEST(CredibleTrace, FollowsTheNoisyOneAsFarAsTheNoiseAllows) {
+  const MatrixXd prior = MatrixXd::Identity(50, 50), noisy = 1.5 * prior;
+  EXPECT_NEAR(credible_trace(noisy, 1e-6, prior), 75.0, 1e-6);
+  EXPECT_NEAR(credible_trace(noisy, 1e6, prior), 50.0, 1e-6);
+  EXPECT_EQ(credible_trace(noisy, INFINITY, prior), 50.0);
+}
+
+TEST(ShrunkMeans, ComeCloserThanTheNoisyOnes) {
+  double raw = 0, shrunk = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const PlantedMoments planted = plant(6, 40, 5000, 150.0, seed);
+    const ConditionalMoments given = conditional_moments(planted.moments);
+    const auto got = shrunk_means(given);
+    for (std::size_t c = 0; c < 6; ++c) {
+      raw += (given.mean[c] - planted.mean[c]).norm();
+      shrunk += (got[c] - planted.mean[c]).norm();
+    }
+  }
+  EXPECT_LT(shrunk, 0.97 * raw);
+}
+
+TEST(PowerLaw, FindsTheExponentThroughNoise) {
+  const VectorXd weights = VectorXd::LinSpaced(100, 1.0, 4.0);
+  VectorXd variances = 3.0 * weights.array().pow(-2.5);
+  const CounterStream random(1, Stream::kTest);
+  for (Eigen::Index i = 0; i < 100; ++i) variances(i) += 0.05 * random.normal(static_cast<std::uint64_t>(i));
+  const VectorXd got = power_law(variances, weights);
+  EXPECT_NEAR(got(0), 3.0, 0.1);
+  EXPECT_NEAR(got(99) / got(0), std::pow(4.0, -2.5), 0.01);
+  EXPECT_GT(power_law(-variances, weights).minCoeff(), 0.0);
+}
+
+TEST(UndoWeighting, GivesBackANormalLawThatWasWeighted) {
+  // Records drawn from a normal law q stand for the weighted law; weighing them by r^2 undoes it.
+  const double offset = 1.5;
+  VectorXd mean(2);
+  mean << 1.0, -0.5;
+  MatrixXd factor(2, 2);
+  factor << 1.0, 0.0, 0.6, 0.8;
+  MatrixXd covariance = factor * factor.transpose();
+  const CounterStream random(3, Stream::kTest);
+  double total = 0;
+  VectorXd first = VectorXd::Zero(2);
+  MatrixXd second = MatrixXd::Zero(2, 2);
+  for (std::uint64_t i = 0; i < 400'000; ++i) {
+    VectorXd e(2);
+    e << random.normal(2 * i), random.normal(2 * i + 1);
+    const VectorXd u = mean + factor * e;
+    const double weight = offset * offset + u.squaredNorm();
+    total += weight;
+    first += weight * u;
+    second += weight * u * u.transpose();
+  }
+  first /= total;
+  second = second / total - first * first.transpose();
+  undo_weighting(offset, mean, covariance);
+  EXPECT_LT((mean - first).norm(), 0.01);
+  EXPECT_LT((covariance - second).norm(), 0.03);
+}
+
+}  // namespace
+}  // namespace muffle::model
