@@ -231,8 +231,12 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   } catch (const CLI::CallForVersion& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    UsageError error(std::string(e.what()) + ". See `muffle --help`, or `muffle VERB --help`.");
-    throw error.mark_agreed(false);  // every rank has the same command line
+    const std::string message = std::string(e.what()) + ". See `muffle --help`, or `muffle VERB --help`.";
+    // A rank with a better command line waits in open_run's first agreement: this one meets it there.
+    comm::HostComm& comm = connect(Config{}.runtime.deadline_s);
+    set_up_logging({comm.rank(), comm.host(), {}, 0});
+    comm::agree(
+        comm, "reading the command line", [&] { throw UsageError(message); }, true);
   }
 
   if (keys_cmd->parsed()) {

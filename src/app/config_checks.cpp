@@ -65,9 +65,6 @@ std::vector<std::string> contradictions(const Config& c) {
          "runtime.deadline_s must be above 0 and at most 1e6");
   unless(!c.sample.formats.empty(), "sample.formats is empty: nothing would be written");
   const auto& metrics = c.evaluate.metrics;
-  const bool classifiers = std::find(metrics.begin(), metrics.end(), "classifiers") != metrics.end();
-  unless(!classifiers || !c.files.test_features.empty(),
-         "evaluate.metrics has \"classifiers\", which needs data.test_features and data.test_labels");
   unless(metrics.empty() ||
              std::find(c.sample.formats.begin(), c.sample.formats.end(), "npz") != c.sample.formats.end(),
          "evaluate reads samples.npz: add \"npz\" to sample.formats, or set evaluate.metrics = []");

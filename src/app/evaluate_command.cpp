@@ -48,6 +48,12 @@ void print_table(const evaluate::ClassifierReport& report) {
 
 nlohmann::json score_classifiers(const Context& context, const std::filesystem::path& samples_file) {
   const Config& config = context.config;
+  if (!can_score_classifiers(config)) {
+    throw ConfigError(
+        "evaluate.metrics has \"classifiers\", which are tested on held-out real records, but "
+        "data.test_features names "
+        "no file: name it and data.test_labels, or take \"classifiers\" out of evaluate.metrics");
+  }
   data::DataSpec test = config.data;
   test.features = config.files.test_features;
   test.labels = config.files.test_labels;
@@ -81,6 +87,8 @@ nlohmann::json score_mixture(const std::filesystem::path& samples_file) {
 }
 
 }  // namespace
+
+bool can_score_classifiers(const Config& config) { return !config.files.test_features.empty(); }
 
 void evaluate(Context& context, const std::filesystem::path& samples_file) {
   const auto file = context.out / kMetricsFile;

@@ -1,7 +1,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "muffle/comm/mpi.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/standard_streams.hpp"
 
 namespace {
 
@@ -24,24 +24,59 @@ muffle::comm::HostComm& connect(double deadline_s) {
   return *world;
 }
 
-/// Ends the process: in order if every rank knows of the error, else by MPI_Abort, so that nobody waits.
-int fail(const muffle::Error& e) {
-  if (e.quiet()) {
-    spdlog::debug("{}", e.what());
-  } else {
-    spdlog::error("{}", e.what());
+/// The error's message: on the console, unless another rank says it, and in this rank's log.
+void tell(const muffle::Error& e) noexcept {
+  try {
+    if (e.quiet()) {
+      spdlog::debug("{}", e.what());
+    } else {
+      spdlog::error("{}", e.what());
+    }
+    spdlog::debug("exit {} ({}), thrown in {} line {}", static_cast<int>(e.code()),
+                  muffle::describe(e.code()), e.where().file_name(), e.where().line());
+  } catch (...) {
+    muffle::last_words(e.what());
   }
-  spdlog::debug("exit {} ({}), thrown in {} line {}", static_cast<int>(e.code()), muffle::describe(e.code()),
-                e.where().file_name(), e.where().line());
-  const bool alone = !session || (world && world->size() == 1) || e.agreed();
-  if (alone) {
-    if (session) session->finish();
-    return static_cast<int>(e.code());
+}
+
+/// Ends the process: in order if every rank knows of the error, else by MPI_Abort, so that nobody waits. It
+/// is the last handler there is, so nothing may come out of it.
+int fail(const muffle::Error& e) noexcept {
+  tell(e);
+  const int code = static_cast<int>(e.code());
+  if (!session) return code;
+  if (e.agreed() || (world && world->size() == 1)) {
+    try {
+      session->finish();
+      return code;
+    } catch (...) {  // the others are gone; the first error is the one to report
+    }
   }
-  spdlog::shutdown();
-  if (!world) connect(30.0);
-  world->abort(e.code());
-  return static_cast<int>(e.code());  // not reached: GCC 12 does not see [[noreturn]] through unique_ptr
+  try {
+    spdlog::shutdown();  // writes the log out; abort() runs no destructors
+  } catch (...) {
+  }
+  if (world) world->abort(e.code());
+  // Without a communicator there is no time to make one: the others may never come.
+  muffle::comm::MpiSession::abort(e.code());
+}
+
+int fail_internally(const char* what) noexcept {
+  try {
+    return fail(muffle::Error(muffle::ExitCode::kInternal, std::string("internal error: ") + what +
+                                                               ". Please report it with the log files."));
+  } catch (...) {  // no memory for the message
+    muffle::last_words(what);
+    constexpr int kCode = static_cast<int>(muffle::ExitCode::kInternal);
+    if (session) muffle::comm::MpiSession::abort(muffle::ExitCode::kInternal);
+    return kCode;
+  }
+}
+
+void require_written_output() {
+  if (muffle::flush_standard_output()) return;
+  throw muffle::IoError(
+      "standard output could not be written to the end: is the disk full, or its reader gone?");
 }
 
 }  // namespace
@@ -50,19 +85,22 @@ int main(int argc, char** argv) {
   // A core dump would hold records and exact sums.
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+  muffle::secure_standard_streams();
   try {
     if (muffle::comm::MpiSession::launched_by_mpi()) {
       session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);
       muffle::comm::install_termination_handler();
     }
     const int code = muffle::app::dispatch(argc, argv, connect);
+    require_written_output();
     world.reset();
     if (session) session->finish();
     return code;
   } catch (const muffle::Error& e) {
     return fail(e);
   } catch (const std::exception& e) {
-    return fail(muffle::Error(muffle::ExitCode::kInternal, std::string("internal error: ") + e.what() +
-                                                               ". Please report it with the log files."));
+    return fail_internally(e.what());
+  } catch (...) {
+    return fail_internally("an exception of an unknown type");
   }
 }

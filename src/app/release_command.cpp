@@ -169,8 +169,10 @@ void release(Context& context) {
         // Under add/remove-one the number of records is private: the line shows no count.
         const bool show = comm.is_root() && config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
         Progress progress("embed", source->shard_size(), "records", show);
-        partial.emplace(embed::embed_shard(layout, *source, context.threads,
-                                           [&](std::uint64_t n) { progress.update(n); }));
+        partial.emplace(embed::embed_shard(layout, *source, context.threads, [&](std::uint64_t n) {
+          comm.check_peers("embedding the records");
+          progress.update(n);
+        }));
         progress.update(source->shard_size());
       },
       false);

@@ -2,6 +2,8 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <string>
+#include <vector>
 
 #include "muffle/app/commands.hpp"
 
@@ -12,7 +14,14 @@ void run(Context& context) {
   release(context);
   train(context, context.out / kReleaseFile);
   sample(context, context.out / kModelFile);
-  if (!context.config.evaluate.metrics.empty()) evaluate(context, context.out / kSamplesNpz);
+  auto& metrics = context.config.evaluate.metrics;
+  if (!can_score_classifiers(context.config) && std::erase(metrics, "classifiers") > 0) {
+    spdlog::info(
+        "evaluate: no classifiers are trained, as there is nothing to test them on: data.test_features names "
+        "no "
+        "held-out real records");
+  }
+  if (!metrics.empty()) evaluate(context, context.out / kSamplesNpz);
   // The time taken tells m, which is private under add/remove-one.
   const bool time_is_public = context.config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

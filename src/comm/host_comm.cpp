@@ -120,7 +120,7 @@ void agree(HostComm& comm, const std::string& what, const std::function<void()>&
   std::vector<std::string> verdicts;
   try {
     verdicts = comm.all_gather(mine ? encode(*mine, comm.host()) : "");
-  } catch (const CommError&) {
+  } catch (const Error&) {
     // The others cannot be told any more; this rank's own failure says more than the lost connection.
     if (mine) std::rethrow_exception(mine->error);
     throw;

@@ -4,20 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
-#include "muffle/comm/termination.hpp"
-
 namespace muffle::comm {
 namespace {
-
-constexpr std::string_view kToldToStop =
-    "told to stop (SIGTERM) while waiting for the other ranks, most likely because one of them failed: the "
-    "first error "
-    "in their logs is the cause";
 
 MPI_Comm duplicate_world(const MpiOptions& options) {
   MPI_Comm copy = MPI_COMM_NULL;
@@ -36,42 +27,6 @@ std::string processor_name() {
 }
 
 }  // namespace
-
-Waited wait_for(MPI_Request& request, std::string_view operation, Clock::time_point until,
-                std::chrono::milliseconds termination_grace,
-                const std::function<void(Clock::time_point)>& meanwhile) {
-  Backoff backoff;
-  Clock::time_point stop_at = Clock::time_point::max();
-  for (;;) {
-    int done = 0;
-    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), operation);
-    if (done) return Waited::kDone;
-    if (backoff.sleeping()) {
-      const auto now = Clock::now();
-      if (meanwhile) meanwhile(now);
-      if (now >= until) return Waited::kDeadline;
-      if (stop_at == Clock::time_point::max() && termination_requested()) stop_at = now + termination_grace;
-      if (now >= stop_at) return Waited::kTermination;
-    }
-    backoff.pause();
-  }
-}
-
-void wait_or_throw(MPI_Request& request, std::string_view operation, std::chrono::milliseconds deadline,
-                   std::chrono::milliseconds termination_grace) {
-  switch (wait_for(request, operation, Clock::now() + deadline, termination_grace)) {
-    case Waited::kDone:
-      return;
-    case Waited::kTermination:
-      throw CommError(fmt::format("{}: {}", operation, kToldToStop));
-    case Waited::kDeadline:
-      throw CommError(
-          fmt::format("{} did not finish within {:.1f} s: a rank has died, hangs or is still busy. Look for "
-                      "the rank whose log ends "
-                      "first, or raise the deadline if the ranks are only slow",
-                      operation, static_cast<double>(deadline.count()) / 1000));
-  }
-}
 
 /// Numbers the collective, holds its deadline, accounts for its time, and turns a failed wait into the one
 /// error that ends the communicator's life.
@@ -103,7 +58,7 @@ class MpiComm::Collective {
     try {
       check_mpi(start(&request), name_);
       outcome = wait_for(request, name_, until_, comm_.options_.termination_grace,
-                         [this](Clock::time_point now) { attend(now); });
+                         [this](Clock::time_point now) { return attend(now); });
     } catch (...) {
       comm_.died_in_ = name_;
       comm_.die();
@@ -113,8 +68,9 @@ class MpiComm::Collective {
   }
 
  private:
-  void attend(Clock::time_point now) {
-    if (!comm_.roll_call_) return;
+  /// Between polls; true if a peer has gone.
+  bool attend(Clock::time_point now) {
+    if (!comm_.roll_call_) return false;
     if (!noticed_ && now >= notice_at_) {
       noticed_ = true;
       comm_.roll_call_->send_notice();
@@ -124,25 +80,15 @@ class MpiComm::Collective {
       comm_.roll_call_->send_question();
     }
     comm_.roll_call_->serve();
+    return comm_.roll_call_->somebody_is_gone();
   }
 
   [[noreturn]] void fail(Waited outcome) {
     comm_.died_in_ = name_;
-    const std::string here = fmt::format("{} (collective {}) on rank {} of {} (host {})", name_,
-                                         comm_.collectives_, comm_.rank_, comm_.size_, comm_.host_);
-    std::string message;
-    if (outcome == Waited::kTermination) {
-      message = fmt::format("{}: {}", here, kToldToStop);
-    } else {
-      message = fmt::format(
-          "{} did not finish within {:.1f} s; {}. Missing ranks have died, hang, or are still busy with "
-          "something else: "
-          "their logs say which. If they are only slow, raise the deadline",
-          here, seconds_between(started_, until_),
-          comm_.roll_call_ ? comm_.roll_call_->describe_missing() : "who is missing is not known");
-    }
-    comm_.die();
-    throw CommError(message);
+    comm_.give_up(outcome,
+                  fmt::format("{} (collective {}) on rank {} of {} (host {})", name_, comm_.collectives_,
+                              comm_.rank_, comm_.size_, comm_.host_),
+                  seconds_between(started_, until_));
   }
 
   MpiComm& comm_;
@@ -169,7 +115,8 @@ MpiComm::MpiComm(const MpiOptions& options) : options_(options) {
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   host_ = processor_name();
   std::vector<std::string> hosts = all_gather(host_);
-  roll_call_ = std::make_unique<RollCall>(duplicate_world(options_), std::move(hosts));
+  const std::vector<std::string> introductions = all_gather(PeerWatch::introduction());
+  roll_call_ = std::make_unique<RollCall>(duplicate_world(options_), std::move(hosts), introductions);
   find_neighbours();
 }
 
@@ -309,13 +256,6 @@ std::vector<std::string> MpiComm::all_gather(const std::string& bytes) {
     }
   }
   return all;
-}
-
-void MpiComm::abort(ExitCode code) {
-  std::fflush(nullptr);
-  // There is nobody left to tell if this fails.
-  static_cast<void>(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)));
-  std::_Exit(static_cast<int>(code));
 }
 
 }  // namespace muffle::comm

@@ -18,13 +18,14 @@
 namespace muffle::comm {
 
 /// How a wait ended.
-enum class Waited { kDone, kDeadline, kTermination };
+enum class Waited { kDone, kDeadline, kTermination, kPeerGone };
 
-/// Polls `request` until it completes, `until` passes, or SIGTERM has come and the grace is over. `meanwhile`
-/// is called between polls once the short waits are over. @throws CommError if MPI reports an error.
+/// Polls `request` until it completes, `until` passes, or the grace is over after SIGTERM has come or a peer
+/// has gone (a collective that is nearly done may still finish). `meanwhile` is called between polls once the
+/// short waits are over, and says whether a peer has gone. @throws CommError if MPI reports an error.
 Waited wait_for(MPI_Request& request, std::string_view operation, Clock::time_point until,
                 std::chrono::milliseconds termination_grace,
-                const std::function<void(Clock::time_point)>& meanwhile = {});
+                const std::function<bool(Clock::time_point)>& meanwhile = {});
 
 /// wait_for() where nothing else is known (start and end of the session). @throws CommError unless done.
 void wait_or_throw(MPI_Request& request, std::string_view operation, std::chrono::milliseconds deadline,
@@ -52,6 +53,7 @@ class MpiComm final : public HostComm {
   void all_reduce_sum(std::span<double> values) override;
   void all_reduce_max(std::span<std::int64_t> values) override;
   std::vector<std::string> all_gather(const std::string& bytes) override;
+  void check_peers(std::string_view doing) override;
   [[noreturn]] void abort(ExitCode code) override;
   double seconds_in_collectives() const override { return seconds_; }
 
@@ -68,6 +70,8 @@ class MpiComm final : public HostComm {
   template <typename T>
   void all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name);
   void die();
+  /// Finds out who is missing and throws what this rank has to say about it. The communicator is dead.
+  [[noreturn]] void give_up(Waited outcome, const std::string& where, double waited_s);
 
   MpiOptions options_;
   MPI_Comm comm_ = MPI_COMM_NULL;

@@ -3,11 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 namespace muffle::comm {
 
-RollCall::RollCall(MPI_Comm peers, std::vector<std::string> hosts) : peers_(peers), hosts_(std::move(hosts)) {
-  check_mpi(MPI_Comm_rank(peers_, &rank_), "MPI_Comm_rank");
+namespace {
+
+int rank_in(MPI_Comm peers) {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(peers, &rank), "MPI_Comm_rank");
+  return rank;
+}
+
+}  // namespace
+
+RollCall::RollCall(MPI_Comm peers, std::vector<std::string> hosts,
+                   const std::vector<std::string>& introductions)
+    : peers_(peers),
+      hosts_(std::move(hosts)),
+      rank_(rank_in(peers)),
+      watch_(introductions, rank_),
+      failing_(hosts_.size(), false),
+      farewell_(hosts_.size()) {
   check_mpi(MPI_Comm_size(peers_, &size_), "MPI_Comm_size");
   heard_.assign(static_cast<std::size_t>(size_), 0);
 }
@@ -39,7 +56,10 @@ void RollCall::serve() {
       if (message[0] == current_) answer_ = message;
       continue;
     }
-    auto& heard = heard_[static_cast<std::size_t>(status.MPI_SOURCE)];
+    const auto source = static_cast<std::size_t>(status.MPI_SOURCE);
+    if (status.MPI_TAG == kFailing) failing_[source] = true;
+    if (status.MPI_TAG == kFarewell) farewell_[source] = static_cast<int>(message[1]);
+    auto& heard = heard_[source];
     heard = std::max(heard, message[0]);
     if (status.MPI_TAG == kQuestion) {
       // Where rank 0 itself is held up earlier, the ranks that hold it up are the ones to name.
@@ -74,6 +94,64 @@ std::string RollCall::describe_missing() {
   }
   if (count > kNamesAtMost) names += fmt::format(" and {} more", count - kNamesAtMost);
   return fmt::format("not heard from: {}", names);
+}
+
+bool RollCall::somebody_is_gone() {
+  if (std::any_of(farewell_.begin(), farewell_.end(), [](const auto& code) { return code.has_value(); }))
+    return true;
+  return watch_.any_has_ended();
+}
+
+RollCall::Findings RollCall::find_out(std::chrono::milliseconds grace) noexcept {
+  Findings found;
+  try {
+    send_to_all(kFailing, {current_});
+    const auto until = std::chrono::steady_clock::now() + grace;
+    for (bool over = false;;) {
+      serve();
+      found = {};
+      for (int r = 0; r < size_; ++r) {
+        const auto i = static_cast<std::size_t>(r);
+        if (r == rank_) continue;
+        // A rank that failed as this one did, and ends for the same reason, is not the cause.
+        if (failing_[i]) {
+          found.lower_rank_speaks = found.lower_rank_speaks || r < rank_;
+        } else if (farewell_[i]) {
+          if (!found.farewell) found.farewell = r, found.farewell_code = *farewell_[i];
+        } else if (watch_.has_ended(r)) {
+          found.ended.push_back(r);
+        } else {
+          found.silent.push_back(r);
+        }
+      }
+      if (over || found.silent.empty()) break;
+      over = std::chrono::steady_clock::now() >= until;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  } catch (...) {  // what is known by now has to do
+  }
+  return found;
+}
+
+void RollCall::say_farewell(int exit_code) noexcept { send_to_all(kFarewell, {current_, exit_code}); }
+
+void RollCall::send_to_all(Tag tag, const Message& message) noexcept {
+  for (int r = 0; r < size_; ++r) {
+    if (r == rank_) continue;
+    try {
+      send(r, tag, message);
+    } catch (...) {  // lost already: the others still have to be told
+    }
+  }
+}
+
+std::string RollCall::names(const std::vector<int>& ranks) const {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(ranks.size(), kNamesAtMost); ++i) {
+    text += (i ? ", " : "") + name(ranks[i]);
+  }
+  if (ranks.size() > kNamesAtMost) text += fmt::format(" and {} more", ranks.size() - kNamesAtMost);
+  return text;
 }
 
 void RollCall::send(int to, Tag tag, const Message& message) {

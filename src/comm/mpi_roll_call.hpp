@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "mpi_check.hpp"
+#include "peer_watch.hpp"
 
 namespace muffle::comm {
 
@@ -17,11 +19,15 @@ namespace muffle::comm {
 ///   notice    rank -> 0   "I have been waiting in collective n for a while"
 ///   question  rank -> 0   "my deadline is near: who is missing from collective n?"
 ///   answer    0 -> rank   the ranks that rank 0 has not heard from
-/// Nothing here blocks, and nothing is sent while collectives are quick.
+/// and, when the job is about to end, who has failed and who is lost:
+///   failing   rank -> all "I give up in collective n, because others do not come"
+///   farewell  rank -> all "I end the job with this exit code; the reason is mine, and I have told it"
+/// Nothing is sent while collectives are quick, and nothing blocks but find_out(), for its grace.
 class RollCall {
  public:
   /// @param peers  a communicator used for nothing else; kept until MPI_Finalize.
-  RollCall(MPI_Comm peers, std::vector<std::string> hosts);
+  /// @param introductions  PeerWatch::introduction() of every rank.
+  RollCall(MPI_Comm peers, std::vector<std::string> hosts, const std::vector<std::string>& introductions);
   ~RollCall();
   RollCall(const RollCall&) = delete;
   RollCall& operator=(const RollCall&) = delete;
@@ -37,8 +43,28 @@ class RollCall {
   /// What is known by now about the missing ranks of the current collective, for an error message.
   std::string describe_missing();
 
+  /// A rank has ended, or has said farewell: what this rank waits for may never come.
+  bool somebody_is_gone();
+  /// What a failing rank finds out about the others.
+  struct Findings {
+    std::vector<int> ended;       ///< seen dead by PeerWatch, without a farewell
+    std::vector<int> silent;      ///< not heard from within the grace; they may be alive and busy
+    std::optional<int> farewell;  ///< the rank that ends the job for a reason of its own
+    int farewell_code = 0;
+    /// A rank before this one is failing too: it tells the user, so that one does.
+    bool lower_rank_speaks = false;
+  };
+  /// Tells all ranks that this one fails, and listens until all is known or the grace is over. No error of
+  /// MPI's ends it: the peers may be gone.
+  Findings find_out(std::chrono::milliseconds grace) noexcept;
+  /// Sends the farewell. Never throws and never waits.
+  void say_farewell(int exit_code) noexcept;
+  /// "rank 1 (host a), rank 2 (host b)".
+  std::string names(const std::vector<int>& ranks) const;
+  std::string name(std::int64_t rank) const;
+
  private:
-  enum Tag : int { kNotice = 1, kQuestion = 2, kAnswer = 3 };
+  enum Tag : int { kNotice = 1, kQuestion = 2, kAnswer = 3, kFailing = 4, kFarewell = 5 };
   static constexpr int kNamesAtMost = 16;
   /// A notice or a question is {number}; an answer is {number, how many, the first of them}.
   using Message = std::array<std::int64_t, 2 + kNamesAtMost>;
@@ -49,9 +75,9 @@ class RollCall {
 
   void send(int to, Tag tag, const Message& message);
   void drop_delivered();
+  void send_to_all(Tag tag, const Message& message) noexcept;
   /// On rank 0, which has itself reached collective `number`.
   Message missing_from(std::int64_t number) const;
-  std::string name(std::int64_t rank) const;
 
   MPI_Comm peers_;
   std::vector<std::string> hosts_;
@@ -60,7 +86,10 @@ class RollCall {
   std::int64_t current_ = 0;
   std::vector<std::int64_t> heard_;  // on rank 0: the latest collective each rank was heard from in
   std::optional<Message> answer_;
-  std::list<Outgoing> outgoing_;  // a list: MPI holds pointers into it
+  PeerWatch watch_;
+  std::vector<bool> failing_;                 // who said so
+  std::vector<std::optional<int>> farewell_;  // each rank's exit code, if it said farewell
+  std::list<Outgoing> outgoing_;              // a list: MPI holds pointers into it
 };
 
 }  // namespace muffle::comm

@@ -48,6 +48,11 @@ std::unique_ptr<HostComm> MpiSession::world(std::chrono::milliseconds deadline) 
   return world(options);
 }
 
+void MpiSession::abort(ExitCode code) noexcept {
+  static_cast<void>(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)));
+  std::_Exit(static_cast<int>(code));
+}
+
 void MpiSession::finish() {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");

@@ -9,18 +9,22 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 
 namespace muffle {
 namespace {
 
+/// Quoted and escaped; what is not UTF-8 is replaced, as a log must not fail over its text.
+std::string json_string(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 /// The message as a JSON string, so that a line stays one valid JSON object whatever it holds.
 class JsonMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& msg, const std::tm&, spdlog::memory_buf_t& dest) override {
-    const auto replace = nlohmann::json::error_handler_t::replace;
-    const std::string text =
-        nlohmann::json(std::string(msg.payload.data(), msg.payload.size())).dump(-1, ' ', false, replace);
+    const std::string text = json_string({msg.payload.data(), msg.payload.size()});
     dest.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
@@ -52,12 +56,18 @@ void set_up_logging(const LogOptions& options) {
   if (!options.folder.empty()) {
     ensure_writable_folder(options.folder);
     const std::filesystem::path path = options.folder / log_file_name(options.rank);
-    auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
+    std::shared_ptr<spdlog::sinks::basic_file_sink_mt> file;
+    try {
+      file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
+    } catch (const spdlog::spdlog_ex& e) {
+      throw IoError("cannot open the log " + path.string() + ": " + e.what() +
+                    ". Check its permissions and the disk's space");
+    }
     using std::filesystem::perms;
     std::error_code ignored;  // a file system without permissions
     std::filesystem::permissions(path, perms::owner_read | perms::owner_write, ignored);
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
-    const std::string host = nlohmann::json(options.host).dump();
+    const std::string host = json_string(options.host);
     formatter->add_flag<JsonMessage>('*').set_pattern(
         R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","rank":)" + std::to_string(options.rank) +
         R"(,"host":)" + host + R"(,"pid":%P,"message":%*})");

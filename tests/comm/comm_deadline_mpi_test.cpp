@@ -178,6 +178,29 @@ TEST(Termination, ACollectiveThatCannotFinishEndsSoonAfterSigterm) {
   EXPECT_THAT(message, HasSubstr("barrier"));
 }
 
+TEST(Termination, LongLocalWorkIsToldTooAndTheLowestRankSpeaks) {
+  const auto comm = short_lived();
+  comm->check_peers("embedding");  // all is well
+  install_termination_handler();
+  const int absent = comm->size() - 1;
+  if (comm->rank() != absent) {
+    ASSERT_EQ(std::raise(SIGTERM), 0);
+    try {
+      comm->check_peers("embedding");
+      ADD_FAILURE() << "not told";
+    } catch (const CommError& e) {
+      EXPECT_THAT(e.what(), HasSubstr("embedding on rank " + std::to_string(comm->rank())));
+      EXPECT_THAT(e.what(), HasSubstr("told to stop (SIGTERM)"));
+      EXPECT_THAT(e.what(), HasSubstr("not heard from since: " + named(absent)));
+      EXPECT_EQ(e.quiet(), comm->rank() != 0);
+      EXPECT_FALSE(e.agreed());
+    }
+    EXPECT_THAT(failure_of([&] { comm->barrier(); }), HasSubstr("died earlier, in embedding"));
+    clear_termination_request();
+  }
+  test::world().barrier();
+}
+
 TEST(Termination, ACollectiveThatCanFinishDoes) {
   install_termination_handler();
   ASSERT_EQ(std::raise(SIGTERM), 0);

@@ -209,13 +209,14 @@ void time_in_collectives_grows(HostComm& comm) {
 struct Thrown {
   ExitCode code = ExitCode::kDone;
   std::string message;
+  bool quiet = false;
 };
 
 Thrown thrown_by_agree(HostComm& comm, const std::function<void()>& step, bool share) {
   try {
     comm::agree(comm, "reading the shards", step, share);
   } catch (const Error& e) {
-    return {e.code(), e.what()};
+    return {e.code(), e.what(), e.quiet()};
   }
   return {};
 }
@@ -235,6 +236,7 @@ void agree_tells_everybody_about_one_failure(HostComm& comm) {
       };
       const Thrown thrown = thrown_by_agree(comm, step, share);
       EXPECT_EQ(thrown.code, ExitCode::kData);
+      EXPECT_EQ(thrown.quiet, !comm.is_root()) << "rank 0 speaks for all";
       if (comm.rank() == failing) {
         EXPECT_EQ(thrown.message, "shard.idx does not fit the schema");
         continue;

@@ -57,6 +57,21 @@ TEST_F(Log, EveryLineIsOneJsonObjectWhateverTheMessage) {
   EXPECT_EQ(got.back().at("level"), "warning");
 }
 
+TEST_F(Log, AHostThatIsNoUtf8DoesNotEndTheJob) {
+  ::testing::internal::CaptureStderr();
+  set_up_logging({.rank = 0, .host = "h\xC3(", .folder = folder_.path(), .verbosity = 0});
+  spdlog::info("x");
+  ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines(0).at(0).at("host"), "h\uFFFD(");
+}
+
+TEST_F(Log, AFileThatCannotBeOpenedIsAnIoError) {
+  std::filesystem::create_directory(folder_.path() / "rank-0.jsonl");
+  test::expect_error(ExitCode::kIo, {"rank-0.jsonl"}, [&] {
+    set_up_logging({.rank = 0, .host = "a", .folder = folder_.path(), .verbosity = 0});
+  });
+}
+
 TEST_F(Log, OnlyRankZeroTalksAndEveryRankWritesItsFile) {
   ::testing::internal::CaptureStderr();
   set_up_logging({.rank = 2, .host = "h", .folder = folder_.path(), .verbosity = 0});

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Every bad input ends in one paragraph, the documented exit code, no hang, and nothing half-written; on 1 and 2 ranks.
+# Every bad input ends in one paragraph, the documented exit code, no hang, on every rank,
+# and nothing half-written; on 1, 2 and 3 ranks. (A rank that dies: lost_rank_test.sh.)
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+several=()
+for n in "${rank_counts[@]}"; do ((n > 1)) && several+=("$n"); done
 mkdir "$work/bad"
 zcat "$DATA/train-images-idx3-ubyte.gz" >"$work/bad/images"
 zcat "$DATA/train-labels-idx1-ubyte.gz" >"$work/bad/labels"
@@ -11,41 +14,83 @@ head -c 9000000 "$DATA/train-images-idx3-ubyte.gz" >"$work/bad/truncated.gz"
 { printf '\x00\x00\x08\x03\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff'; head -c 1000 "$work/bad/images"; } >"$work/bad/lying"
 printf 'not an IDX file at all, just some text' >"$work/bad/text"
 
-for n in 1 2; do
-  expect_error 65 'truncated' $n release "${small[@]}" --data "$work/bad/truncated"
-  expect_error 65 'truncated.gz' $n release "${small[@]}" --data "$work/bad/truncated.gz"
-  expect_error 65 'lying' $n release "${small[@]}" --data "$work/bad/lying"
-  expect_error 65 'text' $n release "${small[@]}" --data "$work/bad/text"
-  expect_error 65 'label' $n release "${small[@]}" --set data.classes=7
-  expect_error 65 '59999' $n release "${small[@]}" --set data.records=59999
-  expect_error 74 'no-such-file|cannot' $n release "${small[@]}" --data "$work/bad/no-such-file"
-  expect_error 78 'epsilon' $n release "${small[@]}" --epsilon 0
-  expect_error 78 'epsilon' $n release "${small[@]}" --epsilon -1
-  expect_error 78 'epsilon' $n release "${small[@]}" --epsilon nan
-  expect_error 78 'delta' $n release "${small[@]}" --delta 1
-  expect_error 78 'did you mean .privacy.epsilon' $n release "${small[@]}" --set privacy.epsilom=1
-  expect_error 78 'max_records_per_person' $n release "${small[@]}" --set privacy.max_records_per_person=0
-  expect_error 78 'noise.multiplier' $n release "${small[@]}" --set privacy.noise_multiplier=3
-  expect_error 2 'help' $n release "${small[@]}" --no-such-flag
+for n in "${rank_counts[@]}"; do
+  expect_error 65 'truncated' "$n" release "${small[@]}" --data "$work/bad/truncated"
+  expect_error 65 'truncated.gz' "$n" release "${small[@]}" --data "$work/bad/truncated.gz"
+  expect_error 65 'lying' "$n" release "${small[@]}" --data "$work/bad/lying"
+  expect_error 65 'text' "$n" release "${small[@]}" --data "$work/bad/text"
+  expect_error 65 'label' "$n" release "${small[@]}" --set data.classes=7
+  expect_error 65 '59999' "$n" release "${small[@]}" --set data.records=59999
+  expect_error 74 'no-such-file|cannot' "$n" release "${small[@]}" --data "$work/bad/no-such-file"
+  expect_error 78 'epsilon' "$n" release "${small[@]}" --epsilon 0
+  expect_error 78 'epsilon' "$n" release "${small[@]}" --epsilon -1
+  expect_error 78 'epsilon' "$n" release "${small[@]}" --epsilon nan
+  expect_error 78 'delta' "$n" release "${small[@]}" --delta 1
+  expect_error 78 'did you mean .privacy.epsilon' "$n" release "${small[@]}" --set privacy.epsilom=1
+  expect_error 78 'max_records_per_person' "$n" release "${small[@]}" --set privacy.max_records_per_person=0
+  expect_error 78 'noise.multiplier' "$n" release "${small[@]}" --set privacy.noise_multiplier=3
+  expect_error 2 'help' "$n" release "${small[@]}" --no-such-flag
 done
 
-# A configuration that differs between ranks: the message names the key and both values.
+# A configuration, or a command line, that differs between ranks: the message names the key and both values.
 differing() {
-  shift
-  timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n 1 "$MUFFLE" "$@" : -n 1 "$MUFFLE" "$@" --set features.seed=99
+  local folder=$1 n=$2
+  shift 2
+  rm -rf "$folder" && mkdir -p "$folder"
+  local rank=(bash "$(dirname "${BASH_SOURCE[0]}")/record_rank.sh" "$folder" "$MUFFLE" "$@")
+  timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n $((n - 1)) "${rank[@]}" : -n 1 "${rank[@]}" "${last_rank[@]}"
 }
 run_with=differing
-expect_error 78 'features.seed is 1 on rank 0 and 99 on rank 1' 2 release "${small[@]}"
+for n in "${several[@]}"; do
+  last_rank=(--set features.seed=99)
+  expect_error 78 "features.seed is 1 on rank 0 and 99 on rank $((n - 1))" "$n" release "${small[@]}"
+  last_rank=(--set privacy.epsilom=1)
+  expect_error 78 "rank $((n - 1)).*did you mean .privacy.epsilon" "$n" release "${small[@]}"
+  last_rank=(--no-such-flag)
+  expect_error 2 "rank $((n - 1)).*no-such-flag" "$n" release "${small[@]}"
+  last_rank=(--data "$work/bad/truncated")
+  expect_error 78 'data.features' "$n" release "${small[@]}"
+done
 unset run_with
+
+# A shard that only the last rank finds bad: that rank alone names the file, and all end with its code.
+mkdir "$work/apart"
+for r in 0 1 2; do
+  { printf '\x00\x00\x08\x03\x00\x00\x00\x64\x00\x00\x00\x1c\x00\x00\x00\x1c'; head -c 78416 "$work/bad/images" | tail -c 78400; } >"$work/apart/x-$r"
+  { printf '\x00\x00\x08\x01\x00\x00\x00\x64'; head -c 108 "$work/bad/labels" | tail -c 100; } >"$work/apart/y-$r"
+done
+for n in "${several[@]}"; do
+  last=$work/apart/x-$((n - 1))
+  cp "$last" "$work/apart/whole"
+  head -c 40000 "$work/apart/whole" >"$last"
+  expect_error 65 "rank $((n - 1)).*x-$((n - 1))" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
+  cp "$work/apart/whole" "$last"
+  cp "$work/apart/y-$((n - 1))" "$work/apart/labels"
+  printf '\x0a' | dd of="$work/apart/y-$((n - 1))" bs=1 seek=50 conv=notrunc status=none
+  expect_error 65 "rank $((n - 1)).*y-$((n - 1))" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
+  cp "$work/apart/labels" "$work/apart/y-$((n - 1))"
+done
 
 # An output folder that cannot be: below a file (root may write anywhere else).
 touch "$work/bad/a-file"
-for n in 1 2; do
-  rc=0
-  on "$n" release "${small[@]}" --out "$work/bad/a-file/out" >"$work/log" 2>&1 || rc=$?
-  check "an unwritable run folder ends with 74 on $n rank(s)" test "$rc" = 74
-  check "and is named" grep -q 'a-file/out' "$work/log"
+to=$work/bad/a-file/out
+for n in "${rank_counts[@]}"; do expect_error 74 'a-file/out' "$n" release "${small[@]}"; done
+unset to
+
+# An error text that is no UTF-8; a standard error that is closed, gone or full: the exit code stands.
+for n in "${rank_counts[@]}"; do
+  expect_error 74 'no-such' "$n" release "${small[@]}" --data "$work/bad/no-such-"$'\xff\xfe'
+  for streams in '2>&-' '2>/dev/full' '2> >(exec true)' '<&- >&- 2>&-'; do
+    rc=0 muffle=$MUFFLE
+    MUFFLE=bash
+    on "$n" -c "exec \"\$@\" $streams" _ "$muffle" release "${small[@]}" --epsilon 0 --out "$work/closed" >"$work/log" 2>&1 || rc=$?
+    MUFFLE=$muffle
+    check "exit 78 with $streams on $n rank(s)" test "$rc" = 78
+  done
 done
+rc=0
+"$MUFFLE" config-keys >/dev/full 2>"$work/log" || rc=$?
+check "output that cannot be written is 74" test "$rc" = 74
 
 # An artifact with a flipped byte.
 mkdir "$work/flip"
@@ -56,6 +101,6 @@ for at in 3 20 $((size / 2)) $((size - 1)); do
   byte=$(od -An -tu1 -j "$at" -N1 "$work/flip/damaged.mfl" | tr -d ' ')
   # shellcheck disable=SC2059
   printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$work/flip/damaged.mfl" bs=1 seek="$at" conv=notrunc status=none
-  for n in 1 2; do expect_error 76 'damaged.mfl' $n train "${small[@]}" --release "$work/flip/damaged.mfl"; done
+  for n in "${rank_counts[@]}"; do expect_error 76 'damaged.mfl' "$n" train "${small[@]}" --release "$work/flip/damaged.mfl"; done
 done
 finish

@@ -24,6 +24,15 @@ small=(--config "$CONFIGS/fashion-mnist.toml" --set "data.dir=$DATA" --set featu
   --set train.batch=100 --set sample.count=1000 --set evaluate.classifiers='["logistic_regression"]'
   --set runtime.deadline_s=60)
 
+# Under the sanitizers everything is several times slower: fewer records, numbers and rank counts.
+sanitized=${MUFFLE_SANITIZED:-}
+rank_counts=(1 2 3)
+if [[ -n $sanitized ]]; then
+  small+=(--set data.features=t10k-images-idx3-ubyte.gz --set data.labels=t10k-labels-idx1-ubyte.gz --set data.records=10000
+    --set features.count=64 --set train.steps=3 --set evaluate.train_limit=300)
+  rank_counts=(2)
+fi
+
 fail() {
   echo "FAILED: $*" >&2
   failures=$((failures + 1))
@@ -35,22 +44,49 @@ check() {
   if "$@"; then echo "ok: $what"; else fail "$what"; fi
 }
 
-# expect_error CODE 'REGEX' RANKS ARGS...: exits with CODE, says REGEX in one line, writes no artifact to $out.
-expect_error() {
-  local code=$1 says=$2 n=$3 rc=0
-  shift 3
-  out=$work/error-$RANDOM
-  "${run_with:-on}" "$n" "$@" --out "$out" >"$work/log" 2>&1 || rc=$?
-  if ((rc != code)); then
-    fail "exit $rc instead of $code on $n rank(s): $*"
-    sed 's/^/    /' "$work/log" >&2
-  elif ! grep -qE -- "$says" "$work/log"; then
-    fail "exit $code, but no line says '$says' on $n rank(s): $*"
-    sed 's/^/    /' "$work/log" >&2
+# number NAME FILE: the first number of that name in a JSON file. at_least A B: A >= B, and both are numbers.
+number() { sed -nE "s/.*\"$1\": *([-+0-9.e]+).*/\1/p" "$2" | head -1; }
+at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a + 0 >= b + 0) }'; }
+
+# each FOLDER N ARGS...: muffle on N ranks; every rank's own exit code and words in FOLDER/RANK.code and FOLDER/RANK.stderr.
+each() {
+  local folder=$1 n=$2 here
+  here=$(dirname "${BASH_SOURCE[0]}")
+  shift 2
+  rm -rf "$folder" && mkdir -p "$folder"
+  if ((n == 1)); then
+    timeout -k 5 300 bash "$here/record_rank.sh" "$folder" "$MUFFLE" "$@"
   else
-    echo "ok: exit $code on $n rank(s): $says"
+    timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n "$n" bash "$here/record_rank.sh" "$folder" "$MUFFLE" "$@"
   fi
-  if compgen -G "$out/*.mfl" >/dev/null || compgen -G "$out/.*.tmp.*" >/dev/null; then fail "left something half-written: $(ls -A "$out")"; fi
+}
+
+# What is left of a release that never came to be: artifacts, temporary files, a charge in the ledger.
+leftovers() { compgen -G "$1/*.mfl" || compgen -G "$1/.*.tmp.*" || grep -ls INTENT "$1"/../ledger-*.jsonl; }
+
+# expect_error CODE 'REGEX' RANKS ARGS...: every rank ends with CODE; one of them, and only one, says REGEX, in one paragraph; nothing
+# is left of the artifact. run_with=FUNCTION, called as each(), starts the ranks another way; to=DIR is another
+# run folder.
+expect_error() {
+  local code=$1 says=$2 n=$3 rc=0 r codes='' speakers=0 said=$work/said folder problem=
+  shift 3
+  folder=$(mktemp -d "$work/error.XXXX")
+  out=$folder/run
+  "${run_with:-each}" "$said" "$n" "$@" -q --out "${to:-$out}" >"$work/log" 2>&1 || rc=$?
+  for ((r = 0; r < n; r++)); do
+    codes+=" $(cat "$said/$r.code" 2>/dev/null || echo none)"
+    if [[ -s $said/$r.stderr ]]; then speakers=$((speakers + 1)); fi
+  done
+  ((rc == code)) || problem+=" exit $rc;"
+  [[ $codes == "$(printf " $code%.0s" $(seq "$n"))" ]] || problem+=" the ranks' exit codes are$codes;"
+  ((speakers == 1)) || problem+=" $speakers ranks speak;"
+  (($(cat "$said"/*.stderr | wc -l) == 1)) || problem+=" not one paragraph;"
+  grep -qE -- "$says" "$said"/*.stderr || problem+=" nobody says '$says';"
+  if leftovers "$out"; then problem+=" something is left of it;"; fi
+  if [[ -z $problem ]]; then echo "ok: exit $code on $n rank(s): $says"; else
+    fail "expected exit $code on $n rank(s), but$problem muffle $*"
+    tail -n +1 "$said"/* | sed 's/^/    /' >&2
+  fi
 }
 
 finish() {

@@ -1,38 +1,75 @@
 #!/usr/bin/env bash
-# A rank that is killed or stopped in the middle of the embedding: nobody hangs, nothing is released.
+# A rank that is killed or stopped in the middle of the embedding: the others notice, the lowest of them says who is missing, all of
+# them end with 69 in time, and nothing is released, charged or left half-written.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# lose SIGNAL 'CODES' [mpiexec flags]: starts a release on 2 ranks, sends SIGNAL to rank 1 while it embeds.
-lose() {
-  local signal=$1 codes=$2 rc=0 pid=
-  shift 2
-  local out=$work/$signal-$RANDOM
-  timeout -k 5 120 "$MPIEXEC" "${mpi_flags[@]}" "$@" -n 2 "$MUFFLE" release "${small[@]}" --set features.count=20000 \
-    --set runtime.deadline_s=5 --out "$out" >"$work/log" 2>&1 &
+here=$(dirname "${BASH_SOURCE[0]}")
+local_sh=$here/../../launch/local.sh
+long=("${small[@]}" --set features.count=20000 --set runtime.deadline_s=6 --set data.id=lost -q)
+
+# strike SIGNAL VICTIM RANKS COMMAND...: runs COMMAND with --out $out, sends SIGNAL to muffle's rank VICTIM once all ranks embed;
+# $code is the command's exit code and $took the seconds from the signal to its end.
+strike() {
+  local signal=$1 victim=$2 n=$3 r start pid=
+  shift 3
+  out=$(mktemp -d "$work/job.XXXX")/run
+  timeout -k 5 120 "$@" release "${long[@]}" --out "$out" >"$work/log" 2>&1 &
   local job=$!
-  for _ in $(seq 600); do
-    grep -q 'embedding begins' "$out/logs/rank-1.jsonl" 2>/dev/null && break
-    sleep 0.05
+  for ((r = 0; r < n; r++)); do
+    for _ in $(seq 1200); do
+      grep -qs 'embedding begins' "$out/logs/rank-$r.jsonl" && break
+      sleep 0.05
+    done
   done
-  pid=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$out/logs/rank-1.jsonl" | head -1)
-  kill "-$signal" "$pid"
-  local start=$SECONDS
-  wait "$job" || rc=$?
-  kill -KILL "$pid" 2>/dev/null || true  # a stopped rank that outlived its job
-  if [[ " $codes " == *" $rc "* ]]; then echo "ok: SIG$signal: exit $rc after $((SECONDS - start)) s"; else
-    fail "SIG$signal: exit $rc, not one of $codes"
-    sed 's/^/    /' "$work/log" >&2
-  fi
-  check "SIG$signal: ended in time" test $((SECONDS - start)) -lt 60
-  check "SIG$signal: nothing was released" test ! -e "$out/release.mfl"
-  if compgen -G "$out/.*.tmp.*" >/dev/null; then fail "SIG$signal: a temporary file was left"; fi
+  pid=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$out/logs/rank-$victim.jsonl" | head -1)
+  start=$SECONDS
+  kill "-$signal" "$pid" || fail "rank $victim had ended before SIG$signal"
+  code=0
+  wait "$job" || code=$?
+  took=$((SECONDS - start))
+  kill -KILL "$pid" 2>/dev/null || true # a stopped rank that outlived its job
 }
 
-lose KILL "137 69"
-# With recovery on, mpiexec lets the survivors be and hides their exit codes: what they say must come from our own deadline.
-lose KILL "0 69 137" --mca orte_enable_recovery 1
-check "the survivor names the missing rank" grep -qiE 'rank 1|missing' "$work/log"
-lose STOP "69"
-check "the survivor names the stopped rank" grep -qiE 'rank 1|missing' "$work/log"
+# lose SIGNAL VICTIM RANKS [mpiexec flags]: the same, with every rank's own exit code and words.
+lose() {
+  local signal=$1 victim=$2 n=$3 said=$work/said r speaker=
+  shift 3
+  rm -rf "$said" && mkdir "$said"
+  strike "$signal" "$victim" "$n" "$MPIEXEC" "${mpi_flags[@]}" "$@" -n "$n" bash "$here/record_rank.sh" "$said" "$MUFFLE"
+  echo "-- SIG$signal to rank $victim of $n $*: the job ended with $code after $took s"
+  check "ended in time" test "$took" -lt 25
+  for ((r = 0; r < n; r++)); do
+    ((r == victim)) && continue
+    check "rank $r is left and ends with 69" test "$(cat "$said/$r.code")" = 69
+    if [[ -z $speaker ]]; then
+      speaker=$r
+      check "rank $r speaks, in one paragraph" test "$(wc -l <"$said/$r.stderr")" = 1
+      check "it names the rank and its host" grep -qE "(lost|not heard from:) rank $victim \(host $(uname -n)\)" "$said/$r.stderr"
+      check "and says what to do" grep -qE "run the same command again|raise the deadline" "$said/$r.stderr"
+    else
+      check "rank $r leaves it to rank $speaker" test ! -s "$said/$r.stderr"
+      check "but has it in its log" grep -qE "(lost|not heard from:|has ended the job).*exit|rank $victim" "$out/logs/rank-$r.jsonl"
+    fi
+  done
+  check "nothing is left of the release" bash -c "! compgen -G '$out/*.mfl' && ! compgen -G '$out/.*.tmp.*'"
+  check "and nothing was charged" bash -c "! grep -qs INTENT '$out'/../ledger-*.jsonl"
+  if ((failures > 0)); then tail -n +1 "$said"/* "$work/log" | sed 's/^/    /' >&2; fi
+}
+
+lose KILL 1 3
+check "mpirun reports the killed rank" test "$code" = 137
+lose KILL 0 3
+# With recovery on, mpiexec lets the survivors be and hides their exit codes: they notice by themselves.
+lose KILL 1 3 --mca orte_enable_recovery 1
+check "well before the deadline" test "$took" -lt 5
+lose STOP 1 3
+check "mpirun passes the survivors' code on" test "$code" = 69
+
+# The launcher of the README.
+strike KILL 1 2 env MUFFLE_BINARY="$MUFFLE" bash "$local_sh" 2
+check "launch/local.sh ends with 69" test "$code" = 69
+check "and rank 0 has named rank 1" grep -qE 'muffle: lost rank 1 \(host ' "$work/log"
+check "in time" test "$took" -lt 25
+if ((failures > 0)); then sed 's/^/    /' "$work/log" >&2; fi
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The 2-D mixture's job, small: muffle makes the data, and the score has both conventions.
+# The 2-D mixture's job, small, then whole: muffle makes the data, the score has both conventions and holds what spec 8 asks.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -9,4 +9,13 @@ on 2 run --config "$CONFIGS/gaussian-mixture-2d.toml" --set features.count=200 -
 for f in release.mfl model.mfl samples.npz samples.png metrics.json; do check "$f is there" test -s "$out/$f"; done
 check "both conventions are reported" grep -q 'per_90000_authors_convention' "$out/metrics.json"
 check "and the true one" grep -q 'per_90000_true' "$out/metrics.json"
+
+# The whole job: what DP-HP reports is 3.7e5, DP-MERF 3.8e5 to 4.1e5 (spec 8); the data themselves have 3.1e5.
+if [[ -z $sanitized ]]; then
+  out=$work/full
+  on 2 run --config "$CONFIGS/gaussian-mixture-2d.toml" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the whole job"; }
+  nll=$(number per_90000_authors_convention "$out/metrics.json")
+  check "the NLL of 90,000 samples in the authors' convention is at most 3.8e5 ($nll)" at_least 380000 "$nll"
+  check "and not below the data's own" at_least "$nll" 300000
+fi
 finish

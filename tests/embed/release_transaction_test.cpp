@@ -93,8 +93,8 @@ TEST_F(ReleaseTransactionTest, ATestReleaseNeverStandsForAPrivateOne) {
   EXPECT_TRUE(ReleaseTransaction(order_).settle()) << "for tests it is what was ordered";
   const std::string bytes = read_file(order_.file), charges = read_file(order_.ledger);
   order_.secure_noise = true;
-  testing_support::expect_error<ConfigError>([&] { ReleaseTransaction(order_).settle(); },
-                                             ExitCode::kConfig, {"release.mfl", "NOT PRIVATE"});
+  testing_support::expect_error<ConfigError>([&] { ReleaseTransaction(order_).settle(); }, ExitCode::kConfig,
+                                             {"release.mfl", "NOT PRIVATE"});
   EXPECT_EQ(read_file(order_.file), bytes);
   EXPECT_EQ(read_file(order_.ledger), charges);
 }
@@ -102,8 +102,8 @@ TEST_F(ReleaseTransactionTest, ATestReleaseNeverStandsForAPrivateOne) {
 TEST_F(ReleaseTransactionTest, APrivateReleaseDoesNotStandForATestRelease) {
   release();
   order_.secure_noise = false;
-  testing_support::expect_error<ConfigError>([&] { ReleaseTransaction(order_).settle(); },
-                                             ExitCode::kConfig, {"release.mfl", "--insecure-seeded-noise"});
+  testing_support::expect_error<ConfigError>([&] { ReleaseTransaction(order_).settle(); }, ExitCode::kConfig,
+                                             {"release.mfl", "--insecure-seeded-noise"});
 }
 
 TEST_F(ReleaseTransactionTest, StepsOutOfOrderAreBugsAndDrawNothing) {
@@ -142,8 +142,9 @@ TEST_F(ReleaseTransactionTest, ARefusedChargeDrawsNothing) {
   order_.budget = Budget::from_mu(privacy::mu_of(artifact_.noise) / 2, 1e-5);
   ReleaseTransaction transaction(order_);
   transaction.settle();
-  testing_support::expect_error<PrivacyError>([&] { transaction.begin(artifact_.noise, true, count_draws()); },
-                                      ExitCode::kBudget, {"budget refuses", "Nothing was charged"});
+  testing_support::expect_error<PrivacyError>(
+      [&] { transaction.begin(artifact_.noise, true, count_draws()); }, ExitCode::kBudget,
+      {"budget refuses", "Nothing was charged"});
   EXPECT_EQ(draws_, 0);
   EXPECT_TRUE(ledger().charges.empty());
 }
@@ -171,7 +172,7 @@ TEST_F(ReleaseTransactionTest, AnotherConfigurationsReleaseIsNeverOverwritten) {
   order_.config_hash = "0badc0de";
   ReleaseTransaction transaction(order_);
   testing_support::expect_error<ConfigError>([&] { transaction.settle(); }, ExitCode::kConfig,
-                                     {"release.mfl", "never overwritten"});
+                                             {"release.mfl", "never overwritten"});
   EXPECT_EQ(sha256_file_hex(order_.file.string()), hash);
 }
 

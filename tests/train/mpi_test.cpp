@@ -9,12 +9,12 @@ namespace {
 TEST(DataParallelOnMpi, AllRanksFollowOneRank) {
   comm::HostComm& world = test::world();
   for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified);
+    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
     const auto alone = comm::single_process();
     const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
     const test::Trajectory ours = test::follow(toy, model::host_collective(world), test::kSteps);
     EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance)
-        << "batch " << c.batch;
+        << "batch " << c.batch << (c.unbiased ? ", unbiased" : ", plug-in");
   }
 }
 

@@ -30,7 +30,7 @@ inline torch::Tensor toy_normal(std::vector<std::int64_t> shape, std::uint32_t s
   return t;
 }
 
-inline Toy toy(model::GeneratorKind kind, std::size_t batch, bool stratified) {
+inline Toy toy(model::GeneratorKind kind, std::size_t batch, bool stratified, bool unbiased = true) {
   Toy t;
   t.generator.kind = kind;
   const bool images = kind == model::GeneratorKind::kConvolutional;
@@ -39,7 +39,7 @@ inline Toy toy(model::GeneratorKind kind, std::size_t batch, bool stratified) {
   t.generator.hidden = images ? std::vector<std::size_t>{16} : std::vector<std::size_t>{16, 12};
   t.generator.channels = {4, 3};
   t.spec.batch = batch;
-  t.spec.unbiased = true;
+  t.spec.unbiased = unbiased;
   t.spec.stratified = stratified;
   t.spec.learning_rate = 0.01;
   t.spec.decay_every = 7;
@@ -96,13 +96,17 @@ struct ToyCase {
   model::GeneratorKind kind;
   std::size_t batch;
   bool stratified;
+  bool unbiased;
 };
 
-/// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 3 or 4 ranks (a rank without samples).
+/// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 3 or 4 ranks (a rank without samples); both
+/// generators with both forms of the objective.
 inline std::vector<ToyCase> toy_cases() {
   using enum model::GeneratorKind;
-  return {{kFullyConnected, 24, true}, {kFullyConnected, 25, false}, {kConvolutional, 23, true},
-          {kConvolutional, 24, false}, {kFullyConnected, 2, true},   {kConvolutional, 3, false}};
+  return {{kFullyConnected, 24, true, true},  {kFullyConnected, 25, false, false},
+          {kConvolutional, 23, true, false},  {kConvolutional, 24, false, true},
+          {kFullyConnected, 2, true, false},  {kConvolutional, 3, false, true},
+          {kFullyConnected, 25, false, true}, {kFullyConnected, 24, true, false}};
 }
 
 }  // namespace muffle::test

@@ -42,9 +42,13 @@ void release(Context& context);
 void train(Context& context, const std::filesystem::path& release_file);
 /// Draws synthetic records from `model_file`; writes samples.*. Post-processing.
 void sample(Context& context, const std::filesystem::path& model_file);
+/// Whether held-out real records are configured, on which classifiers are tested.
+bool can_score_classifiers(const Config& config);
 /// Scores `samples_file`; writes metrics.json. Reads real data: not covered by the guarantee.
+/// @throws ConfigError  classifiers are asked for without held-out records.
 void evaluate(Context& context, const std::filesystem::path& samples_file);
-/// All of them, each skipped if its output is there and matches.
+/// All of them, each skipped if its output is there and matches. Classifiers are left out, with a line that
+/// says so, where no held-out records are configured.
 void run(Context& context);
 
 /// All ranks must have resolved the same configuration. @throws ConfigError, on every rank, naming the keys

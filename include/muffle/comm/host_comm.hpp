@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muffle/core/error.hpp"
@@ -39,6 +40,11 @@ class HostComm {
   virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
   /// Every rank's bytes, on every rank, by rank. Lengths may differ.
   virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;
+  /// For long work between collectives, once a batch: throws CommError if this rank was told to stop or a
+  /// peer is known to be lost, so that the rank can say so before it is killed too. Local and cheap; does not
+  /// wait while all is well. A backend that cannot know of its peers does nothing.
+  /// @param doing  what this rank is at, for the message: "embedding the records".
+  virtual void check_peers(std::string_view doing) { static_cast<void>(doing); }
   /// Ends every rank of the job with this exit code; does not return. Called by main alone.
   [[noreturn]] virtual void abort(ExitCode code) = 0;
 

@@ -18,8 +18,9 @@ struct MpiOptions {
   /// A rank that has waited longer than this tells rank 0 that it has arrived, so that rank 0 can name the
   /// others. Never more than a third of the deadline.
   std::chrono::milliseconds notice_after{3000};
-  /// After SIGTERM a collective gets this long to finish before it gives up (a peer may be on the point of
-  /// arriving).
+  /// After SIGTERM, or when a peer is seen to have ended, a collective gets this long to finish before it
+  /// gives up (the peers may be on the point of arriving); as long again is spent to find out who is lost.
+  /// Twice this must stay below the second that mpirun leaves between SIGTERM and SIGKILL.
   std::chrono::milliseconds termination_grace{300};
 };
 
@@ -48,6 +49,9 @@ class MpiSession {
   /// @throws ConfigError  options out of range. @throws CommError  a rank did not come.
   std::unique_ptr<HostComm> world(const MpiOptions& options);
   std::unique_ptr<HostComm> world(std::chrono::milliseconds deadline);
+  /// Ends every rank with this exit code, when there is no communicator yet to do it in order. Does not
+  /// return.
+  [[noreturn]] static void abort(ExitCode code) noexcept;
   /// MPI_Finalize, after a barrier that has the deadline of the last world(); every rank calls it when all
   /// went well. Communicators may outlive it, but not be used. @throws CommError.
   void finish();

@@ -59,6 +59,11 @@ class Error : public std::runtime_error {
     quiet_ = quiet;
     return *this;
   }
+  /// Not agreed, but told by another rank all the same.
+  Error& mark_quiet() noexcept {
+    quiet_ = true;
+    return *this;
+  }
 
  private:
   ExitCode code_;

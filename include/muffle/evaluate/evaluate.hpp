@@ -27,7 +27,8 @@ struct Score {
 struct ClassifierReport {
   std::vector<Score> synthetic;  ///< trained on synthetic records
   std::vector<Score> real;       ///< trained on real records, on request
-  std::vector<std::string> notes;  ///< what was left out and why, such as the CNN for records that are not images
+  std::vector<std::string>
+      notes;  ///< what was left out and why, such as the CNN for records that are not images
 };
 
 /// Train on synthetic, test on real (single process). Reads REAL data: its result is not covered by the
@@ -35,10 +36,13 @@ struct ClassifierReport {
 /// @param synthetic  samples.npz
 /// @param test       real test records (open_shard with one rank)
 /// @param real_train used only with also_real
-/// @param threads    classifiers trained at a time, each by one thread: the scores do not depend on it. The process's
+/// @param threads    classifiers trained at a time, each by one thread: the scores do not depend on it. The
+/// process's
 ///                   thread counts are set back afterwards.
-/// @throws IoError; ConfigError: an unknown or repeated classifier; DataError: unlabelled data, records of another size
-///         than the test data's, a label outside the schema, a class (or all but one) without a training record.
+/// @throws IoError; ConfigError: an unknown or repeated classifier; DataError: unlabelled data, records of
+/// another size
+///         than the test data's, a label outside the schema, a class (or all but one) without a training
+///         record.
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
                                       const data::DataSpec& real_train, const EvaluateSpec& spec,
                                       int threads);

@@ -17,7 +17,8 @@ std::string save_model(const std::filesystem::path& path, const ModelInfo& info,
 
 /// The generator with its trained parameters, in evaluation mode. @throws IoError, ProtocolError.
 std::pair<ModelInfo, std::shared_ptr<Generator>> load_model(const std::filesystem::path& path);
-/// The same from the file's bytes, for ranks that get them from another rank; `name` is what errors call them.
+/// The same from the file's bytes, for ranks that get them from another rank; `name` is what errors call
+/// them.
 /// @throws ProtocolError.
 std::pair<ModelInfo, std::shared_ptr<Generator>> parse_model(std::string_view bytes, const std::string& name);
 

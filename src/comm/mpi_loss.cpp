@@ -1,0 +1,81 @@
+// How a rank leaves a job that cannot go on: what it says about the others, and how it ends.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "mpi_comm.hpp"
+#include "muffle/comm/termination.hpp"
+
+namespace muffle::comm {
+namespace {
+
+constexpr std::string_view kWhatToDo =
+    "Look at the end of that rank's log and at its machine (killed for memory, rebooted, cut off?), then run "
+    "the same "
+    "command again: finished stages are kept, and nothing half-written is used";
+
+std::string why(Waited outcome) {
+  return outcome == Waited::kTermination ? "told to stop (SIGTERM)" : "waiting for the others is of no use";
+}
+
+}  // namespace
+
+void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s) {
+  RollCall::Findings found;
+  std::string missing = "who is missing is not known";
+  if (roll_call_) {
+    if (outcome == Waited::kDeadline) missing = roll_call_->describe_missing();
+    found = roll_call_->find_out(options_.termination_grace);
+  }
+  die();
+  if (found.farewell) {
+    const auto code = static_cast<ExitCode>(found.farewell_code);
+    Error error(
+        code, fmt::format("{}: {} has ended the job with exit code {} ({}); its own message says why", where,
+                          roll_call_->name(*found.farewell), found.farewell_code, describe(code)));
+    throw error.mark_quiet();
+  }
+  std::string message;
+  if (!found.ended.empty()) {
+    message = fmt::format("lost {}: ended without a word, so it was killed or it crashed; noticed in {}. {}",
+                          roll_call_->names(found.ended), where, kWhatToDo);
+  } else if (outcome == Waited::kDeadline) {
+    message = fmt::format(
+        "{} did not finish within {:.1f} s; {}. Missing ranks have died, hang, or are still busy with "
+        "something else: "
+        "their logs say which. If they are only slow, raise the deadline (runtime.deadline_s)",
+        where, waited_s, missing);
+  } else if (!found.silent.empty()) {
+    message = fmt::format("{}: {}; not heard from since: {}. {}", where, why(outcome),
+                          roll_call_->names(found.silent), kWhatToDo);
+  } else {
+    message = fmt::format("{}: {}, though every rank is there: the scheduler or a person ends the job", where,
+                          why(outcome));
+  }
+  CommError error(message);
+  if (found.lower_rank_speaks) error.mark_quiet();
+  throw error;
+}
+
+void MpiComm::check_peers(std::string_view doing) {
+  if (!died_in_.empty()) return;  // said already
+  if (!termination_requested()) {
+    if (roll_call_) roll_call_->serve();
+    if (!roll_call_ || !roll_call_->somebody_is_gone()) return;
+  }
+  died_in_ = doing;
+  give_up(termination_requested() ? Waited::kTermination : Waited::kPeerGone,
+          fmt::format("{} on rank {} of {} (host {})", doing, rank_, size_, host_), 0);
+}
+
+void MpiComm::abort(ExitCode code) {
+  if (roll_call_) roll_call_->say_farewell(static_cast<int>(code));
+  std::fflush(nullptr);
+  // After SIGTERM the launcher is ending all ranks already. It would not answer MPI_Abort any more, and after
+  // its SIGKILL the exit code would be lost. There is nobody left to tell if MPI_Abort fails.
+  if (!termination_requested()) static_cast<void>(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)));
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace muffle::comm
