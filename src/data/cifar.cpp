@@ -43,9 +43,10 @@ CifarFile inspect(const std::string& name, std::uint64_t record_bytes) {
                     "' is compressed; records in the CIFAR format are read uncompressed. Unpack it first.");
   }
   if (stream.file_size() % record_bytes != 0) {
-    throw DataError("'" + name + "' is not a whole number of records of " + std::to_string(record_bytes) +
-                        " bytes, a label and data.shape: it is truncated, or data.shape or data.format is wrong.",
-                    LocalDetail{"'" + name + "' has " + std::to_string(stream.file_size()) + " bytes"});
+    throw DataError(
+        "'" + name + "' is not a whole number of records of " + std::to_string(record_bytes) +
+            " bytes, a label and data.shape: it is truncated, or data.shape or data.format is wrong.",
+        LocalDetail{"'" + name + "' has " + std::to_string(stream.file_size()) + " bytes"});
   }
   return {name, stream.file_size(), stream.file_size() / record_bytes};
 }
@@ -59,9 +60,10 @@ class CifarSource final : public RecordSource {
       records_ += files_.back().records;
     }
     if (spec.shards != ShardRule::kPerRank && spec.records != 0 && records_ != spec.records) {
-      throw DataError("'" + spec.features + "' holds " + std::to_string(records_) +
-                      " records, the configuration says " + std::to_string(spec.records) +
-                      ". The number of records is public and part of the guarantee: correct whichever is wrong.");
+      throw DataError(
+          "'" + spec.features + "' holds " + std::to_string(records_) + " records, the configuration says " +
+          std::to_string(spec.records) +
+          ". The number of records is public and part of the guarantee: correct whichever is wrong.");
     }
     share_ = share_of(spec.shards, records_, rank, ranks);
   }
@@ -113,7 +115,8 @@ class CifarSource final : public RecordSource {
     if (stream_->read(stored_) < stored_.size()) throw changed();
     const std::uint64_t record = position_++;
     if (!scaler_.scale(std::span<const std::byte>(stored_).subspan(1), IdxType::kUint8, x)) {
-      throw misfit(schema_, name, record, "'" + name + "' has a number outside the bounds [lo, hi].");
+      throw misfit(schema_, "'" + name + "'", record,
+                   "'" + name + "' has a number outside the bounds [lo, hi].");
     }
     const auto label = std::to_integer<std::uint32_t>(stored_[0]);
     if (schema_.classes == 1) {
@@ -123,7 +126,8 @@ class CifarSource final : public RecordSource {
     } else if (schema_.on_error == OnError::kClamp) {
       y = Batch::kNoClass;
     } else {
-      throw misfit(schema_, name, record, "'" + name + "' has a label that is not one of the classes.");
+      throw misfit(schema_, "'" + name + "'", record,
+                   "'" + name + "' has a label that is not one of the classes.");
     }
   }
 

@@ -17,9 +17,10 @@ Share share_of(ShardRule rule, std::uint64_t records, std::uint64_t rank, std::u
   return {cut(rank), cut(rank + 1) - cut(rank), 1};
 }
 
-DataError misfit(const Schema& schema, const std::string& file, std::uint64_t record, const std::string& what) {
+DataError misfit(const Schema& schema, const std::string& files, std::uint64_t record,
+                 const std::string& what) {
   return DataError(
-      "a record in '" + file + "' does not fit the public schema: it has a number that is not " +
+      "a record of " + files + " does not fit the public schema: it has a number that is not " +
           "finite or lies outside [data.lo, data.hi], or a label outside 0.." +
           std::to_string(schema.classes - 1) +
           " (data.classes), and data.on_error = \"reject-file\" refuses the job for it. Mend the record, " +

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "cifar.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/idx.hpp"
-#include "cifar.hpp"
 #include "scale.hpp"
 #include "share.hpp"
 
@@ -111,9 +111,9 @@ class IdxSource : public RecordSource {
     const std::uint64_t record = features_.position();
     features_.read(stored_);
     if (!scaler_.scale(stored_, features_.header().type, x)) {
-      throw misfit(schema_, features_.name(), record,
-                   "'" + features_.name() +
-                       "' has a number that is not finite or lies outside the bounds [lo, hi].");
+      throw misfit(
+          schema_, files(), record,
+          "'" + features_.name() + "' has a number that is not finite or lies outside the bounds [lo, hi].");
     }
     y = 0;
     if (!labels_) return;
@@ -125,9 +125,13 @@ class IdxSource : public RecordSource {
     } else if (schema_.on_error == OnError::kClamp) {
       y = Batch::kNoClass;
     } else {
-      throw misfit(schema_, features_.name(), record,
+      throw misfit(schema_, files(), record,
                    "'" + labels_->name() + "' has a label that is not one of the classes.");
     }
+  }
+
+  std::string files() const {
+    return "'" + features_.name() + (labels_ ? "' and '" + labels_->name() : "") + "'";
   }
 
   /// Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
