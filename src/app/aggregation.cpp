@@ -44,8 +44,8 @@ privacy::AggregationMode aggregation_mode(const Config& config, int ranks) {
   return mode;
 }
 
-Aggregation::Aggregation(const Context& context, const privacy::NoisePlan& plan, std::size_t length)
-    : context_(context), plan_(plan), length_(length) {
+Aggregation::Aggregation(const Context& context, const privacy::NoisePlan& plan)
+    : context_(context), plan_(plan) {
   comm::agree(
       context.comm, "planning the aggregation",
       [&] {
@@ -55,11 +55,15 @@ Aggregation::Aggregation(const Context& context, const privacy::NoisePlan& plan,
       true);
   if (mode_.distributed) require_same_entropy(context);
   spdlog::info("release: {}", privacy::describe(mode_));
-  if (shares_) {
-    spdlog::info(
-        "release: each rank's share has sigma {} lattice units; the released numbers carry {:.10g}, "
-        "of which {} are needed",
-        shares_->share_sigma, shares_->total_sigma, plan.sigma_lattice);
+  if (!shares_) return;
+  for (std::size_t p = 0; p < plan.parts.size(); ++p) {
+    for (std::size_t r = 0; r < plan.parts[p].runs.size(); ++r) {
+      const privacy::NoiseRun& share = shares_->shares[p].runs[r];
+      spdlog::info(
+          "release: each rank's share has sigma {} lattice units; the released numbers carry {:.10g}, "
+          "of which {} are needed",
+          share.sigma_lattice, shares_->total_sigma(share), plan.parts[p].runs[r].sigma_lattice);
+    }
   }
 }
 
@@ -78,7 +82,7 @@ void Aggregation::prepare() {
         },
         true);
   }
-  round_.emplace(comm, comm::SecureSumSpec{length_,
+  round_.emplace(comm, comm::SecureSumSpec{privacy::length_of(plan_.parts),
                                            "release " + stage_hash(config, Stage::kRelease) + " of data " +
                                                config.ledger.data_id,
                                            identity ? &*identity : nullptr});
@@ -86,11 +90,11 @@ void Aggregation::prepare() {
   if (!mode_.distributed) return;
   comm::agree(
       comm, "drawing the shares of the noise",
-      [&] { share_.emplace(length_, *shares_, *entropy_of(context_, comm.rank())); }, true);
+      [&] { share_.emplace(*shares_, *entropy_of(context_, comm.rank())); }, true);
 }
 
 void Aggregation::draw_noise() {
-  if (!mode_.distributed) noise_.emplace(length_, plan_.sigma_lattice, *entropy_of(context_, 0));
+  if (!mode_.distributed) noise_.emplace(plan_.parts, *entropy_of(context_, 0));
 }
 
 privacy::NoisySum Aggregation::sum(embed::PartialSum&& partial) {

@@ -18,9 +18,9 @@ privacy::AggregationMode aggregation_mode(const Config& config, int ranks);
 /// (docs/secure-aggregation.md). For one release; every method is collective.
 class Aggregation {
  public:
-  /// Checks the settings; nothing is drawn or sent yet. @param length  numbers in the released vector.
+  /// Checks the settings; nothing is drawn or sent yet.
   /// @throws ConfigError  on all ranks.
-  Aggregation(const Context& context, const privacy::NoisePlan& plan, std::size_t length);
+  Aggregation(const Context& context, const privacy::NoisePlan& plan);
 
   const privacy::AggregationMode& mode() const { return mode_; }
 
@@ -39,7 +39,6 @@ class Aggregation {
  private:
   const Context& context_;
   privacy::NoisePlan plan_;
-  std::size_t length_;
   privacy::AggregationMode mode_;
   std::optional<privacy::DistributedNoisePlan> shares_;
   std::optional<comm::SecureSum> round_;

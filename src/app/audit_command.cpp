@@ -51,7 +51,7 @@ std::string as_json(const Audited& a, const AuditCommand& command) {
                       {"mu", a.report.claimed_mu},
                       {"noise_multiplier", a.plan.noise_multiplier},
                       {"sensitivity", a.plan.sensitivity.value},
-                      {"sigma_lattice", a.plan.sigma_lattice},
+                      {"sigma", a.plan.sigma},
                       {"adjacency", privacy::to_string(a.plan.sensitivity_input.adjacency)}}},
                     {"canaries",
                      {{"what", a.pair.description},
@@ -100,7 +100,7 @@ AuditOutcome audit(const AuditCommand& command) {
   a.plan = privacy::plan_noise(
       config.privacy,
       a.layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
-      config.features.lattice_bits);
+      a.layout.coordinates());
   a.pair = embed::worst_pair(a.layout, config.privacy.adjacency, config.privacy.max_records_per_person);
   Progress progress("audit", command.trials, "trials", true);
   a.report = embed::audit(a.layout, a.plan, a.pair, embed::real_release(a.layout, a.plan),

@@ -139,15 +139,10 @@ class Loader {
   }
 
  private:
-  /// The accountant knows its own domain: ask it, with a stand-in block.
+  /// The accountant knows its own domain: ask it.
   void check_privacy() {
     try {
-      privacy::SensitivityInput unit;
-      unit.blocks.push_back({1.0, false, "unit"});
-      unit.adjacency = config_.privacy.adjacency;
-      unit.max_records_per_person = std::max<std::uint64_t>(1, config_.privacy.max_records_per_person);
-      privacy::plan_noise(config_.privacy, unit, config_.features.lattice_bits);
-      features::require_no_overflow(config_.data.records, {config_.features.lattice_bits});
+      plan_release(config_);
     } catch (const ConfigError& e) {
       std::string text = e.what();
       while (!text.empty() && text.back() == '.') text.pop_back();

@@ -1,10 +1,38 @@
 #include <algorithm>
 
 #include "config_keys.hpp"
+#include "muffle/core/error.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 
 namespace muffle::app {
+
+namespace {
+
+void check_blocks(const Config& c, std::vector<std::string>& out) {
+  const auto& blocks = c.features.blocks;
+  for (const std::string& name : blocks) {
+    if (std::count(blocks.begin(), blocks.end(), name) > 1) {
+      out.push_back("features.blocks names \"" + name + "\" twice");
+      return;
+    }
+  }
+  if (blocks.empty()) out.emplace_back("features.blocks is empty: nothing would be released");
+  if (releases(c, "rff")) {
+    if (c.features.rff.features < 2 || c.features.rff.features % 2 != 0)
+      out.emplace_back("features.count is required, and must be even: a cosine and a sine for each frequency");
+    if (!(c.features.rff.length_scale > 0)) out.emplace_back("features.length_scale must be above 0");
+  }
+  try {
+    for (const features::BlockSpec& spec : block_specs(c)) (void)bound_of(spec);
+  } catch (const ConfigError& e) {
+    std::string text = e.what();
+    while (text.ends_with('.')) text.pop_back();
+    out.push_back("[moments]: " + text);
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> contradictions(const Config& c) {
   std::vector<std::string> out;
@@ -25,9 +53,10 @@ std::vector<std::string> contradictions(const Config& c) {
          "other");
   unless(c.privacy.adjacency != privacy::Adjacency::kReplaceOne || c.data.records > 0,
          "data.records is required under replace-one adjacency: m is public, so write it down");
-  unless(c.privacy.adjacency != privacy::Adjacency::kAddRemoveOne || c.release_counts,
+  const bool counted = c.release_counts || releases(c, "moments");
+  unless(c.privacy.adjacency != privacy::Adjacency::kAddRemoveOne || counted,
          "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = "
-         "true");
+         "true (or the block \"moments\", whose trace counts the records)");
   unless(c.privacy.adjacency != privacy::Adjacency::kAddRemoveOne || c.data.records == 0,
          "privacy.adjacency = \"add-remove-one\" keeps m secret, and everything in the configuration is "
          "public: leave "
@@ -54,11 +83,9 @@ std::vector<std::string> contradictions(const Config& c) {
          "privacy.site_key and privacy.site_roster go together: one is there without the other");
   unless(aggregation.site_key.empty() || aggregation.secure,
          "privacy.site_key signs masks, so it needs privacy.secure_aggregation = true");
-  unless(c.sample.uniform_labels || c.release_counts,
-         "sample.labels = \"released-counts\" needs privacy.release_counts = true");
-  unless(c.features.rff.features >= 2 && c.features.rff.features % 2 == 0,
-         "features.count is required, and must be even: a cosine and a sine for each frequency");
-  unless(c.features.rff.length_scale > 0, "features.length_scale must be above 0");
+  unless(c.sample.uniform_labels || counted,
+         "sample.labels = \"released-counts\" needs privacy.release_counts = true (or the block \"moments\")");
+  check_blocks(c, out);
   unless(c.train.learning_rate > 0, "train.learning_rate must be above 0");
   unless(c.train.decay > 0 && c.train.decay <= 1, "train.decay must be in (0, 1]");
   unless(c.runtime.deadline_s > 0 && c.runtime.deadline_s <= 1e6,

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<Key> make_keys() {
   std::vector<Key> all;
-  for (auto* section : {data_keys, feature_keys, privacy_keys, training_keys, output_keys}) {
+  for (auto* section : {data_keys, feature_keys, moments_keys, privacy_keys, training_keys, output_keys}) {
     std::vector<Key> some = section();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

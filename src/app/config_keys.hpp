@@ -32,6 +32,7 @@ struct Key {
 // The keys section by section, in the order of config.resolved.toml.
 std::vector<Key> data_keys();      ///< [data]
 std::vector<Key> feature_keys();   ///< [features]
+std::vector<Key> moments_keys();   ///< [moments]
 std::vector<Key> privacy_keys();   ///< [privacy]
 std::vector<Key> training_keys();  ///< [model] and [train]
 std::vector<Key> output_keys();    ///< [sample], [evaluate] and [runtime]

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "aggregation.hpp"
-#include "layout.hpp"
 #include "muffle/core/float_text.hpp"
 
 namespace muffle::app {
@@ -14,15 +13,17 @@ namespace {
 
 /// A mean kernel value that a class of real records may well not reach: above it the plan warns.
 constexpr double kDoubtfulKernel = 0.1;
-/// Records that one thread embeds at a time (rff_block.cpp); an estimate needs no more.
-constexpr std::uint64_t kTile = 48;
+/// Records that one thread embeds at a time (rff_block.cpp, moments_block.cpp); an estimate needs no more.
+constexpr std::uint64_t kRffTile = 48, kMomentsTile = 1024;
 
-BlockPlan plan_block(const Config& c, const features::Block& block, double sigma,
+/// @param sigma  of the noise that the block's numbers carry, in units of its (weighted) features
+BlockPlan plan_block(const Config& c, const features::BlockSpec& spec, double sigma,
                      std::optional<double> records) {
   BlockPlan b;
-  b.name = block.name();
-  b.features = c.features.rff.features;
-  b.norm = block.bound().norm;
+  b.name = kind_of(spec);
+  b.features = features_of(spec);
+  b.norm = bound_of(spec).norm;
+  b.weight = spec.weight;
   if (!records) return b;
   const auto classes = static_cast<double>(c.data.schema.classes), d = static_cast<double>(b.features);
   b.signal_most = b.norm / classes;
@@ -34,16 +35,39 @@ BlockPlan plan_block(const Config& c, const features::Block& block, double sigma
   return b;
 }
 
+/// Large arrays of one block while it embeds: the map, and each thread's scratch.
+std::uint64_t block_memory(const features::BlockSpec& spec, std::uint64_t threads) {
+  const std::uint64_t d = dims_of(spec);
+  // Packed frequencies and, while they are made, the plain ones; records and their lattice values.
+  if (spec.rff()) return 8 * (features_of(spec) / 2) * d + threads * 4 * kRffTile * (d + features_of(spec));
+  const std::uint64_t q = moments_order(*spec.moments());
+  return 8 * static_cast<std::uint64_t>(numbers_in_map(spec)) + threads * (kMomentsTile * (4 * d + 8 * q) + 8 * q * q);
+}
+
+double flops_of_record(const features::BlockSpec& spec) {
+  const auto d = static_cast<double>(dims_of(spec));
+  // A multiplication and an addition for each of D/2 frequencies and d numbers.
+  if (spec.rff()) return static_cast<double>(features_of(spec)) * d;
+  const auto q = static_cast<double>(moments_order(*spec.moments()));
+  const auto k = static_cast<double>(spec.moments()->coefficients);
+  // The lower triangle of z z^T; cosine transforms, of which the one along the width is the larger.
+  return q * (q + 1) + 2 * d * k;
+}
+
 MemoryPlan plan_memory(const Config& c, const JobPlan& plan, std::uint64_t ranks, std::uint64_t threads) {
   const std::uint64_t numbers = plan.numbers, d = c.data.schema.dims(), features = c.features.rff.features;
-  const std::uint64_t frequencies = 4 * (features / 2) * d;
-  const std::uint64_t tile = 4 * kTile * (d + features);  // records and their lattice values
   MemoryPlan m;
-  // Packed frequencies and, while they are made, the plain ones; each thread's sums and the shard's.
-  m.release = 2 * frequencies + 8 * numbers * (threads + 1) + threads * tile;
+  // Each thread's sums and the shard's.
+  m.release = 8 * numbers * (threads + 1);
+  std::uint64_t maps = 0;
+  for (const features::BlockSpec& spec : block_specs(c)) {
+    m.release += block_memory(spec, threads);
+    maps += 4 * static_cast<std::uint64_t>(numbers_in_map(spec));
+  }
   // The shard's sums and the reduced ones, the noise, the released numbers and the file's bytes.
-  m.release_root = std::max(m.release, frequencies + 8 * numbers * 5);
-  const std::uint64_t batch = (c.train.batch + ranks - 1) / ranks;
+  m.release_root = std::max(m.release, maps + 8 * numbers * 5);
+  if (!releases(c, "rff")) return m;
+  const std::uint64_t batch = (c.train.batch + ranks - 1) / ranks, frequencies = 4 * (features / 2) * d;
   // The artifact and its bytes; target, sums, message and gradient of a step; phases and their gradient;
   // parameters, gradients and Adam's two moments.
   m.train = 2 * frequencies + 16 * numbers + 4 * 4 * features * c.data.schema.classes +
@@ -55,13 +79,14 @@ WirePlan plan_wire(const Config& c, const JobPlan& plan, std::uint64_t ranks) {
   const std::uint64_t classes = c.data.schema.classes;
   const GeneratorSize size = generator_size(c.model);
   WirePlan w;
+  const auto k = static_cast<double>(ranks);
   w.release = 8 * plan.numbers;
+  w.release_all = static_cast<double>(w.release) * (k - 1);
+  if (!releases(c, "rff")) return w;
   w.step_embedding = 4 * (classes * c.features.rff.features + classes);
   w.step_batch_norm = 8 * (4 * size.normed_features + size.norms);
   w.step_gradients = 4 * size.parameters;
-  const auto k = static_cast<double>(ranks);
   w.step_per_rank = static_cast<double>(w.step()) * 2 * (k - 1) / k;
-  w.release_all = static_cast<double>(w.release) * (k - 1);
   return w;
 }
 
@@ -139,33 +164,43 @@ GeneratorSize generator_size(const model::GeneratorSpec& spec) {
 }
 
 JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std::uint64_t> guess) {
-  const embed::Layout layout = make_layout(config, 2);
   JobPlan plan;
-  plan.noise = privacy::plan_noise(
-      config.privacy,
-      layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
-      config.features.lattice_bits);
+  plan.noise = plan_release(config);
   if (config.data.records > 0) plan.records = static_cast<double>(config.data.records);
   if (guess) plan.records = static_cast<double>(*guess);
+  plan.numbers = privacy::length_of(plan.noise.parts);
 
-  const std::uint64_t classes = config.data.schema.classes, features = config.features.rff.features;
-  plan.numbers = classes * features + (config.release_counts ? classes : 0);
   // What is drawn: a whole number of lattice units; in shares more of them.
   const privacy::AggregationMode mode = aggregation_mode(config, ranks);
-  const double drawn = mode.distributed
-                           ? privacy::plan_distributed_noise(plan.noise, ranks, mode.colluding).total_sigma
-                           : static_cast<double>(plan.noise.sigma_lattice);
-  const double sigma = std::ldexp(drawn, -plan.noise.lattice_bits);
-  plan.blocks.push_back(plan_block(config, *layout.blocks.front(), sigma, plan.records));
-  if (config.release_counts) plan.count_noise = sigma / layout.counts_weight;
-  plan.generator_parameters = generator_size(config.model).parameters;
+  std::optional<privacy::DistributedNoisePlan> shares;
+  if (mode.distributed) shares = privacy::plan_distributed_noise(plan.noise, ranks, mode.colluding);
+  const auto sigma = [&](std::size_t part) {
+    const privacy::NoiseRun& run = plan.noise.parts[part].runs.front();
+    return (shares ? shares->total_sigma(shares->shares[part].runs.front())
+                   : static_cast<double>(run.sigma_lattice)) /
+           run.unit;
+  };
+  const std::vector<features::BlockSpec> specs = block_specs(config);
+  double flops_per_record = 0.0;
+  for (std::size_t b = 0; b < specs.size(); ++b) {
+    plan.blocks.push_back(plan_block(config, specs[b], sigma(b), plan.records));
+    flops_per_record += flops_of_record(specs[b]);
+    // A class's trace counts its records, too.
+    if (const features::MomentsSpec* moments = specs[b].moments())
+      plan.count_noise = sigma(b) / specs[b].weight * std::sqrt(static_cast<double>(moments_order(*moments)));
+  }
+  if (config.release_counts) plan.count_noise = sigma(specs.size()) / kCountsWeight;
+  if (plan.records) plan.embed_flops = *plan.records * flops_per_record;
+  if (releases(config, "rff")) {
+    plan.generator_parameters = generator_size(config.model).parameters;
+    // Phases, and their gradient.
+    plan.step_flops = 2 * static_cast<double>(config.train.batch) *
+                      static_cast<double>(config.features.rff.features) *
+                      static_cast<double>(config.data.schema.dims());
+  }
   plan.memory =
       plan_memory(config, plan, static_cast<std::uint64_t>(ranks), static_cast<std::uint64_t>(threads));
   plan.wire = plan_wire(config, plan, static_cast<std::uint64_t>(ranks));
-  const auto per_record =
-      static_cast<double>(features) * static_cast<double>(config.data.schema.dims());  // 2 flops x D/2 x d
-  if (plan.records) plan.embed_flops = *plan.records * per_record;
-  plan.step_flops = 2 * static_cast<double>(config.train.batch) * per_record;  // phases, and their gradient
   warn(config, plan);
   return plan;
 }

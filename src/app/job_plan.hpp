@@ -17,7 +17,8 @@ namespace muffle::app {
 struct BlockPlan {
   std::string name;
   std::size_t features = 0;           ///< D_b
-  double norm = 1.0;                  ///< B
+  double norm = 1.0;                  ///< B, the block's weight included
+  double weight = 1.0;
   double signal_most = 0.0;           ///< p B for balanced classes, p = 1 / C
   double noise_per_number = 0.0;      ///< sigma / m
   double noise_per_class = 0.0;       ///< sigma sqrt(D) / m: expected norm of a column's noise
@@ -50,10 +51,10 @@ struct JobPlan {
   std::uint64_t numbers = 0;          ///< length of the released vector
   std::optional<double> records;      ///< m, or the guess of it
   std::vector<BlockPlan> blocks;      ///< without m: no signal and noise
-  std::optional<double> count_noise;  ///< counts: standard deviation in records
+  std::optional<double> count_noise;  ///< counts, or the moments' traces: standard deviation in records
   MemoryPlan memory;
   WirePlan wire;
-  std::uint64_t generator_parameters = 0;
+  std::uint64_t generator_parameters = 0;  ///< of the trained generator; 0: no block to train on
   std::optional<double> embed_flops;  ///< all ranks together
   double step_flops = 0.0;            ///< embedding part of a training step, all ranks together
   std::vector<std::string> warnings;

@@ -5,13 +5,15 @@ namespace muffle::app {
 embed::Layout make_layout(const Config& config) { return make_layout(config, config.features.rff.features); }
 
 embed::Layout make_layout(const Config& config, std::size_t features) {
-  features::RffSpec rff = config.features.rff;
-  rff.features = features;
+  Config small = config;
+  small.features.rff.features = features;
   embed::Layout layout;
   layout.lattice = {config.features.lattice_bits};
   layout.classes = config.data.schema.classes;
   layout.counts = config.release_counts;
-  layout.blocks.push_back(features::make_rff_block(rff, layout.lattice));
+  layout.counts_weight = kCountsWeight;
+  for (const features::BlockSpec& spec : block_specs(small))
+    layout.blocks.push_back(features::make_block(spec, layout.lattice));
   return layout;
 }
 

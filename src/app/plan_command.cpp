@@ -37,6 +37,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
     blocks.push_back({{"name", b.name},
                       {"features", b.features},
                       {"norm", b.norm},
+                      {"weight", b.weight},
                       {"signal_most", known(b.signal_most)},
                       {"noise_per_number", known(b.noise_per_number)},
                       {"noise_per_class", known(b.noise_per_class)},
@@ -57,8 +58,6 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
       {"sensitivity", p.noise.sensitivity.value},
       {"sensitivity_derivation", p.noise.sensitivity.derivation},
       {"sigma", p.noise.sigma},
-      {"sigma_lattice", p.noise.sigma_lattice},
-      {"lattice_bits", p.noise.lattice_bits},
       {"records", or_null(p.records)},
       {"released_values", p.numbers},
       {"blocks", blocks},
@@ -105,22 +104,26 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
     }
   }
   if (p.count_noise) out += fmt::format("  class counts       +- {:.3g} records\n", *p.count_noise);
-  out += fmt::format("\nmemory per rank (large arrays)\n  release  {}, the coordinator {}\n  train    {}\n",
-                     bytes_text(p.memory.release), bytes_text(p.memory.release_root),
-                     bytes_text(p.memory.train));
-  out += fmt::format(
-      "\non the wire\n  release  8 B x {} numbers = {} from each rank but the coordinator, {} in all\n"
-      "  step     {} all-reduced (embedding {}, batch norms {}, gradients {}): a rank sends {} (ring)\n"
-      "  training {} a rank over {} steps\n",
-      p.numbers, bytes_text(p.wire.release), bytes_text(p.wire.release_all), bytes_text(p.wire.step()),
-      bytes_text(p.wire.step_embedding), bytes_text(p.wire.step_batch_norm),
-      bytes_text(p.wire.step_gradients), bytes_text(p.wire.step_per_rank),
-      bytes_text(p.wire.step_per_rank * static_cast<double>(c.train.steps)), c.train.steps);
+  const bool trains = p.generator_parameters > 0;
+  out += fmt::format("\nmemory per rank (large arrays)\n  release  {}, the coordinator {}\n",
+                     bytes_text(p.memory.release), bytes_text(p.memory.release_root));
+  if (trains) out += fmt::format("  train    {}\n", bytes_text(p.memory.train));
+  out += fmt::format("\non the wire\n  release  8 B x {} numbers = {} from each rank but the coordinator, {} in all\n",
+                     p.numbers, bytes_text(p.wire.release), bytes_text(p.wire.release_all));
+  if (trains) {
+    out += fmt::format(
+        "  step     {} all-reduced (embedding {}, batch norms {}, gradients {}): a rank sends {} (ring)\n"
+        "  training {} a rank over {} steps\n",
+        bytes_text(p.wire.step()), bytes_text(p.wire.step_embedding), bytes_text(p.wire.step_batch_norm),
+        bytes_text(p.wire.step_gradients), bytes_text(p.wire.step_per_rank),
+        bytes_text(p.wire.step_per_rank * static_cast<double>(c.train.steps)), c.train.steps);
+  }
   out += "\narithmetic of the embedding (matrix products)\n";
   if (p.embed_flops)
     out += fmt::format("  release  {:.3g} flops, {:.3g} a rank\n", *p.embed_flops, *p.embed_flops / ranks);
-  out += fmt::format("  step     {:.3g} flops, {:.3g} a rank; the generator has {} parameters\n",
-                     p.step_flops, p.step_flops / ranks, p.generator_parameters);
+  if (trains)
+    out += fmt::format("  step     {:.3g} flops, {:.3g} a rank; the generator has {} parameters\n",
+                       p.step_flops, p.step_flops / ranks, p.generator_parameters);
   if (!p.warnings.empty()) out += "\n";
   for (const std::string& warning : p.warnings) out += "WARNING " + warning + ".\n";
   return out;

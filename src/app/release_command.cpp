@@ -46,26 +46,21 @@ void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t 
   throw error;
 }
 
-std::string frequencies_hash(const features::RffSpec& spec) {
-  const std::vector<float> frequencies = features::rff_frequencies(spec);
-  return to_hex(sha256(std::as_bytes(std::span(frequencies))));
-}
-
 embed::Artifact describe_release(const Context& context, const privacy::NoisePlan& plan,
                                  const privacy::AggregationMode& mode, privacy::NoisySum&& noisy) {
   const Config& c = context.config;
   embed::Artifact a;
-  a.rff = c.features.rff;
+  for (const features::BlockSpec& spec : block_specs(c)) a.blocks.push_back({spec, map_hash(spec)});
   a.lattice_bits = c.features.lattice_bits;
   a.schema = c.data.schema;
   a.counts = c.release_counts;
+  a.counts_weight = kCountsWeight;
   a.records = c.privacy.adjacency == privacy::Adjacency::kReplaceOne ? c.data.records : 0;
   a.adjacency = c.privacy.adjacency;
   a.max_records_per_person = c.privacy.max_records_per_person;
   a.noise = plan;
   a.is_private = noisy.is_private;
   a.config_hash = stage_hash(c, Stage::kRelease);
-  a.frequencies_hash = frequencies_hash(c.features.rff);
   a.data_id = release_order(context).data_id;
   a.muffle_version = MUFFLE_VERSION;
   a.ranks = context.comm.size();
@@ -134,10 +129,10 @@ void release(Context& context) {
   const privacy::NoisePlan plan = privacy::plan_noise(
       config.privacy,
       layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
-      config.features.lattice_bits);
+      layout.coordinates());
   spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}",
                plan.epsilon, plan.delta, plan.sensitivity.value, plan.noise_multiplier, plan.sigma);
-  Aggregation aggregation(context, plan, layout.size());
+  Aggregation aggregation(context, plan);
   // The binding check is ReleaseTransaction::begin's; a job that would fail there need not sum its records
   // first.
   comm::agree(

@@ -3,159 +3,55 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
-#include "muffle/privacy/round_up.hpp"
 
 namespace muffle::embed {
 namespace {
 
 constexpr char kFormat[] = "muffle-release";
 
-/// Logarithm and exponential may differ in their last digits between machines; the noise multiplier is
-/// recomputed to this relative accuracy (the accountant promises 1e-9). Everything else is IEEE basic
-/// arithmetic and must agree exactly.
-constexpr double kCalibrationTolerance = 1e-9;
-
-bool is_hash(const std::string& text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-using Complaints = std::vector<std::string>;
-
-void check_shapes(const Artifact& a, Complaints& wrong) {
-  const auto within = [](std::uint64_t v, std::uint64_t low, std::uint64_t high) {
-    return v >= low && v <= high;
-  };
-  try {
-    a.schema.validate();
-  } catch (const Error& e) {
-    wrong.push_back(e.what());
-    return;
-  }
-  if (a.schema.dims() != a.rff.dims) {
-    wrong.push_back(fmt::format("the schema has {} numbers per record and the feature map {}",
-                                a.schema.dims(), a.rff.dims));
-  }
-  if (!(a.rff.length_scale > 0 && std::isfinite(a.rff.length_scale))) {
-    wrong.push_back(
-        fmt::format("the length-scale {} is not a positive number", exact_text(a.rff.length_scale)));
-  }
-  if (!is_hash(a.frequencies_hash)) wrong.push_back("the frequencies' hash is not 64 hexadecimal digits");
-  if (a.ranks < 1) wrong.push_back(fmt::format("it was made by {} ranks", a.ranks));
-  if (a.lattice_bits < 8 || a.lattice_bits > 24) {
-    wrong.push_back(fmt::format("the lattice has {} bits, not 8 to 24", a.lattice_bits));
-    return;
-  }
-  if (!within(a.rff.features, 2, std::uint64_t{1} << 31) || a.rff.features % 2 != 0 ||
-      !within(a.schema.classes, 1, std::uint64_t{1} << 20)) {
-    wrong.push_back(fmt::format("{} features and {} classes are out of range, or the features not even",
-                                a.rff.features, a.schema.classes));
-    return;
-  }
-  const std::uint64_t expected = a.classes() * a.features() + (a.counts ? a.classes() : 0);
-  if (a.values.size() != expected) {
-    wrong.push_back(fmt::format("it holds {} values, but {} classes x {} features{} need {}", a.values.size(),
-                                a.classes(), a.features(), a.counts ? " and the counts" : "", expected));
-  }
-}
-
-void check_records(const Artifact& a, Complaints& wrong) {
-  const bool replace = a.adjacency == privacy::Adjacency::kReplaceOne;
-  const double units = std::ldexp(1.0, a.lattice_bits);
-  if (replace && !(a.records >= 1 && static_cast<double>(a.records) * units < 0x1p62)) {
-    wrong.push_back(fmt::format("the public number of records {} is 0 or overflows the lattice", a.records));
-  }
-  if (!replace && (a.records != 0 || !a.counts)) {
-    wrong.push_back("under add/remove-one the number of records is private and noisy counts take its place");
-  }
-  if (a.counts && !(a.counts_weight <= 1 && a.counts_weight * units >= 1)) {
-    wrong.push_back(fmt::format("the counts' weight {} is out of range", exact_text(a.counts_weight)));
-  }
-  if (!wrong.empty()) return;
-  // Noise beyond 100 sigma does not happen, and sums beyond m 2^k cannot.
-  const double sum = replace ? static_cast<double>(a.records) * units : 0x1p62;
-  const double limit = sum + 100.0 * noise_of_each_value(a);
-  for (std::size_t i = 0; i < a.values.size(); ++i) {
-    if (std::fabs(static_cast<double>(a.values[i])) > limit) {
-      wrong.push_back(fmt::format("value {} is larger than the records and the noise can make it", i));
-      return;
-    }
-  }
-}
-
-void check_aggregation(const Artifact& a, Complaints& wrong) {
-  if (a.aggregation.masked && a.aggregation.ranks != a.ranks)
-    wrong.push_back("it was made by one number of ranks and aggregated over another");
-  try {
-    privacy::require_valid(a.aggregation);
-    if (a.aggregation.distributed)
-      privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
-  } catch (const ConfigError& e) {
-    wrong.push_back(e.what());
-  }
-}
-
-/// The guarantee, derived once more from what it is claimed to follow from.
-void check_guarantee(const Artifact& a, Complaints& wrong) {
-  const privacy::NoisePlan& noise = a.noise;
-  const privacy::SensitivityInput& input = noise.sensitivity_input;
-  if (noise.lattice_bits != a.lattice_bits || input.adjacency != a.adjacency || input.counts != a.counts ||
-      (a.counts && input.counts_weight != a.counts_weight) ||
-      input.max_records_per_person != a.max_records_per_person) {
-    wrong.push_back("the noise was planned for another lattice, adjacency, counts or records per person");
-    return;
-  }
-  if (input.blocks.size() != 1 || input.blocks[0].nonnegative_kernel || !(input.blocks[0].norm >= 1.0)) {
-    wrong.push_back(
-        "random Fourier features are one signed block of norm 1, and the sensitivity was derived for "
-        "another");
-    return;
-  }
-  try {
-    if (const double value = privacy::combined_sensitivity(input).value; value != noise.sensitivity.value) {
-      wrong.push_back(fmt::format("the sensitivity is stated as {} and derived as {}",
-                                  exact_text(noise.sensitivity.value), exact_text(value)));
-    }
-    const double multiplier = privacy::noise_multiplier_for(noise.epsilon, noise.delta);
-    if (!(std::fabs(noise.noise_multiplier / multiplier - 1.0) <= kCalibrationTolerance)) {
-      wrong.push_back(fmt::format("a noise multiplier of {} is stated, but epsilon {} at delta {} means {}",
-                                  exact_text(noise.noise_multiplier), exact_text(noise.epsilon),
-                                  exact_text(noise.delta), exact_text(multiplier)));
-    }
-  } catch (const ConfigError& e) {
-    wrong.push_back(e.what());
-    return;
-  }
-  if (noise.sigma != privacy::multiply_up(noise.noise_multiplier, noise.sensitivity.value) ||
-      static_cast<double>(noise.sigma_lattice) != std::ceil(std::ldexp(noise.sigma, a.lattice_bits))) {
-    wrong.push_back(
-        fmt::format("sigma is stated as {} ({} lattice units), which is not noise multiplier x sensitivity",
-                    exact_text(noise.sigma), noise.sigma_lattice));
-  }
-}
-
 }  // namespace
 
-std::vector<std::string> contradictions(const Artifact& artifact) {
-  Complaints wrong;
-  check_shapes(artifact, wrong);
-  if (wrong.empty()) check_guarantee(artifact, wrong);
-  if (wrong.empty()) check_aggregation(artifact, wrong);
-  if (wrong.empty()) check_records(artifact, wrong);
-  return wrong;
+std::size_t Artifact::offset(std::size_t block) const {
+  std::size_t numbers = 0;
+  for (std::size_t b = 0; b < block; ++b) numbers += classes() * features(b);
+  return numbers;
+}
+
+std::optional<std::size_t> Artifact::find(std::string_view kind) const {
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (kind_of(blocks[b].spec) == kind) return b;
+  }
+  return std::nullopt;
+}
+
+std::vector<features::CoordinatePart> Artifact::coordinates() const {
+  std::vector<features::CoordinatePart> parts;
+  for (const ReleasedBlock& block : blocks)
+    parts.push_back({coordinates_of(block.spec, {lattice_bits}), classes()});
+  if (counts) parts.push_back({{{classes(), std::ldexp(1.0, lattice_bits)}}, 1});
+  return parts;
+}
+
+std::size_t require_block(const Artifact& artifact, std::string_view kind, const std::string& user) {
+  if (const auto block = artifact.find(kind)) return *block;
+  std::string held;
+  for (const ReleasedBlock& block : artifact.blocks)
+    held += fmt::format("{}\"{}\"", held.empty() ? "" : ", ", kind_of(block.spec));
+  throw ConfigError(fmt::format(
+      "{} needs the feature block \"{}\", and the release holds only {}. A release is made once: name the "
+      "block in features.blocks before the next one, or choose a generator for the blocks that are there.",
+      user, kind, held));
 }
 
 std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact) {
-  if (const Complaints wrong = contradictions(artifact); !wrong.empty()) {
+  if (const std::vector<std::string> wrong = contradictions(artifact); !wrong.empty()) {
     throw InvariantError(fmt::format(
         "the release for '{}' contradicts itself and was not written: {}. This is a bug in muffle.",
         path.string(), fmt::join(wrong, "; ")));
@@ -192,7 +88,7 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name) {
       bits |= std::to_integer<std::uint64_t>(container.payload[8 * i + j]) << (8 * j);
     artifact.values[i] = static_cast<std::int64_t>(bits);
   }
-  if (const Complaints wrong = contradictions(artifact); !wrong.empty()) {
+  if (const std::vector<std::string> wrong = contradictions(artifact); !wrong.empty()) {
     throw refuse(fmt::format("{}", fmt::join(wrong, "; ")));
   }
   return artifact;
@@ -202,26 +98,37 @@ Artifact read_artifact(const std::filesystem::path& path) {
   return parse_artifact(read_file(path), path.string());
 }
 
-double noise_of_each_value(const Artifact& a) {
-  return a.aggregation.distributed
-             ? privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding)
-                   .total_sigma
-             : static_cast<double>(a.noise.sigma_lattice);
+double carried_sigma(const Artifact& a, std::size_t part, std::size_t run) {
+  if (!a.aggregation.distributed)
+    return static_cast<double>(a.noise.parts.at(part).runs.at(run).sigma_lattice);
+  const auto plan = privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
+  return plan.total_sigma(plan.shares.at(part).runs.at(run));
 }
 
 std::string hash_frequencies(std::span<const float> frequencies) {
   return to_hex(sha256(std::as_bytes(frequencies)));
 }
 
+namespace {
+
+void check_rebuilt(const Artifact& artifact, std::size_t block, const std::string& rebuilt) {
+  if (rebuilt == artifact.blocks.at(block).map_hash) return;
+  throw ProtocolError(fmt::format(
+      "the feature map of block '{}', rebuilt from its public description, is not the one that the release "
+      "was made with (SHA-256 {} instead of {}): against it there would be nothing but noise. Use the muffle "
+      "that made it, version {}.",
+      kind_of(artifact.blocks[block].spec), rebuilt, artifact.blocks[block].map_hash, artifact.muffle_version));
+}
+
+}  // namespace
+
 void check_frequencies(const Artifact& artifact, std::span<const float> frequencies) {
-  const std::string rebuilt = hash_frequencies(frequencies);
-  if (rebuilt != artifact.frequencies_hash) {
-    throw ProtocolError(fmt::format(
-        "the {} frequencies rebuilt from the release's seed {} are not those that the release was made with "
-        "(SHA-256 {} "
-        "instead of {}): training against it would match noise. Use the muffle that made it, version {}.",
-        frequencies.size(), artifact.rff.seed, rebuilt, artifact.frequencies_hash, artifact.muffle_version));
-  }
+  check_rebuilt(artifact, require_block(artifact, "rff", "matching random Fourier features"),
+                hash_frequencies(frequencies));
+}
+
+void check_map(const Artifact& artifact, std::size_t block) {
+  check_rebuilt(artifact, block, map_hash(artifact.blocks.at(block).spec));
 }
 
 }  // namespace muffle::embed

@@ -2,107 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 
-#include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
+#include "block_header.hpp"
 
 namespace muffle::embed {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kMaxShapeEntry = std::uint64_t{1} << 31;
+constexpr std::size_t kMaxBlocks = 8;
 constexpr char kMechanism[] = "rounded Gaussian on the integer lattice";
-
-/// Reads typed fields; every complaint names the field. No JSON exception escapes.
-class Fields {
- public:
-  Fields(const json& object, std::string path, const std::string& file)
-      : object_(object), path_(std::move(path)), file_(file) {
-    if (!object.is_object()) fail("", "is not an object");
-  }
-
-  Fields object(const char* key) const { return {at(key), path_ + key + ".", file_}; }
-
-  /// An element of the list `key`.
-  Fields element(const char* key, const json& entry) const { return {entry, path_ + key + ".", file_}; }
-
-  bool has(const char* key) const { return object_.contains(key); }
-
-  std::uint64_t integer(const char* key, std::uint64_t low, std::uint64_t high) const {
-    const json& v = at(key);
-    if (!v.is_number_unsigned()) fail(key, "is not a whole number, 0 or more");
-    const auto value = v.get<std::uint64_t>();
-    if (value < low || value > high) fail(key, fmt::format("is {}, not in {} .. {}", value, low, high));
-    return value;
-  }
-  double number(const char* key) const {
-    const json& v = at(key);
-    if (!v.is_number()) fail(key, "is not a number");
-    const auto value = v.get<double>();
-    if (!std::isfinite(value)) fail(key, "is not finite");
-    return value;
-  }
-  bool flag(const char* key) const {
-    const json& v = at(key);
-    if (!v.is_boolean()) fail(key, "is neither true nor false");
-    return v.get<bool>();
-  }
-  std::string text(const char* key, std::size_t max_length) const {
-    const json& v = at(key);
-    if (!v.is_string()) fail(key, "is not a text");
-    const auto& value = v.get_ref<const std::string&>();
-    if (value.size() > max_length)
-      fail(key, fmt::format("has {} characters, more than {}", value.size(), max_length));
-    return value;
-  }
-  /// One of `words`; its index.
-  std::size_t choice(const char* key, std::initializer_list<std::string_view> words) const {
-    const std::string value = text(key, 64);
-    std::size_t i = 0;
-    for (const std::string_view word : words) {
-      if (value == word) return i;
-      ++i;
-    }
-    fail(key, "is a word that this muffle does not know");
-  }
-  const json& list(const char* key, std::size_t max_length) const {
-    const json& v = at(key);
-    if (!v.is_array() || v.empty() || v.size() > max_length)
-      fail(key, fmt::format("is not a list of 1 to {}", max_length));
-    return v;
-  }
-  [[noreturn]] void fail(const std::string& key, const std::string& what) const {
-    throw ProtocolError(
-        fmt::format("'{}' is not a release that muffle can use: the header field '{}{}' {}. Copy the file "
-                    "again from where it was made; a release must not be drawn again to replace it.",
-                    file_, path_, key, what));
-  }
-
- private:
-  const json& at(const char* key) const {
-    const auto it = object_.find(key);
-    if (it == object_.end()) fail(key, "is missing");
-    return *it;
-  }
-
-  const json& object_;
-  std::string path_;
-  const std::string& file_;
-};
-
-void read_features(const Fields& f, Artifact& a) {
-  (void)f.choice("map", {"random-fourier"});
-  a.rff.dims = f.integer("dims", 1, kMaxShapeEntry);
-  a.rff.features = f.integer("features", 2, kMaxShapeEntry);
-  a.rff.length_scale = f.number("length_scale");
-  a.rff.kind = f.choice("kind", {"dense", "orthogonal"}) == 0 ? features::FrequencyKind::kDense
-                                                              : features::FrequencyKind::kOrthogonal;
-  a.rff.seed = f.integer("seed", 0, std::numeric_limits<std::uint64_t>::max());
-  a.frequencies_hash = f.text("frequencies_sha256", 64);
-}
 
 void read_schema(const Fields& f, Artifact& a) {
   for (const json& entry : f.list("shape", 4)) {
@@ -140,35 +50,27 @@ void read_privacy(const Fields& f, Artifact& a) {
   noise.sensitivity.value = f.number("sensitivity");
   noise.sensitivity.derivation = f.text("sensitivity_derivation", 1 << 16);
   noise.sigma = f.number("sigma");
-  noise.sigma_lattice = f.integer("sigma_lattice", 1, privacy::kMaxSigmaLattice);
-  for (const json& entry : f.list("blocks", 64)) {
-    const Fields block = f.element("blocks", entry);
-    noise.sensitivity_input.blocks.push_back(
-        {block.number("norm"), block.flag("nonnegative_kernel"), block.text("theorem", 1 << 12)});
-  }
+}
+
+void read_counts(const Fields& f, Artifact& a) {
+  a.counts = f.flag("released");
+  a.counts_weight = f.number("weight");
+  if (a.counts) a.noise.parts.push_back({{read_run(f.object("numbers"))}, 1});
 }
 
 }  // namespace
 
 json to_header(const Artifact& a) {
   json blocks = json::array();
-  for (const features::BlockBound& b : a.noise.sensitivity_input.blocks) {
-    blocks.push_back(
-        {{"norm", b.norm}, {"nonnegative_kernel", b.nonnegative_kernel}, {"theorem", b.theorem}});
-  }
+  for (std::size_t b = 0; b < a.blocks.size(); ++b) blocks.push_back(block_to_header(a, b));
+  json counts = {{"released", a.counts}, {"weight", a.counts_weight}};
+  if (a.counts) counts["numbers"] = run_to_header(a.noise.parts.back().runs.front());
   json header = {
       {"format", "muffle-release"},
       {"version", kArtifactVersion},
       {"muffle_version", a.muffle_version},
       {"private", a.is_private},
-      {"features",
-       {{"map", "random-fourier"},
-        {"dims", a.rff.dims},
-        {"features", a.rff.features},
-        {"length_scale", a.rff.length_scale},
-        {"kind", a.rff.kind == features::FrequencyKind::kDense ? "dense" : "orthogonal"},
-        {"seed", a.rff.seed},
-        {"frequencies_sha256", a.frequencies_hash}}},
+      {"blocks", blocks},
       {"schema",
        {{"shape", a.schema.shape},
         {"classes", a.schema.classes},
@@ -176,7 +78,7 @@ json to_header(const Artifact& a) {
         {"hi", a.schema.hi},
         {"on_error", a.schema.on_error == data::OnError::kRejectFile ? "reject-file" : "clamp"}}},
       {"lattice_bits", a.lattice_bits},
-      {"counts", {{"released", a.counts}, {"weight", a.counts_weight}}},
+      {"counts", counts},
       {"records", a.records},
       {"ranks", a.ranks},
       {"aggregation",
@@ -194,13 +96,11 @@ json to_header(const Artifact& a) {
         {"noise_multiplier", a.noise.noise_multiplier},
         {"sensitivity", a.noise.sensitivity.value},
         {"sensitivity_derivation", a.noise.sensitivity.derivation},
-        {"blocks", blocks},
-        {"sigma", a.noise.sigma},
-        {"sigma_lattice", a.noise.sigma_lattice}}},
+        {"sigma", a.noise.sigma}}},
       {"values",
        {{"count", a.values.size()},
         {"type", "int64 little-endian"},
-        {"layout", "classes x features, then counts"}}},
+        {"layout", "blocks of classes x features, then counts"}}},
   };
   if (!a.is_private) header["warning"] = kNotPrivate;
   return header;
@@ -211,12 +111,10 @@ Artifact from_header(const json& header, const std::string& name) {
   Artifact a;
   a.muffle_version = f.text("muffle_version", 64);
   a.is_private = f.flag("private");
-  read_features(f.object("features"), a);
   read_schema(f.object("schema"), a);
   a.lattice_bits = static_cast<int>(f.integer("lattice_bits", 8, 24));
-  a.noise.lattice_bits = a.lattice_bits;
-  a.counts = f.object("counts").flag("released");
-  a.counts_weight = f.object("counts").number("weight");
+  for (const json& entry : f.list("blocks", kMaxBlocks)) read_block(f.element("blocks", entry), a);
+  read_counts(f.object("counts"), a);
   a.records = f.integer("records", 0, std::uint64_t{1} << 62);
   a.ranks = static_cast<int>(f.integer("ranks", 1, std::numeric_limits<int>::max()));
   // Files without it were made when there was nothing but a single coordinator.
@@ -232,7 +130,7 @@ Artifact from_header(const json& header, const std::string& name) {
   const Fields values = f.object("values");
   (void)values.integer("count", 1, std::numeric_limits<std::uint64_t>::max());
   (void)values.choice("type", {"int64 little-endian"});
-  (void)values.choice("layout", {"classes x features, then counts"});
+  (void)values.choice("layout", {"blocks of classes x features, then counts"});
   return a;
 }
 

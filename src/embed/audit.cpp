@@ -1,5 +1,6 @@
 #include "muffle/embed/audit.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -28,33 +29,33 @@ using Released = std::vector<std::int64_t>;
 class Attacker {
  public:
   Attacker(const Layout& layout, const privacy::NoisePlan& plan, const CanaryPair& pair)
-      : sigma_(static_cast<double>(plan.sigma_lattice)),
+      : sigma_(sigmas(plan)),
         before_(known_sums(layout, pair.common)),
         first_(known_sums(layout, pair.common + pair.first)),
         second_(known_sums(layout, pair.common + pair.second)),
         direction_(difference(first_, second_)) {
-    const double length = norm(direction_);
-    require(length > 0, "the audit's canaries have the same sums: this is a bug in muffle.");
-    distance_ = length / sigma_;
-    for (double& v : direction_) v /= length;
+    for (std::size_t i = 0; i < direction_.size(); ++i) direction_[i] /= sigma_[i];
+    distance_ = norm(direction_);
+    require(distance_ > 0, "the audit's canaries have the same sums: this is a bug in muffle.");
+    for (double& v : direction_) v /= distance_;
     for (std::uint64_t seed = 0; seed < kGuessedSeeds; ++seed) {
       guessed_.insert(
-          privacy::draw_noise(layout.size(), plan.sigma_lattice, *privacy::insecure_seeded_entropy(seed)));
+          privacy::draw_noise(plan.parts, *privacy::insecure_seeded_entropy(seed)));
     }
   }
 
   double distance() const { return distance_; }
   double projection(const Released& r) const {
     double sum = 0;
-    for (std::size_t i = 0; i < r.size(); ++i) sum += direction_[i] * centred(r[i], first_[i]);
-    return sum / sigma_;
+    for (std::size_t i = 0; i < r.size(); ++i) sum += direction_[i] * centred(r[i], first_[i]) / sigma_[i];
+    return sum;
   }
   double difference_to(const Released& earlier, const Released& r) const {
     double sum = 0;
     for (std::size_t i = 0; i < r.size(); ++i) {
-      sum += direction_[i] * (centred(r[i], first_[i]) - centred(earlier[i], before_[i]));
+      sum += direction_[i] * (centred(r[i], first_[i]) - centred(earlier[i], before_[i])) / sigma_[i];
     }
-    return sum / sigma_;
+    return sum;
   }
   /// The distance if a guessed seed explains r as S', else 0.
   double by_seeds(const Released& r) const {
@@ -70,9 +71,19 @@ class Attacker {
     return static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(released) - sum));
   }
 
-  double sigma_;
+  /// The noise of each released number, lattice units.
+  static std::vector<double> sigmas(const privacy::NoisePlan& plan) {
+    std::vector<double> sigma(privacy::length_of(plan.parts));
+    privacy::for_each_run(plan.parts, [&](std::uint64_t first, const privacy::NoiseRun& run) {
+      std::fill_n(sigma.begin() + static_cast<std::ptrdiff_t>(first), run.count,
+                  static_cast<double>(run.sigma_lattice));
+    });
+    return sigma;
+  }
+
+  std::vector<double> sigma_;
   std::vector<std::uint64_t> before_, first_, second_;
-  std::vector<double> direction_;  ///< (S' - S) / ||S' - S||
+  std::vector<double> direction_;  ///< (S' - S) / sigma, of length 1
   double distance_ = 0.0;
   std::set<Released> guessed_;
 };
@@ -83,7 +94,7 @@ ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& pla
   const std::shared_ptr<comm::HostComm> alone = comm::single_process();
   const std::shared_ptr<privacy::EntropySource> entropy = privacy::os_entropy();
   return [&layout, &plan, alone, entropy](data::RecordSource& records) {
-    privacy::NoiseVector noise(layout.size(), plan.sigma_lattice, *entropy);
+    privacy::NoiseVector noise(plan.parts, *entropy);
     privacy::RawSum raw = reduce_to_root(*alone, embed_shard(layout, records, 1, {}));
     return std::move(noise).publish(std::move(raw)).values;
   };
@@ -96,6 +107,8 @@ AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const Ca
     throw ConfigError("an audit of " + std::to_string(settings.trials) + " trials: choose from " +
                       std::to_string(kMinTrials) + " to " + std::to_string(kMaxTrials) + ", such as 100000.");
   }
+  require(privacy::length_of(plan.parts) == layout.size(),
+          "an audit of noise planned for another layout: this is a bug in muffle.");
   const Attacker attacker(layout, plan, pair);
   const CanarySet first = pair.common + pair.first, second = pair.common + pair.second;
   const auto publish = [&](const CanarySet& set) {

@@ -84,13 +84,16 @@ class FarRecords {
 
   std::vector<double> features_of(const std::vector<float>& record) {
     const std::int32_t label = 0;
-    std::vector<double> all;
+    std::vector<double> all;  // in units of the features
     for (std::size_t b = 0; b < layout_.blocks.size(); ++b) {
       const features::Block& block = *layout_.blocks[b];
       std::vector<std::uint64_t> sums(layout_.classes * block.features(), 0);
       block.accumulate(record.data(), &label, 1, *workspaces_[b], sums);
-      for (std::size_t i = 0; i < block.features(); ++i)
-        all.push_back(static_cast<double>(static_cast<std::int64_t>(sums[i])));
+      std::size_t next = 0;
+      for (const features::CoordinateRun& run : block.coordinates()) {
+        for (std::uint64_t n = 0; n < run.count; ++n)
+          all.push_back(static_cast<double>(static_cast<std::int64_t>(sums[next++])) / run.unit);
+      }
     }
     return all;
   }
@@ -173,6 +176,20 @@ std::vector<double> difference(const std::vector<std::uint64_t>& a, const std::v
   return out;
 }
 
+std::vector<double> difference_of_features(const Layout& layout, const std::vector<std::uint64_t>& a,
+                                           const std::vector<std::uint64_t>& b) {
+  std::vector<double> out = difference(a, b);
+  auto next = out.begin();
+  for (const features::CoordinatePart& part : layout.coordinates()) {
+    for (std::uint64_t i = 0; i < part.repeat; ++i) {
+      for (const features::CoordinateRun& run : part.runs) {
+        for (std::uint64_t n = 0; n < run.count; ++n) *next++ /= run.unit;
+      }
+    }
+  }
+  return out;
+}
+
 double norm(const std::vector<double>& v) {
   double squares = 0;
   for (const double x : v) squares += x * x;
@@ -204,7 +221,7 @@ CanaryPair worst_pair(const Layout& layout, privacy::Adjacency adjacency,
     pair.common = bystanders(layout, dims);
     const auto first = known_sums(layout, pair.common + pair.first);
     const auto second = known_sums(layout, pair.common + pair.second);
-    pair.distance = std::ldexp(norm(difference(first, second)), -layout.lattice.bits);
+    pair.distance = norm(difference_of_features(layout, first, second));
     if (pair.distance > best->distance) best = &pair;
   }
   return *best;

@@ -25,6 +25,14 @@ std::size_t Layout::offset(std::size_t block) const {
   return numbers;
 }
 
+std::vector<features::CoordinatePart> Layout::coordinates() const {
+  std::vector<features::CoordinatePart> parts;
+  for (const auto& block : blocks) parts.push_back({block->coordinates(), classes});
+  // A count of lambda's units stands for lambda.
+  if (counts) parts.push_back({{{classes, std::ldexp(1.0, lattice.bits)}}, 1});
+  return parts;
+}
+
 privacy::SensitivityInput Layout::sensitivity_input(privacy::Adjacency adjacency,
                                                     std::uint64_t max_records_per_person) const {
   privacy::SensitivityInput input;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "artifact_header.hpp"
+#include "block_header.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/privacy/accountant.hpp"
@@ -32,38 +33,47 @@ privacy::DistributedNoisePlan shares(const Artifact& a) {
   return privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
 }
 
-std::string mechanism_of_shares(const Artifact& a) {
-  const privacy::DistributedNoisePlan plan = shares(a);
-  return fmt::format(
-      "Gaussian mechanism on the sums of the feature vectors, released once. Each feature is truncated "
-      "toward zero to a multiple of 1/(2^{} - 1); to every integer sum each of the {} ranks added its own "
-      "round(N(0, s^2)) with s = {} lattice units (2^{} units = 1), drawn exactly (Karney, ACM TOMS 42(1), "
-      "2016). The shares of any {} ranks together have a sigma of at least {}, and their sum is, but for a "
-      "factor on probabilities that differs from 1 by less than 1e-30, post-processing of the ideal Gaussian "
-      "mechanism (Kairouz, Liu & Steinke, ICML 2021; docs/secure-aggregation.md, theorem 2), so the tight "
-      "analytic bound holds (Balle & Wang, ICML 2018, Theorem 8). The released numbers carry sigma {:.10g}.",
-      a.lattice_bits, plan.ranks, plan.share_sigma, a.lattice_bits, plan.ranks - plan.colluding,
-      a.noise.sigma_lattice, plan.total_sigma);
+/// "s = 125176246 (1 is 16777216)" for each size of noise that is drawn.
+std::string drawn_text(const Artifact& a, const std::vector<privacy::NoisePart>& parts) {
+  std::string text;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    text += fmt::format("{}{}: ", p > 0 ? "; " : "", p < a.blocks.size() ? kind_of(a.blocks[p].spec) : "counts");
+    for (std::size_t r = 0; r < parts[p].runs.size(); ++r) {
+      const privacy::NoiseRun& run = parts[p].runs[r];
+      text += fmt::format("{}{} where 1 is {:.12g}", r > 0 ? ", " : "", run.sigma_lattice, run.unit);
+    }
+  }
+  return text;
 }
 
 std::string mechanism(const Artifact& a) {
-  if (a.aggregation.distributed) return mechanism_of_shares(a);
-  return fmt::format(
-      "Gaussian mechanism on the sums of the feature vectors, released once. Each feature is truncated "
-      "toward zero to a "
-      "multiple of 1/(2^{} - 1); to every integer sum, round(N(0, s^2)) with s = {} lattice units (2^{} "
-      "units = 1) is added, "
-      "drawn exactly (Karney, ACM TOMS 42(1), 2016). An integer plus a rounded Gaussian is the rounded sum, "
-      "that is, "
-      "post-processing of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, "
-      "ICML 2018, "
-      "Theorem 8).",
-      a.lattice_bits, a.noise.sigma_lattice, a.lattice_bits);
+  std::string text =
+      "Gaussian mechanism on the sums of the feature vectors, released once. Every feature vector is held in "
+      "integers, in lattice units, and its norm is checked in them. ";
+  if (a.aggregation.distributed) {
+    const privacy::DistributedNoisePlan plan = shares(a);
+    text += fmt::format(
+        "To every integer sum each of the {} ranks added its own round(N(0, s^2)), drawn exactly (Karney, ACM "
+        "TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a sigma of at "
+        "least: {}. Their sum is, but for a factor on probabilities that differs from 1 by less than 1e-30, "
+        "post-processing of the ideal Gaussian mechanism (Kairouz, Liu & Steinke, ICML 2021; "
+        "docs/secure-aggregation.md, theorem 2), so the tight analytic bound holds (Balle & Wang, ICML 2018, "
+        "Theorem 8).",
+        plan.ranks, drawn_text(a, plan.shares), plan.ranks - plan.colluding, drawn_text(a, a.noise.parts));
+  } else {
+    text += fmt::format(
+        "To every integer sum, round(N(0, s^2)) was added, drawn exactly (Karney, ACM TOMS 42(1), 2016), with s "
+        "in lattice units: {}. An integer plus a rounded Gaussian is the rounded sum, that is, post-processing "
+        "of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, ICML 2018, Theorem "
+        "8).",
+        drawn_text(a, a.noise.parts));
+  }
+  return text;
 }
 
 std::vector<std::string> public_facts(const Artifact& a) {
   std::vector<std::string> facts = {"the record's shape, the bounds of its numbers and the number of classes",
-                                    "the feature map: kind, length-scale, seed and number of features",
+                                    "the feature maps: kinds, weights, length-scales, seeds and numbers of features",
                                     "which config made the release, and the number of ranks"};
   if (replace_one(a)) {
     facts.push_back(
@@ -137,9 +147,10 @@ double shown(double epsilon) {
 
 std::string privacy_statement_json(const Artifact& a) {
   json blocks = json::array();
-  for (const features::BlockBound& b : a.noise.sensitivity_input.blocks) {
-    blocks.push_back(
-        {{"norm", b.norm}, {"nonnegative_kernel", b.nonnegative_kernel}, {"theorem", b.theorem}});
+  for (std::size_t b = 0; b < a.blocks.size(); ++b) {
+    json block = block_to_header(a, b);
+    block["features"] = a.features(b);
+    blocks.push_back(std::move(block));
   }
   json at_deltas = json::array();
   if (a.is_private) {
@@ -150,9 +161,13 @@ std::string privacy_statement_json(const Artifact& a) {
   if (a.aggregation.distributed) {
     const privacy::DistributedNoisePlan plan = shares(a);
     aggregation["colluding_ranks"] = plan.colluding;
-    aggregation["share_sigma_lattice"] = plan.share_sigma;
-    aggregation["honest_sigma_lattice"] = plan.honest_sigma;
-    aggregation["total_sigma_lattice"] = plan.total_sigma;
+    for (const privacy::NoisePart& part : plan.shares) {
+      for (const privacy::NoiseRun& run : part.runs) {
+        aggregation["shares"].push_back({{"share_sigma_lattice", run.sigma_lattice},
+                                         {"honest_sigma_lattice", plan.honest_sigma(run)},
+                                         {"total_sigma_lattice", plan.total_sigma(run)}});
+      }
+    }
   }
   // Without a guarantee there is no number that a program could mistake for one.
   const auto promised = [&](double value) { return a.is_private ? json(value) : json(nullptr); };
@@ -175,7 +190,6 @@ std::string privacy_statement_json(const Artifact& a) {
       {"sensitivity_derivation", a.noise.sensitivity.derivation},
       {"blocks", blocks},
       {"sigma", a.noise.sigma},
-      {"sigma_lattice", a.noise.sigma_lattice},
       {"lattice_bits", a.lattice_bits},
       {"mechanism", mechanism(a)},
       {"aggregation", aggregation},
@@ -207,9 +221,9 @@ std::string privacy_statement_text(const Artifact& a) {
     out += fmt::format("{}\nIt carries no guarantee at all, whatever epsilon was configured.\n", kNotPrivate);
   }
   out += fmt::format(
-      "\nNoise: sigma = {:.10g} = {:.10g} (noise multiplier) x {:.10g} (sensitivity); {} lattice units. mu = "
+      "\nNoise: sigma = {:.10g} = {:.10g} (noise multiplier) x {:.10g} (sensitivity). mu = "
       "{:.6g}.\n",
-      a.noise.sigma, a.noise.noise_multiplier, a.noise.sensitivity.value, a.noise.sigma_lattice,
+      a.noise.sigma, a.noise.noise_multiplier, a.noise.sensitivity.value,
       1.0 / a.noise.noise_multiplier);
   if (a.aggregation.masked) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
   out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";

@@ -111,6 +111,7 @@ class Verifier {
           fmt::format("epsilon {} and delta {}", exact_text(noise.epsilon), exact_text(noise.delta)));
     if (!known) return;
 
+    check_blocks(a);
     const long double sensitivity = plain_sensitivity(noise.sensitivity_input);
     judge("sensitivity", near(noise.sensitivity.value, sensitivity),
           fmt::format("stated {}, recombined from the blocks' bounds {:.12g}",
@@ -121,18 +122,66 @@ class Verifier {
                       exact_text(noise.noise_multiplier), multiplier));
     const long double calibrated = multiplier * sensitivity;
     const long double multiplied = static_cast<long double>(noise.noise_multiplier) * sensitivity;
-    const long double drawn = std::ldexp(static_cast<long double>(noise.sigma_lattice), -a.lattice_bits);
-    judge("sigma",
-          near(noise.sigma, calibrated) && near(noise.sigma, multiplied) && drawn >= noise.sigma &&
-              drawn < noise.sigma + std::ldexp(1.0L, -a.lattice_bits),
+    const auto drawn = drawn_sigmas(a);
+    long double least = 0;
+    bool enough = !drawn.empty();
+    std::string shown;
+    for (const Drawn& d : drawn) {
+      // A rounding error of long double is no lie.
+      enough = enough && d.sigma >= noise.sigma * (1 - 1e-15L) &&
+               d.sigma <= (noise.sigma + 1 / d.unit) * (1 + kTolerance);
+      least = least > 0 ? std::min(least, d.sigma) : d.sigma;
+      shown += fmt::format("{}{:.12g} ({} lattice units)", shown.empty() ? "" : ", ", d.sigma, d.lattice);
+    }
+    judge("sigma", near(noise.sigma, calibrated) && near(noise.sigma, multiplied) && enough,
           fmt::format(
               "stated {}, by calibration {:.12g}, as stated multiplier x recombined sensitivity {:.12g}, "
-              "drawn {:.12g} ({} lattice units)",
-              exact_text(noise.sigma), calibrated, multiplied, drawn, noise.sigma_lattice));
-    const long double delta = plain_delta(noise.epsilon, sensitivity / drawn);
+              "drawn {}",
+              exact_text(noise.sigma), calibrated, multiplied, shown));
+    const long double delta = least > 0 ? plain_delta(noise.epsilon, sensitivity / least) : 1.0L;
     judge("delta", delta <= noise.delta * (1 + kTolerance),
-          fmt::format("stated {}, from the drawn sigma at epsilon {} {:.12g}", exact_text(noise.delta),
-                      exact_text(noise.epsilon), delta));
+          fmt::format("stated {}, from the least sigma drawn, at epsilon {}, {:.12g}",
+                      exact_text(noise.delta), exact_text(noise.epsilon), delta));
+  }
+
+  /// Every block's bound and the units of its numbers, from its feature map and weight alone.
+  void check_blocks(const Artifact& a) {
+    bool good = a.noise.parts.size() == a.blocks.size() + (a.counts ? 1 : 0);
+    std::string shown;
+    for (std::size_t b = 0; good && b < a.blocks.size(); ++b) {
+      const features::BlockSpec& spec = a.blocks[b].spec;
+      const features::BlockBound& bound = a.noise.sensitivity_input.blocks[b];
+      good = near(bound.norm, plain_norm(spec)) && bound.nonnegative_kernel == plain_nonnegative(spec);
+      const std::vector<PlainRun> runs = plain_runs(spec, a.lattice_bits);
+      const std::vector<privacy::NoiseRun>& stated = a.noise.parts[b].runs;
+      good = good && runs.size() == stated.size();
+      for (std::size_t r = 0; good && r < runs.size(); ++r)
+        good = static_cast<long double>(stated[r].count) == runs[r].count && near(stated[r].unit, runs[r].unit);
+      shown += fmt::format("{}{} with a {} kernel and norm at most {}", shown.empty() ? "" : ", ",
+                           kind_of(spec), bound.nonnegative_kernel ? "non-negative" : "signed",
+                           exact_text(bound.norm));
+    }
+    judge("blocks", good,
+          good ? shown : "a block's bound, or the units of its numbers, are not those of its feature map and weight");
+  }
+
+  struct Drawn {
+    long double sigma = 0, unit = 0;
+    std::uint64_t lattice = 0;
+  };
+  /// What was drawn for each run, in units of the features as the maps have them.
+  static std::vector<Drawn> drawn_sigmas(const Artifact& a) {
+    std::vector<Drawn> out;
+    for (std::size_t p = 0; p < a.noise.parts.size(); ++p) {
+      std::vector<PlainRun> units{{0, std::ldexp(1.0L, a.lattice_bits)}};
+      if (p < a.blocks.size()) units = plain_runs(a.blocks[p].spec, a.lattice_bits);
+      const std::vector<privacy::NoiseRun>& runs = a.noise.parts[p].runs;
+      if (runs.size() != units.size()) return {};  // found by check_blocks
+      for (std::size_t r = 0; r < runs.size(); ++r)
+        out.push_back({static_cast<long double>(runs[r].sigma_lattice) / units[r].unit, units[r].unit,
+                       runs[r].sigma_lattice});
+    }
+    return out;
   }
 
   void check_rest() {
@@ -140,13 +189,16 @@ class Verifier {
     const bool whole = attempt("consistency", "shapes, values and guarantee contradict nowhere",
                                [&] { out_.artifact = parse_artifact(evidence_.release, evidence_.name); });
     const Artifact& stated = *out_.artifact;
-    const auto numbers = static_cast<double>(stated.rff.features) / 2 * static_cast<double>(stated.rff.dims);
+    constexpr char kMaps[] = "feature maps";
+    double numbers = 0.0;
+    for (const ReleasedBlock& block : stated.blocks) numbers += whole ? numbers_in_map(block.spec) : 0.0;
     if (!whole || numbers > static_cast<double>(evidence_.most_frequencies)) {
-      add("frequencies", Check::Outcome::kSkipped,
+      add(kMaps, Check::Outcome::kSkipped,
           whole ? fmt::format("not rebuilt: {:.3g} numbers", numbers) : "not rebuilt");
     } else {
-      attempt("frequencies", "rebuilt from the public seed, they have the stated SHA-256: no data in them",
-              [&] { check_frequencies(stated, features::rff_frequencies(stated.rff)); });
+      attempt(kMaps, "rebuilt from their public description, they have the stated SHA-256: no data in them", [&] {
+        for (std::size_t b = 0; b < stated.blocks.size(); ++b) check_map(stated, b);
+      });
     }
     judge(kSecureNoise, stated.is_private,
           stated.is_private ? "from the operating system's generator, as the file states" : kNotPrivate);
@@ -208,9 +260,10 @@ class Verifier {
 
   /// The card is printed: no text of the file may draw lines of its own there. The derivation is ours.
   static void make_printable(Artifact& a) {
-    for (std::string* text : {&a.config_hash, &a.frequencies_hash, &a.muffle_version, &a.data_id,
+    for (std::string* text : {&a.config_hash, &a.muffle_version, &a.data_id,
                               &a.ledger_charge, &a.noise.sensitivity.derivation})
       *text = printable(std::move(*text));
+    for (ReleasedBlock& block : a.blocks) block.map_hash = printable(std::move(block.map_hash));
     for (features::BlockBound& block : a.noise.sensitivity_input.blocks)
       block.theorem = printable(std::move(block.theorem));
   }

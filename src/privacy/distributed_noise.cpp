@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -20,6 +21,9 @@ __extension__ using Uint128 = unsigned __int128;
 constexpr double kMaxLogCloseness = -69.0775527898214;
 
 constexpr int kMaxRanks = 1 << 20;
+
+constexpr char kNotPlanned[] =
+    "noise was to be distributed that had not been planned: this is a bug in muffle.";
 
 /// The least integer s with parts s^2 >= sigma^2; sigma <= 2^50 and parts <= 2^20: the products fit.
 std::uint64_t least_share(std::uint64_t sigma, std::uint64_t parts) {
@@ -65,42 +69,59 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
                     colluding, ranks, ranks - 1));
   }
   problems.throw_if_any("the noise cannot be distributed");
-  require(plan.sigma_lattice >= 1 && plan.sigma_lattice <= kMaxSigmaLattice,
-          "noise was to be distributed that had not been planned: this is a bug in muffle.");
 
   DistributedNoisePlan out;
   out.ranks = ranks;
   out.colluding = colluding;
-  const auto honest = static_cast<std::uint64_t>(ranks - colluding);
-  out.share_sigma = least_share(plan.sigma_lattice, honest);
-  const auto s = static_cast<double>(out.share_sigma);
-  // Exactly, honest_sigma >= sigma_lattice; in doubles it may come out one step below.
-  out.honest_sigma = std::fmax(std::sqrt(static_cast<double>(honest)) * s * (1 - 1e-15),
-                               static_cast<double>(plan.sigma_lattice));
-  out.total_sigma = std::sqrt(static_cast<double>(ranks)) * s;
-  out.log_closeness = log_closeness_bound(out.share_sigma, ranks);
+  out.shares = plan.parts;
+  std::uint64_t least = 0, most = 0;
+  for (NoisePart& part : out.shares) {
+    for (NoiseRun& run : part.runs) {
+      require(run.sigma_lattice >= 1 && run.sigma_lattice <= kMaxSigmaLattice, kNotPlanned);
+      run.sigma_lattice = least_share(run.sigma_lattice, static_cast<std::uint64_t>(ranks - colluding));
+      least = least == 0 ? run.sigma_lattice : std::min(least, run.sigma_lattice);
+      most = std::max(most, run.sigma_lattice);
+    }
+  }
+  require(least > 0, kNotPlanned);
+  // Theorem 2 adds up a tau for every number: the one with the least noise has the largest.
+  out.log_closeness = log_closeness_bound(least, ranks);
   if (!(out.log_closeness <= kMaxLogCloseness)) {
     problems.add(
         fmt::format("each rank's share would have sigma {} lattice units, too few for the sum of shares "
                     "to pass for a Gaussian: use more lattice bits or a smaller epsilon",
-                    out.share_sigma));
+                    least));
   }
-  if (!(out.total_sigma <= static_cast<double>(kMaxSigmaLattice))) {
+  if (const double total = out.total_sigma({1, 1.0, most}); !(total <= static_cast<double>(kMaxSigmaLattice))) {
     problems.add(
         fmt::format("all {} shares together have sigma {:.6g} lattice units, beyond 2^50: use fewer "
                     "ranks or colluding ranks, or a larger epsilon",
-                    ranks, out.total_sigma));
+                    ranks, total));
   }
   problems.throw_if_any("the noise cannot be distributed");
   return out;
 }
 
-NoiseShare::NoiseShare(std::size_t n, const DistributedNoisePlan& plan, EntropySource& entropy)
+double DistributedNoisePlan::honest_sigma(const NoiseRun& share) const {
+  const auto honest = static_cast<std::uint64_t>(ranks - colluding), s = share.sigma_lattice;
+  const double root = std::sqrt(static_cast<double>(honest)) * static_cast<double>(s);
+  // The planned sigma is a whole number at most as large: where one is that near, the comparison is exact.
+  const auto whole = static_cast<std::uint64_t>(std::llround(root));
+  const bool reached = Uint128{whole} * whole <= Uint128{s} * s * honest;
+  return std::fmax(root * (1 - 1e-15), reached ? static_cast<double>(whole) : 0.0);
+}
+
+double DistributedNoisePlan::total_sigma(const NoiseRun& share) const {
+  return std::sqrt(static_cast<double>(ranks)) * static_cast<double>(share.sigma_lattice);
+}
+
+NoiseShare::NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy)
     : secure_(entropy.is_secure()) {
+  const std::uint64_t n = length_of(plan.shares);
   require(
       n > 0 && n <= kMaxDistributedLength,
       "a share of noise was asked for a vector without numbers, or with too many: this is a bug in muffle.");
-  noise_ = draw_noise(n, plan.share_sigma, entropy);
+  noise_ = draw_noise(plan.shares, entropy);
 }
 
 NoiseShare::~NoiseShare() { wipe(noise_); }

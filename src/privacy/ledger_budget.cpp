@@ -72,9 +72,16 @@ Budget Budget::from_mu(double mu, double delta) {
 }
 
 double mu_of(const NoisePlan& plan) {
-  // The power of two and the integer are exact.
-  return divide_up(std::ldexp(plan.sensitivity.value, plan.lattice_bits),
-                   static_cast<double>(plan.sigma_lattice));
+  // Each number's noise is sigma_lattice / unit in units of the features; what counts is the least of them.
+  double mu = 0.0;
+  for (const NoisePart& part : plan.parts) {
+    for (const NoiseRun& run : part.runs) {
+      mu = std::fmax(mu, divide_up(multiply_up(plan.sensitivity.value, run.unit),
+                                   static_cast<double>(run.sigma_lattice)));
+    }
+  }
+  require(mu > 0, "the mu of a release without noise was asked for: this is a bug in muffle.");
+  return mu;
 }
 
 Quote quote(const LedgerState& state, double mu, bool secure_noise, double delta) {

@@ -16,7 +16,7 @@ constexpr double kMinNoiseMultiplier = 1e-3, kMaxNoiseMultiplier = 1e6;
 // Written so that NaN fails.
 bool within(double value, double low, double high) { return value >= low && value <= high; }
 
-void check(const PrivacySpec& spec, int lattice_bits) {
+void check(const PrivacySpec& spec) {
   Problems problems;
   if (spec.epsilon && spec.noise_multiplier) {
     problems.add(
@@ -44,23 +44,23 @@ void check(const PrivacySpec& spec, int lattice_bits) {
         "each person "
         "has one");
   }
-  if (lattice_bits < 8 || lattice_bits > 24) {
-    problems.add(fmt::format("the lattice has {} bits, not 8 to 24", lattice_bits));
-  }
   problems.throw_if_any("the privacy settings are wrong");
 }
 
 }  // namespace
 
-NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity, int lattice_bits) {
-  check(spec, lattice_bits);
+// The ceiling is exact.
+double lattice_sigma(double sigma, double unit) { return std::ceil(multiply_up(sigma, unit)); }
+
+NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity,
+                     const std::vector<features::CoordinatePart>& coordinates) {
+  check(spec);
   require(sensitivity.adjacency == spec.adjacency &&
               sensitivity.max_records_per_person == spec.max_records_per_person,
           "the sensitivity was to be derived for another adjacency or another number of records per person "
           "than the "
           "privacy settings have: this is a bug in muffle.");
   NoisePlan plan;
-  plan.lattice_bits = lattice_bits;
   plan.delta = spec.delta;
   plan.sensitivity_input = sensitivity;
   plan.sensitivity = combined_sensitivity(sensitivity);
@@ -79,16 +79,22 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
         exact_text(plan.noise_multiplier), plan.epsilon, exact_text(plan.delta), exact_text(kMinEpsilon)));
   }
   plan.sigma = multiply_up(plan.noise_multiplier, plan.sensitivity.value);
-  // Scaling by a power of two and the ceiling are exact.
-  const double lattice_sigma = std::ceil(std::ldexp(plan.sigma, lattice_bits));
-  if (!(lattice_sigma >= 1 && lattice_sigma <= static_cast<double>(kMaxSigmaLattice))) {
-    problems.add(
-        fmt::format("sigma = {:.6g} (noise multiplier {:.6g} x sensitivity {:.6g}) is outside what the noise "
-                    "sampler draws on a lattice of {} bits: use a larger epsilon or fewer records per person",
-                    plan.sigma, plan.noise_multiplier, plan.sensitivity.value, lattice_bits));
+  for (const features::CoordinatePart& part : coordinates) {
+    NoisePart noise{{}, part.repeat};
+    for (const features::CoordinateRun& run : part.runs) {
+      const double drawn = lattice_sigma(plan.sigma, run.unit);
+      if (!(drawn >= 1 && drawn <= static_cast<double>(kMaxSigmaLattice))) {
+        problems.add(fmt::format(
+            "sigma = {:.6g} (noise multiplier {:.6g} x sensitivity {:.6g}) is outside what the noise sampler "
+            "draws in units of 1/{:.6g}: use a larger epsilon, fewer records per person or fewer bits",
+            plan.sigma, plan.noise_multiplier, plan.sensitivity.value, run.unit));
+        break;
+      }
+      noise.runs.push_back({run.count, run.unit, static_cast<std::uint64_t>(drawn)});
+    }
+    plan.parts.push_back(std::move(noise));
   }
   problems.throw_if_any("the noise cannot be planned");
-  plan.sigma_lattice = static_cast<std::uint64_t>(lattice_sigma);
   return plan;
 }
 

@@ -27,11 +27,44 @@ RawSum& RawSum::operator=(RawSum&& other) noexcept {
   return *this;
 }
 
-NoiseVector::NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy)
-    : secure_(entropy.is_secure()) {
-  require(n > 0, "noise was asked for a release of no numbers: this is a bug in muffle.");
-  noise_ = draw_noise(n, sigma_lattice, entropy);
+std::uint64_t length_of(const std::vector<NoisePart>& parts) {
+  std::uint64_t length = 0;
+  for (const NoisePart& part : parts) {
+    for (const NoiseRun& run : part.runs) length += run.count * part.repeat;
+  }
+  return length;
 }
+
+void for_each_run(const std::vector<NoisePart>& parts,
+                  const std::function<void(std::uint64_t first, const NoiseRun& run)>& action) {
+  std::uint64_t first = 0;
+  for (const NoisePart& part : parts) {
+    for (std::uint64_t i = 0; i < part.repeat; ++i) {
+      for (const NoiseRun& run : part.runs) {
+        action(first, run);
+        first += run.count;
+      }
+    }
+  }
+}
+
+std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy) {
+  std::vector<std::int64_t> noise(length_of(parts));
+  RoundedGaussian gaussian(entropy);
+  for_each_run(parts, [&](std::uint64_t first, const NoiseRun& run) {
+    for (std::uint64_t i = first; i < first + run.count; ++i) noise[i] = gaussian.draw(run.sigma_lattice);
+  });
+  return noise;
+}
+
+NoiseVector::NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy)
+    : secure_(entropy.is_secure()) {
+  require(length_of(parts) > 0, "noise was asked for a release of no numbers: this is a bug in muffle.");
+  noise_ = draw_noise(parts, entropy);
+}
+
+NoiseVector::NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy)
+    : NoiseVector({{{{n, 1.0, sigma_lattice}}, 1}}, entropy) {}
 
 NoiseVector::~NoiseVector() { wipe(noise_); }
 

@@ -51,7 +51,9 @@ Release receive(comm::HostComm& comm, const std::filesystem::path& file) {
       [&] {
         release.artifact = embed::parse_artifact(bytes, file.string());
         release.hash = to_hex(sha256(bytes));
-        const auto& rff = release.artifact.rff;
+        const std::size_t block = embed::require_block(release.artifact, "rff",
+                                                       "training a generator on random Fourier features");
+        const features::RffSpec& rff = *release.artifact.blocks[block].spec.rff();
         const std::vector<float> frequencies = features::rff_frequencies(rff);
         embed::check_frequencies(release.artifact, frequencies);
         release.frequencies =

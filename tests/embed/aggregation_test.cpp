@@ -70,8 +70,14 @@ TEST(AggregationTest, ContradictionsAreNotWritten) {
 
 TEST(AggregationTest, SharesCarryMoreNoiseThanIsNeeded) {
   const Artifact plain = made_by({false, false, false, 4, 0}), shares = made_by(kShares);
-  EXPECT_EQ(noise_of_each_value(plain), static_cast<double>(plain.noise.sigma_lattice));
-  EXPECT_NEAR(noise_of_each_value(shares) / noise_of_each_value(plain), std::sqrt(4.0 / 2.0), 1e-6);
+  EXPECT_EQ(carried_sigma(plain, 0, 0), static_cast<double>(testing_artifact::sigma_lattice(plain)));
+  EXPECT_NEAR(carried_sigma(shares, 0, 0) / carried_sigma(plain, 0, 0), std::sqrt(4.0 / 2.0), 1e-6);
+  const testing_artifact::Settings both{.counts = true, .moments = true, .weight = 2};
+  const Artifact p = made_by({false, false, false, 4, 0}, both), s = made_by(kShares, both);
+  for (std::size_t part = 0; part < 3; ++part) {
+    for (std::size_t run = 0; run < p.noise.parts[part].runs.size(); ++run)
+      EXPECT_NEAR(carried_sigma(s, part, run) / carried_sigma(p, part, run), std::sqrt(2.0), 1e-6);
+  }
 }
 
 // A rare class's count is taken as at least one standard deviation of the noise that it really carries.
@@ -79,7 +85,7 @@ TEST(AggregationTest, TrainingReckonsWithTheNoiseThatIsThere) {
   const testing_artifact::Settings rare{.counts = true, .records = 600, .epsilon = 0.01};
   const auto weight = [&](const privacy::AggregationMode& mode) {
     Artifact a = made_by(mode, rare);
-    a.values[a.classes() * a.features()] = std::int64_t{1} << a.lattice_bits;  // one record in class 0
+    a.values[a.offset(a.blocks.size())] = std::int64_t{1} << a.lattice_bits;  // one record in class 0
     return make_target(a).column_weight[0];
   };
   EXPECT_NEAR(weight({false, false, false, 4, 0}) / weight(kShares), std::sqrt(2.0), 1e-6);

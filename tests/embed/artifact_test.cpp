@@ -40,11 +40,20 @@ class ArtifactTest : public testing::Test {
 };
 
 void expect_equal(const Artifact& a, const Artifact& b) {
-  EXPECT_EQ(a.rff.dims, b.rff.dims);
-  EXPECT_EQ(a.rff.features, b.rff.features);
-  EXPECT_EQ(a.rff.length_scale, b.rff.length_scale);
-  EXPECT_EQ(a.rff.kind, b.rff.kind);
-  EXPECT_EQ(a.rff.seed, b.rff.seed);
+  ASSERT_EQ(a.blocks.size(), b.blocks.size());
+  for (std::size_t i = 0; i < a.blocks.size(); ++i) {
+    const features::BlockSpec &x = a.blocks[i].spec, &y = b.blocks[i].spec;
+    EXPECT_EQ(a.blocks[i].map_hash, b.blocks[i].map_hash);
+    EXPECT_EQ(x.weight, y.weight);
+    ASSERT_EQ(kind_of(x), kind_of(y));
+    if (x.moments()) EXPECT_EQ(*x.moments(), *y.moments());
+    if (!x.rff()) continue;
+    EXPECT_EQ(x.rff()->dims, y.rff()->dims);
+    EXPECT_EQ(x.rff()->features, y.rff()->features);
+    EXPECT_EQ(x.rff()->length_scale, y.rff()->length_scale);
+    EXPECT_EQ(x.rff()->kind, y.rff()->kind);
+    EXPECT_EQ(x.rff()->seed, y.rff()->seed);
+  }
   EXPECT_EQ(a.lattice_bits, b.lattice_bits);
   EXPECT_EQ(a.schema.shape, b.schema.shape);
   EXPECT_EQ(a.schema.classes, b.schema.classes);
@@ -62,15 +71,19 @@ void expect_equal(const Artifact& a, const Artifact& b) {
   EXPECT_EQ(a.noise.sensitivity.value, b.noise.sensitivity.value);
   EXPECT_EQ(a.noise.sensitivity.derivation, b.noise.sensitivity.derivation);
   ASSERT_EQ(a.noise.sensitivity_input.blocks.size(), b.noise.sensitivity_input.blocks.size());
-  EXPECT_EQ(a.noise.sensitivity_input.blocks[0].theorem, b.noise.sensitivity_input.blocks[0].theorem);
+  for (std::size_t i = 0; i < a.blocks.size(); ++i) {
+    const features::BlockBound &x = a.noise.sensitivity_input.blocks[i],
+                               &y = b.noise.sensitivity_input.blocks[i];
+    EXPECT_EQ(x.norm, y.norm);
+    EXPECT_EQ(x.nonnegative_kernel, y.nonnegative_kernel);
+    EXPECT_EQ(x.theorem, y.theorem);
+  }
   EXPECT_EQ(a.noise.sigma, b.noise.sigma);
-  EXPECT_EQ(a.noise.sigma_lattice, b.noise.sigma_lattice);
-  EXPECT_EQ(a.noise.lattice_bits, b.noise.lattice_bits);
+  EXPECT_EQ(a.noise.parts, b.noise.parts);
   EXPECT_EQ(a.is_private, b.is_private);
   EXPECT_EQ(a.config_hash, b.config_hash);
   EXPECT_EQ(a.data_id, b.data_id);
   EXPECT_EQ(a.ledger_charge, b.ledger_charge);
-  EXPECT_EQ(a.frequencies_hash, b.frequencies_hash);
   EXPECT_EQ(a.muffle_version, b.muffle_version);
   EXPECT_EQ(a.ranks, b.ranks);
   EXPECT_EQ(a.values, b.values);
@@ -83,6 +96,9 @@ TEST_F(ArtifactTest, ReadsBackWhatWasWritten) {
       {.counts = true},
       {.adjacency = Adjacency::kAddRemoveOne, .counts = true},
       {.records_per_person = 4, .epsilon = 0.2},
+      {.rff = false, .moments = true},
+      {.counts = true, .moments = true, .weight = 0.3},
+      {.adjacency = Adjacency::kAddRemoveOne, .epsilon = 3, .classes = 1, .moments = true, .weight = 7},
   };
   for (const auto& s : settings) {
     Artifact a = sample_artifact(s);
@@ -131,22 +147,31 @@ struct Lie {
 
 TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
   const std::string good = bytes_of(sample_artifact());
-  const Container container = parse_container(good, "muffle-release", 1, "x");
+  const Container container = parse_container(good, "muffle-release", kArtifactVersion, "x");
   const json huge = std::numeric_limits<std::uint64_t>::max();
   const std::vector<Lie> lies{
-      {"/features/features", 10, "values"},
-      {"/features/features", 7, "features"},
-      {"/features/features", huge, "features.features"},
-      {"/features/features", -8, "features.features"},
-      {"/features/features", 8.0, "features.features"},
-      {"/features/dims", 5, "numbers per record"},
-      {"/features/map", "wavelets", "features.map"},
-      {"/features/kind", "sparse", "features.kind"},
-      {"/features/length_scale", 0.0, "length-scale"},
-      {"/features/length_scale", nullptr, "features.length_scale"},
-      {"/features/length_scale", "1.5", "features.length_scale"},
-      {"/features/frequencies_sha256", "beef", "hash"},
-      {"/features", 3, "features."},
+      {"/blocks/0/map/features", 10, "values"},
+      {"/blocks/0/map/features", 7, "not even"},
+      {"/blocks/0/map/features", huge, "map.features"},
+      {"/blocks/0/map/features", -8, "map.features"},
+      {"/blocks/0/map/features", 8.0, "map.features"},
+      {"/blocks/0/map/dims", 5, "numbers per record"},
+      {"/blocks/0/kind", "wavelets", "blocks.kind"},
+      {"/blocks/0/kind", "moments", "map.lift"},
+      {"/blocks/0/map/frequencies", "sparse", "map.frequencies"},
+      {"/blocks/0/map/length_scale", 0.0, "length-scale"},
+      {"/blocks/0/map/length_scale", nullptr, "map.length_scale"},
+      {"/blocks/0/map/length_scale", "1.5", "map.length_scale"},
+      {"/blocks/0/map_sha256", "beef", "hash"},
+      {"/blocks/0/map", 3, "blocks.map"},
+      {"/blocks", 3, "blocks"},
+      {"/blocks", json::array(), "blocks"},
+      {"/blocks", json::array({7}), "blocks"},
+      {"/blocks/0/weight", 0.0, "weight"},
+      {"/blocks/0/weight", 2.0, "block"},
+      {"/blocks/0/numbers/0/count", 7, "noise that was drawn"},
+      {"/blocks/0/numbers/0/unit", 65536.0, "noise that was drawn"},
+      {"/blocks/0/numbers", json::array(), "numbers"},
       {"/schema/shape", json::array(), "schema.shape"},
       {"/schema/shape", json::array({1, 2, 0}), "shape"},
       {"/schema/shape", json::array({huge, huge, huge}), "shape"},
@@ -158,7 +183,7 @@ TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
       {"/lattice_bits", 25, "lattice_bits"},
       {"/lattice_bits", 20, "sigma"},
       {"/counts/released", 1, "counts.released"},
-      {"/counts/released", true, "values"},
+      {"/counts/released", true, "counts.numbers"},
       {"/records", 0, "records"},
       {"/records", std::uint64_t{1} << 61, "records"},
       {"/records", 1, "larger than the records"},
@@ -176,14 +201,12 @@ TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
       {"/privacy/noise_multiplier", 3.0, "noise multiplier"},
       {"/privacy/sensitivity", 1.0, "sensitivity"},
       {"/privacy/sigma", 5.0, "sigma"},
-      {"/privacy/sigma_lattice", 1000, "sigma"},
-      {"/privacy/sigma_lattice", 0, "privacy.sigma_lattice"},
+      {"/blocks/0/numbers/0/sigma_lattice", 1000, "sigma"},
+      {"/blocks/0/numbers/0/sigma_lattice", 0, "numbers.sigma_lattice"},
       {"/privacy/mechanism", "Laplace", "privacy.mechanism"},
-      {"/privacy/blocks", json::array(), "privacy.blocks"},
-      {"/privacy/blocks", json::array({7}), "privacy.blocks"},
-      {"/privacy/blocks/0/norm", 0.5, "block"},
-      {"/privacy/blocks/0/norm", 1e300, "block"},
-      {"/privacy/blocks/0/nonnegative_kernel", true, "block"},
+      {"/blocks/0/bound/norm", 0.5, "block"},
+      {"/blocks/0/bound/norm", 1e300, "block"},
+      {"/blocks/0/bound/nonnegative_kernel", true, "block"},
       {"/values/count", 23, "values"},
       {"/values/count", "24", "values"},
       {"/values/type", "float32", "values.type"},
@@ -211,7 +234,7 @@ TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
 }
 
 TEST_F(ArtifactTest, LyingPayloadsAreRefused) {
-  const Container container = parse_container(bytes_of(sample_artifact()), "muffle-release", 1, "x");
+  const Container container = parse_container(bytes_of(sample_artifact()), "muffle-release", kArtifactVersion, "x");
   const auto parse_with = [&](const std::function<void(Container&)>& change) {
     Container bad = container;
     change(bad);
@@ -229,15 +252,15 @@ TEST_F(ArtifactTest, LyingPayloadsAreRefused) {
                               ExitCode::kProtocol, {"12 values", "need 24"});
   expect_error<ProtocolError>(parse_with([](Container& c) { c.payload[7] = std::byte{0x7F}; }),
                               ExitCode::kProtocol, {"value 0 is larger"});
-  expect_error<ProtocolError>(parse_with([](Container& c) { c.header["version"] = 2; }), ExitCode::kProtocol,
-                              {"format version is 2"});
+  expect_error<ProtocolError>(parse_with([](Container& c) { c.header["version"] = 1; }), ExitCode::kProtocol,
+                              {"format version is 1"});
   expect_error<ProtocolError>(parse_with([](Container& c) { c.header["format"] = "muffle-model"; }),
                               ExitCode::kProtocol, {"muffle-model"});
 }
 
 TEST_F(ArtifactTest, AContradictionIsNeverWritten) {
   Artifact a = sample_artifact();
-  a.noise.sigma_lattice /= 2;
+  a.noise.parts[0].runs[0].sigma_lattice /= 2;
   expect_error<InvariantError>([&] { write_artifact(file(), a); }, ExitCode::kInvariant,
                                {"release.mfl", "sigma"});
   a = sample_artifact();
@@ -254,19 +277,87 @@ TEST_F(ArtifactTest, NoiseMultiplierInsteadOfEpsilonReadsBack) {
   Artifact a = sample_artifact();
   privacy::PrivacySpec spec;
   spec.noise_multiplier = 7.7;
-  spec.max_records_per_person = 1;
-  a.noise = privacy::plan_noise(spec, a.noise.sensitivity_input, 24);
+  a.noise = testing_artifact::plan_for(a, spec);
   write_artifact(file(), a);
   EXPECT_EQ(read_artifact(file()).noise.epsilon, a.noise.epsilon);
 }
 
+TEST_F(ArtifactTest, LyingMomentsAreRefused) {
+  const Container container = parse_container(bytes_of(sample_artifact({.moments = true, .weight = 2})),
+                                              "muffle-release", kArtifactVersion, "x");
+  const std::vector<Lie> lies{
+      {"/blocks/0/map/lift", "sparse", "map.lift"},
+      {"/blocks/0/map/shape", json::array({1, 4, 1}), "another shape"},
+      {"/blocks/0/map/shape", json::array({1, 2, -2}), "map.shape"},
+      {"/blocks/0/map/coefficients", 0, "defaults"},
+      {"/blocks/0/map/coefficients", 1, "values"},
+      {"/blocks/0/map/coefficients", 3, "coefficients"},
+      {"/blocks/0/map/coefficients", 8193, "map.coefficients"},
+      {"/blocks/0/map/offset", 0.0, "defaults"},
+      {"/blocks/0/map/offset", -1.0, "offset"},
+      {"/blocks/0/map/bits", 21, "map.bits"},
+      {"/blocks/0/map/bits", 15, "noise that was drawn"},
+      {"/blocks/0/map/blob_height", 2.0, "blob"},
+      {"/blocks/0/weight", 1.0, "norm"},
+      {"/blocks/0/weight", 1e7, "weight"},
+      {"/blocks/0/bound/nonnegative_kernel", false, "signed"},
+      {"/blocks/0/numbers/1/count", 11, "noise that was drawn"},
+      {"/blocks/0/numbers/1/unit", 4294967296.0, "noise that was drawn"},
+      {"/blocks/1", container.header["blocks"][0], "two blocks"},
+  };
+  for (const Lie& lie : lies) {
+    Container bad = container;
+    bad.header[json::json_pointer(lie.pointer)] = lie.value;
+    const std::string bytes = serialize(bad);
+    SCOPED_TRACE(lie.pointer + " = " + lie.value.dump().substr(0, 60));
+    expect_error<ProtocolError>([&] { (void)parse_artifact(bytes, "x.mfl"); }, ExitCode::kProtocol,
+                                {"x.mfl", lie.named});
+  }
+}
+
+// One sigma in units of the weighted features: a block of weight w gets sigma / w in its own, and the entries
+// beside the diagonal, which stand for two, get sigma / sqrt(2) of theirs.
+TEST_F(ArtifactTest, EveryBlockGetsTheNoiseOfItsWeight) {
+  for (const double w : {0.25, 1.0, 3.0}) {
+    const Artifact a = sample_artifact({.counts = true, .moments = true, .weight = w});
+    const double sensitivity = std::sqrt(2 * w * w + 4);  // counts of weight 1 are below both bounds
+    EXPECT_NEAR(a.noise.sensitivity.value, std::max(sensitivity, std::sqrt(2 * (w * w + 1 + 1))), 1e-12);
+    const double sigma = a.noise.sigma;
+    ASSERT_EQ(a.noise.parts.size(), 3u);
+    const auto& moments = a.noise.parts[0].runs;
+    ASSERT_EQ(moments.size(), 2u);
+    EXPECT_EQ(a.noise.parts[0].repeat, 3u);
+    EXPECT_NEAR(static_cast<double>(moments[0].sigma_lattice) / (sigma / w * 0x1p32), 1, 1e-8);
+    EXPECT_NEAR(static_cast<double>(moments[1].sigma_lattice) / (sigma / w * 0x1p32 / std::sqrt(2.0)), 1, 1e-8);
+    EXPECT_NEAR(static_cast<double>(a.noise.parts[1].runs[0].sigma_lattice) / (sigma * 0x1p24), 1, 1e-6);
+    EXPECT_NEAR(static_cast<double>(a.noise.parts[2].runs[0].sigma_lattice) / (sigma * 0x1p24), 1, 1e-6);
+    for (const privacy::NoisePart& part : a.noise.parts) {
+      for (const privacy::NoiseRun& run : part.runs)
+        EXPECT_GE(static_cast<long double>(run.sigma_lattice) / run.unit, static_cast<long double>(sigma));
+    }
+  }
+}
+
+TEST_F(ArtifactTest, AMissingBlockIsNamed) {
+  const Artifact moments = sample_artifact({.rff = false, .moments = true});
+  expect_error<ConfigError>([&] { (void)make_target(moments); }, ExitCode::kConfig,
+                            {"training", "\"rff\"", "only \"moments\"", "features.blocks"});
+  expect_error<ConfigError>([&] { (void)require_block(sample_artifact(), "moments", "it"); },
+                            ExitCode::kConfig, {"\"moments\"", "only \"rff\""});
+}
+
 TEST_F(ArtifactTest, FrequenciesAreChecked) {
-  const Artifact a = sample_artifact();
-  std::vector<float> frequencies(16, 0.25f);
+  Artifact a = sample_artifact({.moments = true});
+  std::vector<float> frequencies = features::rff_frequencies(*a.blocks[1].spec.rff());
   check_frequencies(a, frequencies);
-  frequencies[3] = std::nextafter(0.25f, 1.0f);
+  frequencies[3] = std::nextafter(frequencies[3], 100.0f);
   expect_error<ProtocolError>([&] { check_frequencies(a, frequencies); }, ExitCode::kProtocol,
-                              {"frequencies", "0.1.0", a.frequencies_hash});
+                              {"feature map", "'rff'", "0.1.0", a.blocks[1].map_hash});
+  for (std::size_t b = 0; b < 2; ++b) {
+    check_map(a, b);
+    a.blocks[b].map_hash[0] ^= 1;
+    expect_error<ProtocolError>([&] { check_map(a, b); }, ExitCode::kProtocol, {"feature map", "0.1.0"});
+  }
 }
 
 }  // namespace

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "muffle/embed/audit.hpp"
+#include "muffle/features/moments.hpp"
 #include "muffle/features/rff.hpp"
+#include "muffle/features/weighted.hpp"
 #include "muffle/privacy/accountant.hpp"
 
 namespace muffle::embed {
@@ -32,7 +34,8 @@ struct Case {
 };
 
 struct CaseOptions {
-  std::size_t dims = 7, features = 2, classes = 2;
+  std::size_t dims = 7, features = 2, classes = 2;  ///< features 0: second moments in place of random features
+  double moments_weight = 0.0;                      ///< above 0: second moments beside them
   bool counts = false;
   privacy::Adjacency adjacency = privacy::Adjacency::kReplaceOne;
   std::uint64_t max_records_per_person = 1;
@@ -49,13 +52,19 @@ std::unique_ptr<Case> make_case(const CaseOptions& o) {
   rff.dims = o.dims;
   rff.features = o.features;
   rff.length_scale = 0.2;
-  made->layout.blocks.push_back(features::make_rff_block(rff, made->layout.lattice));
+  // Little beside the record itself, so that opposite records are orthogonal.
+  const features::MomentsSpec moments{.shape = {o.dims}, .offset = 0.1};
+  if (o.moments_weight > 0)
+    made->layout.blocks.push_back(
+        features::make_weighted_block(features::make_moments_block(moments), o.moments_weight));
+  if (o.features > 0) made->layout.blocks.push_back(features::make_rff_block(rff, made->layout.lattice));
   privacy::PrivacySpec spec;
   spec.noise_multiplier = o.noise_multiplier;
   spec.adjacency = o.adjacency;
   spec.max_records_per_person = o.max_records_per_person;
   made->plan =
-      privacy::plan_noise(spec, made->layout.sensitivity_input(o.adjacency, o.max_records_per_person), 24);
+      privacy::plan_noise(spec, made->layout.sensitivity_input(o.adjacency, o.max_records_per_person),
+                          made->layout.coordinates());
   made->pair = worst_pair(made->layout, o.adjacency, o.max_records_per_person);
   return made;
 }
@@ -71,6 +80,9 @@ TEST(AuditStat, TheRealPathLeaksWhatItClaimsAndNoMore) {
       {"counts beside many frequencies: a label changes", {.features = 10, .counts = true}},
       {"counts under add/remove-one", {.counts = true, .adjacency = privacy::Adjacency::kAddRemoveOne}},
       {"three records a person", {.max_records_per_person = 3}},
+      {"second moments: a label changes", {.features = 0, .moments_weight = 1}},
+      {"second moments, weighted, beside one frequency, add/remove-one",
+       {.adjacency = privacy::Adjacency::kAddRemoveOne, .moments_weight = 0.5}},
   };
   for (const auto& [what, options] : cases) {
     SCOPED_TRACE(what);
@@ -114,7 +126,7 @@ ReleaseFunction with_noise(const Case& c, Noise noise) {
     auto values =
         std::move(known).publish(reduce_to_root(*alone, embed_shard(c.layout, records, 1, {}))).values;
     const auto same = privacy::draw_noise(c.layout.size(), 1, *privacy::insecure_seeded_entropy(1));
-    const auto added = noise(c.layout.size(), c.plan.sigma_lattice, (*which)++);
+    const auto added = noise(c.layout.size(), c.plan.parts.front().runs.front().sigma_lattice, (*which)++);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += added[i] - same[i];
     return values;
   };
@@ -204,7 +216,9 @@ TEST(AuditStat, AForgottenFactorInTheSensitivityExceedsTheClaim) {
   const auto honest = make_case({});
   privacy::NoisePlan wrong = honest->plan;
   wrong.sigma /= 2;
-  wrong.sigma_lattice = (wrong.sigma_lattice + 1) / 2;
+  for (privacy::NoisePart& part : wrong.parts) {
+    for (privacy::NoiseRun& run : part.runs) run.sigma_lattice = (run.sigma_lattice + 1) / 2;
+  }
   const AuditReport factor_2 =
       audit(honest->layout, wrong, honest->pair, real_release(honest->layout, wrong), {4'000, kConfidence});
   EXPECT_TRUE(factor_2.exceeds()) << factor_2.bound.mu;

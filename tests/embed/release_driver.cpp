@@ -22,8 +22,7 @@ void release(const embed::ReleaseOrder& order, double mu) {
   artifact.data_id = order.data_id;
   privacy::PrivacySpec spec;
   spec.noise_multiplier = 1.0 / mu;
-  spec.max_records_per_person = 1;
-  artifact.noise = privacy::plan_noise(spec, artifact.noise.sensitivity_input, artifact.lattice_bits);
+  artifact.noise = embed::testing_artifact::plan_for(artifact, spec);
 
   embed::ReleaseTransaction transaction(order);
   if (transaction.settle()) return;
@@ -33,7 +32,7 @@ void release(const embed::ReleaseOrder& order, double mu) {
   std::optional<privacy::NoiseVector> noise;
   const auto draw = [&] {
     const auto entropy = privacy::os_entropy();
-    noise.emplace(n, artifact.noise.sigma_lattice, *entropy);
+    noise.emplace(artifact.noise.parts, *entropy);
   };
   if (mutant == "draw-first") draw();
   transaction.begin(artifact.noise, true, mutant == "draw-first" ? [] {} : std::function<void()>(draw));

@@ -54,20 +54,20 @@ TEST(SecureReduceTest, EveryRanksShareIsInTheRelease) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     for (int t = 0; t < ranks; ++t) {
       privacy::NoisePlan plan;
-      plan.sigma_lattice = 100'000;
+      plan.parts = {{{{kLength, 1.0, 100'000}}, 1}};
       const auto shares = privacy::plan_distributed_noise(plan, ranks, t);
       std::vector<std::int64_t> expected(kLength);
       for (std::size_t i = 0; i < kLength; ++i) expected[i] = total_at(i, ranks);
       for (int r = 0; r < ranks; ++r) {
         const auto entropy = privacy::insecure_seeded_entropy(static_cast<std::uint64_t>(r) + 9);
-        const auto noise = privacy::draw_noise(kLength, shares.share_sigma, *entropy);
+        const auto noise = privacy::draw_noise(shares.shares, *entropy);
         for (std::size_t i = 0; i < kLength; ++i) expected[i] += noise[i];
       }
       test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
         const auto entropy = privacy::insecure_seeded_entropy(static_cast<std::uint64_t>(comm.rank()) + 9);
         const privacy::NoisySum noisy = reduce_to_root(comm::SecureSum(comm, {kLength, "test", nullptr}),
                                                        TestAccess::make(sums_of(comm.rank())),
-                                                       privacy::NoiseShare(kLength, shares, *entropy));
+                                                       privacy::NoiseShare(shares, *entropy));
         EXPECT_FALSE(noisy.is_private) << "seeded noise";
         if (comm.is_root()) {
           EXPECT_EQ(noisy.values, expected) << ranks << " ranks, " << t << " colluding";
@@ -81,13 +81,13 @@ TEST(SecureReduceTest, EveryRanksShareIsInTheRelease) {
 
 TEST(SecureReduceTest, OsEntropyMakesAPrivateRelease) {
   privacy::NoisePlan plan;
-  plan.sigma_lattice = 100'000;
+  plan.parts = {{{{kLength, 1.0, 100'000}}, 1}};
   const auto shares = privacy::plan_distributed_noise(plan, 2, 1);
   test::run_thread_ranks(2, [&](comm::HostComm& comm) {
     const auto entropy = privacy::os_entropy();
     EXPECT_TRUE(reduce_to_root(comm::SecureSum(comm, {kLength, "test", nullptr}),
                                TestAccess::make(sums_of(comm.rank())),
-                               privacy::NoiseShare(kLength, shares, *entropy))
+                               privacy::NoiseShare(shares, *entropy))
                     .is_private);
   });
 }

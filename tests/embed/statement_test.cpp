@@ -26,7 +26,8 @@ TEST(PrivacyStatement, MainJobStatesTheHonestSigma) {
   EXPECT_NEAR(s["noise_multiplier"].get<double>(), 3.73063163482, 1e-10);
   EXPECT_EQ(s["sensitivity"], 2.0);
   EXPECT_NEAR(s["sigma"].get<double>(), 2 * 3.73063163482, 1e-9);
-  EXPECT_EQ(s["sigma_lattice"].get<std::uint64_t>(), a.noise.sigma_lattice);
+  EXPECT_EQ(s["blocks"][0]["numbers"][0]["sigma_lattice"].get<std::uint64_t>(),
+            testing_artifact::sigma_lattice(a));
   EXPECT_NEAR(s["mu"].get<double>(), 1 / 3.73063163482, 1e-10);
   EXPECT_EQ(s["blocks"].size(), 1u);
   for (const char* key :

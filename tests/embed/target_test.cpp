@@ -15,7 +15,7 @@ using testing_support::expect_error;
 
 void set_counts(Artifact& a, const std::vector<double>& counts) {
   for (std::size_t c = 0; c < counts.size(); ++c) {
-    a.values[a.classes() * a.features() + c] = std::llround(std::ldexp(counts[c], a.lattice_bits));
+    a.values[a.offset(a.blocks.size()) + c] = std::llround(std::ldexp(counts[c], a.lattice_bits));
   }
 }
 
@@ -48,7 +48,7 @@ TEST(MakeTarget, ReweightsImbalancedClassesByTheirNoisyCounts) {
   // A tiny or negative noisy count neither explodes nor flips a weight.
   set_counts(a, {50000, 0.01, -12});
   t = make_target(a);
-  const double noise = static_cast<double>(a.noise.sigma_lattice) / 16777216.0;
+  const double noise = static_cast<double>(testing_artifact::sigma_lattice(a)) / 16777216.0;
   EXPECT_NEAR(t.column_weight[1], 60000 / (3 * noise), 1e-6);
   EXPECT_EQ(t.column_weight[2], 0.0);
   EXPECT_EQ(t.class_share[2], 0.0);

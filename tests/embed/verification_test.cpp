@@ -26,9 +26,7 @@ using testing_artifact::sample_artifact;
 using testing_artifact::Settings;
 
 Artifact sample(const Settings& settings = {}) {
-  Artifact a = sample_artifact(settings);
-  a.frequencies_hash = hash_frequencies(features::rff_frequencies(a.rff));
-  return a;
+  return sample_artifact(settings);
 }
 
 std::string bytes_of(const Artifact& artifact) {
@@ -108,12 +106,15 @@ TEST(Recompute, AgreesWithTheCombinedSensitivity) {
 
 TEST(Verification, AGoodReleasePassesEveryCheck) {
   for (const Settings& s : {Settings{}, Settings{.counts = true, .records_per_person = 3, .epsilon = 0.2},
-                            Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true}}) {
+                            Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true},
+                            Settings{.rff = false, .moments = true},
+                            Settings{.counts = true, .moments = true, .weight = 0.3},
+                            Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .moments = true}}) {
     const Verification v = judge(bytes_of(sample(s)));
     EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
     EXPECT_THAT(failed(v), ::testing::IsEmpty());
     for (const char* name : {"file", "fields", "domain", "sensitivity", "noise multiplier", "sigma", "delta",
-                             "consistency", "frequencies", "secure noise"})
+                             "consistency", "blocks", "feature maps", "secure noise"})
       EXPECT_EQ(outcome(v, name), Check::Outcome::kPass) << name;
     EXPECT_EQ(outcome(v, "signature"), Check::Outcome::kSkipped);
     EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kSkipped);
@@ -194,14 +195,17 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
     json& p = h["privacy"];
     const double sigma = privacy::multiply_up(p["noise_multiplier"], p["sensitivity"]);
     p["sigma"] = sigma;
-    p["sigma_lattice"] =
-        static_cast<std::uint64_t>(std::ceil(std::ldexp(sigma, h["lattice_bits"].get<int>())));
+    for (json& block : h["blocks"]) {
+      for (json& run : block["numbers"])
+        run["sigma_lattice"] = static_cast<std::uint64_t>(privacy::lattice_sigma(sigma, run["unit"]));
+    }
   };
   const std::vector<Lie> lies = {
       {"sigma too small", "sigma", scale("sigma", 0.999)},
       {"a lattice sigma one too small", "sigma",
        [](json& h) {
-         h["privacy"]["sigma_lattice"] = h["privacy"]["sigma_lattice"].get<std::uint64_t>() - 1;
+         json& drawn = h["blocks"][0]["numbers"][0]["sigma_lattice"];
+         drawn = drawn.get<std::uint64_t>() - 1;
        }},
       {"half the noise, spelt out consistently", "noise multiplier",
        [&](json& h) {
@@ -223,20 +227,28 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
       {"an epsilon of nothing", "domain", [](json& h) { h["privacy"]["epsilon"] = 0.0; }},
       {"fewer records a person", "sensitivity", [](json& h) { h["privacy"]["max_records_per_person"] = 1; }},
       {"another adjacency", "sensitivity", [](json& h) { h["privacy"]["adjacency"] = "add-remove-one"; }},
-      {"a norm bound that the feature map does not have", "consistency",
+      {"a norm bound that the feature map does not have", "blocks",
        [&](json& h) {
-         h["privacy"]["blocks"][0]["norm"] = 0.5;
+         h["blocks"][0]["bound"]["norm"] = 0.5;
          scale("sensitivity", 0.5)(h);
          consistent_sigma(h);
        }},
-      {"a sign that the feature map does not have", "consistency",
+      {"a sign that the feature map does not have", "blocks",
        [&](json& h) {
-         h["privacy"]["blocks"][0]["nonnegative_kernel"] = true;
+         h["blocks"][0]["bound"]["nonnegative_kernel"] = true;
          h["privacy"]["sensitivity"] = 2 * std::sqrt(2.0);
          consistent_sigma(h);
        }},
       {"another lattice", "sigma", [](json& h) { h["lattice_bits"] = 23; }},
-      {"frequencies that nobody can rebuild", "frequencies", [](json& h) { h["features"]["seed"] = 7; }},
+      {"frequencies that nobody can rebuild", "feature maps",
+       [](json& h) { h["blocks"][0]["map"]["seed"] = 7; }},
+      {"a weight that the bound does not know", "blocks", [](json& h) { h["blocks"][0]["weight"] = 0.5; }},
+      {"a larger weight's units, and so less noise", "blocks",
+       [&](json& h) {
+         json& run = h["blocks"][0]["numbers"][0];
+         run["unit"] = run["unit"].get<double>() / 2;
+         consistent_sigma(h);
+       }},
       {"a field that is missing", "fields", [](json& h) { h["privacy"].erase("sigma"); }},
   };
   for (const Lie& lie : lies) {
@@ -247,6 +259,34 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
   }
   // The edits themselves are not what is refused.
   EXPECT_EQ(judge(with_header(release, consistent_sigma)).code(), ExitCode::kDone);
+}
+
+// The same for second moments beside random features.
+TEST(Verification, MomentsThatLieAreRefused) {
+  const std::string release = bytes_of(sample({.moments = true, .weight = 2}));
+  const std::vector<Lie> lies = {
+      {"half the noise beside the diagonal", "sigma",
+       [](json& h) {
+         json& drawn = h["blocks"][0]["numbers"][1]["sigma_lattice"];
+         drawn = drawn.get<std::uint64_t>() / 2;
+       }},
+      {"one unit less on the diagonal", "sigma",
+       [](json& h) {
+         json& drawn = h["blocks"][0]["numbers"][0]["sigma_lattice"];
+         drawn = drawn.get<std::uint64_t>() - 1;
+       }},
+      {"another weight", "blocks", [](json& h) { h["blocks"][0]["weight"] = 1.0; }},
+      {"fewer bits", "blocks", [](json& h) { h["blocks"][0]["map"]["bits"] = 15; }},
+      {"a signed kernel", "blocks", [](json& h) { h["blocks"][0]["bound"]["nonnegative_kernel"] = false; }},
+      {"another blob", "feature maps", [](json& h) { h["blocks"][0]["map"]["blob_height"] = 0.25; }},
+      {"more coefficients", "blocks", [](json& h) { h["blocks"][0]["map"]["coefficients"] = 1; }},
+  };
+  for (const Lie& lie : lies) {
+    const Verification v = judge(with_header(release, lie.tell));
+    EXPECT_EQ(v.code(), ExitCode::kProtocol) << lie.what;
+    EXPECT_EQ(outcome(v, lie.check), Check::Outcome::kFail) << lie.what << "\n" << verification_text(v);
+  }
+  EXPECT_EQ(judge(release).code(), ExitCode::kDone);
 }
 
 TEST(Verification, SeededNoiseIsNotPrivateInLoudLetters) {
@@ -264,7 +304,7 @@ TEST(Verification, TextsOfTheFileCannotForgeLines) {
   const std::string release = with_header(bytes_of(sample()), [](json& h) {
     h["muffle_version"] = "1\n  pass    signature";
     h["privacy"]["sensitivity_derivation"] = "trust\x1b[2J me\nSigned by: everybody";
-    h["privacy"]["blocks"][0]["theorem"] = "so\nSigned by: everybody";
+    h["blocks"][0]["bound"]["theorem"] = "so\nSigned by: everybody";
   });
   const Verification v = judge(release);
   const std::string text = verification_text(v);

@@ -26,7 +26,7 @@ using Numbers = std::vector<double>;     // exact: all values are far below 2^53
 
 DistributedNoisePlan plan_for(int ranks, int colluding) {
   NoisePlan plan;
-  plan.sigma_lattice = kSigma;
+  plan.parts = {{{{kNumbers, 1.0, kSigma}}, 1}};
   return plan_distributed_noise(plan, ranks, colluding);
 }
 
@@ -35,7 +35,7 @@ Numbers draw_share(const DistributedNoisePlan& plan) {
   const auto entropy = os_entropy();
   Numbers out;
   for (const std::uint64_t v :
-       NoiseShare(kNumbers, plan, *entropy).cover(std::vector<std::uint64_t>(kNumbers)))
+       NoiseShare(plan, *entropy).cover(std::vector<std::uint64_t>(kNumbers)))
     out.push_back(static_cast<double>(static_cast<std::int64_t>(v)));
   return out;
 }

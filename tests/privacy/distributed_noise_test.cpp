@@ -19,11 +19,13 @@ namespace {
 using test::expect_error;
 using Masses = std::vector<double>;
 
-NoisePlan plan_with(std::uint64_t sigma_lattice) {
+NoisePlan plan_with(std::uint64_t sigma_lattice, std::uint64_t numbers = 1) {
   NoisePlan plan;
-  plan.sigma_lattice = sigma_lattice;
+  plan.parts = {{{{numbers, 1.0, sigma_lattice}}, 1}};
   return plan;
 }
+
+const NoiseRun& share_of(const DistributedNoisePlan& plan) { return plan.shares.at(0).runs.at(0); }
 
 TEST(DistributedNoisePlanTest, ShareIsTheLeastIntegerThatSuffices) {
   __extension__ using Uint128 = unsigned __int128;
@@ -32,13 +34,13 @@ TEST(DistributedNoisePlanTest, ShareIsTheLeastIntegerThatSuffices) {
       for (int t = 0; t < ranks; ++t) {
         const DistributedNoisePlan plan = plan_distributed_noise(plan_with(sigma), ranks, t);
         const auto honest = static_cast<std::uint64_t>(ranks - t);
-        const Uint128 s = plan.share_sigma, wanted = Uint128{sigma} * sigma;
+        const Uint128 s = share_of(plan).sigma_lattice, wanted = Uint128{sigma} * sigma;
         EXPECT_TRUE(s * s * honest >= wanted) << sigma << " " << ranks << " " << t;
         EXPECT_TRUE((s - 1) * (s - 1) * honest < wanted) << sigma << " " << ranks << " " << t;
-        EXPECT_GE(plan.honest_sigma, static_cast<double>(sigma));
-        const double share = static_cast<double>(plan.share_sigma);
-        EXPECT_NEAR(plan.honest_sigma / (std::sqrt(static_cast<double>(honest)) * share), 1, 1e-14);
-        EXPECT_NEAR(plan.total_sigma / (std::sqrt(static_cast<double>(ranks)) * share), 1, 1e-14);
+        EXPECT_GE(plan.honest_sigma(share_of(plan)), static_cast<double>(sigma));
+        const double share = static_cast<double>(share_of(plan).sigma_lattice);
+        EXPECT_NEAR(plan.honest_sigma(share_of(plan)) / (std::sqrt(static_cast<double>(honest)) * share), 1, 1e-14);
+        EXPECT_NEAR(plan.total_sigma(share_of(plan)) / (std::sqrt(static_cast<double>(ranks)) * share), 1, 1e-14);
         EXPECT_EQ(plan.ranks, ranks);
         EXPECT_EQ(plan.colluding, t);
       }
@@ -48,8 +50,34 @@ TEST(DistributedNoisePlanTest, ShareIsTheLeastIntegerThatSuffices) {
 
 TEST(DistributedNoisePlanTest, OneRankAloneDrawsTheFullNoise) {
   const DistributedNoisePlan plan = plan_distributed_noise(plan_with(12345), 1, 0);
-  EXPECT_EQ(plan.share_sigma, 12345u);
+  EXPECT_EQ(share_of(plan).sigma_lattice, 12345u);
   EXPECT_EQ(plan.log_closeness, -std::numeric_limits<double>::infinity());
+}
+
+// Blocks with noise of their own: each run's share is its own, and the run with the least noise decides how
+// close the shares' sum is to a Gaussian.
+TEST(DistributedNoisePlanTest, EveryRunHasItsOwnShare) {
+  NoisePlan plan;
+  plan.parts = {{{{5, 8.0, 1000}, {7, 4.0, 500}}, 3}, {{{2, 1.0, 90'000}}, 1}};
+  const DistributedNoisePlan shares = plan_distributed_noise(plan, 4, 1);
+  ASSERT_EQ(shares.shares.size(), 2u);
+  EXPECT_EQ(shares.shares[0].repeat, 3u);
+  for (std::size_t p = 0; p < 2; ++p) {
+    for (std::size_t r = 0; r < plan.parts[p].runs.size(); ++r) {
+      const NoiseRun &run = shares.shares[p].runs[r], &full = plan.parts[p].runs[r];
+      EXPECT_EQ(run.count, full.count);
+      EXPECT_EQ(run.sigma_lattice,
+                share_of(plan_distributed_noise(plan_with(full.sigma_lattice), 4, 1)).sigma_lattice);
+      EXPECT_GE(shares.honest_sigma(run), static_cast<double>(full.sigma_lattice));
+    }
+  }
+  EXPECT_EQ(shares.log_closeness, log_closeness_bound(shares.shares[0].runs[1].sigma_lattice, 4));
+  const auto entropy = insecure_seeded_entropy(5), same = insecure_seeded_entropy(5);
+  const auto covered = NoiseShare(shares, *entropy).cover(std::vector<std::uint64_t>(38, 0));
+  const std::vector<std::int64_t> expected = draw_noise(shares.shares, *same);
+  for (std::size_t i = 0; i < 38; ++i) EXPECT_EQ(static_cast<std::int64_t>(covered[i]), expected[i]) << i;
+  plan.parts[1].runs[0].sigma_lattice = 5;
+  expect_error(ExitCode::kConfig, {"sigma 3 lattice units"}, [&] { plan_distributed_noise(plan, 4, 1); });
 }
 
 TEST(DistributedNoisePlanTest, ClosenessIsBoundedFromAbove) {
@@ -78,10 +106,10 @@ TEST(DistributedNoisePlanTest, RefusesWhatTheTheoremDoesNotCover) {
   expect_error(ExitCode::kConfig, {"3 of 3 ranks", "privacy.colluding_ranks"},
                [] { plan_distributed_noise(plan_with(1 << 20), 3, 3); });
   // s = 3 is refused, s = 4 is not.
-  EXPECT_EQ(plan_distributed_noise(plan_with(8), 4, 0).share_sigma, 4u);
+  EXPECT_EQ(share_of(plan_distributed_noise(plan_with(8), 4, 0)).sigma_lattice, 4u);
   expect_error(ExitCode::kConfig, {"sigma 3 lattice units"},
                [] { plan_distributed_noise(plan_with(6), 4, 0); });
-  EXPECT_EQ(plan_distributed_noise(plan_with(3), 1, 0).share_sigma, 3u) << "one rank needs no closeness";
+  EXPECT_EQ(share_of(plan_distributed_noise(plan_with(3), 1, 0)).sigma_lattice, 3u) << "one rank needs no closeness";
   expect_error(ExitCode::kConfig, {"2^50"},
                [] { plan_distributed_noise(plan_with(std::uint64_t{1} << 50), 4, 3); });
   expect_error(ExitCode::kInvariant, {"not been planned"}, [] { plan_distributed_noise(NoisePlan{}, 4, 1); });
@@ -220,11 +248,11 @@ concept SpendableTwice = requires(T share, std::vector<std::uint64_t> v) {
 TEST(NoiseShareTest, IsAddedModulo2To64AndSpentOnce) {
   static_assert(!std::is_copy_constructible_v<NoiseShare> && !std::is_copy_assignable_v<NoiseShare> &&
                 !std::is_move_assignable_v<NoiseShare> && !SpendableTwice<NoiseShare>);
-  const DistributedNoisePlan plan = plan_distributed_noise(plan_with(1 << 20), 4, 1);
+  const DistributedNoisePlan plan = plan_distributed_noise(plan_with(1 << 20, 100), 4, 1);
   const auto entropy = insecure_seeded_entropy(5), same = insecure_seeded_entropy(5);
-  NoiseShare share(100, plan, *entropy);
+  NoiseShare share(plan, *entropy);
   EXPECT_FALSE(share.is_secure());
-  const std::vector<std::int64_t> expected = draw_noise(100, plan.share_sigma, *same);
+  const std::vector<std::int64_t> expected = draw_noise(100, share_of(plan).sigma_lattice, *same);
   const std::vector<std::uint64_t> covered = std::move(share).cover(std::vector<std::uint64_t>(100, ~0ull));
   for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(static_cast<std::int64_t>(covered[i]), expected[i] - 1);
   expect_error(ExitCode::kInvariant, {"already spent"},
@@ -232,15 +260,17 @@ TEST(NoiseShareTest, IsAddedModulo2To64AndSpentOnce) {
 }
 
 TEST(NoiseShareTest, RefusesOtherLengths) {
-  const DistributedNoisePlan plan = plan_distributed_noise(plan_with(1 << 20), 4, 1);
+  const DistributedNoisePlan plan = plan_distributed_noise(plan_with(1 << 20, 100), 4, 1);
   const auto entropy = os_entropy();
-  NoiseShare share(100, plan, *entropy);
+  NoiseShare share(plan, *entropy);
   EXPECT_TRUE(share.is_secure());
   expect_error(ExitCode::kInvariant, {"99 numbers", "100"},
                [&] { std::move(share).cover(std::vector<std::uint64_t>(99)); });
-  expect_error(ExitCode::kInvariant, {"without numbers"}, [&] { NoiseShare(0, plan, *entropy); });
+  expect_error(ExitCode::kInvariant, {"without numbers"}, [&] { NoiseShare(DistributedNoisePlan{}, *entropy); });
   expect_error(ExitCode::kInvariant, {"too many"},
-               [&] { NoiseShare(kMaxDistributedLength + 1, plan, *entropy); });
+               [&] {
+                 NoiseShare(plan_distributed_noise(plan_with(1 << 20, kMaxDistributedLength + 1), 4, 1), *entropy);
+               });
 }
 
 TEST(AggregationModeTest, ContradictionsAreRefusedTogether) {

@@ -27,6 +27,10 @@ SensitivityInput rff_input(const PrivacySpec& spec) {
   return in;
 }
 
+/// One number in units of 2^-bits.
+std::vector<features::CoordinatePart> numbers_of(int bits) { return {{{{1, std::ldexp(1.0, bits)}}, 1}}; }
+std::uint64_t drawn(const NoisePlan& plan) { return plan.parts.at(0).runs.at(0).sigma_lattice; }
+
 PrivacySpec main_job() {
   PrivacySpec spec;
   spec.epsilon = 1.0;
@@ -36,17 +40,17 @@ PrivacySpec main_job() {
 
 TEST(PlanNoise, MainJobHasTheHonestSigma) {
   const PrivacySpec spec = main_job();
-  const NoisePlan plan = plan_noise(spec, rff_input(spec), 24);
+  const NoisePlan plan = plan_noise(spec, rff_input(spec), numbers_of(24));
   EXPECT_NEAR(plan.noise_multiplier, 3.73063163482, 1e-10);
   EXPECT_EQ(plan.sensitivity.value, 2.0);
   EXPECT_EQ(plan.sigma, 2 * plan.noise_multiplier);
-  EXPECT_EQ(plan.sigma_lattice, static_cast<std::uint64_t>(std::ceil(plan.sigma * 16777216.0)));
-  EXPECT_GE(static_cast<double>(plan.sigma_lattice), plan.sigma * 16777216.0);
+  EXPECT_EQ(drawn(plan), static_cast<std::uint64_t>(std::ceil(plan.sigma * 16777216.0)));
+  EXPECT_GE(static_cast<double>(drawn(plan)), plan.sigma * 16777216.0);
   EXPECT_EQ(plan.epsilon, 1.0);
   EXPECT_EQ(plan.delta, 1e-5);
   EXPECT_EQ(plan.sensitivity_input.blocks.size(), 1u);
   // The whole chain once more, the other way round: what the integer sigma gives.
-  EXPECT_LE(delta_for(1.0, plan.sensitivity.value * 16777216.0 / static_cast<double>(plan.sigma_lattice)),
+  EXPECT_LE(delta_for(1.0, plan.sensitivity.value * 16777216.0 / static_cast<double>(drawn(plan))),
             1e-5);
 }
 
@@ -54,17 +58,55 @@ TEST(PlanNoise, NoiseMultiplierGivesEpsilonRoundedUp) {
   PrivacySpec spec;
   spec.noise_multiplier = 5.0;
   spec.max_records_per_person = 2;
-  const NoisePlan plan = plan_noise(spec, rff_input(spec), 20);
+  const NoisePlan plan = plan_noise(spec, rff_input(spec), numbers_of(20));
   EXPECT_NEAR(plan.epsilon, 0.72552, 5e-6);
   EXPECT_LE(delta_for(plan.epsilon, 0.2), 1e-5);
   EXPECT_EQ(plan.sigma, 20.0);
-  EXPECT_EQ(plan.sigma_lattice, 20u << 20);
+  EXPECT_EQ(drawn(plan), 20u << 20);
+}
+
+// One sigma in units of the features, whatever the units: drawn never below it, and less than a unit above.
+TEST(PlanNoise, EveryRunGetsSigmaInItsOwnUnits) {
+  const PrivacySpec spec = main_job();
+  const double half = std::ldexp(0.5, 32) * std::nextafter(std::sqrt(2.0), 2.0);
+  const std::vector<features::CoordinatePart> coordinates{
+      {{{197, 0x1p32}, {19'306, half}}, 10}, {{{5'000, 0x1p24 / 3}}, 10}, {{{10, 0x1p24}}, 1}};
+  const NoisePlan plan = plan_noise(spec, rff_input(spec), coordinates);
+  EXPECT_EQ(length_of(plan.parts), 10u * (197 + 19'306) + 50'000 + 10);
+  std::uint64_t next = 0, runs = 0;
+  for_each_run(plan.parts, [&](std::uint64_t first, const NoiseRun& run) {
+    EXPECT_EQ(first, next);
+    next += run.count;
+    ++runs;
+    const long double exact = static_cast<long double>(plan.sigma) * run.unit;
+    EXPECT_GE(static_cast<long double>(run.sigma_lattice), exact);
+    EXPECT_LT(static_cast<long double>(run.sigma_lattice), exact + 1.001L);
+  });
+  EXPECT_EQ(next, length_of(plan.parts));
+  EXPECT_EQ(runs, 31u);
+  EXPECT_EQ(plan.parts[0].repeat, 10u);
+}
+
+TEST(NoiseVector, EachRunHasItsOwnNoise) {
+  const std::vector<NoisePart> parts{{{{2'000, 1.0, 10}, {3'000, 1.0, 1'000'000}}, 2}};
+  const auto entropy = os_entropy();
+  const std::vector<std::int64_t> z =
+      NoiseVector(parts, *entropy).publish(RawSum(std::vector<std::uint64_t>(10'000, 0))).values;
+  for_each_run(parts, [&](std::uint64_t first, const NoiseRun& run) {
+    double squares = 0;
+    for (std::uint64_t i = first; i < first + run.count; ++i)
+      squares += static_cast<double>(z[i]) * static_cast<double>(z[i]);
+    const double ratio = squares / static_cast<double>(run.count) /
+                         (static_cast<double>(run.sigma_lattice) * static_cast<double>(run.sigma_lattice));
+    // Standard error sqrt(2 / 2000) = 0.032: wrong by chance with probability below 1e-13.
+    EXPECT_NEAR(ratio, 1.0, 0.25) << first;
+  });
 }
 
 TEST(PlanNoise, RefusesWithEveryProblemInOneMessage) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const auto plan = [](const PrivacySpec& spec, int bits = 24) {
-    return [=] { (void)plan_noise(spec, rff_input(spec), bits); };
+    return [=] { (void)plan_noise(spec, rff_input(spec), numbers_of(bits)); };
   };
   PrivacySpec spec = main_job();
   for (const double bad : {0.0, -1.0, nan, inf, 1e-4, 1000.0}) {
@@ -90,7 +132,6 @@ TEST(PlanNoise, RefusesWithEveryProblemInOneMessage) {
   spec = main_job();
   spec.max_records_per_person = 0;
   expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"max_records_per_person", "write 1"});
-  expect_error<ConfigError>(plan(main_job(), 25), ExitCode::kConfig, {"25 bits"});
   spec = main_job();
   spec.epsilon = -1.0;
   spec.delta = nan;
@@ -109,12 +150,12 @@ TEST(PlanNoise, RefusesWithEveryProblemInOneMessage) {
   spec.epsilon = 1e-3;
   spec.delta = 1e-12;
   spec.max_records_per_person = 1'000'000;
-  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"sigma", "lattice of 24 bits"});
+  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"sigma", "units of 1/1.67772e+07"});
   // Two statements of one thing must not differ.
   spec = main_job();
   SensitivityInput other = rff_input(spec);
   other.adjacency = Adjacency::kAddRemoveOne;
-  expect_error<InvariantError>([&] { (void)plan_noise(spec, other, 24); }, ExitCode::kInvariant,
+  expect_error<InvariantError>([&] { (void)plan_noise(spec, other, numbers_of(24)); }, ExitCode::kInvariant,
                                {"adjacency"});
 }
 

@@ -112,20 +112,20 @@ TEST(GradientReducerOnThreads, SumsExactlyAcrossBuckets) {
 embed::Artifact release_of(const test::Toy& toy) {
   embed::Artifact a;
   a.schema = toy.generator.schema;
-  a.rff = {.dims = a.schema.dims(), .features = 64, .length_scale = 2.0};
+  const features::RffSpec rff{.dims = a.schema.dims(), .features = 64, .length_scale = 2.0};
   a.records = 300;
-  const std::vector<float> frequencies = features::rff_frequencies(a.rff);
-  a.frequencies_hash = to_hex(sha256(std::as_bytes(std::span(frequencies))));
+  const std::vector<float> frequencies = features::rff_frequencies(rff);
+  a.blocks = {{{rff}, to_hex(sha256(std::as_bytes(std::span(frequencies))))}};
   a.config_hash = to_hex(sha256("config"));
   a.muffle_version = "test";
   a.is_private = false;
   privacy::SensitivityInput input;
-  input.blocks = {features::make_rff_block(a.rff, {a.lattice_bits})->bound()};
+  input.blocks = {bound_of(a.blocks[0].spec)};
   privacy::PrivacySpec spec;
   spec.epsilon = 1.0;
   spec.max_records_per_person = 1;
-  a.noise = privacy::plan_noise(spec, input, a.lattice_bits);
-  const auto dims = static_cast<std::int64_t>(a.rff.dims);
+  a.noise = privacy::plan_noise(spec, input, a.coordinates());
+  const auto dims = static_cast<std::int64_t>(rff.dims);
   const torch::Tensor omega = torch::tensor(frequencies).view({-1, dims});
   const torch::Tensor labels = torch::arange(300) % 3;
   const torch::Tensor x = torch::sigmoid(test::toy_normal({300, dims}, 2) + 2.0 * (labels.unsqueeze(1) - 1));
@@ -202,9 +202,9 @@ TEST_F(Train, BadInputIsRefusedOnEveryRank) {
   refused(ExitCode::kProtocol, {"release.mfl"});
 
   embed::Artifact foreign = release_of(toy_);
-  foreign.frequencies_hash = to_hex(sha256("other frequencies"));
+  foreign.blocks[0].map_hash = to_hex(sha256("other frequencies"));
   embed::write_artifact(folder_ / "release.mfl", foreign);
-  refused(ExitCode::kProtocol, {"frequencies", "version"});
+  refused(ExitCode::kProtocol, {"feature map", "version"});
 
   std::filesystem::remove(folder_ / "release.mfl");
   refused(ExitCode::kIo, {"release.mfl"});

@@ -7,7 +7,7 @@
 
 #include "muffle/data/source.hpp"
 #include "muffle/evaluate/evaluate.hpp"
-#include "muffle/features/rff.hpp"
+#include "muffle/features/block_spec.hpp"
 #include "muffle/model/spec.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/synth/sampler.hpp"
@@ -23,10 +23,15 @@ struct Config {
   } files;
   data::DataSpec data;
   struct {
-    std::string kind = "rff";
+    std::vector<std::string> blocks{"rff"};  ///< in the order of the release: "rff", "moments"
     features::RffSpec rff;
     int lattice_bits = 24;
   } features;
+  struct {
+    std::optional<features::MomentLiftKind> kind;  ///< none: image for images, else vector
+    features::MomentsSpec spec;                    ///< shape and kind come from elsewhere; zeros: defaults
+    double weight = 1.0;
+  } moments;
   privacy::PrivacySpec privacy;
   bool release_counts = false;
   struct {
@@ -72,6 +77,16 @@ struct ConfigSources {
 /// out of
 ///         range, contradictions. @throws IoError if the file cannot be read.
 Config load_config(const ConfigSources& sources);
+
+/// The blocks that a configuration releases, every default filled in. @throws ConfigError.
+std::vector<features::BlockSpec> block_specs(const Config& config);
+/// Is `block` ("rff", "moments") among them?
+bool releases(const Config& config, const std::string& block);
+/// lambda of the class counts, if they are released.
+inline constexpr double kCountsWeight = 1.0;
+/// The noise of the configured release, from public settings alone: no feature map is built. @throws
+/// ConfigError.
+privacy::NoisePlan plan_release(const Config& config);
 
 /// MUFFLE_* variables that name a key (MUFFLE_SECTION__KEY) of this process's environment.
 std::map<std::string, std::string> environment_settings();

@@ -34,6 +34,8 @@ struct Layout {
   std::size_t size() const;
   /// Where block b begins.
   std::size_t offset(std::size_t block) const;
+  /// The units of the released vector, part by part: one for each block, then the counts.
+  std::vector<features::CoordinatePart> coordinates() const;
   privacy::SensitivityInput sensitivity_input(privacy::Adjacency adjacency,
                                               std::uint64_t max_records_per_person) const;
 };

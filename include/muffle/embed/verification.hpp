@@ -23,7 +23,7 @@ struct Evidence {
     std::string name, text;
   };
   std::optional<LedgerText> ledger;  ///< of its data set: an entry for this release is demanded
-  /// Frequency matrices with more numbers are not rebuilt.
+  /// Feature maps with more numbers (frequencies) are not rebuilt.
   std::size_t most_frequencies = std::size_t{1} << 28;
 };
 

@@ -30,6 +30,12 @@ struct CoordinateRun {
   bool operator==(const CoordinateRun&) const = default;
 };
 
+/// A stretch of the released vector: `runs`, `repeat` times over, such as a block's numbers, once per class.
+struct CoordinatePart {
+  std::vector<CoordinateRun> runs;
+  std::uint64_t repeat = 1;
+};
+
 /// Scratch memory of one thread, reused between tiles; made by Block::make_workspace().
 class Workspace {
  public:

@@ -16,15 +16,20 @@ inline constexpr std::uint64_t kMaxDistributedLength = std::uint64_t{1} << 35;
 /// shares; rank 0, the coordinator, is a rank like any other) and the shares of the others are still the
 /// full noise. Public.
 struct DistributedNoisePlan {
-  int ranks = 1;                  ///< P
-  int colluding = 0;              ///< t: 0 <= t < P. 0: against those who see the release alone
-  std::uint64_t share_sigma = 0;  ///< s: the least integer with (P - t) s^2 >= sigma_lattice^2
-  double honest_sigma = 0.0;      ///< sqrt(P - t) s, rounded down: never below sigma_lattice, lattice units
-  double total_sigma = 0.0;       ///< sqrt(P) s: what the released numbers carry, lattice units
+  int ranks = 1;      ///< P
+  int colluding = 0;  ///< t: 0 <= t < P. 0: against those who see the release alone
+  /// NoisePlan::parts with sigma_lattice = s, the share's: the least integer with (P - t) s^2 >= what was
+  /// planned, squared.
+  std::vector<NoisePart> shares;
   /// Upper bound of ln(d tau) for every d up to kMaxDistributedLength and every coalition of at most t: the
   /// release is (eps + 2 d tau, e^{d tau} delta)-DP (docs/secure-aggregation.md, theorem 2). Minus infinity
   /// for one rank. Below ln(1e-30) in every plan, which the calibration's own margin covers.
   double log_closeness = 0.0;
+
+  /// sqrt(P - t) s of a run of `shares`, rounded down, lattice units. Never below what was planned.
+  double honest_sigma(const NoiseRun& share) const;
+  /// sqrt(P) s: what the released numbers carry, lattice units.
+  double total_sigma(const NoiseRun& share) const;
 };
 
 /// @throws ConfigError  t outside 0 .. P-1; a share too small for the theorem (s < 4: no real release comes
@@ -36,13 +41,13 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
 /// cosets is in docs/secure-aggregation.md.)
 double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 
-/// One rank's share of the noise: n draws of round(N(0, s^2)). Every rank draws its own, from its own
+/// One rank's share of the noise: draws of round(N(0, s^2)), one for each released number. Every rank draws its own, from its own
 /// entropy, before it embeds its records (the sampler's time depends on what it draws). Secret: whoever
 /// knows P - t shares and the total knows the sum. Move-only; wiped; spent once.
 class NoiseShare {
  public:
-  /// @throws InvariantError  n is 0 or beyond kMaxDistributedLength, or entropy fails.
-  NoiseShare(std::size_t n, const DistributedNoisePlan& plan, EntropySource& entropy);
+  /// @throws InvariantError  the plan covers no numbers or more than kMaxDistributedLength, or entropy fails.
+  NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy);
   NoiseShare(NoiseShare&&) noexcept = default;
   NoiseShare& operator=(NoiseShare&&) = delete;
   NoiseShare(const NoiseShare&) = delete;

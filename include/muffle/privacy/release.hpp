@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,25 +22,55 @@ struct PrivacySpec {
   std::uint64_t max_records_per_person = 0;  ///< required: 1 must be written, not assumed
 };
 
+/// Consecutive released numbers that get noise of one size.
+struct NoiseRun {
+  std::uint64_t count = 0;
+  double unit = 0.0;                ///< lattice units per 1.0 of the feature (features::CoordinateRun)
+  std::uint64_t sigma_lattice = 0;  ///< sigma x unit, rounded up: what is drawn
+  bool operator==(const NoiseRun&) const = default;
+};
+
+/// A stretch of the released vector: `runs`, `repeat` times over, such as a block's numbers, once per class.
+struct NoisePart {
+  std::vector<NoiseRun> runs;
+  std::uint64_t repeat = 1;
+  bool operator==(const NoisePart&) const = default;
+};
+
+/// Numbers that the parts cover.
+std::uint64_t length_of(const std::vector<NoisePart>& parts);
+/// What is drawn: sigma x unit, rounded up to a whole number of lattice units.
+double lattice_sigma(double sigma, double unit);
+/// Each run in the vector's order, with the place of its first number.
+void for_each_run(const std::vector<NoisePart>& parts,
+                  const std::function<void(std::uint64_t first, const NoiseRun& run)>& action);
+
+/// One draw of round(N(0, sigma_lattice^2)) for each number.
+std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy);
+
 /// The noise that a release will get; public, computed before any private byte is read.
 struct NoisePlan {
   double epsilon = 0.0, delta = 0.0;
   double noise_multiplier = 0.0;  ///< sigma / sensitivity, rounded up
   Sensitivity sensitivity;
   SensitivityInput sensitivity_input;  ///< what the bound was derived from: readers derive it again
-  double sigma = 0.0;                  ///< noise_multiplier x sensitivity, rounded up, in feature units
-  std::uint64_t sigma_lattice = 0;     ///< sigma 2^k, rounded up: what is drawn
-  int lattice_bits = 24;
+  /// noise_multiplier x sensitivity, rounded up, in units of the (weighted) features: one sigma for all of
+  /// them, so that mu = sensitivity / sigma. A block of weight w gets sigma / w in units of its own, because
+  /// its numbers have 1 / w as many lattice units per 1.0.
+  double sigma = 0.0;
+  std::vector<NoisePart> parts;  ///< the released vector, in its order
 };
 
 /// Every rounding goes up: noise multiplier, sensitivity, sigma and sigma_lattice are never below their exact
 /// values.
 /// @param sensitivity  its adjacency and records per person must be the spec's.
+/// @param coordinates  the released vector: what 1.0 of a feature is, number by number.
 /// @throws ConfigError  both or neither of epsilon and noise multiplier, values outside the accountant's
 /// domain, NaN,
-///                      records per person missing, sigma beyond 2^50 lattice units: all problems in one
+///                      records per person missing, a sigma below 1 or beyond 2^50 lattice units: all problems in one
 ///                      message.
-NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity, int lattice_bits);
+NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity,
+                     const std::vector<features::CoordinatePart>& coordinates);
 
 /// The exact lattice sums over all ranks. Private. Move-only; has no way to be printed, compared or saved:
 /// the only thing one can do with it is to publish it, once.
@@ -68,7 +99,9 @@ struct NoisySum {
 /// The noise of one release, drawn before the sum arrives and spent on it. Move-only; its memory is wiped.
 class NoiseVector {
  public:
-  /// @param n  length of the released vector, at least 1. @throws InvariantError.
+  /// @param parts  NoisePlan::parts: at least one number. @throws InvariantError.
+  NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy);
+  /// n numbers of one sigma.
   NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy);
   NoiseVector(NoiseVector&&) noexcept = default;
   NoiseVector& operator=(NoiseVector&&) = delete;
