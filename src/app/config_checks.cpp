@@ -45,8 +45,11 @@ std::vector<std::string> contradictions(const Config& c) {
       "data.shape needs 3 numbers for images, [channels, height, width], or 1 for plain records, [columns]");
   unless(schema.lo < schema.hi, "data.lo must be below data.hi");
   unless(!c.data.features.empty(), "data.features names no file with records");
-  unless(!c.data.labels.empty() || schema.classes == 1,
+  const bool cifar = c.data.format == data::Format::kCifar;
+  unless(!c.data.labels.empty() || schema.classes == 1 || cifar,
          "data.labels names no file, but data.classes is above 1");
+  unless(c.data.labels.empty() || !cifar,
+         "data.labels names a file, but data.format = \"cifar\" has the labels beside the records");
   const bool per_rank = c.data.shards == data::ShardRule::kPerRank;
   unless((c.data.features.find("{rank}") != std::string::npos) == per_rank,
          "data.shards = \"per-rank\" and \"{rank}\" in data.features go together: one is there without the "

@@ -7,34 +7,14 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/data/idx.hpp"
+#include "cifar.hpp"
 #include "scale.hpp"
+#include "share.hpp"
 
 namespace muffle::data {
 namespace {
 
 constexpr std::string_view kRankPlaceholder = "{rank}";
-
-/// Which records of a file are a rank's own: first, first + stride, ... (count of them).
-struct Share {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
-  std::uint64_t stride = 1;
-};
-
-Share share_of(ShardRule rule, std::uint64_t records, std::uint64_t rank, std::uint64_t ranks) {
-  switch (rule) {
-    case ShardRule::kPerRank:
-      return {0, records, 1};
-    case ShardRule::kRoundRobin:
-      return {rank, records / ranks + (rank < records % ranks ? 1 : 0), ranks};
-    case ShardRule::kContiguous:
-      break;
-  }
-  const auto cut = [&](std::uint64_t r) {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(r) * records / ranks);
-  };
-  return {cut(rank), cut(rank + 1) - cut(rank), 1};
-}
 
 std::string shape_text(const std::vector<std::uint64_t>& sizes) {
   std::string text;
@@ -131,8 +111,9 @@ class IdxSource : public RecordSource {
     const std::uint64_t record = features_.position();
     features_.read(stored_);
     if (!scaler_.scale(stored_, features_.header().type, x)) {
-      throw misfit(record, "'" + features_.name() +
-                               "' has a number that is not finite or lies outside the bounds [lo, hi].");
+      throw misfit(schema_, features_.name(), record,
+                   "'" + features_.name() +
+                       "' has a number that is not finite or lies outside the bounds [lo, hi].");
     }
     y = 0;
     if (!labels_) return;
@@ -144,20 +125,9 @@ class IdxSource : public RecordSource {
     } else if (schema_.on_error == OnError::kClamp) {
       y = Batch::kNoClass;
     } else {
-      throw misfit(record, "'" + labels_->name() + "' has a label that is not one of the classes.");
+      throw misfit(schema_, features_.name(), record,
+                   "'" + labels_->name() + "' has a label that is not one of the classes.");
     }
-  }
-
-  /// One text whatever is wrong: which record it is, and whether a number or the label is bad, is private.
-  DataError misfit(std::uint64_t record, const std::string& what) const {
-    return DataError(
-        "a record in '" + features_.name() +
-            "' does not fit the public schema: it has a number that is not " +
-            "finite or lies outside [data.lo, data.hi], or a label outside 0.." +
-            std::to_string(schema_.classes - 1) +
-            " (data.classes), and data.on_error = \"reject-file\" refuses the job for it. Mend the record, " +
-            "correct the schema, or set data.on_error = \"clamp\".",
-        LocalDetail{"record " + std::to_string(record) + " (counting from 0) of " + what});
   }
 
   /// Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
@@ -197,7 +167,13 @@ std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ran
           "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " does not exist");
   spec.schema.validate();
   if (spec.features.empty()) throw DataError("no record file is named: set data.features.");
-  if (spec.labels.empty() && spec.schema.classes > 1) {
+  const bool cifar = spec.format == Format::kCifar;
+  if (cifar && !spec.labels.empty()) {
+    throw DataError(
+        "records in the CIFAR format bring their labels in the same file, but a label file is named: leave "
+        "data.labels out.");
+  }
+  if (!cifar && spec.labels.empty() && spec.schema.classes > 1) {
     throw DataError("the schema has " + std::to_string(spec.schema.classes) +
                     " classes but no label file is named: name it, or set classes to 1.");
   }
@@ -208,6 +184,7 @@ std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ran
         "the data's path has " + std::string(kRankPlaceholder) +
         " in it, but the shard rule shares one file between the ranks: set the rule to per-rank.");
   }
+  if (cifar) return open_cifar(spec, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(ranks));
   return std::make_unique<IdxSource>(spec, static_cast<std::uint64_t>(rank),
                                      static_cast<std::uint64_t>(ranks));
 }

@@ -3,6 +3,7 @@
 
 #include "embed/shards.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/features/moments.hpp"
 #include "support/mpi_world.hpp"
 #include "support/raw_access.hpp"
 
@@ -64,6 +65,21 @@ TEST(ShardedSum, AllRecordsFromTheirFileAndNoneIsRejected) {
     EXPECT_EQ(test::sha256_of(sums), kAllRecords);
     for (std::size_t c = 0; c < 10; ++c)
       EXPECT_EQ(sums[2560 + c], std::uint64_t{6000} << 24) << "class " << c;
+  }
+}
+
+// Second moments beside random features: every sharding gives what one process gives.
+TEST(ShardedSum, MomentsBesideRandomFeatures) {
+  const data::Batch records = test::fashion_mnist_records(3000);
+  Layout layout = test::rff_layout(784, 64, 10, false);
+  layout.blocks.push_back(features::make_moments_block(
+      {.kind = features::MomentLiftKind::kImage, .shape = {1, 28, 28}, .coefficients = 6}));
+  test::MemorySource all(records, test::shard(records.n, Deal::kContiguous, 0, 1));
+  const auto expected = TestAccess::values(embed_shard(layout, all, 1, {}));
+  for (const Deal deal : {Deal::kContiguous, Deal::kRoundRobin, Deal::kShuffledUneven}) {
+    test::MemorySource source(records, my_shard(records.n, deal), deal == Deal::kContiguous ? 1000000 : 77);
+    auto raw = reduce_to_root(test::world(), embed_shard(layout, source, 2, {}));
+    if (test::world().is_root()) EXPECT_EQ(test::reveal(std::move(raw), layout.size()), expected);
   }
 }
 

@@ -53,7 +53,14 @@ void artifacts() {
                                .records_per_person = 3,
                                .epsilon = 0.2,
                                .classes = 2,
-                               .features = 2}}) {
+                               .features = 2},
+                               testing_artifact::Settings{.classes = 2, .rff = false, .moments = true},
+                               testing_artifact::Settings{.adjacency = privacy::Adjacency::kAddRemoveOne,
+                               .epsilon = 5,
+                               .classes = 1,
+                               .features = 2,
+                               .moments = true,
+                               .weight = 0.3}}) {
     Artifact a = testing_artifact::sample_artifact(settings);
     a.is_private = number != 1;
     if (number > 0) a.aggregation = {.masked = true, .signed_keys = true, .ranks = a.ranks};
@@ -61,7 +68,6 @@ void artifacts() {
       a.aggregation.distributed = true;
       a.aggregation.colluding = 1;
     }
-    a.frequencies_hash = hash_frequencies(features::rff_frequencies(a.rff));
     write_artifact(scratch / "a.mfl", a);
     const std::string file = read_file(scratch / "a.mfl");
     const Container c = parse_container(file, "muffle-release", kArtifactVersion, "seed");
@@ -141,6 +147,18 @@ void idx() {
   seed("idx", "gzip-twice", none + piece("") + gzip(flat.substr(0, 20)) + gzip(flat.substr(20)));
 }
 
+void cifar() {
+  std::string small, colour;
+  for (int i = 0; i < 4; ++i) {
+    small += std::string{static_cast<char>(i % 3), static_cast<char>(17 * i), static_cast<char>(250 - i)};
+    colour += static_cast<char>(i % 3) + std::string(12, static_cast<char>(40 * i));
+  }
+  seed("cifar", "small", std::string(1, '\x0a') + piece(small) + small + small);
+  seed("cifar", "dealt", std::string(1, '\xea') + piece(small) + small + small);
+  seed("cifar", "colour", std::string(1, '\x4e') + piece(colour) + colour + colour);
+  seed("cifar", "unlabelled", std::string(1, '\x19') + piece("") + small);
+}
+
 void npz() {
   synth::Records records;
   records.shape = {2, 2};
@@ -174,6 +192,7 @@ int main(int argc, char** argv) {
   configs(argv[2]);
   keys();
   idx();
+  cifar();
   npz();
   return 0;
 }

@@ -16,11 +16,17 @@ enum class ShardRule {
   kPerRank,     ///< each rank has files of its own; "{rank}" in the path is replaced by the rank's number
 };
 
-/// The files of one data set (IDX, plain or .gz: uint8 or float32 records, uint8 labels).
+enum class Format {
+  kIdx,    ///< plain or .gz: uint8 or float32 records, uint8 labels in a file of their own
+  kCifar,  ///< CIFAR-10's binary version, of any shape: records of a label byte and a uint8 per number
+};
+
+/// The files of one data set.
 struct DataSpec {
-  std::string dir;            ///< joined in front of relative paths
-  std::string features;       ///< records x shape
-  std::string labels;         ///< empty: unlabelled
+  Format format = Format::kIdx;
+  std::string dir;       ///< joined in front of relative paths
+  std::string features;  ///< records x shape; CIFAR: one file or several, separated by commas, in their order
+  std::string labels;    ///< empty: unlabelled; CIFAR: always empty (with one class the label byte is ignored)
   std::uint64_t records = 0;  ///< m, public: over all ranks
   Schema schema;
   ShardRule shards = ShardRule::kContiguous;

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Second moments through the built release: colour images in CIFAR's format, made here by rule; alone and beside random
+# features; labelled, unlabelled, and with m kept private.
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# 600 records of 3 x 8 x 8 in three files: labels 0..2, a ramp that depends on label, channel and place.
+mkdir "$work/data"
+awk 'BEGIN { for (i = 0; i < 600; ++i) { printf "%d", i % 3; for (p = 0; p < 192; ++p)
+  printf " %d", ((i % 3) * 60 + (i * 7 + p * (1 + i % 3)) % 90); print "" } }' >"$work/data/numbers"
+for part in 0 1 2; do
+  head -n $((200 * (part + 1))) "$work/data/numbers" | tail -n 200 | tr ' ' '\n' |
+    LC_ALL=C awk '{ printf "%c", $1 + 0 }' >"$work/data/part-$part.bin"
+done
+check "the files have 200 records each" test "$(stat -c %s "$work/data/part-0.bin" "$work/data/part-1.bin" "$work/data/part-2.bin" | sort -u)" = 38600
+cat >"$work/colour.toml" <<EOF
+[data]
+format = "cifar"
+dir = "$work/data"
+features = "part-0.bin, part-1.bin, part-2.bin"
+records = 600
+classes = 3
+shape = [3, 8, 8]
+[features]
+blocks = ["moments", "rff"]
+count = 40
+length_scale = 5.0
+[moments]
+coefficients = 4
+weight = 2.0
+[privacy]
+epsilon = 5.0
+max_records_per_person = 1
+[model]
+generator = "fully-connected"
+hidden = [20]
+[train]
+steps = 5
+batch = 60
+[sample]
+count = 90
+[evaluate]
+metrics = []
+[runtime]
+deadline_s = 60.0
+EOF
+job=(--config "$work/colour.toml")
+
+# quietly WHAT COMMAND...: a command that must succeed.
+quietly() {
+  local what=$1
+  shift
+  "$@" >"$work/log" 2>&1 || { sed 's/^/    /' "$work/log" >&2; fail "$what"; }
+}
+# value FILE KEY: the first "KEY": number in a JSON file.
+value() { grep -m1 -oE "\"$2\": *[0-9.e+-]+" "$1" | grep -oE '[0-9.e+-]+$'; }
+
+quietly "the whole job with both blocks on 2 ranks" on 2 run "${job[@]}" --out "$work/both"
+check "samples are there" test -s "$work/both/samples.npz"
+quietly "muffle verify" "$MUFFLE" verify "$work/both/release.mfl"
+check "verify names both blocks" grep -qE '^ +pass +blocks +moments with a non-negative kernel and norm at most 2, rff with a signed kernel' "$work/log"
+# sqrt(2 w^2 + 4) with w = 2.
+check "the sensitivity is that of both blocks" test "$(value "$work/both/privacy.json" sensitivity | cut -c1-7)" = 3.46410
+
+# The same noise on any number of ranks: the same released numbers.
+for n in 1 2; do
+  quietly "moments on $n rank(s)" on "$n" release "${job[@]}" --set 'features.blocks=["moments"]' --insecure-seeded-noise 7 \
+    --out "$work/alone-$n"
+  tail -c $((8 * 3 * 1225 + 32)) "$work/alone-$n/release.mfl" | head -c $((8 * 3 * 1225)) | sha256sum >"$work/sum-$n"
+done
+check "1 and 2 ranks release the same numbers" cmp -s "$work/sum-1" "$work/sum-2"
+check "moments alone have sensitivity sqrt(2) times their weight" test "$(value "$work/alone-1/privacy.json" sensitivity | cut -c1-7)" = 2.82842
+
+rc=0
+on 1 train "${job[@]}" --set 'features.blocks=["moments"]' --release "$work/alone-1/release.mfl" --out "$work/trained" >"$work/log" 2>&1 || rc=$?
+check "training without random features ends with 78" test "$rc" = 78
+check "and says what is missing" grep -q 'needs the feature block "rff"' "$work/log"
+
+for blocks in '["moments"]' '["rff"]' '["rff", "moments"]'; do
+  quietly "unlabelled records, blocks $blocks" on 2 release "${job[@]}" --set data.classes=1 --set "features.blocks=$blocks" \
+    --out "$work/unlabelled-${#blocks}"
+  quietly "their verification" "$MUFFLE" verify "$work/unlabelled-${#blocks}/release.mfl"
+done
+
+quietly "m private, counted by the trace" on 2 release "${job[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one \
+  --out "$work/private"
+quietly "its verification" "$MUFFLE" verify "$work/private/release.mfl"
+expect_error 78 "release_counts" 1 release "${job[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one \
+  --set 'features.blocks=["rff"]'
+
+quietly "masked, with distributed noise" on 3 release "${job[@]}" --secure-aggregation --distributed-noise --out "$work/masked"
+quietly "its verification" "$MUFFLE" verify "$work/masked/release.mfl"
+
+quietly "the plan" "$MUFFLE" plan "${job[@]}"
+check "it shows both blocks" test "$(grep -cE '^  block (moments|rff) ' "$work/log")" = 2
+printf 'x' >>"$work/data/part-2.bin"
+expect_error 65 "not a whole number of records" 2 release "${job[@]}"
+finish

@@ -1,0 +1,205 @@
+// Second moments on their way through a release: alone, beside random features, with weights.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "embed/sample_artifact.hpp"
+#include "embed/shards.hpp"
+#include "muffle/embed/audit.hpp"
+#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/features/weighted.hpp"
+#include "reference/moments_reference.hpp"
+#include "support/expect_error.hpp"
+#include "support/raw_access.hpp"
+#include "support/thread_comm.hpp"
+
+namespace muffle::embed {
+namespace {
+
+using test::Deal;
+using test::expect_error;
+using testing_artifact::sample_artifact;
+
+constexpr std::size_t kSide = 6, kDims = kSide * kSide, kClasses = 3;
+
+features::MomentsSpec image() {
+  return features::resolved(
+      {.kind = features::MomentLiftKind::kImage, .shape = {1, kSide, kSide}, .coefficients = 3});
+}
+
+data::Batch made_up(std::size_t n, std::size_t classes = kClasses) {
+  const CounterStream stream(21, Stream::kTest);
+  data::Batch batch;
+  batch.n = n;
+  for (std::size_t i = 0; i < n * kDims; ++i) batch.x.push_back(static_cast<float>(stream.uniform(i)));
+  for (std::size_t i = 0; i < n; ++i)
+    batch.y.push_back(static_cast<std::int32_t>(stream.below(n * kDims + i, classes)));
+  return batch;
+}
+
+/// Moments of weight 2, then 70 random features.
+Layout two_blocks(std::size_t classes = kClasses, bool counts = true) {
+  Layout layout = test::rff_layout(kDims, 70, classes, counts);
+  layout.blocks.insert(layout.blocks.begin(), features::make_block({image(), 2.0}, layout.lattice));
+  return layout;
+}
+
+std::vector<std::uint64_t> sums_of(const Layout& layout, const data::Batch& records, int threads = 1,
+                                   std::size_t at_most = 1000000) {
+  test::MemorySource source(records, test::shard(records.n, Deal::kContiguous, 0, 1), at_most);
+  return TestAccess::values(embed_shard(layout, source, threads, {}));
+}
+
+TEST(MomentsRelease, BlocksLieSideBySideAndKeepTheirIntegers) {
+  const data::Batch records = made_up(2500);
+  const Layout both = two_blocks();
+  const auto sums = sums_of(both, records);
+  const features::MomentLift lift(image());
+  const auto moments = reference::moment_sums(lift, records.x, records.y, kClasses);
+  ASSERT_EQ(both.offset(1), moments.size());
+  EXPECT_TRUE(std::equal(moments.begin(), moments.end(), sums.begin()));
+  const auto rff = sums_of(test::rff_layout(kDims, 70, kClasses, true), records);
+  EXPECT_TRUE(std::equal(rff.begin(), rff.end(), sums.begin() + static_cast<std::ptrdiff_t>(moments.size())));
+}
+
+TEST(MomentsRelease, RanksThreadsTilesAndOrderDoNotMatter) {
+  const data::Batch records = made_up(2500);
+  const Layout layout = two_blocks();
+  const auto expected = sums_of(layout, records);
+  for (const int threads : {2, 3}) {
+    for (const std::size_t at_most : {1000000, 100}) EXPECT_EQ(sums_of(layout, records, threads, at_most), expected);
+  }
+  for (const int ranks : {2, 3}) {
+    for (const Deal deal : {Deal::kRoundRobin, Deal::kShuffledUneven}) {
+      test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+        test::MemorySource source(records, test::shard(records.n, deal, static_cast<std::size_t>(comm.rank()),
+                                                       static_cast<std::size_t>(ranks)));
+        auto raw = reduce_to_root(comm, embed_shard(layout, source, 2, {}));
+        if (comm.is_root()) EXPECT_EQ(test::reveal(std::move(raw), layout.size()), expected);
+      });
+    }
+  }
+}
+
+TEST(MomentsRelease, UnlabelledRecordsAreOneClass) {
+  const data::Batch records = made_up(300, 1);
+  const Layout layout = two_blocks(1, false);
+  const auto sums = sums_of(layout, records);
+  const auto moments =
+      reference::moment_sums(features::MomentLift(image()), records.x, std::vector<std::int32_t>(300, 0), 1);
+  EXPECT_TRUE(std::equal(moments.begin(), moments.end(), sums.begin()));
+}
+
+/// A release of these sums in which no noise was added.
+Artifact release_of(const Layout& layout, const data::Batch& records, privacy::Adjacency adjacency,
+                    bool with_rff = true) {
+  Artifact a = sample_artifact({.adjacency = adjacency, .counts = layout.counts, .records = records.n});
+  a.schema.shape = {1, kSide, kSide};
+  a.schema.classes = layout.classes;
+  a.blocks = {{{image(), 2.0}, ""}};
+  if (with_rff) {
+    a.blocks.push_back(
+        {{features::RffSpec{.dims = kDims, .features = 70, .length_scale = 11.269427669584644, .seed = 1}}, ""});
+  }
+  for (ReleasedBlock& block : a.blocks) block.map_hash = map_hash(block.spec);
+  privacy::PrivacySpec spec;
+  spec.epsilon = 1;
+  a.noise = testing_artifact::plan_for(a, spec);
+  const auto sums = sums_of(layout, records);
+  a.values.assign(sums.begin(), sums.end());
+  return a;
+}
+
+TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
+  const data::Batch records = made_up(500);
+  const Artifact a = release_of(two_blocks(), records, privacy::Adjacency::kReplaceOne);
+  const NoisyMoments m = make_noisy_moments(a);
+  EXPECT_EQ(m.classes, kClasses);
+  EXPECT_EQ(m.order, 10u);
+  EXPECT_EQ(m.spec, image());
+  EXPECT_EQ(m.records, 500.0);
+  const features::MomentLift lift(m.spec);
+  std::vector<double> expected(kClasses * 100), z(10);
+  std::vector<double> counts(kClasses);
+  for (std::size_t i = 0; i < records.n; ++i) {
+    z[0] = m.spec.offset;
+    lift.forward(records.x.data() + i * kDims, z.data() + 1);
+    double squares = 0;
+    for (const double v : z) squares += v * v;
+    const auto c = static_cast<std::size_t>(records.y[i]);
+    counts[c] += 1;
+    for (std::size_t p = 0; p < 10; ++p) {
+      for (std::size_t q = 0; q < 10; ++q) expected[c * 100 + p * 10 + q] += z[p] * z[q] / squares;
+    }
+  }
+  // Rounded to 16 bits: half a unit in each z.
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(m.second[i], expected[i], 500 * 2e-5) << i;
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    EXPECT_NEAR(m.trace(c), counts[c], 0.01);
+    EXPECT_EQ(m.of_class(c)[1], m.second[c * 100 + 1]);
+  }
+}
+
+TEST(NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
+  const Artifact a = release_of(two_blocks(), made_up(50), privacy::Adjacency::kReplaceOne);
+  const NoisyMoments m = make_noisy_moments(a);
+  // Weight 2: half of sigma in the block's own units; the constants: 2^16 against the scale of z.
+  const double shrink = std::ldexp(1.0, 16) / features::moments_scale(m.spec);
+  EXPECT_NEAR(m.noise_diagonal, a.noise.sigma / 2 * shrink * shrink, 1e-6);
+  EXPECT_NEAR(m.noise_off_diagonal * std::sqrt(2.0), m.noise_diagonal, 1e-6);
+  Artifact shares = a;
+  shares.aggregation = {true, false, true, shares.ranks, 1};
+  EXPECT_NEAR(make_noisy_moments(shares).noise_diagonal / m.noise_diagonal, std::sqrt(2.0), 1e-6);
+}
+
+TEST(NoisyMoments, TracesTellAPrivateNumberOfRecords) {
+  const data::Batch records = made_up(500);
+  const Artifact a = release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
+  EXPECT_EQ(a.records, 0u);
+  EXPECT_NEAR(make_noisy_moments(a).records, 500, 0.05);
+  // Random features of the same release are divided by it, too.
+  const Target target = make_target(a);
+  EXPECT_NEAR(target.records, 500, 0.05);
+  double share = 0;
+  for (std::size_t i = 0; i < records.n; ++i) share += records.y[i] == 0 ? 1.0 / 500 : 0.0;
+  EXPECT_NEAR(target.class_share[0], share, 1e-4);
+  const auto noisy = noisy_counts(a);
+  ASSERT_TRUE(noisy);
+  EXPECT_NEAR(noisy->sigma, std::sqrt(10.0) * make_noisy_moments(a).noise_diagonal, 1e-9);
+
+  Artifact empty = a;
+  std::fill(empty.values.begin(), empty.values.end(), 0);
+  expect_error(ExitCode::kData, {"0.0 records"}, [&] { make_noisy_moments(empty); });
+}
+
+TEST(NoisyMoments, NeedTheBlockAndItsLift) {
+  expect_error(ExitCode::kConfig, {"\"moments\"", "only \"rff\"", "features.blocks"},
+               [] { make_noisy_moments(sample_artifact()); });
+  Artifact a = sample_artifact({.moments = true});
+  a.blocks[0].map_hash = std::string(64, '0');
+  expect_error(ExitCode::kProtocol, {"feature map", "moments"}, [&] { make_noisy_moments(a); });
+}
+
+// The bound of both blocks together, sqrt(2 w^2 + 4): adversaries reach it, and none passes it.
+TEST(CombinedBound, IsReachedAndNeverPassed) {
+  for (const double weight : {0.1, 0.5, 1.0, 2.0, 5.0}) {
+    Layout layout;
+    layout.classes = 2;
+    // Little beside the record, and one frequency that turns more than once: a pair can be orthogonal in one
+    // block and opposite in the other.
+    layout.blocks.push_back(
+        features::make_block({features::resolved({.shape = {6}, .offset = 0.1}), weight}, layout.lattice));
+    layout.blocks.push_back(
+        features::make_block({features::RffSpec{.dims = 6, .features = 2, .length_scale = 0.2}}, layout.lattice));
+    const auto input = layout.sensitivity_input(privacy::Adjacency::kReplaceOne, 1);
+    const double sensitivity = privacy::combined_sensitivity(input).value;
+    EXPECT_NEAR(sensitivity, std::sqrt(2 * weight * weight + 4), 1e-12);
+    const CanaryPair pair = worst_pair(layout, privacy::Adjacency::kReplaceOne, 1);
+    EXPECT_GT(pair.distance, 0.98 * sensitivity) << weight;
+    EXPECT_LE(pair.distance, sensitivity) << weight;
+  }
+}
+
+}  // namespace
+}  // namespace muffle::embed
