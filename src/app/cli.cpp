@@ -244,7 +244,8 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
     return 0;
   }
   if (privacy_commands.parsed()) {
-    privacy_commands.run(std::cout);
+    privacy_commands.run(std::cout,
+                         [&]() -> comm::HostComm& { return connect(Config{}.runtime.deadline_s); });
     return 0;
   }
   if (keygen_cmd->parsed()) {

@@ -112,7 +112,7 @@ bool PrivacyCommands::parsed() const {
   return account_cmd_->parsed() || plan_cmd_->parsed() || audit_cmd_->parsed();
 }
 
-void PrivacyCommands::run(std::ostream& out) {
+void PrivacyCommands::run(std::ostream& out, const std::function<comm::HostComm&()>& connect) {
   if (account_cmd_->parsed()) out << account(account_) << std::flush;
   if (plan_cmd_->parsed()) {
     plan_.sources.environment = environment_settings();
@@ -120,7 +120,7 @@ void PrivacyCommands::run(std::ostream& out) {
   }
   if (audit_cmd_->parsed()) {
     audit_.sources.environment = environment_settings();
-    const AuditOutcome outcome = audit(audit_);
+    const AuditOutcome outcome = audit(audit_, connect());
     out << outcome.text << std::flush;
     if (outcome.exceeds) {
       throw InvariantError(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 
 #include "muffle/app/privacy_commands.hpp"
 
@@ -18,7 +19,8 @@ class PrivacyCommands {
   /// Runs the one that was parsed and prints what it returns to `out`. Reads MUFFLE_* variables as the other
   /// commands do. @throws InvariantError (exit 70), after printing, if an audit exceeds the claim; else what
   /// the command throws.
-  void run(std::ostream& out);
+  /// @param connect  called for an audit alone, which runs on all ranks that there are; root prints.
+  void run(std::ostream& out, const std::function<comm::HostComm&()>& connect);
 
  private:
   CLI::App *account_cmd_, *plan_cmd_, *audit_cmd_;

@@ -32,7 +32,8 @@ std::string muffle(const std::vector<std::string>& arguments) {
     throw UsageError(e.what());
   }
   std::ostringstream out;
-  commands.run(out);
+  const auto alone = comm::single_process();
+  commands.run(out, [&]() -> comm::HostComm& { return *alone; });
   return out.str();
 }
 
