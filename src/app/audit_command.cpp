@@ -94,7 +94,7 @@ std::string as_text(const Audited& a, const AuditCommand& command) {
 AuditOutcome audit(const AuditCommand& command) {
   if (command.features < 2 || command.features % 2 != 0 || command.features > 100'000)
     throw UsageError(fmt::format("--features is {}, not an even number from 2 to 100000.", command.features));
-  const Config config = load_config(command.sources);
+  const Config config = load_config(command.sources, {.release = true});
   Audited a;
   a.layout = make_layout(config, command.features);
   a.plan = privacy::plan_noise(

@@ -14,7 +14,7 @@ void add_format(CLI::App& command, std::string& format) {
 }
 
 void add_sources(CLI::App& command, ConfigSources& sources) {
-  command.add_option("-c,--config", sources.file, "settings, a TOML file")->type_name("FILE")->required();
+  command.add_option("-c,--config", sources.file, "settings, a TOML file")->type_name("FILE");
   command.add_option("--set", sources.set, "one setting, section.key=value; may be given again")
       ->type_name("KEY=VALUE")
       ->take_all();
