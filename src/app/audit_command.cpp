@@ -124,7 +124,7 @@ AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
   comm::agree(
       comm, "planning the audit",
       [&] {
-        config = load_config(command.sources);
+        config = load_config(command.sources, {.release = true});
         a.mode = aggregation_mode(config, comm.size());
         a.mode.signed_keys = false;
         a.layout = make_layout(config, command.features);

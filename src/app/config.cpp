@@ -1,11 +1,13 @@
 #include "muffle/app/config.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <set>
 
 #include "config_keys.hpp"
 #include "muffle/core/error.hpp"
@@ -80,6 +82,7 @@ class Loader {
     if (const std::string problem = k->set(config_, value); !problem.empty()) {
       problems_.push_back(fmt::format("{}: {} {}", where, key, problem));
     }
+    named_.insert(key);
   }
 
   void set_text(const std::string& key, const std::string& text, const std::string& where) {
@@ -119,12 +122,21 @@ class Loader {
     }
   }
 
-  Config finish() {
+  /// The settings that were named, without a look at how they go together. @throws ConfigError.
+  std::map<std::string, std::string> named_settings() const {
+    if (!problems_.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems_, ". ")));
+    std::map<std::string, std::string> out;
+    for (const std::string& name : named_) out[name] = find_key(name)->get(config_);
+    return out;
+  }
+
+  Config finish(Stages stages) {
+    if (stages.release) stages = with_named(stages);
     // Values that depend on one another, then everything that is wrong with them together.
     config_.features.rff.dims = config_.data.schema.dims();
     config_.model.schema = config_.data.schema;
-    for (std::string& p : contradictions(config_)) problems_.push_back(std::move(p));
-    if (problems_.empty()) check_privacy();
+    for (std::string& p : contradictions(config_, stages)) problems_.push_back(std::move(p));
+    if (problems_.empty() && stages.release) check_privacy();
     if (!problems_.empty()) {
       std::string message = problems_.size() == 1
                                 ? std::string("The configuration has a problem: ")
@@ -139,6 +151,16 @@ class Loader {
   }
 
  private:
+  Stages with_named(Stages stages) const {
+    for (const std::string& name : named_) {
+      const Stage stage = find_key(name)->stage;
+      stages.train = stages.train || stage == Stage::kTrain;
+      stages.sample = stages.sample || stage == Stage::kSample;
+      stages.evaluate = stages.evaluate || stage == Stage::kEvaluate;
+    }
+    return stages;
+  }
+
   /// The accountant knows its own domain: ask it.
   void check_privacy() {
     try {
@@ -152,6 +174,7 @@ class Loader {
 
   Config config_;
   std::vector<std::string> problems_;
+  std::set<std::string> named_;  ///< keys that some source names
 };
 
 std::string environment_key(const std::string& variable) {
@@ -166,7 +189,7 @@ std::string environment_key(const std::string& variable) {
 
 }  // namespace
 
-Config load_config(const ConfigSources& sources) {
+Config load_config(const ConfigSources& sources, Stages stages) {
   Loader loader;
   if (!sources.file.empty()) loader.read_file(sources.file);
   for (const auto& [variable, value] : sources.environment) {
@@ -180,7 +203,7 @@ Config load_config(const ConfigSources& sources) {
     loader.set_text(assignment.substr(0, equals), assignment.substr(equals + 1), "--set " + assignment);
   }
   for (const auto& [key, value] : sources.flags) loader.set_text(key, value, "command line");
-  return loader.finish();
+  return loader.finish(stages);
 }
 
 std::map<std::string, std::string> environment_settings() {
@@ -202,18 +225,29 @@ std::map<std::string, std::string> flatten(const Config& config) {
   return out;
 }
 
-std::string to_toml(const Config& config) {
-  std::string out = "# Every setting of this run, resolved: defaults, file, environment, --set and flags.\n";
+std::string to_toml(const Config& config) { return to_toml(flatten(config)); }
+
+std::string to_toml(const std::map<std::string, std::string>& literals) {
+  std::string out =
+      "# Every setting of what lies here, resolved: defaults, file, environment, --set and flags.\n";
   std::string section;
   for (const Key& k : keys()) {
+    const auto found = literals.find(k.name);
+    if (found == literals.end()) continue;
     const auto dot = k.name.find('.');
     if (k.name.substr(0, dot) != section) {
       section = k.name.substr(0, dot);
       out += "\n[" + section + "]\n";
     }
-    out += fmt::format("# {}\n{} = {}\n", k.help, k.name.substr(dot + 1), k.get(config));
+    out += fmt::format("# {}\n{} = {}\n", k.help, k.name.substr(dot + 1), found->second);
   }
   return out;
+}
+
+std::map<std::string, std::string> settings_in(const std::string& file) {
+  Loader loader;
+  loader.read_file(file);
+  return loader.named_settings();
 }
 
 std::string stage_hash(const Config& config, Stage stage) {

@@ -1,106 +1,243 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 
 #include "config_keys.hpp"
+#include "generator_size.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 
 namespace muffle::app {
-
 namespace {
 
-void check_blocks(const Config& c, std::vector<std::string>& out) {
-  const auto& blocks = c.features.blocks;
-  for (const std::string& name : blocks) {
-    if (std::count(blocks.begin(), blocks.end(), name) > 1) {
-      out.push_back("features.blocks names \"" + name + "\" twice");
-      return;
-    }
+/// Longest release.mfl and model.mfl that their readers accept, less a megabyte for the header.
+constexpr std::uint64_t kMostFileBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
+constexpr std::size_t kMostSide = std::size_t{1} << 24;  // of a record's shape, in a model file
+constexpr std::size_t kMostHidden = 64;                  // likewise
+constexpr std::size_t kMostPictureSide = 6000;           // ten of them side by side still make a PNG
+constexpr double kMostSampleBytes = 1099511627776.0;     // 2^40: rank 0 holds all samples
+
+/// Collects what is wrong.
+class Problems {
+ public:
+  void unless(bool good, std::string problem) {
+    if (!good) list_.push_back(std::move(problem));
   }
-  if (blocks.empty()) out.emplace_back("features.blocks is empty: nothing would be released");
-  if (releases(c, "rff")) {
-    if (c.features.rff.features < 2 || c.features.rff.features % 2 != 0)
-      out.emplace_back("features.count is required, and must be even: a cosine and a sine for each frequency");
-    if (!(c.features.rff.length_scale > 0)) out.emplace_back("features.length_scale must be above 0");
-  }
+  std::vector<std::string> take() { return std::move(list_); }
+
+ private:
+  std::vector<std::string> list_;
+};
+
+/// The release tells how many records there are.
+bool counts_records(const Config& c) { return c.release_counts || releases(c, "moments"); }
+
+bool has(const std::vector<std::string>& list, const char* name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// What the release and, for its test files, the evaluation need. @returns whether the sizes can be used.
+bool check_schema(const Config& c, Problems& p) {
+  const auto& schema = c.data.schema;
+  const auto& shape = schema.shape;
+  p.unless(
+      shape.size() == 1 || shape.size() == 3,
+      "data.shape needs 3 numbers for images, [channels, height, width], or 1 for plain records, [columns]");
+  p.unless(schema.lo < schema.hi, "data.lo must be below data.hi");
+  if (!(shape.size() == 1 || shape.size() == 3) || !(schema.lo < schema.hi)) return false;
   try {
-    for (const features::BlockSpec& spec : block_specs(c)) (void)bound_of(spec);
+    schema.validate();
+  } catch (const DataError& e) {
+    std::string problem = e.what();
+    problem.pop_back();  // its full stop
+    p.unless(false, "data.shape, data.lo or data.hi: " + problem);
+    return false;
+  }
+  p.unless(*std::max_element(shape.begin(), shape.end()) <= kMostSide,
+           fmt::format("data.shape has a size above {}", kMostSide));
+  return true;
+}
+
+void check_records(const Config& c, Problems& p) {
+  p.unless(!c.data.features.empty(), "data.features names no file with records");
+  const bool cifar = c.data.format == data::Format::kCifar;
+  p.unless(!c.data.labels.empty() || c.data.schema.classes == 1 || cifar,
+           "data.labels names no file, but data.classes is above 1");
+  p.unless(c.data.labels.empty() || !cifar,
+           "data.labels names a file, but data.format = \"cifar\" has the labels beside the records");
+  const bool per_rank = c.data.shards == data::ShardRule::kPerRank;
+  p.unless((c.data.features.find("{rank}") != std::string::npos) == per_rank,
+           "data.shards = \"per-rank\" and \"{rank}\" in data.features go together: one is there without the "
+           "other");
+  p.unless(c.files.generate.empty() || c.data.dir.empty(),
+           "data.generate makes the files in OUT/data: leave data.dir empty");
+  const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
+  p.unless(!replace || c.data.records > 0,
+           "data.records is required under replace-one adjacency: m is public, so write it down");
+  p.unless(
+      replace || counts_records(c),
+      "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = "
+      "true (or the block \"moments\", whose trace counts the records)");
+  p.unless(replace || c.data.records == 0,
+           "privacy.adjacency = \"add-remove-one\" keeps m secret, and everything in the configuration is "
+           "public: leave data.records at 0");
+}
+
+void check_ledger(const Config& c, Problems& p) {
+  p.unless(c.ledger.data_id.empty() || privacy::is_data_id(c.ledger.data_id),
+           "data.id names the data set in files: use 1 to 128 letters, digits, '.', '_' and '-', beginning "
+           "with a letter or digit");
+  // A budget binds only if every release of the data set is written down in one place.
+  p.unless(!c.ledger.budget_epsilon || (!c.ledger.data_id.empty() && !c.ledger.file.empty()),
+           "privacy.budget_epsilon needs data.id and privacy.ledger: name the data set, and the one file, "
+           "beside the data, in which every release of it is written down");
+  const double budget = c.ledger.budget_epsilon.value_or(1.0);
+  p.unless(budget >= privacy::kMinEpsilon && budget <= privacy::kMaxEpsilon,
+           "privacy.budget_epsilon must be from 0.001 to 100");
+}
+
+void check_aggregation(const Config& c, Problems& p) {
+  const auto& aggregation = c.aggregation;
+  p.unless(
+      !aggregation.distributed || aggregation.secure,
+      "privacy.distributed_noise needs privacy.secure_aggregation = true: without masks the ranks' shares "
+      "are seen one by one, and each is less than the full noise");
+  p.unless(aggregation.site_key.empty() == aggregation.site_roster.empty(),
+           "privacy.site_key and privacy.site_roster go together: one is there without the other");
+  p.unless(aggregation.site_key.empty() || aggregation.secure,
+           "privacy.site_key signs masks, so it needs privacy.secure_aggregation = true");
+}
+
+void check_features(const Config& c, Problems& p) {
+  const auto& blocks = c.features.blocks;
+  p.unless(!blocks.empty(), "features.blocks is empty: nothing would be released");
+  for (const std::string& name : std::set<std::string>(blocks.begin(), blocks.end()))
+    p.unless(std::count(blocks.begin(), blocks.end(), name) == 1,
+             "features.blocks names \"" + name + "\" more than once");
+  if (releases(c, "rff"))
+    p.unless(c.features.rff.features >= 2 && c.features.rff.features % 2 == 0,
+             "features.count is required, and must be even: a cosine and a sine for each frequency");
+}
+
+/// The blocks know their own domains: ask them, once the schema can be used.
+void check_blocks(const Config& c, Problems& p) {
+  try {
+    std::uint64_t features = 1;  // the count
+    for (const features::BlockSpec& spec : block_specs(c)) {
+      (void)bound_of(spec);
+      for (const features::CoordinateRun& run :
+           coordinates_of(spec, features::Lattice{c.features.lattice_bits}))
+        features += run.count;
+    }
+    p.unless(features * c.data.schema.classes * sizeof(std::int64_t) <= kMostFileBytes,
+             fmt::format("the blocks' {} numbers for each of {} classes are more than a release file holds, "
+                         "{} MB: use a smaller features.count or moments.coefficients",
+                         features, c.data.schema.classes, kMostFileBytes / 1'000'000));
   } catch (const ConfigError& e) {
     std::string text = e.what();
     while (text.ends_with('.')) text.pop_back();
-    out.push_back("[moments]: " + text);
+    p.unless(false, "[features] or [moments]: " + text);
   }
+}
+
+void check_training(const Config& c, Problems& p) {
+  p.unless(!c.model.hidden.empty() && c.model.hidden.size() <= kMostHidden,
+           fmt::format("model.hidden needs 1 to {} widths", kMostHidden));
+  const bool convolutional = c.model.kind == model::GeneratorKind::kConvolutional;
+  p.unless(convolutional ? c.model.channels.size() == 2 : c.model.channels.size() <= 2,
+           "model.channels needs 2 numbers: after the linear part, and between the convolutions");
+}
+
+/// What a generator needs of the records that it is to resemble.
+void check_generator(const Config& c, Problems& p) {
+  const auto& schema = c.data.schema;
+  const bool convolutional = c.model.kind == model::GeneratorKind::kConvolutional;
+  p.unless(!convolutional || schema.is_image(),
+           "model.generator = \"convolutional\" draws images; for plain records use \"fully-connected\"");
+  p.unless(!convolutional || !schema.is_image() || (schema.shape[1] % 4 == 0 && schema.shape[2] % 4 == 0),
+           "model.generator = \"convolutional\" doubles its image twice, so height and width in data.shape "
+           "must be multiples of 4; for others use \"fully-connected\"");
+  if (convolutional && (!schema.is_image() || c.model.channels.size() != 2)) return;
+  p.unless(generator_size(c.model).parameters <= kMostFileBytes / sizeof(float),
+           fmt::format("model.code, model.hidden and model.channels make a generator that is larger than a "
+                       "model file, {} MB: use fewer or smaller layers",
+                       kMostFileBytes / 1'000'000));
+}
+
+/// What sampling needs of the records.
+void check_sampling(const Config& c, Problems& p) {
+  const auto& schema = c.data.schema;
+  const bool picture = schema.is_image() && (schema.shape[0] == 1 || schema.shape[0] == 3);
+  p.unless(picture || !has(c.sample.formats, "png"),
+           "sample.formats has \"png\", but data.shape is not of images with 1 or 3 channels: use \"npz\" or "
+           "\"idx\"");
+  p.unless(
+      !picture || std::max(schema.shape[1], schema.shape[2]) <= kMostPictureSide,
+      fmt::format("data.shape has images with a side above {} pixels, of which samples.png cannot be made",
+                  kMostPictureSide));
+  const double number = schema.is_image() ? 1 : 4;
+  p.unless(
+      static_cast<double>(c.sample.count) * static_cast<double>(schema.dims()) * number <= kMostSampleBytes,
+      "sample.count x data.shape is above 1 TB, and rank 0 holds all samples: draw them in parts, each "
+      "with a sample.seed of its own");
+  p.unless(
+      c.sample.uniform_labels || counts_records(c),
+      "sample.labels = \"released-counts\" needs privacy.release_counts = true (or the block \"moments\")");
+}
+
+/// @param whole_job  it leaves out what has nothing to be tested on, and says so.
+void check_evaluation(const Config& c, bool whole_job, Problems& p) {
+  const bool classifiers = has(c.evaluate.metrics, "classifiers");
+  if (!classifiers || (whole_job && c.files.test_features.empty())) return;
+  p.unless(!c.files.test_features.empty() && !c.files.test_labels.empty(),
+           "evaluate.metrics has \"classifiers\", which needs data.test_features and data.test_labels");
+  p.unless(c.data.schema.classes >= 2,
+           "evaluate.metrics has \"classifiers\", which needs data.classes of at least 2");
+  p.unless(!c.evaluate.spec.classifiers.empty(), "evaluate.classifiers is empty: name at least one");
+  p.unless(!c.evaluate.spec.also_real || !c.data.features.empty(),
+           "evaluate.also_real trains on real records, but data.features names no file");
+  p.unless(c.evaluate.spec.train_limit == 0 || c.evaluate.spec.train_limit >= c.data.schema.classes,
+           "evaluate.train_limit is below data.classes: some class would have no record");
+}
+
+/// What the evaluation needs of the samples.
+void check_scored_samples(const Config& c, Problems& p) {
+  const auto& metrics = c.evaluate.metrics;
+  p.unless(metrics.empty() || has(c.sample.formats, "npz"),
+           "evaluate reads samples.npz: add \"npz\" to sample.formats, or set evaluate.metrics = []");
+  p.unless(!has(metrics, "classifiers") || c.sample.count >= c.data.schema.classes,
+           "sample.count is below data.classes: a classifier needs a record of every class");
+  p.unless(
+      !has(metrics, "mixture-nll") ||
+          (c.data.schema.shape == std::vector<std::size_t>{2} && c.data.schema.classes <= 5),
+      "evaluate.metrics has \"mixture-nll\", which scores points of the 2-D mixture: data.shape = [2] and "
+      "at most 5 classes");
 }
 
 }  // namespace
 
-std::vector<std::string> contradictions(const Config& c) {
-  std::vector<std::string> out;
-  const auto unless = [&](bool good, std::string problem) {
-    if (!good) out.push_back(std::move(problem));
-  };
-  const auto& schema = c.data.schema;
-  unless(
-      schema.shape.size() == 1 || schema.shape.size() == 3,
-      "data.shape needs 3 numbers for images, [channels, height, width], or 1 for plain records, [columns]");
-  unless(schema.lo < schema.hi, "data.lo must be below data.hi");
-  unless(!c.data.features.empty(), "data.features names no file with records");
-  const bool cifar = c.data.format == data::Format::kCifar;
-  unless(!c.data.labels.empty() || schema.classes == 1 || cifar,
-         "data.labels names no file, but data.classes is above 1");
-  unless(c.data.labels.empty() || !cifar,
-         "data.labels names a file, but data.format = \"cifar\" has the labels beside the records");
-  const bool per_rank = c.data.shards == data::ShardRule::kPerRank;
-  unless((c.data.features.find("{rank}") != std::string::npos) == per_rank,
-         "data.shards = \"per-rank\" and \"{rank}\" in data.features go together: one is there without the "
-         "other");
-  unless(c.privacy.adjacency != privacy::Adjacency::kReplaceOne || c.data.records > 0,
-         "data.records is required under replace-one adjacency: m is public, so write it down");
-  const bool counted = c.release_counts || releases(c, "moments");
-  unless(c.privacy.adjacency != privacy::Adjacency::kAddRemoveOne || counted,
-         "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = "
-         "true (or the block \"moments\", whose trace counts the records)");
-  unless(c.privacy.adjacency != privacy::Adjacency::kAddRemoveOne || c.data.records == 0,
-         "privacy.adjacency = \"add-remove-one\" keeps m secret, and everything in the configuration is "
-         "public: leave "
-         "data.records at 0");
-  unless(c.ledger.data_id.empty() || privacy::is_data_id(c.ledger.data_id),
-         "data.id names the data set in files: use 1 to 128 letters, digits, '.', '_' and '-', beginning "
-         "with a letter "
-         "or digit");
-  // A budget binds only if every release of the data set is written down in one place.
-  unless(!c.ledger.budget_epsilon || (!c.ledger.data_id.empty() && !c.ledger.file.empty()),
-         "privacy.budget_epsilon needs data.id and privacy.ledger: name the data set, and the one file, "
-         "beside the data, "
-         "in which every release of it is written down");
-  const double budget = c.ledger.budget_epsilon.value_or(1.0), delta = c.ledger.budget_delta;
-  unless(budget >= privacy::kMinEpsilon && budget <= privacy::kMaxEpsilon,
-         "privacy.budget_epsilon must be from 0.001 to 100");
-  unless(delta >= privacy::kMinDelta && delta <= privacy::kMaxDelta,
-         "privacy.budget_delta must be from 1e-12 to 0.1");
-  const auto& aggregation = c.aggregation;
-  unless(!aggregation.distributed || aggregation.secure,
-         "privacy.distributed_noise needs privacy.secure_aggregation = true: without masks the ranks' shares "
-         "are seen one by one, and each is less than the full noise");
-  unless(aggregation.site_key.empty() == aggregation.site_roster.empty(),
-         "privacy.site_key and privacy.site_roster go together: one is there without the other");
-  unless(aggregation.site_key.empty() || aggregation.secure,
-         "privacy.site_key signs masks, so it needs privacy.secure_aggregation = true");
-  unless(c.sample.uniform_labels || counted,
-         "sample.labels = \"released-counts\" needs privacy.release_counts = true (or the block \"moments\")");
-  check_blocks(c, out);
-  unless(c.train.learning_rate > 0, "train.learning_rate must be above 0");
-  unless(c.train.decay > 0 && c.train.decay <= 1, "train.decay must be in (0, 1]");
-  unless(c.runtime.deadline_s > 0 && c.runtime.deadline_s <= 1e6,
-         "runtime.deadline_s must be above 0 and at most 1e6");
-  unless(!c.sample.formats.empty(), "sample.formats is empty: nothing would be written");
-  const auto& metrics = c.evaluate.metrics;
-  unless(metrics.empty() ||
-             std::find(c.sample.formats.begin(), c.sample.formats.end(), "npz") != c.sample.formats.end(),
-         "evaluate reads samples.npz: add \"npz\" to sample.formats, or set evaluate.metrics = []");
-  unless(c.model.kind == model::GeneratorKind::kFullyConnected || schema.is_image(),
-         "model.generator = \"convolutional\" draws images; for plain records use \"fully-connected\"");
-  return out;
+std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
+  Problems p;
+  const bool scores = stages.evaluate && has(c.evaluate.metrics, "classifiers");
+  const bool sized = (stages.release || scores) && check_schema(c, p);
+  if (stages.release) {
+    check_records(c, p);
+    check_ledger(c, p);
+    check_aggregation(c, p);
+    check_features(c, p);
+    if (sized) check_blocks(c, p);
+  }
+  if (stages.train) check_training(c, p);
+  if (stages.sample) p.unless(!c.sample.formats.empty(), "sample.formats is empty: nothing would be written");
+  if (stages.evaluate) check_evaluation(c, stages.release, p);
+  // How the stages go together. By itself a later stage takes the sizes from the file that it reads.
+  if (!stages.release || !sized) return p.take();
+  if (stages.train) check_generator(c, p);
+  if (stages.sample) check_sampling(c, p);
+  if (stages.sample && stages.evaluate) check_scored_samples(c, p);
+  return p.take();
 }
 
 }  // namespace muffle::app

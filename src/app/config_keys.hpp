@@ -42,7 +42,8 @@ const std::vector<Key>& keys();
 const Key* find_key(const std::string& name);
 /// The nearest known key by edit distance; empty if none is near.
 std::string nearest_key(const std::string& name);
-/// Everything that is wrong with the values taken together.
-std::vector<std::string> contradictions(const Config& config);
+/// Everything that `stages` would stumble over: what they need and is not there, and values that do not go
+/// together. Values that no stage could use are refused by the keys themselves.
+std::vector<std::string> contradictions(const Config& config, const Stages& stages);
 
 }  // namespace muffle::app

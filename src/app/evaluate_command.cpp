@@ -10,6 +10,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/evaluate/evaluate.hpp"
+#include "run_folder.hpp"
 #include "stages.hpp"
 
 namespace muffle::app {
@@ -48,13 +49,7 @@ void print_table(const evaluate::ClassifierReport& report) {
 
 nlohmann::json score_classifiers(const Context& context, const std::filesystem::path& samples_file) {
   const Config& config = context.config;
-  if (!can_score_classifiers(config)) {
-    throw ConfigError(
-        "evaluate.metrics has \"classifiers\", which are tested on held-out real records, but "
-        "data.test_features names "
-        "no file: name it and data.test_labels, or take \"classifiers\" out of evaluate.metrics");
-  }
-  data::DataSpec test = config.data;
+  data::DataSpec test = records_of(context);
   test.features = config.files.test_features;
   test.labels = config.files.test_labels;
   test.records = 0;
@@ -62,10 +57,10 @@ nlohmann::json score_classifiers(const Context& context, const std::filesystem::
   spdlog::warn("evaluate: reads REAL test records{}. {}",
                config.evaluate.spec.also_real ? " and real training records" : "", kWarning);
   const auto report =
-      evaluate::evaluate_classifiers(samples_file, test, config.data, config.evaluate.spec,
+      evaluate::evaluate_classifiers(samples_file, test, records_of(context), config.evaluate.spec,
                                      // The other ranks sleep meanwhile: root may use their cores too.
                                      context.threads * context.comm.local_size());
-  print_table(report);
+  if (!context.quiet) print_table(report);
   nlohmann::json out;
   out["warning"] = kWarning;
   out["classifiers"] = to_json(report.synthetic);
@@ -73,12 +68,16 @@ nlohmann::json score_classifiers(const Context& context, const std::filesystem::
   return out;
 }
 
-nlohmann::json score_mixture(const std::filesystem::path& samples_file) {
-  const auto score = evaluate::evaluate_mixture(samples_file);
+void print_mixture(const evaluate::MixtureScore& score) {
   std::printf("2-D mixture, %llu records: NLL per 90,000: %.4ge5 in the authors' convention, %.4ge5 true\n",
               static_cast<unsigned long long>(score.records), score.per_90000_authors_convention / 1e5,
               score.per_90000_true / 1e5);
   std::fflush(stdout);
+}
+
+nlohmann::json score_mixture(const std::filesystem::path& samples_file, bool quiet) {
+  const auto score = evaluate::evaluate_mixture(samples_file);
+  if (!quiet) print_mixture(score);
   return {{"records", score.records},
           {"nll_true", score.nll_true},
           {"nll_authors_convention", score.nll_authors_convention},
@@ -92,26 +91,34 @@ bool can_score_classifiers(const Config& config) { return !config.files.test_fea
 
 void evaluate(Context& context, const std::filesystem::path& samples_file) {
   const auto file = context.out / kMetricsFile;
-  const std::string hash = stage_hash(context.config, Stage::kEvaluate);
-  if (output_matches(context.comm, "evaluate", file, [&] {
-        const auto json = nlohmann::json::parse(read_file(file));
-        return json.at("evaluate_hash") == hash &&
-               json.at("samples_hash") == sha256_file_hex(samples_file.string());
-      })) {
-    return;
+  const auto description = samples_file.parent_path() / kSamplesJson;
+  const StageWork work{"evaluate", stage_hash(context.config, Stage::kEvaluate), samples_file, context.out};
+  if (!is_done(context.comm, work)) {
+    if (wants(context.config, "classifiers")) prepare_records(context);
+    // Small work on one rank; the others wait for its verdict.
+    comm::agree(
+        context.comm, "evaluating",
+        [&] {
+          if (!context.comm.is_root()) return;
+          nlohmann::json metrics = {{"format", "muffle-metrics"}, {"version", 1}};
+          if (wants(context.config, "classifiers")) metrics.update(score_classifiers(context, samples_file));
+          if (wants(context.config, "mixture-nll"))
+            metrics["mixture_nll"] = score_mixture(samples_file, context.quiet);
+          if (!samples_are_private(description)) metrics["is_private"] = false;
+          metrics["samples_hash"] = sha256_file_hex(samples_file.string());
+          metrics["evaluate_hash"] = work.settings;
+          write_file_atomically(file, metrics.dump(2) + "\n");
+          spdlog::info("evaluate: {}", file.string());
+        },
+        true);
+    mark_done(context.comm, work, {kMetricsFile});
   }
-  // Small work on one rank; the others wait for its verdict.
   comm::agree(
-      context.comm, "evaluating",
+      context.comm, "noting the settings",
       [&] {
         if (!context.comm.is_root()) return;
-        nlohmann::json metrics = {{"format", "muffle-metrics"}, {"version", 1}};
-        if (wants(context.config, "classifiers")) metrics.update(score_classifiers(context, samples_file));
-        if (wants(context.config, "mixture-nll")) metrics["mixture_nll"] = score_mixture(samples_file);
-        metrics["samples_hash"] = sha256_file_hex(samples_file.string());
-        metrics["evaluate_hash"] = hash;
-        write_file_atomically(file, metrics.dump(2) + "\n");
-        spdlog::info("evaluate: {}", file.string());
+        record_settings(context, Stage::kEvaluate);
+        if (!samples_are_private(description)) warn_not_private("evaluate", samples_file);
       },
       true);
 }

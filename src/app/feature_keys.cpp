@@ -10,7 +10,7 @@ std::vector<Key> feature_keys() {
       count("features.count", kRelease, "rff: D, even: random features", 2, 1 << 26,
             MUFFLE_FIELD(features.rff.features)),
       number("features.length_scale", kRelease, "rff: l, public, in units of records scaled to [0, 1]",
-             MUFFLE_FIELD(features.rff.length_scale)),
+             Range{1e-20, 1e20}, MUFFLE_FIELD(features.rff.length_scale)),
       choice<features::FrequencyKind>(
           "features.frequencies", kRelease, "rff: how the frequencies are drawn",
           {{"dense", features::FrequencyKind::kDense}, {"orthogonal", features::FrequencyKind::kOrthogonal}},

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "aggregation.hpp"
+#include "generator_size.hpp"
 #include "muffle/core/float_text.hpp"
 
 namespace muffle::app {
@@ -135,33 +136,6 @@ void warn(const Config& c, JobPlan& plan) {
 }
 
 }  // namespace
-
-GeneratorSize generator_size(const model::GeneratorSpec& spec) {
-  GeneratorSize size;
-  const auto norm = [&size](std::uint64_t features) {
-    size.parameters += 2 * features;
-    size.normed_features += features;
-    ++size.norms;
-  };
-  std::uint64_t width = spec.code + spec.schema.classes;
-  for (const std::uint64_t hidden : spec.hidden) {
-    size.parameters += width * hidden;  // no bias before a norm
-    norm(hidden);
-    width = hidden;
-  }
-  if (spec.kind == model::GeneratorKind::kFullyConnected) {
-    size.parameters += (width + 1) * spec.schema.dims();
-    return size;
-  }
-  constexpr std::uint64_t kKernel = 5 * 5;
-  const auto& shape = spec.schema.shape;
-  const std::uint64_t seed_image = spec.channels[0] * (shape[1] / 4) * (shape[2] / 4);
-  size.parameters += width * seed_image;
-  norm(seed_image);
-  size.parameters += (spec.channels[0] * kKernel + 1) * spec.channels[1];
-  size.parameters += (spec.channels[1] * kKernel + 1) * shape[0];
-  return size;
-}
 
 JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std::uint64_t> guess) {
   JobPlan plan;

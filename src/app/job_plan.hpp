@@ -63,10 +63,4 @@ struct JobPlan {
 /// @param guess  of m, where the configuration has none.
 JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std::uint64_t> guess);
 
-/// Trainable numbers of a generator, and the features that its batch norms average.
-struct GeneratorSize {
-  std::uint64_t parameters = 0, normed_features = 0, norms = 0;
-};
-GeneratorSize generator_size(const model::GeneratorSpec& spec);
-
 }  // namespace muffle::app

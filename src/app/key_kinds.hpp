@@ -41,12 +41,24 @@ inline bool as_number(const Value& v, double& out) {
   return true;
 }
 
+/// What a number may be. NaN is in no range.
+struct Range {
+  double low, high;
+  bool low_itself = true;  ///< false: above `low`
+
+  bool has(double x) const { return x <= high && (low_itself ? x >= low : x > low); }
+  std::string text() const {
+    return fmt::format("a number {} {} {} {}", low_itself ? "from" : "above", exact_text(low),
+                       low_itself ? "to" : "and at most", exact_text(high));
+  }
+};
+
 template <class Access>
-Key number(std::string name, Stage stage, std::string help, Access access) {
+Key number(std::string name, Stage stage, std::string help, Range range, Access access) {
   return {std::move(name), stage, std::move(help),
-          [access](Config& c, const Value& v) {
+          [access, range](Config& c, const Value& v) {
             double x = 0;
-            if (!as_number(v, x)) return wanted("a number", v);
+            if (!as_number(v, x) || !range.has(x)) return wanted(range.text().c_str(), v);
             access(c) = x;
             return std::string();
           },
@@ -164,9 +176,10 @@ Key names(std::string name, Stage stage, std::string help, std::vector<std::stri
             for (const Value& item : v.items) {
               good = good && item.kind == Value::Kind::kString &&
                      std::find(known.begin(), known.end(), item.text) != known.end();
+              good = good && std::find(out.begin(), out.end(), item.text) == out.end();
               out.push_back(item.text);
             }
-            if (!good) return wanted(("an array of names out of " + listed).c_str(), v);
+            if (!good) return wanted(("an array of different names out of " + listed).c_str(), v);
             access(c) = out;
             return std::string();
           },

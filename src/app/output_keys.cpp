@@ -6,7 +6,7 @@ std::vector<Key> output_keys() {
   using enum Stage;
   constexpr std::int64_t kMany = std::int64_t{1} << 46;
   return {
-      count("sample.count", kSample, "synthetic records", 1, kMany, MUFFLE_FIELD(sample.count)),
+      count("sample.count", kSample, "synthetic records", 1, UINT32_MAX, MUFFLE_FIELD(sample.count)),
       choice<bool>("sample.labels", kSample, "labels of the synthetic records",
                    {{"uniform", true}, {"released-counts", false}}, MUFFLE_FIELD(sample.uniform_labels)),
       names("sample.formats", kSample, "files to write", {"npz", "idx", "png"}, MUFFLE_FIELD(sample.formats)),
@@ -22,7 +22,7 @@ std::vector<Key> output_keys() {
       count("evaluate.seed", kEvaluate, "seed of the classifiers", 0, INT64_MAX,
             MUFFLE_FIELD(evaluate.spec.seed)),
       number("runtime.deadline_s", kRuntime, "every wait for another rank ends after so many seconds",
-             MUFFLE_FIELD(runtime.deadline_s)),
+             Range{0, 1e6, false}, MUFFLE_FIELD(runtime.deadline_s)),
       count("runtime.threads", kRuntime, "threads per rank; 0: the cores that the rank owns", 0, 4096,
             MUFFLE_FIELD(runtime.threads)),
   };

@@ -135,7 +135,7 @@ std::string plan(const PlanCommand& command) {
   if (command.ranks < 1 || command.ranks > kMaxRanks)
     throw UsageError(fmt::format("--ranks is {}, not a number from 1 to {}.", command.ranks, kMaxRanks));
   if (command.records && *command.records == 0) throw UsageError("--records is 0: guess at least 1.");
-  const Config config = load_config(command.sources);
+  const Config config = load_config(command.sources, {.release = true, .train = true});
   if (command.records && config.privacy.adjacency == privacy::Adjacency::kReplaceOne &&
       *command.records != config.data.records)
     throw UsageError(

@@ -1,13 +1,15 @@
 #include "key_kinds.hpp"
+#include "muffle/privacy/accountant.hpp"
 
 namespace muffle::app {
 
 std::vector<Key> privacy_keys() {
   using enum Stage;
+  constexpr Range kDeltas{privacy::kMinDelta, privacy::kMaxDelta};
   return {
       optional_number("privacy.epsilon", kRelease, "with delta: the guarantee; or give noise_multiplier",
                       MUFFLE_FIELD(privacy.epsilon)),
-      number("privacy.delta", kRelease, "delta", MUFFLE_FIELD(privacy.delta)),
+      number("privacy.delta", kRelease, "delta", kDeltas, MUFFLE_FIELD(privacy.delta)),
       optional_number("privacy.noise_multiplier", kRelease, "sigma / sensitivity, instead of epsilon",
                       MUFFLE_FIELD(privacy.noise_multiplier)),
       choice<privacy::Adjacency>("privacy.adjacency", kRelease, "what a neighbouring data set is",
@@ -39,7 +41,8 @@ std::vector<Key> privacy_keys() {
           "privacy.budget_epsilon", kRuntime,
           "the most that all releases of the data set may spend together; needs data.id and privacy.ledger",
           MUFFLE_FIELD(ledger.budget_epsilon)),
-      number("privacy.budget_delta", kRuntime, "the budget's delta", MUFFLE_FIELD(ledger.budget_delta)),
+      number("privacy.budget_delta", kRuntime, "the budget's delta", kDeltas,
+             MUFFLE_FIELD(ledger.budget_delta)),
       text("privacy.signing_key", kRuntime,
            "key file (muffle keygen) with which the coordinator signs the release; empty: not signed",
            MUFFLE_FIELD(signing_key)),

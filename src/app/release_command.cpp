@@ -13,11 +13,12 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/progress.hpp"
-#include "muffle/data/mixture.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/embed/release_transaction.hpp"
 #include "release_ledger.hpp"
+#include "run_folder.hpp"
+#include "stages.hpp"
 
 namespace muffle::app {
 namespace {
@@ -76,6 +77,18 @@ bool root_says(comm::HostComm& comm, bool yes) {
   return answer != 0;
 }
 
+/// What a command does with a release that is there already and is the one asked for.
+void keep_release(const Context& context) {
+  comm::agree(
+      context.comm, "noting the settings",
+      [&] {
+        record_settings(context, Stage::kRelease);
+        if (context.comm.is_root() && context.insecure_seed)
+          warn_not_private("release", context.out / kReleaseFile);
+      },
+      true);
+}
+
 /// What the ledger says to a charge of mu, before anything is done. Root only.
 privacy::Quote ask_ledger(const Context& context, const privacy::NoisePlan& plan) {
   const embed::ReleaseOrder order = release_order(context);
@@ -113,14 +126,16 @@ void release(Context& context) {
       true);
   if (root_says(comm, there)) {
     spdlog::info("release: {} is there already and matches; its noise is not drawn again", file.string());
+    if (!context.dry_run) keep_release(context);
     return;
   }
 
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<data::RecordSource> source;
   if (!context.dry_run) {
+    const data::DataSpec records = prepare_records(context);
     comm::agree(
-        comm, "opening the shards", [&] { source = data::open_shard(config.data, comm.rank(), comm.size()); },
+        comm, "opening the shards", [&] { source = data::open_shard(records, comm.rank(), comm.size()); },
         false);
     agree_on_records(comm, config, source->shard_size());
   }
@@ -182,11 +197,15 @@ void release(Context& context) {
         if (!comm.is_root()) return;
         transaction.emplace(release_order(context));
         there = transaction->settle();  // another process may have been faster
-        if (!there) transaction->begin(plan, !context.insecure_seed, [&] { aggregation.draw_noise(); });
+        if (there) return;
+        // Before the charge, and while no release is there that it could belie.
+        record_settings(context, Stage::kRelease);
+        transaction->begin(plan, !context.insecure_seed, [&] { aggregation.draw_noise(); });
       },
       true);
   if (root_says(comm, there)) {
     spdlog::info("release: another process made {} meanwhile; its noise is not drawn again", file.string());
+    keep_release(context);
     return;
   }
   privacy::NoisySum noisy = aggregation.sum(std::move(*partial));
@@ -207,23 +226,6 @@ void release(Context& context) {
                                     : "");
       },
       true);
-}
-
-void prepare_generated_data(Context& context) {
-  Config& config = context.config;
-  if (config.files.generate.empty()) return;
-  const auto folder = context.out / "data";
-  data::MixtureFiles files;
-  comm::agree(
-      context.comm, "making the data",
-      [&] {
-        if (!context.comm.is_root()) return;
-        ensure_writable_folder(folder);
-        spdlog::info("data: making the papers' 2-D Gaussian mixture in {}", folder.string());
-        data::write_mixture(folder, /*seed=*/1);
-      },
-      true);
-  config.data.dir = folder.string();
 }
 
 }  // namespace muffle::app

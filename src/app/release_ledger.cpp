@@ -13,6 +13,7 @@ std::filesystem::path plain(const std::filesystem::path& path) {
 }
 
 std::string name_of_data(const Config& config) {
+  if (!config.files.generate.empty()) return "generated-" + config.files.generate;
   Sha256 hash;
   for (const std::string& file : {config.data.features, config.data.labels}) {
     hash.update(plain(data::resolve_path(config.data, file, 0)).string() + "\n");

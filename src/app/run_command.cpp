@@ -18,8 +18,7 @@ void run(Context& context) {
   if (!can_score_classifiers(context.config) && std::erase(metrics, "classifiers") > 0) {
     spdlog::info(
         "evaluate: no classifiers are trained, as there is nothing to test them on: data.test_features names "
-        "no "
-        "held-out real records");
+        "no held-out real records");
   }
   if (!metrics.empty()) evaluate(context, context.out / kSamplesNpz);
   // The time taken tells m, which is private under add/remove-one.

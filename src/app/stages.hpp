@@ -1,17 +1,34 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <string>
+#include <vector>
 
 #include "muffle/comm/host_comm.hpp"
 
 namespace muffle::app {
 
-/// Whether a stage's output is there and `matches()` says that it belongs to this configuration; all ranks
-/// get root's answer. Everything after a release is post-processing, so an output that does not match is
-/// simply made again; one that cannot be read is reported and made again.
-bool output_matches(comm::HostComm& comm, const std::string& stage, const std::filesystem::path& file,
-                    const std::function<bool()>& matches);
+/// A stage after the release, as stages.json in the run folder knows it: what its output was made from.
+struct StageWork {
+  std::string stage;             ///< "train", "sample" or "evaluate"
+  std::string settings;          ///< stage_hash of its keys
+  std::filesystem::path input;   ///< the one file that it reads: release, model or samples
+  std::filesystem::path folder;  ///< the run folder
+};
+
+/// Whether the stage's output lies in the run folder, byte for byte as it was made, out of this input by
+/// these settings; all ranks get root's answer. Everything after a release is post-processing, so what is
+/// lost, damaged, edited or of other settings is simply made again; the log says why. Collective.
+bool is_done(comm::HostComm& comm, const StageWork& work);
+
+/// Notes in stages.json that the stage is done and what it wrote. Collective. @throws IoError on every rank.
+/// @param outputs  files or folders, relative to the run folder; hashed here.
+void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<std::string>& outputs);
+
+/// What samples.json says of the release that the samples come of; true if there is no such file.
+bool samples_are_private(const std::filesystem::path& samples_json);
+
+/// Says on the console, each time, that `file` comes of a release with test noise. Root calls it.
+void warn_not_private(const std::string& stage, const std::filesystem::path& file);
 
 }  // namespace muffle::app

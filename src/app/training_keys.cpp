@@ -4,7 +4,7 @@ namespace muffle::app {
 
 std::vector<Key> training_keys() {
   using enum Stage;
-  constexpr std::int64_t kMany = std::int64_t{1} << 46;
+  constexpr std::int64_t kMostSteps = UINT32_MAX - 1;  // a step is a substream of the generator of codes
   return {
       choice<model::GeneratorKind>("model.generator", kTrain, "architecture",
                                    {{"fully-connected", model::GeneratorKind::kFullyConnected},
@@ -14,12 +14,13 @@ std::vector<Key> training_keys() {
       sizes("model.hidden", kTrain, "hidden widths of the fully connected part", MUFFLE_FIELD(model.hidden)),
       sizes("model.channels", kTrain, "convolutional: channels before and between the convolutions",
             MUFFLE_FIELD(model.channels)),
-      count("train.steps", kTrain, "optimizer steps", 1, kMany, MUFFLE_FIELD(train.steps)),
+      count("train.steps", kTrain, "optimizer steps", 1, kMostSteps, MUFFLE_FIELD(train.steps)),
       count("train.batch", kTrain, "global batch, over all ranks", 2, 1 << 24, MUFFLE_FIELD(train.batch)),
-      number("train.learning_rate", kTrain, "Adam's learning rate", MUFFLE_FIELD(train.learning_rate)),
-      number("train.decay", kTrain, "learning rate x decay every decay_every steps",
+      number("train.learning_rate", kTrain, "Adam's learning rate", Range{0, 1e3, false},
+             MUFFLE_FIELD(train.learning_rate)),
+      number("train.decay", kTrain, "learning rate x decay every decay_every steps", Range{0, 1, false},
              MUFFLE_FIELD(train.decay)),
-      count("train.decay_every", kTrain, "steps", 1, kMany, MUFFLE_FIELD(train.decay_every)),
+      count("train.decay_every", kTrain, "steps", 1, kMostSteps, MUFFLE_FIELD(train.decay_every)),
       flag("train.unbiased", kTrain, "unbiased form of the objective", MUFFLE_FIELD(train.unbiased)),
       choice<bool>("train.labels", kTrain, "how a batch's labels are drawn",
                    {{"stratified", true}, {"independent", false}}, MUFFLE_FIELD(train.stratified)),

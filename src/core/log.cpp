@@ -11,6 +11,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/progress.hpp"
 
 namespace muffle {
 namespace {
@@ -46,6 +47,7 @@ spdlog::level::level_enum level_of(int verbosity) {
 
 void set_up_logging(const LogOptions& options) {
   own_file().reset();
+  Progress::show(options.verbosity >= 0);
   std::vector<spdlog::sink_ptr> sinks;
   auto console = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
   console->set_level(options.rank == 0 ? level_of(options.verbosity) : spdlog::level::err);

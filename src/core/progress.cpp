@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 
 namespace muffle {
 namespace {
 constexpr auto kTerminalPeriod = std::chrono::milliseconds(200);
 constexpr auto kPlainPeriod = std::chrono::seconds(5);
+
+std::atomic<bool> shown = true;
 
 std::string duration_text(double seconds) {
   const auto s = static_cast<long>(seconds + 0.5);
@@ -23,10 +26,12 @@ Progress::Progress(std::string title, std::uint64_t total, std::string unit, boo
     : title_(std::move(title)),
       unit_(std::move(unit)),
       total_(total),
-      enabled_(enabled),
+      enabled_(enabled && shown),
       terminal_(::isatty(STDERR_FILENO) == 1),
       start_(Clock::now()),
       last_print_(start_) {}
+
+void Progress::show(bool yes) { shown = yes; }
 
 Progress::~Progress() { finish(); }
 

@@ -63,15 +63,10 @@ Release receive(comm::HostComm& comm, const std::filesystem::path& file) {
   return release;
 }
 
-void check_fits(const model::GeneratorSpec& generator, const embed::Artifact& artifact) {
-  const data::Schema &made = generator.schema, &released = artifact.schema;
-  if (made.shape != released.shape || made.classes != released.classes || made.lo != released.lo ||
-      made.hi != released.hi) {
-    throw ConfigError(
-        "the generator's schema (shape, classes or bounds) differs from the release's: train with the [data] "
-        "settings "
-        "of the run that made the release");
-  }
+/// The generator makes what the release is of, whatever the caller knows about the records.
+model::GeneratorSpec fitted(model::GeneratorSpec generator, const embed::Artifact& artifact) {
+  generator.schema = artifact.schema;
+  return generator;
 }
 
 void train_steps(DataParallel& training, const TrainSpec& spec, bool is_root, TrainReport& report) {
@@ -104,7 +99,7 @@ void set_torch_threads(int threads) {
 }
 
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& generator,
+                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads) {
   const auto start = std::chrono::steady_clock::now();
   const double collectives_before = comm.seconds_in_collectives();
@@ -116,6 +111,7 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
   const Release release = receive(comm, release_file);
   const embed::Artifact& artifact = release.artifact;
   const embed::Target target = embed::make_target(artifact);
+  const model::GeneratorSpec generator = fitted(architecture, artifact);
   Placement placement = choose_placement(comm);
   if (comm.is_root()) {
     spdlog::info("train: {} rank(s) on {}", comm.size(),
@@ -125,7 +121,6 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
   comm::agree(
       comm, "building the generator",
       [&] {
-        check_fits(generator, artifact);
         training.emplace(generator, spec, release.frequencies.to(placement.device), target,
                          placement.collective);
       },

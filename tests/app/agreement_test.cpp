@@ -46,5 +46,27 @@ TEST(ConfigAgreementTest, EveryRankNamesTheKeyThatDiffers) {
   }
 }
 
+TEST(ConfigAgreementTest, WhatIsTypedBesideTheSettingsMustBeTheSameToo) {
+  std::atomic<int> told = 0;
+  test::run_thread_ranks(
+      3,
+      [&](comm::HostComm& comm) {
+        std::map<std::string, std::string> typed{{"--out", "'a'"}, {"the verb", "train"}};
+        if (comm.rank() == 1) typed["--out"] = "'b'";
+        if (comm.rank() == 2) typed["the verb"] = "release";
+        if (comm.rank() == 2) typed["--dry-run"] = "given";
+        try {
+          require_same_settings(comm, typed);
+        } catch (const ConfigError& e) {
+          EXPECT_THAT(e.what(), HasSubstr("--out is 'a' on rank 0 and 'b' on rank 1"));
+          EXPECT_THAT(e.what(), HasSubstr("the verb is train on rank 0 and release on rank 2"));
+          EXPECT_THAT(e.what(), HasSubstr("--dry-run is not there on rank 0 and given on rank 2"));
+          ++told;
+        }
+      },
+      10s);
+  EXPECT_EQ(told, 3);
+}
+
 }  // namespace
 }  // namespace muffle::app

@@ -16,9 +16,9 @@ using ::testing::HasSubstr;
 
 const std::string kMain = std::string(MUFFLE_CONFIGS) + "/fashion-mnist.toml";
 
-std::string problem_with(ConfigSources sources) {
+std::string problem_with(const ConfigSources& sources, Stages stages = Stages::all()) {
   try {
-    load_config(sources);
+    load_config(sources, stages);
   } catch (const ConfigError& e) {
     EXPECT_EQ(e.code(), ExitCode::kConfig);
     return e.what();
@@ -120,6 +120,78 @@ TEST(ConfigTest, ContradictionsAreRefused) {
         "features.lattice_bits=25", "data.records=70368744177664", "data.labels=\"\""}) {
     EXPECT_NE(problem_with_setting(setting), "") << setting;
   }
+}
+
+TEST(ConfigTest, WhatALaterStageCannotDoIsRefusedBeforeAnythingIsCharged) {
+  for (const char* setting : {"data.shape=[1, 27, 28]",
+                              "data.shape=[1, 28, 30]",
+                              "data.shape=[1, 16777217, 4]",
+                              "data.shape=[65536, 65536, 65536]",
+                              "data.shape=[1, 8000, 8]",
+                              "data.hi=1e39",
+                              "data.lo=-inf",
+                              "data.classes=257",
+                              "data.classes=1",
+                              "features.count=67108864",
+                              "features.length_scale=inf",
+                              "features.length_scale=1e21",
+                              "model.channels=[16]",
+                              "model.channels=[]",
+                              "model.channels=[1, 2, 3]",
+                              "model.channels=[16777216, 16777216]",
+                              "model.hidden=[]",
+                              "model.hidden=[16777216, 16777216]",
+                              "train.steps=4294967295",
+                              "train.steps=8589934592",
+                              "train.learning_rate=inf",
+                              "train.learning_rate=-1.0",
+                              "train.decay=nan",
+                              "train.decay_every=4294967295",
+                              "sample.count=5",
+                              "sample.count=4294967296",
+                              "sample.count=4294967295",
+                              "sample.formats=[\"npz\", \"npz\"]",
+                              "sample.formats=[\"idx\"]",
+                              "evaluate.classifiers=[]",
+                              "evaluate.classifiers=[\"mlp\", \"mlp\"]",
+                              "evaluate.train_limit=9",
+                              "evaluate.metrics=[\"mixture-nll\"]",
+
+                              "data.test_labels=\"\"",
+                              "runtime.deadline_s=inf",
+                              "data.generate=\"gaussian-mixture-2d\""}) {
+    EXPECT_NE(problem_with_setting(setting), "") << setting;
+    // With the release by itself too: the file names the later stages' keys, so they are to follow.
+    EXPECT_NE(problem_with({kMain, {}, {setting}, {}}, {.release = true}), "") << setting;
+  }
+  EXPECT_THAT(problem_with_setting("data.classes=257"), HasSubstr("from 1 to 256"));
+}
+
+TEST(ConfigTest, AStageNeedsItsOwnSectionsOnly) {
+  const ConfigSources none;
+  EXPECT_EQ(problem_with(none, {.train = true}), "");
+  EXPECT_EQ(problem_with(none, {.sample = true}), "");
+  EXPECT_NE(problem_with(none, {.release = true}), "");
+  EXPECT_THAT(problem_with(none, {.evaluate = true}), HasSubstr("data.test_features"));
+  EXPECT_EQ(problem_with({{}, {}, {"evaluate.metrics=[\"mixture-nll\"]"}, {}}, {.evaluate = true}), "");
+  EXPECT_THAT(problem_with({{}, {}, {"model.channels=[1]"}, {}}, {.train = true}),
+              HasSubstr("model.channels"));
+  EXPECT_EQ(problem_with({{}, {}, {"model.channels=[1]"}, {}}, {.sample = true}), "");
+  EXPECT_NE(problem_with({{}, {}, {"train.steps=0"}, {}}, {.sample = true}), "")
+      << "no stage could use it, whoever reads it";
+}
+
+TEST(ConfigTest, AReleaseByItselfNeedsNoLaterSection) {
+  const std::vector<std::string> release{
+      "data.features=x",     "data.labels=y",      "data.records=90",
+      "data.classes=3",      "data.shape=[5]",     "features.count=10",
+      "privacy.epsilon=1.0", "privacy.delta=1e-5", "privacy.max_records_per_person=1"};
+  EXPECT_EQ(problem_with({{}, {}, release, {}}, {.release = true}), "");
+  EXPECT_THAT(problem_with({{}, {}, release, {}}), HasSubstr("convolutional"));
+  auto settings = release;
+  settings.push_back("model.generator=fully-connected");
+  EXPECT_EQ(problem_with({{}, {}, settings, {}}), "");
+  EXPECT_THAT(problem_with({{}, {}, settings, {}}, {.evaluate = true}), HasSubstr("data.test_features"));
 }
 
 TEST(ConfigTest, ABudgetNeedsANameAndALedger) {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "app/job_plan.hpp"
+#include "app/generator_size.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
 

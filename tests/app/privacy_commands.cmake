@@ -9,3 +9,9 @@ muffle_test(plan_model_test LABEL unit TORCH
   SOURCES plan_model_test.cpp
   ROOMS app model)
 target_include_directories(plan_model_test PRIVATE "${PROJECT_SOURCE_DIR}/src")
+
+# Stages, run folder and command line, by the app's own headers.
+muffle_test(commands_test LABEL unit
+  SOURCES stages_test.cpp command_line_test.cpp
+  ROOMS app core LINK muffle_test_support CLI11::CLI11)
+target_include_directories(commands_test PRIVATE "${PROJECT_SOURCE_DIR}/src")

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,7 @@ struct Context {
   int threads = 1;
   std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
   bool dry_run = false;                        ///< release: say what it would cost, and do nothing
+  bool quiet = false;                          ///< only errors on the console
 };
 
 /// Names of the files in a run folder.
@@ -51,13 +53,12 @@ void evaluate(Context& context, const std::filesystem::path& samples_file);
 /// says so, where no held-out records are configured.
 void run(Context& context);
 
-/// All ranks must have resolved the same configuration. @throws ConfigError, on every rank, naming the keys
-/// that differ.
+/// All ranks must have been started alike. Collective; `settings` maps names ("--out", "features.seed") to
+/// values of one line, the same names on every rank that runs the same verb.
+/// @throws ConfigError, on every rank, naming the settings that differ.
+void require_same_settings(comm::HostComm& comm, const std::map<std::string, std::string>& settings);
+/// All ranks must have resolved the same configuration. @throws ConfigError, likewise.
 void require_same_config(comm::HostComm& comm, const Config& config);
-
-/// Makes the files that data.generate asks for in OUT/data, unless they are there, and points the
-/// configuration at them.
-void prepare_generated_data(Context& context);
 
 /// `muffle ledger show|verify|budget`. Not collective, and reads nothing private.
 struct LedgerCommand {

@@ -64,6 +64,13 @@ struct Config {
 /// changed.
 enum class Stage { kRelease, kTrain, kSample, kEvaluate, kRuntime };
 
+/// The stages that a command carries out.
+struct Stages {
+  bool release = false, train = false, sample = false, evaluate = false;
+
+  static constexpr Stages all() { return {true, true, true, true}; }
+};
+
 /// Where settings come from; later ones beat earlier ones: file, environment (MUFFLE_SECTION__KEY), --set,
 /// flags.
 struct ConfigSources {
@@ -73,10 +80,12 @@ struct ConfigSources {
   std::vector<std::pair<std::string, std::string>> flags;  ///< key, value
 };
 
+/// Reads the settings and checks all that `stages` will need, so that nothing is charged for a job that could
+/// not end. With a release also the later stages of which the sources name a key: they are meant to follow.
+/// Classifiers without test files are for the job to leave out (run), but an evaluation by itself is refused.
 /// @throws ConfigError listing every problem found: unknown keys (with a "did you mean"), wrong types, values
-/// out of
-///         range, contradictions. @throws IoError if the file cannot be read.
-Config load_config(const ConfigSources& sources);
+///         out of range, contradictions. @throws IoError if the file cannot be read.
+Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 
 /// The blocks that a configuration releases, every default filled in. @throws ConfigError.
 std::vector<features::BlockSpec> block_specs(const Config& config);
@@ -96,6 +105,12 @@ std::map<std::string, std::string> flatten(const Config& config);
 
 /// config.resolved.toml: every key with its value and a comment saying what it means.
 std::string to_toml(const Config& config);
+/// The same for some keys only: canonical "section.key" -> TOML literal.
+std::string to_toml(const std::map<std::string, std::string>& literals);
+
+/// The settings that a file such as config.resolved.toml holds, as flatten() writes them; nothing is checked
+/// but the values themselves. @throws ConfigError, IoError.
+std::map<std::string, std::string> settings_in(const std::string& file);
 
 /// SHA-256 (hex) over the keys of `stage` (train: also those of the model).
 std::string stage_hash(const Config& config, Stage stage);

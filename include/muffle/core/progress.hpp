@@ -14,6 +14,8 @@ class Progress {
   Progress(std::string title, std::uint64_t total, std::string unit, bool enabled);
   ~Progress();
   Progress(const Progress&) = delete;
+  /// Whether progress lines are shown at all in this process (`-q`); set_up_logging sets it.
+  static void show(bool yes);
   Progress& operator=(const Progress&) = delete;
 
   /// `done` so far, out of total; `note` is shown at the end of the line, such as "loss 0.0123".

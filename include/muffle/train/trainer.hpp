@@ -29,9 +29,10 @@ struct TrainReport {
 
 /// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective; root
 /// alone needs the artifact (it is broadcast). K ranks follow the trajectory of one rank, up to rounding.
+/// @param architecture  its schema is not looked at: the release has its own.
 /// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& generator,
+                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads);
 
 /// Debian's LibTorch starts with one thread: set it from the cores that the rank owns (core/threads.hpp).

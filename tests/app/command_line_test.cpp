@@ -1,0 +1,105 @@
+#include "app/command_line.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// CommandLine cannot be moved: its options point into it.
+std::unique_ptr<CommandLine> parsed(std::vector<const char*> words) {
+  words.insert(words.begin(), "muffle");
+  auto line = std::make_unique<CommandLine>();
+  line->parse(static_cast<int>(words.size()), words.data());
+  return line;
+}
+
+std::string flag(const CommandLine& line, const std::string& key) {
+  for (const auto& [name, value] : line.sources.flags) {
+    if (name == key) return value;
+  }
+  return "(none)";
+}
+
+TEST(CommandLineTest, ATypedPathIsRelativeToTheFolderThatOneIsIn) {
+  const std::string here = std::filesystem::current_path().string();
+  const auto line = parsed({"release", "--out", "o", "--data", "x.idx", "--labels", "/abs/./y.idx"});
+  EXPECT_EQ(flag(*line, "data.features"), here + "/x.idx");
+  EXPECT_EQ(flag(*line, "data.labels"), "/abs/y.idx");
+  // data.dir is not put in front of it.
+  const data::DataSpec spec{.dir = "/elsewhere", .features = flag(*line, "data.features")};
+  EXPECT_EQ(data::resolve_path(spec, spec.features, 0), here + "/x.idx");
+  EXPECT_EQ(flag(*parsed({"release", "--out", "o", "--labels", ""}), "data.labels"), "");
+  const auto shards = parsed({"release", "--out", "o", "--data", "x-{rank}.idx"});
+  EXPECT_EQ(flag(*shards, "data.features"), here + "/x-{rank}.idx");
+  EXPECT_EQ(flag(*shards, "data.shards"), "per-rank");
+}
+
+TEST(CommandLineTest, NoVerbDemandsAConfigurationFile) {
+  for (const char* verb : {"run", "release", "train", "sample", "evaluate"})
+    EXPECT_NO_THROW(parsed({verb, "--out", "o"})) << verb;
+  for (const char* verb : {"plan", "audit"}) EXPECT_NO_THROW(parsed({verb})) << verb;
+}
+
+TEST(CommandLineTest, AVerbCarriesOutItsOwnStages) {
+  EXPECT_TRUE(parsed({"run", "--out", "o"})->stages().evaluate);
+  const Stages train = parsed({"train", "--out", "o"})->stages();
+  EXPECT_TRUE(train.train && !train.release && !train.sample && !train.evaluate);
+}
+
+TEST(CommandLineTest, VerbsThatNeedNoRanksAreForOneProcess) {
+  const std::vector<std::vector<const char*>> alone{{"account", "--epsilon", "1", "--delta", "1e-5"},
+                                                    {"plan"},
+                                                    {"audit"},
+                                                    {"verify", "x.mfl"},
+                                                    {"ledger", "show", "--ledger", "x"},
+                                                    {"keygen", "--out", "o", "--name", "n"},
+                                                    {"config-keys"},
+                                                    {"make-mixture", "--out", "o"},
+                                                    {"--help"},
+                                                    {"run", "--help"},
+                                                    {"--version"}};
+  for (const auto& words : alone) EXPECT_TRUE(parsed(words)->alone()) << words[0];
+  for (const char* verb : {"run", "release", "train", "sample", "evaluate"})
+    EXPECT_FALSE(parsed({verb, "--out", "o"})->alone()) << verb;
+}
+
+TEST(CommandLineTest, EverythingTypedThatIsNoSettingIsComparedBetweenRanks) {
+  const auto base = parsed({"release", "--out", "o"})->invocation();
+  EXPECT_NE(parsed({"run", "--out", "o"})->invocation(), base);
+  EXPECT_NE(parsed({"release", "--out", "p"})->invocation(), base);
+  EXPECT_NE(parsed({"release", "--out", "o", "--dry-run"})->invocation(), base);
+  EXPECT_NE(parsed({"release", "--out", "o", "--insecure-seeded-noise", "0"})->invocation(), base);
+  EXPECT_NE(parsed({"release", "--out", "o", "--insecure-seeded-noise", "1"})->invocation(),
+            parsed({"release", "--out", "o", "--insecure-seeded-noise", "2"})->invocation());
+  EXPECT_EQ(parsed({"release", "--out", "o", "-v"})->invocation(), base) << "ranks may talk differently";
+  const auto train = parsed({"train", "--out", "o"})->invocation();
+  EXPECT_NE(parsed({"train", "--out", "o", "--release", "r"})->invocation(), train);
+  EXPECT_NE(parsed({"sample", "--out", "o", "--model", "r"})->invocation(),
+            parsed({"sample", "--out", "o"})->invocation());
+  EXPECT_NE(parsed({"evaluate", "--out", "o", "--samples", "r"})->invocation(),
+            parsed({"evaluate", "--out", "o"})->invocation());
+}
+
+TEST(CommandLineTest, WhatCannotBeReadIsAUsageError) {
+  for (const auto& words : std::vector<std::vector<const char*>>{
+           {}, {"dance"}, {"run"}, {"release", "--out", "o", "--no-such-flag"}, {"run", "--out"}}) {
+    CommandLine line;
+    std::vector<const char*> all{"muffle"};
+    all.insert(all.end(), words.begin(), words.end());
+    try {
+      line.parse(static_cast<int>(all.size()), all.data());
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const UsageError& e) {
+      EXPECT_THAT(e.what(), HasSubstr("--help"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muffle::app

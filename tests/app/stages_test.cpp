@@ -1,0 +1,140 @@
+// What a rerun keeps, and what config.resolved.toml says afterwards.
+#include "app/stages.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/run_folder.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class StagesTest : public ::testing::Test {
+ protected:
+  StagesTest() {
+    write("model.mfl", "a model");
+    write("samples.npz", "samples");
+    ensure_writable_folder(folder_ / "png");
+    write("png/1.png", "one");
+    write("png/2.png", "two");
+  }
+
+  void write(const std::string& name, const std::string& text) {
+    write_file_atomically(folder_ / name, text);
+  }
+  void sampled() { mark_done(*comm_, work_, {"samples.npz", "png"}); }
+  bool done() { return is_done(*comm_, work_); }
+
+  test::TemporaryFolder folder_;
+  std::unique_ptr<comm::HostComm> comm_ = comm::single_process();
+  StageWork work_{"sample", "settings", folder_ / "model.mfl", folder_.path()};
+};
+
+TEST_F(StagesTest, WhatIsAsItWasMadeIsKept) {
+  EXPECT_FALSE(done());
+  sampled();
+  EXPECT_TRUE(done());
+  EXPECT_TRUE(done());
+}
+
+TEST_F(StagesTest, OtherSettingsOrAnotherInputMeanOtherOutput) {
+  sampled();
+  work_.settings = "others";
+  EXPECT_FALSE(done());
+  work_.settings = "settings";
+  EXPECT_TRUE(done());
+  write("model.mfl", "another model");
+  EXPECT_FALSE(done());
+  std::filesystem::remove(folder_ / "model.mfl");
+  EXPECT_FALSE(done()) << "the stage itself says that its input is missing";
+}
+
+TEST_F(StagesTest, OutputThatIsLostDamagedOrEditedIsNoticed) {
+  const std::vector<std::function<void()>> accidents{
+      [&] { std::filesystem::remove(folder_ / "samples.npz"); },
+      [&] { write("samples.npz", "sampleZ"); },
+      [&] { write("samples.npz", ""); },
+      [&] { std::filesystem::remove(folder_ / "png/2.png"); },
+      [&] { write("png/2.png", "TWO"); },
+      [&] { write("png/3.png", "three"); }};
+  for (const auto& accident : accidents) {
+    sampled();
+    ASSERT_TRUE(done());
+    accident();
+    EXPECT_FALSE(done());
+    write("samples.npz", "samples");
+    write("png/2.png", "two");
+    std::filesystem::remove(folder_ / "png/3.png");
+  }
+}
+
+TEST_F(StagesTest, ADamagedListOfStagesMeansDoingThemAgain) {
+  for (const char* text : {"", "{", "[]", "{\"format\": \"muffle-stages\", \"version\": 1, \"stages\": 3}",
+                           "{\"format\": \"muffle-stages\", \"version\": 1, \"stages\": {\"sample\": {}}}"}) {
+    write("stages.json", text);
+    EXPECT_FALSE(done()) << text;
+    sampled();
+    EXPECT_TRUE(done()) << text;
+  }
+}
+
+TEST_F(StagesTest, StagesDoNotForgetOneAnother) {
+  sampled();
+  const StageWork other{"evaluate", "e", folder_ / "samples.npz", folder_.path()};
+  mark_done(*comm_, other, {});
+  EXPECT_TRUE(done());
+  EXPECT_TRUE(is_done(*comm_, other));
+}
+
+class ResolvedSettings : public StagesTest {
+ protected:
+  std::string text() const { return read_file(folder_ / kConfigFile); }
+  Context context_{*comm_, {}, folder_.path()};
+};
+
+TEST_F(ResolvedSettings, AStageLeavesTheOthersSettingsAlone) {
+  context_.config.privacy.epsilon = 0.25;
+  context_.config.train.steps = 11;
+  context_.config.ledger.data_id = "patients";
+  record_settings(context_, Stage::kRelease);
+  EXPECT_THAT(text(), HasSubstr("epsilon = 0.25"));
+  EXPECT_THAT(text(), HasSubstr("id = \"patients\""));
+  EXPECT_THAT(text(), Not(HasSubstr("[train]"))) << "nothing was trained";
+
+  Context training{*comm_, {}, folder_.path()};  // on another machine: it knows nothing of the release
+  training.config.train.steps = 12;
+  training.config.runtime.threads = 3;
+  record_settings(training, Stage::kTrain);
+  EXPECT_THAT(text(), HasSubstr("epsilon = 0.25"));
+  EXPECT_THAT(text(), HasSubstr("id = \"patients\""));
+  EXPECT_THAT(text(), HasSubstr("steps = 12"));
+  EXPECT_THAT(text(), HasSubstr("threads = 3"));
+  training.config.train.steps = 13;
+  record_settings(training, Stage::kTrain);
+  EXPECT_THAT(text(), HasSubstr("steps = 13"));
+  EXPECT_THAT(text(), HasSubstr("epsilon = 0.25"));
+}
+
+TEST_F(ResolvedSettings, AFileThatCannotBeReadIsWrittenAnew) {
+  write(kConfigFile, "[train\n");
+  record_settings(context_, Stage::kTrain);
+  EXPECT_THAT(text(), HasSubstr("steps"));
+}
+
+TEST_F(ResolvedSettings, GeneratedRecordsDoNotDependOnHowTheRunFolderIsSpelt) {
+  Config config;
+  config.files.generate = "gaussian-mixture-2d";
+  Context relative{*comm_, config, "out/x"}, absolute{*comm_, config, "/somewhere/out/x"};
+  EXPECT_EQ(records_of(relative).dir, "out/x/data");
+  EXPECT_EQ(records_of(absolute).dir, "/somewhere/out/x/data");
+  EXPECT_EQ(stage_hash(relative.config, Stage::kRelease), stage_hash(absolute.config, Stage::kRelease));
+}
+
+}  // namespace
+}  // namespace muffle::app

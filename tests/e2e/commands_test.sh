@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# How the commands behave around one small job: what they need, refuse, keep, make again and print. Every run takes a
+# second or two: 60 records of 4 x 4 pixels.
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# tiny FOLDER: x.idx, y.idx: 60 images of 1 x 4 x 4, labels 0..2 in turn.
+tiny() {
+  mkdir -p "$1"
+  { printf '\x00\x00\x08\x03\x00\x00\x00\x3c\x00\x00\x00\x04\x00\x00\x00\x04'; head -c 960 /dev/zero | tr '\0' 'x'; } >"$1/x.idx"
+  { printf '\x00\x00\x08\x01\x00\x00\x00\x3c'; for _ in {1..20}; do printf '\x00\x01\x02'; done; } >"$1/y.idx"
+}
+data=$work/data
+tiny "$data"
+release=(--set data.classes=3 --set 'data.shape=[1,4,4]' --set features.count=20 --set privacy.epsilon=1 --set privacy.delta=1e-5
+  --set privacy.max_records_per_person=1 --set data.records=60 --set runtime.deadline_s=60)
+records=(--data "$data/x.idx" --labels "$data/y.idx")
+train=(--set train.steps=3 --set train.batch=20 --set 'model.hidden=[8]' --set 'model.channels=[4,2]')
+sample=(--set sample.count=60)
+job=("${release[@]}" "${records[@]}" "${train[@]}" "${sample[@]}")
+
+# says CODE 'REGEX' COMMAND...: ends with CODE, and a line of its output matches.
+says() {
+  local code=$1 regex=$2 rc=0
+  shift 2
+  "$@" >"$work/log" 2>&1 || rc=$?
+  if ((rc != code)); then
+    fail "exit $rc instead of $code: $*"
+    sed 's/^/    /' "$work/log" >&2
+  elif ! grep -qE -- "$regex" "$work/log"; then
+    fail "no line matches '$regex': $*"
+    sed 's/^/    /' "$work/log" >&2
+  else
+    echo "ok: exit $code, '$regex'"
+  fi
+}
+silent_about() { check "nothing says '$1'" test "$(grep -cE -- "$1" "$work/log")" = 0; }
+hashes() { (cd "$1" && sha256sum release.mfl model.mfl samples.npz); }
+
+# No configuration file, no test data: the samples are made and nobody scores them.
+run=$work/run
+says 0 'no classifiers are trained' on 2 run "${job[@]}" --out "$run"
+made=$(hashes "$run")
+
+# What is lost, damaged or edited is made again, and comes out the same; the release is never drawn twice.
+for accident in "rm $run/samples.npz" "truncate -s 100 $run/samples.npz" "cp $run/release.mfl $run/model.mfl" "rm $run/samples.png"; do
+  $accident
+  says 0 'sample: begins' on 1 run "${job[@]}" --out "$run"
+  check "made again after: ${accident%% *}" test "$made" = "$(hashes "$run")" -a -s "$run/samples.png"
+done
+
+# Refused and dry runs leave the description of what is there alone; training leaves the release's alone.
+resolved=$(sha256sum "$run/config.resolved.toml")
+says 78 'never overwritten' on 1 run "${job[@]}" --epsilon 2 --out "$run"
+says 78 'never overwritten' on 1 release "${job[@]}" --epsilon 2 --dry-run --out "$run"
+says 0 'is there already' on 1 release "${job[@]}" --set data.id=other --set "privacy.ledger=$work/other" --dry-run --out "$run"
+says 65 'data.records says 61' on 1 release "${release[@]}" "${records[@]}" --set data.records=61 --out "$work/wrong-m"
+check "a refused run describes nothing" test ! -e "$work/wrong-m/config.resolved.toml"
+check "config.resolved.toml is as it was" test "$resolved" = "$(sha256sum "$run/config.resolved.toml")"
+
+# train, sample: their own settings and one file. From another folder, knowing nothing of the records.
+mkdir "$work/apart"
+cp "$run/release.mfl" "$work/apart"
+says 0 'train: ' on 2 train "${train[@]}" --out "$work/apart"
+says 0 'sample: ' on 1 sample "${sample[@]}" --out "$work/apart"
+check "the model and the samples are those of the whole job" \
+  test "$(sed 1d <<<"$made")" = "$(hashes "$work/apart" | sed 1d)"
+check "config.resolved.toml has no settings of a release that was made elsewhere" \
+  test "$(grep -c '^\[privacy\]' "$work/apart/config.resolved.toml")" = 0
+
+# Test noise is never taken for a private release, and everything that comes of it says so each time.
+test_run=$work/not-private
+says 0 'NOT PRIVATE' on 2 run "${job[@]}" --insecure-seeded-noise 1 --out "$test_run"
+for n in 1 2; do says 78 'NOT PRIVATE' on $n run "${job[@]}" --out "$test_run"; done
+says 78 'private release' on 1 release "${release[@]}" "${records[@]}" --insecure-seeded-noise 1 --out "$run"
+for verb in train sample; do
+  says 0 "$verb: .*NOT PRIVATE" on 1 $verb "${train[@]}" "${sample[@]}" --out "$test_run"
+  says 0 "$verb: .*NOT PRIVATE" on 1 $verb "${train[@]}" "${sample[@]}" --out "$test_run"
+done
+says 77 'NOT PRIVATE' on 1 verify "$test_run/release.mfl"
+
+# What is wrong with a record stays on the rank that holds it: not on the console, not in rank 0's log.
+printf '\x00\x00\x08\x01\x00\x00\x00\x3c' >"$data/bad.idx"
+for _ in {1..20}; do printf '\x00\x01\x02'; done | head -c 52 >>"$data/bad.idx"
+printf '\x07\x01\x02\x00\x01\x02\x00\x01' >>"$data/bad.idx"
+says 65 'rank 1 .*does not fit the public schema.*logs/rank-1.jsonl' \
+  on 2 release "${release[@]}" --data "$data/x.idx" --labels "$data/bad.idx" --out "$work/bad"
+silent_about 'record 52'
+check "the record's own rank has its number" grep -q 'record 52 ' "$work/bad/logs/rank-1.jsonl"
+check "rank 0 has not" test "$(grep -c 'record 52' "$work/bad/logs/rank-0.jsonl")" = 0
+# m_r, under add/remove-one, is not told when a shard is cut short.
+mkdir "$data/shards"
+for r in 0 1; do cp "$data/x.idx" "$data/shards/x-$r"; cp "$data/y.idx" "$data/shards/y-$r"; done
+truncate -s -5 "$data/shards/x-1"
+says 65 'truncated' on 2 release "${release[@]}" --data "$data/shards/x-{rank}" --labels "$data/shards/y-{rank}" --set data.records=0 \
+  --set privacy.adjacency=add-remove-one --set privacy.release_counts=true --out "$work/cut"
+silent_about '(^|[^0-9])(60|976|971)([^0-9]|$)'
+check "the rank's own log has the sizes" grep -q '60 x 4 x 4' "$work/cut/logs/rank-1.jsonl"
+check "no other file has" test "$(grep -rl '60 x 4 x 4' "$work/cut" | wc -l)" = 1
+
+# Settings that no stage could use are refused before the charge.
+for wrong in 'model.channels=[16]' 'data.shape=[1,4,3]' 'data.classes=257' 'train.learning_rate=inf' 'train.steps=8589934592'; do
+  says 78 "${wrong%%=*}" on 1 run "${job[@]}" --set "$wrong" --out "$work/impossible"
+  says 78 "${wrong%%=*}" on 1 plan "${release[@]}" --set data.features=x --set data.labels=y "${train[@]}" --set "$wrong"
+done
+check "nothing was charged" test ! -e "$work/impossible/release.mfl"
+
+# Ranks that were started differently all say 78 and why.
+differ() {
+  local other=$1 regex=$2 rc=0
+  shift 2
+  timeout -k 5 60 "$MPIEXEC" "${mpi_flags[@]}" -n 1 "$MUFFLE" "$@" : -n 1 bash -c "\"\$0\" $other; echo \$? >$work/rank1" "$MUFFLE" \
+    >"$work/log" 2>&1 || rc=$?
+  check "78 on rank 0 ($rc) and 1 ($(cat "$work/rank1")): $other" test "$rc" = 78 -a "$(cat "$work/rank1")" = 78
+  check "it names what differs: $regex" grep -qE -- "$regex" "$work/log"
+  check "one rank speaks" test "$(grep -c 'muffle.*: ' "$work/log")" = 1
+}
+differ "train --out $work/b" "--out is '.*/a' on rank 0 and '.*/b' on rank 1" train --out "$work/a"
+differ "sample --out $work/a" 'the verb is train on rank 0 and sample on rank 1' train --out "$work/a"
+differ "train --out $work/a --release r" "--release is not given on rank 0 and 'r' on rank 1" train --out "$work/a"
+differ "release --out $work/a --dry-run" '--dry-run is not given on rank 0 and given' release --out "$work/a"
+differ "release --out $work/a --insecure-seeded-noise 3" '--insecure-seeded-noise is not given on rank 0 and 3' release --out "$work/a"
+differ "account --epsilon 1" 'the verb is release' release --out "$work/a"
+
+# Verbs for one process: once, on root, whatever the number of ranks; and its exit code on all.
+says 0 'secret key' on 3 keygen --name site --out "$work/keys"
+check "one key" test "$(grep -c 'secret key' "$work/log")" = 1
+says 0 'noise multiplier' on 2 account --epsilon 1 --delta 1e-5
+check "one answer" test "$(grep -c 'noise multiplier' "$work/log")" = 1
+says 0 'Usage' on 2 run --help
+check "one help" test "$(grep -c 'Usage' "$work/log")" = 1
+says 2 'no-such-flag' on 2 run --no-such-flag --out "$work/a"
+check "one complaint" test "$(grep -c 'no-such-flag' "$work/log")" = 1
+says 74 'nothing.mfl' on 2 verify "$work/nothing.mfl"
+
+# Generated data do not depend on how the run folder is spelt.
+mixture=(--config "$CONFIGS/gaussian-mixture-2d.toml" --set features.count=2)
+(cd "$work" && says 0 'numbers in' on 1 release "${mixture[@]}" --out mixture)
+says 0 'is there already and matches' on 1 release "${mixture[@]}" --out "$work/mixture"
+says 0 'train: ' on 1 train "${mixture[@]}" "${train[@]}" --set train.steps=2 --set model.generator=fully-connected \
+  --release "$work/mixture/release.mfl" --out "$work/elsewhere"
+check "training makes no records" test ! -e "$work/elsewhere/data"
+
+# -q: only errors.
+on 2 run "${job[@]}" -q --out "$work/quiet" >"$work/log" 2>&1 || fail "the quiet run"
+check "-q prints nothing" test ! -s "$work/log"
+finish
