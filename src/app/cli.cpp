@@ -7,6 +7,7 @@
 #include "config_keys.hpp"
 #include "keys_command.hpp"
 #include "muffle/app/commands.hpp"
+#include "muffle/app/doctor.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/log.hpp"
@@ -26,6 +27,7 @@ struct Options {
   bool dry_run = false;
   LedgerCommand ledger;
   VerifyCommand verify;
+  DoctorCommand doctor;
 };
 
 constexpr const char* kAbout =
@@ -141,6 +143,21 @@ CLI::App* add_verify(CLI::App& app, VerifyCommand& o) {
   return command;
 }
 
+CLI::App* add_doctor(CLI::App& app, DoctorCommand& o) {
+  auto* command = app.add_subcommand(
+      "doctor", "check MPI, GPUs, clocks, limits, folders and versions over all ranks; say what to fix");
+  command->add_option("-o,--out", o.out, "the folder that a job would write to; default: this one")
+      ->type_name("DIR");
+  command->add_option("--format", o.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  command->add_option("--deadline", o.deadline_s, "every wait for another rank ends after so many seconds")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  return command;
+}
+
 /// Resolves the configuration on every rank and makes the ranks agree on it; opens the run folder and the
 /// logs.
 Context open_run(const Options& o, comm::HostComm& comm) {
@@ -197,6 +214,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
 
   auto* ledger_cmd = add_ledger(app, o.ledger);
   auto* verify_cmd = add_verify(app, o.verify);
+  auto* doctor_cmd = add_doctor(app, o.doctor);
   PrivacyCommands privacy_commands(app);
   KeygenRequest keygen;
   auto* keygen_cmd = app.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation");
@@ -263,6 +281,12 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
     ensure_writable_folder(o.out);
     data::write_mixture(o.out, /*seed=*/1);
     return 0;
+  }
+
+  if (doctor_cmd->parsed()) {
+    comm::HostComm& comm = connect(o.doctor.deadline_s);
+    set_up_logging({comm.rank(), comm.host(), {}, 0});
+    return static_cast<int>(doctor(comm, o.doctor, std::cout));
   }
 
   o.sources.environment = environment_settings();
