@@ -1,7 +1,10 @@
 #include <spdlog/spdlog.h>
 
+#include <iostream>
+
 #include "command_line.hpp"
 #include "muffle/app/commands.hpp"
+#include "muffle/app/doctor.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/log.hpp"
@@ -16,11 +19,27 @@ constexpr double kAloneDeadline = 7 * 24 * 3600.0;
 
 /// The deadline is itself a setting; until the ranks have agreed on the configuration this rank's own holds.
 double deadline_of(const CommandLine& line) {
+  if (line.verb() == "doctor") return line.doctor.deadline_s;
   try {
     return load_config(line.sources, line.stages()).runtime.deadline_s;
   } catch (const Error&) {  // reported by open_run, on all ranks
     return Config{}.runtime.deadline_s;
   }
+}
+
+CLI::App* add_doctor(CLI::App& app, DoctorCommand& o) {
+  auto* command = app.add_subcommand(
+      "doctor", "check MPI, GPUs, clocks, limits, folders and versions over all ranks; say what to fix");
+  command->add_option("-o,--out", o.out, "the folder that a job would write to; default: this one")
+      ->type_name("DIR");
+  command->add_option("--format", o.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  command->add_option("--deadline", o.deadline_s, "every wait for another rank ends after so many seconds")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  return command;
 }
 
 /// Resolves the configuration on every rank and makes the ranks agree on it; opens the run folder and the
@@ -76,6 +95,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
       },
       true);
   require_same_settings(comm, line.invocation());
+  if (line.verb() == "doctor") return static_cast<int>(doctor(comm, line.doctor, std::cout));
   if (line.verb() == "audit") {
     line.audit(comm);
     return 0;

@@ -137,6 +137,21 @@ CLI::App* add_verify(CLI::App& app, VerifyCommand& o) {
   return command;
 }
 
+CLI::App* add_doctor(CLI::App& app, DoctorCommand& o) {
+  auto* command = app.add_subcommand(
+      "doctor", "check MPI, GPUs, clocks, limits, folders and versions over all ranks; say what to fix");
+  command->add_option("-o,--out", o.out, "the folder that a job would write to; default: this one")
+      ->type_name("DIR");
+  command->add_option("--format", o.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  command->add_option("--deadline", o.deadline_s, "every wait for another rank ends after so many seconds")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  return command;
+}
+
 /// A value in a list of settings, one a line.
 std::string one_line(std::string text) {
   if (text.empty()) return "not given";
@@ -151,6 +166,7 @@ CommandLine::CommandLine() : app_(kAbout, "muffle"), privacy_(app_) {
   app_.set_version_flag("--version", std::string("muffle ") + MUFFLE_VERSION);
   app_.require_subcommand(1);
   add_run_verbs();
+  add_doctor(app_, doctor);
   add_local_verbs();
 }
 

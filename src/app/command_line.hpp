@@ -7,6 +7,7 @@
 
 #include "keys_command.hpp"
 #include "muffle/app/commands.hpp"
+#include "muffle/app/doctor.hpp"
 #include "privacy_options.hpp"
 
 namespace muffle::app {
@@ -39,6 +40,7 @@ class CommandLine {
   bool quiet = false;
   std::optional<std::uint64_t> insecure_seed;
   bool dry_run = false;
+  DoctorCommand doctor;
 
   int verbosity() const { return quiet ? -1 : verbose; }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "mpi_comm.hpp"
 
@@ -23,6 +24,15 @@ bool MpiSession::launched_by_mpi() {
     if (std::getenv(name) != nullptr) return true;
   }
   return false;
+}
+
+std::string MpiSession::library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+  // Some libraries count the terminator in.
+  const std::string whole(text, strnlen(text, static_cast<std::size_t>(length)));
+  return whole.substr(0, whole.find('\n'));
 }
 
 std::unique_ptr<HostComm> MpiSession::world(const MpiOptions& options) {

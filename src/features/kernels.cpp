@@ -1,5 +1,7 @@
 #include "kernels.hpp"
 
+#include "muffle/features/kernel_variant.hpp"
+
 namespace muffle::features {
 
 extern const Kernels kGenericKernels;
@@ -32,5 +34,7 @@ std::span<const Kernels* const> supported_kernels() {
 }
 
 const Kernels& best_kernels() { return *supported_kernels().back(); }
+
+const char* kernel_variant() { return best_kernels().name; }
 
 }  // namespace muffle::features

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "muffle/comm/host_comm.hpp"
 
@@ -35,6 +36,8 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
   /// True when a launcher (mpirun, srun) started this process.
   static bool launched_by_mpi();
+  /// The MPI library's name and version, one line.
+  static std::string library();
   /// A duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN; every collective is non-blocking inside and polled
   /// up to the deadline. Collective: all ranks call it, with equal options. May be called again for an
   /// independent communicator.

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "muffle/comm/host_comm.hpp"
+
+namespace muffle::comm {
+
+/// UUIDs of the GPUs that this process may use, by device number, such as "GPU-5d1f...". Empty without a
+/// driver or device. Only in builds with MUFFLE_CUDA (library muffle::nccl).
+std::vector<std::string> gpu_uuids() noexcept;
+
+/// NCCL's version, such as "2.28.9", after an all-reduce of known integers over the ranks' GPUs gave the
+/// known sums. Collective; every rank needs a GPU of its own. @throws DeviceError, CommError as NcclGroup;
+/// InvariantError  the sums were wrong.
+std::string probe_nccl(HostComm& host, double deadline_s);
+
+}  // namespace muffle::comm

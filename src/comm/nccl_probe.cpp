@@ -1,0 +1,78 @@
+#include "muffle/comm/nccl_probe.hpp"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+#include <nccl.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "muffle/comm/nccl_group.hpp"
+
+namespace muffle::comm {
+namespace {
+
+void check(cudaError_t code, const char* operation) {
+  if (code == cudaSuccess) return;
+  throw DeviceError(
+      fmt::format("{} failed: {} ({})", operation, cudaGetErrorString(code), cudaGetErrorName(code)));
+}
+
+struct FreeOnDevice {
+  void operator()(std::uint64_t* p) const { static_cast<void>(cudaFree(p)); }
+};
+
+}  // namespace
+
+std::vector<std::string> gpu_uuids() noexcept {
+  std::vector<std::string> out;
+  for (int i = 0; i < visible_gpus(); ++i) {
+    cudaDeviceProp properties{};
+    if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());
+      break;
+    }
+    std::string text = "GPU-";
+    for (const char byte : properties.uuid.bytes)
+      text += fmt::format("{:02x}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+    out.push_back(text);
+  }
+  return out;
+}
+
+std::string probe_nccl(HostComm& host, double deadline_s) {
+  NcclOptions options;
+  options.deadline = std::chrono::milliseconds(static_cast<long long>(deadline_s * 1000 / 2));
+  const auto group = NcclGroup::create(host, options);
+  // Integers: the sums are exact, so a wrong one is a fault and never rounding.
+  constexpr std::size_t kCount = std::size_t{1} << 20;
+  agree(
+      host, "summing over the GPUs",
+      [&] {
+        check(cudaSetDevice(group->device()), "cudaSetDevice");
+        std::uint64_t* raw = nullptr;
+        check(cudaMalloc(reinterpret_cast<void**>(&raw), kCount * sizeof *raw), "cudaMalloc of 8 MiB");
+        const std::unique_ptr<std::uint64_t, FreeOnDevice> device(raw);
+        std::vector<std::uint64_t> numbers(kCount);
+        const auto ranks = static_cast<std::uint64_t>(group->size());
+        for (std::size_t i = 0; i < kCount; ++i)
+          numbers[i] = (static_cast<std::uint64_t>(group->rank()) + 1) * (i + 1);
+        check(cudaMemcpy(raw, numbers.data(), kCount * sizeof *raw, cudaMemcpyHostToDevice), "cudaMemcpy");
+        group->all_reduce_sum(raw, kCount, nullptr);
+        group->synchronize(nullptr);
+        check(cudaMemcpy(numbers.data(), raw, kCount * sizeof *raw, cudaMemcpyDeviceToHost), "cudaMemcpy");
+        for (std::size_t i = 0; i < kCount; ++i) {
+          require(numbers[i] == ranks * (ranks + 1) / 2 * (i + 1),
+                  fmt::format("NCCL's sum of known integers is wrong at position {} on rank {} (host {})", i,
+                              group->rank(), host.host()));
+        }
+      },
+      true);
+  group->finish();
+  int version = 0;
+  static_cast<void>(ncclGetVersion(&version));
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace muffle::comm
