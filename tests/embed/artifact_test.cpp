@@ -46,7 +46,9 @@ void expect_equal(const Artifact& a, const Artifact& b) {
     EXPECT_EQ(a.blocks[i].map_hash, b.blocks[i].map_hash);
     EXPECT_EQ(x.weight, y.weight);
     ASSERT_EQ(kind_of(x), kind_of(y));
-    if (x.moments()) EXPECT_EQ(*x.moments(), *y.moments());
+    if (x.moments()) {
+      EXPECT_EQ(*x.moments(), *y.moments());
+    }
     if (!x.rff()) continue;
     EXPECT_EQ(x.rff()->dims, y.rff()->dims);
     EXPECT_EQ(x.rff()->features, y.rff()->features);

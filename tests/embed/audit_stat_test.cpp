@@ -41,7 +41,7 @@ TEST(AuditStat, TheRealPathLeaksWhatItClaimsAndNoMore) {
       {"three records a person", {.max_records_per_person = 3}},
       {"second moments: a label changes", {.features = 0, .moments_weight = 1}},
       {"second moments, weighted, beside one frequency, add/remove-one",
-       {.adjacency = privacy::Adjacency::kAddRemoveOne, .moments_weight = 0.5}},
+       {.moments_weight = 0.5, .adjacency = privacy::Adjacency::kAddRemoveOne}},
   };
   for (const auto& [what, options] : cases) {
     SCOPED_TRACE(what);
