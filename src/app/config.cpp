@@ -105,8 +105,8 @@ class Loader {
     try {
       table = toml::parse(muffle::read_file(path, 1 << 20), path);
     } catch (const toml::parse_error& e) {
-      throw ConfigError(fmt::format("{} line {}: not valid TOML: {}.", path, e.source().begin.line,
-                                    std::string(e.description())));
+      throw ConfigError(fmt::format("{} line {}: not valid TOML: {}. Mend that line; text needs quotes.",
+                                    path, e.source().begin.line, std::string(e.description())));
     }
     for (const auto& [section, content] : table) {
       const std::string name(section.str());
@@ -144,8 +144,8 @@ class Loader {
       for (std::size_t i = 0; i < problems_.size(); ++i) {
         message += (problems_.size() > 1 ? fmt::format("({}) ", i + 1) : "") + problems_[i] + ". ";
       }
-      message.pop_back();
-      throw ConfigError(message);
+      throw ConfigError(message +
+                        "Nothing was read or charged; `muffle config-keys` explains every setting.");
     }
     return config_;
   }
@@ -168,7 +168,7 @@ class Loader {
     } catch (const ConfigError& e) {
       std::string text = e.what();
       while (!text.empty() && text.back() == '.') text.pop_back();
-      problems_.push_back(text);
+      problems_.push_back("[privacy]: " + text);
     }
   }
 

@@ -81,7 +81,9 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   if (std::filesystem::is_directory(path, ec))
     throw IoError("'" + path.string() + "' is a folder; a file is needed.");
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw IoError("cannot read '" + path.string() + "': " + std::strerror(errno) + ".");
+  if (!in)
+    throw IoError("cannot read '" + path.string() + "': " + std::strerror(errno) +
+                  ". Check the path and your permissions.");
   std::string text;
   char buffer[1 << 16];
   while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {

@@ -32,8 +32,9 @@ TEST(CommandLineTest, ATypedPathIsRelativeToTheFolderThatOneIsIn) {
   EXPECT_EQ(flag(*line, "data.features"), here + "/x.idx");
   EXPECT_EQ(flag(*line, "data.labels"), "/abs/y.idx");
   // data.dir is not put in front of it.
-  const data::DataSpec spec{.dir = "/elsewhere", .features = flag(*line, "data.features")};
-  EXPECT_EQ(data::resolve_path(spec, spec.features, 0), here + "/x.idx");
+  data::DataSpec spec;
+  spec.dir = "/elsewhere";
+  EXPECT_EQ(data::resolve_path(spec, flag(*line, "data.features"), 0), here + "/x.idx");
   EXPECT_EQ(flag(*parsed({"release", "--out", "o", "--labels", ""}), "data.labels"), "");
   const auto shards = parsed({"release", "--out", "o", "--data", "x-{rank}.idx"});
   EXPECT_EQ(flag(*shards, "data.features"), here + "/x-{rank}.idx");

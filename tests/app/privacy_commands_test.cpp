@@ -33,7 +33,11 @@ std::string muffle(const std::vector<std::string>& arguments) {
   }
   std::ostringstream out;
   const auto alone = comm::single_process();
-  commands.run(out, [&]() -> comm::HostComm& { return *alone; });
+  if (commands.parsed()) {
+    commands.run(out);
+  } else {
+    commands.run_audit(out, *alone);
+  }
   return out.str();
 }
 

@@ -95,7 +95,10 @@ TEST_F(StagesTest, StagesDoNotForgetOneAnother) {
 class ResolvedSettings : public StagesTest {
  protected:
   std::string text() const { return read_file(folder_ / kConfigFile); }
-  Context context_{*comm_, {}, folder_.path()};
+  Context context_at(const std::filesystem::path& out, Config config = {}) {
+    return {*comm_, std::move(config), out, 1, std::nullopt, false, false};
+  }
+  Context context_ = context_at(folder_.path());
 };
 
 TEST_F(ResolvedSettings, AStageLeavesTheOthersSettingsAlone) {
@@ -107,7 +110,7 @@ TEST_F(ResolvedSettings, AStageLeavesTheOthersSettingsAlone) {
   EXPECT_THAT(text(), HasSubstr("id = \"patients\""));
   EXPECT_THAT(text(), Not(HasSubstr("[train]"))) << "nothing was trained";
 
-  Context training{*comm_, {}, folder_.path()};  // on another machine: it knows nothing of the release
+  Context training = context_at(folder_.path());  // on another machine: it knows nothing of the release
   training.config.train.steps = 12;
   training.config.runtime.threads = 3;
   record_settings(training, Stage::kTrain);
@@ -130,7 +133,7 @@ TEST_F(ResolvedSettings, AFileThatCannotBeReadIsWrittenAnew) {
 TEST_F(ResolvedSettings, GeneratedRecordsDoNotDependOnHowTheRunFolderIsSpelt) {
   Config config;
   config.files.generate = "gaussian-mixture-2d";
-  Context relative{*comm_, config, "out/x"}, absolute{*comm_, config, "/somewhere/out/x"};
+  const Context relative = context_at("out/x", config), absolute = context_at("/somewhere/out/x", config);
   EXPECT_EQ(records_of(relative).dir, "out/x/data");
   EXPECT_EQ(records_of(absolute).dir, "/somewhere/out/x/data");
   EXPECT_EQ(stage_hash(relative.config, Stage::kRelease), stage_hash(absolute.config, Stage::kRelease));
