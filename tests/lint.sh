@@ -48,7 +48,9 @@ tool() {
 check_format() {
   local t
   t=$(tool clang-format) || exit "$missing"
-  cpp | xargs -P "$jobs" -n 16 "$t" --dry-run -Werror || fail "format: run $t -i on the files above"
+  local unformatted
+  unformatted=$(cpp | xargs -P "$jobs" -n 16 "$t" --dry-run -Werror 2>&1 | sed -nE 's/^([^:]+):[0-9]+:[0-9]+: error: .*/\1/p' | sort -u)
+  [[ -z $unformatted ]] || fail "format: run $t -i on"$'\n'"$unformatted"
 }
 
 check_shell() {
