@@ -96,13 +96,13 @@ TEST_F(Cifar, ARecordOutsideTheSchemaIsRefusedOrClamped) {
   std::string bytes = cifar(0, 5);
   bytes[2 * kRecord] = 3;
   DataSpec spec = spec_of_files({bytes});
-  expect_local_detail(ExitCode::kData, {"batch_0.bin", "does not fit"}, {"record 2", "label"},
+  expect_local_detail(ExitCode::kData, {"batch_0.bin", "does not fit"}, {"record 2", "has a label"},
                       [&] { read_all(spec); });
   spec.schema.on_error = OnError::kClamp;
   EXPECT_EQ(read_all(spec).y, (std::vector<std::int32_t>{0, 1, Batch::kNoClass, 0, 1}));
   spec = spec_of_files({cifar(0, 5)});
   spec.schema.hi = 20;
-  expect_local_detail(ExitCode::kData, {"batch_0.bin", "does not fit"}, {"record 0", "bounds"},
+  expect_local_detail(ExitCode::kData, {"batch_0.bin", "does not fit"}, {"record 0", "outside the bounds"},
                       [&] { read_all(spec); });
   spec.schema.on_error = OnError::kClamp;
   EXPECT_EQ(read_all(spec).x[kDims - 1], 1.0f);
@@ -113,7 +113,7 @@ TEST_F(Cifar, MalformedInputIsRefused) {
   for (std::size_t n = 1; n < good.size(); ++n) {
     if (n % kRecord == 0) continue;
     const DataSpec spec = spec_of_files({cifar(0, 2), good.substr(0, n)});
-    expect_local_detail(ExitCode::kData, {"batch_1.bin", "truncated", "49 bytes"}, {std::to_string(n) + " bytes"},
+    expect_local_detail(ExitCode::kData, {"batch_1.bin", "truncated", "49 bytes"}, {"has " + std::to_string(n) + " bytes"},
                         [&] { open_shard(spec, 0, 3); });
   }
   DataSpec spec = spec_of_files({good});
