@@ -27,21 +27,6 @@ double deadline_of(const CommandLine& line) {
   }
 }
 
-CLI::App* add_doctor(CLI::App& app, DoctorCommand& o) {
-  auto* command = app.add_subcommand(
-      "doctor", "check MPI, GPUs, clocks, limits, folders and versions over all ranks; say what to fix");
-  command->add_option("-o,--out", o.out, "the folder that a job would write to; default: this one")
-      ->type_name("DIR");
-  command->add_option("--format", o.format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT");
-  command->add_option("--deadline", o.deadline_s, "every wait for another rank ends after so many seconds")
-      ->check(CLI::Range(1.0, 86400.0))
-      ->type_name("SECONDS")
-      ->capture_default_str();
-  return command;
-}
-
 /// Resolves the configuration on every rank and makes the ranks agree on it; opens the run folder and the
 /// logs.
 Context open_run(const CommandLine& line, comm::HostComm& comm) {

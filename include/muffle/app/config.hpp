@@ -97,16 +97,6 @@ inline constexpr double kCountsWeight = 1.0;
 /// ConfigError.
 privacy::NoisePlan plan_release(const Config& config);
 
-/// The blocks that a configuration releases, every default filled in. @throws ConfigError.
-std::vector<features::BlockSpec> block_specs(const Config& config);
-/// Is `block` ("rff", "moments") among them?
-bool releases(const Config& config, const std::string& block);
-/// lambda of the class counts, if they are released.
-inline constexpr double kCountsWeight = 1.0;
-/// The noise of the configured release, from public settings alone: no feature map is built. @throws
-/// ConfigError.
-privacy::NoisePlan plan_release(const Config& config);
-
 /// MUFFLE_* variables that name a key (MUFFLE_SECTION__KEY) of this process's environment.
 std::map<std::string, std::string> environment_settings();
 
