@@ -31,7 +31,8 @@ const char* verdict(const Audited& a) {
 
 /// What was attacked, and what was not.
 std::string path_of(const privacy::AggregationMode& mode) {
-  std::string path = fmt::format("{} rank{}, {}", mode.ranks, mode.ranks == 1 ? "" : "s", privacy::name_of(mode));
+  std::string path =
+      fmt::format("{} rank{}, {}", mode.ranks, mode.ranks == 1 ? "" : "s", privacy::name_of(mode));
   if (mode.distributed && mode.colluding > 0)
     path += fmt::format("; {} of the ranks tell the attacker their shares of the noise", mode.colluding);
   return path;
@@ -102,9 +103,9 @@ std::string as_text(const Audited& a, const AuditCommand& command) {
       a.report.claimed_mu, exact_text(a.plan.epsilon), exact_text(a.plan.delta),
       privacy::to_string(a.plan.sensitivity_input.adjacency), a.plan.noise_multiplier, a.pair.description,
       command.features, a.pair.distance, a.pair.distance / a.plan.sensitivity.value, a.plan.sensitivity.value,
-      a.report.reachable_mu, path_of(a.mode), not_covered(a.mode), command.trials, a.report.bound.mu, exact_text(command.confidence),
-      a.report.bound.mu / a.report.claimed_mu, a.report.epsilon_lower, exact_text(a.plan.delta),
-      a.report.bound.epsilon_any, verdict(a));
+      a.report.reachable_mu, path_of(a.mode), not_covered(a.mode), command.trials, a.report.bound.mu,
+      exact_text(command.confidence), a.report.bound.mu / a.report.claimed_mu, a.report.epsilon_lower,
+      exact_text(a.plan.delta), a.report.bound.epsilon_any, verdict(a));
   out += fmt::format("{:<11} {:>9} {:>15} {:>15} {:>9}\n", "attack", "threshold", "false positives",
                      "false negatives", "mu");
   for (const privacy::AuditFinding& f : a.report.bound.findings) {

@@ -182,8 +182,8 @@ void MpiComm::reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint6
     });
     if (rank_ == root) std::memcpy(out.data() + at, sum, size);
   }
-  // These are sums of records: they do not stay for as long as the process does. (What MPI itself kept of them
-  // is MPI's. A reduce that failed leaves its buffers to MPI; the process then ends.)
+  // These are sums of records: they do not stay for as long as the process does. (What MPI itself kept of
+  // them is MPI's. A reduce that failed leaves its buffers to MPI; the process then ends.)
   first_.wipe(std::min(chunk, in.size()) * sizeof(std::uint64_t));
   if (rank_ == root) second_.wipe(std::min(chunk, in.size()) * sizeof(std::uint64_t));
 }

@@ -113,10 +113,12 @@ TEST(SecureSumTest, TheSummandIsWipedEvenIfTheRoundFails) {
     });
   }
   Vector mine = contribution(0, 10);
-  EXPECT_THROW(run_thread_ranks(2, [&mine](HostComm& comm) {
-                 SecureSum sum(comm, {10, "c", nullptr});
-                 if (comm.rank() == 0) std::ignore = std::move(sum).reduce_to_root(std::move(mine));
-               }),
+  EXPECT_THROW(run_thread_ranks(2,
+                                [&mine](HostComm& comm) {
+                                  SecureSum sum(comm, {10, "c", nullptr});
+                                  if (comm.rank() == 0)
+                                    std::ignore = std::move(sum).reduce_to_root(std::move(mine));
+                                }),
                CommError);
   EXPECT_EQ(mine, Vector(10, 0));  // NOLINT(bugprone-use-after-move)
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// A data set whose private values are known and easy to recognise, and the search for them in everything that a run
-// wrote.
+// A data set whose private values are known and easy to recognise, and the search for them in everything that
+// a run wrote.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -144,10 +144,10 @@ inline std::string setting(const char* name) {
 inline int run_muffle(const Canary& canary, const std::string& arguments, const std::string& log,
                       int ranks = kRanks, const std::string& binary = setting("MUFFLE"),
                       const std::string& environment = "") {
-  const std::string command = fmt::format(
-      "cd {0} && env TMPDIR={0}/tmp {7} timeout -k 5 300 {1} {2} -n {6} {3} {4} >{0}/{5} 2>&1",
-      canary.folder().string(), setting("MPIEXEC"), setting("MPIFLAGS"), binary, arguments, log, ranks,
-      environment);
+  const std::string command =
+      fmt::format("cd {0} && env TMPDIR={0}/tmp {7} timeout -k 5 300 {1} {2} -n {6} {3} {4} >{0}/{5} 2>&1",
+                  canary.folder().string(), setting("MPIEXEC"), setting("MPIFLAGS"), binary, arguments, log,
+                  ranks, environment);
   const int status = std::system(command.c_str());
   return WEXITSTATUS(status);
 }

@@ -2,11 +2,11 @@
 // recognise, and then searches everything that it wrote (console, every rank's log, JSON, artifacts,
 // temporary files, error texts) for them: the exact sums, the class counts and the records' numbers, as text
 // and as bytes.
+#include "e2e/canary.hpp"
+
 #include <gtest/gtest-spi.h>
 
 #include <algorithm>
-
-#include "e2e/canary.hpp"
 
 namespace muffle::canary {
 namespace {
@@ -67,8 +67,8 @@ TEST_P(CanaryModeTest, AReleaseAtFullVerbosityWritesNoPrivateValue) {
   expect_nothing_private();
 }
 
-/// Killed between INTENT and COMMIT, in the middle of files; a disk that is full: what lies about then, temporary
-/// files among it, is searched too.
+/// Killed between INTENT and COMMIT, in the middle of files; a disk that is full: what lies about then,
+/// temporary files among it, is searched too.
 TEST_P(CanaryModeTest, AReleaseThatIsKilledMidwayLeavesNoPrivateValue) {
   bool half_written = false;
   for (const auto& [point, ends] : std::map<std::string, int>{{"write@release.mfl:short-kill:1", 137},
@@ -92,7 +92,8 @@ TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
            {"label", " --set data.labels=data/bad-labels.idx"}, {"outside", " --set data.hi=0.5"}}) {
     EXPECT_EQ(run_muffle(canary_, "release " + job() + flags + " --out run/" + name, "console-" + name), 65);
     const std::string text = console("console-" + name);
-    EXPECT_FALSE(holds(text, std::to_string(kBadLabel))) << "the label outside the schema is private: " << text;
+    EXPECT_FALSE(holds(text, std::to_string(kBadLabel)))
+        << "the label outside the schema is private: " << text;
     EXPECT_FALSE(fs::exists(canary_.folder() / "run" / name / "release.mfl"));
   }
   expect_nothing_private();
@@ -100,12 +101,11 @@ TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, CanaryModeTest,
-    ::testing::Values(
-        Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
-        Mode{"MaskedReplaceOne", " --secure-aggregation", false},
-        Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
-        Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false},
-        Mode{"DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true}),
+    ::testing::Values(Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
+                      Mode{"MaskedReplaceOne", " --secure-aggregation", false},
+                      Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
+                      Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false},
+                      Mode{"DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true}),
     [](const auto& mode) { return mode.param.name; });
 
 TEST(CanaryTest, ErrorTextsHoldNoPrivateValue) {

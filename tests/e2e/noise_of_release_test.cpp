@@ -1,7 +1,8 @@
-// The noise that the built command adds, measured: two releases of the same records in each mode and on several
-// ranks, less the exact sums, which the test knows. Their law, variance and independence are those of noise_checks.hpp
-// (honest noise fails a call with probability below 1e-8: below 1e-7 a run), at the sigma that the specification
-// states, not at one that the release states. Noise added by each rank, noise reused or noise that is short must show.
+// The noise that the built command adds, measured: two releases of the same records in each mode and on
+// several ranks, less the exact sums, which the test knows. Their law, variance and independence are those of
+// noise_checks.hpp (honest noise fails a call with probability below 1e-8: below 1e-7 a run), at the sigma
+// that the specification states, not at one that the release states. Noise added by each rank, noise reused
+// or noise that is short must show.
 #include <algorithm>
 #include <cmath>
 
@@ -29,9 +30,10 @@ struct NoiseCase {
 
 /// What the released numbers have beside the exact sums.
 Noise noise_of_release(const Canary& canary, const NoiseCase& c, const std::string& run) {
-  EXPECT_EQ(run_muffle(canary, "release " + common(canary.records(), kFeatures) + c.flags + " --out run/" + run, run,
-                       c.ranks),
-            0)
+  EXPECT_EQ(
+      run_muffle(canary, "release " + common(canary.records(), kFeatures) + c.flags + " --out run/" + run,
+                 run, c.ranks),
+      0)
       << read_file(canary.folder() / run);
   const embed::Artifact artifact = embed::read_artifact(canary.folder() / "run" / run / "release.mfl");
   EXPECT_TRUE(artifact.is_private);
@@ -64,11 +66,14 @@ TEST(NoiseOfReleaseTest, HasTheStatedVarianceInEveryModeOnAnyNumberOfRanks) {
            {"masked-4", " --secure-aggregation", 4, 1.0},
            {"distributed-2", " --secure-aggregation --distributed-noise", 2, 1.0},
            // Any 2 of the 4 may be curious: the other two have the whole noise.
-           {"distributed-4-2", " --secure-aggregation --distributed-noise --set privacy.colluding_ranks=2", 4, 2.0}}) {
+           {"distributed-4-2", " --secure-aggregation --distributed-noise --set privacy.colluding_ranks=2", 4,
+            2.0}}) {
     SCOPED_TRACE(c.name);
-    const Noise first = noise_of_release(canary, c, c.name + "-a"), second = noise_of_release(canary, c, c.name + "-b");
+    const Noise first = noise_of_release(canary, c, c.name + "-a"),
+                second = noise_of_release(canary, c, c.name + "-b");
     if (HasFailure()) return;
-    const auto sigma = static_cast<std::uint64_t>(std::llround(std::sqrt(c.variance) * static_cast<double>(kSigma)));
+    const auto sigma =
+        static_cast<std::uint64_t>(std::llround(std::sqrt(c.variance) * static_cast<double>(kSigma)));
     EXPECT_EQ(failed_checks(first, second, sigma), kNone);
     // What the same numbers would look like from a broken release.
     EXPECT_TRUE(failed_checks(plus(first, kSigma), plus(second, kSigma), sigma).contains("variance"))

@@ -61,11 +61,13 @@ class ReleaseCommandKillTest : public embed::KillFixture {
     for (const char* setting :
          {"data.records=40", "data.classes=2", "data.shape=[2]", "data.lo=0.0", "data.hi=1.0",
           "features.count=8", "features.length_scale=0.5", "privacy.noise_multiplier=8.0",
-          "privacy.max_records_per_person=1", "model.generator=fully-connected", "evaluate.metrics=[]", "runtime.deadline_s=120", "runtime.threads=1"})
+          "privacy.max_records_per_person=1", "model.generator=fully-connected", "evaluate.metrics=[]",
+          "runtime.deadline_s=120", "runtime.threads=1"})
       set(setting);
     set("privacy.ledger=" + file_.string());
     set("privacy.signing_key=" + (folder_ / "kill-test.key").string());
-    if (budget < kNoLimit) set("privacy.budget_epsilon=" + std::to_string(privacy::epsilon_for(1e-5, budget)));
+    if (budget < kNoLimit)
+      set("privacy.budget_epsilon=" + std::to_string(privacy::epsilon_for(1e-5, budget)));
     return argv;
   }
   double mu() const override { return 0.1249; }
@@ -105,7 +107,8 @@ TEST_F(ReleaseCommandKillTest, ARequeuedJobHandsOutTheArtifactThatWasNotCommitte
   }
 }
 
-// Killed between the charge and the artifact: the charge stays spent, and the requeued job pays for its own draw.
+// Killed between the charge and the artifact: the charge stays spent, and the requeued job pays for its own
+// draw.
 TEST_F(ReleaseCommandKillTest, AChargeWithoutAnArtifactStaysSpent) {
   ranks_ = 2;
   const auto run = here_ / "run";

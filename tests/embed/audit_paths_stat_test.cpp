@@ -1,10 +1,11 @@
-// `muffle audit` through secure sums and distributed noise, on ranks that are threads: the reduce of the product
-// (embed::reduce_to_root over comm::SecureSum, privacy::NoiseShare), fresh keys for each release. Each path must be
-// found to leak at least 0.85 of its claim and no more than it claims; each mutant of it must be found to exceed.
+// `muffle audit` through secure sums and distributed noise, on ranks that are threads: the reduce of the
+// product (embed::reduce_to_root over comm::SecureSum, privacy::NoiseShare), fresh keys for each release.
+// Each path must be found to leak at least 0.85 of its claim and no more than it claims; each mutant of it
+// must be found to exceed.
 //
-// False-failure rate of a run: an honest audit exceeds its claim by chance with probability at most 1 - kConfidence
-// = 1e-5 (in truth far less: its bound is 0.91 on average with a standard deviation of 0.014), and falls short of 0.85
-// with probability below 1e-5. There are four honest audits: below 1e-4 in all.
+// False-failure rate of a run: an honest audit exceeds its claim by chance with probability at most 1 -
+// kConfidence = 1e-5 (in truth far less: its bound is 0.91 on average with a standard deviation of 0.014),
+// and falls short of 0.85 with probability below 1e-5. There are four honest audits: below 1e-4 in all.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,9 +20,9 @@
 namespace muffle::embed {
 namespace {
 
+using privacy::AggregationMode;
 using testing_audit::Case;
 using testing_audit::make_case;
-using privacy::AggregationMode;
 
 constexpr double kConfidence = 1 - 1e-5;
 constexpr std::uint64_t kTrials = 20'000, kFewTrials = 3'000;

@@ -1,5 +1,6 @@
 // A library for LD_PRELOAD, whose getrandom(2) fails like a kernel without entropy.
-//   MUFFLE_FAIL_ENTROPY=noise      requests of 256 bytes fail, as which libsodium asks for blocks of noise; keys,
+//   MUFFLE_FAIL_ENTROPY=noise      requests of 256 bytes fail, as which libsodium asks for blocks of noise;
+//   keys,
 //                                  ids and salts (smaller) still come
 //   MUFFLE_FAIL_ENTROPY=noise:N    the first N of those requests are still answered
 //   MUFFLE_FAIL_ENTROPY=all        everything fails, and so does opening /dev/urandom and /dev/random

@@ -10,8 +10,9 @@
 
 namespace muffle::app {
 
-// Commands that compute with public numbers alone: no records, no budget, and no MPI but for audit. Each returns what it
-// prints, in `format` "text" or "json"; docs/accounting.md has the theorems and the JSON keys.
+// Commands that compute with public numbers alone: no records, no budget, and no MPI but for audit. Each
+// returns what it prints, in `format` "text" or "json"; docs/accounting.md has the theorems and the JSON
+// keys.
 
 /// `muffle account`: what Gaussian releases promise, or what noise a promise needs.
 struct AccountCommand {

@@ -50,11 +50,12 @@ using ReleaseFunction = std::function<std::vector<std::int64_t>(data::RecordSour
 /// reduce_to_root, NoiseVector::publish. @param layout, plan  must outlive the function.
 ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& plan);
 
-/// The path of `muffle release` on the ranks of `comm`: as above, with the sums reduced in `mode`, each release by
-/// a secure sum of its own with fresh keys, and with noise from the coordinator or from every rank. In distributed
-/// noise the last `mode.colluding` ranks are curious: each tells root its share (its entropy is recorded, and the
-/// share drawn again from it), and what they know is taken off the released numbers. Collective; the numbers are
-/// root's, and zeros elsewhere. Site keys are not used. @param mode  of comm.size() ranks.
+/// The path of `muffle release` on the ranks of `comm`: as above, with the sums reduced in `mode`, each
+/// release by a secure sum of its own with fresh keys, and with noise from the coordinator or from every
+/// rank. In distributed noise the last `mode.colluding` ranks are curious: each tells root its share (its
+/// entropy is recorded, and the share drawn again from it), and what they know is taken off the released
+/// numbers. Collective; the numbers are root's, and zeros elsewhere. Site keys are not used. @param mode  of
+/// comm.size() ranks.
 /// @throws ConfigError  the mode is impossible (privacy::require_valid, privacy::plan_distributed_noise).
 ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& comm,
                              const privacy::AggregationMode& mode);
@@ -62,7 +63,8 @@ ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& pla
 struct AuditSettings {
   std::uint64_t trials = 100'000;  ///< releases of S, of S', and of the common records alone: each so many
   double confidence = 0.9999;
-  int rank = 0, ranks = 1;  ///< canaries are dealt to the ranks, all of which audit; root alone attacks and reports
+  int rank = 0,
+      ranks = 1;  ///< canaries are dealt to the ranks, all of which audit; root alone attacks and reports
 };
 
 struct AuditReport {
