@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "aggregation.hpp"
 #include "layout.hpp"
 #include "muffle/app/privacy_commands.hpp"
 #include "muffle/core/error.hpp"
@@ -17,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Audited {
+  privacy::AggregationMode mode;
   embed::Layout layout;
   privacy::NoisePlan plan;
   embed::CanaryPair pair;
@@ -25,6 +27,23 @@ struct Audited {
 
 const char* verdict(const Audited& a) {
   return a.report.exceeds() ? "EXCEEDED: the release leaks more than it claims" : "not contradicted";
+}
+
+/// What was attacked, and what was not.
+std::string path_of(const privacy::AggregationMode& mode) {
+  std::string path =
+      fmt::format("{} rank{}, {}", mode.ranks, mode.ranks == 1 ? "" : "s", privacy::name_of(mode));
+  if (mode.distributed && mode.colluding > 0)
+    path += fmt::format("; {} of the ranks tell the attacker their shares of the noise", mode.colluding);
+  return path;
+}
+
+std::string not_covered(const privacy::AggregationMode& mode) {
+  std::string rest = "readers of files, ledger, artifact, signatures";
+  if (mode.masked) rest = "site keys, " + rest;
+  if (mode.masked && mode.ranks == 1) rest = "masks (one rank has none: use mpirun), " + rest;
+  if (!mode.masked) rest = "masks and shares of noise (not configured), " + rest;
+  return rest;
 }
 
 std::string as_json(const Audited& a, const AuditCommand& command) {
@@ -45,6 +64,11 @@ std::string as_json(const Audited& a, const AuditCommand& command) {
                     {"exceeds", a.report.exceeds()},
                     {"verdict", verdict(a)},
                     {"confidence", command.confidence},
+                    {"path",
+                     {{"aggregation", privacy::name_of(a.mode)},
+                      {"ranks", a.mode.ranks},
+                      {"colluding", a.mode.colluding},
+                      {"not_covered", not_covered(a.mode)}}},
                     {"claim",
                      {{"epsilon", a.plan.epsilon},
                       {"delta", a.plan.delta},
@@ -70,6 +94,8 @@ std::string as_text(const Audited& a, const AuditCommand& command) {
   std::string out = fmt::format(
       "claim      mu {:.6g}: ({}, {})-DP, {} adjacency, noise multiplier {:.10g}\n"
       "canaries   {}; {} features; their sums are {:.6g} apart, {:.4g} of the sensitivity {:.6g}: mu {:.6g}\n"
+      "path       {}\n"
+      "omitted    {}\n"
       "trials     {} releases of each, and of the records before\n"
       "found      mu at least {:.6g}, with confidence {}: {:.3g} of the claim\n"
       "           epsilon at least {:.6g} at delta {} for Gaussian noise, {:.6g} for whatever mechanism\n"
@@ -77,9 +103,9 @@ std::string as_text(const Audited& a, const AuditCommand& command) {
       a.report.claimed_mu, exact_text(a.plan.epsilon), exact_text(a.plan.delta),
       privacy::to_string(a.plan.sensitivity_input.adjacency), a.plan.noise_multiplier, a.pair.description,
       command.features, a.pair.distance, a.pair.distance / a.plan.sensitivity.value, a.plan.sensitivity.value,
-      a.report.reachable_mu, command.trials, a.report.bound.mu, exact_text(command.confidence),
-      a.report.bound.mu / a.report.claimed_mu, a.report.epsilon_lower, exact_text(a.plan.delta),
-      a.report.bound.epsilon_any, verdict(a));
+      a.report.reachable_mu, path_of(a.mode), not_covered(a.mode), command.trials, a.report.bound.mu,
+      exact_text(command.confidence), a.report.bound.mu / a.report.claimed_mu, a.report.epsilon_lower,
+      exact_text(a.plan.delta), a.report.bound.epsilon_any, verdict(a));
   out += fmt::format("{:<11} {:>9} {:>15} {:>15} {:>9}\n", "attack", "threshold", "false positives",
                      "false negatives", "mu");
   for (const privacy::AuditFinding& f : a.report.bound.findings) {
@@ -91,22 +117,31 @@ std::string as_text(const Audited& a, const AuditCommand& command) {
 
 }  // namespace
 
-AuditOutcome audit(const AuditCommand& command) {
+AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
   if (command.features < 2 || command.features % 2 != 0 || command.features > 100'000)
     throw UsageError(fmt::format("--features is {}, not an even number from 2 to 100000.", command.features));
-  const Config config = load_config(command.sources, {.release = true});
+  Config config;
   Audited a;
-  a.layout = make_layout(config, command.features);
-  a.plan = privacy::plan_noise(
-      config.privacy,
-      a.layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
-      a.layout.coordinates());
-  a.pair = embed::worst_pair(a.layout, config.privacy.adjacency, config.privacy.max_records_per_person);
-  Progress progress("audit", command.trials, "trials", true);
-  a.report = embed::audit(a.layout, a.plan, a.pair, embed::real_release(a.layout, a.plan),
-                          {command.trials, command.confidence},
+  comm::agree(
+      comm, "planning the audit",
+      [&] {
+        config = load_config(command.sources, {.release = true});
+        a.mode = aggregation_mode(config, comm.size());
+        a.mode.signed_keys = false;
+        a.layout = make_layout(config, command.features);
+        a.plan = privacy::plan_noise(
+            config.privacy,
+            a.layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
+            a.layout.coordinates());
+        a.pair = embed::worst_pair(a.layout, config.privacy.adjacency, config.privacy.max_records_per_person);
+      },
+      true);
+  Progress progress("audit", command.trials, "trials", comm.is_root());
+  a.report = embed::audit(a.layout, a.plan, a.pair, embed::real_release(a.layout, a.plan, comm, a.mode),
+                          {command.trials, command.confidence, comm.rank(), comm.size()},
                           [&progress](std::uint64_t trials) { progress.update(trials); });
   progress.update(command.trials);
+  if (!comm.is_root()) return {};
   return {command.format == "json" ? as_json(a, command) : as_text(a, command), a.report.exceeds()};
 }
 

@@ -4,6 +4,7 @@
 
 #include "command_line.hpp"
 #include "muffle/app/commands.hpp"
+#include "muffle/app/doctor.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/log.hpp"
@@ -18,6 +19,7 @@ constexpr double kAloneDeadline = 7 * 24 * 3600.0;
 
 /// The deadline is itself a setting; until the ranks have agreed on the configuration this rank's own holds.
 double deadline_of(const CommandLine& line) {
+  if (line.verb() == "doctor") return line.doctor.deadline_s;
   try {
     return load_config(line.sources, line.stages()).runtime.deadline_s;
   } catch (const Error&) {  // reported by open_run, on all ranks
@@ -69,9 +71,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
     wrong = std::current_exception();
   }
   const std::function<void()> alone = wrong ? std::function<void()>() : line.alone();
-  comm::HostComm& comm = connect(alone                     ? kAloneDeadline
-                                 : line.verb() == "doctor" ? line.doctor().deadline_s
-                                                           : deadline_of(line));
+  comm::HostComm& comm = connect(alone ? kAloneDeadline : deadline_of(line));
   set_up_logging({comm.rank(), comm.host(), {}, line.verbosity()});
   comm::agree(
       comm, "reading the command line",
@@ -80,6 +80,11 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
       },
       true);
   require_same_settings(comm, line.invocation());
+  if (line.verb() == "doctor") return static_cast<int>(doctor(comm, line.doctor, std::cout));
+  if (line.verb() == "audit") {
+    line.audit(comm);
+    return 0;
+  }
   if (alone) {
     comm::agree(
         comm, "muffle " + line.verb(),
@@ -89,8 +94,6 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
         true);
     return 0;
   }
-
-  if (line.verb() == "doctor") return static_cast<int>(doctor(comm, line.doctor(), std::cout));
 
   Context context = open_run(line, comm);
   const std::string& verb = line.verb();

@@ -33,19 +33,6 @@ std::string from_here(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
-/// The same for files separated by commas (data.format = "cifar").
-std::string each_from_here(const std::string& list) {
-  if (std::filesystem::exists(list) || list.find(',') == std::string::npos) return from_here(list);
-  std::string out;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', at), list.size());
-    const std::size_t first = std::min(list.find_first_not_of(' ', at), comma);
-    out += (at == 0 ? "" : ",") + from_here(list.substr(first, comma - first));
-    at = comma + 1;
-  }
-  return out;
-}
-
 void add_common(CLI::App& command, CommandLine& o) {
   command.add_option("-c,--config", o.sources.file, "settings, a TOML file")->type_name("FILE");
   command.add_option("--set", o.sources.set, "one setting, section.key=value; may be given again")
@@ -66,7 +53,7 @@ void add_data_flags(CLI::App& command, CommandLine& o) {
       .add_option_function<std::string>(
           "--data",
           [&o](const std::string& v) {
-            o.sources.flags.emplace_back("data.features", each_from_here(v));
+            o.sources.flags.emplace_back("data.features", from_here(v));
             if (v.find("{rank}") != std::string::npos)
               o.sources.flags.emplace_back("data.shards", "per-rank");
           },
@@ -179,6 +166,7 @@ CommandLine::CommandLine() : app_(kAbout, "muffle"), privacy_(app_) {
   app_.set_version_flag("--version", std::string("muffle ") + MUFFLE_VERSION);
   app_.require_subcommand(1);
   add_run_verbs();
+  add_doctor(app_, doctor);
   add_local_verbs();
 }
 
@@ -216,7 +204,6 @@ void CommandLine::add_local_verbs() {
   app_.add_subcommand("config-keys", "list every setting with its default and meaning");
   add_ledger(app_, ledger_);
   add_verify(app_, verify_);
-  add_doctor(app_, doctor_);
   auto* keygen_cmd = app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation");
   keygen_cmd->add_option("-o,--out", keygen_.out, "folder for NAME.key and NAME.pub")
       ->type_name("DIR")
@@ -254,6 +241,8 @@ std::function<void()> CommandLine::alone() {
   }
   return {};
 }
+
+void CommandLine::audit(comm::HostComm& comm) { privacy_.run_audit(std::cout, comm); }
 
 Stages CommandLine::stages() const {
   if (verb_ == "run") return Stages::all();

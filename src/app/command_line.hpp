@@ -27,7 +27,8 @@ class CommandLine {
   const std::string& verb() const { return verb_; }
   /// What one process does for verbs that need no ranks; empty for those that are collective.
   std::function<void()> alone();
-  const DoctorCommand& doctor() const { return doctor_; }
+  /// `muffle audit`. Collective.
+  void audit(comm::HostComm& comm);
   /// The stages of a collective verb.
   Stages stages() const;
   /// What must be the same on all ranks beside the configuration; names as they are typed.
@@ -39,6 +40,7 @@ class CommandLine {
   bool quiet = false;
   std::optional<std::uint64_t> insecure_seed;
   bool dry_run = false;
+  DoctorCommand doctor;
 
   int verbosity() const { return quiet ? -1 : verbose; }
 
@@ -50,7 +52,6 @@ class CommandLine {
   PrivacyCommands privacy_;
   LedgerCommand ledger_;
   VerifyCommand verify_;
-  DoctorCommand doctor_;
   KeygenRequest keygen_;
   std::string verb_;
   std::string help_;

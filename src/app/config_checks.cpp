@@ -227,7 +227,7 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   if (stages.evaluate) check_evaluation(c, stages.release, p);
   // How the stages go together. By itself a later stage takes the sizes from the file that it reads.
   if (!stages.release || !sized) return p.take();
-  if (stages.train && releases(c, "rff")) check_generator(c, p);
+  if (stages.train) check_generator(c, p);
   if (stages.sample) check_sampling(c, p);
   if (stages.sample && stages.evaluate) check_scored_samples(c, p);
   return p.take();

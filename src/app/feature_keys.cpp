@@ -7,7 +7,7 @@ std::vector<Key> feature_keys() {
   return {
       names("features.blocks", kRelease, "what is released: random Fourier features, second moments, or both",
             {"rff", "moments"}, MUFFLE_FIELD(features.blocks)),
-      count("features.count", kRelease, "rff: D, even: random features", 2, 1 << 26,
+      count("features.count", kRelease, "rff: D, even: random features", 0, 1 << 26,
             MUFFLE_FIELD(features.rff.features)),
       number("features.length_scale", kRelease, "rff: l, public, in units of records scaled to [0, 1]",
              Range{1e-20, 1e20}, MUFFLE_FIELD(features.rff.length_scale)),

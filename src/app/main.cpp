@@ -11,6 +11,7 @@
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/standard_streams.hpp"
+#include "muffle/privacy/entropy.hpp"
 
 namespace {
 
@@ -86,6 +87,7 @@ int main(int argc, char** argv) {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   muffle::secure_standard_streams();
+  muffle::privacy::exit_on_entropy_failure();
   try {
     if (muffle::comm::MpiSession::launched_by_mpi()) {
       session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);

@@ -109,7 +109,7 @@ PrivacyCommands::PrivacyCommands(CLI::App& app)
 }
 
 bool PrivacyCommands::parsed() const {
-  return account_cmd_->parsed() || plan_cmd_->parsed() || audit_cmd_->parsed();
+  return account_cmd_->parsed() || plan_cmd_->parsed();
 }
 
 void PrivacyCommands::run(std::ostream& out) {
@@ -118,17 +118,22 @@ void PrivacyCommands::run(std::ostream& out) {
     plan_.sources.environment = environment_settings();
     out << plan(plan_) << std::flush;
   }
-  if (audit_cmd_->parsed()) {
-    audit_.sources.environment = environment_settings();
-    const AuditOutcome outcome = audit(audit_);
-    out << outcome.text << std::flush;
-    if (outcome.exceeds) {
-      throw InvariantError(
-          "The audit found that a release leaks more than it claims: the lower bound on mu is above the "
-          "claimed mu. Run it again with more --trials to rule out chance; if it stays, release nothing "
-          "with this build and report it with the output above.");
-    }
-  }
+}
+
+void PrivacyCommands::run_audit(std::ostream& out, comm::HostComm& comm) {
+  audit_.sources.environment = environment_settings();
+  const AuditOutcome outcome = audit(audit_, comm);
+  comm::agree(
+      comm, "judging the audit",
+      [&] {
+        out << outcome.text << std::flush;
+        if (!outcome.exceeds) return;
+        throw InvariantError(
+            "The audit found that a release leaks more than it claims: the lower bound on mu is above the "
+            "claimed mu. Run it again with more --trials to rule out chance; if it stays, release nothing "
+            "with this build and report it with the output above.");
+      },
+      true);
 }
 
 }  // namespace muffle::app

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "muffle/app/privacy_commands.hpp"
+#include "muffle/comm/host_comm.hpp"
 
 namespace muffle::app {
 
@@ -14,11 +15,14 @@ class PrivacyCommands {
   PrivacyCommands(const PrivacyCommands&) = delete;
   PrivacyCommands& operator=(const PrivacyCommands&) = delete;
 
+  /// One of those that need no ranks.
   bool parsed() const;
-  /// Runs the one that was parsed and prints what it returns to `out`. Reads MUFFLE_* variables as the other
-  /// commands do. @throws InvariantError (exit 70), after printing, if an audit exceeds the claim; else what
-  /// the command throws.
+  /// Runs `account` or `plan`, whichever was parsed, and prints what it returns to `out`. Reads MUFFLE_*
+  /// variables as the other commands do. @throws what the command throws.
   void run(std::ostream& out);
+  /// Runs `audit`. Collective: it attacks the release path of all ranks that there are; root prints.
+  /// @throws InvariantError (exit 70), on every rank and after printing, if the release exceeds its claim.
+  void run_audit(std::ostream& out, comm::HostComm& comm);
 
  private:
   CLI::App *account_cmd_, *plan_cmd_, *audit_cmd_;

@@ -1,6 +1,7 @@
 #include "mpi_comm.hpp"
 
 #include <fmt/format.h>
+#include <sodium.h>
 
 #include <algorithm>
 #include <array>
@@ -109,6 +110,8 @@ std::byte* MpiComm::Staging::reserve(std::size_t size) {
   return bytes.get();
 }
 
+void MpiComm::Staging::wipe(std::size_t size) { sodium_memzero(bytes.get(), std::min(size, capacity)); }
+
 MpiComm::MpiComm(const MpiOptions& options) : options_(options) {
   comm_ = duplicate_world(options_);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
@@ -179,6 +182,10 @@ void MpiComm::reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint6
     });
     if (rank_ == root) std::memcpy(out.data() + at, sum, size);
   }
+  // These are sums of records: they do not stay for as long as the process does. (What MPI itself kept of
+  // them is MPI's. A reduce that failed leaves its buffers to MPI; the process then ends.)
+  first_.wipe(std::min(chunk, in.size()) * sizeof(std::uint64_t));
+  if (rank_ == root) second_.wipe(std::min(chunk, in.size()) * sizeof(std::uint64_t));
 }
 
 template <typename T>

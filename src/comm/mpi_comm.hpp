@@ -64,7 +64,10 @@ class MpiComm final : public HostComm {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t capacity = 0;
     std::byte* reserve(std::size_t size);
+    /// Zeroes the first `size` bytes.
+    void wipe(std::size_t size);
   };
+  friend struct TestAccess;  // defined in tests only
 
   void find_neighbours();
   template <typename T>

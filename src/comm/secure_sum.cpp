@@ -136,6 +136,10 @@ void require_signatures(const SiteRoster& roster, std::span<const std::string> s
   }
 }
 
+void wipe(std::vector<std::uint64_t>& values) {
+  if (!values.empty()) sodium_memzero(values.data(), values.size() * sizeof(std::uint64_t));
+}
+
 }  // namespace
 
 void SecureSum::Free::operator()(unsigned char* secret) const noexcept { sodium_free(secret); }
@@ -242,7 +246,7 @@ void SecureSum::mask(std::span<std::uint64_t> values) const {
       }
     }
   }
-  if (!stream.empty()) sodium_memzero(stream.data(), stream.size() * sizeof(std::uint64_t));
+  wipe(stream);
 }
 
 std::vector<std::uint64_t> SecureSum::reduce_to_root(std::vector<std::uint64_t>&& values) && {
@@ -257,8 +261,14 @@ std::vector<std::uint64_t> SecureSum::reduce_to_root(std::vector<std::uint64_t>&
   mask(values);
   mask_keys_.reset();
   std::vector<std::uint64_t> total(comm_->is_root() ? length_ : 0);
-  comm_->reduce_sum(values, total, 0);
-  values.clear();
+  try {
+    comm_->reduce_sum(values, total, 0);
+  } catch (...) {
+    wipe(values);
+    wipe(total);
+    throw;
+  }
+  wipe(values);  // one rank alone has no masks
   return total;
 }
 

@@ -90,16 +90,6 @@ class Attacker {
 
 }  // namespace
 
-ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& plan) {
-  const std::shared_ptr<comm::HostComm> alone = comm::single_process();
-  const std::shared_ptr<privacy::EntropySource> entropy = privacy::os_entropy();
-  return [&layout, &plan, alone, entropy](data::RecordSource& records) {
-    privacy::NoiseVector noise(plan.parts, *entropy);
-    privacy::RawSum raw = reduce_to_root(*alone, embed_shard(layout, records, 1, {}));
-    return std::move(noise).publish(std::move(raw)).values;
-  };
-}
-
 AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const CanaryPair& pair,
                   const ReleaseFunction& release, const AuditSettings& settings,
                   const std::function<void(std::uint64_t)>& progress) {
@@ -112,7 +102,7 @@ AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const Ca
   const Attacker attacker(layout, plan, pair);
   const CanarySet first = pair.common + pair.first, second = pair.common + pair.second;
   const auto publish = [&](const CanarySet& set) {
-    const auto source = open_canaries(set);
+    const auto source = open_canaries(set, settings.rank, settings.ranks);
     Released released = release(*source);
     require(released.size() == layout.size(), "the audited release has another number of values.");
     return released;
@@ -123,6 +113,7 @@ AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const Ca
     const Released earlier = publish(pair.common);
     for (const bool with_second : {false, true}) {
       const Released r = publish(with_second ? second : first);
+      if (settings.rank != 0) continue;
       const std::array<double, 3> score{attacker.projection(r), attacker.difference_to(earlier, r),
                                         attacker.by_seeds(r)};
       for (std::size_t a = 0; a < score.size(); ++a) {
@@ -131,6 +122,8 @@ AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const Ca
     }
     if (progress && trial % 1024 == 0) progress(trial);
   }
+
+  if (settings.rank != 0) return {};
 
   std::vector<double> thresholds;
   for (const double offset : kOffsets) thresholds.push_back(0.5 * attacker.distance() + offset);

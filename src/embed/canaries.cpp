@@ -19,7 +19,7 @@ constexpr std::uint64_t kMaxCopies = 100;
 
 class CanarySource final : public data::RecordSource {
  public:
-  explicit CanarySource(const CanarySet& set) : set_(set) {}
+  explicit CanarySource(CanarySet set) : set_(std::move(set)) {}
   std::uint64_t shard_size() const override { return set_.y.size(); }
   std::uint64_t file_records() const override { return set_.y.size(); }
   void next(std::size_t max_records, data::Batch& batch) override {
@@ -33,7 +33,7 @@ class CanarySource final : public data::RecordSource {
   }
 
  private:
-  const CanarySet& set_;
+  CanarySet set_;
   std::size_t done_ = 0;
 };
 
@@ -149,8 +149,15 @@ CanarySet CanarySet::operator+(const CanarySet& more) const {
   return sum;
 }
 
-std::unique_ptr<data::RecordSource> open_canaries(const CanarySet& set) {
-  return std::make_unique<CanarySource>(set);
+std::unique_ptr<data::RecordSource> open_canaries(const CanarySet& set, int rank, int ranks) {
+  const std::size_t dims = set.y.empty() ? 0 : set.x.size() / set.y.size();
+  CanarySet share;
+  for (auto i = static_cast<std::size_t>(rank); i < set.y.size(); i += static_cast<std::size_t>(ranks)) {
+    const auto record = std::span(set.x).subspan(i * dims, dims);
+    share.x.insert(share.x.end(), record.begin(), record.end());
+    share.y.push_back(set.y[i]);
+  }
+  return std::make_unique<CanarySource>(std::move(share));
 }
 
 std::vector<std::uint64_t> known_sums(const Layout& layout, const CanarySet& set) {

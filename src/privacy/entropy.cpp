@@ -1,8 +1,10 @@
 #include "muffle/privacy/entropy.hpp"
 
 #include <sodium.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <string_view>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
@@ -10,9 +12,20 @@
 namespace muffle::privacy {
 namespace {
 
+/// libsodium calls this when the kernel refuses entropy, and would then abort(). Nothing is thrown through C
+/// code, nothing is cleaned up: the process ends at once, as an invariant's failure does.
+[[noreturn]] void end_without_entropy() {
+  constexpr std::string_view kText =
+      "muffle: the operating system gave no entropy (getrandom(2) failed), so there is no privacy noise and "
+      "nothing was released. Mend the machine's random number generator before trying again.\n";
+  static_cast<void>(!::write(STDERR_FILENO, kText.data(), kText.size()));
+  ::_exit(static_cast<int>(ExitCode::kInvariant));
+}
+
 class OsEntropy final : public EntropySource {
  public:
   OsEntropy() {
+    exit_on_entropy_failure();
     require(sodium_init() >= 0,
             "libsodium could not be set up, so there is no source of privacy noise and nothing is released: "
             "check that "
@@ -41,6 +54,11 @@ class InsecureSeededEntropy final : public EntropySource {
 };
 
 }  // namespace
+
+void exit_on_entropy_failure() {
+  // It fails only if another thread holds libsodium's lock for ever; abort() then stays the answer.
+  static_cast<void>(sodium_set_misuse_handler(end_without_entropy));
+}
 
 std::unique_ptr<EntropySource> os_entropy() { return std::make_unique<OsEntropy>(); }
 

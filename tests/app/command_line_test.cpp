@@ -42,6 +42,7 @@ TEST(CommandLineTest, ATypedPathIsRelativeToTheFolderThatOneIsIn) {
 }
 
 TEST(CommandLineTest, NoVerbDemandsAConfigurationFile) {
+  for (const char* verb : {"audit", "doctor"}) EXPECT_FALSE(parsed({verb})->alone()) << verb;
   for (const char* verb : {"run", "release", "train", "sample", "evaluate"})
     EXPECT_NO_THROW(parsed({verb, "--out", "o"})) << verb;
   for (const char* verb : {"plan", "audit"}) EXPECT_NO_THROW(parsed({verb})) << verb;
@@ -56,7 +57,6 @@ TEST(CommandLineTest, AVerbCarriesOutItsOwnStages) {
 TEST(CommandLineTest, VerbsThatNeedNoRanksAreForOneProcess) {
   const std::vector<std::vector<const char*>> alone{{"account", "--epsilon", "1", "--delta", "1e-5"},
                                                     {"plan"},
-                                                    {"audit"},
                                                     {"verify", "x.mfl"},
                                                     {"ledger", "show", "--ledger", "x"},
                                                     {"keygen", "--out", "o", "--name", "n"},

@@ -3,12 +3,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "comm/host_comm_cases.hpp"
+#include "comm/mpi_comm.hpp"
 #include "support/mpi_world.hpp"
 
 namespace muffle::comm {
+
+/// Looks at what stays in the staging buffers.
+struct TestAccess {
+  static std::string staged(const MpiComm& comm) {
+    std::string all;
+    for (const auto* staging : {&comm.first_, &comm.second_}) {
+      all.append(reinterpret_cast<const char*>(staging->bytes.get()), staging->capacity);
+    }
+    return all;
+  }
+};
+
 namespace {
 
 class MpiRanks : public testing::TestWithParam<std::tuple<test::HostCommCase, std::size_t>> {
@@ -70,6 +84,33 @@ TEST(Mpi, ReduceLongerThanOneMessage) {
   const auto n = static_cast<std::uint64_t>(comm.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     ASSERT_EQ(out[i], n * (i * 0x9E3779B97F4A7C15u) + n * (n - 1) / 2) << i;
+  }
+}
+
+/// The reduce carries sums of private records. A broadcast, whose bytes are public, shows that the test would
+/// see what stays.
+TEST(Mpi, TheReduceLeavesNoSumsInTheStagingBuffers) {
+  for (const std::size_t message : {MpiOptions{}.max_message_bytes, std::size_t{64}}) {
+    MpiOptions options;
+    options.deadline = std::chrono::seconds(60);
+    options.max_message_bytes = message;
+    const auto made = test::session().world(options);
+    const auto& comm = dynamic_cast<const MpiComm&>(*made);
+    const std::string needle(8, '\xA7');
+    std::vector<std::byte> told(1000, std::byte{0xA7});
+    made->broadcast(told, 0);
+    ASSERT_NE(TestAccess::staged(comm).find(needle), std::string::npos);
+
+    const std::vector<std::uint64_t> in(101, 0x1122334455667788u);
+    std::vector<std::uint64_t> out(comm.is_root() ? in.size() : 0);
+    made->reduce_sum(in, out, 0);
+    const std::string staged = TestAccess::staged(comm).substr(0, std::min(message, in.size() * 8));
+    EXPECT_EQ(staged, std::string(staged.size(), '\0'));
+    for (const std::uint64_t private_sum : {in.back(), in.back() * static_cast<std::uint64_t>(comm.size())}) {
+      const std::string bytes(reinterpret_cast<const char*>(&private_sum), 8);
+      EXPECT_EQ(TestAccess::staged(comm).find(bytes), std::string::npos);
+    }
+    made->barrier();
   }
 }
 

@@ -104,6 +104,25 @@ TEST(SecureSumTest, OneRankNeedsNoMasks) {
   });
 }
 
+TEST(SecureSumTest, TheSummandIsWipedEvenIfTheRoundFails) {
+  for (const int ranks : {1, 3}) {
+    run_thread_ranks(ranks, [](HostComm& comm) {
+      Vector mine = contribution(comm.rank(), 10);
+      std::ignore = SecureSum(comm, {10, "c", nullptr}).reduce_to_root(std::move(mine));
+      EXPECT_EQ(mine, Vector(10, 0));  // NOLINT(bugprone-use-after-move): zeroed, as promised
+    });
+  }
+  Vector mine = contribution(0, 10);
+  EXPECT_THROW(run_thread_ranks(2,
+                                [&mine](HostComm& comm) {
+                                  SecureSum sum(comm, {10, "c", nullptr});
+                                  if (comm.rank() == 0)
+                                    std::ignore = std::move(sum).reduce_to_root(std::move(mine));
+                                }),
+               CommError);
+  EXPECT_EQ(mine, Vector(10, 0));  // NOLINT(bugprone-use-after-move)
+}
+
 // Whoever sees the vectors of some ranks, or their sum, sees neither their vectors nor the sum of these: the
 // masks shared with the ranks outside cover each number. Only all ranks together are bare. (A number is
 // covered with itself with probability 2^-64.)

@@ -28,6 +28,9 @@ exits 0 'WARNING block rff: the noise dominates' plan "${config[@]}" --set data.
 exits 78 'did you mean' plan "${config[@]}" --set privacy.epsilom=1
 # A false alarm has probability 1e-9.
 exits 0 'verdict +not contradicted' audit "${config[@]}" --trials 2000 --confidence 0.999999999
+exits 0 'omitted +masks and shares of noise' audit "${config[@]}" --trials 200 --confidence 0.999999999
+on 2 audit "${config[@]}" --set privacy.secure_aggregation=true --trials 200 --confidence 0.999999999 >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "an audit of masked sums"; }
+check "it attacked masked sums on 2 ranks, and root alone says so" test "$(grep -c 'path  *2 ranks, masked' "$work/out")" = 1
 exits 78 'trials' audit "${config[@]}" --trials 3
 check "nothing was written" test ! -e "$work/none"
 finish

@@ -19,6 +19,9 @@ for n in 1 2 4; do
   on "$n" release "${seeded[@]}" --secure-aggregation --out "$work/masked-$n" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "masked, $n rank(s)"; }
   check "$n rank(s): masks change no bit" test "$(payload "$work/plain-$n/release.mfl")" = "$(payload "$work/masked-$n/release.mfl")"
 done
+for n in 2 4; do
+  check "$n rank(s): the same numbers as on one" test "$(payload "$work/plain-1/release.mfl")" = "$(payload "$work/plain-$n/release.mfl")"
+done
 check "the statement says masked" says "$work/masked-4/privacy.txt" 'Aggregation: masked'
 check "and who is trusted" says "$work/masked-4/privacy.txt" 'not signed'
 

@@ -1,13 +1,15 @@
 // The noise's law, by statistics (noise_checks.hpp), on seeded entropy (the same verdict in every run) and
-// once on the operating system's. False-failure rate of a run: only OsEntropyHasTheClaimedLaw and
-// NoiseOfARealReleaseIsFresh can fail by chance, 4 calls below 1e-8 each, so below 1e-7 in all. Each mutant,
-// a way in which noise has gone wrong in published code, must be caught.
+// once on the operating system's. False-failure rate of a run: only OsEntropyHasTheClaimedLaw,
+// NoiseOfARealReleaseIsFresh and ALargeSampleHasTheLawInItsTails can fail by chance, 5 calls below 1e-8 each,
+// so below 1e-7 in all. Each mutant, a way in which noise has gone wrong in published code, must be caught.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -151,6 +153,34 @@ TEST(NoiseLaw, TruncationInsteadOfRoundingIsCaught) {
       return z;
     };
     EXPECT_TRUE(failed_checks(truncated(1), truncated(2), sigma).contains("chi-square")) << sigma;
+  }
+}
+
+// A sampler that never draws beyond 4 sigma (one draw in 16,000) breaks the guarantee at small delta and
+// shows only in a larger sample, in the cells of the tails.
+constexpr std::size_t kManyDraws = 4'000'000;
+
+TEST(NoiseLaw, ALargeSampleHasTheLawInItsTails) {
+  const std::uint64_t sigma = 125'178'991;
+  const Noise honest = seeded(sigma, 77, kManyDraws);
+  EXPECT_GE(testing_noise::chi_square_p(honest, static_cast<double>(sigma)), testing_noise::kThreshold);
+  // A run fails here by chance with probability 1e-10.
+  EXPECT_GE(
+      testing_noise::chi_square_p(draw_noise(kManyDraws, sigma, *os_entropy()), static_cast<double>(sigma)),
+      testing_noise::kThreshold);
+
+  const auto most = static_cast<std::int64_t>(4 * sigma);
+  Noise clamped = honest, redrawn;
+  for (std::int64_t& v : clamped) v = std::clamp(v, -most, most);
+  std::copy_if(honest.begin(), honest.end(), std::back_inserter(redrawn),
+               [&](std::int64_t v) { return std::abs(v) <= most; });
+  ASSERT_LT(redrawn.size(), honest.size());
+  for (const Noise& cut : {clamped, redrawn}) {
+    EXPECT_LT(testing_noise::chi_square_p(cut, static_cast<double>(sigma)), testing_noise::kThreshold);
+    // The smaller sample of the other tests would not have seen it.
+    EXPECT_GE(
+        testing_noise::chi_square_p(Noise(cut.begin(), cut.begin() + kDraws), static_cast<double>(sigma)),
+        testing_noise::kThreshold);
   }
 }
 

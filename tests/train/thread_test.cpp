@@ -192,9 +192,6 @@ TEST_F(Train, BadInputIsRefusedOnEveryRank) {
   toy_.spec.decay = 2;
   refused(ExitCode::kConfig, {"train.learning_rate", "train.decay"});
   toy_ = good;
-  toy_.generator.schema.classes = 4;
-  refused(ExitCode::kConfig, {"schema", "release"});
-  toy_ = good;
 
   std::string bytes = read_file(folder_ / "release.mfl");
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);

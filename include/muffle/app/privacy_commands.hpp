@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "muffle/app/config.hpp"
+#include "muffle/comm/host_comm.hpp"
 
 namespace muffle::app {
 
-// Commands that compute with public numbers alone: no MPI, no records, no budget. Each returns what it
-// prints, in `format` "text" or "json"; docs/accounting.md has the theorems and the JSON keys.
+// Commands that compute with public numbers alone: no records, no budget, and no MPI but for audit. Each
+// returns what it prints, in `format` "text" or "json"; docs/accounting.md has the theorems and the JSON
+// keys.
 
 /// `muffle account`: what Gaussian releases promise, or what noise a promise needs.
 struct AccountCommand {
@@ -51,7 +53,9 @@ struct AuditOutcome {
   std::string text;
   bool exceeds = false;  ///< the release leaks more than it claims: exit 70
 };
+/// On the ranks of `comm`, in the mode of aggregation that the configuration asks for (without site keys).
+/// Collective; the text and the verdict are root's.
 /// @throws ConfigError as load_config, and for absurd trials or confidence.
-AuditOutcome audit(const AuditCommand& command);
+AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm);
 
 }  // namespace muffle::app

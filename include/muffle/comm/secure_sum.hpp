@@ -51,7 +51,8 @@ class SecureSum {
   ~SecureSum() = default;
 
   /// The sum modulo 2^64 of all ranks' vectors, bit-identical to HostComm::reduce_sum; on the root (rank 0)
-  /// only, empty elsewhere. Collective. Consumes and masks the vector in place: its old content is gone.
+  /// only, empty elsewhere. Collective. Consumes the vector: it is masked in place and then zeroed, also when
+  /// the round fails.
   /// @param values  spec.length numbers. Private.
   /// @throws CommError  a rank is lost: the root then holds a sum that the lost rank's masks still cover.
   /// @throws InvariantError  another length, or a second use.

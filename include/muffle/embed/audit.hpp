@@ -7,6 +7,7 @@
 
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
+#include "muffle/privacy/aggregation.hpp"
 #include "muffle/privacy/audit.hpp"
 #include "muffle/privacy/release.hpp"
 
@@ -23,8 +24,8 @@ struct CanarySet {
   CanarySet operator+(const CanarySet& more) const;
 };
 
-/// The records as a shard that embed_shard() reads. @param set  must outlive the source.
-std::unique_ptr<data::RecordSource> open_canaries(const CanarySet& set);
+/// The records as a shard that embed_shard() reads: every `ranks`-th one, from number `rank` on.
+std::unique_ptr<data::RecordSource> open_canaries(const CanarySet& set, int rank = 0, int ranks = 1);
 
 /// Two neighbouring data sets, and the records that both hold and that were released before.
 struct CanaryPair {
@@ -49,9 +50,21 @@ using ReleaseFunction = std::function<std::vector<std::int64_t>(data::RecordSour
 /// reduce_to_root, NoiseVector::publish. @param layout, plan  must outlive the function.
 ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& plan);
 
+/// The path of `muffle release` on the ranks of `comm`: as above, with the sums reduced in `mode`, each
+/// release by a secure sum of its own with fresh keys, and with noise from the coordinator or from every
+/// rank. In distributed noise the last `mode.colluding` ranks are curious: each tells root its share (its
+/// entropy is recorded, and the share drawn again from it), and what they know is taken off the released
+/// numbers. Collective; the numbers are root's, and zeros elsewhere. Site keys are not used. @param mode  of
+/// comm.size() ranks.
+/// @throws ConfigError  the mode is impossible (privacy::require_valid, privacy::plan_distributed_noise).
+ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& comm,
+                             const privacy::AggregationMode& mode);
+
 struct AuditSettings {
   std::uint64_t trials = 100'000;  ///< releases of S, of S', and of the common records alone: each so many
   double confidence = 0.9999;
+  int rank = 0,
+      ranks = 1;  ///< canaries are dealt to the ranks, all of which audit; root alone attacks and reports
 };
 
 struct AuditReport {
@@ -70,6 +83,7 @@ struct AuditReport {
 ///   "seeds"       subtracts the noise of guessed seeds 0..63 and looks for S or S'.
 /// @param release   what is audited: real_release(), or in tests a broken mechanism
 /// @param progress  called from time to time with the trials done
+/// Collective if the release function is; the report is root's.
 /// @throws ConfigError  trials outside 100..1e8, confidence outside (0, 1).
 AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const CanaryPair& pair,
                   const ReleaseFunction& release, const AuditSettings& settings,

@@ -17,9 +17,14 @@ class EntropySource {
   virtual bool is_secure() const = 0;
 };
 
+/// From now on the process ends with exit code 70 and a message when the kernel refuses entropy to libsodium,
+/// for noise, keys or ids alike, instead of by SIGABRT. os_entropy() does it too; main() does it first of
+/// all.
+void exit_on_entropy_failure();
+
 /// The operating system's CSPRNG (libsodium's randombytes_buf, getrandom(2) below it).
-/// @throws InvariantError if libsodium cannot be set up. Should the kernel refuse entropy later, libsodium
-/// ends the process (sodium_misuse): no noise is better than weak noise.
+/// @throws InvariantError if libsodium cannot be set up. Should the kernel refuse entropy later, the
+/// process ends at once with exit code 70: no noise is better than weak noise, and libsodium has no way back.
 std::unique_ptr<EntropySource> os_entropy();
 
 /// A seeded Philox stream: FOR TESTS ONLY, behind --insecure-seeded-noise. Whoever guesses the seed subtracts

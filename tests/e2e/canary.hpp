@@ -1,0 +1,211 @@
+#pragma once
+
+// A data set whose private values are known and easy to recognise, and the search for them in everything that
+// a run wrote.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <bit>
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "muffle/core/files.hpp"
+#include "muffle/core/philox.hpp"
+#include "muffle/data/idx.hpp"
+#include "muffle/data/source.hpp"
+#include "muffle/embed/embedding.hpp"
+#include "muffle/features/rff.hpp"
+#include "support/raw_access.hpp"
+
+namespace muffle::canary {
+
+namespace fs = std::filesystem;
+
+inline constexpr std::size_t kDims = 3, kClasses = 3;
+/// Private: numbers that nothing else in a run has.
+inline constexpr std::size_t kCounts[kClasses] = {3137, 4259, 5381};
+inline constexpr double kLengthScale = 0.5;
+inline constexpr std::uint8_t kBadLabel = 211;
+inline constexpr int kRanks = 2;
+
+using Needles = std::map<std::string, std::string>;  ///< needle -> what it is
+
+/// The data set, its files and its exact sums, in a folder of its own.
+class Canary {
+ public:
+  explicit Canary(std::size_t features = 64) : features_(features) {
+    std::string name = (fs::temp_directory_path() / "muffle-canary-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    fs::create_directories(folder_ / "data");
+    fs::create_directories(folder_ / "tmp");
+    const CounterStream random(4242, Stream::kTest);
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      for (std::size_t i = 0; i < kCounts[c]; ++i) labels_.push_back(static_cast<std::uint8_t>(c));
+    }
+    for (std::size_t i = 0; i < labels_.size() * kDims; ++i) {
+      points_.push_back(static_cast<float>(0.1 + 0.8 * random.uniform(i)));
+    }
+    const std::size_t n = labels_.size();
+    data::write_idx(folder_ / "data" / "points.idx", std::vector<std::size_t>{n, kDims}, points_);
+    data::write_idx(folder_ / "data" / "labels.idx", std::vector<std::size_t>{n}, labels_);
+    labels_.back() = kBadLabel;  // outside every schema
+    data::write_idx(folder_ / "data" / "bad-labels.idx", std::vector<std::size_t>{n}, labels_);
+    labels_.back() = kClasses - 1;
+  }
+  ~Canary() { fs::remove_all(folder_); }
+  Canary(const Canary&) = delete;
+  Canary& operator=(const Canary&) = delete;
+
+  const fs::path& folder() const { return folder_; }
+  std::size_t records() const { return labels_.size(); }
+
+  /// What rank `rank` of `ranks` sums.
+  std::vector<std::uint64_t> exact_sums(bool counts, int rank = 0, int ranks = 1) const {
+    embed::Layout layout;
+    layout.classes = kClasses;
+    layout.counts = counts;
+    features::RffSpec rff;
+    rff.dims = kDims;
+    rff.features = features_;
+    rff.length_scale = kLengthScale;
+    layout.blocks.push_back(features::make_rff_block(rff, layout.lattice));
+    data::DataSpec spec;
+    spec.features = (folder_ / "data" / "points.idx").string();
+    spec.labels = (folder_ / "data" / "labels.idx").string();
+    spec.records = records();
+    spec.schema = {{kDims}, kClasses, 0.0, 1.0, data::OnError::kRejectFile};
+    const auto source = data::open_shard(spec, rank, ranks);
+    return embed::TestAccess::values(embed::embed_shard(layout, *source, 1, {}));
+  }
+
+  /// All that is private: the total's and each rank's sums and class counts, records, and m if it is.
+  Needles needles(bool m_is_private) const {
+    Needles out;
+    add_sums(out, exact_sums(true), "of all ranks");
+    for (int r = 0; r < kRanks; ++r) add_sums(out, exact_sums(true, r, kRanks), fmt::format("of rank {}", r));
+    if (m_is_private) {
+      out[std::to_string(records())] = "m";
+      const std::uint64_t m = records();
+      out[std::string(reinterpret_cast<const char*>(&m), 8)] = "m as bytes";
+      for (const std::size_t share : {records() / kRanks, records() - records() / kRanks})
+        out[std::to_string(share)] = "a rank's number of records";
+    }
+    for (std::size_t i = 0; i < 400; ++i) {
+      const float value = points_[i * points_.size() / 400];
+      out[fmt::format("{:.6f}", value)] = "a record's number as text";
+      out[fmt::format("{}", value)] = "a record's number as its shortest text";
+      auto bits = std::bit_cast<std::uint32_t>(value);
+      out[std::string(reinterpret_cast<const char*>(&bits), 4)] = "a record's number as bytes";
+      bits = __builtin_bswap32(bits);
+      out[std::string(reinterpret_cast<const char*>(&bits), 4)] = "a record's number as big-endian bytes";
+    }
+    return out;
+  }
+
+ private:
+  /// Numbers below 1,000 would be found anywhere.
+  void add_sums(Needles& out, const std::vector<std::uint64_t>& sums, const std::string& whose) const {
+    constexpr std::int64_t kShort = 1000;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const auto value = static_cast<std::int64_t>(sums[i]);
+      if (std::abs(value) < kShort) continue;
+      const std::string what = fmt::format("exact sum {} {}", i, whose);
+      out[std::to_string(value)] = what + " as text";
+      out[std::string(reinterpret_cast<const char*>(&sums[i]), 8)] = what + " as bytes";
+      const double real = static_cast<double>(value) / 16777215.0;
+      out[fmt::format("{:.8f}", real)] = what + " as a number";
+      out[fmt::format("{:.9f}", real / static_cast<double>(records()))] = what + " as a mean";
+    }
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      const std::uint64_t count = sums[kClasses * features_ + c] >> 24;
+      if (count >= kShort) out[std::to_string(count)] = "a class count " + whose;
+    }
+  }
+
+  std::size_t features_;
+  fs::path folder_;
+  std::vector<float> points_;
+  std::vector<std::uint8_t> labels_;
+};
+
+inline std::string setting(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) ADD_FAILURE() << name << " must be set by CTest";
+  return value == nullptr ? "" : value;
+}
+
+/// Runs muffle on so many ranks inside the canary's folder. @returns the exit status.
+inline int run_muffle(const Canary& canary, const std::string& arguments, const std::string& log,
+                      int ranks = kRanks, const std::string& binary = setting("MUFFLE"),
+                      const std::string& environment = "") {
+  const std::string command =
+      fmt::format("cd {0} && env TMPDIR={0}/tmp {7} timeout -k 5 300 {1} {2} -n {6} {3} {4} >{0}/{5} 2>&1",
+                  canary.folder().string(), setting("MPIEXEC"), setting("MPIFLAGS"), binary, arguments, log,
+                  ranks, environment);
+  const int status = std::system(command.c_str());
+  return WEXITSTATUS(status);
+}
+
+/// The settings of a job on the canary. @param records  data.records: 0 where m is private
+inline std::string common(std::size_t records, std::size_t features = 64) {
+  return fmt::format(
+      "-vv --set data.features=data/points.idx --set data.labels=data/labels.idx --set data.records={} --set "
+      "data.classes={} "
+      "--set 'data.shape=[{}]' --set data.lo=0.0 --set data.hi=1.0 --set features.count={} --set "
+      "features.length_scale={} "
+      "--set privacy.epsilon=1.0 --set privacy.max_records_per_person=1 --set privacy.release_counts=true "
+      "--set model.generator=fully-connected "
+      "--set 'model.hidden=[16]' --set train.steps=5 --set train.batch=60 --set sample.count=90 "
+      "--set 'evaluate.metrics=[]' --set runtime.deadline_s=60",
+      records, kClasses, kDims, features, kLengthScale);
+}
+
+/// Whether `needle` is in `text`; a whole number only as a word of its own, not inside a hash or a longer
+/// number.
+inline bool holds(const std::string& text, const std::string& needle) {
+  const bool number = needle.find_first_not_of("0123456789") == std::string::npos;
+  const auto joins = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.'; };
+  for (std::size_t at = text.find(needle); at != std::string::npos; at = text.find(needle, at + 1)) {
+    const std::size_t end = at + needle.size();
+    if (!number || ((at == 0 || !joins(text[at - 1])) && (end == text.size() || !joins(text[end]))))
+      return true;
+  }
+  return false;
+}
+
+/// Without the numbers of processes, which may be any.
+inline std::string without_pids(const std::string& text) {
+  static const std::regex pid(R"((pid"?[ :.]*)[0-9]+)", std::regex::icase | std::regex::optimize);
+  return std::regex_replace(text, pid, "$1");
+}
+
+/// Every file below the folder but the private data themselves. @returns how many bytes were searched.
+inline std::uint64_t expect_clean(const Canary& canary, const Needles& needles) {
+  std::uint64_t searched = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(canary.folder())) {
+    const std::string relative = without_pids(fs::relative(entry.path(), canary.folder()).string());
+    for (const auto& [needle, what] : needles) {
+      EXPECT_FALSE(holds(relative, needle)) << what << " is in the file name " << relative;
+    }
+    if (!entry.is_regular_file() || relative.rfind("data/", 0) == 0) continue;
+    std::string content = read_file(entry.path());
+    searched += content.size();
+    // Files full of random-looking bytes contain any 4 given ones now and then: only text is searched for
+    // floats' bytes.
+    const bool binary = content.find('\0') != std::string::npos;
+    if (!binary) content = without_pids(content);
+    for (const auto& [needle, what] : needles) {
+      if (binary && needle.size() < 5) continue;
+      EXPECT_FALSE(holds(content, needle)) << what << " is in " << relative;
+    }
+  }
+  return searched;
+}
+
+}  // namespace muffle::canary

@@ -1,0 +1,188 @@
+// `muffle release` itself (its own main and commands, linked with faulty_system.cpp) is killed, cut off from
+// power and given a full disk at every one of its steps, and is then started again as a requeued job is: the
+// same bytes once there are any, one charge, one draw. The transaction alone gets a thousand random kills in
+// tests/embed/release_kill_test.cpp.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "embed/kill_fixture.hpp"
+#include "muffle/comm/site_keys.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/data/idx.hpp"
+#include "muffle/privacy/accountant.hpp"
+
+namespace muffle {
+namespace {
+
+#ifdef MUFFLE_SANITIZED
+constexpr std::size_t kEvery = 8;
+#else
+constexpr std::size_t kEvery = 1;
+#endif
+
+std::vector<std::string> words_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr) ADD_FAILURE() << variable << " must be set by CTest";
+  std::vector<std::string> words;
+  std::istringstream in(value == nullptr ? "" : value);
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+class ReleaseCommandKillTest : public embed::KillFixture {
+ protected:
+  ReleaseCommandKillTest() {
+    comm::SiteKey::generate("kill-test").save(folder_ / "kill-test.key");
+    constexpr std::size_t kRecords = 40;
+    std::vector<float> points;
+    std::vector<std::uint8_t> labels;
+    for (std::size_t i = 0; i < kRecords; ++i) {
+      points.insert(points.end(), {0.01f * static_cast<float>(i), 0.5f});
+      labels.push_back(static_cast<std::uint8_t>(i % 2));
+    }
+    data::write_idx(folder_ / "points.idx", std::vector<std::size_t>{kRecords, 2}, points);
+    data::write_idx(folder_ / "labels.idx", std::vector<std::size_t>{kRecords}, labels);
+  }
+
+  /// The noise is one block of entropy: 16 numbers.
+  std::vector<std::string> command(const std::filesystem::path& run, double budget) const override {
+    std::vector<std::string> argv;
+    if (ranks_ > 1) {
+      argv = words_of("MPIEXEC");
+      for (const std::string& flag : words_of("MPIFLAGS")) argv.push_back(flag);
+      argv.insert(argv.end(), {"-n", std::to_string(ranks_)});
+    }
+    argv.insert(argv.end(), {MUFFLE_FAULTY, "release", "--out", run.string()});
+    const auto set = [&](const std::string& setting) { argv.insert(argv.end(), {"--set", setting}); };
+    set("data.features=" + (folder_ / "points.idx").string());
+    set("data.labels=" + (folder_ / "labels.idx").string());
+    set("data.id=kill-test");
+    for (const char* setting :
+         {"data.records=40", "data.classes=2", "data.shape=[2]", "data.lo=0.0", "data.hi=1.0",
+          "features.count=8", "features.length_scale=0.5", "privacy.noise_multiplier=8.0",
+          "privacy.max_records_per_person=1", "model.generator=fully-connected", "evaluate.metrics=[]",
+          "runtime.deadline_s=120", "runtime.threads=1"})
+      set(setting);
+    set("privacy.ledger=" + file_.string());
+    set("privacy.signing_key=" + (folder_ / "kill-test.key").string());
+    if (budget < kNoLimit)
+      set("privacy.budget_epsilon=" + std::to_string(privacy::epsilon_for(1e-5, budget)));
+    return argv;
+  }
+  double mu() const override { return 0.1249; }
+
+  /// The ledger has this one charge, committed, and the noise was drawn for it once.
+  void expect_one_charge() {
+    const privacy::LedgerState state = privacy::read_ledger(file_);
+    ASSERT_EQ(state.charges.size(), 1u);
+    EXPECT_TRUE(state.charges.front().artifact);
+    EXPECT_EQ(drawn_charges().size(), 1u);
+    EXPECT_NEAR(state.spent_mu(), 0.125, 1e-4);
+  }
+
+  int ranks_ = 1;
+};
+
+// The requeued job of the specification: the artifact is there, COMMIT is not.
+TEST_F(ReleaseCommandKillTest, ARequeuedJobHandsOutTheArtifactThatWasNotCommitted) {
+  for (const int ranks : {1, 2}) {
+    for (const int again_on : {1, 2}) {
+      SCOPED_TRACE(std::to_string(ranks) + " rank(s), then " + std::to_string(again_on));
+      fresh_ledger();
+      const auto run = here_ / "run";
+      ranks_ = ranks;
+      const int ended = release_with_fault(run, "rename@release.mfl", "kill-after");
+      ASSERT_EQ(ended, ranks == 1 ? -SIGKILL : 128 + SIGKILL) << said(run);
+      const std::string bytes = bytes_or_nothing(run / "release.mfl");
+      ASSERT_NE(bytes, "");
+      ASSERT_FALSE(privacy::read_ledger(file_).charges.front().artifact) << "killed before COMMIT";
+      ranks_ = again_on;
+      recover(run);
+      ASSERT_EQ(read_file(run / "release.mfl"), bytes);
+      expect_finished(run);
+      expect_one_charge();
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Killed between the charge and the artifact: the charge stays spent, and the requeued job pays for its own
+// draw.
+TEST_F(ReleaseCommandKillTest, AChargeWithoutAnArtifactStaysSpent) {
+  ranks_ = 2;
+  const auto run = here_ / "run";
+  ASSERT_EQ(release_with_fault(run, "rename@release.mfl", "kill-before"), 128 + SIGKILL) << said(run);
+  ASSERT_FALSE(std::filesystem::exists(run / "release.mfl"));
+  recover(run);
+  const privacy::LedgerState state = privacy::read_ledger(file_);
+  EXPECT_EQ(state.charges.size(), 2u);
+  EXPECT_EQ(drawn_charges().size(), 2u);
+  EXPECT_NEAR(state.spent_mu(), 0.125 * std::sqrt(2.0), 1e-4);
+}
+
+TEST_F(ReleaseCommandKillTest, EveryStepOfTheCommand) {
+  const auto steps = steps_of_one_release();
+  ASSERT_GT(steps.size(), 30u);
+  for (const char* step : {"write@ledger.jsonl", "rename@release.mfl", "write@config.resolved.toml"})
+    ASSERT_NE(std::find(steps.begin(), steps.end(), step), steps.end()) << step;
+  std::map<std::string, std::size_t> endings;
+  std::size_t tried = 0;
+  for (std::size_t step = 1; step <= steps.size(); step += kEvery, ++tried) {
+    for (const std::string action : {"kill-after", "short-kill", "full", "power-cut"}) {
+      // Starting the whole command takes a while. A short write is one of a write.
+      if (action == "short-kill" && steps[step - 1].rfind("write@", 0) != 0) continue;
+      if (action == "full" && step % 2 != 1) continue;
+      if (action == "power-cut" && step % 4 != 1) continue;
+      SCOPED_TRACE(action + " at step " + std::to_string(step) + ", " + steps[step - 1]);
+      fresh_ledger();
+      const auto run = here_ / "run";
+      const int ended = release_with_fault(run, std::to_string(step), action);
+      ++endings[action + " " + std::to_string(ended)];
+      ASSERT_EQ(broken_promise(), "");
+      if (action == "full") {
+        ASSERT_TRUE(ended == 0 || ended == static_cast<int>(ExitCode::kIo)) << ended << said(run);
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(run))
+          ASSERT_EQ(entry.path().string().find(".tmp."), std::string::npos) << entry.path();
+      }
+      recover(run);
+      if (!HasFatalFailure() && step % 5 == 0) expect_finished(run);
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_EQ(endings["kill-after -9"], tried);
+  EXPECT_GE(endings["power-cut -9"], tried / 4);
+  EXPECT_GT(endings["full 74"], tried / 4);
+}
+
+TEST_F(ReleaseCommandKillTest, ConcurrentReleasesTakeTurnsAndKeepTheBudget) {
+  // Room for three charges of 1/8: 3/64 <= 0.22^2 < 4/64.
+  constexpr double kBudget = 0.22;
+  std::vector<pid_t> jobs;
+  for (int j = 0; j < 6; ++j) jobs.push_back(start(here_ / ("run-" + std::to_string(j)), {}, kBudget));
+  int released = 0, refused = 0;
+  for (const pid_t job : jobs) {
+    const int code = wait(job);
+    released += code == 0;
+    refused += code == static_cast<int>(ExitCode::kBudget);
+  }
+  EXPECT_EQ(released, 3);
+  EXPECT_EQ(refused, 3);
+  const privacy::LedgerState state = privacy::read_ledger(file_);
+  EXPECT_EQ(state.charges.size(), 3u);
+  for (const privacy::ChargeRecord& charge : state.charges) EXPECT_TRUE(charge.artifact) << charge.id;
+  EXPECT_LE(state.spent_mu(), kBudget);
+  EXPECT_EQ(drawn_charges().size(), 3u);
+  EXPECT_EQ(broken_promise(), "");
+}
+
+TEST_F(ReleaseCommandKillTest, OneJobStartedManyTimesAtOnceIsReleasedOnce) {
+  const auto run = here_ / "run";
+  std::vector<pid_t> jobs;
+  for (int j = 0; j < 4; ++j) jobs.push_back(start(run));
+  for (const pid_t job : jobs) EXPECT_EQ(wait(job), 0) << said(run);
+  expect_one_charge();
+}
+
+}  // namespace
+}  // namespace muffle
