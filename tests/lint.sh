@@ -95,7 +95,7 @@ check_torch_headers() {
 # compile_alone FLAGS...: each header on stdin, as a file's only content.
 compile_alone() {
   # shellcheck disable=SC2016
-  xargs -P "$jobs" -I{} bash -c 'h=$1; shift; printf "#include \"%s\"\n" "${h#include/}" | ${CXX:-c++} -std=c++20 -fsyntax-only -Wall -Wextra -Werror -Iinclude \
+  xargs -P "$jobs" -I{} bash -c 'h=$1; shift; printf "#include \"%s\"\n" "${h#include/}" | ${CXX:-c++} -std=c++20 -fsyntax-only -Wall -Wextra -Werror -Iinclude $(pkg-config --cflags-only-I eigen3) \
     -x c++ "$@" - || { echo "lint: $h does not compile alone" >&2; exit 1; }' _ {} "$@"
 }
 

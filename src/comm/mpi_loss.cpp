@@ -72,9 +72,9 @@ void MpiComm::check_peers(std::string_view doing) {
 void MpiComm::abort(ExitCode code) {
   if (roll_call_) roll_call_->say_farewell(static_cast<int>(code));
   std::fflush(nullptr);
-  // After SIGTERM the launcher is ending all ranks already. It would not answer MPI_Abort any more, and after
-  // its SIGKILL the exit code would be lost. There is nobody left to tell if MPI_Abort fails.
-  if (!termination_requested()) static_cast<void>(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)));
+  exit_on_termination(static_cast<int>(code));
+  // There is nobody left to tell if this fails.
+  static_cast<void>(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)));
   std::_Exit(static_cast<int>(code));
 }
 

@@ -124,7 +124,7 @@ RollCall::Findings RollCall::find_out(std::chrono::milliseconds grace) noexcept 
           found.silent.push_back(r);
         }
       }
-      if (over || found.silent.empty()) break;
+      if (over || found.silent.empty() || found.farewell) break;
       over = std::chrono::steady_clock::now() >= until;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

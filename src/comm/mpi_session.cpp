@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "mpi_comm.hpp"
+#include "muffle/comm/termination.hpp"
 
 namespace muffle::comm {
 
@@ -59,6 +60,7 @@ std::unique_ptr<HostComm> MpiSession::world(std::chrono::milliseconds deadline) 
 }
 
 void MpiSession::abort(ExitCode code) noexcept {
+  exit_on_termination(static_cast<int>(code));
   static_cast<void>(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)));
   std::_Exit(static_cast<int>(code));
 }

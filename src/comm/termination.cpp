@@ -1,5 +1,7 @@
 #include "muffle/comm/termination.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -11,7 +13,11 @@ namespace {
 
 volatile std::sig_atomic_t stop_requested = 0;
 
+volatile std::sig_atomic_t last_code = 0;
+
 void note_stop(int) { stop_requested = 1; }
+
+void stop_now(int) { ::_exit(last_code); }
 
 }  // namespace
 
@@ -26,6 +32,15 @@ void install_termination_handler() {
 }
 
 bool termination_requested() noexcept { return stop_requested != 0; }
+
+void exit_on_termination(int exit_code) noexcept {
+  last_code = exit_code;
+  struct sigaction action {};
+  action.sa_handler = stop_now;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGTERM, &action, nullptr);
+  if (termination_requested()) ::_exit(exit_code);
+}
 
 void clear_termination_request() noexcept { stop_requested = 0; }
 

@@ -34,5 +34,20 @@ TEST(Termination, SigtermSetsTheFlagAndTheProcessGoesOn) {
   EXPECT_FALSE(termination_requested());
 }
 
+TEST(TerminationDeathTest, AProcessThatIsAbortingEndsWithItsOwnCode) {
+  const auto later = [] {
+    install_termination_handler();
+    exit_on_termination(69);
+    std::raise(SIGTERM);
+  };
+  const auto earlier = [] {
+    install_termination_handler();
+    std::raise(SIGTERM);
+    exit_on_termination(69);
+  };
+  EXPECT_EXIT(later(), testing::ExitedWithCode(69), "");
+  EXPECT_EXIT(earlier(), testing::ExitedWithCode(69), "");
+}
+
 }  // namespace
 }  // namespace muffle::comm

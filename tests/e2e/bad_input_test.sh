@@ -67,7 +67,7 @@ for n in "${several[@]}"; do
   cp "$work/apart/whole" "$last"
   cp "$work/apart/y-$((n - 1))" "$work/apart/labels"
   printf '\x0a' | dd of="$work/apart/y-$((n - 1))" bs=1 seek=50 conv=notrunc status=none
-  expect_error 65 "rank $((n - 1)).*y-$((n - 1))" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
+  expect_error 65 "rank $((n - 1)).*x-$((n - 1)).*label outside" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
   cp "$work/apart/labels" "$work/apart/y-$((n - 1))"
 done
 

@@ -32,6 +32,8 @@ inline constexpr std::size_t kDims = 3, kClasses = 3;
 inline constexpr std::size_t kCounts[kClasses] = {3137, 4259, 5381};
 inline constexpr double kLengthScale = 0.5;
 inline constexpr std::uint8_t kBadLabel = 211;
+inline constexpr float kBadNumber = 7.28515625f;  ///< outside the schema; its text has no other
+inline constexpr std::size_t kBadRecord = 9000;   ///< on rank 1, and not where its shard begins
 inline constexpr int kRanks = 2;
 
 using Needles = std::map<std::string, std::string>;  ///< needle -> what it is
@@ -57,6 +59,9 @@ class Canary {
     labels_.back() = kBadLabel;  // outside every schema
     data::write_idx(folder_ / "data" / "bad-labels.idx", std::vector<std::size_t>{n}, labels_);
     labels_.back() = kClasses - 1;
+    std::vector<float> outside = points_;
+    outside[kBadRecord * kDims] = kBadNumber;
+    data::write_idx(folder_ / "data" / "bad-points.idx", std::vector<std::size_t>{n, kDims}, outside);
   }
   ~Canary() { fs::remove_all(folder_); }
   Canary(const Canary&) = delete;

@@ -88,12 +88,18 @@ TEST_P(CanaryModeTest, AReleaseThatIsKilledMidwayLeavesNoPrivateValue) {
 }
 
 TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
-  for (const auto& [name, flags] : std::map<std::string, std::string>{
-           {"label", " --set data.labels=data/bad-labels.idx"}, {"outside", " --set data.hi=0.5"}}) {
+  for (const auto& [name, flags] :
+       std::map<std::string, std::string>{{"label", " --set data.labels=data/bad-labels.idx"},
+                                          {"outside", " --set data.features=data/bad-points.idx"}}) {
     EXPECT_EQ(run_muffle(canary_, "release " + job() + flags + " --out run/" + name, "console-" + name), 65);
     const std::string text = console("console-" + name);
     EXPECT_FALSE(holds(text, std::to_string(kBadLabel)))
         << "the label outside the schema is private: " << text;
+    EXPECT_FALSE(holds(text, "7.285")) << "and so is the number: " << text;
+    for (const char* log : {"rank-0.jsonl", "rank-1.jsonl"}) {
+      const std::string own = read_file(canary_.folder() / "run" / name / "logs" / log);
+      EXPECT_FALSE(holds(own, std::to_string(kBadLabel)) || holds(own, "7.285")) << own;
+    }
     EXPECT_FALSE(fs::exists(canary_.folder() / "run" / name / "release.mfl"));
   }
   expect_nothing_private();

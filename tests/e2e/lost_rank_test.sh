@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 here=$(dirname "${BASH_SOURCE[0]}")
 local_sh=$here/../../launch/local.sh
-long=("${small[@]}" --set features.count=20000 --set runtime.deadline_s=6 --set data.id=lost -q)
+long=("${small[@]}" --set features.count=10000 --set runtime.deadline_s=6 --set data.id=lost -q)
 
 # strike SIGNAL VICTIM RANKS COMMAND...: runs COMMAND with --out $out, sends SIGNAL to muffle's rank VICTIM once all ranks embed;
 # $code is the command's exit code and $took the seconds from the signal to its end.
@@ -38,7 +38,7 @@ lose() {
   rm -rf "$said" && mkdir "$said"
   strike "$signal" "$victim" "$n" "$MPIEXEC" "${mpi_flags[@]}" "$@" -n "$n" bash "$here/record_rank.sh" "$said" "$MUFFLE"
   echo "-- SIG$signal to rank $victim of $n $*: the job ended with $code after $took s"
-  check "ended in time" test "$took" -lt 25
+  check "ended in time" test "$took" -lt 40
   for ((r = 0; r < n; r++)); do
     ((r == victim)) && continue
     check "rank $r is left and ends with 69" test "$(cat "$said/$r.code")" = 69
@@ -62,7 +62,7 @@ check "mpirun reports the killed rank" test "$code" = 137
 lose KILL 0 3
 # With recovery on, mpiexec lets the survivors be and hides their exit codes: they notice by themselves.
 lose KILL 1 3 --mca orte_enable_recovery 1
-check "well before the deadline" test "$took" -lt 5
+check "by the loss, not by the deadline" grep -q "lost rank 1" "$work/said/0.stderr"
 lose STOP 1 3
 check "mpirun passes the survivors' code on" test "$code" = 69
 
@@ -70,6 +70,6 @@ check "mpirun passes the survivors' code on" test "$code" = 69
 strike KILL 1 2 env MUFFLE_BINARY="$MUFFLE" bash "$local_sh" 2
 check "launch/local.sh ends with 69" test "$code" = 69
 check "and rank 0 has named rank 1" grep -qE 'muffle: lost rank 1 \(host ' "$work/log"
-check "in time" test "$took" -lt 25
+check "in time" test "$took" -lt 40
 if ((failures > 0)); then sed 's/^/    /' "$work/log" >&2; fi
 finish

@@ -17,7 +17,7 @@ using test::run_thread_ranks;
 
 TEST(DataParallelOnThreads, AnyNumberOfRanksFollowsOneRank) {
   for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified);
+    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
     const auto alone = comm::single_process();
     const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
     EXPECT_NE(expected.losses.front(), expected.losses.back());

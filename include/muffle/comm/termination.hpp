@@ -12,6 +12,11 @@ void install_termination_handler();
 /// True once SIGTERM has arrived. Long local loops may ask it between batches.
 bool termination_requested() noexcept;
 
+/// From now on SIGTERM ends the process at once with this code; so does one that has arrived already. For the
+/// last moment before MPI_Abort: the launcher answers it by SIGTERM, or not at all if it is ending the job
+/// already, and its SIGKILL a second later would lose the code.
+void exit_on_termination(int exit_code) noexcept;
+
 /// Forgets a SIGTERM that has arrived (tests).
 void clear_termination_request() noexcept;
 
