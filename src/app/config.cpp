@@ -81,6 +81,7 @@ class Loader {
     }
     if (const std::string problem = k->set(config_, value); !problem.empty()) {
       problems_.push_back(fmt::format("{}: {} {}", where, key, problem));
+      return;
     }
     named_.insert(key);
   }
@@ -122,9 +123,8 @@ class Loader {
     }
   }
 
-  /// The settings that were named, without a look at how they go together. @throws ConfigError.
+  /// The settings that were named and could be read, without a look at how they go together.
   std::map<std::string, std::string> named_settings() const {
-    if (!problems_.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems_, ". ")));
     std::map<std::string, std::string> out;
     for (const std::string& name : named_) out[name] = find_key(name)->get(config_);
     return out;

@@ -124,6 +124,13 @@ TEST_F(ResolvedSettings, AStageLeavesTheOthersSettingsAlone) {
   EXPECT_THAT(text(), HasSubstr("epsilon = 0.25"));
 }
 
+TEST_F(ResolvedSettings, ALineThatIsNotUnderstoodCostsNoOther) {
+  write(kConfigFile, "[privacy]\nepsilon = 0.25\ndelta = 7.0\nno_such_key = 1\n");
+  record_settings(context_, Stage::kTrain);
+  EXPECT_THAT(text(), HasSubstr("epsilon = 0.25"));
+  EXPECT_THAT(text(), Not(HasSubstr("no_such_key")));
+}
+
 TEST_F(ResolvedSettings, AFileThatCannotBeReadIsWrittenAnew) {
   write(kConfigFile, "[train\n");
   record_settings(context_, Stage::kTrain);

@@ -45,7 +45,7 @@ made=$(hashes "$run")
 # What is lost, damaged or edited is made again, and comes out the same; the release is never drawn twice.
 for accident in "rm $run/samples.npz" "truncate -s 100 $run/samples.npz" "cp $run/release.mfl $run/model.mfl" "rm $run/samples.png"; do
   $accident
-  says 0 'sample: begins' on 1 run "${job[@]}" --out "$run"
+  says 0 'sample: begins' on 2 run "${job[@]}" --out "$run"
   check "made again after: ${accident%% *}" test "$made" = "$(hashes "$run")" -a -s "$run/samples.png"
 done
 
@@ -54,7 +54,7 @@ resolved=$(sha256sum "$run/config.resolved.toml")
 says 78 'never overwritten' on 1 run "${job[@]}" --epsilon 2 --out "$run"
 says 78 'never overwritten' on 1 release "${job[@]}" --epsilon 2 --dry-run --out "$run"
 says 0 'is there already' on 1 release "${job[@]}" --set data.id=other --set "privacy.ledger=$work/other" --dry-run --out "$run"
-says 65 'data.records says 61' on 1 release "${release[@]}" "${records[@]}" --set data.records=61 --out "$work/wrong-m"
+says 65 'holds 60 records, the configuration says 61' on 1 release "${release[@]}" "${records[@]}" --set data.records=61 --out "$work/wrong-m"
 check "a refused run describes nothing" test ! -e "$work/wrong-m/config.resolved.toml"
 check "config.resolved.toml is as it was" test "$resolved" = "$(sha256sum "$run/config.resolved.toml")"
 

@@ -108,8 +108,8 @@ std::string to_toml(const Config& config);
 /// The same for some keys only: canonical "section.key" -> TOML literal.
 std::string to_toml(const std::map<std::string, std::string>& literals);
 
-/// The settings that a file such as config.resolved.toml holds, as flatten() writes them; nothing is checked
-/// but the values themselves. @throws ConfigError, IoError.
+/// The settings that a file such as config.resolved.toml holds, as flatten() writes them. Keys and values
+/// that this version does not know are left out. @throws ConfigError  no TOML; IoError.
 std::map<std::string, std::string> settings_in(const std::string& file);
 
 /// SHA-256 (hex) over the keys of `stage` (train: also those of the model).
