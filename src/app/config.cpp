@@ -131,7 +131,8 @@ class Loader {
   }
 
   Config finish(Stages stages) {
-    if (stages.release && stages.train && stages.sample && !releases(config_, "rff"))
+    if (stages.release && stages.train && stages.sample && !releases(config_, "rff") &&
+        config_.model.kind != model::GeneratorKind::kMoments)
       problems_.emplace_back("features.blocks has no \"rff\", on which a generator is trained");
     if (stages.release) stages = with_named(stages);
     // Values that depend on one another, then everything that is wrong with them together.
