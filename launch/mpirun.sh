@@ -10,7 +10,8 @@
 #   --grace S       how many seconds it may take over that, before everything is killed (60)
 #
 # TERM, INT and the time limit become USR1, which mpirun hands on to every rank; a TERM would end mpirun's own daemons before
-# the ranks have checkpointed. Exit code: muffle's (75: stopped with a checkpoint, run it again), or 137 after the grace.
+# the ranks have checkpointed. Exit code: muffle's (75: stopped with a checkpoint, run it again); 69 when a rank or a host was
+# lost, or was still there after the grace.
 set -euo pipefail
 
 usage() {
@@ -51,10 +52,14 @@ while IFS= read -r name; do flags+=(-x "$name"); done < <(compgen -e MUFFLE_ || 
 timeout --signal=USR1 --kill-after="$grace" --preserve-status "$limit" mpirun "${flags[@]}" "${mpi[@]}" "$muffle" "$@" &
 job=$!
 trap 'kill -USR1 "$job" 2>/dev/null || true' TERM INT USR1
-rc=0
-wait "$job" || rc=$?
-while kill -0 "$job" 2>/dev/null; do  # a signal interrupted the wait
-  rc=0
-  wait "$job" || rc=$?
+while :; do
+  code=0
+  wait "$job" || code=$?
+  kill -0 "$job" 2>/dev/null || break  # a signal ends wait, but not the job
 done
-exit "$rc"
+# Above 128: a rank was killed (128 + its signal), or one of mpirun's daemons was lost (205).
+if ((code > 128)); then
+  echo "${0##*/}: mpirun ended with $code: a rank or a host was lost; exit code 69 (a rank is missing)" >&2
+  exit 69
+fi
+exit "$code"

@@ -204,6 +204,7 @@ void CommandLine::add_local_verbs() {
   app_.add_subcommand("config-keys", "list every setting with its default and meaning");
   add_ledger(app_, ledger_);
   add_verify(app_, verify_);
+  add_slurm(app_, slurm_);
   auto* keygen_cmd = app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation");
   keygen_cmd->add_option("-o,--out", keygen_.out, "folder for NAME.key and NAME.pub")
       ->type_name("DIR")
@@ -233,6 +234,11 @@ std::function<void()> CommandLine::alone() {
   if (verb_ == "keygen") return [this] { make_site_key(keygen_, std::cout); };
   if (verb_ == "ledger") return [this] { ledger(ledger_); };
   if (verb_ == "verify") return [this] { verify(verify_); };
+  if (verb_ == "slurm") {
+    return [this] {
+      std::cout << slurm(slurm_, {slurm_.config, environment_settings(), slurm_.set, {}}) << std::flush;
+    };
+  }
   if (verb_ == "make-mixture") {
     return [this] {
       ensure_writable_folder(out);

@@ -9,6 +9,7 @@
 #include "muffle/app/commands.hpp"
 #include "muffle/app/doctor.hpp"
 #include "privacy_options.hpp"
+#include "slurm_options.hpp"
 
 namespace muffle::app {
 
@@ -53,6 +54,7 @@ class CommandLine {
   LedgerCommand ledger_;
   VerifyCommand verify_;
   KeygenRequest keygen_;
+  SlurmJob slurm_;
   std::string verb_;
   std::string help_;
 };

@@ -90,6 +90,14 @@ expect_error() {
   fi
 }
 
+# payload FILE: hash of the numbers of a release, which lie between its header and its checksum.
+payload() {
+  local size header
+  size=$(stat -c %s "$1")
+  header=$(od -An -tu4 -j12 -N4 "$1" | tr -d ' ')
+  tail -c +$((16 + header + 8 + 1)) "$1" | head -c $((size - 16 - header - 8 - 32)) | sha256sum
+}
+
 finish() {
   ((failures == 0)) || { echo "$failures check(s) failed" >&2; exit 1; }
   echo "all checks passed"

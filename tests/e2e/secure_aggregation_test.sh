@@ -4,13 +4,6 @@
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# The numbers of a release: what lies between its header and its checksum.
-payload() {
-  local size header
-  size=$(stat -c %s "$1")
-  header=$(od -An -tu4 -j12 -N4 "$1" | tr -d ' ')
-  tail -c +$((16 + header + 8 + 1)) "$1" | head -c $((size - 16 - header - 8 - 32)) | sha256sum
-}
 says() { grep -qE -- "$2" "$1"; }
 seeded=("${small[@]}" --insecure-seeded-noise 5)
 

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <regex>
+
+#include "muffle/app/slurm.hpp"
+#include "muffle/core/error.hpp"
+
+namespace muffle::app {
+namespace {
+
+/// A word of a shell command: as it is where that is safe, else in single quotes.
+std::string word(const std::string& text) {
+  static const std::regex kPlain("[A-Za-z0-9_./:=,+@%-]+");
+  if (std::regex_match(text, kPlain)) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+/// Values of #SBATCH lines are no shell words: what sbatch would not read as one value is refused.
+void check(const SlurmJob& job) {
+  std::vector<std::string> problems;
+  const auto fits = [&](const char* option, const std::string& value, const char* pattern, const char* like) {
+    if (!std::regex_match(value, std::regex(pattern)))
+      problems.push_back(fmt::format("{} is \"{}\", not like {}", option, value, like));
+  };
+  const auto within = [&](const char* option, int value, int least, int most) {
+    if (value < least || value > most)
+      problems.push_back(fmt::format("{} is {}, not from {} to {}", option, value, least, most));
+  };
+  fits("--kind", job.kind, "whole|embed|train|seeds", "whole, embed, train or seeds");
+  fits("--launcher", job.launcher, "srun|mpirun", "srun or mpirun");
+  fits("--name", job.name, "[A-Za-z0-9_.-]+", "muffle-1");
+  fits("--time", job.time, "[0-9]+|([0-9]+-)?[0-9]+(:[0-9]+){1,2}", "90, 12:00:00 or 2-00:00:00");
+  fits("--seeds", job.seeds, "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*(%[0-9]+)?", "1-5, 1,3,7 or 1-20%4");
+  fits("--partition", job.partition, "[A-Za-z0-9_.,-]*", "gpu");
+  fits("--account", job.account, "[A-Za-z0-9_.-]*", "project1");
+  fits("--mem", job.memory, "([0-9]+[KMGT]?)?", "16G");
+  within("--nodes", job.nodes, 1, 100'000);
+  within("--ntasks-per-node", job.ranks_per_node, 1, 4096);
+  within("--cpus-per-task", job.cores_per_rank, 1, 4096);
+  within("--gpus-per-node", job.gpus_per_node, 0, 64);
+  within("--grace", job.grace_s, 1, 65535);
+  if (job.gpus_per_node > 0 && job.ranks_per_node > job.gpus_per_node)
+    problems.push_back(
+        fmt::format("--ntasks-per-node is {}, but a node has {} GPU{}: two ranks on one GPU are refused",
+                    job.ranks_per_node, job.gpus_per_node, job.gpus_per_node == 1 ? "" : "s"));
+  for (const auto& [option, value] : {std::pair("--config", &job.config), std::pair("--out", &job.out),
+                                      std::pair("--muffle", &job.muffle)}) {
+    if (value->empty() || value->find('\n') != std::string::npos)
+      problems.push_back(fmt::format("{} must be a path on one line", option));
+  }
+  if (!problems.empty()) throw UsageError(fmt::format("{}.", fmt::join(problems, "; ")));
+}
+
+std::string purpose(const SlurmJob& job) {
+  if (job.kind == "embed")
+    return "# The private half: embeds the records on CPUs, charges the ledger and writes release.mfl.\n";
+  if (job.kind == "train")
+    return "# The public half: trains on the release that is in the run folder, and samples. Reads nothing "
+           "private.\n";
+  if (job.kind == "seeds")
+    return "# One training a seed, all of the one release in the run folder: no further privacy cost. "
+           "Choosing a "
+           "seed by its\n# score on real data is not covered by the guarantee.\n";
+  return "# The whole job: release, training, samples, scores. Stages that are finished are kept.\n";
+}
+
+std::string header(const SlurmJob& job) {
+  std::string out =
+      "#!/usr/bin/env bash\n" + purpose(job) +
+      "# Made by `muffle slurm`; docs/cluster.md says how to size a job. Submit it with sbatch.\n";
+  const auto line = [&](const std::string& option) { out += "#SBATCH --" + option + "\n"; };
+  line("job-name=" + job.name);
+  line(fmt::format("nodes={}", job.nodes));
+  line(fmt::format("ntasks-per-node={}", job.ranks_per_node));
+  line(fmt::format("cpus-per-task={}", job.cores_per_rank));
+  if (job.gpus_per_node > 0) line(fmt::format("gpus-per-node={}", job.gpus_per_node));
+  if (!job.memory.empty()) line("mem=" + job.memory);
+  if (!job.partition.empty()) line("partition=" + job.partition);
+  if (!job.account.empty()) line("account=" + job.account);
+  if (job.kind == "seeds") line("array=" + job.seeds);
+  line("time=" + job.time);
+  // Without "B:" the signal goes to srun's ranks; mpirun is no job step of Slurm's, so the script hands it
+  // on.
+  line(fmt::format("signal={}USR1@{}", job.launcher == "srun" ? "" : "B:", job.grace_s));
+  line("requeue");
+  line("open-mode=append");
+  line(job.kind == "seeds" ? "output=%x-%A_%a.log" : "output=%x-%j.log");
+  return out + "set -euo pipefail\n";
+}
+
+constexpr const char* kSrun = R"(
+# A rank that fails ends its step. Ranks that are told to stop (time limit, preemption) checkpoint and leave with 75.
+launch() {
+  srun --mpi=pmix --kill-on-bad-exit=1 --cpu-bind=cores --cpus-per-task="$SLURM_CPUS_PER_TASK" "$@"
+}
+)";
+
+constexpr const char* kMpirun = R"(
+# The time limit's signal is handed on to the ranks, which checkpoint and leave with 75. Preemption is not: Slurm's TERM ends
+# mpirun's daemons before the ranks have checkpointed; use srun where jobs are preempted. A cut link is noticed in 11 s.
+job=
+trap '[[ -z $job ]] || kill -USR1 "$job" 2>/dev/null || true' USR1
+launch() {
+  mpirun --map-by "slot:PE=$SLURM_CPUS_PER_TASK" --bind-to core \
+    --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 3 "$@" &
+  job=$!
+  local code
+  while :; do
+    code=0
+    wait "$job" || code=$?
+    kill -0 "$job" 2>/dev/null || return "$code"  # a signal ends wait, but not the job
+  done
+}
+)";
+
+constexpr const char* kStep = R"(
+# step VERB OPTIONS...: a step that stopped with a checkpoint (75) is queued again, and goes on there; so is one that lost a
+# rank (69, or killed: 137, 143), three times. Exit code 0 would count as COMPLETED.
+step() {
+  local code=0
+  launch "$muffle" "$@" || code=$?
+  ((code != 0)) || return 0
+  if ((code == 75 || ((code == 69 || code == 137 || code == 143) && ${SLURM_RESTART_COUNT:-0} < 3))); then
+    echo "muffle $1: exit code $code; job $SLURM_JOB_ID is queued again"
+    scontrol requeue "$SLURM_JOB_ID"
+    sleep 120  # Slurm ends this script meanwhile
+  fi
+  exit "$code"
+}
+)";
+
+std::string steps(const SlurmJob& job) {
+  const auto step = [](const std::string& verb, const std::string& folder, const std::string& more) {
+    return fmt::format("step {} --config \"$config\" --out \"{}\"{} \"${{settings[@]}}\"\n", verb, folder,
+                       more);
+  };
+  if (job.kind == "embed") return step("release", "$out", "");
+  if (job.kind == "train") return step("train", "$out", "") + step("sample", "$out", "");
+  if (job.kind == "seeds")
+    return "seed=$SLURM_ARRAY_TASK_ID\n" +
+           step("train", "$out/seed-$seed", " --release \"$out/release.mfl\" --set \"train.seed=$seed\"") +
+           step("sample", "$out/seed-$seed", " --set \"train.seed=$seed\"");
+  return step("run", "$out", "");
+}
+
+}  // namespace
+
+std::string slurm_script(const SlurmJob& job) {
+  check(job);
+  std::string settings;
+  for (const std::string& s : job.set) settings += (settings.empty() ? "--set " : " --set ") + word(s);
+  return header(job) +
+         fmt::format("\nmuffle={}\nconfig={}\nout={}\nsettings=({})\n", word(job.muffle), word(job.config),
+                     word(job.out), settings) +
+         (job.launcher == "srun" ? kSrun : kMpirun) + kStep + "\n" + steps(job);
+}
+
+std::string slurm(const SlurmJob& job, const ConfigSources& sources) {
+  const std::string script = slurm_script(job);
+  const Stages stages = job.kind == "whole"   ? Stages::all()
+                        : job.kind == "embed" ? Stages{.release = true}
+                                              : Stages{.train = true, .sample = true};
+  static_cast<void>(load_config(sources, stages));  // a mistake is cheaper here than after a day in the queue
+  return script;
+}
+
+}  // namespace muffle::app

@@ -1,0 +1,122 @@
+#include "muffle/app/slurm.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+SlurmJob of_kind(const std::string& kind) {
+  SlurmJob job;
+  job.kind = kind;
+  if (kind == "train") job.gpus_per_node = 4;
+  return job;
+}
+
+bool shell_reads(const std::string& script) {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "script", script);
+  return std::system(("bash -n '" + (folder / "script").string() + "'").c_str()) == 0;
+}
+
+TEST(SlurmScript, TheShippedTemplatesAreWhatTheDefaultsMake) {
+  for (const char* kind : {"whole", "embed", "train", "seeds"}) {
+    EXPECT_EQ(read_file(std::string(MUFFLE_CLUSTER) + "/" + kind + ".sbatch"), slurm_script(of_kind(kind)))
+        << kind;
+  }
+  SlurmJob job;
+  job.launcher = "mpirun";
+  EXPECT_EQ(read_file(std::string(MUFFLE_CLUSTER) + "/whole-mpirun.sbatch"), slurm_script(job));
+}
+
+TEST(SlurmScript, SaysWhatWasAskedFor) {
+  SlurmJob job = of_kind("train");
+  job.nodes = 7;
+  job.ranks_per_node = 2;
+  job.gpus_per_node = 2;
+  job.time = "2-00:00:00";
+  job.partition = "gpu";
+  job.account = "p1";
+  job.memory = "16G";
+  job.grace_s = 300;
+  const std::string script = slurm_script(job);
+  for (const char* line :
+       {"#SBATCH --nodes=7\n", "#SBATCH --ntasks-per-node=2\n", "#SBATCH --gpus-per-node=2\n",
+        "#SBATCH --time=2-00:00:00\n", "#SBATCH --partition=gpu\n", "#SBATCH --account=p1\n",
+        "#SBATCH --mem=16G\n", "#SBATCH --signal=USR1@300\n", "#SBATCH --requeue\n", "--kill-on-bad-exit=1"})
+    EXPECT_THAT(script, HasSubstr(line));
+  EXPECT_THAT(script, Not(HasSubstr("release --config"))) << "training spends nothing";
+  EXPECT_TRUE(shell_reads(script));
+}
+
+TEST(SlurmScript, SeedsShareOneRelease) {
+  const std::string script = slurm_script(of_kind("seeds"));
+  EXPECT_THAT(script, HasSubstr("#SBATCH --array=1-5\n"));
+  EXPECT_THAT(script, HasSubstr("--release \"$out/release.mfl\""));
+  EXPECT_THAT(script, Not(HasSubstr("step run"))) << "a run a seed would pay for a release a seed";
+}
+
+TEST(SlurmScript, WordsReachTheShellUnchanged) {
+  SlurmJob job;
+  job.config = "/data/my jobs/it's.toml";
+  job.set = {"data.features=a b", "train.steps=5", "x=$(touch /tmp/evil)`id`\"'"};
+  const std::string script = slurm_script(job);
+  ASSERT_TRUE(shell_reads(script));
+  // The shell itself says what it makes of them.
+  const test::TemporaryFolder folder;
+  const auto cut = script.find("\n# A rank that fails");
+  ASSERT_NE(cut, std::string::npos);
+  write_file_atomically(folder / "script",
+                        script.substr(0, cut) + "\nprintf '%s|' \"$config\" \"${settings[@]}\"\n");
+  const std::string told = (folder / "told").string();
+  ASSERT_EQ(std::system(("bash '" + (folder / "script").string() + "' >'" + told + "'").c_str()), 0);
+  EXPECT_EQ(read_file(told),
+            "/data/my jobs/it's.toml|--set|data.features=a b|--set|train.steps=5|--set|x=$(touch "
+            "/tmp/evil)`id`\"'|");
+}
+
+TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
+  const auto refused = [](auto change, const char* says) {
+    SlurmJob job;
+    change(job);
+    try {
+      slurm_script(job);
+      ADD_FAILURE() << "accepted: " << says;
+    } catch (const UsageError& e) {
+      EXPECT_THAT(e.what(), HasSubstr(says));
+    }
+  };
+  refused([](SlurmJob& j) { j.time = "tomorrow"; }, "--time is \"tomorrow\"");
+  refused([](SlurmJob& j) { j.partition = "a --wrap=evil"; }, "--partition");
+  refused([](SlurmJob& j) { j.name = "a\n#SBATCH --nodes=9"; }, "--name");
+  refused([](SlurmJob& j) { j.nodes = 0; }, "--nodes is 0");
+  refused([](SlurmJob& j) { j.kind = "fast"; }, "--kind");
+  refused([](SlurmJob& j) { j.seeds = "1-"; }, "--seeds");
+  refused([](SlurmJob& j) { j.out = "a\nb"; }, "--out");
+  refused([](SlurmJob& j) { j.gpus_per_node = 2; }, "two ranks on one GPU");
+  refused(
+      [](SlurmJob& j) {
+        j.nodes = -1;
+        j.memory = "much";
+      },
+      "--mem is \"much\", not like 16G; --nodes is -1");
+}
+
+TEST(SlurmCommand, AWrongConfigurationIsFoundBeforeTheQueue) {
+  EXPECT_THROW(slurm(SlurmJob{}, {"/no/such/file.toml", {}, {}, {}}), Error);
+  EXPECT_THROW(slurm(SlurmJob{}, {MUFFLE_CONFIGS "/fashion-mnist.toml", {}, {"train.stepz=5"}, {}}),
+               ConfigError);
+  EXPECT_THAT(slurm(SlurmJob{}, {MUFFLE_CONFIGS "/fashion-mnist.toml", {}, {}, {}}), HasSubstr("#SBATCH"));
+}
+
+}  // namespace
+}  // namespace muffle::app

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Three hosts with addresses of their own (network namespaces), started by launch/mpirun.sh: the doctor, the small job with the
+# same release as one rank makes, and then a host is cut off in the middle of the training. Root; exit code 77 (skipped) without.
+(($(id -u) == 0)) || { echo "skipped: network namespaces need root"; exit 77; }
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=tests/e2e/hosts/net.sh
+source "$(dirname "${BASH_SOURCE[0]}")/hosts/net.sh"
+launch=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../launch" && pwd)
+trap 'hosts_down; rm -rf "$work"' EXIT
+hosts_up 3
+
+# over K ARGS...: muffle on hosts 1..K, one rank each. Each namespace believes that it owns all cores, so nothing is bound.
+over() {
+  local k=$1 list
+  shift
+  list=$(for i in $(seq "$k"); do printf '%s:1,' "$(host "$i")"; done)
+  MUFFLE_BINARY=$MUFFLE timeout -k 10 400 "$net_folder/on-host" "$(host 1)" "$launch/mpirun.sh" -n "$k" --host "${list%,}" --network 10.77.0.0/24 \
+    --bind-to none --mca plm rsh --mca plm_rsh_agent "$net_folder/rsh" --mca mpi_yield_when_idle 1 -- "$@"
+}
+
+over 3 doctor --out "$work/doctor" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the doctor"; }
+check "the doctor sees three hosts" grep -q '3 ranks on 3 hosts by mpirun' "$work/log"
+check "and that cut links are noticed" grep -qE '^ok +links|note +links' "$work/log"
+
+# The same release from every number of hosts: test noise from a seed, so that the bytes compare.
+job=("${small[@]}" --insecure-seeded-noise 5)
+over 3 release "${job[@]}" --out "$work/three" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "a release over 3 hosts"; }
+on 1 release "${job[@]}" --out "$work/one" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "a release on 1 rank"; }
+three=$(payload "$work/three/release.mfl")
+check "three hosts release what one rank releases" test "${three:-none}" = "$(payload "$work/one/release.mfl")"
+
+over 3 run "${small[@]}" --out "$work/run" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job over 3 hosts"; }
+for f in release.mfl model.mfl samples.npz metrics.json; do check "$f is there" test -s "$work/run/$f"; done
+check "each host wrote its log" test "$(sed -n 's/.*"host":"\([^"]*\)".*/\1/p' "$work"/run/logs/rank-?.jsonl | sort -u | wc -l)" = 3
+
+# cut_off HOST STAGE PATTERN ARGS...: cuts a host off once its log says PATTERN; the job ends with 69 before the deadline has passed
+# twice (keepalives: 11 s; muffle's own deadline: 25 s), nobody is left on the hosts that can still be reached.
+cut_off() {
+  local victim=$1 stage=$2 pattern=$3 code=0 out=$work/cut-$2 start
+  shift 3
+  over 3 "$stage" "${small[@]}" --set runtime.deadline_s=25 "$@" --out "$out" >"$work/log" 2>&1 &
+  local pid=$!
+  for _ in $(seq 1200); do
+    grep -q "$pattern" "$out/logs/rank-0.jsonl" 2>/dev/null && break
+    sleep 0.1
+  done
+  check "$stage: had begun" grep -q "$pattern" "$out/logs/rank-0.jsonl"
+  cut "$victim"
+  start=$SECONDS
+  wait "$pid" || code=$?
+  local took=$((SECONDS - start))
+  join "$victim"
+  check "$stage: host $victim cut off: exit code $code is 69" test "$code" = 69
+  check "$stage: after $took s" test "$took" -lt 50
+  sleep 2
+  for h in 1 2; do
+    check "$stage: nobody is left on host $h" test -z "$(pids_on "$h" | xargs -r ps -o comm= -p | grep -E '^(muffle|orted)$')"
+  done
+  for p in $(pids_on 3); do kill -KILL "$p" 2>/dev/null || true; done
+}
+cut_off 3 release 'embedding begins' --set features.count=40000
+check "nothing was released" test ! -e "$work/cut-release/release.mfl"
+cp -r "$work/run" "$work/cut-train"
+rm -f "$work/cut-train/model.mfl" "$work"/cut-train/logs/*
+cut_off 3 train 'rank(s) on CPUs' --set train.steps=100000
+finish
