@@ -1,9 +1,11 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <thread>
 
 #include "muffle/app/commands.hpp"
 #include "muffle/comm/host_comm.hpp"
@@ -11,6 +13,7 @@
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/standard_streams.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/privacy/entropy.hpp"
 
 namespace {
@@ -18,9 +21,12 @@ namespace {
 // Owned by main for the whole process; connect() below hands out the communicator once the deadline is known.
 std::unique_ptr<muffle::comm::MpiSession> session;
 std::unique_ptr<muffle::comm::HostComm> world;
+std::unique_ptr<muffle::Watchdog> watchdog;
 
 muffle::comm::HostComm& connect(double deadline_s) {
   const auto deadline = std::chrono::milliseconds(static_cast<long long>(deadline_s * 1000.0));
+  watchdog->set_deadline(deadline);
+  muffle::comm::install_termination_handler();
   world = session ? session->world(deadline) : muffle::comm::single_process();
   return *world;
 }
@@ -74,6 +80,23 @@ int fail_internally(const char* what) noexcept {
   }
 }
 
+/// The main thread is stuck in a system call: ends all ranks from the watchdog's thread.
+void end_stuck(const std::string& what) {
+  constexpr auto kPeer = muffle::ExitCode::kPeer;
+  const std::string message =
+      world ? "rank " + std::to_string(world->rank()) + " (host " + world->host() + "): " + what : what;
+  // The main thread may hold the log's lock, or MPI's: then this process ends all the same, and its launcher ends the
+  // others.
+  std::thread([message] {
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+    muffle::last_words(message.c_str());
+    std::_Exit(static_cast<int>(kPeer));
+  }).detach();
+  spdlog::error("{}", message);
+  if (session) muffle::comm::MpiSession::abort(kPeer);
+  std::_Exit(static_cast<int>(kPeer));
+}
+
 void require_written_output() {
   if (muffle::flush_standard_output()) return;
   throw muffle::IoError(
@@ -89,6 +112,8 @@ int main(int argc, char** argv) {
   muffle::secure_standard_streams();
   muffle::privacy::exit_on_entropy_failure();
   try {
+    // Until the configuration is read, its default holds.
+    watchdog = std::make_unique<muffle::Watchdog>(std::chrono::minutes(10), end_stuck);
     if (muffle::comm::MpiSession::launched_by_mpi()) {
       session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);
       muffle::comm::install_termination_handler();

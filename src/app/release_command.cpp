@@ -9,6 +9,7 @@
 #include "layout.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/comm/site_keys.hpp"
+#include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
@@ -115,6 +116,7 @@ void release(Context& context) {
   comm::agree(
       comm, "looking for an earlier release",
       [&] {
+        comm.check_peers("starting a release");
         if (!comm.is_root()) return;
         if (context.dry_run) {
           there = std::filesystem::exists(file);
@@ -190,6 +192,8 @@ void release(Context& context) {
   // From the charge to its COMMIT root holds the ledger's lock: releases of one data set take turns. Charged
   // this late, a job that a bad record or a lost rank ended has cost nothing. The whole noise vector exists
   // before the reduced sum does, and the sampler sees no data: its running time cannot depend on them.
+  // A signal that comes in between waits for the COMMIT: a charge without a release would be budget for nothing.
+  const comm::TerminationHold hold;
   std::optional<embed::ReleaseTransaction> transaction;
   comm::agree(
       comm, "charging the ledger and drawing the noise",

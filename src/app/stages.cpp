@@ -65,6 +65,9 @@ std::string why_not_done(const StageWork& work) {
 }  // namespace
 
 bool is_done(comm::HostComm& comm, const StageWork& work) {
+  // Between two stages nothing is half-done: a rank that was told to stop stops all here.
+  comm::agree(
+      comm, "starting " + work.stage, [&] { comm.check_peers("starting " + work.stage); }, true);
   std::int64_t done = 0;
   if (comm.is_root()) {
     std::string reason;

@@ -30,6 +30,11 @@ std::vector<Key> training_keys() {
                    {{"stratified", true}, {"independent", false}}, MUFFLE_FIELD(train.stratified)),
       count("train.seed", kTrain, "seed of parameters and latent codes", 0, INT64_MAX,
             MUFFLE_FIELD(train.seed)),
+      count("train.checkpoint_every", kRuntime, "a checkpoint after every so many steps; 0: by time alone", 0,
+            kMostSteps, MUFFLE_FIELD(train.checkpoint_every)),
+      number("train.checkpoint_every_s", kRuntime,
+             "a checkpoint when the last is so many seconds old; 0: by steps alone", Range{0, 1e6, true},
+             MUFFLE_FIELD(train.checkpoint_every_s)),
   };
 }
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <optional>
 
+#include "muffle/comm/termination.hpp"
 #include "muffle/core/log.hpp"
 
 namespace muffle::comm {
@@ -96,13 +97,34 @@ Verdict decode(const std::string& text) {
     case ExitCode::kConfig:
       throw ConfigError(message);
     case ExitCode::kStopped:
-      throw ErrorOf<ExitCode::kStopped>(message);
+      throw StoppedError(message);
     default:
       throw ErrorOf<ExitCode::kInternal>(message);
   }
 }
 
 }  // namespace
+
+void HostComm::check_peers(std::string_view doing) {
+  if (termination_requested()) throw StoppedError(stopped_while(doing));
+}
+
+std::string describe_use(const std::vector<CollectiveUse>& earlier, const std::vector<CollectiveUse>& later) {
+  std::string text;
+  for (CollectiveUse use : later) {
+    const auto before =
+        std::find_if(earlier.begin(), earlier.end(), [&](const auto& e) { return e.name == use.name; });
+    if (before != earlier.end()) {
+      use.calls -= before->calls;
+      use.seconds -= before->seconds;
+      use.bytes -= before->bytes;
+    }
+    if (use.calls == 0) continue;
+    text += fmt::format("{}{} {} calls, {:.3g} s, {:.4g} MB", text.empty() ? "" : "; ", use.name, use.calls,
+                        use.seconds, static_cast<double>(use.bytes) / 1e6);
+  }
+  return text.empty() ? "no collectives" : text;
+}
 
 std::string broadcast_text(HostComm& comm, const std::string& text, int root) {
   const bool mine = comm.rank() == root;
@@ -135,8 +157,9 @@ void agree(HostComm& comm, const std::string& what, const std::function<void()>&
       if (detailed) throw_with_code(mine->code, mine->message + pointer_to_detail(comm.rank()));
       std::rethrow_exception(mine->error);
     }
-    std::string message =
-        fmt::format("{} failed on rank {} (host {}): {}", what, failed_rank, verdict.host, verdict.message);
+    const bool stopped = verdict.code == ExitCode::kStopped;
+    std::string message = fmt::format("{} {} on rank {} (host {}): {}", what, stopped ? "ended early" : "failed",
+                                      failed_rank, verdict.host, verdict.message);
     if (verdict.has_detail) message += pointer_to_detail(failed_rank);
     if (mine) message += fmt::format(" Rank {} failed too: {}", comm.rank(), mine->message);
     throw_with_code(verdict.code, message);

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 #include <sodium.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
+
+#include "muffle/comm/termination.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::comm {
 namespace {
@@ -15,7 +19,7 @@ MPI_Comm duplicate_world(const MpiOptions& options) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request), "MPI_Comm_idup");
-  wait_or_throw(request, "setting up communication", options.deadline, options.termination_grace);
+  wait_or_throw(request, "setting up communication", options.deadline, options.stop_within);
   check_mpi(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return copy;
 }
@@ -33,8 +37,9 @@ std::string processor_name() {
 /// error that ends the communicator's life.
 class MpiComm::Collective {
  public:
-  Collective(MpiComm& comm, std::string_view name)
-      : comm_(comm), name_(name), started_(Clock::now()), until_(started_ + comm.options_.deadline) {
+  /// @param bytes  what this rank puts in
+  Collective(MpiComm& comm, std::string_view name, std::size_t bytes)
+      : comm_(comm), name_(name), bytes_(bytes), started_(Clock::now()), until_(started_ + comm.options_.deadline) {
     if (!comm_.died_in_.empty()) {
       throw CommError(
           fmt::format("{} on rank {}: this communicator died earlier, in {}; the process should end", name,
@@ -47,7 +52,18 @@ class MpiComm::Collective {
     ++comm_.collectives_;
     if (comm_.roll_call_) comm_.roll_call_->enter(comm_.collectives_);
   }
-  ~Collective() { comm_.seconds_ += seconds_between(started_, Clock::now()); }
+  ~Collective() {
+    const double seconds = seconds_between(started_, Clock::now());
+    comm_.seconds_ += seconds;
+    auto use = comm_.use_.find(name_);
+    if (use == comm_.use_.end()) {
+      use = comm_.use_.emplace(name_, CollectiveUse{}).first;
+      use->second.name = name_;
+    }
+    ++use->second.calls;
+    use->second.seconds += seconds;
+    use->second.bytes += bytes_;
+  }
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
 
@@ -58,8 +74,8 @@ class MpiComm::Collective {
     Waited outcome = Waited::kDone;
     try {
       check_mpi(start(&request), name_);
-      outcome = wait_for(request, name_, until_, comm_.options_.termination_grace,
-                         [this](Clock::time_point now) { return attend(now); });
+      const Patience patience{until_, comm_.options_.termination_grace, comm_.options_.stop_within};
+      outcome = wait_for(request, name_, patience, [this](Clock::time_point now) { return attend(now); });
     } catch (...) {
       comm_.died_in_ = name_;
       comm_.die();
@@ -81,6 +97,10 @@ class MpiComm::Collective {
       comm_.roll_call_->send_question();
     }
     comm_.roll_call_->serve();
+    if (termination_requested() && comm_.roll_call_->spread_stop()) {
+      spdlog::debug("told to stop (SIGTERM or SIGUSR1) while waiting for the other ranks in {}; they are told too",
+                    name_);
+    }
     return comm_.roll_call_->somebody_is_gone();
   }
 
@@ -94,6 +114,7 @@ class MpiComm::Collective {
 
   MpiComm& comm_;
   std::string_view name_;
+  std::size_t bytes_;
   Clock::time_point started_;
   Clock::time_point until_;
   Clock::time_point notice_at_;
@@ -129,6 +150,8 @@ MpiComm::~MpiComm() = default;
 void MpiComm::find_neighbours() {
   // MPI has no non-blocking split. Everybody is known to be here, so that it cannot take long.
   barrier();
+  static const std::filesystem::path kCall = "MPI_Comm_split_type";
+  const WatchedStep step("the call of", kCall);
   MPI_Comm local = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local),
             "MPI_Comm_split_type");
@@ -146,14 +169,20 @@ void MpiComm::die() {
   second_.capacity = 0;
 }
 
+std::vector<CollectiveUse> MpiComm::collective_use() const {
+  std::vector<CollectiveUse> all;
+  for (const auto& [name, use] : use_) all.push_back(use);
+  return all;
+}
+
 void MpiComm::barrier() {
-  Collective collective(*this, "barrier");
+  Collective collective(*this, "barrier", 0);
   collective.run([&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
 }
 
 void MpiComm::broadcast(std::span<std::byte> bytes, int root) {
   require(root >= 0 && root < size_, fmt::format("broadcast: there is no rank {} among {}", root, size_));
-  Collective collective(*this, "broadcast");
+  Collective collective(*this, "broadcast", bytes.size());
   for (std::size_t at = 0; at < bytes.size(); at += options_.max_message_bytes) {
     const std::size_t count = std::min(options_.max_message_bytes, bytes.size() - at);
     std::byte* const staged = first_.reserve(count);
@@ -169,7 +198,7 @@ void MpiComm::reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint6
   require(root >= 0 && root < size_, fmt::format("reduce_sum: there is no rank {} among {}", root, size_));
   require(rank_ != root || out.size() == in.size(),
           "reduce_sum: the root's output must be as long as the input");
-  Collective collective(*this, "reduce_sum");
+  Collective collective(*this, "reduce_sum", in.size_bytes());
   const std::size_t chunk = options_.max_message_bytes / sizeof(std::uint64_t);
   for (std::size_t at = 0; at < in.size(); at += chunk) {
     const std::size_t count = std::min(chunk, in.size() - at);
@@ -190,7 +219,7 @@ void MpiComm::reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint6
 
 template <typename T>
 void MpiComm::all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name) {
-  Collective collective(*this, name);
+  Collective collective(*this, name, values.size_bytes());
   const std::size_t chunk = options_.max_message_bytes / sizeof(T);
   for (std::size_t at = 0; at < values.size(); at += chunk) {
     const std::size_t count = std::min(chunk, values.size() - at);
@@ -217,7 +246,7 @@ void MpiComm::all_reduce_max(std::span<std::int64_t> values) {
 }
 
 std::vector<std::string> MpiComm::all_gather(const std::string& bytes) {
-  Collective collective(*this, "all_gather");
+  Collective collective(*this, "all_gather", bytes.size());
   const auto ranks = static_cast<std::size_t>(size_);
   std::byte* const my_length = first_.reserve(sizeof(std::uint64_t));
   std::byte* const all_lengths = second_.reserve(ranks * sizeof(std::uint64_t));

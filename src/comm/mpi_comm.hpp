@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,16 +21,21 @@ namespace muffle::comm {
 /// How a wait ended.
 enum class Waited { kDone, kDeadline, kTermination, kPeerGone };
 
-/// Polls `request` until it completes, `until` passes, or the grace is over after SIGTERM has come or a peer
-/// has gone (a collective that is nearly done may still finish). `meanwhile` is called between polls once the
+/// How long a wait may last.
+struct Patience {
+  Clock::time_point until;
+  std::chrono::milliseconds after_loss;  ///< once a peer has gone: what is nearly done may still finish
+  std::chrono::milliseconds after_stop;  ///< once this rank was told to stop: the others come soon
+};
+
+/// Polls `request` until it completes or the patience is over. `meanwhile` is called between polls once the
 /// short waits are over, and says whether a peer has gone. @throws CommError if MPI reports an error.
-Waited wait_for(MPI_Request& request, std::string_view operation, Clock::time_point until,
-                std::chrono::milliseconds termination_grace,
+Waited wait_for(MPI_Request& request, std::string_view operation, const Patience& patience,
                 const std::function<bool(Clock::time_point)>& meanwhile = {});
 
 /// wait_for() where nothing else is known (start and end of the session). @throws CommError unless done.
 void wait_or_throw(MPI_Request& request, std::string_view operation, std::chrono::milliseconds deadline,
-                   std::chrono::milliseconds termination_grace);
+                   std::chrono::milliseconds after_stop);
 
 /// HostComm over MPI's non-blocking collectives. Callers' data is copied through two staging buffers of at
 /// most one message each: a collective that this rank has given up may still be completed by a late peer,
@@ -56,6 +62,7 @@ class MpiComm final : public HostComm {
   void check_peers(std::string_view doing) override;
   [[noreturn]] void abort(ExitCode code) override;
   double seconds_in_collectives() const override { return seconds_; }
+  std::vector<CollectiveUse> collective_use() const override;
 
  private:
   /// One public collective, from entry to return.
@@ -89,6 +96,7 @@ class MpiComm final : public HostComm {
   std::int64_t collectives_ = 0;
   std::string died_in_;  // empty while alive
   double seconds_ = 0;
+  std::map<std::string, CollectiveUse, std::less<>> use_;
 };
 
 }  // namespace muffle::comm

@@ -16,7 +16,7 @@ constexpr std::string_view kWhatToDo =
     "command again: finished stages are kept, and nothing half-written is used";
 
 std::string why(Waited outcome) {
-  return outcome == Waited::kTermination ? "told to stop (SIGTERM)" : "waiting for the others is of no use";
+  return outcome == Waited::kTermination ? "told to stop (SIGTERM or SIGUSR1)" : "waiting for the others is of no use";
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s)
     message = fmt::format("{}: {}; not heard from since: {}. {}", where, why(outcome),
                           roll_call_->names(found.silent), kWhatToDo);
   } else {
-    message = fmt::format("{}: {}, though every rank is there: the scheduler or a person ends the job", where,
+    message = fmt::format("{}: {}, and the others, which are there, did not come to it in time", where,
                           why(outcome));
   }
   CommError error(message);
@@ -60,13 +60,16 @@ void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s)
 
 void MpiComm::check_peers(std::string_view doing) {
   if (!died_in_.empty()) return;  // said already
-  if (!termination_requested()) {
-    if (roll_call_) roll_call_->serve();
-    if (!roll_call_ || !roll_call_->somebody_is_gone()) return;
+  if (roll_call_) {
+    roll_call_->serve();
+    // A lost peer first: mpirun's SIGTERM is a consequence of it.
+    if (roll_call_->somebody_is_gone()) {
+      died_in_ = doing;
+      give_up(Waited::kPeerGone, fmt::format("{} on rank {} of {} (host {})", doing, rank_, size_, host_), 0);
+    }
+    if (termination_requested()) roll_call_->spread_stop();
   }
-  died_in_ = doing;
-  give_up(termination_requested() ? Waited::kTermination : Waited::kPeerGone,
-          fmt::format("{} on rank {} of {} (host {})", doing, rank_, size_, host_), 0);
+  if (termination_requested() || (roll_call_ && roll_call_->stop_heard())) throw StoppedError(stopped_while(doing));
 }
 
 void MpiComm::abort(ExitCode code) {

@@ -57,6 +57,10 @@ void RollCall::serve() {
       continue;
     }
     const auto source = static_cast<std::size_t>(status.MPI_SOURCE);
+    if (status.MPI_TAG == kStop) {
+      stop_heard_ = true;
+      if (rank_ == 0) spread_stop();
+    }
     if (status.MPI_TAG == kFailing) failing_[source] = true;
     if (status.MPI_TAG == kFarewell) farewell_[source] = static_cast<int>(message[1]);
     auto& heard = heard_[source];
@@ -94,6 +98,17 @@ std::string RollCall::describe_missing() {
   }
   if (count > kNamesAtMost) names += fmt::format(" and {} more", count - kNamesAtMost);
   return fmt::format("not heard from: {}", names);
+}
+
+bool RollCall::spread_stop() {
+  if (stop_spread_) return false;
+  stop_spread_ = true;
+  if (rank_ == 0) {
+    send_to_all(kStop, {current_});
+  } else {
+    send(0, kStop, {current_});
+  }
+  return true;
 }
 
 bool RollCall::somebody_is_gone() {

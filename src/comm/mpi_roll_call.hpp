@@ -21,6 +21,7 @@ namespace muffle::comm {
 ///   answer    0 -> rank   the ranks that rank 0 has not heard from
 /// and, when the job is about to end, who has failed and who is lost:
 ///   failing   rank -> all "I give up in collective n, because others do not come"
+///   stop      rank -> 0, 0 -> all   "I was told to stop"
 ///   farewell  rank -> all "I end the job with this exit code; the reason is mine, and I have told it"
 /// Nothing is sent while collectives are quick, and nothing blocks but find_out(), for its grace.
 class RollCall {
@@ -43,6 +44,11 @@ class RollCall {
   /// What is known by now about the missing ranks of the current collective, for an error message.
   std::string describe_missing();
 
+  /// This rank was told to stop: lets all ranks know, once, through rank 0. @returns whether this was the once.
+  bool spread_stop();
+  /// Another rank has let this one know.
+  bool stop_heard() const { return stop_heard_; }
+
   /// A rank has ended, or has said farewell: what this rank waits for may never come.
   bool somebody_is_gone();
   /// What a failing rank finds out about the others.
@@ -64,7 +70,7 @@ class RollCall {
   std::string name(std::int64_t rank) const;
 
  private:
-  enum Tag : int { kNotice = 1, kQuestion = 2, kAnswer = 3, kFailing = 4, kFarewell = 5 };
+  enum Tag : int { kNotice = 1, kQuestion = 2, kAnswer = 3, kFailing = 4, kFarewell = 5, kStop = 6 };
   static constexpr int kNamesAtMost = 16;
   /// A notice or a question is {number}; an answer is {number, how many, the first of them}.
   using Message = std::array<std::int64_t, 2 + kNamesAtMost>;
@@ -87,6 +93,8 @@ class RollCall {
   std::vector<std::int64_t> heard_;  // on rank 0: the latest collective each rank was heard from in
   std::optional<Message> answer_;
   PeerWatch watch_;
+  bool stop_heard_ = false;
+  bool stop_spread_ = false;
   std::vector<bool> failing_;                 // who said so
   std::vector<std::optional<int>> farewell_;  // each rank's exit code, if it said farewell
   std::list<Outgoing> outgoing_;              // a list: MPI holds pointers into it

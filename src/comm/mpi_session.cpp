@@ -5,6 +5,7 @@
 
 #include "mpi_comm.hpp"
 #include "muffle/comm/termination.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::comm {
 
@@ -46,8 +47,9 @@ std::unique_ptr<HostComm> MpiSession::world(const MpiOptions& options) {
     throw ConfigError(fmt::format("the longest MPI message is {} bytes; it must be between 8 and {}",
                                   options.max_message_bytes, kLongest));
   }
-  if (options.notice_after.count() < 0 || options.termination_grace.count() < 0) {
-    throw ConfigError("notice_after and termination_grace must not be negative");
+  if (options.notice_after.count() < 0 || options.termination_grace.count() < 0 ||
+      options.stop_within.count() < 0) {
+    throw ConfigError("notice_after, termination_grace and stop_within must not be negative");
   }
   deadline_ = options.deadline;
   return std::make_unique<MpiComm>(options);
@@ -68,7 +70,9 @@ void MpiSession::abort(ExitCode code) noexcept {
 void MpiSession::finish() {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
-  wait_or_throw(request, "ending the MPI session", deadline_, MpiOptions{}.termination_grace);
+  wait_or_throw(request, "ending the MPI session", deadline_, MpiOptions{}.stop_within);
+  static const std::filesystem::path kCall = "MPI_Finalize";  // has no non-blocking form
+  const WatchedStep step("the call of", kCall);
   check_mpi(MPI_Finalize(), "MPI_Finalize");
 }
 

@@ -5,12 +5,11 @@
 
 namespace muffle::comm {
 
-Waited wait_for(MPI_Request& request, std::string_view operation, Clock::time_point until,
-                std::chrono::milliseconds termination_grace,
+Waited wait_for(MPI_Request& request, std::string_view operation, const Patience& patience,
                 const std::function<bool(Clock::time_point)>& meanwhile) {
+  constexpr auto kNever = Clock::time_point::max();
   Backoff backoff;
-  Clock::time_point stop_at = Clock::time_point::max();
-  Waited reason = Waited::kDone;
+  Clock::time_point lost_at = kNever, told_at = kNever;
   for (;;) {
     int done = 0;
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), operation);
@@ -18,20 +17,19 @@ Waited wait_for(MPI_Request& request, std::string_view operation, Clock::time_po
     if (backoff.sleeping()) {
       const auto now = Clock::now();
       const bool peer_gone = meanwhile && meanwhile(now);
-      if (now >= until) return Waited::kDeadline;
-      if (reason == Waited::kDone && (peer_gone || termination_requested())) {
-        reason = termination_requested() ? Waited::kTermination : Waited::kPeerGone;
-        stop_at = now + termination_grace;
-      }
-      if (now >= stop_at) return reason;
+      if (now >= patience.until) return Waited::kDeadline;
+      if (peer_gone && lost_at == kNever) lost_at = now;
+      if (lost_at != kNever && now - lost_at >= patience.after_loss) return Waited::kPeerGone;
+      if (told_at == kNever && termination_requested()) told_at = now;
+      if (told_at != kNever && now - told_at >= patience.after_stop) return Waited::kTermination;
     }
     backoff.pause();
   }
 }
 
 void wait_or_throw(MPI_Request& request, std::string_view operation, std::chrono::milliseconds deadline,
-                   std::chrono::milliseconds termination_grace) {
-  switch (wait_for(request, operation, Clock::now() + deadline, termination_grace)) {
+                   std::chrono::milliseconds after_stop) {
+  switch (wait_for(request, operation, {Clock::now() + deadline, {}, after_stop})) {
     case Waited::kDone:
       return;
     case Waited::kTermination:

@@ -1,37 +1,51 @@
 #include "muffle/comm/termination.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 
-#include "muffle/core/error.hpp"
-
 namespace muffle::comm {
 namespace {
 
-volatile std::sig_atomic_t stop_requested = 0;
+// Set by a handler on whichever thread the signal finds, read by all.
+std::atomic<bool> told_to_stop{false};
+std::atomic<bool> told_by_sigterm{false};
+std::atomic<int> holds{0};
+std::atomic<int> last_code{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-volatile std::sig_atomic_t last_code = 0;
-
-void note_stop(int) { stop_requested = 1; }
+void note(int signal) {
+  if (signal == SIGTERM) told_by_sigterm = true;
+  told_to_stop = true;
+}
 
 void stop_now(int) { ::_exit(last_code); }
 
 }  // namespace
 
+std::string stopped_while(std::string_view doing) {
+  return fmt::format(
+      "told to stop (SIGTERM or SIGUSR1) while {}. Run the same command again: finished stages are kept",
+      doing);
+}
+
 void install_termination_handler() {
   struct sigaction action {};
-  action.sa_handler = note_stop;
+  action.sa_handler = note;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;  // file reads elsewhere go on; only the waits look at the flag
-  if (sigaction(SIGTERM, &action, nullptr) != 0) {
-    throw IoError(std::string("cannot install a handler for SIGTERM: ") + std::strerror(errno));
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    if (sigaction(signal, &action, nullptr) != 0) {
+      throw IoError(fmt::format("cannot install a handler for signal {}: {}", signal, std::strerror(errno)));
+    }
   }
 }
 
-bool termination_requested() noexcept { return stop_requested != 0; }
+bool termination_requested() noexcept { return told_to_stop && holds == 0; }
 
 void exit_on_termination(int exit_code) noexcept {
   last_code = exit_code;
@@ -39,9 +53,16 @@ void exit_on_termination(int exit_code) noexcept {
   action.sa_handler = stop_now;
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, nullptr);
-  if (termination_requested()) ::_exit(exit_code);
+  if (told_by_sigterm) ::_exit(exit_code);
 }
 
-void clear_termination_request() noexcept { stop_requested = 0; }
+TerminationHold::TerminationHold() noexcept { ++holds; }
+
+TerminationHold::~TerminationHold() { --holds; }
+
+void clear_termination_request() noexcept {
+  told_to_stop = false;
+  told_by_sigterm = false;
+}
 
 }  // namespace muffle::comm

@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle {
 namespace {
@@ -43,6 +45,7 @@ class FileDescriptor {
 void sync_folder(const std::filesystem::path& folder) {
   const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) fail("open the folder", folder, errno);
+  const WatchedStep step("syncing the folder", folder);
   // Some network file systems refuse fsync on folders; the rename itself is still atomic there.
   if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS) fail("sync the folder", folder, errno);
 }
@@ -50,6 +53,8 @@ void sync_folder(const std::filesystem::path& folder) {
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  // Every call is a step of its own: a large file on a slow disk is no hang.
+  constexpr std::size_t kAtATime = std::size_t{16} << 20;
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   std::string temporary = (folder / ("." + path.filename().string() + ".tmp.XXXXXX")).string();
   FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
@@ -60,15 +65,19 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   };
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t n = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
+    const WatchedStep step("writing", path);
+    const ssize_t n = ::write(fd.get(), bytes.data() + done, std::min(bytes.size() - done, kAtATime));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) undo(errno);
     done += static_cast<std::size_t>(n);
   }
-  if (::fchmod(fd.get(), 0644) != 0) undo(errno);
-  if (::fsync(fd.get()) != 0) undo(errno);
-  if (fd.close() != 0) undo(errno);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) undo(errno);
+  {
+    const WatchedStep step("syncing", path);
+    if (::fchmod(fd.get(), 0644) != 0) undo(errno);
+    if (::fsync(fd.get()) != 0) undo(errno);
+    if (fd.close() != 0) undo(errno);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) undo(errno);
+  }
   sync_folder(folder);
 }
 
@@ -80,13 +89,21 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   std::error_code ec;
   if (std::filesystem::is_directory(path, ec))
     throw IoError("'" + path.string() + "' is a folder; a file is needed.");
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in;
+  {
+    const WatchedStep step("opening", path);
+    in.open(path, std::ios::binary);
+  }
   if (!in)
     throw IoError("cannot read '" + path.string() + "': " + std::strerror(errno) +
                   ". Check the path and your permissions.");
   std::string text;
   char buffer[1 << 16];
-  while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {
+  const auto read_some = [&] {
+    const WatchedStep step("reading", path);
+    return in.read(buffer, sizeof buffer) || in.gcount() > 0;
+  };
+  while (read_some()) {
     text.append(buffer, static_cast<std::size_t>(in.gcount()));
     if (text.size() > max_bytes) {
       throw IoError("'" + path.string() + "' is larger than the " + std::to_string(max_bytes) +
@@ -98,6 +115,7 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
 }
 
 void ensure_writable_folder(const std::filesystem::path& folder) {
+  const WatchedStep step("opening the folder", folder);
   std::error_code ec;
   std::filesystem::create_directories(folder, ec);
   if (ec || !std::filesystem::is_directory(folder)) {

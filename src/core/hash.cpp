@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle {
 namespace {
@@ -50,7 +51,12 @@ std::string sha256_file_hex(const std::string& path) {
   if (!in) throw IoError("cannot read '" + path + "' to compute its SHA-256: is it there and readable?");
   Sha256 hash;
   std::vector<char> buffer(1 << 20);
-  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {
+  const std::filesystem::path name = path;
+  const auto read_some = [&] {
+    const WatchedStep step("reading", name);
+    return in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0;
+  };
+  while (read_some()) {
     hash.update(std::string_view(buffer.data(), static_cast<std::size_t>(in.gcount())));
   }
   if (in.bad()) throw IoError("reading '" + path + "' failed half-way: check the disk");

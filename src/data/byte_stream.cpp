@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::data {
 namespace {
@@ -19,7 +20,8 @@ constexpr int kGzipOnly = 15 + 16;  // inflateInit2: the largest window, gzip wr
 
 }  // namespace
 
-ByteStream::ByteStream(const std::filesystem::path& path) : name_(path.string()) {
+ByteStream::ByteStream(const std::filesystem::path& path) : path_(path), name_(path.string()) {
+  const WatchedStep step("opening", path_);
   // Non-blocking, so that a FIFO is refused below instead of waited for.
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) {
@@ -139,6 +141,7 @@ bool ByteStream::inflate_more() {
 
 std::size_t ByteStream::read_disk(std::span<unsigned char> out) {
   for (;;) {
+    const WatchedStep step("reading", path_);
     const ssize_t n = ::read(fd_, out.data(), out.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw IoError("reading '" + name_ + "' failed half-way: " + std::strerror(errno) + ".");

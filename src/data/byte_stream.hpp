@@ -36,7 +36,8 @@ class ByteStream {
   bool inflate_more();
   std::size_t read_disk(std::span<unsigned char> out);
 
-  std::string name_;
+  std::filesystem::path path_;
+  std::string name_;  ///< the same, for messages
   int fd_ = -1;
   bool compressed_ = false;
   std::uint64_t file_size_ = 0;

@@ -56,11 +56,14 @@ std::vector<ClassifierKind> applicable_kinds(const EvaluateSpec& spec, const dat
 /// A progress line that several trainings share.
 class SharedProgress {
  public:
-  SharedProgress(const std::string& title, const std::vector<Contestant>& contestants)
-      : progress_(title, total_steps(contestants), "steps", spdlog::should_log(spdlog::level::info)) {}
+  SharedProgress(const std::string& title, const std::vector<Contestant>& contestants,
+                 const std::function<void()>& between)
+      : between_(between),
+        progress_(title, total_steps(contestants), "steps", spdlog::should_log(spdlog::level::info)) {}
 
   void step() {
     const std::lock_guard lock(mutex_);
+    if (between_) between_();
     progress_.update(++done_);
   }
 
@@ -74,6 +77,7 @@ class SharedProgress {
   }
 
   std::mutex mutex_;
+  const std::function<void()>& between_;
   std::uint64_t done_ = 0;
   Progress progress_;
 };
@@ -81,12 +85,12 @@ class SharedProgress {
 /// One classifier, one thread: the results then do not depend on how many threads there are, and small
 /// batches lose nothing to threads that wait for each other. The costliest kinds begin.
 void train_all(std::vector<Contestant>& contestants, const data::Schema& schema, std::uint64_t seed,
-               int threads) {
+               int threads, const std::function<void()>& between) {
   std::vector<std::size_t> order(contestants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return contestants[a].kind > contestants[b].kind; });
-  SharedProgress progress("evaluate: training classifiers", contestants);
+  SharedProgress progress("evaluate: training classifiers", contestants, between);
   std::atomic<std::size_t> next = 0;
   std::vector<std::exception_ptr> errors(contestants.size());
   const auto work = [&] {
@@ -138,7 +142,7 @@ void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<
 
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
                                       const data::DataSpec& real_train, const EvaluateSpec& spec,
-                                      int threads) {
+                                      int threads, const std::function<void()>& between) {
   ClassifierReport report;
   const data::Schema& schema = test.schema;
   const auto kinds = applicable_kinds(spec, schema, report.notes);
@@ -162,7 +166,7 @@ ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, co
     }
   }
   const synth::ScopedThreads one_thread_each(1);
-  train_all(contestants, schema, spec.seed, threads);
+  train_all(contestants, schema, spec.seed, threads, between);
   test_all(*test_source, test, contestants);
   for (const Contestant& c : contestants) {
     auto& scores = c.set == &sets.front() ? report.synthetic : report.real;

@@ -14,6 +14,7 @@
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::privacy::ledger {
 namespace {
@@ -101,6 +102,7 @@ void create_with_line(const std::filesystem::path& file, std::string_view line) 
 }
 
 std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line) {
+  const WatchedStep step("appending to the ledger", file);
   const Descriptor fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   const std::string consequence = "The line was not added to the ledger.";
   if (fd.get() < 0) fail("append to the ledger", file, errno, consequence);

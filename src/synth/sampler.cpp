@@ -79,6 +79,7 @@ Records draw_records(comm::HostComm& comm, const Draw& draw, int threads) {
     comm::agree(
         comm, "drawing samples",
         [&] {
+          comm.check_peers("drawing samples");
           for (const std::string& tile :
                draw_tiles(draw, own_tiles(first, each, comm.rank(), comm.size(), end), threads)) {
             mine += tile;

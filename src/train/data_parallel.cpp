@@ -83,12 +83,14 @@ DataParallel::Batch DataParallel::draw(std::uint32_t substream, std::uint64_t ba
   return b;
 }
 
-double DataParallel::step() {
+double DataParallel::step(bool wish_to_stop) {
   const Batch batch = draw(static_cast<std::uint32_t>(step_), spec_.batch);
   generator_->train();
   reducer_.zero();
   const Tensor records = generator_->forward(batch.codes, batch.labels);
-  const double loss = objective_.backward(records, batch.labels, static_cast<std::int64_t>(spec_.batch));
+  stop_agreed_ = wish_to_stop;
+  const double loss =
+      objective_.backward(records, batch.labels, static_cast<std::int64_t>(spec_.batch), &stop_agreed_);
   if (!std::isfinite(loss)) {
     throw InvariantError(
         fmt::format("training diverged: the loss of step {} is {}. The learning rate {} is probably too "
@@ -97,10 +99,10 @@ double DataParallel::step() {
                     step_, loss, spec_.learning_rate, spec_.learning_rate / 10));
   }
   reducer_.reduce();
-  const double rate =
+  learning_rate_ =
       spec_.learning_rate * std::pow(spec_.decay, static_cast<double>(step_ / spec_.decay_every));
   for (auto& group : optimizer_.param_groups())
-    static_cast<torch::optim::AdamOptions&>(group.options()).lr(rate);
+    static_cast<torch::optim::AdamOptions&>(group.options()).lr(learning_rate_);
   optimizer_.step();
   ++step_;
   return loss;

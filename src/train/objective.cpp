@@ -25,24 +25,31 @@ Objective::Objective(model::FourierEmbedding embedding, torch::Tensor target,
   weights_ = torch::tensor(weights, torch::kFloat64).unsqueeze(1).to(target_.device(), target_.scalar_type());
 }
 
-Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
+Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::int64_t batch,
+                                    bool hand) const {
   Matched m;
   m.own_sums = embedding_.class_sums(x, labels);
   const Tensor own = m.own_sums.detach();
   const std::int64_t classes = own.size(0), numbers = own.numel();
-  // Sums and class counts travel together: one all-reduce.
-  Tensor all = torch::empty({numbers + classes}, own.options());
+  // Sums, class counts and the raised hands travel together: one all-reduce.
+  Tensor all = torch::empty({numbers + classes + 1}, own.options());
   all.narrow(0, 0, numbers).copy_(own.reshape(-1));
   all.narrow(0, numbers, classes).copy_(torch::bincount(labels, {}, classes));
+  all.narrow(0, numbers + classes, 1).fill_(hand ? 1.0 : 0.0);
   collective_->all_reduce_sum(all);
   m.mean = all.narrow(0, 0, numbers).view_as(own) / static_cast<double>(batch);
   m.counts = all.narrow(0, numbers, classes).unsqueeze(1);
-  m.loss = ((m.mean - target_).to(torch::kFloat64).square() * weights_).sum().item<double>();
+  const Tensor loss = ((m.mean - target_).to(torch::kFloat64).square() * weights_).sum();
+  // On a GPU both come over in one copy.
+  const Tensor seen = torch::stack({loss, all[numbers + classes].to(torch::kFloat64)}).cpu();
+  m.loss = seen[0].item<double>();
+  m.hand = seen[1].item<double>() > 0.5;
   return m;
 }
 
-double Objective::backward(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
-  const Matched m = match(x, labels, batch);
+double Objective::backward(const Tensor& x, const Tensor& labels, std::int64_t batch, bool* hand) const {
+  const Matched m = match(x, labels, batch, hand != nullptr && *hand);
+  if (hand != nullptr) *hand = m.hand;
   const auto b = static_cast<double>(batch);
   Tensor mean = m.mean;
   if (options_.unbiased && options_.stratified) {
@@ -56,7 +63,7 @@ double Objective::backward(const Tensor& x, const Tensor& labels, std::int64_t b
 }
 
 double Objective::loss(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
-  return match(x.detach(), labels, batch).loss;
+  return match(x.detach(), labels, batch, /*hand=*/false).loss;
 }
 
 }  // namespace muffle::train

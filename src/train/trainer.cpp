@@ -9,7 +9,10 @@
 #include <optional>
 #include <span>
 
+#include "checkpoint_keeper.hpp"
+#include "curves.hpp"
 #include "device.hpp"
+#include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
@@ -69,14 +72,21 @@ model::GeneratorSpec fitted(model::GeneratorSpec generator, const embed::Artifac
   return generator;
 }
 
-void train_steps(DataParallel& training, const TrainSpec& spec, bool is_root, TrainReport& report) {
-  Progress progress("train", spec.steps, "steps", is_root);
+void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& spec, CheckpointKeeper& checkpoints,
+                 Curves& curves, TrainReport& report) {
+  Progress progress("train", spec.steps, "steps", comm.is_root());
   const std::uint64_t log_every = std::max<std::uint64_t>(1, spec.steps / 10);
-  for (std::uint64_t step = 0; step < spec.steps; ++step) {
-    report.last_loss = training.step();
-    if (step == 0) report.first_loss = report.last_loss;
-    progress.update(step + 1, fmt::format("loss {:.5g}", report.last_loss));
-    if ((step + 1) % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", step + 1, report.last_loss);
+  spdlog::debug("train: steps begin");
+  while (training.steps_done() < spec.steps) {
+    const bool first = training.steps_done() == 0;
+    report.last_loss = training.step(comm::termination_requested());
+    if (first) report.first_loss = report.last_loss;
+    const std::uint64_t done = training.steps_done();
+    curves.add(done, report.last_loss, training.learning_rate());
+    progress.update(done, fmt::format("loss {:.5g}", report.last_loss));
+    if (done % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", done, report.last_loss);
+    if (training.stop_agreed()) checkpoints.stop(training, report);
+    checkpoints.save_if_due(training, report);
   }
 }
 
@@ -103,6 +113,7 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
                   const TrainSpec& spec, const std::string& train_hash, int threads) {
   const auto start = std::chrono::steady_clock::now();
   const double collectives_before = comm.seconds_in_collectives();
+  const std::vector<comm::CollectiveUse> use_before = comm.collective_use();
   const auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
@@ -128,7 +139,10 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
 
   TrainReport report;
   const FlushDenormals flush_denormals(threads);
-  train_steps(*training, spec, comm.is_root(), report);
+  CheckpointKeeper checkpoints(comm, model_file, spec, train_hash, release.hash);
+  checkpoints.resume(*training, report);
+  Curves curves(model_file, comm, spec);
+  train_steps(comm, *training, spec, checkpoints, curves, report);
   const double settled = training->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec.batch));
   const double disagreement = training->disagreement();
   require(
@@ -150,9 +164,13 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
       },
       /*share_message=*/true);
   report.model_hash = comm::broadcast_text(comm, report.model_hash);
+  checkpoints.remove();
   report.seconds = elapsed();
   report.seconds_in_collectives = comm.seconds_in_collectives() - collectives_before;
+  const std::string use = comm::describe_use(use_before, comm.collective_use());
+  spdlog::debug("train: collectives of rank {}: {}", comm.rank(), use);
   if (comm.is_root()) {
+    spdlog::info("train: collectives of rank 0: {}", use);
     spdlog::info(
         "train: {} steps in {:.1f} s ({:.1f} s in collectives), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
         spec.steps, report.seconds, report.seconds_in_collectives, report.first_loss, report.last_loss,

@@ -5,6 +5,7 @@
 
 #include "comm/host_comm_cases.hpp"
 #include "muffle/comm/termination.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::comm {
 namespace {
@@ -25,13 +26,31 @@ TEST(SingleProcessErrors, OutputOfAnotherLengthIsRefused) {
   EXPECT_THROW(single_process()->reduce_sum(in, out, 0), InvariantError);
 }
 
-TEST(Termination, SigtermSetsTheFlagAndTheProcessGoesOn) {
+TEST(Termination, ASignalSetsTheFlagAndTheProcessGoesOn) {
   install_termination_handler();
-  EXPECT_FALSE(termination_requested());
-  ASSERT_EQ(std::raise(SIGTERM), 0);
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    EXPECT_FALSE(termination_requested());
+    ASSERT_EQ(std::raise(signal), 0);
+    EXPECT_TRUE(termination_requested());
+    const auto comm = single_process();
+    test::expect_error(ExitCode::kStopped, {"while embedding", "same command again"},
+                       [&] { comm->check_peers("embedding"); });
+    clear_termination_request();
+    comm->check_peers("embedding");
+  }
+}
+
+TEST(Termination, IsFoundAfterAHold) {
+  install_termination_handler();
+  {
+    const TerminationHold outer;
+    const TerminationHold inner;
+    ASSERT_EQ(std::raise(SIGTERM), 0);
+    EXPECT_FALSE(termination_requested());
+    single_process()->check_peers("charging");
+  }
   EXPECT_TRUE(termination_requested());
   clear_termination_request();
-  EXPECT_FALSE(termination_requested());
 }
 
 TEST(TerminationDeathTest, AProcessThatIsAbortingEndsWithItsOwnCode) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "muffle/core/hash.hpp"
+
 // Every target is one LLVMFuzzerTestOneInput: libFuzzer drives it in the preset `fuzz`, replay_main.cpp over
 // the corpus in every other. A target lets the errors pass that its reader's contract names, and no other; a
 // property that does not hold ends the process.
@@ -47,6 +49,21 @@ class Input {
  private:
   std::string_view rest_;
 };
+
+/// A container with the right lengths and checksum around any header.
+inline std::string wrap(std::string_view header, std::string_view payload) {
+  std::string out = "MUFFLE\r\n";
+  const auto put = [&](std::uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+  };
+  put(1, 4);
+  put(header.size(), 4);
+  out += header;
+  put(payload.size(), 8);
+  out += payload;
+  const Sha256Digest digest = sha256(out);
+  return out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+}
 
 /// A file in memory, for readers that want a path.
 class MemoryFile {

@@ -5,7 +5,6 @@
 
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/embed/noisy_moments.hpp"
 #include "muffle/embed/verification.hpp"
@@ -15,20 +14,6 @@ namespace {
 using namespace muffle;
 
 constexpr std::size_t kMostFrequencies = 1 << 12;
-
-std::string wrap(std::string_view header, std::string_view payload) {
-  std::string out = "MUFFLE\r\n";
-  const auto put = [&](std::uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
-  };
-  put(1, 4);
-  put(header.size(), 4);
-  out += header;
-  put(payload.size(), 8);
-  out += payload;
-  const Sha256Digest digest = sha256(out);
-  return out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
-}
 
 std::optional<embed::Artifact> parse(const std::string& bytes) {
   try {
@@ -75,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     bytes = input.rest();
   } else {
     const std::string_view header = input.piece();
-    bytes = wrap(header, input.rest());
+    bytes = fuzz::wrap(header, input.rest());
   }
   const auto artifact = parse(bytes);
   if (artifact) use(*artifact);

@@ -14,6 +14,7 @@
 #include "muffle/embed/signature.hpp"
 #include "muffle/features/rff.hpp"
 #include "muffle/synth/export.hpp"
+#include "muffle/train/checkpoint.hpp"
 #include "privacy/ledger_entry.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -84,6 +85,17 @@ void containers() {
                     std::vector<std::byte>(8)};
   seed("container", "file", "R" + serialize(c));
   seed("container", "mended", "M" + serialize(c));
+}
+
+void checkpoints() {
+  train::Checkpoint c{"train", "release", "0.1.0", 2, 1, 12, 0.5, 0.25, {}};
+  c.tensors = {{"parameter/a", {2, 1}, {1, -2.5f}}, {"buffer/b", {0}, {}}, {"adam.mean/a", {}, {0.1f}}};
+  const std::string file = serialize(c);
+  const Container parts = parse_container(file, "muffle-checkpoint", train::kCheckpointVersion, "seed");
+  const std::string header = parts.header.dump();
+  const std::string payload(reinterpret_cast<const char*>(parts.payload.data()), parts.payload.size());
+  seed("checkpoint", "file", "R" + file);
+  seed("checkpoint", "header", "H" + piece(header) + header + payload);
 }
 
 void ledgers() {
@@ -188,6 +200,7 @@ int main(int argc, char** argv) {
   corpus = argv[1];
   artifacts();
   containers();
+  checkpoints();
   ledgers();
   configs(argv[2]);
   keys();

@@ -3,12 +3,12 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/features/rff.hpp"
 #include "muffle/model/model_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
 #include "train/toy.hpp"
+#include "train/toy_release.hpp"
 
 namespace muffle::train {
 namespace {
@@ -42,7 +42,7 @@ class Broken : public model::TensorCollective {
   void broadcast(torch::Tensor& t) override { inner_->broadcast(t); }
   void all_reduce_sum(torch::Tensor& t) override {
     const bool statistics = t.scalar_type() == torch::kFloat64;
-    const bool embedding = t.numel() == 3 * 64 + 3;
+    const bool embedding = t.numel() == 3 * 64 + 3 + 1;
     if (fault_ == Fault::kLocalBatchNorm && statistics) return;
     if (fault_ == Fault::kLocalGradients && !statistics && !embedding) return;
     inner_->all_reduce_sum(t);
@@ -107,39 +107,11 @@ TEST(GradientReducerOnThreads, SumsExactlyAcrossBuckets) {
   });
 }
 
-/// A release that the artifact reader accepts, of the toy's target with no noise added (but a plan that says
-/// so much).
-embed::Artifact release_of(const test::Toy& toy) {
-  embed::Artifact a;
-  a.schema = toy.generator.schema;
-  const features::RffSpec rff{.dims = a.schema.dims(), .features = 64, .length_scale = 2.0};
-  a.records = 300;
-  const std::vector<float> frequencies = features::rff_frequencies(rff);
-  a.blocks = {{{rff}, to_hex(sha256(std::as_bytes(std::span(frequencies))))}};
-  a.config_hash = to_hex(sha256("config"));
-  a.muffle_version = "test";
-  a.is_private = false;
-  privacy::SensitivityInput input;
-  input.blocks = {bound_of(a.blocks[0].spec)};
-  privacy::PrivacySpec spec;
-  spec.epsilon = 1.0;
-  spec.max_records_per_person = 1;
-  a.noise = privacy::plan_noise(spec, input, a.coordinates());
-  const auto dims = static_cast<std::int64_t>(rff.dims);
-  const torch::Tensor omega = torch::tensor(frequencies).view({-1, dims});
-  const torch::Tensor labels = torch::arange(300) % 3;
-  const torch::Tensor x = torch::sigmoid(test::toy_normal({300, dims}, 2) + 2.0 * (labels.unsqueeze(1) - 1));
-  const torch::Tensor sums = model::FourierEmbedding(omega, 3).class_sums(x, labels) * ((1 << 24) - 1);
-  const torch::Tensor values = sums.to(torch::kInt64).contiguous();
-  a.values.assign(values.data_ptr<std::int64_t>(), values.data_ptr<std::int64_t>() + values.numel());
-  return a;
-}
-
 class Train : public ::testing::Test {
  protected:
   void SetUp() override {
     toy_.spec.steps = 60;
-    embed::write_artifact(folder_ / "release.mfl", release_of(toy_));
+    embed::write_artifact(folder_ / "release.mfl", test::release_of(toy_));
   }
 
   TrainReport run(comm::HostComm& comm, const std::string& model) {
@@ -198,7 +170,7 @@ TEST_F(Train, BadInputIsRefusedOnEveryRank) {
   write_file_atomically(folder_ / "release.mfl", bytes);
   refused(ExitCode::kProtocol, {"release.mfl"});
 
-  embed::Artifact foreign = release_of(toy_);
+  embed::Artifact foreign = test::release_of(toy_);
   foreign.blocks[0].map_hash = to_hex(sha256("other frequencies"));
   embed::write_artifact(folder_ / "release.mfl", foreign);
   refused(ExitCode::kProtocol, {"feature map", "version"});

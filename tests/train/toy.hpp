@@ -62,15 +62,17 @@ struct Trajectory {
   std::vector<std::pair<std::string, torch::Tensor>> state;
 };
 
+inline void add_state(Trajectory& out, const model::Generator& generator) {
+  for (const auto& p : generator.named_parameters())
+    out.state.emplace_back(p.key(), p.value().detach().clone());
+  for (const auto& b : generator.named_buffers()) out.state.emplace_back(b.key(), b.value().clone());
+}
+
 inline Trajectory follow(const Toy& toy, std::shared_ptr<model::TensorCollective> collective, int steps) {
   train::DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, std::move(collective));
   Trajectory out;
   for (int i = 0; i < steps; ++i) out.losses.push_back(training.step());
-  for (const auto& p : training.generator()->named_parameters()) {
-    out.state.emplace_back(p.key(), p.value().detach().clone());
-  }
-  for (const auto& b : training.generator()->named_buffers())
-    out.state.emplace_back(b.key(), b.value().clone());
+  add_state(out, *training.generator());
   return out;
 }
 

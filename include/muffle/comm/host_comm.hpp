@@ -14,9 +14,20 @@
 
 namespace muffle::comm {
 
+/// What a rank has spent on one kind of collective so far.
+struct CollectiveUse {
+  std::string name;          ///< "all_reduce_sum"
+  std::uint64_t calls = 0;
+  double seconds = 0;        ///< from entry to return: the wait for the slowest rank is part of it
+  std::uint64_t bytes = 0;   ///< that this rank put in (broadcast: that it got), before any algorithm
+};
+
+/// "all_reduce_sum 1200 calls, 3.21 s, 45.6 MB; ...": of `later` less `earlier`.
+std::string describe_use(const std::vector<CollectiveUse>& earlier, const std::vector<CollectiveUse>& later);
+
 /// A group of ranks that talk over host memory. Backends: a single process, MPI, and threads (tests/support).
 /// Every method but the getters is collective: all ranks call it, in the same order, with equal lengths.
-/// Every wait has the deadline; past it, or when a peer is lost, or on SIGTERM while waiting, CommError is
+/// Every wait has the deadline; past it, or when a peer is lost, CommError is
 /// thrown, which names who is missing as far as is known, and the communicator is dead afterwards. Not
 /// thread-safe: one thread per rank calls it.
 class HostComm {
@@ -40,16 +51,20 @@ class HostComm {
   virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
   /// Every rank's bytes, on every rank, by rank. Lengths may differ.
   virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;
-  /// For long work between collectives, once a batch: throws CommError if this rank was told to stop or a
-  /// peer is known to be lost, so that the rank can say so before it is killed too. Local and cheap; does not
-  /// wait while all is well. A backend that cannot know of its peers does nothing.
+  /// For long work between collectives, once a batch, inside agree(). Local and cheap; never waits while all is
+  /// well. Another thread may call it for the one that waits, one at a time.
   /// @param doing  what this rank is at, for the message: "embedding the records".
-  virtual void check_peers(std::string_view doing) { static_cast<void>(doing); }
+  /// @throws CommError     a peer is known to be lost, so that the rank can say so before it is killed too.
+  /// @throws StoppedError  this rank, or one that could tell it, was told to stop (comm/termination.hpp). The
+  /// communicator lives on, and the other ranks will hear of it too: agree() ends all of them with exit code 75.
+  virtual void check_peers(std::string_view doing);
   /// Ends every rank of the job with this exit code; does not return. Called by main alone.
   [[noreturn]] virtual void abort(ExitCode code) = 0;
 
   /// Time spent inside collectives by this rank so far, seconds.
   virtual double seconds_in_collectives() const = 0;
+  /// The same by collective, in alphabetical order. Public: sizes and times, no contents.
+  virtual std::vector<CollectiveUse> collective_use() const { return {}; }
 };
 
 /// Root's text, on every rank.

@@ -1,15 +1,26 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
+#include "muffle/core/error.hpp"
+
 namespace muffle::comm {
 
-/// Makes SIGTERM set a flag instead of ending the process. mpirun sends SIGTERM to the remaining ranks when
-/// one dies, and SIGKILL about a second later; a scheduler sends it before it takes the machine away. With
-/// the handler in place, a collective that waits for a lost peer ends in CommError within
-/// MpiOptions::termination_grace, so that the log says why. Call once in main, after MpiSession (MPI_Init
-/// installs handlers of its own). @throws IoError if refused.
+/// Stopped early because a rank was told to, in order: run the same command again.
+using StoppedError = ErrorOf<ExitCode::kStopped>;
+
+/// What a StoppedError of work that is done again from its beginning says.
+std::string stopped_while(std::string_view doing);
+
+/// Makes SIGTERM and SIGUSR1 set a flag instead of ending the process: a scheduler sends one of them before it
+/// takes the machine away. Long work looks at the flag once a batch (HostComm::check_peers), a training once a
+/// step (train/data_parallel.hpp), and the ranks agree, so that a signal to one rank stops all with exit code
+/// 75. Whoever waits in a collective waits on, for at most MpiOptions::stop_within. Call once in main, after
+/// MpiSession (MPI_Init installs handlers of its own). @throws IoError if refused.
 void install_termination_handler();
 
-/// True once SIGTERM has arrived. Long local loops may ask it between batches.
+/// True once SIGTERM or SIGUSR1 has arrived, unless it is held off.
 bool termination_requested() noexcept;
 
 /// From now on SIGTERM ends the process at once with this code; so does one that has arrived already. For the
@@ -17,7 +28,17 @@ bool termination_requested() noexcept;
 /// already, and its SIGKILL a second later would lose the code.
 void exit_on_termination(int exit_code) noexcept;
 
-/// Forgets a SIGTERM that has arrived (tests).
+/// While one lives, termination_requested() is false on this rank: for work that may not be left half-done. A
+/// signal that comes meanwhile is found afterwards.
+class TerminationHold {
+ public:
+  TerminationHold() noexcept;
+  ~TerminationHold();
+  TerminationHold(const TerminationHold&) = delete;
+  TerminationHold& operator=(const TerminationHold&) = delete;
+};
+
+/// Forgets a signal that has arrived (tests).
 void clear_termination_request() noexcept;
 
 }  // namespace muffle::comm

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -45,7 +46,7 @@ struct ClassifierReport {
 ///         record.
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
                                       const data::DataSpec& real_train, const EvaluateSpec& spec,
-                                      int threads);
+                                      int threads, const std::function<void()>& between = {});
 
 /// Negative log-likelihood of the papers' 2-D mixture (spec section 8).
 struct MixtureScore {

@@ -7,6 +7,7 @@
 
 #include "muffle/embed/artifact.hpp"
 #include "muffle/model/generator.hpp"
+#include "muffle/train/checkpoint.hpp"
 #include "muffle/train/gradient_reducer.hpp"
 #include "muffle/train/objective.hpp"
 #include "muffle/train/trainer.hpp"
@@ -27,7 +28,10 @@ class DataParallel {
 
   /// One step. @returns the loss of the batch, before the step. @throws InvariantError  the loss is not
   /// finite.
-  double step();
+  /// @param wish_to_stop  this rank was told to stop. It travels with the partial embeddings, in no message of
+  /// its own; stop_agreed() then says on every rank, after the same step, whether any rank wished it.
+  double step(bool wish_to_stop = false);
+  bool stop_agreed() const { return stop_agreed_; }
   /// Replaces the running statistics, which lag behind the parameters, by those of one large batch of fixed
   /// codes.
   /// @returns the loss of that batch in evaluation mode: what sampling will give.
@@ -36,6 +40,16 @@ class DataParallel {
   /// arithmetic gives 0.
   double disagreement();
 
+  /// Step, parameters, running statistics and Adam's moments; the caller fills in the rest. Not collective: all
+  /// ranks hold the same.
+  Checkpoint checkpoint() const;
+  /// Continues where `checkpoint` was taken, with any number of ranks: with the same number the steps are the
+  /// same, bit for bit, on the CPU. Not collective, but all ranks do it, with the same checkpoint.
+  /// @throws ProtocolError  its tensors are not this training's.
+  void resume(const Checkpoint& checkpoint);
+
+  /// Of the last step.
+  double learning_rate() const { return learning_rate_; }
   std::uint64_t steps_done() const { return step_; }
   const std::shared_ptr<model::Generator>& generator() const { return generator_; }
 
@@ -56,6 +70,8 @@ class DataParallel {
   GradientReducer reducer_;
   torch::optim::Adam optimizer_;
   std::uint64_t step_ = 0;
+  bool stop_agreed_ = false;
+  double learning_rate_ = 0;
 };
 
 /// Names every setting that makes no sense. @throws ConfigError.

@@ -41,8 +41,11 @@ class Objective {
   /// @param x       n x d, this rank's records of the batch
   /// @param labels  n
   /// @param batch   B, over all ranks
+  /// @param hand    in: this rank raises its hand; out: whether any rank did. One more number in the sums'
+  /// all-reduce, so that it costs no message; null: nobody asks.
   /// @returns the loss (plug-in form), the same on every rank. Public.
-  double backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const;
+  double backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
+                  bool* hand = nullptr) const;
   /// The loss alone. Collective.
   double loss(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const;
 
@@ -52,8 +55,9 @@ class Objective {
     torch::Tensor mean;      ///< mu_Q, C x D
     torch::Tensor counts;    ///< n_c over all ranks, C x 1
     double loss;
+    bool hand;  ///< raised on any rank
   };
-  Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const;
+  Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch, bool hand) const;
 
   model::FourierEmbedding embedding_;
   torch::Tensor target_, weights_;

@@ -19,16 +19,26 @@ struct TrainSpec {
   bool unbiased = false;            ///< the unbiased form of the objective (spec section 6)
   bool stratified = true;  ///< labels meet the class shares in every batch, instead of independent draws
   std::uint64_t seed = 1;
+  // When root writes a checkpoint; neither changes the model.
+  std::uint64_t checkpoint_every = 0;  ///< after every so many steps; 0: by time alone
+  double checkpoint_every_s = 60;      ///< when the last one is so old; 0: by steps alone
 };
 
 struct TrainReport {
   std::string model_hash;  ///< SHA-256 of model.mfl
   double first_loss = 0, last_loss = 0;
+  std::uint64_t resumed_at = 0;  ///< step of the checkpoint that it went on from; 0: none
   double seconds = 0, seconds_in_collectives = 0;
 };
 
 /// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective; root
 /// alone needs the artifact (it is broadcast). K ranks follow the trajectory of one rank, up to rounding.
+///
+/// Beside model_file lie two checkpoints while it trains (checkpoint_slots.hpp). The newest good one of the same
+/// settings and release is taken up: on the CPU, with as many ranks and threads, the model is then the same bit
+/// for bit as that of a training that was never interrupted.
+/// @throws comm::StoppedError  a rank was told to stop (comm/termination.hpp): on every rank, after the same step,
+/// with a checkpoint written.
 /// @param architecture  its schema is not looked at: the release has its own.
 /// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace muffle::train {
+
+/// Writes numbers that TensorBoard draws: a file of TFRecords, each a serialised `Event` message
+/// (tensorflow/core/util/event.proto; docs/checkpoints.md has the bytes). Written by hand: two messages of four
+/// scalar fields do not carry a protobuf dependency. Root alone uses it. Public numbers only.
+class EventFile {
+ public:
+  /// Makes `folder` and a file in it whose name says when and where. A file that cannot be written is named in
+  /// the log, once, and nothing more happens: no training ends for its curve.
+  EventFile(const std::filesystem::path& folder, const std::string& host);
+
+  /// One point of each curve at `step`; flushed, so that TensorBoard sees it while the training runs.
+  void add(std::uint64_t step, const std::vector<std::pair<std::string, double>>& scalars);
+
+ private:
+  void write(const std::string& event);
+
+  std::filesystem::path file_;
+  std::ofstream out_;
+};
+
+/// The record around an event: length, its checksum, the event, its checksum (masked CRC-32C).
+std::string tf_record(std::string_view event);
+
+}  // namespace muffle::train

@@ -1,0 +1,82 @@
+#include "muffle/core/watchdog.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace muffle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// How often the watchdog looks: it fires at most this much late.
+constexpr milliseconds kLookEvery{200};
+
+}  // namespace
+
+// Never destroyed: a step may end while the process does.
+std::mutex& WatchedStep::mutex() {
+  static auto* const m = new std::mutex;
+  return *m;
+}
+
+std::list<WatchedStep::Entry>& WatchedStep::entries() {
+  static auto* const all = new std::list<Entry>;
+  return *all;
+}
+
+WatchedStep::WatchedStep(const char* doing, const std::filesystem::path& what) {
+  const std::lock_guard lock(mutex());
+  entry_ = entries().insert(entries().end(), {doing, &what, Clock::now()});
+}
+
+WatchedStep::~WatchedStep() {
+  const std::lock_guard lock(mutex());
+  entries().erase(entry_);
+}
+
+Watchdog::Watchdog(milliseconds deadline, std::function<void(const std::string&)> expired)
+    : expired_(std::move(expired)), deadline_(deadline), thread_([this] { watch(); }) {}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void Watchdog::set_deadline(milliseconds deadline) {
+  const std::lock_guard lock(mutex_);
+  deadline_ = deadline;
+}
+
+void Watchdog::watch() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, std::min(kLookEvery, deadline_), [this] { return ending_; })) {
+    const std::string expired = find_expired();
+    if (expired.empty()) continue;
+    lock.unlock();
+    expired_(expired);
+    return;
+  }
+}
+
+std::string Watchdog::find_expired() const {
+  const std::lock_guard lock(WatchedStep::mutex());
+  const auto now = Clock::now();
+  // In the order in which they began, so the first has lasted longest.
+  for (const auto& step : WatchedStep::entries()) {
+    if (now - step.since < deadline_) return {};
+    return fmt::format(
+        "{} '{}' has not come to an end within {:.1f} s: the disk, file system or network behind it hangs "
+        "or is far too slow. Mend it, or raise runtime.deadline_s",
+        step.doing, step.what->string(), static_cast<double>(deadline_.count()) / 1000);
+  }
+  return {};
+}
+
+}  // namespace muffle

@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# Breaks jobs at random and looks at how they end and go on: tests/chaos/random_kills.sh [N, default 10] [SEED]
+# Each of N jobs is hit while it embeds or trains: one rank is killed (SIGKILL), stopped (SIGSTOP), or, where this is root
+# and there are network namespaces, the host of one rank is cut off. It must end within the deadline, with the right exit
+# code, and leave no rank behind; the same command again must end with the same parameters as a job that was never
+# interrupted, and with one charge in the ledger.
+# Needs MUFFLE and MPIEXEC. DEADLINE_S (default 4) is the jobs' runtime.deadline_s: raise it on a busy machine.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+: "${MUFFLE:=$here/../../build/cpu/bin/muffle}" "${MPIEXEC:=mpiexec}"
+readonly kills=${1:-10} seed=${2:-$RANDOM}
+readonly deadline=${DEADLINE_S:-4}
+# Beyond the deadline: mpirun ends the others (it waits for a stopped rank), and a busy machine.
+readonly margin=20
+# Over several hosts mpirun finds a cut link by TCP keepalive (5 + 3 x 2 s), and hangs if our own deadline is earlier.
+readonly cut_deadline=40
+RANDOM=$seed
+
+work=$(mktemp -d)
+clean_up() {
+  if [[ -n ${hosts:-} ]]; then hosts_down; fi
+  if [[ -n ${KEEP:-} ]]; then echo "kept: $work"; else rm -rf "$work"; fi
+}
+trap clean_up EXIT
+# shellcheck source=tests/chaos/job.sh
+source "$here/job.sh"
+# shellcheck source=tests/chaos/hosts.sh
+source "$here/hosts.sh"
+
+hosts=
+if [[ $(id -u) == 0 && -z ${NO_CUTS:-} ]] && hosts_up "$ranks" 2>"$work/hosts.log"; then hosts=yes; fi
+
+# start OUT FAULT: the job in the background, its process in `mpi`.
+start() {
+  job "$1" --set "runtime.deadline_s=$([[ $2 == CUT ]] && echo "$cut_deadline" || echo "$deadline")"
+  if [[ $2 == CUT ]]; then
+    local list=mf-h1:1 i
+    for i in $(seq 2 "$ranks"); do list+=,mf-h$i:1; done
+    "$work/hosts/on-host" mf-h1 "$MPIEXEC" "${job_flags[@]}" --mca plm rsh --mca plm_rsh_agent "$work/hosts/remote-shell" \
+      --mca btl tcp,self --mca pml ob1 --mca btl_tcp_if_include 10.78.0.0/24 --mca oob_tcp_if_include 10.78.0.0/24 \
+      --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 3 \
+      --host "$list" -n "$ranks" "$MUFFLE" "${args[@]}" >"$1.log" 2>&1 &
+  else
+    "$MPIEXEC" "${job_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$1.log" 2>&1 &
+  fi
+  mpi=$!
+}
+
+now_ms() { date +%s%3N; }
+
+failures=0 done=0 late=0 in_window=0 slowest=0
+declare -A codes=()
+problem() {
+  echo "FAILED: $*" >&2
+  failures=$((failures + 1))
+  broken=yes
+}
+
+# hit OUT PHASE FAULT VICTIM: breaks the job once it is in the phase. False if it was over before.
+hit() {
+  local out=$1 phase=$2 fault=$3 victim=$4 marker='train: steps begin' most_ms=900 pid
+  if [[ $phase == embedding ]]; then marker='embedding begins' most_ms=250; fi
+  until grep -q "$marker" "$out/logs/rank-$victim.jsonl" 2>/dev/null; do
+    kill -0 "$mpi" 2>/dev/null || return 1
+    sleep 0.02
+  done
+  sleep "0.$(printf %03d $((RANDOM % most_ms)))"
+  pid=$(pid_of "$victim" "$out")
+  is_muffle "$pid" || return 1
+  case $fault in
+    CUT) cut_host $((victim + 1)) ;;
+    *) kill "-$fault" "$pid" ;;
+  esac
+}
+
+# ended FAULT: waits for the job; its code in `rc`, the time it took in `took_ms`.
+ended() {
+  local since limit
+  since=$(now_ms)
+  limit=$((($([[ $1 == CUT ]] && echo "$cut_deadline" || echo "$deadline") + margin) * 1000))
+  rc=0
+  while kill -0 "$mpi" 2>/dev/null; do
+    if (($(now_ms) - since > limit)); then
+      problem "$name: the job still runs after $((limit / 1000)) s"
+      kill -KILL "$mpi" 2>/dev/null || true
+    fi
+    sleep 0.02
+  done
+  wait "$mpi" || rc=$?
+  took_ms=$(($(now_ms) - since))
+}
+
+allowed() {
+  case $1 in
+    KILL) echo "69 137" ;;     # mpirun's own code for a killed rank, or a survivor's
+    STOP) echo "69" ;;
+    CUT) echo "69 205" ;;      # mpirun's own code for a lost host
+  esac
+}
+
+# One job: hit, ended, taken up again.
+strike() {
+  local out=$work/$1 phase=$2 fault=$3 victim=$4 r pid
+  name="job $1 (rank $victim, $fault in $phase)"
+  broken=
+  start "$out" "$fault"
+  if ! hit "$out" "$phase" "$fault" "$victim"; then
+    wait "$mpi" || problem "$name: ended with $? before it was hit"
+    late=$((late + 1))
+    return
+  fi
+  ended "$fault"
+  [[ $fault == CUT ]] && mend_host $((victim + 1))
+  for r in $(seq 0 $((ranks - 1))); do
+    pid=$(pid_of "$r" "$out")
+    # A host that is cut off cannot be told to end its rank: its own deadline must.
+    if [[ -n $pid && $fault != CUT ]] && is_muffle "$pid"; then
+      problem "$name: rank $r (process $pid) is left behind"
+      kill -KILL "$pid" || true
+    fi
+  done
+  if [[ $fault == CUT ]]; then for pid in $(ip netns pids "mf-h$((victim + 1))"); do kill -KILL "$pid" 2>/dev/null || true; done; fi
+  if ((rc == 0)); then
+    late=$((late + 1)) # it was done already, all but its end
+  else
+    codes[$fault:$rc]=$((${codes[$fault:$rc]:-0} + 1))
+    [[ " $(allowed "$fault") " == *" $rc "* ]] || problem "$name: exit code $rc, not one of $(allowed "$fault")"
+    done=$((done + 1))
+    if [[ $fault != CUT ]] && ((took_ms > slowest)); then slowest=$took_ms; fi
+  fi
+  local before
+  before=$(lines INTENT "$out")
+  job "$out" --set runtime.deadline_s=120
+  timeout -k 5 300 "$MPIEXEC" "${job_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$out.again" 2>&1 ||
+    problem "$name: the same command again ended with $?"
+  [[ $(parameters "$out") == "$expected" ]] || problem "$name: other parameters after it was taken up again"
+  [[ $(lines COMMIT "$out") == 1 ]] || problem "$name: $(lines COMMIT "$out") releases in the ledger"
+  if [[ $(lines INTENT "$out") != 1 ]]; then
+    # Killed between charge and release: that charge stays spent, as it must, and the second release is another one.
+    if [[ $before == 1 && $(lines INTENT "$out") == 2 && $phase == embedding ]]; then in_window=$((in_window + 1)); else
+      problem "$name: $(lines INTENT "$out") charges in the ledger"
+    fi
+  fi
+  if [[ -n $broken ]]; then
+    sed 's/^/    /' "$out.log" "$out.again" >&2 || true
+    for r in $(seq 0 $((ranks - 1))); do tail -n 5 "$out/logs/rank-$r.jsonl" >&2 || true; done
+  else
+    rm -rf "$out" "$out".*
+  fi
+}
+
+# The job that nobody interrupts, twice: without this the comparisons below would mean nothing.
+for name in reference again; do
+  job "$work/$name"
+  timeout -k 5 300 "$MPIEXEC" "${job_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$work/$name.log" 2>&1 ||
+    { cat "$work/$name.log" >&2; exit 1; }
+done
+expected=$(parameters "$work/reference")
+[[ $(parameters "$work/again") == "$expected" ]] || { echo "FAILED: two uninterrupted jobs differ" >&2; exit 1; }
+
+for i in $(seq "$kills"); do
+  phase=$( ((RANDOM % 2)) && echo embedding || echo training)
+  case $((RANDOM % 10)) in
+    0) fault=$([[ -n $hosts ]] && echo CUT || echo KILL) ;;
+    [1-4]) fault=STOP ;;
+    *) fault=KILL ;;
+  esac
+  strike "$i" "$phase" "$fault" $((RANDOM % ranks))
+done
+
+echo "chaos (seed $seed): $done of $kills jobs broken, $late over before they could be; exit codes: $(
+  for key in "${!codes[@]}"; do printf '%s x%s ' "$key" "${codes[$key]}"; done); slowest end after KILL or STOP $slowest ms (deadline $deadline s); $in_window killed between charge and release; cuts: ${hosts:-not possible here}"
+((failures == 0)) || { echo "$failures check(s) failed" >&2; exit 1; }
+((done > 0)) || { echo "FAILED: no job was broken" >&2; exit 1; }
+echo "all checks passed"

@@ -1,0 +1,205 @@
+// Trainings that are interrupted and taken up again, on ranks that are threads.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "muffle/comm/termination.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/model/model_file.hpp"
+#include "muffle/train/checkpoint_slots.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/thread_comm.hpp"
+#include "train/toy.hpp"
+#include "train/toy_release.hpp"
+
+namespace muffle::train {
+namespace {
+
+using test::run_thread_ranks;
+
+constexpr int kBefore = 9;  // the learning rate changes at 7 and 14
+
+/// kSteps steps on `before` ranks, then, from a checkpoint's bytes, the rest on `after` ranks.
+test::Trajectory interrupted(const test::Toy& toy, int before, int after) {
+  std::string bytes;
+  std::vector<double> losses;
+  run_thread_ranks(before, [&](comm::HostComm& comm) {
+    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+    for (int i = 0; i < kBefore; ++i) {
+      const double loss = training.step();
+      if (comm.is_root()) losses.push_back(loss);
+    }
+    if (comm.is_root()) bytes = serialize(training.checkpoint());
+  });
+  test::Trajectory out;
+  run_thread_ranks(after, [&](comm::HostComm& comm) {
+    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+    training.resume(parse_checkpoint(bytes, "checkpoint"));
+    EXPECT_EQ(training.steps_done(), static_cast<std::uint64_t>(kBefore));
+    for (int i = kBefore; i < test::kSteps; ++i) {
+      const double loss = training.step();
+      if (comm.is_root()) losses.push_back(loss);
+    }
+    if (!comm.is_root()) return;
+    out.losses = losses;
+    test::add_state(out, *training.generator());
+  });
+  return out;
+}
+
+test::Trajectory uninterrupted(const test::Toy& toy, int ranks) {
+  test::Trajectory out;
+  run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+    const test::Trajectory mine = test::follow(toy, model::host_collective(comm), test::kSteps);
+    if (comm.is_root()) out = mine;
+  });
+  return out;
+}
+
+TEST(Resume, IsBitEqualOnAsManyRanks) {
+  for (const test::ToyCase& c : test::toy_cases()) {
+    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified);
+    for (const int ranks : {1, 2, 3, 4}) {
+      EXPECT_EQ(test::distance(uninterrupted(toy, ranks), interrupted(toy, ranks, ranks)), 0.0)
+          << "batch " << c.batch << " on " << ranks;
+    }
+  }
+}
+
+TEST(Resume, OnOtherNumbersOfRanksStaysWithinTheTolerance) {
+  for (const test::ToyCase& c : test::toy_cases()) {
+    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified);
+    const test::Trajectory expected = uninterrupted(toy, 1);
+    for (const auto& [before, after] : {std::pair{1, 2}, {2, 1}, {3, 4}, {4, 3}, {1, 4}}) {
+      EXPECT_LT(test::distance(expected, interrupted(toy, before, after)), test::kTolerance)
+          << "batch " << c.batch << " from " << before << " to " << after;
+    }
+  }
+}
+
+/// The two tests above would miss it if nothing depended on what a checkpoint holds.
+TEST(Resume, EveryPartOfTheStateMatters) {
+  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  run_thread_ranks(1, [&](comm::HostComm& comm) {
+    const auto make = [&] {
+      return DataParallel(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+    };
+    DataParallel first = make();
+    for (int i = 0; i < kBefore; ++i) first.step();
+    const Checkpoint good = first.checkpoint();
+    first.step();
+    const Checkpoint expected = first.checkpoint();
+    for (const std::string part : {"parameter/", "buffer/", "adam.mean/", "adam.square/"}) {
+      Checkpoint bad = good;
+      for (CheckpointTensor& tensor : bad.tensors) {
+        if (tensor.name.starts_with(part))
+          for (float& v : tensor.values) v = 1.01f * v + 1e-4f;
+      }
+      DataParallel again = make();
+      again.resume(bad);
+      again.step();
+      EXPECT_NE(again.checkpoint(), expected) << part;
+    }
+    Checkpoint early = good;
+    early.step -= 1;
+    DataParallel again = make();
+    again.resume(early);
+    again.step();
+    EXPECT_NE(again.checkpoint().tensors, expected.tensors);
+    again.resume(good);
+    again.step();
+    EXPECT_EQ(again.checkpoint(), expected);
+  });
+}
+
+TEST(Resume, AnotherTrainingsCheckpointIsRefused) {
+  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  run_thread_ranks(1, [&](comm::HostComm& comm) {
+    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+    training.step();
+    const Checkpoint good = training.checkpoint();
+    const auto refused = [&](const std::string& says, const std::function<void(Checkpoint&)>& change) {
+      Checkpoint bad = good;
+      change(bad);
+      test::expect_error(ExitCode::kProtocol, {says}, [&] { training.resume(bad); });
+    };
+    refused("streams", [](Checkpoint& c) { ++c.seed; });
+    refused("steps", [](Checkpoint& c) { c.step = 1'000'000; });
+    refused("tensors", [](Checkpoint& c) { c.tensors.pop_back(); });
+    refused("stands where", [](Checkpoint& c) { std::swap(c.tensors[0], c.tensors[1]); });
+    EXPECT_EQ(training.checkpoint(), good);
+  });
+}
+
+TEST(StopWish, OfOneRankReachesAllAfterTheSameStep) {
+  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  for (const int ranks : {1, 2, 4}) {
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+      DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+      const int unlucky = ranks - 1;
+      for (int i = 0; i < 5; ++i) {
+        training.step(comm.rank() == unlucky && i == 3);
+        EXPECT_EQ(training.stop_agreed(), i == 3) << i;
+      }
+    });
+  }
+}
+
+class Interrupted : public ::testing::Test {
+ protected:
+  Interrupted() {
+    toy_.spec.steps = 40;
+    toy_.spec.checkpoint_every = 7;
+    embed::write_artifact(folder_ / "release.mfl", test::release_of(toy_));
+    std::filesystem::create_directories(folder_ / "a");
+    std::filesystem::create_directories(folder_ / "b");
+  }
+  ~Interrupted() override { comm::clear_termination_request(); }
+
+  /// Trains in the sub-folder; @returns root's report.
+  TrainReport run(int ranks, const std::string& name) {
+    TrainReport out;
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+      const TrainReport report = train(comm, folder_ / "release.mfl", folder_ / name / "model.mfl",
+                                       toy_.generator, toy_.spec, "hash", 1);
+      if (comm.is_root()) out = report;
+    });
+    return out;
+  }
+
+  test::TemporaryFolder folder_;
+  test::Toy toy_ = test::toy(model::GeneratorKind::kFullyConnected, 50, true);
+};
+
+TEST_F(Interrupted, AToldTrainingStopsOnAllRanksAndGoesOnToTheSameModel) {
+  for (const int ranks : {1, 3}) {
+    const std::string a = "a" + std::to_string(ranks), b = "b" + std::to_string(ranks);
+    std::filesystem::create_directories(folder_ / a);
+    std::filesystem::create_directories(folder_ / b);
+    const TrainReport whole = run(ranks, a);
+    EXPECT_EQ(whole.resumed_at, 0u);
+    comm::install_termination_handler();
+    ASSERT_EQ(std::raise(SIGUSR1), 0);
+    std::atomic<int> stopped = 0;
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+      test::expect_error(ExitCode::kStopped, {"step 1 of 40", "same command"}, [&] {
+        train(comm, folder_ / "release.mfl", folder_ / b / "model.mfl", toy_.generator, toy_.spec, "hash", 1);
+      });
+      ++stopped;
+    });
+    EXPECT_EQ(stopped, ranks);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / b / "model.mfl"));
+    comm::clear_termination_request();
+    const TrainReport rest = run(ranks, b);
+    EXPECT_EQ(rest.resumed_at, 1u);
+    EXPECT_EQ(rest.model_hash, whole.model_hash);
+    EXPECT_EQ(rest.first_loss, whole.first_loss);
+    EXPECT_FALSE(CheckpointSlots(folder_ / b).newest("hash", sha256_file_hex(folder_ / "release.mfl")));
+  }
+}
+
+}  // namespace
+}  // namespace muffle::train
