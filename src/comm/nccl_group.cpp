@@ -113,8 +113,14 @@ struct NcclGroup::State {
   std::string host;
   std::chrono::milliseconds deadline{0};
   std::string died_in;
+  cudaStream_t side = nullptr;  ///< for sums that run beside other work
+  cudaEvent_t ready = nullptr;  ///< what the next of them has to wait for
 
-  ~State() { abort(); }
+  ~State() {
+    abort();
+    if (ready != nullptr) static_cast<void>(cudaEventDestroy(ready));
+    if (side != nullptr) static_cast<void>(cudaStreamDestroy(side));
+  }
 
   void abort() noexcept {
     if (comm != nullptr) static_cast<void>(ncclCommAbort(std::exchange(comm, nullptr)));
@@ -156,6 +162,9 @@ struct NcclGroup::State {
     const ncclResult_t result = ncclCommInitRankConfig(&comm, size, id, rank, &config);
     if (comm == nullptr) fail("setting up", text(result == ncclSuccess ? ncclInternalError : result));
     settle(result, "setting up");
+    // One that does not wait for the default stream by itself, nor that for it.
+    check_cuda(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    check_cuda(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming), "cudaEventCreateWithFlags");
   }
 
   /// Enqueues one collective; errors of earlier ones surface here.
@@ -167,6 +176,15 @@ struct NcclGroup::State {
     }
     const DeviceGuard guard(device);
     settle(start(), operation);
+  }
+
+  void begin_all_reduce_sum(void* data, std::size_t count, ncclDataType_t type, void* stream) {
+    {
+      const DeviceGuard guard(device);
+      check_cuda(cudaEventRecord(ready, static_cast<cudaStream_t>(stream)), "cudaEventRecord");
+      check_cuda(cudaStreamWaitEvent(side, ready, 0), "cudaStreamWaitEvent");
+    }
+    all_reduce_sum(data, count, type, side);
   }
 
   void all_reduce_sum(void* data, std::size_t count, ncclDataType_t type, void* stream) {
@@ -223,6 +241,16 @@ void NcclGroup::all_reduce_sum(double* data, std::size_t count, void* stream) {
 void NcclGroup::all_reduce_sum(std::uint64_t* data, std::size_t count, void* stream) {
   state_->all_reduce_sum(data, count, ncclUint64, stream);
 }
+
+void NcclGroup::begin_all_reduce_sum(float* data, std::size_t count, void* stream) {
+  state_->begin_all_reduce_sum(data, count, ncclFloat32, stream);
+}
+
+void NcclGroup::begin_all_reduce_sum(double* data, std::size_t count, void* stream) {
+  state_->begin_all_reduce_sum(data, count, ncclFloat64, stream);
+}
+
+void NcclGroup::finish_sums() { synchronize(state_->side); }
 
 void NcclGroup::broadcast(void* data, std::size_t bytes, int root, void* stream) {
   require(root >= 0 && root < size(), fmt::format("broadcast: there is no rank {} among {}", root, size()));

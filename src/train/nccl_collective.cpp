@@ -32,6 +32,19 @@ class NcclCollective : public model::TensorCollective {
     group_->synchronize(kStream);
   }
 
+  void begin_all_reduce_sum(torch::Tensor& t) override {
+    check(t);
+    const auto n = static_cast<std::size_t>(t.numel());
+    if (n == 0) return;
+    if (t.scalar_type() == torch::kFloat32) {
+      group_->begin_all_reduce_sum(t.data_ptr<float>(), n, kStream);
+    } else {
+      group_->begin_all_reduce_sum(t.data_ptr<double>(), n, kStream);
+    }
+  }
+
+  void finish_sums() override { group_->finish_sums(); }
+
   void broadcast(torch::Tensor& t) override {
     check(t);
     if (t.numel() == 0) return;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,23 @@ void sums_are_exact(NcclGroup& group) {
   }
 }
 
+/// Sums that are begun behind other work on the stream see that work's result.
+template <typename T>
+void begun_sums_are_exact(NcclGroup& group) {
+  constexpr std::size_t kLength = std::size_t{1} << 18;
+  const std::vector<T> mine(kLength, static_cast<T>(group.rank() + 1));
+  std::deque<OnDevice<T>> parts;  // which never moves them
+  for (int i = 0; i < 4; ++i) {
+    OnDevice<T>& part = parts.emplace_back(std::vector<T>(kLength, T(0)));
+    EXPECT_EQ(cudaMemcpyAsync(part.data(), mine.data(), part.bytes(), cudaMemcpyHostToDevice, nullptr),
+              cudaSuccess);
+    group.begin_all_reduce_sum(part.data(), kLength, nullptr);
+  }
+  group.finish_sums();
+  const std::vector<T> expected(kLength, static_cast<T>(group.size() * (group.size() + 1) / 2));
+  for (const auto& part : parts) EXPECT_EQ(part.values(), expected);
+}
+
 void check_group(HostComm& host) {
   const auto group = NcclGroup::create(host, {});
   EXPECT_EQ(group->rank(), host.rank());
@@ -73,6 +91,8 @@ void check_group(HostComm& host) {
   sums_are_exact<float>(*group);
   sums_are_exact<double>(*group);
   sums_are_exact<std::uint64_t>(*group);
+  begun_sums_are_exact<float>(*group);
+  begun_sums_are_exact<double>(*group);
   for (int root = 0; root < group->size(); ++root) {
     OnDevice<int> numbers({group->rank(), 7 * group->rank() + 1, -group->rank()});
     group->broadcast(numbers.data(), numbers.bytes(), root, nullptr);

@@ -107,6 +107,71 @@ TEST(GradientReducerOnThreads, SumsExactlyAcrossBuckets) {
   });
 }
 
+/// Notes which sums are begun, and when they are waited for.
+class Observed : public model::TensorCollective {
+ public:
+  explicit Observed(comm::HostComm& comm) : inner_(model::host_collective(comm)) {}
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  void broadcast(torch::Tensor& t) override { inner_->broadcast(t); }
+  void all_reduce_sum(torch::Tensor& t) override { inner_->all_reduce_sum(t); }
+  void begin_all_reduce_sum(torch::Tensor& t) override {
+    begun.push_back(t.numel());
+    inner_->begin_all_reduce_sum(t);
+  }
+  void finish_sums() override { ++finished; }
+
+  std::vector<std::int64_t> begun;
+  int finished = 0;
+
+ private:
+  std::shared_ptr<model::TensorCollective> inner_;
+};
+
+TEST(GradientReducerOnThreads, BucketsLeaveDuringTheBackwardPassInOneOrder) {
+  run_thread_ranks(2, [](comm::HostComm& comm) {
+    std::vector<torch::Tensor> p;
+    for (const std::int64_t n : {5, 1000, 3, 7}) p.push_back(torch::zeros({n}).requires_grad_());
+    const auto observed = std::make_shared<Observed>(comm);
+    GradientReducer reducer(p, observed, 64);
+    const std::vector<std::int64_t> all{10, 1000, 5};
+
+    // Gradients that come first bucket last, on one rank: no bucket overtakes.
+    const auto in_order = [&](const std::vector<std::size_t>& order) {
+      torch::Tensor loss = torch::zeros({});
+      for (const std::size_t i : order) loss = loss + (p[i] * 2.0).sum();
+      return loss;
+    };
+    for (const bool reversed : {false, true}) {
+      observed->begun.clear();
+      reducer.zero();
+      in_order(reversed == (comm.rank() == 0) ? std::vector<std::size_t>{3, 2, 1, 0}
+                                              : std::vector<std::size_t>{0, 1, 2, 3})
+          .backward();
+      EXPECT_EQ(observed->begun, all) << "before reduce()";
+      EXPECT_EQ(observed->finished, reversed);
+      reducer.reduce();
+      EXPECT_EQ(observed->begun, all);
+      for (const auto& q : p) EXPECT_TRUE(torch::equal(q.grad(), torch::full_like(q, 4.0)));
+    }
+
+    // A parameter that the loss does not depend on holds its bucket back, and those behind it, to reduce().
+    observed->begun.clear();
+    reducer.zero();
+    in_order({0, 2, 3}).backward();
+    EXPECT_EQ(observed->begun, (std::vector<std::int64_t>{10}));
+    reducer.reduce();
+    EXPECT_EQ(observed->begun, all);
+
+    // A backward pass of somebody else is none of the reducer's; two of one step are a bug.
+    in_order({0, 1, 2, 3}).backward();
+    EXPECT_EQ(observed->begun, all);
+    reducer.zero();
+    in_order({0, 1, 2, 3}).backward();
+    EXPECT_THROW(in_order({0, 1, 2, 3}).backward(), InvariantError);
+  });
+}
+
 class Train : public ::testing::Test {
  protected:
   void SetUp() override {

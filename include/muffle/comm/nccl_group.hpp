@@ -51,6 +51,12 @@ class NcclGroup {
   void all_reduce_sum(float* data, std::size_t count, void* stream);
   void all_reduce_sum(double* data, std::size_t count, void* stream);
   void all_reduce_sum(std::uint64_t* data, std::size_t count, void* stream);
+  /// The same on a stream of the group's own, behind everything that `stream` was given before: `stream` goes
+  /// on meanwhile. `data` may not be touched until finish_sums().
+  void begin_all_reduce_sum(float* data, std::size_t count, void* stream);
+  void begin_all_reduce_sum(double* data, std::size_t count, void* stream);
+  /// Waits on the host for all that was begun, as synchronize() does.
+  void finish_sums();
   /// In place, from `root`.
   void broadcast(void* data, std::size_t bytes, int root, void* stream);
   /// Waits on the host until the stream has done everything, up to the deadline, watching for NCCL's own

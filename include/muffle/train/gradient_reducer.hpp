@@ -13,6 +13,9 @@ namespace muffle::train {
 /// Sums all parameters' gradients over the ranks, in a few large messages. The gradients *are* the buckets:
 /// each parameter's grad is a view of one, so nothing is copied. Sum, not mean: each rank's part already
 /// carries 1/B of the global batch.
+///
+/// A bucket's sum begins during the backward pass, as soon as its last gradient is there and the buckets
+/// before it have begun: the same order on every rank, whatever order the gradients come in.
 class GradientReducer {
  public:
   static constexpr std::size_t kBucketBytes = std::size_t{4} << 20;
@@ -21,21 +24,23 @@ class GradientReducer {
   /// buckets.
   GradientReducer(std::vector<torch::Tensor> parameters, std::shared_ptr<model::TensorCollective> collective,
                   std::size_t bucket_bytes = kBucketBytes);
+  ~GradientReducer();
+  GradientReducer(const GradientReducer&) = delete;
+  GradientReducer& operator=(const GradientReducer&) = delete;
 
-  /// Sets all gradients to zero, before a backward pass. (An optimizer's zero_grad() may drop them: do not
-  /// call it.)
+  /// Sets all gradients to zero, before a backward pass, whose buckets will be summed. One backward pass: a
+  /// second one throws InvariantError, as the sums are on their way. Not collective. (An optimizer's
+  /// zero_grad() may drop them: do not call it.)
   void zero();
-  /// After the backward pass. Collective.
+  /// After the backward pass: sums what that did not reach, and waits for all sums. Collective.
   /// @throws InvariantError  a gradient no longer lies in its bucket.
   void reduce();
 
-  std::size_t buckets() const { return buckets_.size(); }
+  std::size_t buckets() const;
 
  private:
-  std::vector<torch::Tensor> parameters_;
-  std::vector<const void*> places_;
-  std::vector<torch::Tensor> buckets_;
-  std::shared_ptr<model::TensorCollective> collective_;
+  struct State;
+  std::shared_ptr<State> state_;  ///< the hooks in the graph hold it weakly
 };
 
 }  // namespace muffle::train
