@@ -223,6 +223,7 @@ ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments) {
   out.mean = shrunk_means(given);
   for (std::size_t c = 0; c < moments.classes; ++c) {
     out.covariance.push_back(class_covariance(centred(given, c), given.second_noise[c], shared));
+    if (moments.spec.kind != features::MomentLiftKind::kImage) continue;
     undo_weighting(moments.spec.offset, out.mean[c], out.covariance[c]);
     out.covariance[c] = nearest_psd(out.covariance[c]);
   }

@@ -51,6 +51,7 @@ void require_positive(const std::vector<std::size_t>& sizes, const std::string& 
 }
 
 void check(const GeneratorSpec& spec) {
+  require(spec.kind != GeneratorKind::kMoments, "the closed form is no network: this is a bug in muffle.");
   if (spec.code == 0)
     throw ConfigError("model.code is 0: the generator needs a latent code of at least 1 number");
   if (spec.schema.shape.empty() || spec.schema.dims() == 0 || spec.schema.classes == 0) {

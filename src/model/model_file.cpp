@@ -5,14 +5,13 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <initializer_list>
-#include <limits>
-#include <set>
 #include <string_view>
 
+#include "header_fields.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/model/moments_model.hpp"
 
 namespace muffle::model {
 namespace {
@@ -23,71 +22,6 @@ static_assert(std::endian::native == std::endian::little,
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "muffle-model";
-/// Larger sizes than any real model has; keeps products of the header's numbers inside 64 bits.
-constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 24;
-
-/// Strict reader of one JSON object: every key is known, present and in range, or ProtocolError names it.
-class Fields {
- public:
-  Fields(const json& object, std::string where, std::initializer_list<const char*> keys)
-      : object_(object), where_(std::move(where)) {
-    if (!object_.is_object()) fail("is not an object");
-    const std::set<std::string> known(keys.begin(), keys.end());
-    for (const auto& item : object_.items()) {
-      if (!known.contains(item.key())) fail(fmt::format("has an unknown key '{}'", item.key()));
-    }
-    for (const auto& key : known) {
-      if (!object_.contains(key)) fail(fmt::format("lacks the key '{}'", key));
-    }
-  }
-
-  const json& at(const char* key) const { return object_.at(key); }
-
-  std::uint64_t size(const char* key, std::uint64_t low) const { return size_of(object_.at(key), key, low); }
-
-  std::vector<std::size_t> sizes(const char* key, std::size_t most) const {
-    const json& list = object_.at(key);
-    if (!list.is_array() || list.size() > most)
-      fail(fmt::format("has a '{}' that is no short list of sizes", key));
-    std::vector<std::size_t> out;
-    for (const auto& v : list) out.push_back(size_of(v, key, 1));
-    return out;
-  }
-
-  double number(const char* key) const {
-    const json& v = object_.at(key);
-    if (!v.is_number() || !std::isfinite(v.get<double>()))
-      fail(fmt::format("has a '{}' that is no number", key));
-    return v.get<double>();
-  }
-
-  bool boolean(const char* key) const {
-    if (!object_.at(key).is_boolean()) fail(fmt::format("has a '{}' that is neither true nor false", key));
-    return object_.at(key).get<bool>();
-  }
-
-  std::string text(const char* key) const {
-    if (!object_.at(key).is_string()) fail(fmt::format("has a '{}' that is no text", key));
-    return object_.at(key).get<std::string>();
-  }
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw ProtocolError(
-        fmt::format("{} {}: it was not written by this version of muffle; train again", where_, what));
-  }
-
- private:
-  std::size_t size_of(const json& v, const char* key, std::uint64_t low) const {
-    if (!v.is_number_unsigned() || v.get<std::uint64_t>() < low || v.get<std::uint64_t>() > kMaxSize) {
-      fail(fmt::format("has a '{}' outside {}..{}", key, low, kMaxSize));
-    }
-    return v.get<std::size_t>();
-  }
-
-  const json& object_;
-  std::string where_;
-};
-
 /// Parameters and buffers in the module's order. They share storage with the generator.
 std::vector<std::pair<std::string, torch::Tensor>> named_tensors(const Generator& generator) {
   std::vector<std::pair<std::string, torch::Tensor>> out;
@@ -97,8 +31,7 @@ std::vector<std::pair<std::string, torch::Tensor>> named_tensors(const Generator
 }
 
 json header_of(const ModelInfo& info) {
-  const auto& schema = info.spec.schema;
-  return json{
+  json header{
       {"format", kFormat},
       {"version", kModelVersion},
       {"generator",
@@ -106,17 +39,10 @@ json header_of(const ModelInfo& info) {
         {"code", info.spec.code},
         {"hidden", info.spec.hidden},
         {"channels", info.spec.channels}}},
-      {"schema",
-       {{"shape", schema.shape},
-        {"classes", schema.classes},
-        {"lo", schema.lo},
-        {"hi", schema.hi},
-        {"on_error", schema.on_error == data::OnError::kClamp ? "clamp" : "reject-file"}}},
-      {"class_share", info.class_share},
-      {"release_hash", info.release_hash},
-      {"train_hash", info.train_hash},
-      {"is_private", info.is_private},
+      {"schema", schema_header(info.spec.schema)},
       {"tensors", json::array()}};
+  add_provenance(header, info);
+  return header;
 }
 
 GeneratorSpec parse_spec(const json& header, const std::string& name) {
@@ -130,18 +56,7 @@ GeneratorSpec parse_spec(const json& header, const std::string& name) {
   spec.code = generator.size("code", 1);
   spec.hidden = generator.sizes("hidden", 64);
   spec.channels = generator.sizes("channels", 2);
-
-  const Fields schema(header.at("schema"), fmt::format("{}: the schema", name),
-                      {"shape", "classes", "lo", "hi", "on_error"});
-  spec.schema.shape = schema.sizes("shape", 3);
-  spec.schema.classes = schema.size("classes", 1);
-  spec.schema.lo = schema.number("lo");
-  spec.schema.hi = schema.number("hi");
-  if (!(spec.schema.lo < spec.schema.hi)) schema.fail("has lo >= hi");
-  const std::string on_error = schema.text("on_error");
-  if (on_error != "clamp" && on_error != "reject-file")
-    schema.fail(fmt::format("has on_error '{}'", on_error));
-  spec.schema.on_error = on_error == "clamp" ? data::OnError::kClamp : data::OnError::kRejectFile;
+  spec.schema = parse_schema(header, name);
   return spec;
 }
 
@@ -151,18 +66,7 @@ ModelInfo parse_info(const json& header, const std::string& name) {
                        "train_hash", "is_private", "tensors"});
   ModelInfo info;
   info.spec = parse_spec(header, name);
-  info.release_hash = fields.text("release_hash");
-  info.train_hash = fields.text("train_hash");
-  info.is_private = fields.boolean("is_private");
-  const json& share = fields.at("class_share");
-  if (!share.is_array() || share.size() != info.spec.schema.classes)
-    fields.fail("has not one class share a class");
-  double sum = 0.0;
-  for (const auto& p : share) {
-    if (!p.is_number() || !(p.get<double>() >= 0.0)) fields.fail("has a class share that is no number >= 0");
-    sum += info.class_share.emplace_back(p.get<double>());
-  }
-  if (!(std::fabs(sum - 1.0) < 1e-6)) fields.fail(fmt::format("has class shares that sum to {}", sum));
+  parse_provenance(fields, info);
   return info;
 }
 
@@ -229,7 +133,9 @@ std::string save_model(const std::filesystem::path& path, const ModelInfo& info,
 }
 
 ModelInfo load_model_info(const std::filesystem::path& path) {
-  return parse_info(read_container(path, kFormat, kModelVersion).header, path.string());
+  const std::string bytes = read_file(path);
+  if (holds_moments_model(bytes)) return parse_moments_model(bytes, path.string()).info;
+  return parse_info(parse_container(bytes, kFormat, kModelVersion, path.string()).header, path.string());
 }
 
 std::pair<ModelInfo, std::shared_ptr<Generator>> parse_model(std::string_view bytes,

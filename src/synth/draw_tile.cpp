@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <thread>
 
 #include "muffle/core/error.hpp"
@@ -28,6 +29,21 @@ torch::Tensor labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
                             draw.class_share, /*stratified=*/true);
 }
 
+/// n x d numbers, in [0, 1] up to rounding.
+std::vector<float> unit_records(const Draw& draw, std::uint64_t first, std::size_t n) {
+  const torch::Tensor labels = labels_of(draw, first, n);
+  if (draw.moments) {
+    std::vector<float> out(n * draw.info.spec.schema.dims());
+    draw.moments->draw(draw.spec.seed, first, std::span(labels.data_ptr<std::int64_t>(), n), out);
+    return out;
+  }
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor z =
+      model::latent_codes(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.info.spec.code);
+  const torch::Tensor made = draw.generator->forward(z, labels).contiguous();
+  return {made.data_ptr<float>(), made.data_ptr<float>() + made.numel()};
+}
+
 }  // namespace
 
 std::size_t Draw::tile_records(std::uint64_t tile) const {
@@ -41,16 +57,11 @@ std::vector<std::uint8_t> draw_all_labels(const Draw& draw) {
 }
 
 std::string draw_tile(const Draw& draw, std::uint64_t tile) {
-  const torch::NoGradGuard no_grad;
   const data::Schema& schema = draw.info.spec.schema;
   const std::uint64_t first = tile * kTileRecords;
   const std::size_t n = draw.tile_records(tile), dims = schema.dims();
-  const torch::Tensor z =
-      model::latent_codes(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.info.spec.code);
-  const torch::Tensor made = draw.generator->forward(z, labels_of(draw, first, n)).contiguous();
-  require(made.numel() == static_cast<std::int64_t>(n * dims),
-          "the generator's records do not fit its schema");
-  const float* unit = made.data_ptr<float>();
+  const std::vector<float> unit = unit_records(draw, first, n);
+  require(unit.size() == n * dims, "the generator's records do not fit its schema");
   std::string out(n * draw.record_bytes(), '\0');
   for (std::size_t i = 0; i < n * dims; ++i) {
     if (!std::isfinite(unit[i])) throw_not_finite(first + i / dims);

@@ -6,6 +6,7 @@
 
 #include "muffle/model/generator.hpp"
 #include "muffle/model/model_info.hpp"
+#include "muffle/model/moments_generator.hpp"
 #include "muffle/synth/sampler.hpp"
 
 namespace muffle::synth {
@@ -13,7 +14,9 @@ namespace muffle::synth {
 /// What is drawn: a pure function of these and of a record's index.
 struct Draw {
   model::ModelInfo info;
-  std::shared_ptr<model::Generator> generator;  ///< in evaluation mode
+  // Exactly one of these is there.
+  std::shared_ptr<model::Generator> generator;             ///< trained, in evaluation mode
+  std::shared_ptr<const model::MomentsGenerator> moments;  ///< in closed form
   std::vector<double> class_share;
   SampleSpec spec;
 

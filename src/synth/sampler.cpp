@@ -117,7 +117,13 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
   comm::agree(
       comm, "preparing to sample",
       [&] {
-        std::tie(draw.info, draw.generator) = model::parse_model(model_bytes, model_file.string());
+        if (model::holds_moments_model(model_bytes)) {
+          const model::MomentsModel closed = model::parse_moments_model(model_bytes, model_file.string());
+          draw.info = closed.info;
+          draw.moments = model::make_moments_generator(closed);
+        } else {
+          std::tie(draw.info, draw.generator) = model::parse_model(model_bytes, model_file.string());
+        }
         check_sample_spec(spec, draw.info.spec.schema);
         draw.spec = spec;
         const std::size_t classes = draw.info.spec.schema.classes;

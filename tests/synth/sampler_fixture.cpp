@@ -1,10 +1,60 @@
 #include "sampler_fixture.hpp"
 
+#include <cmath>
+
+#include "muffle/core/philox.hpp"
 #include "muffle/model/model_file.hpp"
+#include "muffle/model/moments_model.hpp"
 
 namespace muffle::test {
+namespace {
+
+/// Fitted to the second moments of 400 random records a class.
+model::ModelInfo write_moments_model(const std::filesystem::path& path, bool images) {
+  model::ModelInfo info;
+  info.spec.kind = model::GeneratorKind::kMoments;
+  info.spec.schema.shape = images ? std::vector<std::size_t>{3, 8, 8} : std::vector<std::size_t>{2};
+  info.spec.schema.classes = 2;
+  if (!images) {
+    info.spec.schema.lo = -1.0;
+    info.spec.schema.hi = 5.0;
+  }
+  info.class_share = {0.5, 0.5};
+  info.release_hash = "release";
+  info.train_hash = "train";
+  features::MomentsSpec spec;
+  spec.kind = images ? features::MomentLiftKind::kImage : features::MomentLiftKind::kFourier;
+  spec.shape = info.spec.schema.shape;
+  const features::MomentLift lift(spec);
+  embed::NoisyMoments moments;
+  moments.classes = 2;
+  moments.order = lift.order();
+  moments.spec = lift.spec();
+  moments.noise_diagonal = 0.1;
+  moments.noise_off_diagonal = 0.1 / std::sqrt(2.0);
+  moments.second.resize(2 * lift.order() * lift.order());
+  const CounterStream random(1, Stream::kTest);
+  std::vector<float> x(lift.dims());
+  std::vector<double> z(lift.order(), lift.spec().offset);
+  for (std::uint64_t i = 0; i < 800; ++i) {
+    for (std::size_t j = 0; j < x.size(); ++j) x[j] = static_cast<float>(random.uniform(i * x.size() + j));
+    lift.forward(x.data(), z.data() + 1);
+    double squares = 0;
+    for (const double v : z) squares += v * v;
+    double* const sum = moments.second.data() + (i % 2) * z.size() * z.size();
+    for (std::size_t a = 0; a < z.size(); ++a) {
+      for (std::size_t b = 0; b < z.size(); ++b) sum[a * z.size() + b] += z[a] * z[b] / squares;
+    }
+  }
+  model::save_moments_model(path, model::fit_moments_model(moments, info));
+  return info;
+}
+
+}  // namespace
 
 model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerModel which) {
+  if (which == SamplerModel::kMomentImages || which == SamplerModel::kMomentPlane)
+    return write_moments_model(path, which == SamplerModel::kMomentImages);
   model::ModelInfo info;
   if (which == SamplerModel::kImages) {
     info.spec.kind = model::GeneratorKind::kConvolutional;

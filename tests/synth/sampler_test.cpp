@@ -72,6 +72,21 @@ TEST_F(Sampler, FloatRecordsDoNotDependOnRanksEither) {
   });
 }
 
+TEST_F(Sampler, ClosedFormModelsDoNotDependOnRanksAndThreadsEither) {
+  for (const SamplerModel which : {SamplerModel::kMomentImages, SamplerModel::kMomentPlane}) {
+    const auto model = folder_ / "moments.mfl";
+    test::write_sampler_model(model, which);
+    const std::string alone = sample_alone(model, out_);
+    EXPECT_EQ(sample_alone(model, folder_ / "threads", 3), alone);
+    test::run_thread_ranks(3, [&](comm::HostComm& comm) {
+      EXPECT_EQ(sample(comm, model, folder_ / "ranks", spec_, "settings", 1 + comm.rank() % 2), alone);
+    });
+    EXPECT_TRUE(std::filesystem::exists(out_ / "samples.png"));
+    const Records records = read_npz(out_ / "samples.npz");
+    EXPECT_EQ(records.count(), kCount);
+  }
+}
+
 TEST_F(Sampler, MoreRanksThanTiles) {
   spec_.count = 7;
   const std::string alone = sample_alone(images_, out_);

@@ -15,8 +15,8 @@ struct ClassGaussians {
 
 /// The closed form, from the release's moments to the laws; the steps below in their order. Each step weighs what
 /// it keeps by the noise's known size, the number of records and the moments themselves: no scores, no settings.
-/// A class that the noise hides gets the law that all classes share. Without noise: the exact moments of the
-/// normal law. @throws DataError  no class has moments above the noise.
+/// A class that the noise hides gets the law that all classes share. Without noise: the exact moments
+/// (of images, were they normal). @throws DataError  no class has moments above the noise.
 ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments);
 
 // The steps, each a pure function.
@@ -67,7 +67,8 @@ Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, double noise, con
 /// distance^2).
 std::vector<Eigen::VectorXd> shrunk_means(const ConditionalMoments& moments);
 
-/// Step 5: mean and covariance of the records themselves, from those under the law that weighs them by
+/// Step 5, images alone, whose coefficients are sums over many pixels and so nearly normal (the columns of plain
+/// vectors may be anything, and ||u|| of 0-1 columns never varies): mean and covariance of the records themselves, from those under the law that weighs them by
 /// 1 / (c0^2 + ||u||^2), were that law normal: with R = c0^2 + |m|^2 + tr S,
 /// m' = m + 2 S m / R,  S' = S + 2 S^2 / R - 4 S m m^T S / R^2. Exact for normal laws.
 void undo_weighting(double offset, Eigen::VectorXd& mean, Eigen::MatrixXd& covariance);

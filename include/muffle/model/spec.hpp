@@ -12,6 +12,7 @@ namespace muffle::model {
 enum class GeneratorKind {
   kFullyConnected,  ///< code + one-hot -> hidden layers (linear, batch norm, ReLU) -> linear -> sigmoid
   kConvolutional,   ///< code + one-hot -> FC -> FC -> 2x (bilinear x2, conv 5x5) -> sigmoid (spec section 7)
+  kMoments,  ///< closed form: laws of records fitted to released second moments (model/moments_model.hpp)
 };
 
 /// A conditional generator's architecture: everything needed to rebuild it, without torch.
@@ -21,6 +22,9 @@ struct GeneratorSpec {
   std::vector<std::size_t> hidden{200};  ///< hidden widths (fully connected part)
   std::vector<std::size_t> channels{
       16, 8};           ///< convolutional: channels after the FC part, and between the convolutions
+  /// moments, affine lifts: the share of records whose numbers are the Gaussian's, clipped, from 0 to 1; the others
+  /// keep mean and variance of each number through the clipping.
+  double plain_share = 0.5;
   data::Schema schema;  ///< shape and classes of what it generates; output is in [0, 1]
 };
 

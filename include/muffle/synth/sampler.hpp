@@ -21,7 +21,7 @@ struct SampleSpec {
 /// thread: what a record looks like depends on neither ranks nor threads.
 inline constexpr std::size_t kTileRecords = 500;
 
-/// Draws records from a trained model and writes them under `folder` on root: samples.npz (keys x, y),
+/// Draws records from a trained or closed-form model and writes them under `folder` on root: samples.npz (keys x, y),
 /// samples-images.idx / samples-labels.idx, png/<class>/<number>.png, samples.json (what, from which model,
 /// hashes; written last, so its presence means that the rest is complete) and, for images of 1 or 3 channels,
 /// samples.png (a grid of 10 columns, one row a class, at most 10), or for 2-D records a scatter plot

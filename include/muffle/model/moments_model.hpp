@@ -1,0 +1,40 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/features/moments.hpp"
+#include "muffle/model/grid_density.hpp"
+#include "muffle/model/model_info.hpp"
+
+namespace muffle::model {
+
+/// The closed-form generator: laws of records fitted to the second moments of a release (docs/moments.md). Holds
+/// either `mean` and `factor` (affine lifts) or `grid` (all others). Public.
+struct MomentsModel {
+  ModelInfo info;              ///< info.spec.kind is kMoments; info.spec.plain_share counts
+  features::MomentsSpec lift;  ///< resolved
+  std::vector<Eigen::VectorXd> mean;    ///< C of n: of the coefficients u
+  std::vector<Eigen::MatrixXd> factor;  ///< C of n x n: u = mean + factor e, e standard normal
+  std::optional<GridDensity> grid;
+};
+
+/// Fits the laws. Seconds at most; one thread. `info` becomes the model's.
+/// @throws DataError  the noise hides everything. ConfigError  a lift that is not affine, of too many numbers.
+MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info);
+
+/// Layout of the model file of this kind (docs/artifact-format.md).
+inline constexpr int kMomentsModelVersion = 1;
+
+/// Atomic. @returns SHA-256 of the file in hex. @throws IoError.
+std::string save_moments_model(const std::filesystem::path& path, const MomentsModel& model);
+/// Full validation; allocates no more than a few times the bytes. @throws ProtocolError.
+MomentsModel parse_moments_model(std::string_view bytes, const std::string& name);
+/// Whether the bytes of a model file hold this kind; says nothing about their integrity.
+bool holds_moments_model(std::string_view bytes);
+
+}  // namespace muffle::model

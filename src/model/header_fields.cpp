@@ -1,0 +1,53 @@
+#include "header_fields.hpp"
+
+namespace muffle::model {
+
+using nlohmann::json;
+
+json schema_header(const data::Schema& schema) {
+  return {{"shape", schema.shape},
+          {"classes", schema.classes},
+          {"lo", schema.lo},
+          {"hi", schema.hi},
+          {"on_error", schema.on_error == data::OnError::kClamp ? "clamp" : "reject-file"}};
+}
+
+data::Schema parse_schema(const json& header, const std::string& name) {
+  data::Schema schema;
+  const Fields fields(header.at("schema"), fmt::format("{}: the schema", name),
+                      {"shape", "classes", "lo", "hi", "on_error"});
+  schema.shape = fields.sizes("shape", 3);
+  schema.classes = fields.size("classes", 1);
+  schema.lo = fields.number("lo");
+  schema.hi = fields.number("hi");
+  if (!(schema.lo < schema.hi)) fields.fail("has lo >= hi");
+  const std::string on_error = fields.text("on_error");
+  if (on_error != "clamp" && on_error != "reject-file")
+    fields.fail(fmt::format("has on_error '{}'", on_error));
+  schema.on_error = on_error == "clamp" ? data::OnError::kClamp : data::OnError::kRejectFile;
+  return schema;
+}
+
+void parse_provenance(const Fields& fields, ModelInfo& info) {
+  info.release_hash = fields.text("release_hash");
+  info.train_hash = fields.text("train_hash");
+  info.is_private = fields.boolean("is_private");
+  const json& share = fields.at("class_share");
+  if (!share.is_array() || share.size() != info.spec.schema.classes)
+    fields.fail("has not one class share a class");
+  double sum = 0.0;
+  for (const auto& p : share) {
+    if (!p.is_number() || !(p.get<double>() >= 0.0)) fields.fail("has a class share that is no number >= 0");
+    sum += info.class_share.emplace_back(p.get<double>());
+  }
+  if (!(std::fabs(sum - 1.0) < 1e-6)) fields.fail(fmt::format("has class shares that sum to {}", sum));
+}
+
+void add_provenance(json& header, const ModelInfo& info) {
+  header["class_share"] = info.class_share;
+  header["release_hash"] = info.release_hash;
+  header["train_hash"] = info.train_hash;
+  header["is_private"] = info.is_private;
+}
+
+}  // namespace muffle::model
