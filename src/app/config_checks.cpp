@@ -5,6 +5,7 @@
 #include "config_keys.hpp"
 #include "generator_size.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/model/grid_density.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 
@@ -143,8 +144,21 @@ void check_training(const Config& c, Problems& p) {
            "model.channels needs 2 numbers: after the linear part, and between the convolutions");
 }
 
+/// What the closed form needs of the release and the records.
+void check_closed_form(const Config& c, Problems& p) {
+  p.unless(releases(c, "moments"),
+           "model.generator = \"moments\" is made of second moments: add \"moments\" to features.blocks");
+  using enum features::MomentLiftKind;
+  const bool grid = c.moments.kind && (*c.moments.kind == kFourier || *c.moments.kind == kHermite);
+  p.unless(!grid || c.data.schema.dims() <= model::kMaxGridDims,
+           fmt::format("model.generator = \"moments\" draws from a grid where moments.kind is \"fourier\" or "
+                       "\"hermite\": records can have at most {} numbers; use \"vector\" or \"image\"",
+                       model::kMaxGridDims));
+}
+
 /// What a generator needs of the records that it is to resemble.
 void check_generator(const Config& c, Problems& p) {
+  if (c.model.kind == model::GeneratorKind::kMoments) return check_closed_form(c, p);
   const auto& schema = c.data.schema;
   const bool convolutional = c.model.kind == model::GeneratorKind::kConvolutional;
   p.unless(!convolutional || schema.is_image(),

@@ -83,7 +83,7 @@ WirePlan plan_wire(const Config& c, const JobPlan& plan, std::uint64_t ranks) {
   const auto k = static_cast<double>(ranks);
   w.release = 8 * plan.numbers;
   w.release_all = static_cast<double>(w.release) * (k - 1);
-  if (!releases(c, "rff")) return w;
+  if (!releases(c, "rff") || c.model.kind == model::GeneratorKind::kMoments) return w;
   w.step_embedding = 4 * (classes * c.features.rff.features + classes);
   w.step_batch_norm = 8 * (4 * size.normed_features + size.norms);
   w.step_gradients = 4 * size.parameters;
@@ -165,7 +165,7 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
   }
   if (config.release_counts) plan.count_noise = sigma(specs.size()) / kCountsWeight;
   if (plan.records) plan.embed_flops = *plan.records * flops_per_record;
-  if (releases(config, "rff")) {
+  if (releases(config, "rff") && config.model.kind != model::GeneratorKind::kMoments) {
     plan.generator_parameters = generator_size(config.model).parameters;
     // Phases, and their gradient.
     plan.step_flops = 2 * static_cast<double>(config.train.batch) *

@@ -6,10 +6,14 @@ std::vector<Key> training_keys() {
   using enum Stage;
   constexpr std::int64_t kMostSteps = UINT32_MAX - 1;  // a step is a substream of the generator of codes
   return {
-      choice<model::GeneratorKind>("model.generator", kTrain, "architecture",
+      choice<model::GeneratorKind>("model.generator", kTrain, "architecture; moments: closed form, not trained",
                                    {{"fully-connected", model::GeneratorKind::kFullyConnected},
-                                    {"convolutional", model::GeneratorKind::kConvolutional}},
+                                    {"convolutional", model::GeneratorKind::kConvolutional},
+                                    {"moments", model::GeneratorKind::kMoments}},
                                    MUFFLE_FIELD(model.kind)),
+      number("model.plain_share", kTrain,
+             "moments: share of records with plainly clipped numbers; the others' keep mean and variance",
+             Range{0, 1}, MUFFLE_FIELD(model.plain_share)),
       count("model.code", kTrain, "length of the latent code", 1, 1 << 16, MUFFLE_FIELD(model.code)),
       sizes("model.hidden", kTrain, "hidden widths of the fully connected part", MUFFLE_FIELD(model.hidden)),
       sizes("model.channels", kTrain, "convolutional: channels before and between the convolutions",

@@ -194,6 +194,17 @@ TEST(ConfigTest, AReleaseByItselfNeedsNoLaterSection) {
   EXPECT_THAT(problem_with({{}, {}, settings, {}}, {.evaluate = true}), HasSubstr("data.test_features"));
 }
 
+TEST(ConfigTest, TheClosedFormNeedsMomentsItCanDrawFrom) {
+  const std::string images = std::string(MUFFLE_CONFIGS) + "/fashion-mnist-moments.toml";
+  const auto problem = [&](std::vector<std::string> set) { return problem_with({images, {}, std::move(set), {}}); };
+  EXPECT_EQ(problem({}), "");
+  EXPECT_EQ(load_config({images, {}, {}, {}}).model.kind, model::GeneratorKind::kMoments);
+  EXPECT_THAT(problem({"features.blocks=[\"rff\"]", "features.count=10"}), HasSubstr("second moments"));
+  EXPECT_THAT(problem({"moments.kind=\"fourier\""}), HasSubstr("at most 3 numbers"));
+  EXPECT_THAT(problem({"model.plain_share=1.5"}), HasSubstr("plain_share"));
+  EXPECT_THAT(problem({"model.plain_share=nan"}), HasSubstr("plain_share"));
+}
+
 TEST(ConfigTest, ABudgetNeedsANameAndALedger) {
   const std::vector<std::string> budget{"privacy.budget_epsilon=1.0", "data.id=patients",
                                         "privacy.ledger=/data/ledger.jsonl"};

@@ -40,6 +40,8 @@ TEST(PlanModel, GeneratorSizesAreExact) {
   spec.schema.classes = 1;
   spec.hidden = {200, 500, 500, 200};
   expect_size(spec);
+  spec.kind = model::GeneratorKind::kMoments;
+  EXPECT_EQ(generator_size(spec).parameters, 0u) << "nothing is trained";
 }
 
 }  // namespace
