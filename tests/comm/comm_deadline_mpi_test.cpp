@@ -199,7 +199,9 @@ TEST(Termination, ASignalToOneRankReachesAllThatWork) {
   for (int told = 0; told < test::world().size(); ++told) {
     const auto comm = test::session().world(std::chrono::seconds(60));
     comm->check_peers("embedding");  // all is well
-    if (comm->rank() == told) ASSERT_EQ(std::raise(SIGUSR1), 0);
+    if (comm->rank() == told) {
+      ASSERT_EQ(std::raise(SIGUSR1), 0);
+    }
     EXPECT_TRUE(works_until_told(*comm));
     comm->barrier();  // it lives on
     clear_termination_request();
