@@ -19,9 +19,9 @@ std::vector<features::BlockSpec> block_specs(const Config& config) {
     } else {
       features::MomentsSpec moments = config.moments.spec;
       moments.shape = config.data.schema.shape;
-      moments.kind = config.moments.kind.value_or(config.data.schema.is_image()
-                                                      ? features::MomentLiftKind::kImage
-                                                      : features::MomentLiftKind::kVector);
+      moments.kind =
+          config.moments.kind.value_or(config.data.schema.is_image() ? features::MomentLiftKind::kImage
+                                                                     : features::MomentLiftKind::kVector);
       specs.push_back({features::resolved(moments), config.moments.weight});
     }
   }

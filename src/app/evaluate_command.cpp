@@ -56,11 +56,10 @@ nlohmann::json score_classifiers(const Context& context, const std::filesystem::
   test.shards = data::ShardRule::kContiguous;
   spdlog::warn("evaluate: reads REAL test records{}. {}",
                config.evaluate.spec.also_real ? " and real training records" : "", kWarning);
-  const auto report =
-      evaluate::evaluate_classifiers(samples_file, test, records_of(context), config.evaluate.spec,
-                                     // The other ranks sleep meanwhile: root may use their cores too.
-                                     context.threads * context.comm.local_size(),
-                                     [&] { context.comm.check_peers("evaluating"); });
+  const auto report = evaluate::evaluate_classifiers(
+      samples_file, test, records_of(context), config.evaluate.spec,
+      // The other ranks sleep meanwhile: root may use their cores too.
+      context.threads * context.comm.local_size(), [&] { context.comm.check_peers("evaluating"); });
   if (!context.quiet) print_table(report);
   nlohmann::json out;
   out["warning"] = kWarning;

@@ -9,7 +9,7 @@ namespace muffle::app {
 GeneratorSize generator_size(const model::GeneratorSpec& spec) {
   GeneratorSize size;
   if (spec.kind == model::GeneratorKind::kMoments) return size;  // nothing is trained
-  double parameters = 0;  // the sizes' product may pass 64 bits
+  double parameters = 0;                                         // the sizes' product may pass 64 bits
   const auto norm = [&](double features) {
     parameters += 2 * features;
     size.normed_features += static_cast<std::uint64_t>(features);

@@ -42,7 +42,8 @@ std::uint64_t block_memory(const features::BlockSpec& spec, std::uint64_t thread
   // Packed frequencies and, while they are made, the plain ones; records and their lattice values.
   if (spec.rff()) return 8 * (features_of(spec) / 2) * d + threads * 4 * kRffTile * (d + features_of(spec));
   const std::uint64_t q = moments_order(*spec.moments());
-  return 8 * static_cast<std::uint64_t>(numbers_in_map(spec)) + threads * (kMomentsTile * (4 * d + 8 * q) + 8 * q * q);
+  return 8 * static_cast<std::uint64_t>(numbers_in_map(spec)) +
+         threads * (kMomentsTile * (4 * d + 8 * q) + 8 * q * q);
 }
 
 double flops_of_record(const features::BlockSpec& spec) {

@@ -16,8 +16,8 @@ namespace muffle::app {
 /// records. So the plan says which kappa the data need.
 struct BlockPlan {
   std::string name;
-  std::size_t features = 0;           ///< D_b
-  double norm = 1.0;                  ///< B, the block's weight included
+  std::size_t features = 0;  ///< D_b
+  double norm = 1.0;         ///< B, the block's weight included
   double weight = 1.0;
   double signal_most = 0.0;           ///< p B for balanced classes, p = 1 / C
   double noise_per_number = 0.0;      ///< sigma / m
@@ -55,8 +55,8 @@ struct JobPlan {
   MemoryPlan memory;
   WirePlan wire;
   std::uint64_t generator_parameters = 0;  ///< of the trained generator; 0: no block to train on
-  std::optional<double> embed_flops;  ///< all ranks together
-  double step_flops = 0.0;            ///< embedding part of a training step, all ranks together
+  std::optional<double> embed_flops;       ///< all ranks together
+  double step_flops = 0.0;                 ///< embedding part of a training step, all ranks together
   std::vector<std::string> warnings;
 };
 

@@ -85,8 +85,8 @@ void end_stuck(const std::string& what) {
   constexpr auto kPeer = muffle::ExitCode::kPeer;
   const std::string message =
       world ? "rank " + std::to_string(world->rank()) + " (host " + world->host() + "): " + what : what;
-  // The main thread may hold the log's lock, or MPI's: then this process ends all the same, and its launcher ends the
-  // others.
+  // The main thread may hold the log's lock, or MPI's: then this process ends all the same, and its launcher
+  // ends the others.
   std::thread([message] {
     std::this_thread::sleep_for(std::chrono::seconds(5));
     muffle::last_words(message.c_str());

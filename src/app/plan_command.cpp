@@ -108,8 +108,9 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
   out += fmt::format("\nmemory per rank (large arrays)\n  release  {}, the coordinator {}\n",
                      bytes_text(p.memory.release), bytes_text(p.memory.release_root));
   if (trains) out += fmt::format("  train    {}\n", bytes_text(p.memory.train));
-  out += fmt::format("\non the wire\n  release  8 B x {} numbers = {} from each rank but the coordinator, {} in all\n",
-                     p.numbers, bytes_text(p.wire.release), bytes_text(p.wire.release_all));
+  out += fmt::format(
+      "\non the wire\n  release  8 B x {} numbers = {} from each rank but the coordinator, {} in all\n",
+      p.numbers, bytes_text(p.wire.release), bytes_text(p.wire.release_all));
   if (trains) {
     out += fmt::format(
         "  step     {} all-reduced (embedding {}, batch norms {}, gradients {}): a rank sends {} (ring)\n"

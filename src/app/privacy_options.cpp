@@ -108,9 +108,7 @@ PrivacyCommands::PrivacyCommands(CLI::App& app)
   add_audit_options(*audit_cmd_, audit_);
 }
 
-bool PrivacyCommands::parsed() const {
-  return account_cmd_->parsed() || plan_cmd_->parsed();
-}
+bool PrivacyCommands::parsed() const { return account_cmd_->parsed() || plan_cmd_->parsed(); }
 
 void PrivacyCommands::run(std::ostream& out) {
   if (account_cmd_->parsed()) out << account(account_) << std::flush;

@@ -192,7 +192,8 @@ void release(Context& context) {
   // From the charge to its COMMIT root holds the ledger's lock: releases of one data set take turns. Charged
   // this late, a job that a bad record or a lost rank ended has cost nothing. The whole noise vector exists
   // before the reduced sum does, and the sampler sees no data: its running time cannot depend on them.
-  // A signal that comes in between waits for the COMMIT: a charge without a release would be budget for nothing.
+  // A signal that comes in between waits for the COMMIT: a charge without a release would be budget for
+  // nothing.
   const comm::TerminationHold hold;
   std::optional<embed::ReleaseTransaction> transaction;
   comm::agree(

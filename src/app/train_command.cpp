@@ -17,8 +17,8 @@ void train(Context& context, const std::filesystem::path& release_file) {
     if (context.config.model.kind == model::GeneratorKind::kMoments) {
       train::fit_moments(context.comm, release_file, file, context.config.model, work.settings);
     } else {
-      train::train(context.comm, release_file, file, context.config.model, context.config.train, work.settings,
-                   context.threads);
+      train::train(context.comm, release_file, file, context.config.model, context.config.train,
+                   work.settings, context.threads);
     }
     mark_done(context.comm, work, {kModelFile});
     spdlog::info("train: {}", file.string());

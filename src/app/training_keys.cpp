@@ -6,7 +6,8 @@ std::vector<Key> training_keys() {
   using enum Stage;
   constexpr std::int64_t kMostSteps = UINT32_MAX - 1;  // a step is a substream of the generator of codes
   return {
-      choice<model::GeneratorKind>("model.generator", kTrain, "architecture; moments: closed form, not trained",
+      choice<model::GeneratorKind>("model.generator", kTrain,
+                                   "architecture; moments: closed form, not trained",
                                    {{"fully-connected", model::GeneratorKind::kFullyConnected},
                                     {"convolutional", model::GeneratorKind::kConvolutional},
                                     {"moments", model::GeneratorKind::kMoments}},

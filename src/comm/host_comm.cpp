@@ -158,8 +158,9 @@ void agree(HostComm& comm, const std::string& what, const std::function<void()>&
       std::rethrow_exception(mine->error);
     }
     const bool stopped = verdict.code == ExitCode::kStopped;
-    std::string message = fmt::format("{} {} on rank {} (host {}): {}", what, stopped ? "ended early" : "failed",
-                                      failed_rank, verdict.host, verdict.message);
+    std::string message =
+        fmt::format("{} {} on rank {} (host {}): {}", what, stopped ? "ended early" : "failed", failed_rank,
+                    verdict.host, verdict.message);
     if (verdict.has_detail) message += pointer_to_detail(failed_rank);
     if (mine) message += fmt::format(" Rank {} failed too: {}", comm.rank(), mine->message);
     throw_with_code(verdict.code, message);

@@ -39,7 +39,11 @@ class MpiComm::Collective {
  public:
   /// @param bytes  what this rank puts in
   Collective(MpiComm& comm, std::string_view name, std::size_t bytes)
-      : comm_(comm), name_(name), bytes_(bytes), started_(Clock::now()), until_(started_ + comm.options_.deadline) {
+      : comm_(comm),
+        name_(name),
+        bytes_(bytes),
+        started_(Clock::now()),
+        until_(started_ + comm.options_.deadline) {
     if (!comm_.died_in_.empty()) {
       throw CommError(
           fmt::format("{} on rank {}: this communicator died earlier, in {}; the process should end", name,
@@ -98,8 +102,9 @@ class MpiComm::Collective {
     }
     comm_.roll_call_->serve();
     if (termination_requested() && comm_.roll_call_->spread_stop()) {
-      spdlog::debug("told to stop (SIGTERM or SIGUSR1) while waiting for the other ranks in {}; they are told too",
-                    name_);
+      spdlog::debug(
+          "told to stop (SIGTERM or SIGUSR1) while waiting for the other ranks in {}; they are told too",
+          name_);
     }
     return comm_.roll_call_->somebody_is_gone();
   }

@@ -16,7 +16,8 @@ constexpr std::string_view kWhatToDo =
     "command again: finished stages are kept, and nothing half-written is used";
 
 std::string why(Waited outcome) {
-  return outcome == Waited::kTermination ? "told to stop (SIGTERM or SIGUSR1)" : "waiting for the others is of no use";
+  return outcome == Waited::kTermination ? "told to stop (SIGTERM or SIGUSR1)"
+                                         : "waiting for the others is of no use";
 }
 
 }  // namespace
@@ -69,7 +70,8 @@ void MpiComm::check_peers(std::string_view doing) {
     }
     if (termination_requested()) roll_call_->spread_stop();
   }
-  if (termination_requested() || (roll_call_ && roll_call_->stop_heard())) throw StoppedError(stopped_while(doing));
+  if (termination_requested() || (roll_call_ && roll_call_->stop_heard()))
+    throw StoppedError(stopped_while(doing));
 }
 
 void MpiComm::abort(ExitCode code) {

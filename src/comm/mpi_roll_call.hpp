@@ -44,7 +44,8 @@ class RollCall {
   /// What is known by now about the missing ranks of the current collective, for an error message.
   std::string describe_missing();
 
-  /// This rank was told to stop: lets all ranks know, once, through rank 0. @returns whether this was the once.
+  /// This rank was told to stop: lets all ranks know, once, through rank 0. @returns whether this was the
+  /// once.
   bool spread_stop();
   /// Another rank has let this one know.
   bool stop_heard() const { return stop_heard_; }

@@ -94,7 +94,8 @@ std::string container_format(std::string_view bytes) {
   if (bytes.size() < kMagic.size() + 8 || bytes.substr(0, kMagic.size()) != kMagic) return {};
   bytes.remove_prefix(kMagic.size() + sizeof(std::uint32_t));
   const std::size_t header_size = take<std::uint32_t>(bytes);
-  const auto header = nlohmann::json::parse(bytes.substr(0, header_size), nullptr, /*allow_exceptions=*/false);
+  const auto header =
+      nlohmann::json::parse(bytes.substr(0, header_size), nullptr, /*allow_exceptions=*/false);
   if (!header.is_object() || !header.contains("format") || !header["format"].is_string()) return {};
   return header["format"].get<std::string>();
 }

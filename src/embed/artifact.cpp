@@ -117,7 +117,8 @@ void check_rebuilt(const Artifact& artifact, std::size_t block, const std::strin
       "the feature map of block '{}', rebuilt from its public description, is not the one that the release "
       "was made with (SHA-256 {} instead of {}): against it there would be nothing but noise. Use the muffle "
       "that made it, version {}.",
-      kind_of(artifact.blocks[block].spec), rebuilt, artifact.blocks[block].map_hash, artifact.muffle_version));
+      kind_of(artifact.blocks[block].spec), rebuilt, artifact.blocks[block].map_hash,
+      artifact.muffle_version));
 }
 
 }  // namespace

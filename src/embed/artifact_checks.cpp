@@ -29,7 +29,8 @@ void check_rff(const Artifact& a, const features::RffSpec& rff, Complaints& wron
                                 a.schema.dims(), rff.dims));
   }
   if (!(rff.length_scale > 0 && std::isfinite(rff.length_scale)))
-    wrong.push_back(fmt::format("the length-scale {} is not a positive number", exact_text(rff.length_scale)));
+    wrong.push_back(
+        fmt::format("the length-scale {} is not a positive number", exact_text(rff.length_scale)));
   if (rff.features < 2 || rff.features > std::uint64_t{1} << 31 || rff.features % 2 != 0)
     wrong.push_back(fmt::format("{} features are out of range, or not even", rff.features));
 }
@@ -46,7 +47,8 @@ void check_block(const Artifact& a, std::size_t b, Complaints& wrong) {
   const ReleasedBlock& block = a.blocks[b];
   const std::string_view kind = kind_of(block.spec);
   if (!is_hash(block.map_hash))
-    wrong.push_back(fmt::format("the hash of the feature map of block '{}' is not 64 hexadecimal digits", kind));
+    wrong.push_back(
+        fmt::format("the hash of the feature map of block '{}' is not 64 hexadecimal digits", kind));
   if (*a.find(kind) != b) wrong.push_back(fmt::format("there are two blocks '{}'", kind));
   if (const features::RffSpec* rff = block.spec.rff()) {
     check_rff(a, *rff, wrong);
@@ -128,7 +130,8 @@ void check_bounds(const Artifact& a, Complaints& wrong) {
   }
   for (std::size_t b = 0; b < a.blocks.size(); ++b) {
     const features::BlockBound bound = bound_of(a.blocks[b].spec);
-    if (input.blocks[b].norm != bound.norm || input.blocks[b].nonnegative_kernel != bound.nonnegative_kernel) {
+    if (input.blocks[b].norm != bound.norm ||
+        input.blocks[b].nonnegative_kernel != bound.nonnegative_kernel) {
       wrong.push_back(fmt::format(
           "the sensitivity was derived for a {} block of norm {}, but block '{}' is a {} one of norm {}",
           input.blocks[b].nonnegative_kernel ? "non-negative" : "signed", exact_text(input.blocks[b].norm),

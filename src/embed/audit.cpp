@@ -39,8 +39,7 @@ class Attacker {
     require(distance_ > 0, "the audit's canaries have the same sums: this is a bug in muffle.");
     for (double& v : direction_) v /= distance_;
     for (std::uint64_t seed = 0; seed < kGuessedSeeds; ++seed) {
-      guessed_.insert(
-          privacy::draw_noise(plan.parts, *privacy::insecure_seeded_entropy(seed)));
+      guessed_.insert(privacy::draw_noise(plan.parts, *privacy::insecure_seeded_entropy(seed)));
     }
   }
 

@@ -93,15 +93,14 @@ json block_to_header(const Artifact& a, std::size_t b) {
   const features::BlockBound& bound = a.noise.sensitivity_input.blocks.at(b);
   json runs = json::array();
   for (const privacy::NoiseRun& run : a.noise.parts.at(b).runs) runs.push_back(run_to_header(run));
-  return {{"kind", kind_of(block.spec)},
-          {"map", map_to_json(block.spec)},
-          {"map_sha256", block.map_hash},
-          {"weight", block.spec.weight},
-          {"bound",
-           {{"norm", bound.norm},
-            {"nonnegative_kernel", bound.nonnegative_kernel},
-            {"theorem", bound.theorem}}},
-          {"numbers", runs}};
+  return {
+      {"kind", kind_of(block.spec)},
+      {"map", map_to_json(block.spec)},
+      {"map_sha256", block.map_hash},
+      {"weight", block.spec.weight},
+      {"bound",
+       {{"norm", bound.norm}, {"nonnegative_kernel", bound.nonnegative_kernel}, {"theorem", bound.theorem}}},
+      {"numbers", runs}};
 }
 
 void read_block(const Fields& f, Artifact& a) {
@@ -118,7 +117,8 @@ void read_block(const Fields& f, Artifact& a) {
   a.noise.sensitivity_input.blocks.push_back(
       {bound.number("norm"), bound.flag("nonnegative_kernel"), bound.text("theorem", 1 << 12)});
   privacy::NoisePart part{{}, a.classes()};
-  for (const json& entry : f.list("numbers", kMaxRuns)) part.runs.push_back(read_run(f.element("numbers", entry)));
+  for (const json& entry : f.list("numbers", kMaxRuns))
+    part.runs.push_back(read_run(f.element("numbers", entry)));
   a.noise.parts.push_back(std::move(part));
   a.blocks.push_back(std::move(block));
 }

@@ -17,7 +17,9 @@ class Fields {
 
   Fields object(const char* key) const { return {at(key), path_ + key + ".", file_}; }
   /// An element of the list `key`.
-  Fields element(const char* key, const nlohmann::json& entry) const { return {entry, path_ + key + ".", file_}; }
+  Fields element(const char* key, const nlohmann::json& entry) const {
+    return {entry, path_ + key + ".", file_};
+  }
   bool has(const char* key) const { return object_.contains(key); }
 
   std::uint64_t integer(const char* key, std::uint64_t low, std::uint64_t high) const;

@@ -1,6 +1,5 @@
 #include "muffle/embed/noisy_moments.hpp"
 
-
 namespace muffle::embed {
 
 double NoisyMoments::trace(std::size_t c) const {

@@ -37,7 +37,8 @@ privacy::DistributedNoisePlan shares(const Artifact& a) {
 std::string drawn_text(const Artifact& a, const std::vector<privacy::NoisePart>& parts) {
   std::string text;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    text += fmt::format("{}{}: ", p > 0 ? "; " : "", p < a.blocks.size() ? kind_of(a.blocks[p].spec) : "counts");
+    text +=
+        fmt::format("{}{}: ", p > 0 ? "; " : "", p < a.blocks.size() ? kind_of(a.blocks[p].spec) : "counts");
     for (std::size_t r = 0; r < parts[p].runs.size(); ++r) {
       const privacy::NoiseRun& run = parts[p].runs[r];
       text += fmt::format("{}{} where 1 is {:.12g}", r > 0 ? ", " : "", run.sigma_lattice, run.unit);
@@ -53,8 +54,10 @@ std::string mechanism(const Artifact& a) {
   if (a.aggregation.distributed) {
     const privacy::DistributedNoisePlan plan = shares(a);
     text += fmt::format(
-        "To every integer sum each of the {} ranks added its own round(N(0, s^2)), drawn exactly (Karney, ACM "
-        "TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a sigma of at "
+        "To every integer sum each of the {} ranks added its own round(N(0, s^2)), drawn exactly (Karney, "
+        "ACM "
+        "TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a sigma of "
+        "at "
         "least: {}. Their sum is, but for a factor on probabilities that differs from 1 by less than 1e-30, "
         "post-processing of the ideal Gaussian mechanism (Kairouz, Liu & Steinke, ICML 2021; "
         "docs/secure-aggregation.md, theorem 2), so the tight analytic bound holds (Balle & Wang, ICML 2018, "
@@ -62,9 +65,12 @@ std::string mechanism(const Artifact& a) {
         plan.ranks, drawn_text(a, plan.shares), plan.ranks - plan.colluding, drawn_text(a, a.noise.parts));
   } else {
     text += fmt::format(
-        "To every integer sum, round(N(0, s^2)) was added, drawn exactly (Karney, ACM TOMS 42(1), 2016), with s "
-        "in lattice units: {}. An integer plus a rounded Gaussian is the rounded sum, that is, post-processing "
-        "of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, ICML 2018, Theorem "
+        "To every integer sum, round(N(0, s^2)) was added, drawn exactly (Karney, ACM TOMS 42(1), 2016), "
+        "with s "
+        "in lattice units: {}. An integer plus a rounded Gaussian is the rounded sum, that is, "
+        "post-processing "
+        "of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, ICML 2018, "
+        "Theorem "
         "8).",
         drawn_text(a, a.noise.parts));
   }
@@ -72,9 +78,10 @@ std::string mechanism(const Artifact& a) {
 }
 
 std::vector<std::string> public_facts(const Artifact& a) {
-  std::vector<std::string> facts = {"the record's shape, the bounds of its numbers and the number of classes",
-                                    "the feature maps: kinds, weights, length-scales, seeds and numbers of features",
-                                    "which config made the release, and the number of ranks"};
+  std::vector<std::string> facts = {
+      "the record's shape, the bounds of its numbers and the number of classes",
+      "the feature maps: kinds, weights, length-scales, seeds and numbers of features",
+      "which config made the release, and the number of ranks"};
   if (replace_one(a)) {
     facts.push_back(
         fmt::format("the number of records ({}) and how many of them each rank holds", a.records));
@@ -223,8 +230,7 @@ std::string privacy_statement_text(const Artifact& a) {
   out += fmt::format(
       "\nNoise: sigma = {:.10g} = {:.10g} (noise multiplier) x {:.10g} (sensitivity). mu = "
       "{:.6g}.\n",
-      a.noise.sigma, a.noise.noise_multiplier, a.noise.sensitivity.value,
-      1.0 / a.noise.noise_multiplier);
+      a.noise.sigma, a.noise.noise_multiplier, a.noise.sensitivity.value, 1.0 / a.noise.noise_multiplier);
   if (a.aggregation.masked) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
   out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";
   const auto list = [&](const char* title, const std::vector<std::string>& items) {

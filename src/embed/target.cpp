@@ -51,10 +51,10 @@ double records_of(const Artifact& a) {
   require(noisy.has_value(), "a release tells neither its number of records nor counts: a bug in muffle.");
   const double records = std::accumulate(noisy->counts.begin(), noisy->counts.end(), 0.0);
   if (!(records >= 1)) {
-    throw DataError(fmt::format(
-        "the released class counts sum to {:.1f} records: the noise outweighs the data, so there "
-        "is nothing to train on. Release with a larger epsilon, or from more records.",
-        records));
+    throw DataError(
+        fmt::format("the released class counts sum to {:.1f} records: the noise outweighs the data, so there "
+                    "is nothing to train on. Release with a larger epsilon, or from more records.",
+                    records));
   }
   return records;
 }

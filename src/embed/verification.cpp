@@ -156,13 +156,15 @@ class Verifier {
       const std::vector<privacy::NoiseRun>& stated = a.noise.parts[b].runs;
       good = good && runs.size() == stated.size();
       for (std::size_t r = 0; good && r < runs.size(); ++r)
-        good = static_cast<long double>(stated[r].count) == runs[r].count && near(stated[r].unit, runs[r].unit);
-      shown += fmt::format("{}{} with a {} kernel and norm at most {}", shown.empty() ? "" : ", ",
-                           kind_of(spec), bound.nonnegative_kernel ? "non-negative" : "signed",
-                           exact_text(bound.norm));
+        good =
+            static_cast<long double>(stated[r].count) == runs[r].count && near(stated[r].unit, runs[r].unit);
+      shown +=
+          fmt::format("{}{} with a {} kernel and norm at most {}", shown.empty() ? "" : ", ", kind_of(spec),
+                      bound.nonnegative_kernel ? "non-negative" : "signed", exact_text(bound.norm));
     }
     judge("blocks", good,
-          good ? shown : "a block's bound, or the units of its numbers, are not those of its feature map and weight");
+          good ? shown
+               : "a block's bound, or the units of its numbers, are not those of its feature map and weight");
   }
 
   struct Drawn {
@@ -196,9 +198,10 @@ class Verifier {
       add(kMaps, Check::Outcome::kSkipped,
           whole ? fmt::format("not rebuilt: {:.3g} numbers", numbers) : "not rebuilt");
     } else {
-      attempt(kMaps, "rebuilt from their public description, they have the stated SHA-256: no data in them", [&] {
-        for (std::size_t b = 0; b < stated.blocks.size(); ++b) check_map(stated, b);
-      });
+      attempt(kMaps, "rebuilt from their public description, they have the stated SHA-256: no data in them",
+              [&] {
+                for (std::size_t b = 0; b < stated.blocks.size(); ++b) check_map(stated, b);
+              });
     }
     judge(kSecureNoise, stated.is_private,
           stated.is_private ? "from the operating system's generator, as the file states" : kNotPrivate);
@@ -260,8 +263,8 @@ class Verifier {
 
   /// The card is printed: no text of the file may draw lines of its own there. The derivation is ours.
   static void make_printable(Artifact& a) {
-    for (std::string* text : {&a.config_hash, &a.muffle_version, &a.data_id,
-                              &a.ledger_charge, &a.noise.sensitivity.derivation})
+    for (std::string* text :
+         {&a.config_hash, &a.muffle_version, &a.data_id, &a.ledger_charge, &a.noise.sensitivity.derivation})
       *text = printable(std::move(*text));
     for (ReleasedBlock& block : a.blocks) block.map_hash = printable(std::move(block.map_hash));
     for (features::BlockBound& block : a.noise.sensitivity_input.blocks)

@@ -141,8 +141,8 @@ void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<
 }  // namespace
 
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
-                                      const data::DataSpec& real_train, const EvaluateSpec& spec,
-                                      int threads, const std::function<void()>& between) {
+                                      const data::DataSpec& real_train, const EvaluateSpec& spec, int threads,
+                                      const std::function<void()>& between) {
   ClassifierReport report;
   const data::Schema& schema = test.schema;
   const auto kinds = applicable_kinds(spec, schema, report.notes);

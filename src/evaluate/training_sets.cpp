@@ -118,8 +118,9 @@ TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit) {
   }
   const auto n = static_cast<std::int64_t>(kept);
   TrainingSet set{x.slice(0, 0, n), y.slice(0, 0, n)};
-  require_all_classes(count_classes(set.y, spec.schema.classes),
-                      fmt::format("'{}'", data::resolve_path(spec, spec.labels.empty() ? spec.features : spec.labels, 0)));
+  require_all_classes(
+      count_classes(set.y, spec.schema.classes),
+      fmt::format("'{}'", data::resolve_path(spec, spec.labels.empty() ? spec.features : spec.labels, 0)));
   return set;
 }
 

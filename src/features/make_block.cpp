@@ -4,9 +4,8 @@
 namespace muffle::features {
 
 std::unique_ptr<Block> make_block(const BlockSpec& spec, const Lattice& lattice) {
-  return make_weighted_block(spec.rff() ? make_rff_block(*spec.rff(), lattice)
-                                        : make_moments_block(*spec.moments()),
-                             spec.weight);
+  return make_weighted_block(
+      spec.rff() ? make_rff_block(*spec.rff(), lattice) : make_moments_block(*spec.moments()), spec.weight);
 }
 
 }  // namespace muffle::features

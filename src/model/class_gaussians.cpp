@@ -16,8 +16,8 @@ using Eigen::VectorXd;
 
 /// A class whose C[0, 0] is not this many standard deviations of its noise above 0 is hidden by it.
 constexpr double kLeastSignal = 4.0;
-/// The least that edge_covariance() leaves to the directions that it removes, as a share of what the prior has
-/// there: the noisy trace may leave nothing.
+/// The least that edge_covariance() leaves to the directions that it removes, as a share of what the prior
+/// has there: the noisy trace may leave nothing.
 constexpr double kLeastRest = 0.2;
 /// Standard deviation of the logarithm, about, by which traces of covariances differ from their prior's.
 constexpr double kTraceSpread = 0.3;
@@ -93,7 +93,8 @@ ConditionalMoments conditional_moments(const embed::NoisyMoments& moments) {
   }
   if (!(weights > 0)) {
     throw DataError(
-        "no class's second moments are above the noise, so there is nothing to draw records from. Release with a "
+        "no class's second moments are above the noise, so there is nothing to draw records from. Release "
+        "with a "
         "larger epsilon, or from more records.");
   }
   for (double& w : out.weight) w /= weights;

@@ -27,13 +27,12 @@ Moments moments_of(double location, double scale) {
   const double partial = location * inside + scale * (at_low - at_high);  // E[X; 0 < X < 1]
   Moments m;
   m.first = partial + one;
-  m.second =
-      (location * location + scale * scale) * inside + scale * (location * at_low - (location + 1) * at_high) + one;
+  m.second = (location * location + scale * scale) * inside +
+             scale * (location * at_low - (location + 1) * at_high) + one;
   m.first_location = inside;
   m.first_scale = at_low - at_high;
   m.second_location = 2 * partial;
-  m.second_scale =
-      2 * (location * (at_low - at_high) + scale * (inside + low * at_low - high * at_high));
+  m.second_scale = 2 * (location * (at_low - at_high) + scale * (inside + low * at_low - high * at_high));
   return m;
 }
 
@@ -51,13 +50,14 @@ bool newton(MeanVariance wanted, double& location, double& log_scale) {
     if (std::fabs(mean_off) < kPrecision * spread &&
         std::fabs(second_off) < kPrecision * (wanted.variance + wanted.mean * spread))
       return true;
-    const double a = m.first_location, b = m.first_scale * scale, c = m.second_location, d = m.second_scale * scale;
+    const double a = m.first_location, b = m.first_scale * scale, c = m.second_location,
+                 d = m.second_scale * scale;
     const double determinant = a * d - b * c;
     if (!(std::fabs(determinant) > 1e-300)) return false;
     double by_location = (d * mean_off - b * second_off) / determinant;
     double by_log = (a * second_off - c * mean_off) / determinant;
-    const double shorten =
-        std::min({1.0, scale / std::max(std::fabs(by_location), 1e-300), 0.5 / std::max(std::fabs(by_log), 1e-300)});
+    const double shorten = std::min(
+        {1.0, scale / std::max(std::fabs(by_location), 1e-300), 0.5 / std::max(std::fabs(by_log), 1e-300)});
     location += shorten * by_location;
     log_scale += shorten * by_log;
     if (!(log_scale > kSmallestLogScale && log_scale < kLargestLogScale)) return false;

@@ -24,7 +24,8 @@ constexpr double kLeastSignal = 4.0;
 /// cells x q: z in the middle of each cell.
 Rows lifted_cells(const features::MomentLift& lift, std::size_t side) {
   const std::size_t dims = lift.dims(), q = lift.order();
-  const auto cells = static_cast<std::size_t>(std::pow(static_cast<double>(side), static_cast<double>(dims)) + 0.5);
+  const auto cells =
+      static_cast<std::size_t>(std::pow(static_cast<double>(side), static_cast<double>(dims)) + 0.5);
   Rows z(static_cast<Eigen::Index>(cells), static_cast<Eigen::Index>(q));
   std::vector<float> x(dims);
   for (std::size_t g = 0; g < cells; ++g) {
@@ -51,7 +52,8 @@ std::vector<Rows> class_moments(const embed::NoisyMoments& moments) {
   }
   if (!(all.trace() > noise * std::sqrt(static_cast<double>(moments.classes)))) {
     throw DataError(
-        "the second moments of all classes together are hidden by the noise, so there is nothing to draw records "
+        "the second moments of all classes together are hidden by the noise, so there is nothing to draw "
+        "records "
         "from. Release with a larger epsilon, or from more records.");
   }
   for (Rows& own : out) {
@@ -94,10 +96,11 @@ std::size_t GridDensity::cells() const { return mass.empty() ? 0 : mass.front().
 
 std::size_t grid_side(std::size_t dims) {
   if (dims == 0 || dims > kMaxGridDims) {
-    throw ConfigError(fmt::format(
-        "a density on a grid can be had of records of 1 to {} numbers, not of {}: release the moments of another "
-        "lift (moments.lift = \"vector\" or \"image\"), whose records are drawn without a grid",
-        kMaxGridDims, dims));
+    throw ConfigError(
+        fmt::format("a density on a grid can be had of records of 1 to {} numbers, not of {}: release the "
+                    "moments of another "
+                    "lift (moments.lift = \"vector\" or \"image\"), whose records are drawn without a grid",
+                    kMaxGridDims, dims));
   }
   return static_cast<std::size_t>(std::floor(std::pow(kMostCells, 1.0 / static_cast<double>(dims)) + 1e-9));
 }
@@ -117,8 +120,10 @@ GridDensity fit_grid_density(const embed::NoisyMoments& moments) {
   for (Eigen::Index c = 0; c < p.cols(); ++c) {
     const Eigen::VectorXd column = p.col(c).cast<double>();
     const double sum = column.sum();
-    std::vector<double>& mass = out.mass.emplace_back(column.size(), 1.0 / static_cast<double>(column.size()));
-    for (Eigen::Index g = 0; sum > 0 && g < column.size(); ++g) mass[static_cast<std::size_t>(g)] = column(g) / sum;
+    std::vector<double>& mass =
+        out.mass.emplace_back(column.size(), 1.0 / static_cast<double>(column.size()));
+    for (Eigen::Index g = 0; sum > 0 && g < column.size(); ++g)
+      mass[static_cast<std::size_t>(g)] = column(g) / sum;
   }
   return out;
 }

@@ -37,8 +37,8 @@ json lift_header(const features::MomentsSpec& lift) {
 
 features::MomentsSpec parse_lift(const json& header, const data::Schema& schema, const std::string& name) {
   const Fields fields(header.at("lift"), name + ": the lift",
-                      {"kind", "coefficients", "weight_exponent", "blob_height", "blob_radius", "length_scale",
-                       "seed", "offset", "bits", "hash"});
+                      {"kind", "coefficients", "weight_exponent", "blob_height", "blob_radius",
+                       "length_scale", "seed", "offset", "bits", "hash"});
   features::MomentsSpec lift;
   const std::string kind = fields.text("kind");
   const auto at = std::find(kLiftNames.begin(), kLiftNames.end(), kind);
@@ -125,8 +125,8 @@ bool holds_moments_model(std::string_view bytes) { return container_format(bytes
 MomentsModel parse_moments_model(std::string_view bytes, const std::string& name) {
   const Container file = parse_container(bytes, kFormat, kMomentsModelVersion, name);
   const Fields fields(file.header, name + ": the model's header",
-                      {"format", "version", "schema", "lift", "law", "grid_side", "plain_share", "class_share",
-                       "release_hash", "train_hash", "is_private"});
+                      {"format", "version", "schema", "lift", "law", "grid_side", "plain_share",
+                       "class_share", "release_hash", "train_hash", "is_private"});
   MomentsModel model;
   model.info.spec.kind = GeneratorKind::kMoments;
   model.info.spec.schema = parse_schema(file.header, name);

@@ -14,10 +14,13 @@ namespace {
 // Substreams of Stream::kSampleLatent.
 constexpr std::uint32_t kNormals = 0, kCoins = 1, kPlaces = 2;
 
-void check_labels(std::span<const std::int64_t> labels, std::size_t classes, std::span<float> out, std::size_t dims) {
-  require(out.size() == labels.size() * dims, "records do not fit the place for them: this is a bug in muffle.");
+void check_labels(std::span<const std::int64_t> labels, std::size_t classes, std::span<float> out,
+                  std::size_t dims) {
+  require(out.size() == labels.size() * dims,
+          "records do not fit the place for them: this is a bug in muffle.");
   for (const std::int64_t label : labels)
-    require(label >= 0 && static_cast<std::size_t>(label) < classes, "a label is outside the model's classes");
+    require(label >= 0 && static_cast<std::size_t>(label) < classes,
+            "a label is outside the model's classes");
 }
 
 class GaussianGenerator : public MomentsGenerator {
@@ -42,15 +45,16 @@ class GaussianGenerator : public MomentsGenerator {
  private:
   /// What a class's records are made of. Pixels: d numbers each.
   struct Law {
-    Eigen::VectorXd mean;                  ///< n
-    Eigen::MatrixXf factor;                ///< n x n
-    std::vector<double> centre;            ///< back(mean)
+    Eigen::VectorXd mean;                   ///< n
+    Eigen::MatrixXf factor;                 ///< n x n
+    std::vector<double> centre;             ///< back(mean)
     std::vector<double> location, stretch;  ///< of the law that keeps the moments: clip(location + stretch g)
   };
 
   void add_class(const Eigen::VectorXd& mean, const Eigen::MatrixXd& factor) {
     const std::size_t d = lift_.dims();
-    Law law{mean, factor.cast<float>(), std::vector<double>(d), std::vector<double>(d), std::vector<double>(d)};
+    Law law{mean, factor.cast<float>(), std::vector<double>(d), std::vector<double>(d),
+            std::vector<double>(d)};
     lift_.back(mean.data(), law.centre.data());
     std::vector<double> variance(d), x(d);
     for (Eigen::Index j = 0; j < factor.cols(); ++j) {
@@ -67,16 +71,18 @@ class GaussianGenerator : public MomentsGenerator {
     laws_.push_back(std::move(law));
   }
 
-  void draw_class(const Law& law, std::uint64_t seed, std::uint64_t first, const std::vector<std::size_t>& rows,
-                  std::span<float> out) const {
+  void draw_class(const Law& law, std::uint64_t seed, std::uint64_t first,
+                  const std::vector<std::size_t>& rows, std::span<float> out) const {
     const Eigen::Index n = law.mean.size();
     const std::size_t d = lift_.dims();
-    const CounterStream normals(seed, Stream::kSampleLatent, kNormals), coins(seed, Stream::kSampleLatent, kCoins);
+    const CounterStream normals(seed, Stream::kSampleLatent, kNormals),
+        coins(seed, Stream::kSampleLatent, kCoins);
     Eigen::MatrixXf e(n, static_cast<Eigen::Index>(rows.size()));
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const std::uint64_t from = (first + rows[r]) * static_cast<std::uint64_t>(n);
       for (Eigen::Index j = 0; j < n; ++j)
-        e(j, static_cast<Eigen::Index>(r)) = static_cast<float>(normals.normal(from + static_cast<std::uint64_t>(j)));
+        e(j, static_cast<Eigen::Index>(r)) =
+            static_cast<float>(normals.normal(from + static_cast<std::uint64_t>(j)));
     }
     const Eigen::MatrixXf around = law.factor * e;
     std::vector<double> x(d);

@@ -92,7 +92,8 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
                     "to pass for a Gaussian: use more lattice bits or a smaller epsilon",
                     least));
   }
-  if (const double total = out.total_sigma({1, 1.0, most}); !(total <= static_cast<double>(kMaxSigmaLattice))) {
+  if (const double total = out.total_sigma({1, 1.0, most});
+      !(total <= static_cast<double>(kMaxSigmaLattice))) {
     problems.add(
         fmt::format("all {} shares together have sigma {:.6g} lattice units, beyond 2^50: use fewer "
                     "ranks or colluding ranks, or a larger epsilon",

@@ -29,9 +29,9 @@ constexpr std::size_t kMaxText = 256;
 class Header {
  public:
   Header(const json& header, const std::string& name) : header_(header), name_(name) {
-    static const std::set<std::string> known{"format", "version", "train_hash", "release_hash",
-                                             "muffle_version", "ranks", "seed", "step", "first_loss",
-                                             "last_loss", "tensors"};
+    static const std::set<std::string> known{"format",         "version",   "train_hash", "release_hash",
+                                             "muffle_version", "ranks",     "seed",       "step",
+                                             "first_loss",     "last_loss", "tensors"};
     for (const auto& item : header.items()) {
       if (!known.contains(item.key())) fail(fmt::format("unknown key '{}'", item.key()));
     }

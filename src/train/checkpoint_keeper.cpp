@@ -66,10 +66,10 @@ void CheckpointKeeper::stop(const DataParallel& training, const TrainReport& rep
         if (comm_.is_root()) save(training, report);
       },
       /*share_message=*/true);
-  comm::StoppedError error(
-      fmt::format("told to stop (SIGTERM or SIGUSR1): the training stopped after step {} of {}, with a checkpoint "
-                  "in '{}'. Run the same command again to go on",
-                  training.steps_done(), spec_.steps, slots_.last().parent_path().string()));
+  comm::StoppedError error(fmt::format(
+      "told to stop (SIGTERM or SIGUSR1): the training stopped after step {} of {}, with a checkpoint "
+      "in '{}'. Run the same command again to go on",
+      training.steps_done(), spec_.steps, slots_.last().parent_path().string()));
   error.mark_agreed(/*quiet=*/!comm_.is_root());
   throw error;
 }

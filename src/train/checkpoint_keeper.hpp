@@ -19,8 +19,8 @@ class CheckpointKeeper {
 
   /// Takes up the newest good checkpoint, if there is one. Collective.
   void resume(DataParallel& training, TrainReport& report);
-  /// After a step. Not collective: the others wait for root in the next step's sums. A checkpoint that cannot be
-  /// written does not end a training that goes well.
+  /// After a step. Not collective: the others wait for root in the next step's sums. A checkpoint that cannot
+  /// be written does not end a training that goes well.
   void save_if_due(const DataParallel& training, const TrainReport& report);
   /// A rank was told to stop. Collective. @throws StoppedError once the checkpoint is written.
   [[noreturn]] void stop(const DataParallel& training, const TrainReport& report);

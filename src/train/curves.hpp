@@ -31,7 +31,8 @@ class Curves {
     const auto now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - last_).count();
     const double waited = comm_.seconds_in_collectives();
-    std::vector<std::pair<std::string, double>> point{{"train/loss", loss}, {"train/learning_rate", learning_rate}};
+    std::vector<std::pair<std::string, double>> point{{"train/loss", loss},
+                                                      {"train/learning_rate", learning_rate}};
     if (last_step_ > 0 && step > last_step_ && seconds > 0) {
       const double rate = static_cast<double>(step - last_step_) / seconds;
       point.emplace_back("throughput/steps_per_s", rate);

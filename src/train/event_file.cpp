@@ -65,11 +65,13 @@ double now_s() {
 
 std::string tf_record(std::string_view event) {
   const std::string length = little_endian(static_cast<std::uint64_t>(event.size()));
-  return length + little_endian(masked(crc32c(length))) + std::string(event) + little_endian(masked(crc32c(event)));
+  return length + little_endian(masked(crc32c(length))) + std::string(event) +
+         little_endian(masked(crc32c(event)));
 }
 
 EventFile::EventFile(const std::filesystem::path& folder, const std::string& host)
-    : file_(folder / fmt::format("events.out.tfevents.{}.{}.{}", static_cast<long long>(now_s()), host, ::getpid())) {
+    : file_(folder /
+            fmt::format("events.out.tfevents.{}.{}.{}", static_cast<long long>(now_s()), host, ::getpid())) {
   std::error_code reported_by_write;
   std::filesystem::create_directories(folder, reported_by_write);
   out_.open(file_, std::ios::binary);

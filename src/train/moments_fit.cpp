@@ -45,7 +45,8 @@ std::string fit_moments(comm::HostComm& comm, const std::filesystem::path& relea
         info.spec.schema = artifact.schema;
         hash = model::save_moments_model(model_file,
                                          model::fit_moments_model(embed::make_noisy_moments(artifact), info));
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         spdlog::info("train: closed form in {:.1f} s", seconds);
       },
       /*share_message=*/true);

@@ -54,8 +54,8 @@ Release receive(comm::HostComm& comm, const std::filesystem::path& file) {
       [&] {
         release.artifact = embed::parse_artifact(bytes, file.string());
         release.hash = to_hex(sha256(bytes));
-        const std::size_t block = embed::require_block(release.artifact, "rff",
-                                                       "training a generator on random Fourier features");
+        const std::size_t block =
+            embed::require_block(release.artifact, "rff", "training a generator on random Fourier features");
         const features::RffSpec& rff = *release.artifact.blocks[block].spec.rff();
         const std::vector<float> frequencies = features::rff_frequencies(rff);
         embed::check_frequencies(release.artifact, frequencies);
@@ -72,8 +72,8 @@ model::GeneratorSpec fitted(model::GeneratorSpec generator, const embed::Artifac
   return generator;
 }
 
-void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& spec, CheckpointKeeper& checkpoints,
-                 Curves& curves, TrainReport& report) {
+void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& spec,
+                 CheckpointKeeper& checkpoints, Curves& curves, TrainReport& report) {
   Progress progress("train", spec.steps, "steps", comm.is_root());
   const std::uint64_t log_every = std::max<std::uint64_t>(1, spec.steps / 10);
   spdlog::debug("train: steps begin");

@@ -45,7 +45,8 @@ torch::optim::AdamParamState& adam_state(torch::optim::Adam& optimizer, const Te
 std::vector<std::pair<std::string, Tensor>> tensors_of(const model::Generator& generator,
                                                        torch::optim::Adam& optimizer) {
   std::vector<std::pair<std::string, Tensor>> out;
-  for (const auto& p : generator.named_parameters()) out.emplace_back("parameter/" + p.key(), p.value().detach());
+  for (const auto& p : generator.named_parameters())
+    out.emplace_back("parameter/" + p.key(), p.value().detach());
   for (const auto& b : generator.named_buffers()) out.emplace_back("buffer/" + b.key(), b.value());
   for (const auto& p : generator.named_parameters()) {
     auto& adam = adam_state(optimizer, p.value());

@@ -196,7 +196,9 @@ TEST(ConfigTest, AReleaseByItselfNeedsNoLaterSection) {
 
 TEST(ConfigTest, TheClosedFormNeedsMomentsItCanDrawFrom) {
   const std::string images = std::string(MUFFLE_CONFIGS) + "/fashion-mnist-moments.toml";
-  const auto problem = [&](std::vector<std::string> set) { return problem_with({images, {}, std::move(set), {}}); };
+  const auto problem = [&](std::vector<std::string> set) {
+    return problem_with({images, {}, std::move(set), {}});
+  };
   EXPECT_EQ(problem({}), "");
   EXPECT_EQ(load_config({images, {}, {}, {}}).model.kind, model::GeneratorKind::kMoments);
   EXPECT_THAT(problem({"features.blocks=[\"rff\"]", "features.count=10"}), HasSubstr("second moments"));

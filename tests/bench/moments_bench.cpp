@@ -1,5 +1,5 @@
-// Second moments per second: the block (lift and rank-k updates) against plain loops over 64-bit integers, one
-// thread. "seconds_for_60000" is CPU time, so that a busy machine disturbs it little.
+// Second moments per second: the block (lift and rank-k updates) against plain loops over 64-bit integers,
+// one thread. "seconds_for_60000" is CPU time, so that a busy machine disturbs it little.
 #include <benchmark/benchmark.h>
 
 #include <ctime>
@@ -22,8 +22,8 @@ double cpu_seconds() {
 }
 
 /// z of each record as the reference makes it, its products added one by one; seconds per record.
-double plain_loop_seconds(const MomentLift& lift, const std::vector<float>& x, const std::vector<std::int32_t>& y,
-                          std::size_t records) {
+double plain_loop_seconds(const MomentLift& lift, const std::vector<float>& x,
+                          const std::vector<std::int32_t>& y, std::size_t records) {
   const std::size_t q = lift.order(), features = q * (q + 1) / 2;
   std::vector<std::int64_t> sums(kClasses * features);
   const double start = cpu_seconds();

@@ -19,9 +19,9 @@ TEST(Watchdog, NamesTheStepThatLastsTooLong) {
   const WatchedStep step("reading", stuck);
   auto heard = said.get_future();
   ASSERT_EQ(heard.wait_for(seconds(30)), std::future_status::ready);
-  EXPECT_THAT(heard.get(), ::testing::AllOf(::testing::HasSubstr("reading '/data/stuck.idx'"),
-                                            ::testing::HasSubstr("0.1 s"),
-                                            ::testing::HasSubstr("runtime.deadline_s")));
+  EXPECT_THAT(heard.get(),
+              ::testing::AllOf(::testing::HasSubstr("reading '/data/stuck.idx'"),
+                               ::testing::HasSubstr("0.1 s"), ::testing::HasSubstr("runtime.deadline_s")));
 }
 
 TEST(Watchdog, LooksAfterEveryThread) {

@@ -113,8 +113,8 @@ TEST_F(Cifar, MalformedInputIsRefused) {
   for (std::size_t n = 1; n < good.size(); ++n) {
     if (n % kRecord == 0) continue;
     const DataSpec spec = spec_of_files({cifar(0, 2), good.substr(0, n)});
-    expect_local_detail(ExitCode::kData, {"batch_1.bin", "truncated", "49 bytes"}, {"has " + std::to_string(n) + " bytes"},
-                        [&] { open_shard(spec, 0, 3); });
+    expect_local_detail(ExitCode::kData, {"batch_1.bin", "truncated", "49 bytes"},
+                        {"has " + std::to_string(n) + " bytes"}, [&] { open_shard(spec, 0, 3); });
   }
   DataSpec spec = spec_of_files({good});
   spec.records = 5;

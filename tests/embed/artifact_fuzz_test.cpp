@@ -113,8 +113,8 @@ TEST(ArtifactFuzz, MutatedReleasesNeverCrashTheReader) {
       std::filesystem::temp_directory_path() / ("muffle-fuzz-" + std::to_string(getpid()) + ".mfl");
   int accepted = 0, refused = 0;
   for (const bool counts : {false, true}) {
-    const Artifact a = testing_artifact::sample_artifact(
-        {.counts = counts, .classes = 2, .features = 4, .moments = counts});
+    const Artifact a =
+        testing_artifact::sample_artifact({.counts = counts, .classes = 2, .features = 4, .moments = counts});
     write_artifact(file, a);
     const std::string whole = read_file(file);
     const Container container = parse_container(whole, "muffle-release", kArtifactVersion, "x");

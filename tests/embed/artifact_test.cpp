@@ -236,7 +236,8 @@ TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
 }
 
 TEST_F(ArtifactTest, LyingPayloadsAreRefused) {
-  const Container container = parse_container(bytes_of(sample_artifact()), "muffle-release", kArtifactVersion, "x");
+  const Container container =
+      parse_container(bytes_of(sample_artifact()), "muffle-release", kArtifactVersion, "x");
   const auto parse_with = [&](const std::function<void(Container&)>& change) {
     Container bad = container;
     change(bad);
@@ -330,7 +331,8 @@ TEST_F(ArtifactTest, EveryBlockGetsTheNoiseOfItsWeight) {
     ASSERT_EQ(moments.size(), 2u);
     EXPECT_EQ(a.noise.parts[0].repeat, 3u);
     EXPECT_NEAR(static_cast<double>(moments[0].sigma_lattice) / (sigma / w * 0x1p32), 1, 1e-8);
-    EXPECT_NEAR(static_cast<double>(moments[1].sigma_lattice) / (sigma / w * 0x1p32 / std::sqrt(2.0)), 1, 1e-8);
+    EXPECT_NEAR(static_cast<double>(moments[1].sigma_lattice) / (sigma / w * 0x1p32 / std::sqrt(2.0)), 1,
+                1e-8);
     EXPECT_NEAR(static_cast<double>(a.noise.parts[1].runs[0].sigma_lattice) / (sigma * 0x1p24), 1, 1e-6);
     EXPECT_NEAR(static_cast<double>(a.noise.parts[2].runs[0].sigma_lattice) / (sigma * 0x1p24), 1, 1e-6);
     for (const privacy::NoisePart& part : a.noise.parts) {

@@ -17,8 +17,9 @@ struct Case {
 };
 
 struct CaseOptions {
-  std::size_t dims = 7, features = 2, classes = 2;  ///< features 0: second moments in place of random features
-  double moments_weight = 0.0;                      ///< above 0: second moments beside them
+  std::size_t dims = 7, features = 2,
+              classes = 2;      ///< features 0: second moments in place of random features
+  double moments_weight = 0.0;  ///< above 0: second moments beside them
   bool counts = false;
   privacy::Adjacency adjacency = privacy::Adjacency::kReplaceOne;
   std::uint64_t max_records_per_person = 1;

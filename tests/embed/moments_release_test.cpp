@@ -68,7 +68,8 @@ TEST(MomentsRelease, RanksThreadsTilesAndOrderDoNotMatter) {
   const Layout layout = two_blocks();
   const auto expected = sums_of(layout, records);
   for (const int threads : {2, 3}) {
-    for (const std::size_t at_most : {1000000, 100}) EXPECT_EQ(sums_of(layout, records, threads, at_most), expected);
+    for (const std::size_t at_most : {1000000, 100})
+      EXPECT_EQ(sums_of(layout, records, threads, at_most), expected);
   }
   for (const int ranks : {2, 3}) {
     for (const Deal deal : {Deal::kRoundRobin, Deal::kShuffledUneven}) {
@@ -101,7 +102,8 @@ Artifact release_of(const Layout& layout, const data::Batch& records, privacy::A
   a.blocks = {{{image(), 2.0}, ""}};
   if (with_rff) {
     a.blocks.push_back(
-        {{features::RffSpec{.dims = kDims, .features = 70, .length_scale = 11.269427669584644, .seed = 1}}, ""});
+        {{features::RffSpec{.dims = kDims, .features = 70, .length_scale = 11.269427669584644, .seed = 1}},
+         ""});
   }
   for (ReleasedBlock& block : a.blocks) block.map_hash = map_hash(block.spec);
   privacy::PrivacySpec spec;
@@ -191,8 +193,8 @@ TEST(CombinedBound, IsReachedAndNeverPassed) {
     // block and opposite in the other.
     layout.blocks.push_back(
         features::make_block({features::resolved({.shape = {6}, .offset = 0.1}), weight}, layout.lattice));
-    layout.blocks.push_back(
-        features::make_block({features::RffSpec{.dims = 6, .features = 2, .length_scale = 0.2}}, layout.lattice));
+    layout.blocks.push_back(features::make_block(
+        {features::RffSpec{.dims = 6, .features = 2, .length_scale = 0.2}}, layout.lattice));
     const auto input = layout.sensitivity_input(privacy::Adjacency::kReplaceOne, 1);
     const double sensitivity = privacy::combined_sensitivity(input).value;
     EXPECT_NEAR(sensitivity, std::sqrt(2 * weight * weight + 4), 1e-12);

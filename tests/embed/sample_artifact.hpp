@@ -86,6 +86,8 @@ inline Artifact sample_artifact(const Settings& s = {}) {
 }
 
 /// The only size of noise of a release of one random Fourier block.
-inline std::uint64_t sigma_lattice(const Artifact& a) { return a.noise.parts.front().runs.front().sigma_lattice; }
+inline std::uint64_t sigma_lattice(const Artifact& a) {
+  return a.noise.parts.front().runs.front().sigma_lattice;
+}
 
 }  // namespace muffle::embed::testing_artifact

@@ -65,9 +65,9 @@ TEST(SecureReduceTest, EveryRanksShareIsInTheRelease) {
       }
       test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
         const auto entropy = privacy::insecure_seeded_entropy(static_cast<std::uint64_t>(comm.rank()) + 9);
-        const privacy::NoisySum noisy = reduce_to_root(comm::SecureSum(comm, {kLength, "test", nullptr}),
-                                                       TestAccess::make(sums_of(comm.rank())),
-                                                       privacy::NoiseShare(shares, *entropy));
+        const privacy::NoisySum noisy =
+            reduce_to_root(comm::SecureSum(comm, {kLength, "test", nullptr}),
+                           TestAccess::make(sums_of(comm.rank())), privacy::NoiseShare(shares, *entropy));
         EXPECT_FALSE(noisy.is_private) << "seeded noise";
         if (comm.is_root()) {
           EXPECT_EQ(noisy.values, expected) << ranks << " ranks, " << t << " colluding";
@@ -86,8 +86,7 @@ TEST(SecureReduceTest, OsEntropyMakesAPrivateRelease) {
   test::run_thread_ranks(2, [&](comm::HostComm& comm) {
     const auto entropy = privacy::os_entropy();
     EXPECT_TRUE(reduce_to_root(comm::SecureSum(comm, {kLength, "test", nullptr}),
-                               TestAccess::make(sums_of(comm.rank())),
-                               privacy::NoiseShare(shares, *entropy))
+                               TestAccess::make(sums_of(comm.rank())), privacy::NoiseShare(shares, *entropy))
                     .is_private);
   });
 }

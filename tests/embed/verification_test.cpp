@@ -25,9 +25,7 @@ using nlohmann::json;
 using testing_artifact::sample_artifact;
 using testing_artifact::Settings;
 
-Artifact sample(const Settings& settings = {}) {
-  return sample_artifact(settings);
-}
+Artifact sample(const Settings& settings = {}) { return sample_artifact(settings); }
 
 std::string bytes_of(const Artifact& artifact) {
   const test::TemporaryFolder folder;
@@ -105,11 +103,11 @@ TEST(Recompute, AgreesWithTheCombinedSensitivity) {
 }
 
 TEST(Verification, AGoodReleasePassesEveryCheck) {
-  for (const Settings& s : {Settings{}, Settings{.counts = true, .records_per_person = 3, .epsilon = 0.2},
-                            Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true},
-                            Settings{.rff = false, .moments = true},
-                            Settings{.counts = true, .moments = true, .weight = 0.3},
-                            Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .moments = true}}) {
+  for (const Settings& s :
+       {Settings{}, Settings{.counts = true, .records_per_person = 3, .epsilon = 0.2},
+        Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true},
+        Settings{.rff = false, .moments = true}, Settings{.counts = true, .moments = true, .weight = 0.3},
+        Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .moments = true}}) {
     const Verification v = judge(bytes_of(sample(s)));
     EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
     EXPECT_THAT(failed(v), ::testing::IsEmpty());

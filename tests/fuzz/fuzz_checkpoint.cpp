@@ -1,5 +1,5 @@
-// parse_checkpoint. Input: 'R' and a file; or 'H', a piece that is the header, and the payload: then the checksum
-// is right.
+// parse_checkpoint. Input: 'R' and a file; or 'H', a piece that is the header, and the payload: then the
+// checksum is right.
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/train/checkpoint.hpp"

@@ -12,7 +12,8 @@ void read_shard(const data::DataSpec& spec, int rank, int ranks) {
   data::Batch batch;
   std::uint64_t seen = 0;
   for (source->next(7, batch); batch.n > 0; source->next(7, batch)) {
-    fuzz::demand(batch.x.size() == batch.n * spec.schema.dims() && batch.y.size() == batch.n, "whole records");
+    fuzz::demand(batch.x.size() == batch.n * spec.schema.dims() && batch.y.size() == batch.n,
+                 "whole records");
     for (const float x : batch.x) fuzz::demand(x >= 0 && x <= 1, "numbers are scaled to [0, 1]");
     for (const std::int32_t y : batch.y)
       fuzz::demand(y >= data::Batch::kNoClass && y < static_cast<std::int32_t>(spec.schema.classes),

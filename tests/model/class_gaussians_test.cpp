@@ -49,7 +49,8 @@ TEST(ClassGaussians, DenoisingComesCloserThanTheRawMoments) {
     double raw_distance = 0, distance_after = 0;
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       const PlantedMoments planted = plant(6, 40, 1000, noise, seed);
-      const ClassGaussians truth{planted.mean, planted.covariance}, got = fit_class_gaussians(planted.moments);
+      const ClassGaussians truth{planted.mean, planted.covariance},
+          got = fit_class_gaussians(planted.moments);
       const ConditionalMoments given = conditional_moments(planted.moments);
       ClassGaussians raw{given.mean, {}};
       for (std::size_t c = 0; c < 6; ++c) {
@@ -121,7 +122,8 @@ TEST(WienerCovariance, ComesCloserThanWhatItIsMadeOf) {
   for (Eigen::Index i = 0; i < kSize; ++i) p(i) = 10.0 / (1.0 + static_cast<double>(i));
   const MatrixXd prior = p.asDiagonal();
   MatrixXd factor = MatrixXd::Identity(kSize, kSize);
-  for (Eigen::Index i = 0; i < factor.size(); ++i) factor.data()[i] += 0.05 * random.normal(static_cast<std::uint64_t>(i));
+  for (Eigen::Index i = 0; i < factor.size(); ++i)
+    factor.data()[i] += 0.05 * random.normal(static_cast<std::uint64_t>(i));
   const VectorXd root = p.cwiseSqrt();
   const MatrixXd truth = root.asDiagonal() * (factor * factor.transpose()).eval() * root.asDiagonal();
   for (const double noise : {0.02, 0.2}) {

@@ -63,7 +63,8 @@ TEST(ClippedNormal, RandomTargetsAllArrive) {
   const CounterStream random(7, Stream::kTest);
   for (std::uint64_t i = 0; i < 3000; ++i) {
     const double mean = kLeastMean + (1 - 2 * kLeastMean) * random.uniform(2 * i);
-    const MeanVariance wanted = attainable({mean, std::pow(random.uniform(2 * i + 1), 3) * mean * (1 - mean)});
+    const MeanVariance wanted =
+        attainable({mean, std::pow(random.uniform(2 * i + 1), 3) * mean * (1 - mean)});
     const MeanVariance got = fit_clipped_normal(wanted).moments();
     ASSERT_NEAR(got.mean, wanted.mean, 1e-7) << i;
     ASSERT_NEAR(got.variance, wanted.variance, 1e-6 * wanted.variance + 1e-10) << i;

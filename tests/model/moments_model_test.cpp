@@ -27,8 +27,8 @@ ModelInfo info_for(std::vector<std::size_t> shape, std::size_t classes) {
 }
 
 /// Exact second moments of `records` (n x d, in [0, 1]), class after class, and noise.
-embed::NoisyMoments moments_of(const features::MomentsSpec& spec, const std::vector<std::vector<float>>& classes,
-                               double noise) {
+embed::NoisyMoments moments_of(const features::MomentsSpec& spec,
+                               const std::vector<std::vector<float>>& classes, double noise) {
   const features::MomentLift lift(spec);
   embed::NoisyMoments m;
   m.classes = classes.size();
@@ -69,7 +69,8 @@ std::vector<float> bars(std::size_t channels, std::size_t count, bool upright, s
   return out;
 }
 
-std::vector<float> draw(const MomentsModel& model, std::size_t count, std::int64_t label, std::uint64_t first = 0) {
+std::vector<float> draw(const MomentsModel& model, std::size_t count, std::int64_t label,
+                        std::uint64_t first = 0) {
   const std::vector<std::int64_t> labels(count, label);
   std::vector<float> out(count * features::MomentLift(model.lift).dims());
   make_moments_generator(model)->draw(5, first, labels, out);

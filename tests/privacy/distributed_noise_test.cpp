@@ -39,8 +39,10 @@ TEST(DistributedNoisePlanTest, ShareIsTheLeastIntegerThatSuffices) {
         EXPECT_TRUE((s - 1) * (s - 1) * honest < wanted) << sigma << " " << ranks << " " << t;
         EXPECT_GE(plan.honest_sigma(share_of(plan)), static_cast<double>(sigma));
         const double share = static_cast<double>(share_of(plan).sigma_lattice);
-        EXPECT_NEAR(plan.honest_sigma(share_of(plan)) / (std::sqrt(static_cast<double>(honest)) * share), 1, 1e-14);
-        EXPECT_NEAR(plan.total_sigma(share_of(plan)) / (std::sqrt(static_cast<double>(ranks)) * share), 1, 1e-14);
+        EXPECT_NEAR(plan.honest_sigma(share_of(plan)) / (std::sqrt(static_cast<double>(honest)) * share), 1,
+                    1e-14);
+        EXPECT_NEAR(plan.total_sigma(share_of(plan)) / (std::sqrt(static_cast<double>(ranks)) * share), 1,
+                    1e-14);
         EXPECT_EQ(plan.ranks, ranks);
         EXPECT_EQ(plan.colluding, t);
       }
@@ -109,7 +111,8 @@ TEST(DistributedNoisePlanTest, RefusesWhatTheTheoremDoesNotCover) {
   EXPECT_EQ(share_of(plan_distributed_noise(plan_with(8), 4, 0)).sigma_lattice, 4u);
   expect_error(ExitCode::kConfig, {"sigma 3 lattice units"},
                [] { plan_distributed_noise(plan_with(6), 4, 0); });
-  EXPECT_EQ(share_of(plan_distributed_noise(plan_with(3), 1, 0)).sigma_lattice, 3u) << "one rank needs no closeness";
+  EXPECT_EQ(share_of(plan_distributed_noise(plan_with(3), 1, 0)).sigma_lattice, 3u)
+      << "one rank needs no closeness";
   expect_error(ExitCode::kConfig, {"2^50"},
                [] { plan_distributed_noise(plan_with(std::uint64_t{1} << 50), 4, 3); });
   expect_error(ExitCode::kInvariant, {"not been planned"}, [] { plan_distributed_noise(NoisePlan{}, 4, 1); });
@@ -266,11 +269,11 @@ TEST(NoiseShareTest, RefusesOtherLengths) {
   EXPECT_TRUE(share.is_secure());
   expect_error(ExitCode::kInvariant, {"99 numbers", "100"},
                [&] { std::move(share).cover(std::vector<std::uint64_t>(99)); });
-  expect_error(ExitCode::kInvariant, {"without numbers"}, [&] { NoiseShare(DistributedNoisePlan{}, *entropy); });
-  expect_error(ExitCode::kInvariant, {"too many"},
-               [&] {
-                 NoiseShare(plan_distributed_noise(plan_with(1 << 20, kMaxDistributedLength + 1), 4, 1), *entropy);
-               });
+  expect_error(ExitCode::kInvariant, {"without numbers"},
+               [&] { NoiseShare(DistributedNoisePlan{}, *entropy); });
+  expect_error(ExitCode::kInvariant, {"too many"}, [&] {
+    NoiseShare(plan_distributed_noise(plan_with(1 << 20, kMaxDistributedLength + 1), 4, 1), *entropy);
+  });
 }
 
 TEST(AggregationModeTest, ContradictionsAreRefusedTogether) {

@@ -64,9 +64,7 @@ TEST(NoiseLaw, NoiseOfARealReleaseIsFresh) {
   const auto sigma = static_cast<std::uint64_t>(std::ceil(3.73063163482 * 2 * 16777216));
   const std::uint64_t drawn = plan.parts[0].runs[0].sigma_lattice;
   ASSERT_NEAR(static_cast<double>(drawn), static_cast<double>(sigma), 1.0);
-  EXPECT_EQ(
-      failed_checks(published(drawn, *entropy), published(drawn, *entropy), sigma),
-      kNone);
+  EXPECT_EQ(failed_checks(published(drawn, *entropy), published(drawn, *entropy), sigma), kNone);
 }
 
 /// A broken mechanism: what release number `which` adds, and a check that must notice.

@@ -50,8 +50,7 @@ TEST(PlanNoise, MainJobHasTheHonestSigma) {
   EXPECT_EQ(plan.delta, 1e-5);
   EXPECT_EQ(plan.sensitivity_input.blocks.size(), 1u);
   // The whole chain once more, the other way round: what the integer sigma gives.
-  EXPECT_LE(delta_for(1.0, plan.sensitivity.value * 16777216.0 / static_cast<double>(drawn(plan))),
-            1e-5);
+  EXPECT_LE(delta_for(1.0, plan.sensitivity.value * 16777216.0 / static_cast<double>(drawn(plan))), 1e-5);
 }
 
 TEST(PlanNoise, NoiseMultiplierGivesEpsilonRoundedUp) {

@@ -49,11 +49,13 @@ TEST(Checkpoint, EveryFlippedByteAndEveryCutIsNoticed) {
 
 /// With the right checksum, but a content that lies.
 TEST(Checkpoint, LyingHeadersAreRefused) {
-  const Container good = parse_container(serialize(sample(12)), "muffle-checkpoint", kCheckpointVersion, "good");
+  const Container good =
+      parse_container(serialize(sample(12)), "muffle-checkpoint", kCheckpointVersion, "good");
   const auto refused = [&](const std::string& says, const std::function<void(Container&)>& lie) {
     Container bad = good;
     lie(bad);
-    test::expect_error(ExitCode::kProtocol, {"slot", says}, [&] { parse_checkpoint(serialize(bad), "slot"); });
+    test::expect_error(ExitCode::kProtocol, {"slot", says},
+                       [&] { parse_checkpoint(serialize(bad), "slot"); });
   };
   refused("version", [](Container& c) { c.header["version"] = 2; });
   refused("step", [](Container& c) { c.header["step"] = -1; });

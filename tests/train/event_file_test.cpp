@@ -45,7 +45,9 @@ TEST(EventFile, HoldsVersionAndScalars) {
   const std::vector<std::string> events = events_in(read_file(path));
   ASSERT_EQ(events.size(), 2u);
   // wall_time (1, double), then file_version (3).
-  EXPECT_EQ(events[0].substr(9), "\x1a\x0d" "brain.Event:2");
+  EXPECT_EQ(events[0].substr(9),
+            "\x1a\x0d"
+            "brain.Event:2");
   // wall_time, step (2) = 300, summary (5) of two values (1): tag (1), simple_value (2, float).
   const std::string loss = std::string("\x0a\x11\x0a\x0a") + "train/loss" + std::string("\x15\0\0\0\x3f", 5);
   const std::string x = std::string("\x0a\x08\x0a\x01x\x15\0\0\0\xc0", 10);

@@ -138,7 +138,8 @@ TEST(StopWish, OfOneRankReachesAllAfterTheSameStep) {
   const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
   for (const int ranks : {1, 2, 4}) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-      DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+      DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target,
+                            model::host_collective(comm));
       const int unlucky = ranks - 1;
       for (int i = 0; i < 5; ++i) {
         training.step(comm.rank() == unlucky && i == 3);

@@ -11,9 +11,9 @@
 
 namespace muffle::app {
 
-/// What every command works with. Every command that runs for long stops with StoppedError (exit code 75) once a
-/// rank is told to; `muffle run` again goes on where it stopped. Every command is collective: all ranks call it, and it throws on all or on
-/// none.
+/// What every command works with. Every command that runs for long stops with StoppedError (exit code 75)
+/// once a rank is told to; `muffle run` again goes on where it stopped. Every command is collective: all
+/// ranks call it, and it throws on all or on none.
 struct Context {
   comm::HostComm& comm;
   Config config;

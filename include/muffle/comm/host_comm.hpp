@@ -16,10 +16,10 @@ namespace muffle::comm {
 
 /// What a rank has spent on one kind of collective so far.
 struct CollectiveUse {
-  std::string name;          ///< "all_reduce_sum"
+  std::string name;  ///< "all_reduce_sum"
   std::uint64_t calls = 0;
-  double seconds = 0;        ///< from entry to return: the wait for the slowest rank is part of it
-  std::uint64_t bytes = 0;   ///< that this rank put in (broadcast: that it got), before any algorithm
+  double seconds = 0;       ///< from entry to return: the wait for the slowest rank is part of it
+  std::uint64_t bytes = 0;  ///< that this rank put in (broadcast: that it got), before any algorithm
 };
 
 /// "all_reduce_sum 1200 calls, 3.21 s, 45.6 MB; ...": of `later` less `earlier`.
@@ -51,12 +51,13 @@ class HostComm {
   virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
   /// Every rank's bytes, on every rank, by rank. Lengths may differ.
   virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;
-  /// For long work between collectives, once a batch, inside agree(). Local and cheap; never waits while all is
-  /// well. Another thread may call it for the one that waits, one at a time.
+  /// For long work between collectives, once a batch, inside agree(). Local and cheap; never waits while all
+  /// is well. Another thread may call it for the one that waits, one at a time.
   /// @param doing  what this rank is at, for the message: "embedding the records".
   /// @throws CommError     a peer is known to be lost, so that the rank can say so before it is killed too.
   /// @throws StoppedError  this rank, or one that could tell it, was told to stop (comm/termination.hpp). The
-  /// communicator lives on, and the other ranks will hear of it too: agree() ends all of them with exit code 75.
+  /// communicator lives on, and the other ranks will hear of it too: agree() ends all of them with exit
+  /// code 75.
   virtual void check_peers(std::string_view doing);
   /// Ends every rank of the job with this exit code; does not return. Called by main alone.
   [[noreturn]] virtual void abort(ExitCode code) = 0;

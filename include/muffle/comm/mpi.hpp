@@ -19,12 +19,12 @@ struct MpiOptions {
   /// A rank that has waited longer than this tells rank 0 that it has arrived, so that rank 0 can name the
   /// others. Never more than a third of the deadline.
   std::chrono::milliseconds notice_after{3000};
-  /// When a peer is seen to have ended, a collective gets this long to finish before it gives up (the peers may
-  /// be on the point of arriving); as long again is spent to find out who is lost. Twice this must stay below the
-  /// second that mpirun leaves between SIGTERM, which it sends when a rank dies, and SIGKILL.
+  /// When a peer is seen to have ended, a collective gets this long to finish before it gives up (the peers
+  /// may be on the point of arriving); as long again is spent to find out who is lost. Twice this must stay
+  /// below the second that mpirun leaves between SIGTERM, which it sends when a rank dies, and SIGKILL.
   std::chrono::milliseconds termination_grace{300};
-  /// After SIGTERM or SIGUSR1 a collective has at most this long: the other ranks are told too, and come to it
-  /// once they are done with the batch at hand.
+  /// After SIGTERM or SIGUSR1 a collective has at most this long: the other ranks are told too, and come to
+  /// it once they are done with the batch at hand.
   std::chrono::milliseconds stop_within{std::chrono::minutes(1)};
 };
 

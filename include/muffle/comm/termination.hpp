@@ -13,9 +13,10 @@ using StoppedError = ErrorOf<ExitCode::kStopped>;
 /// What a StoppedError of work that is done again from its beginning says.
 std::string stopped_while(std::string_view doing);
 
-/// Makes SIGTERM and SIGUSR1 set a flag instead of ending the process: a scheduler sends one of them before it
-/// takes the machine away. Long work looks at the flag once a batch (HostComm::check_peers), a training once a
-/// step (train/data_parallel.hpp), and the ranks agree, so that a signal to one rank stops all with exit code
+/// Makes SIGTERM and SIGUSR1 set a flag instead of ending the process: a scheduler sends one of them before
+/// it takes the machine away. Long work looks at the flag once a batch (HostComm::check_peers), a training
+/// once a step (train/data_parallel.hpp), and the ranks agree, so that a signal to one rank stops all with
+/// exit code
 /// 75. Whoever waits in a collective waits on, for at most MpiOptions::stop_within. Call once in main, after
 /// MpiSession (MPI_Init installs handlers of its own). @throws IoError if refused.
 void install_termination_handler();

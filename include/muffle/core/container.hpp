@@ -32,8 +32,8 @@ std::string serialize(const Container& container);
 Container parse_container(std::string_view bytes, std::string_view format, int version,
                           const std::string& name);
 
-/// The "format" that the header names; empty if the bytes are no container with a readable header. Checks nothing
-/// else: parse_container() does, once it is known which reader wants the bytes.
+/// The "format" that the header names; empty if the bytes are no container with a readable header. Checks
+/// nothing else: parse_container() does, once it is known which reader wants the bytes.
 std::string container_format(std::string_view bytes);
 
 /// Atomic write (core/files.hpp). @returns the SHA-256 of the whole file in hex.

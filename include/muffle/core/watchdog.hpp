@@ -11,8 +11,8 @@
 
 namespace muffle {
 
-/// While it lives, the calling thread is in a call that may block for as long as a disk or a network file system
-/// likes, and that nothing can interrupt: the Watchdog looks after it. Cheap: a lock at either end.
+/// While it lives, the calling thread is in a call that may block for as long as a disk or a network file
+/// system likes, and that nothing can interrupt: the Watchdog looks after it. Cheap: a lock at either end.
 class WatchedStep {
  public:
   /// Both must outlive it. @param doing  "reading"; @param what  usually a file.
@@ -33,10 +33,10 @@ class WatchedStep {
   std::list<Entry>::iterator entry_;
 };
 
-/// A thread that looks at the process's watched steps, so that a rank whose main thread is stuck in a system call
-/// still ends at its deadline, says why, and ends the other ranks. (Collectives hold their deadlines themselves,
-/// comm/host_comm.hpp, and name who is missing; a stopped process runs no watchdog either: there the others'
-/// deadlines serve.) One a process, owned by main.
+/// A thread that looks at the process's watched steps, so that a rank whose main thread is stuck in a system
+/// call still ends at its deadline, says why, and ends the other ranks. (Collectives hold their deadlines
+/// themselves, comm/host_comm.hpp, and name who is missing; a stopped process runs no watchdog either: there
+/// the others' deadlines serve.) One a process, owned by main.
 class Watchdog {
  public:
   /// @param expired  called once, on the watchdog's thread, with a sentence that names the step, when one has

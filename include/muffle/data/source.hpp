@@ -26,7 +26,7 @@ struct DataSpec {
   Format format = Format::kIdx;
   std::string dir;       ///< joined in front of relative paths
   std::string features;  ///< records x shape; CIFAR: one file or several, separated by commas, in their order
-  std::string labels;    ///< empty: unlabelled; CIFAR: always empty (with one class the label byte is ignored)
+  std::string labels;  ///< empty: unlabelled; CIFAR: always empty (with one class the label byte is ignored)
   std::uint64_t records = 0;  ///< m, public: over all ranks
   Schema schema;
   ShardRule shards = ShardRule::kContiguous;

@@ -94,16 +94,17 @@ std::optional<NoisyCounts> noisy_counts(const Artifact& artifact);
 /// m, or under add/remove-one the noisy counts' sum. @throws DataError  that is below one record.
 double records_of(const Artifact& artifact);
 
-/// What training on the random Fourier block matches: mu~ = S~ / m per class, and class weights. With residuals r_c = mu~_c - mu_Q,c
-/// (mu_Q as in spec section 6, labels drawn by class_share) the objective is sum_c (column_weight_c
+/// What training on the random Fourier block matches: mu~ = S~ / m per class, and class weights. With
+/// residuals r_c = mu~_c - mu_Q,c (mu_Q as in spec section 6, labels drawn by class_share) the objective is
+/// sum_c (column_weight_c
 /// ||r_c||)^2.
 struct Target {
   std::vector<float> mean_embedding;  ///< C x D class-major: S~ / (m (2^k - 1))
   std::vector<double> class_share;    ///< C, sums to 1: uniform, or from the released counts clamped at 0
-  /// C: what a column's residual is multiplied by. All ones without noisy_counts(). With them (imbalanced DP-MERF,
-  /// spec section 5) m / (C c~_c): then every class's mean embedding weighs the same, however rare the class;
-  /// 1 for balanced data. c~_c is noisy: it is taken as at least one record and one standard deviation of its
-  /// own noise, and a class whose share is 0 is never drawn and has weight 0.
+  /// C: what a column's residual is multiplied by. All ones without noisy_counts(). With them (imbalanced
+  /// DP-MERF, spec section 5) m / (C c~_c): then every class's mean embedding weighs the same, however rare
+  /// the class; 1 for balanced data. c~_c is noisy: it is taken as at least one record and one standard
+  /// deviation of its own noise, and a class whose share is 0 is never drawn and has weight 0.
   std::vector<double> column_weight;
   double records = 0;  ///< m, or the noisy counts' sum under add/remove-one
 };

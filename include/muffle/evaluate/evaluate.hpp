@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,8 +45,8 @@ struct ClassifierReport {
 ///         than the test data's, a label outside the schema, a class (or all but one) without a training
 ///         record.
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
-                                      const data::DataSpec& real_train, const EvaluateSpec& spec,
-                                      int threads, const std::function<void()>& between = {});
+                                      const data::DataSpec& real_train, const EvaluateSpec& spec, int threads,
+                                      const std::function<void()>& between = {});
 
 /// Negative log-likelihood of the papers' 2-D mixture (spec section 8).
 struct MixtureScore {

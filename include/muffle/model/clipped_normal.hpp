@@ -15,9 +15,9 @@ struct ClippedNormal {
   MeanVariance moments() const;
 };
 
-/// What fit_clipped_normal() makes of moments that no clipped normal has, or hardly one: the mean is taken from
-/// kLeastMean to 1 - kLeastMean, the variance from kLeastVariance to kLargestShare mean (1 - mean), of which a
-/// law on [0, 1] has at most all.
+/// What fit_clipped_normal() makes of moments that no clipped normal has, or hardly one: the mean is taken
+/// from kLeastMean to 1 - kLeastMean, the variance from kLeastVariance to kLargestShare mean (1 - mean), of
+/// which a law on [0, 1] has at most all.
 inline constexpr double kLeastMean = 0.002, kLeastVariance = 1e-6, kLargestShare = 0.95;
 MeanVariance attainable(MeanVariance wanted);
 

@@ -13,18 +13,19 @@
 
 namespace muffle::model {
 
-/// The closed-form generator: laws of records fitted to the second moments of a release (docs/moments.md). Holds
-/// either `mean` and `factor` (affine lifts) or `grid` (all others). Public.
+/// The closed-form generator: laws of records fitted to the second moments of a release (docs/moments.md).
+/// Holds either `mean` and `factor` (affine lifts) or `grid` (all others). Public.
 struct MomentsModel {
-  ModelInfo info;              ///< info.spec.kind is kMoments; info.spec.plain_share counts
-  features::MomentsSpec lift;  ///< resolved
+  ModelInfo info;                       ///< info.spec.kind is kMoments; info.spec.plain_share counts
+  features::MomentsSpec lift;           ///< resolved
   std::vector<Eigen::VectorXd> mean;    ///< C of n: of the coefficients u
   std::vector<Eigen::MatrixXd> factor;  ///< C of n x n: u = mean + factor e, e standard normal
   std::optional<GridDensity> grid;
 };
 
 /// Fits the laws. Seconds at most; one thread. `info` becomes the model's.
-/// @throws DataError  the noise hides everything. ConfigError  a lift that is not affine, of too many numbers.
+/// @throws DataError  the noise hides everything. ConfigError  a lift that is not affine, of too many
+/// numbers.
 MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info);
 
 /// Layout of the model file of this kind (docs/artifact-format.md).

@@ -21,9 +21,9 @@ struct GeneratorSpec {
   std::size_t code = 5;                  ///< length of the latent code z ~ N(0, I)
   std::vector<std::size_t> hidden{200};  ///< hidden widths (fully connected part)
   std::vector<std::size_t> channels{
-      16, 8};           ///< convolutional: channels after the FC part, and between the convolutions
-  /// moments, affine lifts: the share of records whose numbers are the Gaussian's, clipped, from 0 to 1; the others
-  /// keep mean and variance of each number through the clipping.
+      16, 8};  ///< convolutional: channels after the FC part, and between the convolutions
+  /// moments, affine lifts: the share of records whose numbers are the Gaussian's, clipped, from 0 to 1; the
+  /// others keep mean and variance of each number through the clipping.
   double plain_share = 0.5;
   data::Schema schema;  ///< shape and classes of what it generates; output is in [0, 1]
 };

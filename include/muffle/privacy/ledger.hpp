@@ -41,7 +41,8 @@ struct ChargeTerms {
   bool secure_noise = true;  ///< false: seeded test noise, which protects nobody
 };
 
-/// mu of the noise that is really drawn: the largest sensitivity x unit / sigma_lattice of its runs, rounded up.
+/// mu of the noise that is really drawn: the largest sensitivity x unit / sigma_lattice of its runs, rounded
+/// up.
 double mu_of(const NoisePlan& plan);
 
 /// One INTENT line and its COMMIT line, if there is one.

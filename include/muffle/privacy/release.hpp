@@ -67,8 +67,8 @@ struct NoisePlan {
 /// @param coordinates  the released vector: what 1.0 of a feature is, number by number.
 /// @throws ConfigError  both or neither of epsilon and noise multiplier, values outside the accountant's
 /// domain, NaN,
-///                      records per person missing, a sigma below 1 or beyond 2^50 lattice units: all problems in one
-///                      message.
+///                      records per person missing, a sigma below 1 or beyond 2^50 lattice units: all
+///                      problems in one message.
 NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity,
                      const std::vector<features::CoordinatePart>& coordinates);
 

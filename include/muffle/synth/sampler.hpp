@@ -21,17 +21,17 @@ struct SampleSpec {
 /// thread: what a record looks like depends on neither ranks nor threads.
 inline constexpr std::size_t kTileRecords = 500;
 
-/// Draws records from a trained or closed-form model and writes them under `folder` on root: samples.npz (keys x, y),
-/// samples-images.idx / samples-labels.idx, png/<class>/<number>.png, samples.json (what, from which model,
-/// hashes; written last, so its presence means that the rest is complete) and, for images of 1 or 3 channels,
-/// samples.png (a grid of 10 columns, one row a class, at most 10), or for 2-D records a scatter plot
-/// samples.png. Images are rounded to uint8 (half up); other records are scaled back to [lo, hi] as float32.
-/// Labels meet the class shares as closely as whole numbers allow, and are interleaved in a fixed public
-/// order: the files are not sorted by class, and every run of records holds the classes about evenly. Files
-/// of an earlier run are removed before the first new one is written. Collective: every rank calls it with
-/// equal arguments; root alone reads `model_file` and writes. The files are the same for any number of ranks
-/// and threads (on one kind of processor). Root holds all records; the gathering takes at most about 64 MiB a
-/// rank.
+/// Draws records from a trained or closed-form model and writes them under `folder` on root: samples.npz
+/// (keys x, y), samples-images.idx / samples-labels.idx, png/<class>/<number>.png, samples.json (what, from
+/// which model, hashes; written last, so its presence means that the rest is complete) and, for images of 1
+/// or 3 channels, samples.png (a grid of 10 columns, one row a class, at most 10), or for 2-D records a
+/// scatter plot samples.png. Images are rounded to uint8 (half up); other records are scaled back to [lo, hi]
+/// as float32. Labels meet the class shares as closely as whole numbers allow, and are interleaved in a fixed
+/// public order: the files are not sorted by class, and every run of records holds the classes about evenly.
+/// Files of an earlier run are removed before the first new one is written. Collective: every rank calls it
+/// with equal arguments; root alone reads `model_file` and writes. The files are the same for any number of
+/// ranks and threads (on one kind of processor). Root holds all records; the gathering takes at most about 64
+/// MiB a rank.
 /// @param sample_hash  identifies the settings; goes into samples.json as it is.
 /// @returns SHA-256 of samples.npz; without that format, of samples-images.idx; with PNG alone, of the
 /// records' bytes.

@@ -16,8 +16,8 @@ class CheckpointSlots {
  public:
   explicit CheckpointSlots(const std::filesystem::path& folder);
 
-  /// Bytes of the newest good checkpoint of this training; none: start from the beginning. A damaged file, and
-  /// one of other settings or another release, is named in the log and passed over; it is the next to be
+  /// Bytes of the newest good checkpoint of this training; none: start from the beginning. A damaged file,
+  /// and one of other settings or another release, is named in the log and passed over; it is the next to be
   /// replaced.
   std::optional<std::string> newest(const std::string& train_hash, const std::string& release_hash);
 

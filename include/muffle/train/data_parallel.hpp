@@ -28,8 +28,8 @@ class DataParallel {
 
   /// One step. @returns the loss of the batch, before the step. @throws InvariantError  the loss is not
   /// finite.
-  /// @param wish_to_stop  this rank was told to stop. It travels with the partial embeddings, in no message of
-  /// its own; stop_agreed() then says on every rank, after the same step, whether any rank wished it.
+  /// @param wish_to_stop  this rank was told to stop. It travels with the partial embeddings, in no message
+  /// of its own; stop_agreed() then says on every rank, after the same step, whether any rank wished it.
   double step(bool wish_to_stop = false);
   bool stop_agreed() const { return stop_agreed_; }
   /// Replaces the running statistics, which lag behind the parameters, by those of one large batch of fixed
@@ -40,8 +40,8 @@ class DataParallel {
   /// arithmetic gives 0.
   double disagreement();
 
-  /// Step, parameters, running statistics and Adam's moments; the caller fills in the rest. Not collective: all
-  /// ranks hold the same.
+  /// Step, parameters, running statistics and Adam's moments; the caller fills in the rest. Not collective:
+  /// all ranks hold the same.
   Checkpoint checkpoint() const;
   /// Continues where `checkpoint` was taken, with any number of ranks: with the same number the steps are the
   /// same, bit for bit, on the CPU. Not collective, but all ranks do it, with the same checkpoint.

@@ -11,12 +11,12 @@
 namespace muffle::train {
 
 /// Writes numbers that TensorBoard draws: a file of TFRecords, each a serialised `Event` message
-/// (tensorflow/core/util/event.proto; docs/checkpoints.md has the bytes). Written by hand: two messages of four
-/// scalar fields do not carry a protobuf dependency. Root alone uses it. Public numbers only.
+/// (tensorflow/core/util/event.proto; docs/checkpoints.md has the bytes). Written by hand: two messages of
+/// four scalar fields do not carry a protobuf dependency. Root alone uses it. Public numbers only.
 class EventFile {
  public:
-  /// Makes `folder` and a file in it whose name says when and where. A file that cannot be written is named in
-  /// the log, once, and nothing more happens: no training ends for its curve.
+  /// Makes `folder` and a file in it whose name says when and where. A file that cannot be written is named
+  /// in the log, once, and nothing more happens: no training ends for its curve.
   EventFile(const std::filesystem::path& folder, const std::string& host);
 
   /// One point of each curve at `step`; flushed, so that TensorBoard sees it while the training runs.

@@ -8,8 +8,9 @@
 
 namespace muffle::train {
 
-/// Fits the closed-form generator (model/moments_model.hpp) to the second moments of a release and writes model.mfl
-/// on root. Needs nothing private, takes seconds. Collective; root alone reads and computes, and all throw alike.
+/// Fits the closed-form generator (model/moments_model.hpp) to the second moments of a release and writes
+/// model.mfl on root. Needs nothing private, takes seconds. Collective; root alone reads and computes, and
+/// all throw alike.
 /// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
 /// @returns SHA-256 of model.mfl, on every rank.
 /// @param generator  its schema is not read: the release says what its records are.

@@ -34,11 +34,11 @@ struct TrainReport {
 /// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective; root
 /// alone needs the artifact (it is broadcast). K ranks follow the trajectory of one rank, up to rounding.
 ///
-/// Beside model_file lie two checkpoints while it trains (checkpoint_slots.hpp). The newest good one of the same
-/// settings and release is taken up: on the CPU, with as many ranks and threads, the model is then the same bit
-/// for bit as that of a training that was never interrupted.
-/// @throws comm::StoppedError  a rank was told to stop (comm/termination.hpp): on every rank, after the same step,
-/// with a checkpoint written.
+/// Beside model_file lie two checkpoints while it trains (checkpoint_slots.hpp). The newest good one of the
+/// same settings and release is taken up: on the CPU, with as many ranks and threads, the model is then the
+/// same bit for bit as that of a training that was never interrupted.
+/// @throws comm::StoppedError  a rank was told to stop (comm/termination.hpp): on every rank, after the same
+/// step, with a checkpoint written.
 /// @param architecture  its schema is not looked at: the release has its own.
 /// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
