@@ -58,7 +58,8 @@ check_shell() {
   command -v shellcheck >/dev/null || { echo "lint: needs shellcheck" >&2; exit "$missing"; }
   scripts | xargs shellcheck -x || fail "shell: see above"
   while read -r script; do
-    # Sourced helpers and recorders set their own rules; all others end at the first error.
+    # What has no #! is sourced; recorders set their own rules; all others end at the first error.
+    head -1 "$script" | grep -q '^#!' || continue
     grep -qE '^set -euo pipefail|^source .*common\.sh|^set -uo pipefail' "$script" || fail "shell: $script lacks set -euo pipefail"
   done < <(scripts)
 }

@@ -108,7 +108,7 @@ TEST_F(ResolvedSettings, AStageLeavesTheOthersSettingsAlone) {
   record_settings(context_, Stage::kRelease);
   EXPECT_THAT(text(), HasSubstr("epsilon = 0.25"));
   EXPECT_THAT(text(), HasSubstr("id = \"patients\""));
-  EXPECT_THAT(text(), Not(HasSubstr("[train]"))) << "nothing was trained";
+  EXPECT_THAT(text(), Not(HasSubstr("steps = "))) << "nothing was trained";
 
   Context training = context_at(folder_.path());  // on another machine: it knows nothing of the release
   training.config.train.steps = 12;

@@ -194,8 +194,15 @@ TEST(AuditStat, AForgottenFactorInTheSensitivityExceedsTheClaim) {
   const CaseOptions counted{.counts = true, .adjacency = privacy::Adjacency::kAddRemoveOne};
   const auto counts = make_case(counted);
   const auto alone = make_case({.adjacency = privacy::Adjacency::kAddRemoveOne});
-  const AuditReport uncounted = audit(counts->layout, alone->plan, counts->pair,
-                                      real_release(counts->layout, alone->plan), {8'000, kConfidence});
+  privacy::NoisePlan forgotten = alone->plan;
+  forgotten.parts = counts->plan.parts;
+  const double less = alone->plan.sigma / counts->plan.sigma;
+  for (privacy::NoisePart& part : forgotten.parts) {
+    for (privacy::NoiseRun& run : part.runs)
+      run.sigma_lattice = static_cast<std::uint64_t>(less * static_cast<double>(run.sigma_lattice));
+  }
+  const AuditReport uncounted = audit(counts->layout, forgotten, counts->pair,
+                                      real_release(counts->layout, forgotten), {8'000, kConfidence});
   EXPECT_TRUE(uncounted.exceeds()) << uncounted.bound.mu;
 }
 
