@@ -103,7 +103,7 @@ check "three ranks take up what two began" grep -q 'written by 2 rank' "$work/lo
 
 # Other settings do not take the checkpoint.
 out=$work/TERM-2
-rm "$out/model.mfl"
+rm "$out/model.mfl" "$out"/logs/rank-*.jsonl  # begin waits for a line of the new run
 begin "$out" 2 'checkpoint of step' train --config "$work/job.toml" --release "$work/whole/release.mfl" --out "$out"
 kill -TERM "$(pid_of 0 "$out")"
 ends_with 75
