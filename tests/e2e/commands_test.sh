@@ -45,7 +45,7 @@ made=$(hashes "$run")
 # What is lost, damaged or edited is made again, and comes out the same; the release is never drawn twice.
 for accident in "rm $run/samples.npz" "truncate -s 100 $run/samples.npz" "cp $run/release.mfl $run/model.mfl" "rm $run/samples.png"; do
   $accident
-  says 0 'sample: begins' on 2 run "${job[@]}" --out "$run"
+  says 0 '(train|sample): begins' on 2 run "${job[@]}" --out "$run"
   check "made again after: ${accident%% *}" test "$made" = "$(hashes "$run")" -a -s "$run/samples.png"
 done
 
