@@ -14,7 +14,7 @@ head -c 9000000 "$DATA/train-images-idx3-ubyte.gz" >"$work/bad/truncated.gz"
 { printf '\x00\x00\x08\x03\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff'; head -c 1000 "$work/bad/images"; } >"$work/bad/lying"
 printf 'not an IDX file at all, just some text' >"$work/bad/text"
 
-for n in "${rank_counts[@]}"; do
+for n in "${rank_counts[@]:0:2}"; do
   expect_error 65 'truncated' "$n" release "${small[@]}" --data "$work/bad/truncated"
   expect_error 65 'truncated.gz' "$n" release "${small[@]}" --data "$work/bad/truncated.gz"
   expect_error 65 'lying' "$n" release "${small[@]}" --data "$work/bad/lying"
