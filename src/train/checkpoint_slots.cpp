@@ -12,7 +12,8 @@ namespace {
 
 /// What a training that was killed while it wrote has left (write_file_atomically's temporary name).
 void remove_unfinished(const std::filesystem::path& file) {
-  const std::string prefix = "." + file.filename().string() + ".tmp.";
+  std::string prefix(".");
+  prefix.append(file.filename().string()).append(".tmp.");
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(file.parent_path(), ignored)) {
     if (entry.path().filename().string().starts_with(prefix)) std::filesystem::remove(entry.path(), ignored);
