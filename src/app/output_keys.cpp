@@ -11,6 +11,12 @@ std::vector<Key> output_keys() {
                    {{"uniform", true}, {"released-counts", false}}, MUFFLE_FIELD(sample.uniform_labels)),
       names("sample.formats", kSample, "files to write", {"npz", "idx", "png"}, MUFFLE_FIELD(sample.formats)),
       count("sample.seed", kSample, "seed of the samples", 0, INT64_MAX, MUFFLE_FIELD(sample.seed)),
+      number("sample.floor", kSample, "numbers of a record (scaled to [0, 1]) below it become 0", Range{0, 1},
+             MUFFLE_FIELD(sample.floor)),
+      number("sample.stray", kSample,
+             "share of the numbers that stand in for another record's: against classifiers that believe "
+             "\"never\"",
+             Range{0, 0.5}, MUFFLE_FIELD(sample.stray)),
       names("evaluate.metrics", kEvaluate, "what to compute; \"classifiers\" reads real data",
             {"classifiers", "mixture-nll"}, MUFFLE_FIELD(evaluate.metrics)),
       names("evaluate.classifiers", kEvaluate, "trained on synthetic, tested on real",

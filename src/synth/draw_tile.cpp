@@ -10,6 +10,7 @@
 #include <span>
 #include <thread>
 
+#include "finish.hpp"
 #include "muffle/core/error.hpp"
 
 namespace muffle::synth {
@@ -60,8 +61,9 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   const data::Schema& schema = draw.info.spec.schema;
   const std::uint64_t first = tile * kTileRecords;
   const std::size_t n = draw.tile_records(tile), dims = schema.dims();
-  const std::vector<float> unit = unit_records(draw, first, n);
+  std::vector<float> unit = unit_records(draw, first, n);
   require(unit.size() == n * dims, "the generator's records do not fit its schema");
+  finish_records(unit, dims, draw.spec, first);
   std::string out(n * draw.record_bytes(), '\0');
   for (std::size_t i = 0; i < n * dims; ++i) {
     if (!std::isfinite(unit[i])) throw_not_finite(first + i / dims);

@@ -125,6 +125,8 @@ std::string write_sample_files(const std::filesystem::path& folder, const Record
                       {"lo", draw.as_bytes() ? 0.0 : schema.lo},
                       {"hi", draw.as_bytes() ? 255.0 : schema.hi},
                       {"seed", draw.spec.seed},
+                      {"floor", draw.spec.floor},
+                      {"stray", draw.spec.stray},
                       {"labels", draw.spec.uniform_labels ? "uniform" : "released-counts"},
                       {"formats", draw.spec.formats},
                       {"files", files},

@@ -14,6 +14,8 @@ struct SampleSpec {
   std::uint64_t count = 60000;
   bool uniform_labels = true;  ///< false: by the released counts' shares
   std::uint64_t seed = 1;
+  double floor = 0.0;  ///< numbers in [0, 1] below it become 0
+  double stray = 0.0;  ///< below 1: share of the numbers that are taken over from another record of the tile
   std::vector<std::string> formats{"npz"};  ///< of "npz", "idx", "png"
 };
 
