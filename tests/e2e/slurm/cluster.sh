@@ -95,7 +95,7 @@ END
   done
   echo "Slurm's nodes did not come up:" >&2
   sinfo -N -l >&2 || true
-  tail -5 "$slurm_folder"/*.log >&2
+  tail -n 5 "$slurm_folder"/*.log >&2
   return 1
 }
 
