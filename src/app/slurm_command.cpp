@@ -96,9 +96,10 @@ export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
 )";
 
 constexpr const char* kSrun = R"(
-# A rank that fails ends its step. Ranks that are told to stop (time limit, preemption) checkpoint and leave with 75.
+# A rank that fails ends its step, and so does one that is still there a minute after the first has ended: they end together.
+# Ranks that are told to stop (time limit, preemption) checkpoint and leave with 75.
 launch() {
-  srun --mpi=pmix --kill-on-bad-exit=1 --cpu-bind=cores --cpus-per-task="$SLURM_CPUS_PER_TASK" "$@"
+  srun --mpi=pmix --kill-on-bad-exit=1 --wait=60 --cpu-bind=cores --cpus-per-task="$SLURM_CPUS_PER_TASK" "$@"
 }
 )";
 
