@@ -17,7 +17,7 @@ readonly cut_deadline=40
 RANDOM=$seed
 
 work=$(mktemp -d)
-FEATURES=${FEATURES:-12000} STEPS=${STEPS:-150} # half a second of embedding, one of training, on 2 cores
+FEATURES=${FEATURES:-12000} STEPS=${STEPS:-220} # half a second of embedding, more than one of training, on 2 cores
 # shellcheck source=tests/chaos/job.sh
 source "$here/job.sh"
 # shellcheck source=tests/e2e/hosts/net.sh
