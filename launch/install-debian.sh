@@ -7,7 +7,7 @@ packages=(
   libtorch-dev libopenblas-dev libopenmpi-dev openmpi-bin libeigen3-dev libcli11-dev libspdlog-dev libfmt-dev
   libsodium-dev libsleef-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libpng-dev libzip-dev
   libgtest-dev libgmock-dev libbenchmark-dev clang libclang-rt-dev
-  iproute2 python3 dataset-fashion-mnist
+  iproute2 procps python3 dataset-fashion-mnist
 )
 # What tests/lint.sh runs, in the versions it is pinned to; newer distributions do not have these versions.
 lint=(clang-format-14 clang-tidy-14 shellcheck)

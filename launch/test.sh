@@ -9,7 +9,7 @@ launch/install-debian.sh
 launch/build.sh "$preset"
 
 # A label without tests would be green for no reason.
-for label in unit thread mpi stat e2e; do
+for label in unit thread mpi stat e2e e2e-slurm; do
   [[ $preset == tsan && $label != unit && $label != thread ]] && continue
   count=$(ctest --preset "$preset" -N -L "^$label\$" | sed -n 's/^Total Tests: //p')
   ((count > 0)) || { echo "test: label '$label' has no test" >&2; exit 1; }

@@ -188,6 +188,7 @@ void release(Context& context) {
         progress.update(source->shard_size());
       },
       false);
+  spdlog::debug("release: every rank has embedded its records");
 
   // From the charge to its COMMIT root holds the ledger's lock: releases of one data set take turns. Charged
   // this late, a job that a bad record or a lost rank ended has cost nothing. The whole noise vector exists
@@ -213,7 +214,9 @@ void release(Context& context) {
     keep_release(context);
     return;
   }
+  spdlog::debug("release: the sum begins");
   privacy::NoisySum noisy = aggregation.sum(std::move(*partial));
+  spdlog::debug("release: the sum ends");
 
   comm::agree(
       comm, "writing the release",

@@ -90,10 +90,16 @@ std::string header(const SlurmJob& job) {
   return out + "set -euo pipefail\n";
 }
 
+constexpr const char* kThreads = R"(
+# A rank computes with its own cores, also where Slurm does not bind it to them.
+export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
+)";
+
 constexpr const char* kSrun = R"(
-# A rank that fails ends its step. Ranks that are told to stop (time limit, preemption) checkpoint and leave with 75.
+# A rank that fails ends its step, and so does one that is still there a minute after the first has ended: they end together.
+# Ranks that are told to stop (time limit, preemption) checkpoint and leave with 75.
 launch() {
-  srun --mpi=pmix --kill-on-bad-exit=1 --cpu-bind=cores --cpus-per-task="$SLURM_CPUS_PER_TASK" "$@"
+  srun --mpi=pmix --kill-on-bad-exit=1 --wait=60 --cpu-bind=cores --cpus-per-task="$SLURM_CPUS_PER_TASK" "$@"
 }
 )";
 
@@ -103,7 +109,7 @@ constexpr const char* kMpirun = R"(
 job=
 trap '[[ -z $job ]] || kill -USR1 "$job" 2>/dev/null || true' USR1
 launch() {
-  mpirun --map-by "slot:PE=$SLURM_CPUS_PER_TASK" --bind-to core \
+  mpirun --map-by "slot:PE=$SLURM_CPUS_PER_TASK" --bind-to core -x OMP_NUM_THREADS \
     --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 3 "$@" &
   job=$!
   local code
@@ -117,12 +123,12 @@ launch() {
 
 constexpr const char* kStep = R"(
 # step VERB OPTIONS...: a step that stopped with a checkpoint (75) is queued again, and goes on there; so is one that lost a
-# rank (69, or killed: 137, 143), three times. Exit code 0 would count as COMPLETED.
+# rank (69) or was killed (above 128), three times. Exit code 0 would count as COMPLETED.
 step() {
   local code=0
   launch "$muffle" "$@" || code=$?
   ((code != 0)) || return 0
-  if ((code == 75 || ((code == 69 || code == 137 || code == 143) && ${SLURM_RESTART_COUNT:-0} < 3))); then
+  if ((code == 75 || ((code == 69 || code > 128) && ${SLURM_RESTART_COUNT:-0} < 3))); then
     echo "muffle $1: exit code $code; job $SLURM_JOB_ID is queued again"
     scontrol requeue "$SLURM_JOB_ID"
     sleep 120  # Slurm ends this script meanwhile
@@ -154,7 +160,7 @@ std::string slurm_script(const SlurmJob& job) {
   return header(job) +
          fmt::format("\nmuffle={}\nconfig={}\nout={}\nsettings=({})\n", word(job.muffle), word(job.config),
                      word(job.out), settings) +
-         (job.launcher == "srun" ? kSrun : kMpirun) + kStep + "\n" + steps(job);
+         kThreads + (job.launcher == "srun" ? kSrun : kMpirun) + kStep + "\n" + steps(job);
 }
 
 std::string slurm(const SlurmJob& job, const ConfigSources& sources) {

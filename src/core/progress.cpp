@@ -22,10 +22,13 @@ std::string duration_text(double seconds) {
 }
 }  // namespace
 
-Progress::Progress(std::string title, std::uint64_t total, std::string unit, bool enabled)
+Progress::Progress(std::string title, std::uint64_t total, std::string unit, bool enabled,
+                   std::uint64_t begun_at)
     : title_(std::move(title)),
       unit_(std::move(unit)),
       total_(total),
+      begun_at_(begun_at),
+      done_(begun_at),
       enabled_(enabled && shown),
       terminal_(::isatty(STDERR_FILENO) == 1),
       start_(Clock::now()),
@@ -53,7 +56,7 @@ void Progress::finish() {
 
 void Progress::print(bool last) {
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
-  const double rate = elapsed > 0 ? static_cast<double>(done_) / elapsed : 0.0;
+  const double rate = elapsed > 0 ? static_cast<double>(done_ - begun_at_) / elapsed : 0.0;
   std::string tail = fmt::format("in {}", duration_text(elapsed));
   if (!last && rate > 0 && total_ >= done_) {
     tail = fmt::format("{} left", duration_text(static_cast<double>(total_ - done_) / rate));

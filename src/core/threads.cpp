@@ -6,8 +6,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace muffle {
+namespace {
+
+/// OMP_NUM_THREADS, by which users and batch scripts say how many cores a rank was given; 0 if it says
+/// nothing. Its first number, where it is a list.
+int asked_threads() {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  return text == nullptr ? 0 : std::max(0, std::atoi(text));
+}
+
+}  // namespace
 
 int owned_cores(int processes_here) {
   cpu_set_t mask;
@@ -17,7 +28,9 @@ int owned_cores(int processes_here) {
   // A mask smaller than the machine is a launcher's binding, or a container's limit that all ranks here
   // share.
   const int share = all / std::max(1, processes_here);
-  return std::max(1, std::min(allowed, std::max(1, share)));
+  const int owned = std::max(1, std::min(allowed, share));
+  const int asked = asked_threads();
+  return asked > 0 ? std::min(owned, asked) : owned;
 }
 
 void set_compute_threads(int threads) {

@@ -74,7 +74,7 @@ model::GeneratorSpec fitted(model::GeneratorSpec generator, const embed::Artifac
 
 void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& spec,
                  CheckpointKeeper& checkpoints, Curves& curves, TrainReport& report) {
-  Progress progress("train", spec.steps, "steps", comm.is_root());
+  Progress progress("train", spec.steps, "steps", comm.is_root(), training.steps_done());
   const std::uint64_t log_every = std::max<std::uint64_t>(1, spec.steps / 10);
   spdlog::debug("train: steps begin");
   while (training.steps_done() < spec.steps) {
@@ -173,8 +173,8 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
     spdlog::info("train: collectives of rank 0: {}", use);
     spdlog::info(
         "train: {} steps in {:.1f} s ({:.1f} s in collectives), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
-        spec.steps, report.seconds, report.seconds_in_collectives, report.first_loss, report.last_loss,
-        settled);
+        spec.steps - report.resumed_at, report.seconds, report.seconds_in_collectives, report.first_loss,
+        report.last_loss, settled);
   }
   return report;
 }

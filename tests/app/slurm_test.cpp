@@ -73,7 +73,7 @@ TEST(SlurmScript, WordsReachTheShellUnchanged) {
   ASSERT_TRUE(shell_reads(script));
   // The shell itself says what it makes of them.
   const test::TemporaryFolder folder;
-  const auto cut = script.find("\n# A rank that fails");
+  const auto cut = script.find("\n# A rank computes");
   ASSERT_NE(cut, std::string::npos);
   write_file_atomically(folder / "script",
                         script.substr(0, cut) + "\nprintf '%s|' \"$config\" \"${settings[@]}\"\n");

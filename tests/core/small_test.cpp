@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/philox.hpp"
@@ -30,6 +31,17 @@ TEST(OwnedCores, IsAtLeastOneAndNeverGrowsWithTheProcesses) {
   EXPECT_LE(owned_cores(2), alone);
   EXPECT_EQ(owned_cores(1 << 20), 1);
   EXPECT_EQ(owned_cores(0), alone);
+}
+
+TEST(OwnedCores, AreNoMoreThanOmpNumThreadsSays) {
+  const int all = owned_cores(1);
+  using Case = std::pair<const char*, int>;
+  for (const auto& [text, expected] : {Case{"1", 1}, Case{"1,4", 1}, Case{"100000", all}, Case{"", all},
+                                       Case{"0", all}, Case{"many", all}}) {
+    ASSERT_EQ(::setenv("OMP_NUM_THREADS", text, 1), 0);
+    EXPECT_EQ(owned_cores(1), expected) << text;
+  }
+  ::unsetenv("OMP_NUM_THREADS");
 }
 
 }  // namespace

@@ -46,11 +46,11 @@ cut_off() {
     sleep 0.1
   done
   check "$stage: had begun" grep -q "$pattern" "$out/logs/rank-0.jsonl"
-  cut "$victim"
+  cut_link "$victim"
   start=$SECONDS
   wait "$pid" || code=$?
   local took=$((SECONDS - start))
-  join "$victim"
+  mend_link "$victim"
   check "$stage: host $victim cut off: exit code $code is 69" test "$code" = 69
   check "$stage: after $took s" test "$took" -lt 50
   sleep 2

@@ -131,6 +131,23 @@ on 2 "${args[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job agai
 check "the same parameters" test "$(parameters "$out")" = "$expected"
 check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1"
 
+# Told to stop while it draws samples, and while it trains classifiers: the stages before are kept, the one at hand is made again.
+out=$work/late
+late=(run "${small[@]}" --set sample.count=60000 --set 'evaluate.classifiers=["cnn"]' --set "privacy.ledger=\"$out.ledger\"" --out "$out")
+for stage in sample evaluate; do
+  begin "$out" 2 "$stage: begins" "${late[@]}"
+  sleep 0.5
+  kill -TERM "$(pid_of 1 "$out")"
+  ends_with 75
+  check "SIGTERM in $stage: 75 on every rank" test "$(cat "$out".code-* | tr '\n' ' ')" = '75 75 '
+done
+check "no score was written" test ! -e "$out/metrics.json"
+samples=$(sha256sum <"$out/samples.npz")
+on 2 "${late[@]}" --set 'evaluate.classifiers=["logistic_regression"]' >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job again"; }
+check "the samples are kept" test "$(sha256sum <"$out/samples.npz")" = "$samples"
+check "the scores are there" test -s "$out/metrics.json"
+check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1"
+
 # A file that is never read to its end: the rank's own watchdog ends it, also where nobody else waits.
 mkfifo "$work/stuck.mfl"
 for n in 1 2; do

@@ -11,7 +11,9 @@ namespace muffle {
 /// Counts are public numbers (records per rank, steps); nothing private goes into `note`.
 class Progress {
  public:
-  Progress(std::string title, std::uint64_t total, std::string unit, bool enabled);
+  /// @param begun_at  done before this process began, such as the steps of a checkpoint: no part of the rate
+  Progress(std::string title, std::uint64_t total, std::string unit, bool enabled,
+           std::uint64_t begun_at = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   /// Whether progress lines are shown at all in this process (`-q`); set_up_logging sets it.
@@ -31,7 +33,8 @@ class Progress {
   std::string unit_;
   std::string note_;
   std::uint64_t total_;
-  std::uint64_t done_ = 0;
+  std::uint64_t begun_at_;
+  std::uint64_t done_;
   bool enabled_;
   bool terminal_ = false;
   bool finished_ = false;

@@ -3,7 +3,8 @@
 namespace muffle {
 
 /// How many threads this process should compute with: the cores it may run on (its affinity mask), divided by
-/// the processes that share them when the launcher did not bind. At least 1.
+/// the processes that share them when the launcher did not bind, and no more than OMP_NUM_THREADS says, which
+/// serves where nobody binds at all. At least 1.
 /// @param processes_here  ranks on this machine (1 for a single process).
 int owned_cores(int processes_here);
 

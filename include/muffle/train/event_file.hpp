@@ -11,7 +11,7 @@
 namespace muffle::train {
 
 /// Writes numbers that TensorBoard draws: a file of TFRecords, each a serialised `Event` message
-/// (tensorflow/core/util/event.proto; docs/checkpoints.md has the bytes). Written by hand: two messages of
+/// (tensorflow/core/util/event.proto). Written by hand: two messages of
 /// four scalar fields do not carry a protobuf dependency. Root alone uses it. Public numbers only.
 class EventFile {
  public:

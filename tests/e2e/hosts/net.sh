@@ -3,7 +3,7 @@
 # and /var/tmp; they meet at a switch whose ports can be cut, so that packets vanish while links stay up, as in a cut cable.
 #   hosts_up N            makes hosts $(host 1) .. $(host N)
 #   on_host H COMMAND...  runs a command there
-#   cut H                 nothing gets to or from host H any more; join H mends it
+#   cut_link H            nothing gets to or from host H any more; mend_link H mends it
 #   hosts_down            ends what still runs on them, and removes them
 set -euo pipefail
 
@@ -17,7 +17,7 @@ hosts_up() {
   local i h
   net_count=$1
   net_folder=$(mktemp -d)
-  ip netns add "$net_prefix-sw"
+  ip netns add "$net_prefix-sw" || return  # not allowed to
   ip -n "$net_prefix-sw" link add br0 type bridge
   ip -n "$net_prefix-sw" link set br0 up
   echo "127.0.0.1 localhost" >"$net_folder/hosts"
@@ -52,8 +52,8 @@ END
 }
 
 on_host() { "$net_folder/on-host" "$(host "$1")" "${@:2}"; }
-cut() { bridge -n "$net_prefix-sw" link set dev "sw$1" state 0; }
-join() { bridge -n "$net_prefix-sw" link set dev "sw$1" state 3; }
+cut_link() { bridge -n "$net_prefix-sw" link set dev "sw$1" state 0; }
+mend_link() { bridge -n "$net_prefix-sw" link set dev "sw$1" state 3; }
 
 # pids_on H: what still runs there.
 pids_on() { ip netns pids "$(host "$1")"; }

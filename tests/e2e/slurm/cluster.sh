@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# A Slurm of two nodes on this machine, on loopback alone; sourced. Root. Needs Debian's slurmctld, slurmd, slurm-client and
+# A Slurm of three nodes on this machine, on loopback alone; sourced. Root. Needs Debian's slurmctld, slurmd, slurm-client and
 # munge, and installs them where they are missing; it starts daemons of its own and touches no others.
-#   slurm_up      sets SLURM_CONF; nodes n1 and n2, partition main
-#   slurm_state J field of a job, such as JobState;  slurm_down ends the daemons, by their pids
+#   slurm_up                nodes n1 to n3 of 2 cores each, partition main; sets SLURM_CONF
+#   slurm_state JOB FIELD   such as JobState
+#   slurm_over JOB          it has ended, and will not be queued again
+#   slurm_down              ends jobs and daemons, the latter by their pids
 set -euo pipefail
 
 slurm_folder=
+readonly slurm_nodes=(n1 n2 n3)
 
 slurm_packages() {
   local missing=() p
@@ -28,14 +31,14 @@ END
 }
 
 slurm_up() {
-  local n port ports name
+  local n i ready ports name
   slurm_packages
   slurm_folder=$(mktemp -d)
   chmod 755 "$slurm_folder"
-  read -ra ports < <(free_ports 3)
+  read -ra ports < <(free_ports $((${#slurm_nodes[@]} + 1)))
   name=$(hostname -s)
   export SLURM_CONF=$slurm_folder/slurm.conf
-  mkdir -p "$slurm_folder"/{munge,state,spool.n1,spool.n2,tmp.n1,tmp.n2}
+  mkdir -p "$slurm_folder"/{munge,state} "${slurm_nodes[@]/#/$slurm_folder/spool.}" "${slurm_nodes[@]/#/$slurm_folder/tmp.}"
   chmod 755 "$slurm_folder/munge"
   # %n becomes the node's name. Job credentials expire after 10 s, so that a requeued job starts then, not after 120 s.
   cat >"$SLURM_CONF" <<END
@@ -72,42 +75,57 @@ InactiveLimit=0
 MinJobAge=600
 SlurmdTimeout=120
 SlurmdParameters=config_overrides
-NodeName=n1 NodeHostname=$name NodeAddr=127.0.0.1 Port=${ports[1]} CPUs=2 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
-NodeName=n2 NodeHostname=$name NodeAddr=127.0.0.1 Port=${ports[2]} CPUs=2 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
-PartitionName=main Nodes=n1,n2 Default=YES MaxTime=60 State=UP
+PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
 END
+  for i in "${!slurm_nodes[@]}"; do
+    echo "NodeName=${slurm_nodes[i]} NodeHostname=$name NodeAddr=127.0.0.1 Port=${ports[i + 1]}" \
+      "CPUs=2 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN"
+  done >>"$SLURM_CONF"
   (umask 077; head -c 128 /dev/urandom >"$slurm_folder/munge/munge.key")
   munged --socket="$slurm_folder/munge/munge.sock" --key-file="$slurm_folder/munge/munge.key" --log-file="$slurm_folder/munge/munged.log" \
     --pid-file="$slurm_folder/munge/munged.pid" --seed-file="$slurm_folder/munge/munged.seed" --num-threads=2
   slurmctld -c
-  for n in n1 n2; do slurmd -N "$n"; done
+  for n in "${slurm_nodes[@]}"; do slurmd -N "$n"; done
   # MPI over loopback: the nodes share this machine and its address.
   export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1
   for _ in $(seq 300); do
-    port=$(sinfo -h -N -o %t 2>/dev/null | grep -c idle || true)
-    ((port == 2)) && return
+    ready=$(sinfo -h -N -o %t 2>/dev/null | grep -c idle || true)
+    ((ready == ${#slurm_nodes[@]})) && return
     sleep 0.1
   done
   echo "Slurm's nodes did not come up:" >&2
   sinfo -N -l >&2 || true
-  tail -5 "$slurm_folder"/*.log >&2
+  tail -n 5 "$slurm_folder"/*.log >&2
   return 1
 }
 
-# slurm_state JOB FIELD
 slurm_state() { scontrol -o show job "$1" 2>/dev/null | tr ' ' '\n' | sed -n "s/^$2=//p" | head -1; }
 
+slurm_over() { [[ $(slurm_state "$1" JobState) =~ ^(COMPLETED|FAILED|TIMEOUT|CANCELLED|NODE_FAIL|OUT_OF_MEMORY)$ ]]; }
+
+# ended PID: it is gone, or a zombie that nobody fetches (pid 1 of a container may not).
+ended() { ! [[ -e /proc/$1/stat ]] || [[ $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) == Z* ]]; }
+
 slurm_down() {
-  local p pids=()
+  local p file pids=()
   [[ -n $slurm_folder ]] || return 0
   scancel --full -u root 2>/dev/null || true
-  for p in "$slurm_folder"/slurmd.n1.pid "$slurm_folder"/slurmd.n2.pid "$slurm_folder"/slurmctld.pid "$slurm_folder"/munge/munged.pid; do
-    [[ -s $p ]] && pids+=("$(<"$p")")
-  done
-  ((${#pids[@]} == 0)) || kill "${pids[@]}" 2>/dev/null || true
-  for _ in $(seq 50); do
-    kill -0 "${pids[@]}" 2>/dev/null || break
+  for _ in $(seq 150); do
+    [[ -n $(squeue -h 2>/dev/null || true) ]] || break
     sleep 0.1
   done
+  for file in "$slurm_folder"/slurmd.*.pid "$slurm_folder/slurmctld.pid" "$slurm_folder/munge/munged.pid"; do
+    [[ -s $file ]] && pids+=("$(<"$file")")
+  done
+  ((${#pids[@]} == 0)) || kill "${pids[@]}" 2>/dev/null || true
+  for p in "${pids[@]}"; do
+    for _ in $(seq 50); do
+      ended "$p" && continue 2
+      sleep 0.1
+    done
+    echo "slurm: daemon $p had to be killed" >&2
+    kill -KILL "$p" 2>/dev/null || true
+  done
   rm -rf "$slurm_folder"
+  slurm_folder=
 }
