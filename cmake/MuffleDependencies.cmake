@@ -20,12 +20,18 @@ if(NOT TARGET tomlplusplus::tomlplusplus)
   pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
   add_library(tomlplusplus::tomlplusplus ALIAS PkgConfig::TOMLPP)
 endif()
-if(NOT MUFFLE_FUZZ)
-  find_package(Torch 1.13 REQUIRED)
-endif()
-
 if(MUFFLE_CUDA)
   include(MuffleCuda)
+endif()
+if(NOT MUFFLE_FUZZ)
+  # A LibTorch with CUDA sets nvcc's flags and architectures for the whole project; ours are our own.
+  set(muffle_cuda_flags "${CMAKE_CUDA_FLAGS}")
+  set(muffle_cuda_architectures "${CMAKE_CUDA_ARCHITECTURES}")
+  unset(CMAKE_CUDA_ARCHITECTURES)
+  set(TORCH_CUDA_ARCH_LIST 9.0)  # or it looks for a GPU in this machine
+  find_package(Torch 1.13 REQUIRED)
+  set(CMAKE_CUDA_FLAGS "${muffle_cuda_flags}")
+  set(CMAKE_CUDA_ARCHITECTURES "${muffle_cuda_architectures}")
 endif()
 
 if(MUFFLE_TESTS)
