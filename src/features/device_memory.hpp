@@ -2,7 +2,6 @@
 
 #include <cuda_runtime_api.h>
 
-
 #include <cstddef>
 #include <cstring>
 #include <string>
