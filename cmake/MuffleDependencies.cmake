@@ -30,6 +30,13 @@ if(NOT MUFFLE_FUZZ)
   unset(CMAKE_CUDA_ARCHITECTURES)
   set(TORCH_CUDA_ARCH_LIST 9.0)  # or it looks for a GPU in this machine
   find_package(Torch 1.13 REQUIRED)
+  # To train on GPUs muffle needs a LibTorch that can, beside nvcc and NCCL.
+  set(MUFFLE_TORCH_CUDA OFF)
+  if(MUFFLE_CUDA AND TARGET torch_cuda)
+    set(MUFFLE_TORCH_CUDA ON)
+  elseif(MUFFLE_CUDA)
+    message(WARNING "This LibTorch has no CUDA: muffle will embed on GPUs, and train on CPUs. launch/cuda-libtorch.sh fetches one that has")
+  endif()
   set(CMAKE_CUDA_FLAGS "${muffle_cuda_flags}")
   set(CMAKE_CUDA_ARCHITECTURES "${muffle_cuda_architectures}")
 endif()
