@@ -129,9 +129,8 @@ TrainingPlace place_training(Context& context) {
   place.setup.cuda_graph = c.devices.cuda_graph;
   // Shorter than the host's: a rank that fails alone is still waited for when the others say what became of
   // them.
-  const double seconds = std::min(60.0, 0.5 * c.runtime.deadline_s);
   place.setup.device_deadline =
-      std::chrono::milliseconds(std::max(1LL, static_cast<long long>(seconds * 1000)));
+      std::chrono::milliseconds(std::max(1LL, static_cast<long long>(500 * c.runtime.deadline_s)));
   return place;
 }
 
