@@ -34,7 +34,7 @@ struct TrainSetup {
   /// Of one wait for the GPUs; shorter than the host communicator's.
   std::chrono::milliseconds device_deadline{std::chrono::minutes(1)};
   /// Called after every step (comm/detachment.hpp): true stops the training, like a signal. May be empty.
-  std::function<bool()> pulse;
+  std::function<bool()> pulse = {};
 };
 
 /// GPUs that LibTorch can use in this process; 0 in builds without CUDA.
