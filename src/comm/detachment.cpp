@@ -24,9 +24,9 @@ double now_s() {
 /// What the ranks tell each other when they meet: the maximum over all of each.
 struct Detachment::Meeting {
   std::array<std::int64_t, 3> values{};
-  std::int64_t& stop() { return values[0]; }     ///< 1: a rank that waits was told to stop
-  std::int64_t& done() { return values[1]; }     ///< 1: the work has come to its end, good or bad
-  std::int64_t& steps() { return values[2]; }    ///< until the next meeting, as root of those that work says
+  std::int64_t& stop() { return values[0]; }   ///< 1: a rank that waits was told to stop
+  std::int64_t& done() { return values[1]; }   ///< 1: the work has come to its end, good or bad
+  std::int64_t& steps() { return values[2]; }  ///< until the next meeting, as root of those that work says
 };
 
 Detachment::Detachment(HostComm& all, const std::vector<bool>& works) : all_(all) {

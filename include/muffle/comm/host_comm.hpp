@@ -61,8 +61,9 @@ class HostComm {
   virtual void check_peers(std::string_view doing);
   /// The same for lost peers alone: a request to stop is left for later. @throws CommError.
   virtual void check_lost(std::string_view) {}
-  /// A communicator of its own for the ranks that say `member`, in their order; null on the others. Collective.
-  /// This one outlives it, and abort() is this one's: the process ends as a whole (comm/detachment.hpp).
+  /// A communicator of its own for the ranks that say `member`, in their order; null on the others.
+  /// Collective. This one outlives it, and abort() is this one's: the process ends as a whole
+  /// (comm/detachment.hpp).
   virtual std::unique_ptr<HostComm> split(bool member) = 0;
   /// Ends every rank of the job with this exit code; does not return. Called by main alone.
   [[noreturn]] virtual void abort(ExitCode code) = 0;
