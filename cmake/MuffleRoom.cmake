@@ -27,12 +27,16 @@ set(MUFFLE_MPIEXEC_FLAGS --allow-run-as-root --oversubscribe --bind-to none
 # muffle_test(NAME LABEL unit|thread|stat|e2e|gpu [TORCH] SOURCES ... ROOMS ... [LINK ...] [TIMEOUT s])
 function(muffle_test name)
   cmake_parse_arguments(ARG "TORCH" "LABEL;TIMEOUT" "SOURCES;ROOMS;LINK" ${ARGN})
-  muffle_test_executable(${name} "GTest::gtest_main" ${ARGN})
+  if(ARG_LABEL STREQUAL gpu)  # says by exit code 77 that there is no GPU
+    muffle_test_executable(${name} "muffle_gpu_test_main" ${ARGN})
+  else()
+    muffle_test_executable(${name} "GTest::gtest_main" ${ARGN})
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
 endfunction()
 
 # muffle_mpi_test(NAME RANKS 1 2 3 4 [TORCH] SOURCES ... ROOMS ... [TIMEOUT s]): label mpi, one CTest per size.

@@ -19,6 +19,8 @@ std::vector<Key> feature_keys() {
             MUFFLE_FIELD(features.rff.seed)),
       count("features.lattice_bits", kRelease, "k of the integer lattice of rff and counts", 8, 24,
             MUFFLE_FIELD(features.lattice_bits)),
+      choice<comm::DeviceWish>("features.device", kRuntime, "where rff is computed", device_wishes(),
+                               MUFFLE_FIELD(devices.embed)),
   };
 }
 

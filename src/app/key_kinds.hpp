@@ -190,6 +190,12 @@ Key names(std::string name, Stage stage, std::string help, std::vector<std::stri
           }};
 }
 
+/// auto: a GPU for each rank, or the CPU for all; cuda: a GPU for each, or an error.
+inline std::vector<std::pair<std::string, comm::DeviceWish>> device_wishes() {
+  return {
+      {"auto", comm::DeviceWish::kAuto}, {"cpu", comm::DeviceWish::kCpu}, {"cuda", comm::DeviceWish::kCuda}};
+}
+
 #define MUFFLE_FIELD(path) \
   [](Config & c) -> auto& { return c.path; }
 

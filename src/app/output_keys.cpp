@@ -31,6 +31,7 @@ std::vector<Key> output_keys() {
              Range{0, 1e6, false}, MUFFLE_FIELD(runtime.deadline_s)),
       count("runtime.threads", kRuntime, "threads per rank; 0: the cores that the rank owns", 0, 4096,
             MUFFLE_FIELD(runtime.threads)),
+      flag("runtime.share_gpus", kRuntime, "several ranks may use one GPU", MUFFLE_FIELD(devices.share_gpus)),
   };
 }
 

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "aggregation.hpp"
+#include "devices.hpp"
 #include "layout.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/comm/site_keys.hpp"
@@ -142,7 +143,7 @@ void release(Context& context) {
     agree_on_records(comm, config, source->shard_size());
   }
 
-  const embed::Layout layout = make_layout(config);
+  const embed::Layout layout = context.dry_run ? make_layout(config) : make_layout_on_devices(context);
   const privacy::NoisePlan plan = privacy::plan_noise(
       config.privacy,
       layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),

@@ -1,7 +1,10 @@
 #include <spdlog/spdlog.h>
 
+#include "devices.hpp"
 #include "muffle/app/commands.hpp"
+#include "muffle/comm/detachment.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/model/model_info.hpp"
 #include "muffle/train/moments_fit.hpp"
 #include "muffle/train/trainer.hpp"
@@ -9,6 +12,45 @@
 #include "stages.hpp"
 
 namespace muffle::app {
+namespace {
+
+/// A file of one rank, on every rank. Collective.
+std::string shared_file(comm::HostComm& comm, const std::filesystem::path& file, int owner,
+                        const std::string& what) {
+  std::string bytes;
+  comm::agree(
+      comm, what,
+      [&] {
+        if (comm.rank() == owner) bytes = read_file(file);
+      },
+      true);
+  return comm::broadcast_text(comm, bytes, owner);
+}
+
+/// Trains on the ranks that train.ranks names. Rank 0 has the release and gets the model, whether it trains
+/// or not; checkpoints lie on the first rank that does.
+void train_network(Context& context, const std::filesystem::path& release_file,
+                   const std::filesystem::path& model_file, const std::string& train_hash) {
+  comm::HostComm& comm = context.comm;
+  TrainingPlace place = place_training(context);
+  const std::string release = shared_file(comm, release_file, 0, "reading the release");
+  comm::Detachment detachment(comm, place.works);
+  detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Pulse& pulse) {
+    place.setup.pulse = pulse;
+    train::train(mine, release, release_file.string(), model_file, context.config.model, context.config.train,
+                 train_hash, context.threads, place.setup);
+  });
+  if (place.works.front()) return;
+  const std::string model = shared_file(comm, model_file, detachment.first(), "fetching the model");
+  comm::agree(
+      comm, "writing the model",
+      [&] {
+        if (comm.is_root()) write_file_atomically(model_file, model);
+      },
+      true);
+}
+
+}  // namespace
 
 void train(Context& context, const std::filesystem::path& release_file) {
   const auto file = context.out / kModelFile;
@@ -17,8 +59,7 @@ void train(Context& context, const std::filesystem::path& release_file) {
     if (context.config.model.kind == model::GeneratorKind::kMoments) {
       train::fit_moments(context.comm, release_file, file, context.config.model, work.settings);
     } else {
-      train::train(context.comm, release_file, file, context.config.model, context.config.train,
-                   work.settings, context.threads);
+      train_network(context, release_file, file, work.settings);
     }
     mark_done(context.comm, work, {kModelFile});
     spdlog::info("train: {}", file.string());

@@ -1,6 +1,35 @@
 #include "key_kinds.hpp"
 
 namespace muffle::app {
+namespace {
+
+Key training_ranks_key() {
+  using Kind = comm::RankWish::Kind;
+  return {"train.ranks", Stage::kRuntime,
+          "which ranks train (\"all\", \"with-gpu\": those with a GPU of their own, or a number: the first "
+          "so many); "
+          "the others wait",
+          [](Config& c, const Value& v) {
+            auto& wish = c.devices.train_ranks;
+            if (v.kind == Value::Kind::kString && v.text == "all") {
+              wish = {Kind::kAll, 0};
+            } else if (v.kind == Value::Kind::kString && v.text == "with-gpu") {
+              wish = {Kind::kWithGpu, 0};
+            } else if (v.kind == Value::Kind::kInteger && v.integer >= 1) {
+              wish = {Kind::kFirst, v.integer};
+            } else {
+              return wanted("\"all\", \"with-gpu\" or a whole number of ranks from 1", v);
+            }
+            return std::string();
+          },
+          [](const Config& c) {
+            const auto& wish = c.devices.train_ranks;
+            if (wish.kind == Kind::kFirst) return std::to_string(wish.count);
+            return toml_string(wish.kind == Kind::kAll ? "all" : "with-gpu");
+          }};
+}
+
+}  // namespace
 
 std::vector<Key> training_keys() {
   using enum Stage;
@@ -36,6 +65,11 @@ std::vector<Key> training_keys() {
       number("train.checkpoint_every_s", kRuntime,
              "a checkpoint when the last is so many seconds old; 0: by steps alone", Range{0, 1e6, true},
              MUFFLE_FIELD(train.checkpoint_every_s)),
+      choice<comm::DeviceWish>("train.device", kRuntime, "where the generator is trained", device_wishes(),
+                               MUFFLE_FIELD(devices.train)),
+      training_ranks_key(),
+      flag("train.cuda_graph", kRuntime, "on GPUs: replay a step as one CUDA graph, where it can be captured",
+           MUFFLE_FIELD(devices.cuda_graph)),
   };
 }
 

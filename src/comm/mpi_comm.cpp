@@ -15,10 +15,10 @@
 namespace muffle::comm {
 namespace {
 
-MPI_Comm duplicate_world(const MpiOptions& options) {
+MPI_Comm duplicate(MPI_Comm ranks, const MpiOptions& options) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request), "MPI_Comm_idup");
+  check_mpi(MPI_Comm_idup(ranks, &copy, &request), "MPI_Comm_idup");
   wait_or_throw(request, "setting up communication", options.deadline, options.stop_within);
   check_mpi(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return copy;
@@ -138,19 +138,38 @@ std::byte* MpiComm::Staging::reserve(std::size_t size) {
 
 void MpiComm::Staging::wipe(std::size_t size) { sodium_memzero(bytes.get(), std::min(size, capacity)); }
 
-MpiComm::MpiComm(const MpiOptions& options) : options_(options) {
-  comm_ = duplicate_world(options_);
+MpiComm::MpiComm(MPI_Comm ranks, const MpiOptions& options) : options_(options) {
+  comm_ = duplicate(ranks, options_);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   host_ = processor_name();
   std::vector<std::string> hosts = all_gather(host_);
   const std::vector<std::string> introductions = all_gather(PeerWatch::introduction());
-  roll_call_ = std::make_unique<RollCall>(duplicate_world(options_), std::move(hosts), introductions);
+  roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), std::move(hosts), introductions);
   find_neighbours();
 }
 
 /// The communicators are left to MPI_Finalize: freeing them is collective, and a failing rank must not wait.
-MpiComm::~MpiComm() = default;
+MpiComm::~MpiComm() {
+  if (parent_ != nullptr) std::erase(parent_->children_, this);
+}
+
+std::unique_ptr<HostComm> MpiComm::split(bool member) {
+  // MPI has no non-blocking split. Everybody is known to be here, so that it cannot take long.
+  barrier();
+  MPI_Comm part = MPI_COMM_NULL;
+  {
+    static const std::filesystem::path kCall = "MPI_Comm_split";
+    const WatchedStep step("the call of", kCall);
+    check_mpi(MPI_Comm_split(comm_, member ? 0 : MPI_UNDEFINED, rank_, &part), "MPI_Comm_split");
+  }
+  if (part == MPI_COMM_NULL) return nullptr;
+  check_mpi(MPI_Comm_set_errhandler(part, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  auto group = std::make_unique<MpiComm>(part, options_);
+  group->parent_ = this;
+  children_.push_back(group.get());
+  return group;
+}
 
 void MpiComm::find_neighbours() {
   // MPI has no non-blocking split. Everybody is known to be here, so that it cannot take long.

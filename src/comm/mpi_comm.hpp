@@ -42,8 +42,8 @@ void wait_or_throw(MPI_Request& request, std::string_view operation, std::chrono
 /// which must then not meet memory that has been freed and filled with something else.
 class MpiComm final : public HostComm {
  public:
-  /// Collective over MPI_COMM_WORLD.
-  explicit MpiComm(const MpiOptions& options);
+  /// Collective over the ranks of `ranks`, which is duplicated.
+  MpiComm(MPI_Comm ranks, const MpiOptions& options);
   ~MpiComm() override;
 
   int rank() const override { return rank_; }
@@ -60,6 +60,8 @@ class MpiComm final : public HostComm {
   void all_reduce_max(std::span<std::int64_t> values) override;
   std::vector<std::string> all_gather(const std::string& bytes) override;
   void check_peers(std::string_view doing) override;
+  void check_lost(std::string_view doing) override;
+  std::unique_ptr<HostComm> split(bool member) override;
   [[noreturn]] void abort(ExitCode code) override;
   double seconds_in_collectives() const override { return seconds_; }
   std::vector<CollectiveUse> collective_use() const override;
@@ -80,6 +82,7 @@ class MpiComm final : public HostComm {
   template <typename T>
   void all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name);
   void die();
+  void say_farewell(ExitCode code) noexcept;
   /// Finds out who is missing and throws what this rank has to say about it. The communicator is dead.
   [[noreturn]] void give_up(Waited outcome, const std::string& where, double waited_s);
 
@@ -91,6 +94,8 @@ class MpiComm final : public HostComm {
   int local_size_ = 1;
   std::string host_;
   std::unique_ptr<RollCall> roll_call_;
+  MpiComm* parent_ = nullptr;       ///< that this one was split from
+  std::vector<MpiComm*> children_;  ///< split from this one, and alive
   Staging first_;
   Staging second_;
   std::int64_t collectives_ = 0;

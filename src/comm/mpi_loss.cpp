@@ -59,23 +59,29 @@ void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s)
   throw error;
 }
 
+void MpiComm::check_lost(std::string_view doing) {
+  if (!died_in_.empty() || !roll_call_) return;  // said already
+  roll_call_->serve();
+  if (!roll_call_->somebody_is_gone()) return;
+  died_in_ = doing;
+  give_up(Waited::kPeerGone, fmt::format("{} on rank {} of {} (host {})", doing, rank_, size_, host_), 0);
+}
+
 void MpiComm::check_peers(std::string_view doing) {
   if (!died_in_.empty()) return;  // said already
-  if (roll_call_) {
-    roll_call_->serve();
-    // A lost peer first: mpirun's SIGTERM is a consequence of it.
-    if (roll_call_->somebody_is_gone()) {
-      died_in_ = doing;
-      give_up(Waited::kPeerGone, fmt::format("{} on rank {} of {} (host {})", doing, rank_, size_, host_), 0);
-    }
-    if (termination_requested()) roll_call_->spread_stop();
-  }
+  check_lost(doing);              // first: mpirun's SIGTERM is a consequence of it
+  if (roll_call_ && termination_requested()) roll_call_->spread_stop();
   if (termination_requested() || (roll_call_ && roll_call_->stop_heard()))
     throw StoppedError(stopped_while(doing));
 }
 
-void MpiComm::abort(ExitCode code) {
+void MpiComm::say_farewell(ExitCode code) noexcept {
   if (roll_call_) roll_call_->say_farewell(static_cast<int>(code));
+  for (MpiComm* child : children_) child->say_farewell(code);
+}
+
+void MpiComm::abort(ExitCode code) {
+  say_farewell(code);
   std::fflush(nullptr);
   exit_on_termination(static_cast<int>(code));
   // There is nobody left to tell if this fails.

@@ -52,7 +52,7 @@ std::unique_ptr<HostComm> MpiSession::world(const MpiOptions& options) {
     throw ConfigError("notice_after, termination_grace and stop_within must not be negative");
   }
   deadline_ = options.deadline;
-  return std::make_unique<MpiComm>(options);
+  return std::make_unique<MpiComm>(MPI_COMM_WORLD, options);
 }
 
 std::unique_ptr<HostComm> MpiSession::world(std::chrono::milliseconds deadline) {

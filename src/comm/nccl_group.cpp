@@ -114,7 +114,8 @@ struct NcclGroup::State {
   std::chrono::milliseconds deadline{0};
   std::string died_in;
   cudaStream_t side = nullptr;  ///< for sums that run beside other work
-  cudaEvent_t ready = nullptr;  ///< what the next of them has to wait for
+  cudaEvent_t ready = nullptr;  ///< what the next of them has to wait for, or what waits for them
+  std::function<void()> meanwhile;
 
   ~State() {
     abort();
@@ -148,6 +149,17 @@ struct NcclGroup::State {
       if (result == ncclInProgress && Clock::now() >= until) fail(operation, late());
     }
     if (result != ncclSuccess) fail(operation, text(result));
+  }
+
+  /// What happens on the other ranks may end the wait.
+  void listen() {
+    try {
+      meanwhile();
+    } catch (...) {
+      died_in = "synchronize";
+      abort();
+      throw;
+    }
   }
 
   std::string late() const {
@@ -207,6 +219,7 @@ std::unique_ptr<NcclGroup> NcclGroup::create(HostComm& host, const NcclOptions& 
   state->size = host.size();
   state->host = host.host();
   state->deadline = options.deadline;
+  state->meanwhile = options.meanwhile;
 
   std::string identity;
   agree(
@@ -250,7 +263,11 @@ void NcclGroup::begin_all_reduce_sum(double* data, std::size_t count, void* stre
   state_->begin_all_reduce_sum(data, count, ncclFloat64, stream);
 }
 
-void NcclGroup::finish_sums() { synchronize(state_->side); }
+void NcclGroup::finish_sums(void* stream) {
+  const DeviceGuard guard(state_->device);
+  check_cuda(cudaEventRecord(state_->ready, state_->side), "cudaEventRecord");
+  check_cuda(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), state_->ready, 0), "cudaStreamWaitEvent");
+}
 
 void NcclGroup::broadcast(void* data, std::size_t bytes, int root, void* stream) {
   require(root >= 0 && root < size(), fmt::format("broadcast: there is no rank {} among {}", root, size()));
@@ -277,6 +294,7 @@ void NcclGroup::synchronize(void* stream) {
       check_cuda(done, fmt::format("work on GPU {} of rank {}", state.device, state.rank));
     }
     if (Clock::now() >= until) state.fail("synchronize", state.late());
+    if (backoff.sleeping() && state.meanwhile) state.listen();
   }
 }
 

@@ -36,6 +36,8 @@ class SingleProcess final : public HostComm {
   void all_reduce_max(std::span<std::int64_t>) override {}
   std::vector<std::string> all_gather(const std::string& bytes) override { return {bytes}; }
 
+  std::unique_ptr<HostComm> split(bool member) override { return member ? single_process() : nullptr; }
+
   [[noreturn]] void abort(ExitCode code) override {
     std::fflush(nullptr);
     std::_Exit(static_cast<int>(code));

@@ -10,6 +10,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
+#include "step_graph.hpp"
 
 namespace muffle::train {
 namespace {
@@ -71,6 +72,8 @@ DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpe
       reducer_((generator_->to(device_), generator_->parameters()), collective_),
       optimizer_(generator_->parameters(), torch::optim::AdamOptions(spec.learning_rate)) {}
 
+DataParallel::~DataParallel() = default;
+
 DataParallel::Batch DataParallel::draw(std::uint32_t substream, std::uint64_t batch) const {
   const auto rank = static_cast<std::uint64_t>(collective_->rank());
   const auto ranks = static_cast<std::uint64_t>(collective_->size());
@@ -83,14 +86,42 @@ DataParallel::Batch DataParallel::draw(std::uint32_t substream, std::uint64_t ba
   return b;
 }
 
-double DataParallel::step(bool wish_to_stop) {
-  const Batch batch = draw(static_cast<std::uint32_t>(step_), spec_.batch);
+Tensor DataParallel::enqueue(const Tensor& codes, const Tensor& labels, const Tensor& hand) {
   generator_->train();
   reducer_.zero();
-  const Tensor records = generator_->forward(batch.codes, batch.labels);
-  stop_agreed_ = wish_to_stop;
-  const double loss =
-      objective_.backward(records, batch.labels, static_cast<std::int64_t>(spec_.batch), &stop_agreed_);
+  const Tensor records = generator_->forward(codes, labels);
+  const Tensor seen =
+      objective_.enqueue_backward(records, labels, static_cast<std::int64_t>(spec_.batch), hand);
+  reducer_.reduce();
+  return seen;
+}
+
+void DataParallel::capture() {
+  const Batch like = draw(0, spec_.batch);
+  graph_ = StepGraph::capture(like.codes, like.labels, *collective_, optimizer_, generator_->parameters(),
+                              step_, [this](const Tensor& codes, const Tensor& labels, const Tensor& hand) {
+                                return enqueue(codes, labels, hand);
+                              });
+  graph_wanted_ = graph_ != nullptr;
+}
+
+double DataParallel::step(bool wish_to_stop) {
+  constexpr int kWarm = 3;
+  const Batch batch = draw(static_cast<std::uint32_t>(step_), spec_.batch);
+  learning_rate_ =
+      spec_.learning_rate * std::pow(spec_.decay, static_cast<double>(step_ / spec_.decay_every));
+  if (graph_wanted_ && graph_ == nullptr && eager_steps_ >= kWarm) capture();
+  used_graph_ = graph_ != nullptr;
+  Objective::Seen seen{};
+  if (used_graph_) {
+    seen = objective_.read(graph_->replay(batch.codes, batch.labels, wish_to_stop, learning_rate_));
+  } else {
+    const Tensor hand = torch::full({1}, wish_to_stop ? 1.0 : 0.0, batch.codes.options());
+    seen = objective_.read(enqueue(batch.codes, batch.labels, hand));
+    ++eager_steps_;
+  }
+  const double loss = seen.loss;
+  stop_agreed_ = seen.hand;
   if (!std::isfinite(loss)) {
     throw InvariantError(
         fmt::format("training diverged: the loss of step {} is {}. The learning rate {} is probably too "
@@ -98,12 +129,11 @@ double DataParallel::step(bool wish_to_stop) {
                     "try train.learning_rate = {}",
                     step_, loss, spec_.learning_rate, spec_.learning_rate / 10));
   }
-  reducer_.reduce();
-  learning_rate_ =
-      spec_.learning_rate * std::pow(spec_.decay, static_cast<double>(step_ / spec_.decay_every));
-  for (auto& group : optimizer_.param_groups())
-    static_cast<torch::optim::AdamOptions&>(group.options()).lr(learning_rate_);
-  optimizer_.step();
+  if (!used_graph_) {
+    for (auto& group : optimizer_.param_groups())
+      static_cast<torch::optim::AdamOptions&>(group.options()).lr(learning_rate_);
+    optimizer_.step();
+  }
   ++step_;
   return loss;
 }
@@ -132,6 +162,7 @@ double DataParallel::disagreement() {
   Tensor worst = torch::zeros({collective_->size()}, own.options());
   worst[collective_->rank()] = ((own - root).abs().max() / root.abs().max());
   collective_->all_reduce_sum(worst);
+  collective_->wait();
   return worst.max().item<double>();
 }
 

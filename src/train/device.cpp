@@ -1,28 +1,65 @@
 #include "device.hpp"
 
-#include <torch/torch.h>
+#include <fmt/format.h>
 
-#include <cstdint>
-#include <span>
+#include "muffle/core/error.hpp"
+#include "staged_collective.hpp"
 
-#ifdef MUFFLE_CUDA
-#include "muffle/comm/nccl_group.hpp"
+#ifdef MUFFLE_TORCH_CUDA
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+
 #include "nccl_collective.hpp"
 #endif
 
 namespace muffle::train {
 
-Placement choose_placement(comm::HostComm& comm) {
-#ifdef MUFFLE_CUDA
-  std::int64_t without_gpu = torch::cuda::is_available() && comm::visible_gpus() > 0 ? 0 : 1;
-  comm.all_reduce_max(std::span(&without_gpu, 1));
-  if (without_gpu == 0) {
-    NcclPlacement gpu = nccl_collective(comm);
-    return {torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(gpu.device)),
-            std::move(gpu.collective)};
-  }
-#endif
-  return {torch::Device(torch::kCPU), model::host_collective(comm)};
+#ifdef MUFFLE_TORCH_CUDA
+
+int torch_gpus() noexcept { return at::hasCUDA() ? static_cast<int>(c10::cuda::device_count()) : 0; }
+std::string why_no_torch_gpus() { return torch_gpus() > 0 ? "" : "CUDA sees no GPU"; }
+
+Placement place(comm::HostComm& comm, const TrainSetup& setup) {
+  if (setup.gpu < 0) return {torch::Device(torch::kCPU), model::host_collective(comm), nullptr};
+  Placement p;
+  p.device = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(setup.gpu));
+  comm::agree(
+      comm, "preparing the GPU",
+      [&] {
+        try {
+          // Convolutions in float32, as on the CPU, not in the tensor cores' 10 bits.
+          at::globalContext().setAllowTF32CuDNN(false);
+          at::globalContext().setAllowTF32CuBLAS(false);
+          p.stream = std::make_shared<c10::cuda::CUDAStreamGuard>(
+              c10::cuda::getStreamFromPool(/*isHighPriority=*/false, p.device.index()));
+        } catch (const c10::Error& e) {
+          throw DeviceError(fmt::format("GPU {} of rank {} (host {}) cannot be used: {}", setup.gpu,
+                                        comm.rank(), comm.host(), e.what_without_backtrace()));
+        }
+      },
+      /*share_message=*/true);
+  p.collective =
+      setup.shared_gpus ? staged_collective(comm) : nccl_collective(comm, setup.gpu, setup.device_deadline);
+  return p;
 }
+
+#else
+
+int torch_gpus() noexcept { return 0; }
+std::string why_no_torch_gpus() {
+#ifdef MUFFLE_CUDA
+  return "the LibTorch that muffle was built with has no CUDA";
+#else
+  return "this muffle was built without CUDA";
+#endif
+}
+
+Placement place(comm::HostComm& comm, const TrainSetup& setup) {
+  require(setup.gpu < 0, "a GPU was asked for, but " + why_no_torch_gpus());
+  return {torch::Device(torch::kCPU), model::host_collective(comm), nullptr};
+}
+
+#endif
 
 }  // namespace muffle::train

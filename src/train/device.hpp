@@ -6,6 +6,7 @@
 
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/model/collective.hpp"
+#include "muffle/train/trainer.hpp"
 
 namespace muffle::train {
 
@@ -13,11 +14,14 @@ namespace muffle::train {
 struct Placement {
   torch::Device device{torch::kCPU};
   std::shared_ptr<model::TensorCollective> collective;
+  /// On a GPU: makes a stream of its own LibTorch's current one on this thread, for as long as it lives; the
+  /// default stream cannot be captured into a graph. Training is built and run under it.
+  std::shared_ptr<void> stream;
 };
 
-/// A GPU of this rank's own if LibTorch sees one on every rank (and this build has NCCL); else the CPU, over
-/// the host communicator. Collective: all ranks choose alike. `comm` outlives the result.
-/// @throws DeviceError  GPUs are there, but fewer than ranks on this machine.
-Placement choose_placement(comm::HostComm& comm);
+/// As `setup` says, which all ranks were given alike but for the GPU's number. Collective over `comm`, which
+/// outlives the result.
+/// @throws DeviceError  the GPU cannot be used. @throws CommError  NCCL could not be set up.
+Placement place(comm::HostComm& comm, const TrainSetup& setup);
 
 }  // namespace muffle::train

@@ -1,16 +1,15 @@
 #include "nccl_collective.hpp"
 
+#include <ATen/cuda/CUDAContext.h>
 #include <torch/types.h>
+
+#include <utility>
 
 #include "muffle/comm/nccl_group.hpp"
 #include "muffle/core/error.hpp"
 
 namespace muffle::train {
 namespace {
-
-/// LibTorch's current stream unless somebody sets another, which muffle does not: the default stream. Work
-/// that is enqueued on it before and after a collective is ordered with it.
-constexpr void* kStream = nullptr;
 
 class NcclCollective : public model::TensorCollective {
  public:
@@ -22,39 +21,48 @@ class NcclCollective : public model::TensorCollective {
   void all_reduce_sum(torch::Tensor& t) override {
     check(t);
     const auto n = static_cast<std::size_t>(t.numel());
-    if (n == 0) return;
+    if (n == 0 || size() == 1) return;
     if (t.scalar_type() == torch::kFloat32) {
-      group_->all_reduce_sum(t.data_ptr<float>(), n, kStream);
+      group_->all_reduce_sum(t.data_ptr<float>(), n, stream());
     } else {
-      group_->all_reduce_sum(t.data_ptr<double>(), n, kStream);
+      group_->all_reduce_sum(t.data_ptr<double>(), n, stream());
     }
-    // LibTorch's own waits have no deadline: wait here, where a lost peer is noticed.
-    group_->synchronize(kStream);
   }
 
   void begin_all_reduce_sum(torch::Tensor& t) override {
     check(t);
     const auto n = static_cast<std::size_t>(t.numel());
-    if (n == 0) return;
+    if (n == 0 || size() == 1) return;
+    begun_ = true;
     if (t.scalar_type() == torch::kFloat32) {
-      group_->begin_all_reduce_sum(t.data_ptr<float>(), n, kStream);
+      group_->begin_all_reduce_sum(t.data_ptr<float>(), n, stream());
     } else {
-      group_->begin_all_reduce_sum(t.data_ptr<double>(), n, kStream);
+      group_->begin_all_reduce_sum(t.data_ptr<double>(), n, stream());
     }
   }
 
-  void finish_sums() override { group_->finish_sums(); }
+  void finish_sums() override {
+    if (std::exchange(begun_, false)) group_->finish_sums(stream());
+  }
+
+  void wait() override { group_->synchronize(stream()); }
+  bool capturable() const override { return true; }
 
   void broadcast(torch::Tensor& t) override {
     check(t);
     if (t.numel() == 0) return;
-    group_->broadcast(t.data_ptr(), t.nbytes(), 0, kStream);
-    group_->synchronize(kStream);
+    group_->broadcast(t.data_ptr(), t.nbytes(), 0, stream());
+    wait();
   }
 
   void finish() override { group_->finish(); }
 
  private:
+  /// Of the calling thread: the autograd engine sets it for the hooks that it runs on threads of its own.
+  void* stream() const {
+    return at::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(group_->device())).stream();
+  }
+
   void check(const torch::Tensor& t) const {
     require(t.device().is_cuda() && t.device().index() == group_->device() && t.is_contiguous() &&
                 (t.scalar_type() == torch::kFloat32 || t.scalar_type() == torch::kFloat64),
@@ -62,14 +70,18 @@ class NcclCollective : public model::TensorCollective {
   }
 
   std::unique_ptr<comm::NcclGroup> group_;
+  bool begun_ = false;
 };
 
 }  // namespace
 
-NcclPlacement nccl_collective(comm::HostComm& comm) {
-  auto group = comm::NcclGroup::create(comm, comm::NcclOptions{});
-  const int device = group->device();
-  return {device, std::make_shared<NcclCollective>(std::move(group))};
+std::shared_ptr<model::TensorCollective> nccl_collective(comm::HostComm& comm, int device,
+                                                         std::chrono::milliseconds deadline) {
+  comm::NcclOptions options;
+  options.device = device;
+  options.deadline = deadline;
+  options.meanwhile = [&comm] { comm.check_lost("waiting for the GPUs"); };
+  return std::make_shared<NcclCollective>(comm::NcclGroup::create(comm, options));
 }
 
 }  // namespace muffle::train

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "muffle/comm/host_comm.hpp"
@@ -7,14 +8,11 @@
 
 namespace muffle::train {
 
-/// Sums device tensors over NCCL; only in builds with MUFFLE_CUDA.
-struct NcclPlacement {
-  int device = -1;  ///< the GPU this rank's tensors must be on
-  std::shared_ptr<model::TensorCollective> collective;
-};
-
-/// Collective over `comm`, which is used during the call only.
+/// Sums device tensors over NCCL, on LibTorch's current stream; only in builds with MUFFLE_CUDA. Collective
+/// over `comm`, which outlives the result: while it waits for a GPU it listens to the other ranks.
+/// @param device  this rank's GPU, as this process numbers them  @param deadline  of one wait
 /// @throws DeviceError  a rank has no usable GPU, or shares one. @throws CommError.
-NcclPlacement nccl_collective(comm::HostComm& comm);
+std::shared_ptr<model::TensorCollective> nccl_collective(comm::HostComm& comm, int device,
+                                                         std::chrono::milliseconds deadline);
 
 }  // namespace muffle::train

@@ -26,7 +26,7 @@ Objective::Objective(model::FourierEmbedding embedding, torch::Tensor target,
 }
 
 Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::int64_t batch,
-                                    bool hand) const {
+                                    const Tensor& hand) const {
   Matched m;
   m.own_sums = embedding_.class_sums(x, labels);
   const Tensor own = m.own_sums.detach();
@@ -34,22 +34,37 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
   // Sums, class counts and the raised hands travel together: one all-reduce.
   Tensor all = torch::empty({numbers + classes + 1}, own.options());
   all.narrow(0, 0, numbers).copy_(own.reshape(-1));
-  all.narrow(0, numbers, classes).copy_(torch::bincount(labels, {}, classes));
-  all.narrow(0, numbers + classes, 1).fill_(hand ? 1.0 : 0.0);
+  // Whole numbers: exact in any order. (LibTorch's bincount waits for the GPU.)
+  all.narrow(0, numbers, classes)
+      .copy_(torch::zeros({classes}, own.options())
+                 .index_add_(0, labels, torch::ones({labels.size(0)}, own.options())));
+  all.narrow(0, numbers + classes, 1).copy_(hand);
   collective_->all_reduce_sum(all);
   m.mean = all.narrow(0, 0, numbers).view_as(own) / static_cast<double>(batch);
   m.counts = all.narrow(0, numbers, classes).unsqueeze(1);
   const Tensor loss = ((m.mean - target_).to(torch::kFloat64).square() * weights_).sum();
   // On a GPU both come over in one copy.
-  const Tensor seen = torch::stack({loss, all[numbers + classes].to(torch::kFloat64)}).cpu();
-  m.loss = seen[0].item<double>();
-  m.hand = seen[1].item<double>() > 0.5;
+  m.seen = torch::stack({loss, all[numbers + classes].to(torch::kFloat64)});
   return m;
 }
 
 double Objective::backward(const Tensor& x, const Tensor& labels, std::int64_t batch, bool* hand) const {
-  const Matched m = match(x, labels, batch, hand != nullptr && *hand);
-  if (hand != nullptr) *hand = m.hand;
+  const bool raised = hand != nullptr && *hand;
+  const Seen seen = read(enqueue_backward(
+      x, labels, batch, torch::full({1}, raised ? 1.0 : 0.0, x.options().requires_grad(false))));
+  if (hand != nullptr) *hand = seen.hand;
+  return seen.loss;
+}
+
+Objective::Seen Objective::read(const Tensor& seen) const {
+  collective_->wait();
+  const Tensor host = seen.cpu();
+  return {host[0].item<double>(), host[1].item<double>() > 0.5};
+}
+
+Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::int64_t batch,
+                                   const Tensor& hand) const {
+  const Matched m = match(x, labels, batch, hand);
   const auto b = static_cast<double>(batch);
   Tensor mean = m.mean;
   if (options_.unbiased && options_.stratified) {
@@ -59,11 +74,12 @@ double Objective::backward(const Tensor& x, const Tensor& labels, std::int64_t b
     mean = mean * (b / (b - 1.0));
   }
   m.own_sums.backward((mean - target_) * weights_ * (2.0 / b));
-  return m.loss;
+  return m.seen;
 }
 
 double Objective::loss(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
-  return match(x.detach(), labels, batch, /*hand=*/false).loss;
+  return read(match(x.detach(), labels, batch, torch::zeros({1}, x.options().requires_grad(false))).seen)
+      .loss;
 }
 
 }  // namespace muffle::train

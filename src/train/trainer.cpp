@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -37,22 +38,13 @@ struct Release {
   torch::Tensor frequencies;  ///< (D/2) x d, CPU
 };
 
-/// Root reads, all parse and rebuild the frequencies; a problem anywhere is thrown everywhere.
-Release receive(comm::HostComm& comm, const std::filesystem::path& file) {
-  std::string bytes;
-  comm::agree(
-      comm, "reading the release",
-      [&] {
-        if (comm.is_root()) bytes = read_file(file);
-      },
-      /*share_message=*/true);
-  bytes = comm::broadcast_text(comm, bytes);
-
+/// All parse and rebuild the frequencies; a problem anywhere is thrown everywhere.
+Release parse(comm::HostComm& comm, const std::string& bytes, const std::string& name) {
   Release release;
   comm::agree(
       comm, "checking the release",
       [&] {
-        release.artifact = embed::parse_artifact(bytes, file.string());
+        release.artifact = embed::parse_artifact(bytes, name);
         release.hash = to_hex(sha256(bytes));
         const std::size_t block =
             embed::require_block(release.artifact, "rff", "training a generator on random Fourier features");
@@ -73,13 +65,15 @@ model::GeneratorSpec fitted(model::GeneratorSpec generator, const embed::Artifac
 }
 
 void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& spec,
-                 CheckpointKeeper& checkpoints, Curves& curves, TrainReport& report) {
+                 const std::function<bool()>& pulse, CheckpointKeeper& checkpoints, Curves& curves,
+                 TrainReport& report) {
   Progress progress("train", spec.steps, "steps", comm.is_root(), training.steps_done());
   const std::uint64_t log_every = std::max<std::uint64_t>(1, spec.steps / 10);
   spdlog::debug("train: steps begin");
+  bool stop_heard = false;
   while (training.steps_done() < spec.steps) {
     const bool first = training.steps_done() == 0;
-    report.last_loss = training.step(comm::termination_requested());
+    report.last_loss = training.step(stop_heard || comm::termination_requested());
     if (first) report.first_loss = report.last_loss;
     const std::uint64_t done = training.steps_done();
     curves.add(done, report.last_loss, training.learning_rate());
@@ -87,6 +81,7 @@ void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& 
     if (done % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", done, report.last_loss);
     if (training.stop_agreed()) checkpoints.stop(training, report);
     checkpoints.save_if_due(training, report);
+    stop_heard = pulse && pulse();
   }
 }
 
@@ -111,6 +106,21 @@ void set_torch_threads(int threads) {
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
                   const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads) {
+  std::string bytes;
+  comm::agree(
+      comm, "reading the release",
+      [&] {
+        if (comm.is_root()) bytes = read_file(release_file);
+      },
+      /*share_message=*/true);
+  return train(comm, comm::broadcast_text(comm, bytes), release_file.string(), model_file, architecture, spec,
+               train_hash, threads, TrainSetup{});
+}
+
+TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,
+                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const TrainSpec& spec, const std::string& train_hash, int threads,
+                  const TrainSetup& setup) {
   const auto start = std::chrono::steady_clock::now();
   const double collectives_before = comm.seconds_in_collectives();
   const std::vector<comm::CollectiveUse> use_before = comm.collective_use();
@@ -119,11 +129,11 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
   };
   set_torch_threads(threads);
 
-  const Release release = receive(comm, release_file);
+  const Release release = parse(comm, release_bytes, release_name);
   const embed::Artifact& artifact = release.artifact;
   const embed::Target target = embed::make_target(artifact);
   const model::GeneratorSpec generator = fitted(architecture, artifact);
-  Placement placement = choose_placement(comm);
+  Placement placement = place(comm, setup);
   if (comm.is_root()) {
     spdlog::info("train: {} rank(s) on {}", comm.size(),
                  placement.device.is_cuda() ? "GPUs" : fmt::format("CPUs, {} thread(s) each", threads));
@@ -134,6 +144,7 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
       [&] {
         training.emplace(generator, spec, release.frequencies.to(placement.device), target,
                          placement.collective);
+        if (setup.cuda_graph) training->use_graph();
       },
       /*share_message=*/true);
 
@@ -142,7 +153,7 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
   CheckpointKeeper checkpoints(comm, model_file, spec, train_hash, release.hash);
   checkpoints.resume(*training, report);
   Curves curves(model_file, comm, spec);
-  train_steps(comm, *training, spec, checkpoints, curves, report);
+  train_steps(comm, *training, spec, setup.pulse, checkpoints, curves, report);
   const double settled = training->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec.batch));
   const double disagreement = training->disagreement();
   require(

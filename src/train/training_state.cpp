@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <sstream>
-#include <type_traits>
 #include <utility>
 
+#include "adam_state.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/train/data_parallel.hpp"
 
@@ -13,33 +12,6 @@ namespace muffle::train {
 namespace {
 
 using torch::Tensor;
-
-/// The optimizer's key of a parameter: its address, as text in LibTorch 1.x.
-template <class Map>
-auto key_of(const Tensor& parameter) {
-  using Key = typename Map::key_type;
-  if constexpr (std::is_same_v<Key, std::string>) {
-    std::ostringstream text;
-    text << parameter.unsafeGetTensorImpl();
-    return text.str();
-  } else {
-    return Key(parameter.unsafeGetTensorImpl());
-  }
-}
-
-/// Adam's moments of one parameter; made on demand, as the first step would.
-torch::optim::AdamParamState& adam_state(torch::optim::Adam& optimizer, const Tensor& parameter) {
-  auto& states = optimizer.state();
-  const auto key = key_of<std::remove_reference_t<decltype(states)>>(parameter);
-  auto& state = states[key];
-  if (!state) {
-    auto fresh = std::make_unique<torch::optim::AdamParamState>();
-    const Tensor zeros = torch::zeros_like(parameter, torch::MemoryFormat::Preserve).detach();
-    fresh->step(0).exp_avg(zeros).exp_avg_sq(zeros.clone());
-    state = std::move(fresh);
-  }
-  return static_cast<torch::optim::AdamParamState&>(*state);
-}
 
 /// The tensors of a training by name; they share its storage.
 std::vector<std::pair<std::string, Tensor>> tensors_of(const model::Generator& generator,

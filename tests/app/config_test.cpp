@@ -85,6 +85,34 @@ TEST(ConfigTest, TextNeedsNoQuotesOnTheCommandLine) {
             (std::vector<std::size_t>{7, 9}));
 }
 
+TEST(ConfigTest, RanksThatTrainAreANameOrANumber) {
+  using Kind = comm::RankWish::Kind;
+  const auto with = [](const char* setting) { return load_config({kMain, {}, {setting}, {}}); };
+  EXPECT_EQ(load_config({kMain, {}, {}, {}}).devices.train_ranks, comm::RankWish{});
+  EXPECT_EQ(with("train.ranks=with-gpu").devices.train_ranks, (comm::RankWish{Kind::kWithGpu, 0}));
+  EXPECT_EQ(with("train.ranks=3").devices.train_ranks, (comm::RankWish{Kind::kFirst, 3}));
+  EXPECT_EQ(flatten(with("train.ranks=3")).at("train.ranks"), "3");
+  EXPECT_EQ(flatten(with("train.ranks=\"with-gpu\"")).at("train.ranks"), "\"with-gpu\"");
+  for (const char* setting : {"train.ranks=0", "train.ranks=-1", "train.ranks=some", "train.ranks=1.5"})
+    EXPECT_THAT(problem_with_setting(setting), HasSubstr("\"all\", \"with-gpu\" or a whole number"))
+        << setting;
+}
+
+TEST(ConfigTest, WhereTheWorkIsDoneChangesNoStage) {
+  const Config plain = load_config({kMain, {}, {}, {}});
+  const Config moved = load_config({kMain,
+                                    {},
+                                    {"features.device=auto", "train.device=cpu", "train.ranks=2",
+                                     "train.cuda_graph=true", "runtime.share_gpus=true"},
+                                    {}});
+  EXPECT_EQ(moved.devices.embed, comm::DeviceWish::kAuto);
+  EXPECT_EQ(moved.devices.train, comm::DeviceWish::kCpu);
+  EXPECT_TRUE(moved.devices.cuda_graph);
+  EXPECT_TRUE(moved.devices.share_gpus);
+  for (const Stage stage : {Stage::kRelease, Stage::kTrain, Stage::kSample, Stage::kEvaluate})
+    EXPECT_EQ(stage_hash(plain, stage), stage_hash(moved, stage));
+}
+
 TEST(ConfigTest, UnknownKeysSuggestTheRightOne) {
   EXPECT_THAT(problem_with_setting("privacy.epsilom=1"), HasSubstr("did you mean 'privacy.epsilon'"));
   EXPECT_THAT(problem_with_setting("train.epsilon=1"), HasSubstr("did you mean 'privacy.epsilon'"));

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <thread>
 
+#include "muffle/comm/detachment.hpp"
 #include "muffle/comm/termination.hpp"
 #include "support/mpi_world.hpp"
 
@@ -221,6 +222,48 @@ TEST(Termination, ASignalToARankThatWaitsReachesThoseThatWork) {
     EXPECT_EQ(comm->all_gather("x").size(), static_cast<std::size_t>(comm->size()));
     clear_termination_request();
     test::world().barrier();
+  }
+}
+
+/// All ranks but `absent` work.
+std::vector<bool> all_but(int absent) {
+  std::vector<bool> works(static_cast<std::size_t>(test::world().size()), true);
+  works[static_cast<std::size_t>(absent)] = false;
+  return works;
+}
+
+TEST(Detachment, ASignalToARankThatWaitsReachesThoseThatWork) {
+  install_termination_handler();
+  for (int told = 0; told < test::world().size(); ++told) {
+    const auto comm = test::session().world(std::chrono::seconds(60));
+    Detachment detachment(*comm, all_but(told));
+    bool stopped = false;
+    if (!detachment.works()) {
+      ASSERT_EQ(std::raise(SIGTERM), 0);
+    }
+    detachment.run("training", [&](HostComm&, const Detachment::Pulse& pulse) {
+      const auto start = steady_clock::now();
+      while (!stopped && steady_clock::now() - start < kFarBeyond) {
+        stopped = pulse();
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+    });
+    EXPECT_EQ(stopped, detachment.works());
+    clear_termination_request();
+    test::world().barrier();
+  }
+}
+
+TEST(Detachment, RanksThatWaitNameTheOneThatHangs) {
+  for (int hangs = 1; hangs < test::world().size(); ++hangs) {
+    const auto comm = short_lived();
+    std::vector<bool> works(static_cast<std::size_t>(comm->size()), false);
+    works[static_cast<std::size_t>(hangs)] = true;
+    Detachment detachment(*comm, works);
+    // The one that hangs does not come to the meeting: it stays out of run().
+    const std::string message = failure_without(hangs, *comm, [&] { detachment.run("training", {}); });
+    if (comm->rank() == hangs) continue;
+    EXPECT_THAT(message, HasSubstr("not heard from: " + named(hangs)));
   }
 }
 

@@ -344,7 +344,7 @@ void agree_takes_foreign_exceptions_for_internal_errors(HostComm& comm) {
 const std::vector<HostCommCase>& host_comm_cases() {
 #define MUFFLE_CASE(body) \
   { #body, body }
-  static const std::vector<HostCommCase> cases{
+  static const std::vector<HostCommCase> own{
       MUFFLE_CASE(knows_its_place),
       MUFFLE_CASE(barrier_waits_for_everybody),
       MUFFLE_CASE(broadcast_from_every_root),
@@ -368,6 +368,11 @@ const std::vector<HostCommCase>& host_comm_cases() {
       MUFFLE_CASE(agree_takes_foreign_exceptions_for_internal_errors),
   };
 #undef MUFFLE_CASE
+  static const std::vector<HostCommCase> cases = [] {
+    std::vector<HostCommCase> all = own;
+    all.insert(all.end(), detachment_cases().begin(), detachment_cases().end());
+    return all;
+  }();
   return cases;
 }
 

@@ -78,7 +78,8 @@ void begun_sums_are_exact(NcclGroup& group) {
               cudaSuccess);
     group.begin_all_reduce_sum(part.data(), kLength, nullptr);
   }
-  group.finish_sums();
+  group.finish_sums(nullptr);
+  group.synchronize(nullptr);
   const std::vector<T> expected(kLength, static_cast<T>(group.size() * (group.size() + 1) / 2));
   for (const auto& part : parts) EXPECT_EQ(part.values(), expected);
 }

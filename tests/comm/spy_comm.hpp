@@ -42,6 +42,7 @@ class SpyComm final : public comm::HostComm {
     if (on_receive) on_receive(which, all);
     return all;
   }
+  std::unique_ptr<comm::HostComm> split(bool member) override { return inner_.split(member); }
   [[noreturn]] void abort(ExitCode code) override {
     inner_.abort(code);
     std::abort();  // GCC 12 does not see that the line above never returns

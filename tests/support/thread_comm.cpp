@@ -34,6 +34,7 @@ class Group {
         left_(coming_.size()) {}
 
   int size() const { return static_cast<int>(coming_.size()); }
+  std::chrono::milliseconds deadline() const { return deadline_; }
 
   /// Waits until every rank has come. @returns everybody's contribution, by rank.
   Contributions meet(int rank, std::shared_ptr<const Contribution> mine) {
@@ -158,6 +159,34 @@ class ThreadComm final : public comm::HostComm {
     return result;
   }
 
+  /// The first member makes the group and hands the others its address.
+  std::unique_ptr<comm::HostComm> split(bool member) override {
+    const std::vector<std::string> said = all_gather(member ? "+" : "");
+    const auto first = static_cast<int>(std::find(said.begin(), said.end(), "+") - said.begin());
+    const auto members = static_cast<int>(std::count(said.begin(), said.end(), "+"));
+    const auto mine = static_cast<int>(std::count(said.begin(), said.begin() + rank_, "+"));
+    std::string address;
+    auto made = std::make_unique<std::shared_ptr<Group>>();
+    if (rank_ == first) {
+      *made = std::make_shared<Group>(members, group_.deadline());
+      const void* const p = made.get();
+      address.assign(reinterpret_cast<const char*>(&p), sizeof p);
+    }
+    const std::vector<std::string> addresses = all_gather(address);
+    std::unique_ptr<ThreadComm> part;
+    if (member) {
+      const std::shared_ptr<Group>* shared = nullptr;
+      std::memcpy(&shared, addresses[index(first)].data(), sizeof shared);
+      part = std::make_unique<ThreadComm>(**shared, mine);
+      part->owned_ = *shared;
+    }
+    barrier();  // until all have copied it
+    return part;
+  }
+  ~ThreadComm() override {
+    if (owned_) owned_->leave(rank_, nullptr);
+  }
+
   /// Threads cannot be ended from outside: this rank ends with the code, and the others find it missing.
   [[noreturn]] void abort(ExitCode code) override {
     throw Error(code, fmt::format("thread rank {} called abort({})", rank_, static_cast<int>(code)));
@@ -209,6 +238,7 @@ class ThreadComm final : public comm::HostComm {
   }
 
   Group& group_;
+  std::shared_ptr<Group> owned_;  ///< of a communicator that was split off
   int rank_;
   double seconds_ = 0;
 };

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "muffle/comm/detachment.hpp"
 #include "support/mpi_world.hpp"
 #include "train/toy.hpp"
 
@@ -16,6 +19,31 @@ TEST(DataParallelOnMpi, AllRanksFollowOneRank) {
     EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance)
         << "batch " << c.batch << (c.unbiased ? ", unbiased" : ", plug-in");
   }
+}
+
+/// Two ranks that train while the others wait do what two ranks alone do.
+TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
+  comm::HostComm& world = test::world();
+  const test::Toy toy = test::toy(model::GeneratorKind::kConvolutional, 23, true, false);
+  const auto alone = comm::single_process();
+  const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
+  std::vector<bool> works(static_cast<std::size_t>(world.size()), false);
+  for (std::size_t r = works.size() - std::min<std::size_t>(2, works.size()); r < works.size(); ++r)
+    works[r] = true;
+  comm::Detachment detachment(world, works);
+  int steps = 0;
+  detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Pulse& pulse) {
+    EXPECT_EQ(mine.size(), std::min(2, world.size()));
+    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(mine));
+    test::Trajectory ours;
+    for (; steps < test::kSteps; ++steps) {
+      ours.losses.push_back(training.step());
+      EXPECT_FALSE(pulse());
+    }
+    test::add_state(ours, *training.generator());
+    EXPECT_LT(test::distance(expected, ours), mine.size() == 1 ? 1e-30 : test::kTolerance);
+  });
+  EXPECT_EQ(steps, detachment.works() ? test::kSteps : 0);
 }
 
 TEST(HostCollective, SumsAndBroadcastsTensors) {

@@ -7,6 +7,7 @@
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
+#include "train/staged_collective.hpp"
 #include "train/toy.hpp"
 #include "train/toy_release.hpp"
 
@@ -53,6 +54,27 @@ class Broken : public model::TensorCollective {
   std::shared_ptr<model::TensorCollective> inner_;
   Fault fault_;
 };
+
+TEST(DataParallelOnThreads, SumsThroughHostMemoryAreTheSame) {
+  const test::Toy toy = test::toy(model::GeneratorKind::kConvolutional, 23, true, false);
+  run_thread_ranks(2, [&](comm::HostComm& comm) {
+    const test::Trajectory direct = test::follow(toy, model::host_collective(comm), test::kSteps);
+    EXPECT_EQ(test::distance(direct, test::follow(toy, staged_collective(comm), test::kSteps)), 0.0);
+  });
+}
+
+TEST(DataParallelOnThreads, AStepThatCannotBeAGraphStaysAsItIs) {
+  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  const auto alone = comm::single_process();
+  const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
+  DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(*alone));
+  training.use_graph();
+  test::Trajectory ours;
+  for (int i = 0; i < test::kSteps; ++i) ours.losses.push_back(training.step());
+  test::add_state(ours, *training.generator());
+  EXPECT_FALSE(training.used_graph());
+  EXPECT_EQ(test::distance(expected, ours), 0.0);
+}
 
 TEST(DataParallelOnThreads, TheTrajectoryTestCatchesBrokenCollectives) {
   const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "muffle/comm/gpu_choice.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/features/block_spec.hpp"
@@ -49,6 +50,11 @@ struct Config {
   std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
   model::GeneratorSpec model;
   train::TrainSpec train;
+  struct {
+    comm::DeviceWish embed = comm::DeviceWish::kCpu, train = comm::DeviceWish::kAuto;
+    comm::RankWish train_ranks;
+    bool share_gpus = false, cuda_graph = false;
+  } devices;  ///< where the work is done (docs/gpu.md)
   synth::SampleSpec sample;
   struct {
     std::vector<std::string> metrics{"classifiers"};

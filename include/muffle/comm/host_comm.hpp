@@ -59,6 +59,12 @@ class HostComm {
   /// communicator lives on, and the other ranks will hear of it too: agree() ends all of them with exit
   /// code 75.
   virtual void check_peers(std::string_view doing);
+  /// The same for lost peers alone: a request to stop is left for later. @throws CommError.
+  virtual void check_lost(std::string_view) {}
+  /// A communicator of its own for the ranks that say `member`, in their order; null on the others.
+  /// Collective. This one outlives it, and abort() is this one's: the process ends as a whole
+  /// (comm/detachment.hpp).
+  virtual std::unique_ptr<HostComm> split(bool member) = 0;
   /// Ends every rank of the job with this exit code; does not return. Called by main alone.
   [[noreturn]] virtual void abort(ExitCode code) = 0;
 

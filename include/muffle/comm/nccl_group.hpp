@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "muffle/comm/host_comm.hpp"
@@ -22,15 +23,19 @@ struct NcclOptions {
   /// Two ranks on one GPU slow each other down, and most versions of NCCL refuse them in the end: refused
   /// here at once, with both names, unless allowed.
   bool allow_shared_gpu = false;
+  /// Called now and then by a wait, so that a rank that waits for a GPU hears what happens elsewhere; what it
+  /// throws ends the wait, and the group.
+  std::function<void()> meanwhile;
 };
 
 /// Ranks that sum and broadcast device memory with NCCL. Only in builds with MUFFLE_CUDA (library
 /// muffle::nccl). The collectives enqueue on a CUDA stream (`stream` is a cudaStream_t) and return before the
 /// GPU has done them; all ranks call them in the same order with equal counts. Errors that NCCL meets later
-/// surface at the next call or in synchronize(). After any CommError or DeviceError the NCCL communicator has
-/// been aborted and the group is dead; the process should end through HostComm::abort. Not thread-safe.
-/// Privacy: carries partial embeddings of synthetic samples and gradients only; no private record is ever on
-/// a GPU through this class.
+/// surface at the next call or in synchronize(). A stream that is being captured into a CUDA graph may be
+/// given to every method but synchronize(). After any CommError or DeviceError the NCCL communicator has been
+/// aborted and the group is dead; the process should end through HostComm::abort. Not thread-safe. Privacy:
+/// carries partial embeddings of synthetic samples and gradients only; no private record is ever on a GPU
+/// through this class.
 class NcclGroup {
  public:
   /// Collective over `host`, which is used during the call only. Either every rank gets a group or every rank
@@ -55,8 +60,8 @@ class NcclGroup {
   /// on meanwhile. `data` may not be touched until finish_sums().
   void begin_all_reduce_sum(float* data, std::size_t count, void* stream);
   void begin_all_reduce_sum(double* data, std::size_t count, void* stream);
-  /// Waits on the host for all that was begun, as synchronize() does.
-  void finish_sums();
+  /// Lets `stream` wait for all that was begun; returns at once.
+  void finish_sums(void* stream);
   /// In place, from `root`.
   void broadcast(void* data, std::size_t bytes, int root, void* stream);
   /// Waits on the host until the stream has done everything, up to the deadline, watching for NCCL's own

@@ -11,6 +11,10 @@ namespace muffle::model {
 /// Sums tensors over the ranks that train together: the seam between the training step and the wire. Host
 /// tensors go over MPI (host_collective); device tensors over NCCL (train/nccl_collective.hpp, when built
 /// with CUDA). Collective: every rank calls the same methods in the same order with equal shapes.
+///
+/// On a GPU the methods return once the work is enqueued, behind what the current stream was given before,
+/// and before what it is given next. Before the host looks at a result it calls wait(), which has a deadline,
+/// where LibTorch's own waits have none.
 class TensorCollective {
  public:
   virtual ~TensorCollective() = default;
@@ -22,8 +26,13 @@ class TensorCollective {
   /// its own while the GPU goes on with what it was given; host memory is summed at once (docs/adr: MPI does
   /// not progress by itself). Collective, in order with the other calls.
   virtual void begin_all_reduce_sum(torch::Tensor& t) { all_reduce_sum(t); }
-  /// Waits for all that begin_all_reduce_sum() began.
+  /// What the stream is given from now on comes behind all that begin_all_reduce_sum() began.
   virtual void finish_sums() {}
+  /// Waits on the host until everything enqueued is done. @throws CommError  a peer is lost, or the deadline
+  /// has passed.
+  virtual void wait() {}
+  /// May the calls be captured into a CUDA graph?
+  virtual bool capturable() const { return false; }
   /// In place, from rank 0.
   virtual void broadcast(torch::Tensor& t) = 0;
   /// Orderly end: every rank calls it once when all went well, and nothing afterwards.

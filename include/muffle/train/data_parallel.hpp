@@ -14,6 +14,8 @@
 
 namespace muffle::train {
 
+class StepGraph;
+
 /// The training of one generator on all ranks of a collective, step by step. Codes and labels are a pure
 /// function of (seed, step, global sample index) and every sum runs over all ranks, so K ranks of batch b
 /// follow one rank of batch K b up to the rounding of float32 sums in another order. Every method but the
@@ -25,6 +27,14 @@ class DataParallel {
   /// @throws ConfigError  a generator that cannot be built, or settings that make no sense.
   DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, torch::Tensor frequencies,
                const embed::Target& target, std::shared_ptr<model::TensorCollective> collective);
+  ~DataParallel();
+
+  /// From the fourth step on, a step is one CUDA graph, launched as a whole: samples, sums, backward pass and
+  /// optimizer. Where it cannot be captured (a CPU, a LibTorch before 2, sums through host memory, an error
+  /// while capturing on any rank) steps stay as they are, and the log says why.
+  void use_graph() { graph_wanted_ = true; }
+  /// Whether the last step was a graph's.
+  bool used_graph() const { return used_graph_; }
 
   /// One step. @returns the loss of the batch, before the step. @throws InvariantError  the loss is not
   /// finite.
@@ -59,6 +69,9 @@ class DataParallel {
   };
   /// This rank's part of a global batch: samples floor(r B / K) .. floor((r+1) B / K) - 1.
   Batch draw(std::uint32_t substream, std::uint64_t batch) const;
+  /// Forward, objective, backward and the gradients' sums. @returns what Objective::read() reads.
+  torch::Tensor enqueue(const torch::Tensor& codes, const torch::Tensor& labels, const torch::Tensor& hand);
+  void capture();
 
   TrainSpec spec_;
   std::size_t code_;
@@ -72,6 +85,9 @@ class DataParallel {
   std::uint64_t step_ = 0;
   bool stop_agreed_ = false;
   double learning_rate_ = 0;
+  bool graph_wanted_ = false, used_graph_ = false;
+  int eager_steps_ = 0;  ///< of this process: a graph is captured once all is warm
+  std::unique_ptr<StepGraph> graph_;
 };
 
 /// Names every setting that makes no sense. @throws ConfigError.

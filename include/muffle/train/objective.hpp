@@ -46,6 +46,17 @@ class Objective {
   /// @returns the loss (plug-in form), the same on every rank. Public.
   double backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
                   bool* hand = nullptr) const;
+  /// backward() without a look at the result, so that it can be enqueued on a GPU, or captured into a graph.
+  /// @param hand  one number on x's device: 1, this rank raises its hand, or 0
+  /// @returns {loss, raised hands}, double, on x's device: for read().
+  torch::Tensor enqueue_backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
+                                 const torch::Tensor& hand) const;
+  /// The host's copy of what enqueue_backward() returned: waits for the device.
+  struct Seen {
+    double loss;
+    bool hand;
+  };
+  Seen read(const torch::Tensor& seen) const;
   /// The loss alone. Collective.
   double loss(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const;
 
@@ -54,10 +65,10 @@ class Objective {
     torch::Tensor own_sums;  ///< C x D, attached to x
     torch::Tensor mean;      ///< mu_Q, C x D
     torch::Tensor counts;    ///< n_c over all ranks, C x 1
-    double loss;
-    bool hand;  ///< raised on any rank
+    torch::Tensor seen;      ///< loss and raised hands
   };
-  Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch, bool hand) const;
+  Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
+                const torch::Tensor& hand) const;
 
   model::FourierEmbedding embedding_;
   torch::Tensor target_, weights_;

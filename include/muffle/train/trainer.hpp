@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "muffle/comm/host_comm.hpp"
@@ -24,6 +26,22 @@ struct TrainSpec {
   double checkpoint_every_s = 60;      ///< when the last one is so old; 0: by steps alone
 };
 
+/// Where and beside whom a training runs; none of it changes the model but by rounding.
+struct TrainSetup {
+  int gpu = -1;              ///< this rank's, as this process numbers them; -1: the CPU, on every rank
+  bool shared_gpus = false;  ///< some ranks share one: sums go through host memory, as NCCL refuses that
+  bool cuda_graph = false;   ///< on GPUs: replay the step as one CUDA graph, where it can be captured
+  /// Of one wait for the GPUs; shorter than the host communicator's.
+  std::chrono::milliseconds device_deadline{std::chrono::minutes(1)};
+  /// Called after every step (comm/detachment.hpp): true stops the training, like a signal. May be empty.
+  std::function<bool()> pulse = {};
+};
+
+/// GPUs that LibTorch can use in this process; 0 in builds without CUDA.
+int torch_gpus() noexcept;
+/// "this muffle was built without CUDA"; empty where there are some.
+std::string why_no_torch_gpus();
+
 struct TrainReport {
   std::string model_hash;  ///< SHA-256 of model.mfl
   double first_loss = 0, last_loss = 0;
@@ -44,6 +62,13 @@ struct TrainReport {
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
                   const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads);
+
+/// The same with the release's bytes, which every rank has, and with a setup.
+/// @param release_name  what errors call the release
+/// @throws DeviceError  a GPU cannot be used.
+TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,
+                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const TrainSpec& spec, const std::string& train_hash, int threads, const TrainSetup& setup);
 
 /// Debian's LibTorch starts with one thread: set it from the cores that the rank owns (core/threads.hpp).
 void set_torch_threads(int threads);

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Fetches a LibTorch with CUDA, configures the preset `cuda` with it and builds:
+#   launch/cuda-libtorch.sh [--fetch-only] [cmake --build options, such as --target muffle]
+# Needs nvcc 13 and NCCL (docs/gpu.md). PyTorch's wheel holds LibTorch's headers, libraries and CMake files: 0.5 GB to
+# download, 1.5 GB unpacked, in MUFFLE_LIBTORCH (default: build/libtorch). What is there is not fetched again.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+torch_version=2.11.0
+root=${MUFFLE_LIBTORCH:-$PWD/build/libtorch}
+cuda=${CUDA_HOME:-/usr/local/cuda}
+fetch_only=false
+if [[ ${1:-} == --fetch-only ]]; then
+  fetch_only=true
+  shift
+fi
+
+fetch() { # WHEEL...: unpacks wheels, without what they depend on
+  local wheels
+  wheels=$(mktemp -d)
+  python3 -m pip download --quiet --no-deps --dest "$wheels" "$@"
+  for wheel in "$wheels"/*.whl; do
+    python3 -m zipfile -e "$wheel" "$root"
+  done
+  rm -r "$wheels"
+}
+
+provided() { # LIBRARY: is it in the CUDA toolkit or known to the loader?
+  [[ -e $cuda/lib/$1 || -e $cuda/lib64/$1 ]] || ldconfig -p | grep -q "$1 "
+}
+
+if [[ ! -e $root/torch/share/cmake/Torch/TorchConfig.cmake ]]; then
+  mkdir -p "$root"
+  fetch "torch==$torch_version"
+fi
+# What libtorch_cuda.so links beside the toolkit. It looks for them in nvidia/ beside itself.
+[[ -e $root/nvidia/cusparselt/lib/libcusparseLt.so.0 ]] || provided libcusparseLt.so.0 || fetch nvidia-cusparselt-cu13==0.8.0
+[[ -e $root/nvidia/nvshmem/lib/libnvshmem_host.so.3 ]] || provided libnvshmem_host.so.3 || fetch nvidia-nvshmem-cu13==3.4.5
+[[ -e $root/nvidia/cu13/lib/libcufile.so.0 ]] || provided libcufile.so.0 || fetch nvidia-cufile
+provided libcudnn.so.9 || [[ -e $root/nvidia/cudnn/lib/libcudnn.so.9 ]] || fetch nvidia-cudnn-cu13==9.19.0.56
+provided libnccl.so.2 || echo "cuda-libtorch: no NCCL in $cuda: CMake will say where it looked" >&2
+echo "cuda-libtorch: LibTorch $torch_version in $root"
+if $fetch_only; then exit 0; fi
+
+mkdir -p build
+CUDACXX=$cuda/bin/nvcc cmake --preset cuda -DCMAKE_PREFIX_PATH="$root/torch" -DCUDA_TOOLKIT_ROOT_DIR="$cuda" \
+  -DMUFFLE_PCH="${MUFFLE_PCH:-ON}" >build/configure-cuda.log 2>&1 || { cat build/configure-cuda.log >&2; exit 1; }
+start=$SECONDS
+cmake --build --preset cuda "$@"
+echo "cuda-libtorch: built in $((SECONDS - start)) s"
+# libtorch_cuda.so finds the toolkit's libraries by the loader's path alone.
+ldconfig -p | grep -q "libcublas.so.13 " || echo "cuda-libtorch: run with LD_LIBRARY_PATH=$cuda/lib"

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "muffle/app/commands.hpp"
+#include "muffle/comm/gpu_choice.hpp"
+#include "muffle/embed/embedding.hpp"
+#include "muffle/train/trainer.hpp"
+
+namespace muffle::app {
+
+/// make_layout(), with random Fourier features on the GPUs if features.device says so; moments stay on the
+/// CPU. Collective: all ranks choose alike, and root's log says what. @throws DeviceError, ConfigError.
+embed::Layout make_layout_on_devices(Context& context);
+
+/// Who trains, and on what.
+struct TrainingPlace {
+  std::vector<bool> works;  ///< by rank (train.ranks); the others wait
+  train::TrainSetup setup;  ///< of this rank; of use only if it trains
+};
+
+/// As train.device, train.ranks and runtime.share_gpus say. Collective: all ranks choose alike, and root's
+/// log says what. @throws DeviceError, ConfigError.
+TrainingPlace place_training(Context& context);
+
+}  // namespace muffle::app

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::features {
+
+/// @throws DeviceError.
+inline void check_cuda(cudaError_t code, std::string_view operation) {
+  if (code == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // or the next, unrelated call reports it again
+  // nvcc 13 does not compile fmt 9's checked format strings.
+  throw DeviceError(
+      "embedding on the GPU: " + std::string(operation) + " failed: " + cudaGetErrorString(code) + " (" +
+      cudaGetErrorName(code) +
+      "). See that nvidia-smi lists the GPU and that nothing else fills its memory, or embed on the "
+      "CPU (features.device = \"cpu\")");
+}
+
+/// Makes a device current for this thread, and the former one again at the end.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device) {
+    check_cuda(cudaGetDevice(&before_), "cudaGetDevice");
+    check_cuda(cudaSetDevice(device), "cudaSetDevice");
+  }
+  ~DeviceScope() { static_cast<void>(cudaSetDevice(before_)); }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+/// Device memory, zero at first, that is overwritten with zeros before it is given back. The device must be
+/// current at both ends.
+template <typename T>
+class DeviceArray {
+ public:
+  explicit DeviceArray(std::size_t size) : size_(size) {
+    check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), bytes()),
+               "cudaMalloc of " + std::to_string(bytes()) + " bytes");
+    if (const cudaError_t code = cudaMemset(data_, 0, bytes()); code != cudaSuccess) {
+      static_cast<void>(cudaFree(data_));
+      check_cuda(code, "cudaMemset");
+    }
+  }
+  ~DeviceArray() {
+    // After an error of the device these fail: then nothing can be done, and the driver clears memory before
+    // it hands it to another process.
+    static_cast<void>(cudaMemset(data_, 0, bytes()));
+    static_cast<void>(cudaDeviceSynchronize());
+    static_cast<void>(cudaFree(data_));
+  }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  T* data() const { return data_; }
+  std::size_t bytes() const { return size_ * sizeof(T) + (size_ == 0 ? 1 : 0); }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_;
+};
+
+/// Pinned host memory, likewise.
+template <typename T>
+class PinnedArray {
+ public:
+  explicit PinnedArray(std::size_t size) : size_(size) {
+    check_cuda(cudaMallocHost(reinterpret_cast<void**>(&data_), bytes()),
+               "cudaMallocHost of " + std::to_string(bytes()) + " bytes");
+  }
+  ~PinnedArray() {
+    explicit_bzero(data_, bytes());
+    static_cast<void>(cudaFreeHost(data_));
+  }
+  PinnedArray(const PinnedArray&) = delete;
+  PinnedArray& operator=(const PinnedArray&) = delete;
+
+  T* data() const { return data_; }
+  std::size_t bytes() const { return size_ * sizeof(T) + (size_ == 0 ? 1 : 0); }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_;
+};
+
+}  // namespace muffle::features

@@ -1,0 +1,230 @@
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device_memory.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/features/cuda_block.hpp"
+#include "rff_block.hpp"
+
+namespace muffle::features {
+namespace {
+
+using Wide = unsigned long long;
+
+#define MUFFLE_DEVICE __device__ __forceinline__
+#define MUFFLE_KERNEL __global__ __launch_bounds__(256)
+#define MUFFLE_SHARED __shared__
+#define MUFFLE_UNROLL _Pragma("unroll")
+#include "rff_cuda_kernels.cuh"
+
+/// Records at a time: enough blocks to fill a GPU, and few enough that the features of a tile fit.
+constexpr std::size_t kMostRecords = 4096, kFeatureBytes = std::size_t{256} << 20;
+
+std::size_t padded(std::size_t n) { return (n + kTileSide - 1) / kTileSide * kTileSide; }
+
+int blocks_for(std::size_t n, int per_block) {
+  return static_cast<int>((n + static_cast<std::size_t>(per_block) - 1) /
+                          static_cast<std::size_t>(per_block));
+}
+
+/// A stream that ends with the workspace.
+class Stream {
+ public:
+  Stream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate"); }
+  ~Stream() {
+    static_cast<void>(cudaStreamSynchronize(stream_));
+    static_cast<void>(cudaStreamDestroy(stream_));
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// What the device holds of one tile. The stream is declared last, so that it ends first.
+struct Buffers {
+  Buffers(std::size_t tile, std::size_t dims, std::size_t features, std::size_t sums)
+      : records(tile * dims),
+        lattice(tile * features),
+        labels(tile),
+        order(tile),
+        norms(tile),
+        refused(tile),
+        sums(sums),
+        host_records(tile * dims),
+        host_labels(2 * tile),
+        host_refused(tile),
+        host_sums(sums) {}
+  DeviceArray<float> records;
+  DeviceArray<std::int32_t> lattice, labels, order;
+  DeviceArray<Wide> norms;
+  DeviceArray<std::uint32_t> refused;
+  DeviceArray<Wide> sums;
+  PinnedArray<float> host_records;
+  PinnedArray<std::int32_t> host_labels;  ///< labels, then the order
+  PinnedArray<std::uint32_t> host_refused;
+  PinnedArray<Wide> host_sums;
+  Stream stream;
+};
+
+struct CudaWorkspace final : Workspace {
+  explicit CudaWorkspace(int device_number) : device(device_number) {}
+  ~CudaWorkspace() override {
+    int before = 0;
+    static_cast<void>(cudaGetDevice(&before));
+    static_cast<void>(cudaSetDevice(device));
+    buffers.reset();
+    static_cast<void>(cudaSetDevice(before));
+  }
+  int device;
+  std::size_t sums = 0;
+  std::unique_ptr<Buffers> buffers;  ///< made at the first tile, which tells how many classes there are
+};
+
+class RffCudaBlock final : public Block {
+ public:
+  RffCudaBlock(const RffSpec& spec, const Lattice& lattice, int device)
+      : spec_(spec),
+        lattice_(lattice),
+        device_(device),
+        half_(spec.features / 2),
+        stride_(padded(half_)),
+        tile_(
+            std::clamp<std::size_t>(kFeatureBytes / (spec.features * sizeof(std::int32_t)), 1, kMostRecords)),
+        scale_(rff_lattice_scale(spec.features, lattice)) {
+    const std::vector<float> omega = rff_frequencies(spec);
+    std::vector<float> columns(spec.dims * stride_, 0.0f);
+    for (std::size_t j = 0; j < half_; ++j) {
+      for (std::size_t c = 0; c < spec.dims; ++c) columns[c * stride_ + j] = 4.0f * omega[j * spec.dims + c];
+    }
+    const DeviceScope scope(device_);
+    frequencies_ = std::make_unique<DeviceArray<float>>(columns.size());
+    check_cuda(cudaMemcpy(frequencies_->data(), columns.data(), columns.size() * sizeof(float),
+                          cudaMemcpyHostToDevice),
+               "copying the frequencies");
+  }
+  ~RffCudaBlock() override {
+    int before = 0;
+    static_cast<void>(cudaGetDevice(&before));
+    static_cast<void>(cudaSetDevice(device_));
+    frequencies_.reset();
+    static_cast<void>(cudaSetDevice(before));
+  }
+
+  std::string name() const override { return "rff"; }
+  std::size_t dims() const override { return spec_.dims; }
+  std::size_t features() const override { return spec_.features; }
+  std::size_t tile() const override { return tile_; }
+  BlockBound bound() const override { return rff_bound(); }
+  std::vector<CoordinateRun> coordinates() const override { return rff_coordinates(spec_, lattice_); }
+  std::unique_ptr<Workspace> make_workspace() const override {
+    return std::make_unique<CudaWorkspace>(device_);
+  }
+
+  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+                           std::span<std::uint64_t> sums, std::uint8_t* contributed) const override {
+    require(n <= tile_, std::to_string(n) + " records in a tile of " + std::to_string(tile_));
+    require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
+    if (n == 0) return 0;
+    auto& scratch = dynamic_cast<CudaWorkspace&>(workspace);
+    const DeviceScope scope(device_);
+    if (!scratch.buffers || scratch.sums != sums.size()) {
+      scratch.buffers.reset();
+      scratch.buffers = std::make_unique<Buffers>(tile_, spec_.dims, spec_.features, sums.size());
+      scratch.sums = sums.size();
+    }
+    Buffers& b = *scratch.buffers;
+    std::copy_n(x, n * spec_.dims, b.host_records.data());
+    const std::size_t count = sort_by_label(y, n, sums.size() / spec_.features, b);
+    enqueue(n, count, b);
+    check_cuda(cudaGetLastError(), "starting the kernels");
+    check_cuda(cudaStreamSynchronize(b.stream.get()), "the kernels");
+
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += b.host_sums.data()[i];
+    std::uint64_t added = 0;
+    for (std::size_t k = 0; k < count; ++k)
+      added += b.host_refused.data()[b.host_labels.data()[tile_ + k]] == 0 ? 1 : 0;
+    if (contributed != nullptr) {
+      const auto classes = static_cast<std::int64_t>(sums.size() / spec_.features);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (y[i] < 0 || y[i] >= classes || b.host_refused.data()[i] != 0) contributed[i] = 0;
+      }
+    }
+    return n - added;
+  }
+
+ private:
+  /// Fills host_labels; @returns how many records have a class.
+  std::size_t sort_by_label(const std::int32_t* y, std::size_t n, std::size_t classes, Buffers& b) const {
+    std::int32_t* const labels = b.host_labels.data();
+    std::int32_t* const order = labels + tile_;
+    std::copy_n(y, n, labels);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (y[i] >= 0 && static_cast<std::size_t>(y[i]) < classes)
+        order[count++] = static_cast<std::int32_t>(i);
+    }
+    std::stable_sort(order, order + count, [&](std::int32_t a, std::int32_t c) { return y[a] < y[c]; });
+    return count;
+  }
+
+  void enqueue(std::size_t n, std::size_t count, Buffers& b) const {
+    const cudaStream_t stream = b.stream.get();
+    const auto send = [&](auto& to, const auto* from, std::size_t numbers) {
+      check_cuda(cudaMemcpyAsync(to.data(), from, numbers * sizeof *from, cudaMemcpyHostToDevice, stream),
+                 "copying a tile to the GPU");
+    };
+    send(b.records, b.host_records.data(), n * spec_.dims);
+    send(b.labels, b.host_labels.data(), n);
+    send(b.order, b.host_labels.data() + tile_, count);
+    for (const auto& [data, bytes] : {std::pair<void*, std::size_t>{b.norms.data(), b.norms.bytes()},
+                                      {b.refused.data(), b.refused.bytes()},
+                                      {b.sums.data(), b.sums.bytes()}}) {
+      check_cuda(cudaMemsetAsync(data, 0, bytes, stream), "cudaMemsetAsync");
+    }
+    rff_features<<<dim3(static_cast<unsigned>(stride_ / kTileSide),
+                        static_cast<unsigned>(blocks_for(n, kTileSide))),
+                   kThreads, 0, stream>>>(
+        frequencies_->data(), static_cast<int>(stride_), static_cast<int>(half_), b.records.data(),
+        static_cast<int>(n), static_cast<int>(spec_.dims), scale_, lattice_.bits, lattice_.max_squared_norm(),
+        b.lattice.data(), b.norms.data(), b.refused.data());
+    if (count > 0) {
+      add_rows<<<dim3(static_cast<unsigned>(blocks_for(spec_.features, kThreads)),
+                      static_cast<unsigned>(blocks_for(count, kRowsOfSum))),
+                 kThreads, 0, stream>>>(b.order.data(), static_cast<int>(count), b.labels.data(),
+                                        b.refused.data(), b.lattice.data(), static_cast<int>(spec_.features),
+                                        b.sums.data());
+    }
+    check_cuda(cudaMemcpyAsync(b.host_refused.data(), b.refused.data(), n * sizeof(std::uint32_t),
+                               cudaMemcpyDeviceToHost, stream),
+               "copying flags from the GPU");
+    check_cuda(
+        cudaMemcpyAsync(b.host_sums.data(), b.sums.data(), b.sums.bytes(), cudaMemcpyDeviceToHost, stream),
+        "copying sums from the GPU");
+  }
+
+  RffSpec spec_;
+  Lattice lattice_;
+  int device_;
+  std::size_t half_;    ///< frequencies
+  std::size_t stride_;  ///< the same, filled up to whole tiles
+  std::size_t tile_;
+  float scale_;
+  std::unique_ptr<DeviceArray<float>> frequencies_;  ///< dims x stride, quarter turns; public
+};
+
+}  // namespace
+
+std::unique_ptr<Block> make_rff_cuda_block(const RffSpec& spec, const Lattice& lattice, int device) {
+  require_no_overflow(0, lattice);
+  return std::make_unique<RffCudaBlock>(spec, lattice, device);
+}
+
+}  // namespace muffle::features

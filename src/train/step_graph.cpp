@@ -1,0 +1,134 @@
+#include "step_graph.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+#include <utility>
+
+#include "adam_state.hpp"
+
+#ifdef MUFFLE_TORCH_CUDA
+#include <ATen/cuda/CUDAGraph.h>
+#endif
+
+namespace muffle::train {
+
+using torch::Tensor;
+
+#ifdef MUFFLE_TORCH_CUDA
+
+struct StepGraph::State {
+  Tensor codes, labels, hand, learning_rate, seen;
+  std::vector<Tensor> parameters, gradients, means, squares, steps;
+  torch::optim::Adam* optimizer = nullptr;
+  at::cuda::CUDAGraph graph;
+
+  /// Adam with its step counter and learning rate on the device: torch::optim::Adam keeps them on the host,
+  /// where a graph would freeze them.
+  void adam() {
+    const auto& o =
+        static_cast<const torch::optim::AdamOptions&>(optimizer->param_groups().front().options());
+    at::_foreach_add_(steps, 1.0);
+    at::_fused_adam_(parameters, gradients, means, squares, {}, steps, learning_rate, std::get<0>(o.betas()),
+                     std::get<1>(o.betas()), o.weight_decay(), o.eps(), o.amsgrad(), /*maximize=*/false);
+  }
+
+  /// @returns what went wrong; empty: nothing.
+  std::string record(const Body& body) {
+    try {
+      // Errors are for this thread's own calls: NCCL's and the autograd engine's threads go on meanwhile.
+      graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+      try {
+        seen = body(codes, labels, hand);
+        const torch::NoGradGuard no_grad;
+        adam();
+      } catch (...) {
+        try {
+          graph.capture_end();  // or the stream stays in capture mode
+        } catch (...) {
+        }
+        throw;
+      }
+      graph.capture_end();
+      return {};
+    } catch (const c10::Error& e) {
+      return e.what_without_backtrace();
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+  }
+};
+
+std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor& labels,
+                                              model::TensorCollective& collective,
+                                              torch::optim::Adam& optimizer,
+                                              const std::vector<Tensor>& parameters, std::uint64_t step,
+                                              const Body& body) {
+  if (!codes.device().is_cuda() || !collective.capturable()) {
+    spdlog::info("train: no CUDA graph: {}",
+                 codes.device().is_cuda() ? "sums go through host memory" : "the training runs on CPUs");
+    return nullptr;
+  }
+  auto s = std::make_unique<State>();
+  s->optimizer = &optimizer;
+  s->codes = codes.clone();
+  s->labels = labels.clone();
+  s->hand = torch::zeros({1}, codes.options());
+  s->learning_rate = torch::zeros({}, codes.options());
+  for (const Tensor& p : parameters) {
+    auto& adam = adam_state(optimizer, p);
+    s->parameters.push_back(p);
+    s->gradients.push_back(p.grad());
+    s->means.push_back(adam.exp_avg());
+    s->squares.push_back(adam.exp_avg_sq());
+    s->steps.push_back(torch::full({}, static_cast<double>(step), codes.options()));
+  }
+  collective.wait();  // the recording finds nothing under way
+  const std::string problem = s->record(body);
+  Tensor failed = torch::full({1}, problem.empty() ? 0.0 : 1.0, codes.options());
+  collective.all_reduce_sum(failed);
+  collective.wait();
+  if (failed.item<float>() > 0) {
+    spdlog::warn(
+        "train: the step was not recorded as a CUDA graph, so steps are launched kernel by kernel: {}",
+        problem.empty() ? "another rank's log says why" : problem);
+    return nullptr;
+  }
+  spdlog::info("train: from step {} on, a step is one CUDA graph", step);
+  return std::unique_ptr<StepGraph>(new StepGraph(std::move(s)));
+}
+
+Tensor StepGraph::replay(const Tensor& codes, const Tensor& labels, bool hand, double learning_rate) {
+  const torch::NoGradGuard no_grad;
+  State& s = *state_;
+  s.codes.copy_(codes);
+  s.labels.copy_(labels);
+  s.hand.fill_(hand ? 1.0 : 0.0);
+  s.learning_rate.fill_(learning_rate);
+  s.graph.replay();
+  for (const Tensor& p : s.parameters) {  // for checkpoints: the host's counter
+    auto& adam = adam_state(*s.optimizer, p);
+    adam.step(adam.step() + 1);
+  }
+  return s.seen;
+}
+
+#else
+
+struct StepGraph::State {};
+
+std::unique_ptr<StepGraph> StepGraph::capture(const Tensor&, const Tensor&, model::TensorCollective&,
+                                              torch::optim::Adam&, const std::vector<Tensor>&, std::uint64_t,
+                                              const Body&) {
+  spdlog::info("train: no CUDA graph: this LibTorch has no CUDA");
+  return nullptr;
+}
+
+Tensor StepGraph::replay(const Tensor&, const Tensor&, bool, double) { return {}; }
+
+#endif
+
+StepGraph::StepGraph(std::unique_ptr<State> state) : state_(std::move(state)) {}
+StepGraph::~StepGraph() = default;
+
+}  // namespace muffle::train

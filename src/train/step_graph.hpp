@@ -1,0 +1,44 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "muffle/model/collective.hpp"
+
+namespace muffle::train {
+
+/// One training step, optimizer included, as a CUDA graph: recorded once, then launched as a whole, which
+/// saves the launches of some hundred small kernels a step. Its inputs are copied to where it was recorded to
+/// read them. Holds the tensors that the recorded kernels use.
+class StepGraph {
+ public:
+  /// (codes, labels, hand) -> what the host will read; gradients are summed when it returns.
+  using Body = std::function<torch::Tensor(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&)>;
+
+  /// Records `body`, run on tensors like `codes` and `labels`, and Adam's step after it; executes nothing.
+  /// Collective: null on every rank, with a line in the log, if it cannot be recorded on any.
+  /// @param step  that the optimizer has taken so far
+  static std::unique_ptr<StepGraph> capture(const torch::Tensor& codes, const torch::Tensor& labels,
+                                            model::TensorCollective& collective,
+                                            torch::optim::Adam& optimizer,
+                                            const std::vector<torch::Tensor>& parameters, std::uint64_t step,
+                                            const Body& body);
+  ~StepGraph();
+  StepGraph(const StepGraph&) = delete;
+  StepGraph& operator=(const StepGraph&) = delete;
+
+  /// Enqueues one step. @returns what `body` returned, of this step, once the device has done it.
+  torch::Tensor replay(const torch::Tensor& codes, const torch::Tensor& labels, bool hand,
+                       double learning_rate);
+
+ private:
+  struct State;
+  explicit StepGraph(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace muffle::train

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Ranks that hold records and ranks that train need not be the same: train.ranks. The first two of three train what two
+# ranks alone train, bit for bit; the third waits, hears signals, and ends with the same exit code.
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+embed=("${small[@]}" --insecure-seeded-noise 7)
+settings=(--set train.steps=40)
+on 3 release "${embed[@]}" "${settings[@]}" --out "$work/release" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the release"; }
+release=$work/release/release.mfl
+
+# train N OUT ARGS...
+train() {
+  local n=$1 out=$2
+  shift 2
+  on "$n" train "${small[@]}" "${settings[@]}" --release "$release" --out "$out" "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "training $*"; }
+}
+train 2 "$work/two"
+train 3 "$work/two-of-three" --set train.ranks=2
+check "two of three ranks train what two ranks alone do, bit for bit" cmp "$work/two/model.mfl" "$work/two-of-three/model.mfl"
+check "and say so" grep -q '2 of 3 ranks train (train.ranks), on CPUs' "$work/log"
+train 3 "$work/three"
+check "three ranks round otherwise" test "$(sha256sum <"$work/two/model.mfl")" != "$(sha256sum <"$work/three/model.mfl")"
+train 2 "$work/with-gpu" --set 'train.ranks="with-gpu"'
+check "a wish for ranks with a GPU is fulfilled where none has one: by all, on CPUs" grep -q 'on CPUs' "$work/log"
+
+# Wrong wishes.
+expect_error 78 'train.ranks is 4, but the job has 3 ranks' 3 train "${small[@]}" --release "$release" --set train.ranks=4
+expect_error 78 'train.ranks needs "all", "with-gpu" or a whole number' 1 train "${small[@]}" --release "$release" --set train.ranks=0
+if [[ -z ${MUFFLE_HAS_GPU:-} ]]; then
+  expect_error 1 'train.device = "cuda" promises a GPU to every rank, but ranks 0, 1 have none' 2 train "${small[@]}" --release "$release" --set 'train.device="cuda"'
+  expect_error 1 'features.device = "cuda" promises a GPU to every rank, but rank 0 has none' 1 release "${small[@]}" --set 'features.device="cuda"'
+fi
+
+# A signal to the rank that waits stops all, with a checkpoint; started again, the same parameters come out.
+# shellcheck disable=SC2016
+signalled='rc=0; echo $$ >"$0.pid-$OMPI_COMM_WORLD_RANK"; exec "$@"'
+long=(train "${small[@]}" --set train.steps=4000 --set train.checkpoint_every_s=0 --release "$release" --set train.ranks=2 --out "$work/stopped")
+rc=0
+timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n 3 bash -c "$signalled" "$work/ranks" "$MUFFLE" "${long[@]}" >"$work/log" 2>&1 &
+running=$!
+for _ in $(seq 3000); do
+  grep -q 'steps begin' "$work/stopped/logs/rank-0.jsonl" 2>/dev/null && break
+  sleep 0.02
+done
+kill -USR1 "$(cat "$work/ranks.pid-2")"
+wait "$running" || rc=$?
+check "a signal to the rank that waits stops the training (exit $rc)" test "$rc" = 75
+check "with a checkpoint" compgen -G "$work/stopped/checkpoint-*.mfl"
+finish
