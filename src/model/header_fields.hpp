@@ -85,7 +85,7 @@ nlohmann::json schema_header(const data::Schema& schema);
 /// @param header  the whole header; `name` is the file. @throws ProtocolError.
 data::Schema parse_schema(const nlohmann::json& header, const std::string& name);
 
-/// Reads class_share, release_hash, train_hash and is_private; info.spec.schema must be there. @throws
+/// Reads class_share, release_hash, train_hash, is_private and choice; info.spec.schema must be there. @throws
 /// ProtocolError.
 void parse_provenance(const Fields& fields, ModelInfo& info);
 /// Writes them.

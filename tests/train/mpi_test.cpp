@@ -2,6 +2,7 @@
 
 #include "support/mpi_world.hpp"
 #include "train/toy.hpp"
+#include "train/toy_start.hpp"
 
 namespace muffle::train {
 namespace {
@@ -16,6 +17,15 @@ TEST(DataParallelOnMpi, AllRanksFollowOneRank) {
     EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance)
         << "batch " << c.batch << (c.unbiased ? ", unbiased" : ", plug-in");
   }
+}
+
+TEST(StartOnMpi, AllRanksFollowOneRank) {
+  comm::HostComm& world = test::world();
+  const embed::Artifact release = test::start_release();
+  const auto alone = comm::single_process();
+  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone), test::kSteps);
+  const test::Trajectory ours = test::follow_start(release, model::host_collective(world), test::kSteps);
+  EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance);
 }
 
 TEST(HostCollective, SumsAndBroadcastsTensors) {

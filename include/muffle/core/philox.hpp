@@ -18,6 +18,7 @@ enum class Stream : std::uint32_t {
   kShuffle = 9,
   kTest = 10,
   kInsecureNoise = 11,
+  kTrainCoins = 12,
 };
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four
