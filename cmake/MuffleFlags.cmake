@@ -46,11 +46,12 @@ if(MUFFLE_PCH)
   target_precompile_headers(muffle_pch PRIVATE <torch/torch.h>)
 endif()
 
-# muffle_use_torch(target): compile the target's sources against LibTorch (private: torch stays out of the
-# interface of rooms that hide it).
+# muffle_use_torch(target [sources that do not include it...]): compile the target's sources against LibTorch
+# (private: torch stays out of the interface of rooms that hide it). Loading the precompiled header takes seconds.
 function(muffle_use_torch target)
   target_link_libraries(${target} PRIVATE muffle::torch OpenMP::OpenMP_CXX)
   if(MUFFLE_PCH)
     target_precompile_headers(${target} REUSE_FROM muffle_pch)
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()

@@ -1,16 +1,21 @@
-# muffle_room(NAME [TORCH] SOURCES ... [DEPENDS rooms...] [LINK libs...])
-# One static library per room, alias muffle::NAME. DEPENDS names rooms below; LINK names outside libraries.
+# muffle_room(NAME [ONE_BY_ONE] SOURCES ... [TORCH_SOURCES ...] [DEPENDS rooms...] [LINK libs...])
+# One static library per room, alias muffle::NAME. TORCH_SOURCES are those that include LibTorch. DEPENDS names rooms below;
+# LINK names outside libraries. ONE_BY_ONE: compiled file by file under the presets that compile several at once
+# (CMAKE_UNITY_BUILD), where that gains little.
 function(muffle_room name)
-  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS;LINK" ${ARGN})
-  add_library(muffle_${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "ONE_BY_ONE" "" "SOURCES;TORCH_SOURCES;DEPENDS;LINK" ${ARGN})
+  add_library(muffle_${name} STATIC ${ARG_SOURCES} ${ARG_TORCH_SOURCES})
+  if(ARG_ONE_BY_ONE)
+    set_target_properties(muffle_${name} PROPERTIES UNITY_BUILD OFF)
+  endif()
   add_library(muffle::${name} ALIAS muffle_${name})
   target_link_libraries(muffle_${name} PUBLIC muffle::flags)
   foreach(d IN LISTS ARG_DEPENDS)
     target_link_libraries(muffle_${name} PUBLIC muffle::${d})
   endforeach()
   target_link_libraries(muffle_${name} PRIVATE ${ARG_LINK})
-  if(ARG_TORCH)
-    muffle_use_torch(muffle_${name})
+  if(ARG_TORCH_SOURCES)
+    muffle_use_torch(muffle_${name} ${ARG_SOURCES})
   endif()
 endfunction()
 
@@ -50,6 +55,7 @@ function(muffle_test_executable name main)
   cmake_parse_arguments(ARG "TORCH" "LABEL;TIMEOUT" "SOURCES;ROOMS;LINK;RANKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # they compile faster so, and none is timed
   foreach(r IN LISTS ARG_ROOMS)
     target_link_libraries(${name} PRIVATE muffle::${r})
   endforeach()

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -103,9 +104,9 @@ FolderFacts folder_facts(comm::HostComm& comm, const fs::path& folder, double wa
   try_locally(folder, mark, comm.rank(), f);
 
   const fs::path shared = folder / mark;
-  std::optional<Opened> held;
+  std::unique_ptr<Opened> held;
   if (comm.is_root()) {
-    held.emplace(shared, O_RDWR | O_CREAT | O_EXCL);
+    held = std::make_unique<Opened>(shared, O_RDWR | O_CREAT | O_EXCL);
     f.sees_root = held->ok();
     f.respects_lock = held->lock() && held->sync();
   }

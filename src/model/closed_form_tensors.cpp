@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "as_int.hpp"
 #include "muffle/core/error.hpp"
 #include "pixel_law.hpp"
 
@@ -12,8 +13,6 @@ namespace muffle::model {
 namespace {
 
 using torch::Tensor;
-
-std::int64_t as_int(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 /// k of images with `channels` k^2 coefficients; 0: none.
 std::size_t side_of(std::size_t coefficients, std::size_t channels) {

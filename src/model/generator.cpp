@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "as_int.hpp"
 #include "closed_form_tensors.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
@@ -15,8 +16,6 @@ namespace muffle::model {
 namespace {
 
 using torch::Tensor;
-
-std::int64_t as_int(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 /// Fills layers with torch's default law, U(-1/sqrt(fan_in), 1/sqrt(fan_in)) for weight and bias
 /// (kaiming_uniform with a = sqrt(5)), drawn from Philox: substream 2 l is layer l's weight, 2 l + 1 its

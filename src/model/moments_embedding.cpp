@@ -4,14 +4,13 @@
 
 #include <span>
 
+#include "as_int.hpp"
 #include "muffle/core/error.hpp"
 
 namespace muffle::model {
 namespace {
 
 using torch::Tensor;
-
-std::int64_t as_int(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 Tensor tensor_of(std::span<const double> numbers, std::vector<std::int64_t> shape,
                  const torch::TensorOptions& like) {
