@@ -13,9 +13,8 @@ constexpr std::uint64_t kMostPrivateRecords = (std::uint64_t{1} << 30) - 1;
 features::MomentsSpec moments_of(const Config& config) {
   features::MomentsSpec moments = config.moments.spec;
   moments.shape = config.data.schema.shape;
-  moments.kind =
-      config.moments.kind.value_or(config.data.schema.is_image() ? features::MomentLiftKind::kImage
-                                                                 : features::MomentLiftKind::kVector);
+  moments.kind = config.moments.kind.value_or(
+      config.data.schema.is_image() ? features::MomentLiftKind::kImage : features::MomentLiftKind::kVector);
   return moments;
 }
 

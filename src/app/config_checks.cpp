@@ -19,7 +19,7 @@ constexpr std::size_t kMostSide = std::size_t{1} << 24;  // of a record's shape,
 constexpr std::size_t kMostHidden = 64;                  // likewise
 constexpr std::size_t kMostPictureSide = 6000;           // ten of them side by side still make a PNG
 constexpr int kMostBitsOfPrivateSums = 16;
-constexpr double kMostSampleBytes = 1099511627776.0;     // 2^40: rank 0 holds all samples
+constexpr double kMostSampleBytes = 1099511627776.0;  // 2^40: rank 0 holds all samples
 
 /// Collects what is wrong.
 class Problems {
@@ -129,10 +129,11 @@ void check_features(const Config& c, bool sized, Problems& p) {
   try {
     std::uint64_t numbers = c.release_counts ? 1 : 0;
     const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
-    p.unless(replace || !releases(c, "moments") || c.moments.spec.bits <= kMostBitsOfPrivateSums,
-             fmt::format("moments.bits is {}: under add-remove-one nothing public bounds the number of records, "
-                         "so that sums have room for 2^30 of them, which {} bits leave",
-                         c.moments.spec.bits, kMostBitsOfPrivateSums));
+    p.unless(
+        replace || !releases(c, "moments") || c.moments.spec.bits <= kMostBitsOfPrivateSums,
+        fmt::format("moments.bits is {}: under add-remove-one nothing public bounds the number of records, "
+                    "so that sums have room for 2^30 of them, which {} bits leave",
+                    c.moments.spec.bits, kMostBitsOfPrivateSums));
     for (const features::BlockSpec& spec : block_specs(c)) {
       static_cast<void>(bound_of(spec));
       numbers += features_of(spec);
@@ -190,9 +191,10 @@ void check_closed_form(const Config& c, Problems& p) {
 
 /// What a training needs that starts from the closed form.
 void check_start(const Config& c, Problems& p) {
-  p.unless(releases(c, "moments") && releases(c, "rff") && releases(c, "proxy"),
-           "train.init = \"moments\" needs features.blocks = [\"moments\", \"rff\", \"proxy\"]: what it starts "
-           "from, what it is trained on, and what decides which of the two is kept");
+  p.unless(
+      releases(c, "moments") && releases(c, "rff") && releases(c, "proxy"),
+      "train.init = \"moments\" needs features.blocks = [\"moments\", \"rff\", \"proxy\"]: what it starts "
+      "from, what it is trained on, and what decides which of the two is kept");
   using enum features::MomentLiftKind;
   const bool affine = !c.moments.kind || *c.moments.kind == kImage || *c.moments.kind == kVector;
   p.unless(affine,

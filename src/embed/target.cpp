@@ -60,10 +60,9 @@ double records_of(const Artifact& a) {
 }
 
 Target make_target(const Artifact& a, std::string_view kind) {
-  const std::size_t block =
-      require_block(a, kind,
-                    kind == "rff" ? "training a generator on random Fourier features"
-                                  : "a choice between two models");
+  const std::size_t block = require_block(
+      a, kind,
+      kind == "rff" ? "training a generator on random Fourier features" : "a choice between two models");
   const std::size_t classes = a.classes(), features = a.features(block);
   require(
       a.values.size() == a.offset(a.blocks.size()) + (a.counts ? classes : 0),

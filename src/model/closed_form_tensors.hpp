@@ -28,10 +28,10 @@ class ClosedFormTensors : public torch::nn::Module {
 
   std::int64_t coefficients_, channels_, side_, height_, width_;  ///< of plain vectors: side 0
   double plain_share_;
-  torch::Tensor factor_;                      ///< C x n x n
+  torch::Tensor factor_;                       ///< C x n x n
   torch::Tensor centre_, location_, stretch_;  ///< C x d
-  torch::Tensor rows_, columns_;              ///< side x height and side x width; of plain vectors empty
-  torch::Tensor unweight_;                    ///< n: 1 / W
+  torch::Tensor rows_, columns_;               ///< side x height and side x width; of plain vectors empty
+  torch::Tensor unweight_;                     ///< n: 1 / W
 };
 
 /// Numbers in its buffers, for readers that must know before they allocate; negative: no such base.

@@ -94,11 +94,12 @@ class BaseGenerator : public Generator {
     const Tensor normals = latent_codes(seed, training, substream, first, n, static_cast<std::size_t>(code_));
     if (!base_) return normals;
     // As MomentsGenerator draws them.
-    const CounterStream coins =
-        training ? CounterStream(seed, Stream::kTrainCoins, substream)
-                 : CounterStream(seed, Stream::kSampleLatent, substream + kCoinSubstream);
+    const CounterStream coins = training
+                                    ? CounterStream(seed, Stream::kTrainCoins, substream)
+                                    : CounterStream(seed, Stream::kSampleLatent, substream + kCoinSubstream);
     Tensor coin = torch::empty({as_int(n), 1});
-    for (std::size_t i = 0; i < n; ++i) coin.data_ptr<float>()[i] = static_cast<float>(coins.uniform(first + i));
+    for (std::size_t i = 0; i < n; ++i)
+      coin.data_ptr<float>()[i] = static_cast<float>(coins.uniform(first + i));
     return torch::cat({normals, coin}, 1);
   }
 

@@ -33,7 +33,8 @@ void parse_provenance(const Fields& fields, ModelInfo& info) {
   info.train_hash = fields.text("train_hash");
   info.is_private = fields.boolean("is_private");
   if (const json& choice = fields.at("choice"); !choice.is_null()) {
-    const Fields made(choice, "the model's choice", {"trained", "closed_form", "after_training", "deviation"});
+    const Fields made(choice, "the model's choice",
+                      {"trained", "closed_form", "after_training", "deviation"});
     info.choice = ProxyChoice{made.boolean("trained"), made.number("closed_form"),
                               made.number("after_training"), made.number("deviation")};
   }

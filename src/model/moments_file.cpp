@@ -67,10 +67,10 @@ features::MomentsSpec parse_lift(const json& header, const data::Schema& schema,
 void check_lift(const json& header, const features::MomentsSpec& lift, const std::string& name) {
   const json& stated = header.at("lift").at("hash");
   if (!stated.is_string() || features::MomentLift(lift).hash() != stated.get<std::string>()) {
-    throw ProtocolError(
-        fmt::format("{}: the lift is one that this muffle builds otherwise: use the muffle that made it, or train "
-                    "again",
-                    name));
+    throw ProtocolError(fmt::format(
+        "{}: the lift is one that this muffle builds otherwise: use the muffle that made it, or train "
+        "again",
+        name));
   }
 }
 
@@ -150,8 +150,7 @@ MomentsModel parse_moments_model(std::string_view bytes, const std::string& name
     fields.fail("has a plain_share that is no share");
   model.lift = parse_lift(file.header, model.info.spec.schema, name);
 
-  const bool affine =
-      model.lift.kind == MomentLiftKind::kImage || model.lift.kind == MomentLiftKind::kVector;
+  const bool affine = model.lift.kind == MomentLiftKind::kImage || model.lift.kind == MomentLiftKind::kVector;
   const std::string law = fields.text("law");
   const std::size_t side = fields.size("grid_side", 0), dims = model.info.spec.schema.dims();
   if (law != (affine ? "gaussian" : "grid")) fields.fail("has a law that does not fit its lift");

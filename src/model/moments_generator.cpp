@@ -75,7 +75,8 @@ class GaussianGenerator : public MomentsGenerator {
       float* const record = out.data() + rows[r] * d;
       const bool plain = coins.uniform(first + rows[r]) < plain_share_;
       for (std::size_t i = 0; i < d; ++i) {
-        const double value = plain ? x[i] : law.pixels.location[i] + law.pixels.stretch[i] * (x[i] - law.pixels.centre[i]);
+        const double value =
+            plain ? x[i] : law.pixels.location[i] + law.pixels.stretch[i] * (x[i] - law.pixels.centre[i]);
         record[i] = static_cast<float>(std::clamp(value, 0.0, 1.0));
       }
     }

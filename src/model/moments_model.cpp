@@ -27,12 +27,13 @@ MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo inf
   model.info.spec.kind = GeneratorKind::kMoments;
   model.lift = moments.spec;
   const bool affine = features::MomentLift(moments.spec).is_affine();
-  if (const double bytes = moments_model_bytes(moments.spec, moments.classes); affine && bytes > kMostModelBytes) {
-    throw ConfigError(
-        fmt::format("the closed form of {} classes with {} coefficients takes {:.1f} GB, more than a model file "
-                    "holds ({:.1f} GB). Release moments with fewer coefficients (moments.coefficients), or train "
-                    "on the release's random features.",
-                    moments.classes, moments.order - 1, bytes * 1e-9, kMostModelBytes * 1e-9));
+  if (const double bytes = moments_model_bytes(moments.spec, moments.classes);
+      affine && bytes > kMostModelBytes) {
+    throw ConfigError(fmt::format(
+        "the closed form of {} classes with {} coefficients takes {:.1f} GB, more than a model file "
+        "holds ({:.1f} GB). Release moments with fewer coefficients (moments.coefficients), or train "
+        "on the release's random features.",
+        moments.classes, moments.order - 1, bytes * 1e-9, kMostModelBytes * 1e-9));
   }
   if (!affine) {
     model.grid = fit_grid_density(moments);

@@ -62,8 +62,8 @@ Matching match_fourier(const Tensor& frequencies, const embed::Target& target) {
   const Tensor mean = target_matrix(target, frequencies.device());
   const model::FourierEmbedding embedding(frequencies, mean.size(0));
   require(mean.size(1) == embedding.features(), "the target and the frequencies differ in their features");
-  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); }, mean,
-          squared(target.column_weight)};
+  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
+          mean, squared(target.column_weight)};
 }
 
 DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec,

@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 #include <torch/torch.h>
 
+#include <cmath>
+
 #include "muffle/core/error.hpp"
 #include "muffle/embed/noisy_moments.hpp"
 #include "muffle/features/rff.hpp"
@@ -36,7 +38,8 @@ void weigh(Matching& block, double weight) {
 }
 
 /// Second moments, both triangles of each class's matrix, so that its squared distances are the features'.
-Matching match_moments(const embed::NoisyMoments& moments, std::vector<double> weights, torch::Device device) {
+Matching match_moments(const embed::NoisyMoments& moments, std::vector<double> weights,
+                       torch::Device device) {
   const auto classes = static_cast<std::int64_t>(moments.classes);
   const model::MomentsEmbedding embedding(moments.spec, classes,
                                           torch::TensorOptions(torch::kFloat32).device(device));
@@ -67,7 +70,8 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact
         moments = embed::make_noisy_moments(artifact);
         if (!features::MomentLift(moments->spec).is_affine())
           throw ConfigError(
-              "train.init = \"moments\" starts from moments of kind \"image\" or \"vector\"; those of the release "
+              "train.init = \"moments\" starts from moments of kind \"image\" or \"vector\"; those of the "
+              "release "
               "are of another kind, which has no closed form that a network could be added to. Train with "
               "train.init = \"random\", or release other moments.");
         embed::require_block(artifact, "proxy", kUser);
@@ -89,7 +93,8 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact
     if (buffer.value().numel() > 0) collective_->broadcast(buffer.value());
   }
 
-  const std::size_t rff = *artifact.find("rff"), own = *artifact.find("moments"), proxy = *artifact.find("proxy");
+  const std::size_t rff = *artifact.find("rff"), own = *artifact.find("moments"),
+                    proxy = *artifact.find("proxy");
   const bool log = comm.is_root();
   Matching second = match_moments(*moments, match_fourier(frequencies, target).weights, placement.device);
   weigh(second, artifact.blocks[own].spec.weight);
@@ -109,8 +114,9 @@ void MomentsStart::add_block(Matching block, double noise_square, const std::str
   if (log) {
     const double all = (noisy - start).square().sum().item<double>();
     const double kept = (block.target - start).square().sum().item<double>();
-    spdlog::info("train: block {}: of the closed form's distance {:.4g} to the release, {:.4g} is more than noise",
-                 name, std::sqrt(all), std::sqrt(kept));
+    spdlog::info(
+        "train: block {}: of the closed form's distance {:.4g} to the release, {:.4g} is more than noise",
+        name, std::sqrt(all), std::sqrt(kept));
   }
   blocks_.push_back(std::move(block));
 }

@@ -24,13 +24,14 @@ class MomentsStart {
   /// @param frequencies   of the release's random Fourier features, on the device to train on
   /// @throws on every rank: ConfigError  the release lacks a block, or its moments are of a lift that is not
   /// affine; DataError  the noise hides everything; ProtocolError  a feature map is built otherwise here.
-  MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact, const model::GeneratorSpec& architecture,
-               const torch::Tensor& frequencies, const TrainSpec& spec, Placement& placement);
+  MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact,
+               const model::GeneratorSpec& architecture, const torch::Tensor& frequencies,
+               const TrainSpec& spec, Placement& placement);
 
   /// The network beside the closed form.
   const model::GeneratorSpec& generator() const { return generator_; }
-  /// The blocks, each with a target that is drawn towards the closed form (credible_target), and weighed by the
-  /// square of its weight in the release: then every released number has the same noise.
+  /// The blocks, each with a target that is drawn towards the closed form (credible_target), and weighed by
+  /// the square of its weight in the release: then every released number has the same noise.
   Problem problem() const { return {blocks_, measurement_.class_share, measurement_.device}; }
   /// Puts the closed form under a generator that was built from generator().
   void install(model::Generator& generator) const;

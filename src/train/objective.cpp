@@ -15,7 +15,8 @@ namespace {
 
 Matching fourier_matching(const model::FourierEmbedding& embedding, const Tensor& target,
                           const std::vector<double>& weights) {
-  require(target.dim() == 2 && target.size(0) == embedding.classes() && target.size(1) == embedding.features() &&
+  require(target.dim() == 2 && target.size(0) == embedding.classes() &&
+              target.size(1) == embedding.features() &&
               static_cast<std::int64_t>(weights.size()) == embedding.classes(),
           fmt::format("the target must be {} x {}, with a weight a class", embedding.classes(),
                       embedding.features()));

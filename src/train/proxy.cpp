@@ -52,7 +52,8 @@ model::ProxyChoice choose(const Matching& proxy, const std::vector<Tensor>& clos
       noise * noise * static_cast<double>(target.size(1)) * weights.sum().item<double>();
   const auto distance = [&](const Tensor& mean) {
     const Tensor off = mean - target;
-    return product(off, off, weights) - noise_square - (sampling_error(mean, m) * weights).sum().item<double>();
+    return product(off, off, weights) - noise_square -
+           (sampling_error(mean, m) * weights).sum().item<double>();
   };
   model::ProxyChoice choice;
   choice.closed_form = distance(mean_closed);

@@ -182,7 +182,8 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
   if (comm.is_root() && report.choice) {
     const model::ProxyChoice& c = *report.choice;
     spdlog::info(
-        "train: the {} is kept: squared distance to the proxy {:.4g} in closed form, {:.4g} after the training; "
+        "train: the {} is kept: squared distance to the proxy {:.4g} in closed form, {:.4g} after the "
+        "training; "
         "their difference is known to {:.2g} (one standard deviation)",
         c.trained ? "trained model" : "closed form", c.closed_form, c.after_training, c.deviation);
   }

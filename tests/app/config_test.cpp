@@ -230,7 +230,8 @@ TEST(ConfigTest, AStartFromTheClosedFormNeedsItsThreeBlocks) {
   EXPECT_THAT(problem({"proxy.count=11"}), HasSubstr("proxy.count must be even"));
   EXPECT_THAT(problem({"moments.kind=\"fourier\""}), HasSubstr("starts from moments of kind"));
   EXPECT_THAT(problem({"model.generator=\"moments\""}), HasSubstr("needs no training"));
-  ConfigSources sources{std::string(MUFFLE_CONFIGS) + "/fashion-mnist.toml", {}, {}, {{"train.init", "moments"}}};
+  ConfigSources sources{
+      std::string(MUFFLE_CONFIGS) + "/fashion-mnist.toml", {}, {}, {{"train.init", "moments"}}};
   EXPECT_THAT(problem_with(sources), HasSubstr("train.init = \"moments\" needs features.blocks"));
 }
 
@@ -257,13 +258,14 @@ TEST(ConfigTest, SumsOfAPrivateNumberOfRecordsHaveRoom) {
   auto wide = hidden;
   wide.push_back("moments.bits=17");
   EXPECT_THAT(problem_with({images, {}, wide, {}}), HasSubstr("moments.bits is 17"));
-  EXPECT_EQ(problem_with({images, {}, {"moments.bits=17"}, {}}), "") << "where m is public it is compared with it";
+  EXPECT_EQ(problem_with({images, {}, {"moments.bits=17"}, {}}), "")
+      << "where m is public it is compared with it";
 }
 
 TEST(ConfigTest, AClosedFormLargerThanAFileIsRefused) {
   const std::string images = std::string(MUFFLE_CONFIGS) + "/fashion-mnist-moments.toml";
-  const std::vector<std::string> large{"data.shape=[1, 256, 256]", "moments.coefficients=60", "data.classes=60",
-                                       "moments.bits=18", "evaluate.metrics=[]"};
+  const std::vector<std::string> large{"data.shape=[1, 256, 256]", "moments.coefficients=60",
+                                       "data.classes=60", "moments.bits=18", "evaluate.metrics=[]"};
   EXPECT_THAT(problem_with({images, {}, large, {}}), HasSubstr("larger than a model file"));
 }
 

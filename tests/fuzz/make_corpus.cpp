@@ -113,10 +113,12 @@ void moments_models() {
     const std::string header = c.header.dump();
     seed("moments_model", "file-" + name, "R" + file);
     seed("moments_model", "header-" + name,
-         "H" + piece(header) + header + std::string(reinterpret_cast<const char*>(c.payload.data()), c.payload.size()));
+         "H" + piece(header) + header +
+             std::string(reinterpret_cast<const char*>(c.payload.data()), c.payload.size()));
   };
   m.info.spec.schema.shape = {1, 4, 4};
-  m.lift = features::resolved({.kind = features::MomentLiftKind::kImage, .shape = {1, 4, 4}, .coefficients = 2});
+  m.lift =
+      features::resolved({.kind = features::MomentLiftKind::kImage, .shape = {1, 4, 4}, .coefficients = 2});
   for (int c = 0; c < 2; ++c) {
     m.mean.push_back(Eigen::VectorXd::Constant(4, 0.5 - c));
     m.factor.push_back(Eigen::MatrixXd::Identity(4, 4));

@@ -1,6 +1,9 @@
 // A network beside the closed form, and the moments that it is trained on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/features/block_spec.hpp"
@@ -67,7 +70,8 @@ TEST(ResidualGenerator, DrawsTheClosedFormsVeryRecordsAtFirst) {
     const Tensor labels = torch::arange(kRecords) % 3;
     const std::size_t d = closed.info.spec.schema.dims();
     std::vector<float> expected(kRecords * d);
-    make_moments_generator(closed)->draw(9, 1000, std::span(labels.data_ptr<std::int64_t>(), kRecords), expected);
+    make_moments_generator(closed)->draw(9, 1000, std::span(labels.data_ptr<std::int64_t>(), kRecords),
+                                         expected);
     for (const GeneratorKind kind : kinds_for(image)) {
       const auto generator = make_generator(beside(closed, kind), 1, nullptr);
       generator->set_closed_form(closed);
@@ -78,10 +82,12 @@ TEST(ResidualGenerator, DrawsTheClosedFormsVeryRecordsAtFirst) {
       EXPECT_LT((drawn - wanted).abs().max().item<double>(), 2e-5) << image;
       EXPECT_GT(wanted.std().item<double>(), 0.05);
       // Both laws of a record's numbers occur.
-      EXPECT_EQ(torch::unique_dim(codes.narrow(1, codes.size(1) - 1, 1) < 0.4, 0).numel(), 2);
+      const Tensor plain = codes.narrow(1, codes.size(1) - 1, 1) < 0.4;
+      EXPECT_TRUE(plain.any().item<bool>() && !plain.all().item<bool>());
       // Training draws other records, each by its own coin.
       EXPECT_FALSE(torch::equal(codes, generator->codes(9, true, 0, 1000, kRecords)));
-      EXPECT_FALSE(torch::equal(generator->codes(9, true, 1, 1000, kRecords), generator->codes(9, true, 0, 1000, kRecords)));
+      EXPECT_FALSE(torch::equal(generator->codes(9, true, 1, 1000, kRecords),
+                                generator->codes(9, true, 0, 1000, kRecords)));
     }
   }
 }
@@ -97,7 +103,8 @@ TEST(ResidualGenerator, TheNetworkAddsToTheClosedFormAndLearnsFromTheStart) {
     double largest = 0;
     for (const auto& p : generator->named_parameters()) {
       EXPECT_FALSE(p.key().starts_with("closed_form")) << p.key();
-      if (p.value().grad().defined()) largest = std::max(largest, p.value().grad().abs().max().item<double>());
+      if (p.value().grad().defined())
+        largest = std::max(largest, p.value().grad().abs().max().item<double>());
     }
     EXPECT_GT(largest, 1e-3);
     const Tensor before = generator->forward(codes, labels).detach();
@@ -174,7 +181,8 @@ TEST(MomentsEmbedding, SumsAreTheReleasedBlocks) {
     for (std::size_t c = 0; c < 3; ++c) {
       for (std::size_t i = 0; i < q; ++i) {
         for (std::size_t j = 0; j < q; ++j) {
-          const auto released = static_cast<std::int64_t>(sums[c * block->features() + features::moments_index(q, i, j)]);
+          const auto released =
+              static_cast<std::int64_t>(sums[c * block->features() + features::moments_index(q, i, j)]);
           EXPECT_NEAR(ours[static_cast<std::int64_t>(c)][static_cast<std::int64_t>(i * q + j)].item<double>(),
                       static_cast<double>(released) / scale, 2e-4);
         }
@@ -183,7 +191,8 @@ TEST(MomentsEmbedding, SumsAreTheReleasedBlocks) {
   }
 }
 
-/// The gradient through z^T R z is that through all D expanded features, those beside the diagonal by sqrt(2).
+/// The gradient through z^T R z is that through all D expanded features, those beside the diagonal by
+/// sqrt(2).
 TEST(MomentsEmbedding, GradientIsTheExpandedFeatures) {
   for (const bool image : {false, true}) {
     const MomentsModel model = closed_form(image);

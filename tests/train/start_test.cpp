@@ -1,6 +1,7 @@
 // Trainings that start from the closed form, and the choice at their end.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <csignal>
 
 #include "muffle/comm/termination.hpp"
@@ -52,7 +53,8 @@ TEST(StartOnThreads, MeasuringDoesNotDependOnTheRanks) {
       // A record's z z^T has trace 1, so a class's has its share.
       const Tensor first = measured[0][0].view({3, 5, 5});
       for (std::int64_t c = 0; c < 3; ++c)
-        EXPECT_NEAR(first[c].diagonal().sum().item<double>(), m.class_share[static_cast<std::size_t>(c)], 1e-5);
+        EXPECT_NEAR(first[c].diagonal().sum().item<double>(), m.class_share[static_cast<std::size_t>(c)],
+                    1e-5);
       if (ranks == 1) expected = {measured[0][2], measured[1][1]};
       EXPECT_LT((measured[0][2] - expected[0]).abs().max().item<double>(), 1e-6);
       EXPECT_LT((measured[1][1] - expected[1]).abs().max().item<double>(), 1e-6);
@@ -69,8 +71,8 @@ class Start : public ::testing::Test {
     std::filesystem::create_directories(folder_ / name);
     embed::write_artifact(folder_ / "release.mfl", release_);
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-      const TrainReport report = train(comm, folder_ / "release.mfl", model_in(name), test::start_generator(),
-                                       spec_, "hash", 1);
+      const TrainReport report =
+          train(comm, folder_ / "release.mfl", model_in(name), test::start_generator(), spec_, "hash", 1);
       ASSERT_TRUE(report.choice);
       if (comm.is_root()) out = report;
     });
@@ -155,8 +157,10 @@ struct Planted {
     m.class_share = {0.5, 0.5};
     std::vector<Tensor> a, b;
     for (std::uint32_t i = 0; i < 10; ++i) {
-      a.push_back(closed + batch_noise * test::toy_normal({2, 500}, 100000 + 20 * draw + i).to(torch::kFloat64));
-      b.push_back(trained + batch_noise * test::toy_normal({2, 500}, 100010 + 20 * draw + i).to(torch::kFloat64));
+      a.push_back(closed +
+                  batch_noise * test::toy_normal({2, 500}, 100000 + 20 * draw + i).to(torch::kFloat64));
+      b.push_back(trained +
+                  batch_noise * test::toy_normal({2, 500}, 100010 + 20 * draw + i).to(torch::kFloat64));
     }
     return train::choose({{}, target, {1.0, 1.0}}, a, b, m, noise);
   }
@@ -177,7 +181,9 @@ TEST(Choice, KnowsTheErrorOfTheDifference) {
     }
     const double mean = sum / kDraws, spread = std::sqrt(squares / kDraws - mean * mean);
     const double wanted =
-        ((planted.closed - planted.truth).square() - (planted.trained - planted.truth).square()).sum().item<double>();
+        ((planted.closed - planted.truth).square() - (planted.trained - planted.truth).square())
+            .sum()
+            .item<double>();
     EXPECT_NEAR(spread / deviation, 1.0, 0.2) << batch_noise;
     EXPECT_NEAR(mean, wanted, 0.3 * deviation) << batch_noise;
   }

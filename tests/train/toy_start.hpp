@@ -13,8 +13,9 @@
 
 namespace muffle::test {
 
-/// A release of moments, random features and proxy of 3,000 records of 4 numbers in 3 classes, each class in two
-/// far corners, which no normal law draws. No noise was added, but its plan says so little that all is credible.
+/// A release of moments, random features and proxy of 3,000 records of 4 numbers in 3 classes, each class in
+/// two far corners, which no normal law draws. No noise was added, but its plan says so little that all is
+/// credible.
 inline embed::Artifact start_release() {
   constexpr std::size_t kRecords = 3000, kDims = 4, kClasses = 3;
   embed::Artifact a;
@@ -49,7 +50,8 @@ inline embed::Artifact start_release() {
     const double side = random.uniform(8 * i) < 0.5 ? 0.3 : -0.3;
     for (std::size_t j = 0; j < kDims; ++j) {
       const double turned = c == static_cast<std::int32_t>(j) ? -side : side;
-      x.push_back(static_cast<float>(std::clamp(0.5 + turned + 0.05 * random.normal(8 * i + 1 + j), 0.0, 1.0)));
+      x.push_back(
+          static_cast<float>(std::clamp(0.5 + turned + 0.05 * random.normal(8 * i + 1 + j), 0.0, 1.0)));
     }
     y.push_back(c);
   }
@@ -103,22 +105,22 @@ inline train::Problem start_problem(const embed::Artifact& release) {
 }
 
 /// The network beside the closed form, on both blocks.
-inline std::unique_ptr<train::DataParallel> start_training(const embed::Artifact& release,
-                                                           std::shared_ptr<model::TensorCollective> collective) {
+inline std::unique_ptr<train::DataParallel> start_training(
+    const embed::Artifact& release, std::shared_ptr<model::TensorCollective> collective) {
   model::GeneratorSpec spec = start_generator();
   spec.schema = release.schema;
   spec.residual = true;
   spec.code = release.schema.dims();
   model::ModelInfo info;
   info.spec = spec;
-  auto training =
-      std::make_unique<train::DataParallel>(spec, start_spec(), start_problem(release), std::move(collective));
+  auto training = std::make_unique<train::DataParallel>(spec, start_spec(), start_problem(release),
+                                                        std::move(collective));
   training->generator()->set_closed_form(model::fit_moments_model(embed::make_noisy_moments(release), info));
   return training;
 }
 
-inline Trajectory follow_start(const embed::Artifact& release, std::shared_ptr<model::TensorCollective> collective,
-                               int steps) {
+inline Trajectory follow_start(const embed::Artifact& release,
+                               std::shared_ptr<model::TensorCollective> collective, int steps) {
   const auto training = start_training(release, std::move(collective));
   Trajectory out;
   for (int i = 0; i < steps; ++i) out.losses.push_back(training->step());

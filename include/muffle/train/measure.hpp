@@ -22,10 +22,10 @@ struct Measurement {
   torch::Device device = torch::kCPU;
 };
 
-/// The mean embeddings of a generator in evaluation mode, block by block, of each batch: C x D. The codes are a
-/// function of (seed, sample index) alone, so two generators with codes of the same length are measured on the
-/// same codes, and most of the sampling error cancels in their difference. Collective; the ranks share the
-/// samples.
+/// The mean embeddings of a generator in evaluation mode, block by block, of each batch: C x D. The codes are
+/// a function of (seed, sample index) alone, so two generators with codes of the same length are measured on
+/// the same codes, and most of the sampling error cancels in their difference. Collective; the ranks share
+/// the samples.
 /// @returns [block][batch]
 std::vector<std::vector<torch::Tensor>> mean_embeddings(model::Generator& generator,
                                                         const std::vector<Matching>& blocks,

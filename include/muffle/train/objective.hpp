@@ -27,8 +27,8 @@ struct Matching {
 };
 
 /// The sum over blocks of sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B)
-/// sum_j phi(x_j) e_{y_j}^T (spec section 6). All ranks' partial sums are added before anything is squared: the loss of a global batch
-/// is not the mean of the ranks' losses.
+/// sum_j phi(x_j) e_{y_j}^T (spec section 6). All ranks' partial sums are added before anything is squared:
+/// the loss of a global batch is not the mean of the ranks' losses.
 ///
 /// The plug-in gradient is biased by the batch's own variance. Let phi have norm 1, f_j = phi(x_j) e_{y_j}^T
 /// and F = E f_j. With independent labels E||mu_Q||^2 = 1/B + (1 - 1/B) ||F||^2, so B/(B-1) ||mu_Q||^2 has

@@ -27,16 +27,16 @@ model::ProxyChoice choose(const Matching& proxy, const std::vector<torch::Tensor
                           const std::vector<torch::Tensor>& trained, const Measurement& measurement,
                           double noise);
 
-/// A noisy target drawn towards what a model has already: for each class, mu0 + f (mu~ - mu0), where f = max(0,
-/// 1 - (D s^2 + error) / ||mu~ - mu0||^2) is James and Stein's factor: what noise and sampling alone would make
-/// of the distance is not chased.
+/// A noisy target drawn towards what a model has already: for each class, mu0 + f (mu~ - mu0), where f =
+/// max(0, 1 - (D s^2 + error) / ||mu~ - mu0||^2) is James and Stein's factor: what noise and sampling alone
+/// would make of the distance is not chased.
 /// @param noise_square  expected ||noise||^2 of a row
 /// @param error         C: expected squared sampling error of the rows of mu0
 torch::Tensor credible_target(const torch::Tensor& noisy, const torch::Tensor& start, double noise_square,
                               const torch::Tensor& error);
 
-/// What sampling adds to the squared distance of a class's mean embedding mu_c: (p_c - ||mu_c||^2 / p_c) / N for
-/// features of norm 1, p_c the class's share of N samples. @returns C, float64, on the CPU.
+/// What sampling adds to the squared distance of a class's mean embedding mu_c: (p_c - ||mu_c||^2 / p_c) / N
+/// for features of norm 1, p_c the class's share of N samples. @returns C, float64, on the CPU.
 torch::Tensor sampling_error(const torch::Tensor& mean, const Measurement& measurement);
 
 }  // namespace muffle::train

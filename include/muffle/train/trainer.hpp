@@ -33,15 +33,15 @@ struct TrainReport {
   std::string model_hash;  ///< SHA-256 of model.mfl
   double first_loss = 0, last_loss = 0;
   std::optional<model::ProxyChoice> choice;  ///< TrainSpec::from_moments: which model was written
-  std::uint64_t resumed_at = 0;  ///< step of the checkpoint that it went on from; 0: none
+  std::uint64_t resumed_at = 0;              ///< step of the checkpoint that it went on from; 0: none
   double seconds = 0, seconds_in_collectives = 0;
 };
 
 /// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective; root
 /// alone needs the artifact (it is broadcast). K ranks follow the trajectory of one rank, up to rounding.
 ///
-/// With TrainSpec::from_moments the model is the trained one or the closed form that it started from, whichever
-/// the release's proxy says is nearer to the data.
+/// With TrainSpec::from_moments the model is the trained one or the closed form that it started from,
+/// whichever the release's proxy says is nearer to the data.
 ///
 /// Beside model_file lie two checkpoints while it trains (checkpoint_slots.hpp). The newest good one of the
 /// same settings and release is taken up: on the CPU, with as many ranks and threads, the model is then the
