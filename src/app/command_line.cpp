@@ -185,6 +185,13 @@ void CommandLine::add_run_verbs() {
   for (CLI::App* command : {run_cmd, release_cmd}) add_data_flags(*command, *this);
   release_cmd->add_flag("--dry-run", dry_run,
                         "say what the release would cost and whether the budget allows it; release nothing");
+  for (CLI::App* command : {run_cmd, train_cmd}) {
+    command
+        ->add_option_function<std::string>(
+            "--init", [this](const std::string& v) { sources.flags.emplace_back("train.init", v); },
+            "where training starts: random or moments, the closed form (train.init)")
+        ->type_name("WHERE");
+  }
   train_cmd->add_option("--release", release_file, "the release; default: OUT/release.mfl")
       ->type_name("FILE");
   sample_cmd->add_option("--model", model_file, "the model; default: OUT/model.mfl")->type_name("FILE");

@@ -6,6 +6,7 @@
 #include "generator_size.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/model/grid_density.hpp"
+#include "muffle/model/moments_model.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 
@@ -17,7 +18,8 @@ constexpr std::uint64_t kMostFileBytes = (std::uint64_t{1} << 32) - (std::uint64
 constexpr std::size_t kMostSide = std::size_t{1} << 24;  // of a record's shape, in a model file
 constexpr std::size_t kMostHidden = 64;                  // likewise
 constexpr std::size_t kMostPictureSide = 6000;           // ten of them side by side still make a PNG
-constexpr double kMostSampleBytes = 1099511627776.0;     // 2^40: rank 0 holds all samples
+constexpr int kMostBitsOfPrivateSums = 16;
+constexpr double kMostSampleBytes = 1099511627776.0;  // 2^40: rank 0 holds all samples
 
 /// Collects what is wrong.
 class Problems {
@@ -117,9 +119,21 @@ void check_features(const Config& c, bool sized, Problems& p) {
   const bool rff = releases(c, "rff"), even = features >= 2 && features % 2 == 0;
   p.unless(!rff || even,
            "features.count is required, and must be even: a cosine and a sine for each frequency");
+  if (releases(c, "proxy")) {
+    p.unless(rff, "features.blocks has \"proxy\", which compares models trained on \"rff\": add that");
+    p.unless(c.proxy.features % 2 == 0, "proxy.count must be even: a cosine and a sine for each frequency");
+    p.unless(c.proxy.seed != c.features.rff.seed,
+             "proxy.seed equals features.seed: the proxy needs frequencies of its own");
+  }
   if (!sized || (rff && !even)) return;
   try {
     std::uint64_t numbers = c.release_counts ? 1 : 0;
+    const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
+    p.unless(
+        replace || !releases(c, "moments") || c.moments.spec.bits <= kMostBitsOfPrivateSums,
+        fmt::format("moments.bits is {}: under add-remove-one nothing public bounds the number of records, "
+                    "so that sums have room for 2^30 of them, which {} bits leave",
+                    c.moments.spec.bits, kMostBitsOfPrivateSums));
     for (const features::BlockSpec& spec : block_specs(c)) {
       static_cast<void>(bound_of(spec));
       numbers += features_of(spec);
@@ -140,8 +154,26 @@ void check_training(const Config& c, Problems& p) {
   p.unless(!c.model.hidden.empty() && c.model.hidden.size() <= kMostHidden,
            fmt::format("model.hidden needs 1 to {} widths", kMostHidden));
   const bool convolutional = c.model.kind == model::GeneratorKind::kConvolutional;
+  p.unless(!c.train.from_moments || c.model.kind != model::GeneratorKind::kMoments,
+           "train.init = \"moments\" trains a network from the closed form on, so model.generator must be "
+           "\"convolutional\" or \"fully-connected\"; the closed form itself needs no training");
   p.unless(convolutional ? c.model.channels.size() == 2 : c.model.channels.size() <= 2,
            "model.channels needs 2 numbers: after the linear part, and between the convolutions");
+}
+
+/// The closed form's file, of laws with full covariances, can be read again.
+void check_closed_size(const Config& c, Problems& p) {
+  if (!releases(c, "moments")) return;
+  try {
+    for (const features::BlockSpec& spec : block_specs(c)) {
+      if (spec.moments() == nullptr) continue;
+      p.unless(model::moments_model_bytes(*spec.moments(), c.data.schema.classes) <= kMostFileBytes,
+               fmt::format("moments.coefficients and data.classes make a closed form that is larger than a "
+                           "model file, {} MB: use fewer coefficients",
+                           kMostFileBytes / 1'000'000));
+    }
+  } catch (const ConfigError&) {  // reported where the features are checked
+  }
 }
 
 /// What the closed form needs of the release and the records.
@@ -154,11 +186,36 @@ void check_closed_form(const Config& c, Problems& p) {
            fmt::format("model.generator = \"moments\" draws from a grid where moments.kind is \"fourier\" or "
                        "\"hermite\": records can have at most {} numbers; use \"vector\" or \"image\"",
                        model::kMaxGridDims));
+  if (!grid) check_closed_size(c, p);
+}
+
+/// What a training needs that starts from the closed form.
+void check_start(const Config& c, Problems& p) {
+  p.unless(
+      releases(c, "moments") && releases(c, "rff") && releases(c, "proxy"),
+      "train.init = \"moments\" needs features.blocks = [\"moments\", \"rff\", \"proxy\"]: what it starts "
+      "from, what it is trained on, and what decides which of the two is kept");
+  using enum features::MomentLiftKind;
+  const bool affine = !c.moments.kind || *c.moments.kind == kImage || *c.moments.kind == kVector;
+  p.unless(affine,
+           "train.init = \"moments\" starts from moments of kind \"image\" or \"vector\": the others have no "
+           "closed form that a network could be added to");
+  if (affine) check_closed_size(c, p);
+}
+
+/// @returns the configured one where its moments cannot be made, which is reported elsewhere.
+model::GeneratorSpec generator_of(const Config& c) {
+  try {
+    return trained_generator(c);
+  } catch (const ConfigError&) {
+    return c.model;
+  }
 }
 
 /// What a generator needs of the records that it is to resemble.
 void check_generator(const Config& c, Problems& p) {
   if (c.model.kind == model::GeneratorKind::kMoments) return check_closed_form(c, p);
+  if (c.train.from_moments) check_start(c, p);
   const auto& schema = c.data.schema;
   const bool convolutional = c.model.kind == model::GeneratorKind::kConvolutional;
   p.unless(!convolutional || schema.is_image(),
@@ -167,7 +224,8 @@ void check_generator(const Config& c, Problems& p) {
            "model.generator = \"convolutional\" doubles its image twice, so height and width in data.shape "
            "must be multiples of 4; for others use \"fully-connected\"");
   if (convolutional && (!schema.is_image() || c.model.channels.size() != 2)) return;
-  p.unless(generator_size(c.model).parameters <= kMostFileBytes / sizeof(float),
+  if (c.train.from_moments && !releases(c, "moments")) return;
+  p.unless(generator_size(generator_of(c)).parameters <= kMostFileBytes / sizeof(float),
            fmt::format("model.code, model.hidden and model.channels make a generator that is larger than a "
                        "model file, {} MB: use fewer or smaller layers",
                        kMostFileBytes / 1'000'000));

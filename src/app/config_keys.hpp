@@ -31,7 +31,7 @@ struct Key {
 
 // The keys section by section, in the order of config.resolved.toml.
 std::vector<Key> data_keys();      ///< [data]
-std::vector<Key> feature_keys();   ///< [features]
+std::vector<Key> feature_keys();   ///< [features] and [proxy]
 std::vector<Key> moments_keys();   ///< [moments]
 std::vector<Key> privacy_keys();   ///< [privacy]
 std::vector<Key> training_keys();  ///< [model] and [train]

@@ -79,13 +79,18 @@ MemoryPlan plan_memory(const Config& c, const JobPlan& plan, std::uint64_t ranks
 
 WirePlan plan_wire(const Config& c, const JobPlan& plan, std::uint64_t ranks) {
   const std::uint64_t classes = c.data.schema.classes;
-  const GeneratorSize size = generator_size(c.model);
+  const GeneratorSize size = generator_size(trained_generator(c));
   WirePlan w;
   const auto k = static_cast<double>(ranks);
   w.release = 8 * plan.numbers;
   w.release_all = static_cast<double>(w.release) * (k - 1);
   if (!releases(c, "rff") || c.model.kind == model::GeneratorKind::kMoments) return w;
   w.step_embedding = 4 * (classes * c.features.rff.features + classes);
+  for (const features::BlockSpec& spec : block_specs(c)) {
+    // A class's matrix, both triangles.
+    if (!c.train.from_moments || spec.moments() == nullptr) continue;
+    w.step_embedding += 4 * classes * moments_order(*spec.moments()) * moments_order(*spec.moments());
+  }
   w.step_batch_norm = 8 * (4 * size.normed_features + size.norms);
   w.step_gradients = 4 * size.parameters;
   w.step_per_rank = static_cast<double>(w.step()) * 2 * (k - 1) / k;
@@ -167,7 +172,7 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
   if (config.release_counts) plan.count_noise = sigma(specs.size()) / kCountsWeight;
   if (plan.records) plan.embed_flops = *plan.records * flops_per_record;
   if (releases(config, "rff") && config.model.kind != model::GeneratorKind::kMoments) {
-    plan.generator_parameters = generator_size(config.model).parameters;
+    plan.generator_parameters = generator_size(trained_generator(config)).parameters;
     // Phases, and their gradient.
     plan.step_flops = 2 * static_cast<double>(config.train.batch) *
                       static_cast<double>(config.features.rff.features) *

@@ -1,5 +1,7 @@
 #include "layout.hpp"
 
+#include <algorithm>
+
 namespace muffle::app {
 
 embed::Layout make_layout(const Config& config) { return make_layout(config, config.features.rff.features); }
@@ -7,6 +9,7 @@ embed::Layout make_layout(const Config& config) { return make_layout(config, con
 embed::Layout make_layout(const Config& config, std::size_t features) {
   Config small = config;
   small.features.rff.features = features;
+  small.proxy.features = std::min(small.proxy.features, features);
   embed::Layout layout;
   layout.lattice = {config.features.lattice_bits};
   layout.classes = config.data.schema.classes;

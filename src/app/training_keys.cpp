@@ -33,7 +33,7 @@ Key training_ranks_key() {
 
 std::vector<Key> training_keys() {
   using enum Stage;
-  constexpr std::int64_t kMostSteps = UINT32_MAX - 1;  // a step is a substream of the generator of codes
+  constexpr std::int64_t kMostSteps = UINT32_MAX - 2;  // a step is a substream of the generator of codes
   return {
       choice<model::GeneratorKind>("model.generator", kTrain,
                                    "architecture; moments: closed form, not trained",
@@ -48,6 +48,10 @@ std::vector<Key> training_keys() {
       sizes("model.hidden", kTrain, "hidden widths of the fully connected part", MUFFLE_FIELD(model.hidden)),
       sizes("model.channels", kTrain, "convolutional: channels before and between the convolutions",
             MUFFLE_FIELD(model.channels)),
+      choice<bool>(
+          "train.init", kTrain,
+          "where training starts; moments: at the closed form, which is kept unless the proxy says better",
+          {{"random", false}, {"moments", true}}, MUFFLE_FIELD(train.from_moments)),
       count("train.steps", kTrain, "optimizer steps", 1, kMostSteps, MUFFLE_FIELD(train.steps)),
       count("train.batch", kTrain, "global batch, over all ranks", 2, 1 << 24, MUFFLE_FIELD(train.batch)),
       number("train.learning_rate", kTrain, "Adam's learning rate", Range{0, 1e3, false},

@@ -49,6 +49,9 @@ void check_block(const Artifact& a, std::size_t b, Complaints& wrong) {
   if (!is_hash(block.map_hash))
     wrong.push_back(
         fmt::format("the hash of the feature map of block '{}' is not 64 hexadecimal digits", kind));
+  const auto trained = a.find("rff");
+  if (block.spec.proxy && trained && a.blocks[*trained].map_hash == block.map_hash)
+    wrong.push_back("the proxy has the frequencies of the features that generators are trained on");
   if (*a.find(kind) != b) wrong.push_back(fmt::format("there are two blocks '{}'", kind));
   if (const features::RffSpec* rff = block.spec.rff()) {
     check_rff(a, *rff, wrong);

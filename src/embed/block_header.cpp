@@ -106,10 +106,12 @@ json block_to_header(const Artifact& a, std::size_t b) {
 void read_block(const Fields& f, Artifact& a) {
   ReleasedBlock block;
   const Fields map = f.object("map");
-  if (f.choice("kind", {"rff", "moments"}) == 0) {
-    block.spec.map = read_rff(map);
-  } else {
+  const std::size_t kind = f.choice("kind", {"rff", "moments", "proxy"});
+  block.spec.proxy = kind == 2;
+  if (kind == 1) {
     block.spec.map = read_moments(map);
+  } else {
+    block.spec.map = read_rff(map);
   }
   block.map_hash = f.text("map_sha256", 64);
   block.spec.weight = f.number("weight");

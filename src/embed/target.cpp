@@ -59,8 +59,10 @@ double records_of(const Artifact& a) {
   return records;
 }
 
-Target make_target(const Artifact& a) {
-  const std::size_t block = require_block(a, "rff", "training a generator on random Fourier features");
+Target make_target(const Artifact& a, std::string_view kind) {
+  const std::size_t block = require_block(
+      a, kind,
+      kind == "rff" ? "training a generator on random Fourier features" : "a choice between two models");
   const std::size_t classes = a.classes(), features = a.features(block);
   require(
       a.values.size() == a.offset(a.blocks.size()) + (a.counts ? classes : 0),

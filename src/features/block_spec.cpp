@@ -14,7 +14,10 @@ std::size_t product(const std::vector<std::size_t>& shape) {
 
 }  // namespace
 
-std::string_view kind_of(const BlockSpec& spec) { return spec.rff() ? "rff" : "moments"; }
+std::string_view kind_of(const BlockSpec& spec) {
+  if (spec.moments()) return "moments";
+  return spec.proxy ? "proxy" : "rff";
+}
 
 std::size_t dims_of(const BlockSpec& spec) {
   return spec.rff() ? spec.rff()->dims : product(spec.moments()->shape);

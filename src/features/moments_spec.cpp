@@ -22,10 +22,21 @@ std::size_t default_side(const MomentsSpec& spec) {
   return std::max<std::size_t>(1, std::min(half, most));
 }
 
+/// Signal at the k-th frequency ~ k^(-1 / kNoisePower); it equals kNoiseOfDefault at the default side.
+constexpr double kNoiseOfDefault = 9e-4, kNoisePower = 3.0 / 16;
+
 // Written so that NaN fails.
 bool within(double v, double low, double high) { return v >= low && v <= high; }
 
 }  // namespace
+
+std::size_t side_for_noise(const MomentsSpec& spec, double noise) {
+  if (spec.kind != MomentLiftKind::kImage || spec.shape.size() != 3 || !(noise > 0)) return 0;
+  const auto least = static_cast<double>(default_side(spec));
+  const double side = least * std::fmax(1.0, std::pow(kNoiseOfDefault / noise, kNoisePower));
+  const auto most = static_cast<double>(std::min(spec.shape[1], spec.shape[2]));
+  return static_cast<std::size_t>(std::fmin(side, most));
+}
 
 MomentsSpec resolved(MomentsSpec spec) {
   std::string problems;

@@ -5,16 +5,17 @@
 #include <cmath>
 #include <utility>
 
+#include "as_int.hpp"
+#include "closed_form_tensors.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
+#include "pixel_law.hpp"
 
 namespace muffle::model {
 namespace {
 
 using torch::Tensor;
-
-std::int64_t as_int(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 /// Fills layers with torch's default law, U(-1/sqrt(fan_in), 1/sqrt(fan_in)) for weight and bias
 /// (kaiming_uniform with a = sqrt(5)), drawn from Philox: substream 2 l is layer l's weight, 2 l + 1 its
@@ -87,10 +88,31 @@ void check(const GeneratorSpec& spec) {
 
 /// What both kinds share: code + one-hot -> hidden layers.
 class BaseGenerator : public Generator {
+ public:
+  Tensor codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
+               std::size_t n) const override {
+    const Tensor normals = latent_codes(seed, training, substream, first, n, static_cast<std::size_t>(code_));
+    if (!base_) return normals;
+    // As MomentsGenerator draws them.
+    const CounterStream coins = training
+                                    ? CounterStream(seed, Stream::kTrainCoins, substream)
+                                    : CounterStream(seed, Stream::kSampleLatent, substream + kCoinSubstream);
+    Tensor coin = torch::empty({as_int(n), 1});
+    for (std::size_t i = 0; i < n; ++i)
+      coin.data_ptr<float>()[i] = static_cast<float>(coins.uniform(first + i));
+    return torch::cat({normals, coin}, 1);
+  }
+
+  void set_closed_form(const MomentsModel& model) override {
+    require(base_ != nullptr, "a generator without a closed form was given one: this is a bug in muffle.");
+    base_->set(model);
+  }
+
  protected:
   BaseGenerator(const GeneratorSpec& spec, Initializer& initialize,
                 std::shared_ptr<TensorCollective> collective)
-      : classes_(as_int(spec.schema.classes)), collective_(std::move(collective)) {
+      : code_(as_int(spec.code)), classes_(as_int(spec.schema.classes)), collective_(std::move(collective)) {
+    if (spec.residual) base_ = register_module("closed_form", std::make_shared<ClosedFormTensors>(spec));
     std::int64_t width = as_int(spec.code) + classes_;
     for (std::size_t i = 0; i < spec.hidden.size(); ++i) {
       linear_.push_back(
@@ -103,10 +125,23 @@ class BaseGenerator : public Generator {
 
   Tensor hidden(const Tensor& code, const Tensor& labels) {
     const Tensor one_hot = torch::zeros({labels.size(0), classes_}, code.options());
-    Tensor h = torch::cat({code, one_hot.scatter_(1, labels.unsqueeze(1), 1.0)}, 1);
+    Tensor h = torch::cat({code.narrow(1, 0, code_), one_hot.scatter_(1, labels.unsqueeze(1), 1.0)}, 1);
     for (std::size_t i = 0; i < linear_.size(); ++i)
       h = torch::relu(norm_[i]->forward(linear_[i]->forward(h)));
     return h;
+  }
+
+  /// Records in [0, 1] from the last layer's numbers, n x d. The clip's gradient is exact: that of a record's
+  /// number outside [0, 1] is 0, and the mean over the closed form's normal law is smooth.
+  Tensor records(const Tensor& last, const Tensor& code, const Tensor& labels) const {
+    return base_ ? (base_->forward(code, labels) + last).clamp(0.0, 1.0) : torch::sigmoid(last);
+  }
+
+  /// The last layer of a residual network starts at 0, so that the closed form is what is drawn at first.
+  void start_at_zero(const Tensor& weight, const Tensor& bias) const {
+    if (!base_) return;
+    weight.zero_();
+    bias.zero_();
   }
 
   torch::nn::Linear add_linear(const std::string& name, std::int64_t in, std::int64_t out,
@@ -133,7 +168,8 @@ class BaseGenerator : public Generator {
   std::int64_t width_ = 0;
 
  private:
-  std::int64_t classes_;
+  std::int64_t code_, classes_;
+  std::shared_ptr<ClosedFormTensors> base_;  ///< of residual generators
   std::shared_ptr<TensorCollective> collective_;
   std::vector<torch::nn::Linear> linear_;
   std::vector<std::shared_ptr<SyncBatchNorm>> norm_;
@@ -144,10 +180,12 @@ class FullyConnectedGenerator : public BaseGenerator {
   FullyConnectedGenerator(const GeneratorSpec& spec, Initializer& initialize,
                           std::shared_ptr<TensorCollective> collective)
       : BaseGenerator(spec, initialize, std::move(collective)),
-        out_(add_linear("out", width_, as_int(spec.schema.dims()), initialize)) {}
+        out_(add_linear("out", width_, as_int(spec.schema.dims()), initialize)) {
+    start_at_zero(out_->weight, out_->bias);
+  }
 
   Tensor forward(const Tensor& code, const Tensor& labels) override {
-    return torch::sigmoid(out_->forward(hidden(code, labels)));
+    return records(out_->forward(hidden(code, labels)), code, labels);
   }
 
  private:
@@ -168,7 +206,9 @@ class ConvolutionalGenerator : public BaseGenerator {
                                            first_channels_ * (height_ / 4) * (width_px_ / 4), initialize)),
         seed_norm_(add_norm("seed_norm", first_channels_ * (height_ / 4) * (width_px_ / 4))),
         conv0_(add_conv("conv0", first_channels_, as_int(spec.channels[1]), initialize)),
-        conv1_(add_conv("conv1", as_int(spec.channels[1]), as_int(spec.schema.shape[0]), initialize)) {}
+        conv1_(add_conv("conv1", as_int(spec.channels[1]), as_int(spec.schema.shape[0]), initialize)) {
+    start_at_zero(conv1_->weight, conv1_->bias);
+  }
 
   Tensor forward(const Tensor& code, const Tensor& labels) override {
     Tensor h = seed_norm_->forward(seed_image_->forward(hidden(code, labels)));
@@ -177,8 +217,8 @@ class ConvolutionalGenerator : public BaseGenerator {
     h = h.reshape({n, first_channels_, height_ / 4, width_px_ / 4})
             .contiguous(at::MemoryFormat::ChannelsLast);
     h = torch::relu(conv0_->forward(doubled(h)));
-    h = torch::sigmoid(conv1_->forward(doubled(h)));
-    return h.reshape({n, h.size(1) * height_ * width_px_});
+    h = conv1_->forward(doubled(h));
+    return records(h.reshape({n, h.size(1) * height_ * width_px_}), code, labels);
   }
 
  private:

@@ -32,6 +32,12 @@ void parse_provenance(const Fields& fields, ModelInfo& info) {
   info.release_hash = fields.text("release_hash");
   info.train_hash = fields.text("train_hash");
   info.is_private = fields.boolean("is_private");
+  if (const json& choice = fields.at("choice"); !choice.is_null()) {
+    const Fields made(choice, "the model's choice",
+                      {"trained", "closed_form", "after_training", "deviation"});
+    info.choice = ProxyChoice{made.boolean("trained"), made.number("closed_form"),
+                              made.number("after_training"), made.number("deviation")};
+  }
   const json& share = fields.at("class_share");
   if (!share.is_array() || share.size() != info.spec.schema.classes)
     fields.fail("has not one class share a class");
@@ -48,6 +54,13 @@ void add_provenance(json& header, const ModelInfo& info) {
   header["release_hash"] = info.release_hash;
   header["train_hash"] = info.train_hash;
   header["is_private"] = info.is_private;
+  header["choice"] = nullptr;
+  if (const auto& c = info.choice) {
+    header["choice"] = {{"trained", c->trained},
+                        {"closed_form", c->closed_form},
+                        {"after_training", c->after_training},
+                        {"deviation", c->deviation}};
+  }
 }
 
 }  // namespace muffle::model

@@ -85,8 +85,8 @@ nlohmann::json schema_header(const data::Schema& schema);
 /// @param header  the whole header; `name` is the file. @throws ProtocolError.
 data::Schema parse_schema(const nlohmann::json& header, const std::string& name);
 
-/// Reads class_share, release_hash, train_hash and is_private; info.spec.schema must be there. @throws
-/// ProtocolError.
+/// Reads class_share, release_hash, train_hash, is_private and choice; info.spec.schema must be there.
+/// @throws ProtocolError.
 void parse_provenance(const Fields& fields, ModelInfo& info);
 /// Writes them.
 void add_provenance(nlohmann::json& header, const ModelInfo& info);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "closed_form_tensors.hpp"
 #include "header_fields.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
@@ -38,7 +39,9 @@ json header_of(const ModelInfo& info) {
        {{"kind", info.spec.kind == GeneratorKind::kConvolutional ? "convolutional" : "fully-connected"},
         {"code", info.spec.code},
         {"hidden", info.spec.hidden},
-        {"channels", info.spec.channels}}},
+        {"channels", info.spec.channels},
+        {"residual", info.spec.residual},
+        {"plain_share", info.spec.plain_share}}},
       {"schema", schema_header(info.spec.schema)},
       {"tensors", json::array()}};
   add_provenance(header, info);
@@ -47,7 +50,7 @@ json header_of(const ModelInfo& info) {
 
 GeneratorSpec parse_spec(const json& header, const std::string& name) {
   const Fields generator(header.at("generator"), fmt::format("{}: the generator's description", name),
-                         {"kind", "code", "hidden", "channels"});
+                         {"kind", "code", "hidden", "channels", "residual", "plain_share"});
   GeneratorSpec spec;
   const std::string kind = generator.text("kind");
   if (kind != "convolutional" && kind != "fully-connected")
@@ -56,6 +59,9 @@ GeneratorSpec parse_spec(const json& header, const std::string& name) {
   spec.code = generator.size("code", 1);
   spec.hidden = generator.sizes("hidden", 64);
   spec.channels = generator.sizes("channels", 2);
+  spec.residual = generator.boolean("residual");
+  spec.plain_share = generator.number("plain_share");
+  if (!(spec.plain_share >= 0 && spec.plain_share <= 1)) generator.fail("has a plain_share that is no share");
   spec.schema = parse_schema(header, name);
   return spec;
 }
@@ -63,7 +69,7 @@ GeneratorSpec parse_spec(const json& header, const std::string& name) {
 ModelInfo parse_info(const json& header, const std::string& name) {
   const Fields fields(header, fmt::format("{}: the model's header", name),
                       {"format", "version", "generator", "schema", "class_share", "release_hash",
-                       "train_hash", "is_private", "tensors"});
+                       "train_hash", "is_private", "choice", "tensors"});
   ModelInfo info;
   info.spec = parse_spec(header, name);
   parse_provenance(fields, info);
@@ -80,6 +86,7 @@ double expected_numbers(const GeneratorSpec& spec) {
     width = static_cast<double>(h);
   }
   for (const std::size_t s : spec.schema.shape) dims *= static_cast<double>(s);
+  if (spec.residual) total += closed_form_numbers(spec);
   if (spec.kind == GeneratorKind::kFullyConnected) return total + linear(width, dims);
   if (spec.channels.size() != 2 || spec.schema.shape.size() != 3) return -1.0;
   const auto c0 = static_cast<double>(spec.channels[0]), c1 = static_cast<double>(spec.channels[1]);

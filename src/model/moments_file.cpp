@@ -57,12 +57,21 @@ features::MomentsSpec parse_lift(const json& header, const data::Schema& schema,
   lift.bits = static_cast<int>(fields.size("bits", 1));
   try {
     if (features::resolved(lift) != lift) fields.fail("leaves something open");
-    if (features::MomentLift(lift).hash() != fields.text("hash"))
-      fields.fail("is one that this muffle builds otherwise");
   } catch (const ConfigError& e) {
     fields.fail(fmt::format("cannot be built ({})", e.what()));
   }
   return lift;
+}
+
+/// Once the payload's size is known to fit: a header alone must not make anybody build a large lift.
+void check_lift(const json& header, const features::MomentsSpec& lift, const std::string& name) {
+  const json& stated = header.at("lift").at("hash");
+  if (!stated.is_string() || features::MomentLift(lift).hash() != stated.get<std::string>()) {
+    throw ProtocolError(fmt::format(
+        "{}: the lift is one that this muffle builds otherwise: use the muffle that made it, or train "
+        "again",
+        name));
+  }
 }
 
 /// Takes numbers off the payload, whose length was checked.
@@ -100,6 +109,11 @@ void append(std::vector<std::byte>& payload, const double* numbers, std::size_t 
 
 }  // namespace
 
+double moments_model_bytes(const features::MomentsSpec& spec, std::size_t classes) {
+  const auto n = static_cast<double>(features::moments_order(spec) - 1);
+  return static_cast<double>(classes) * (n + n * n) * sizeof(double);
+}
+
 std::string save_moments_model(const std::filesystem::path& path, const MomentsModel& model) {
   Container file;
   file.header = {{"format", kFormat},
@@ -126,7 +140,7 @@ MomentsModel parse_moments_model(std::string_view bytes, const std::string& name
   const Container file = parse_container(bytes, kFormat, kMomentsModelVersion, name);
   const Fields fields(file.header, name + ": the model's header",
                       {"format", "version", "schema", "lift", "law", "grid_side", "plain_share",
-                       "class_share", "release_hash", "train_hash", "is_private"});
+                       "class_share", "release_hash", "train_hash", "is_private", "choice"});
   MomentsModel model;
   model.info.spec.kind = GeneratorKind::kMoments;
   model.info.spec.schema = parse_schema(file.header, name);
@@ -136,7 +150,7 @@ MomentsModel parse_moments_model(std::string_view bytes, const std::string& name
     fields.fail("has a plain_share that is no share");
   model.lift = parse_lift(file.header, model.info.spec.schema, name);
 
-  const bool affine = features::MomentLift(model.lift).is_affine();
+  const bool affine = model.lift.kind == MomentLiftKind::kImage || model.lift.kind == MomentLiftKind::kVector;
   const std::string law = fields.text("law");
   const std::size_t side = fields.size("grid_side", 0), dims = model.info.spec.schema.dims();
   if (law != (affine ? "gaussian" : "grid")) fields.fail("has a law that does not fit its lift");
@@ -151,6 +165,7 @@ MomentsModel parse_moments_model(std::string_view bytes, const std::string& name
   if (file.payload.size() % (each * sizeof(double)) != 0 ||
       file.payload.size() / (each * sizeof(double)) != classes)
     fields.fail("has another number of numbers than its laws need");
+  check_lift(file.header, model.lift, name);
   Numbers numbers(file.payload, fields);
   if (model.grid) {
     take_grid(numbers, model, each, fields);

@@ -6,13 +6,13 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/model/clipped_normal.hpp"
+#include "pixel_law.hpp"
 
 namespace muffle::model {
 namespace {
 
 // Substreams of Stream::kSampleLatent.
-constexpr std::uint32_t kNormals = 0, kCoins = 1, kPlaces = 2;
+constexpr std::uint32_t kNormals = 0, kCoins = kCoinSubstream, kPlaces = 2;
 
 void check_labels(std::span<const std::int64_t> labels, std::size_t classes, std::span<float> out,
                   std::size_t dims) {
@@ -43,32 +43,15 @@ class GaussianGenerator : public MomentsGenerator {
   }
 
  private:
-  /// What a class's records are made of. Pixels: d numbers each.
+  /// What a class's records are made of.
   struct Law {
-    Eigen::VectorXd mean;                   ///< n
-    Eigen::MatrixXf factor;                 ///< n x n
-    std::vector<double> centre;             ///< back(mean)
-    std::vector<double> location, stretch;  ///< of the law that keeps the moments: clip(location + stretch g)
+    Eigen::VectorXd mean;    ///< n
+    Eigen::MatrixXf factor;  ///< n x n
+    PixelLaw pixels;
   };
 
   void add_class(const Eigen::VectorXd& mean, const Eigen::MatrixXd& factor) {
-    const std::size_t d = lift_.dims();
-    Law law{mean, factor.cast<float>(), std::vector<double>(d), std::vector<double>(d),
-            std::vector<double>(d)};
-    lift_.back(mean.data(), law.centre.data());
-    std::vector<double> variance(d), x(d);
-    for (Eigen::Index j = 0; j < factor.cols(); ++j) {
-      const Eigen::VectorXd u = mean + factor.col(j);
-      lift_.back(u.data(), x.data());
-      for (std::size_t i = 0; i < d; ++i) variance[i] += (x[i] - law.centre[i]) * (x[i] - law.centre[i]);
-    }
-    for (std::size_t i = 0; i < d; ++i) {
-      const ClippedNormal fitted = fit_clipped_normal({law.centre[i], variance[i]});
-      law.location[i] = fitted.location;
-      // A number that never varies has no g to stretch.
-      law.stretch[i] = variance[i] > 0 ? fitted.scale / std::sqrt(variance[i]) : 0.0;
-    }
-    laws_.push_back(std::move(law));
+    laws_.push_back({mean, factor.cast<float>(), make_pixel_law(lift_, mean, factor)});
   }
 
   void draw_class(const Law& law, std::uint64_t seed, std::uint64_t first,
@@ -92,7 +75,8 @@ class GaussianGenerator : public MomentsGenerator {
       float* const record = out.data() + rows[r] * d;
       const bool plain = coins.uniform(first + rows[r]) < plain_share_;
       for (std::size_t i = 0; i < d; ++i) {
-        const double value = plain ? x[i] : law.location[i] + law.stretch[i] * (x[i] - law.centre[i]);
+        const double value =
+            plain ? x[i] : law.pixels.location[i] + law.pixels.stretch[i] * (x[i] - law.pixels.centre[i]);
         record[i] = static_cast<float>(std::clamp(value, 0.0, 1.0));
       }
     }

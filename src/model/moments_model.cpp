@@ -1,11 +1,17 @@
 #include "muffle/model/moments_model.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/Eigenvalues>
 
+#include "muffle/core/error.hpp"
 #include "muffle/model/class_gaussians.hpp"
 
 namespace muffle::model {
 namespace {
+
+/// Longest payload that readers accept, less a megabyte for the header.
+constexpr double kMostModelBytes = 0x1p32 - 0x1p20;
 
 /// F with F F^T = covariance, which may be singular.
 Eigen::MatrixXd root(const Eigen::MatrixXd& covariance) {
@@ -20,7 +26,16 @@ MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo inf
   model.info = std::move(info);
   model.info.spec.kind = GeneratorKind::kMoments;
   model.lift = moments.spec;
-  if (!features::MomentLift(moments.spec).is_affine()) {
+  const bool affine = features::MomentLift(moments.spec).is_affine();
+  if (const double bytes = moments_model_bytes(moments.spec, moments.classes);
+      affine && bytes > kMostModelBytes) {
+    throw ConfigError(fmt::format(
+        "the closed form of {} classes with {} coefficients takes {:.1f} GB, more than a model file "
+        "holds ({:.1f} GB). Release moments with fewer coefficients (moments.coefficients), or train "
+        "on the release's random features.",
+        moments.classes, moments.order - 1, bytes * 1e-9, kMostModelBytes * 1e-9));
+  }
+  if (!affine) {
     model.grid = fit_grid_density(moments);
     return model;
   }

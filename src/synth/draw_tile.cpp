@@ -40,7 +40,7 @@ std::vector<float> unit_records(const Draw& draw, std::uint64_t first, std::size
   }
   const torch::NoGradGuard no_grad;
   const torch::Tensor z =
-      model::latent_codes(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.info.spec.code);
+      draw.generator->codes(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n);
   const torch::Tensor made = draw.generator->forward(z, labels).contiguous();
   return {made.data_ptr<float>(), made.data_ptr<float>() + made.numel()};
 }

@@ -10,6 +10,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
+#include "muffle/train/measure.hpp"
 #include "step_graph.hpp"
 
 namespace muffle::train {
@@ -17,8 +18,9 @@ namespace {
 
 using torch::Tensor;
 
-/// Substream of the codes that the running statistics are settled with; training steps come before it.
-constexpr std::uint32_t kSettlingSubstream = std::numeric_limits<std::uint32_t>::max();
+/// Substream of the codes that the running statistics are settled with; training steps, and the codes of
+/// mean_embeddings(), come before it.
+constexpr std::uint32_t kSettlingSubstream = kMeasuringSubstream + 1;
 
 /// The objective weighs squared residuals.
 std::vector<double> squared(std::vector<double> weights) {
@@ -41,9 +43,9 @@ void set_momentum(model::Generator& generator, double momentum) {
 
 void check(const TrainSpec& spec) {
   std::vector<std::string> problems;
-  if (spec.steps < 1 || spec.steps >= kSettlingSubstream) {
+  if (spec.steps < 1 || spec.steps >= kMeasuringSubstream) {
     problems.push_back(
-        fmt::format("train.steps is {}: must be in 1..{}", spec.steps, kSettlingSubstream - 1));
+        fmt::format("train.steps is {}: must be in 1..{}", spec.steps, kMeasuringSubstream - 1));
   }
   if (spec.batch < 2) problems.push_back(fmt::format("train.batch is {}: must be at least 2", spec.batch));
   if (!(spec.learning_rate > 0.0) || !std::isfinite(spec.learning_rate)) {
@@ -57,18 +59,29 @@ void check(const TrainSpec& spec) {
   if (!problems.empty()) throw ConfigError(fmt::format("cannot train: {}", fmt::join(problems, "; ")));
 }
 
+Matching match_fourier(const Tensor& frequencies, const embed::Target& target) {
+  const Tensor mean = target_matrix(target, frequencies.device());
+  const model::FourierEmbedding embedding(frequencies, mean.size(0));
+  require(mean.size(1) == embedding.features(), "the target and the frequencies differ in their features");
+  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
+          mean, squared(target.column_weight)};
+}
+
 DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec,
                            torch::Tensor frequencies, const embed::Target& target,
                            std::shared_ptr<model::TensorCollective> collective)
+    : DataParallel(generator, spec,
+                   Problem{{match_fourier(frequencies, target)}, target.class_share, frequencies.device()},
+                   std::move(collective)) {}
+
+DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, Problem problem,
+                           std::shared_ptr<model::TensorCollective> collective)
     : spec_((check(spec), spec)),
-      code_(generator.code),
-      class_share_(target.class_share),
-      device_(frequencies.device()),
+      class_share_(std::move(problem.class_share)),
+      device_(problem.device),
       collective_(std::move(collective)),
       generator_(model::make_generator(generator, spec.seed, collective_)),
-      objective_(model::FourierEmbedding(frequencies, static_cast<std::int64_t>(generator.schema.classes)),
-                 target_matrix(target, device_), squared(target.column_weight),
-                 {spec.unbiased, spec.stratified}, collective_),
+      objective_(std::move(problem.blocks), {spec.unbiased, spec.stratified}, collective_),
       reducer_((generator_->to(device_), generator_->parameters()), collective_),
       optimizer_(generator_->parameters(), torch::optim::AdamOptions(spec.learning_rate)) {}
 
@@ -79,7 +92,7 @@ DataParallel::Batch DataParallel::draw(std::uint32_t substream, std::uint64_t ba
   const auto ranks = static_cast<std::uint64_t>(collective_->size());
   const std::uint64_t first = rank * batch / ranks, last = (rank + 1) * batch / ranks;
   Batch b;
-  b.codes = model::latent_codes(spec_.seed, true, substream, first, last - first, code_).to(device_);
+  b.codes = generator_->codes(spec_.seed, true, substream, first, last - first).to(device_);
   b.labels = model::draw_labels(spec_.seed, true, substream, first, last - first, batch, class_share_,
                                 spec_.stratified)
                  .to(device_);

@@ -11,40 +11,69 @@ namespace muffle::train {
 
 using torch::Tensor;
 
+namespace {
+
+Matching fourier_matching(const model::FourierEmbedding& embedding, const Tensor& target,
+                          const std::vector<double>& weights) {
+  require(target.dim() == 2 && target.size(0) == embedding.classes() &&
+              target.size(1) == embedding.features() &&
+              static_cast<std::int64_t>(weights.size()) == embedding.classes(),
+          fmt::format("the target must be {} x {}, with a weight a class", embedding.classes(),
+                      embedding.features()));
+  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
+          target.contiguous(), weights};
+}
+
+}  // namespace
+
 Objective::Objective(model::FourierEmbedding embedding, torch::Tensor target,
                      const std::vector<double>& weights, ObjectiveOptions options,
                      std::shared_ptr<model::TensorCollective> collective)
-    : embedding_(std::move(embedding)),
-      target_(target.contiguous()),
-      options_(options),
-      collective_(std::move(collective)) {
-  const std::int64_t classes = embedding_.classes();
-  require(target_.dim() == 2 && target_.size(0) == classes && target_.size(1) == embedding_.features() &&
-              static_cast<std::int64_t>(weights.size()) == classes,
-          fmt::format("the target must be {} x {}, with a weight a class", classes, embedding_.features()));
-  weights_ = torch::tensor(weights, torch::kFloat64).unsqueeze(1).to(target_.device(), target_.scalar_type());
+    : Objective({fourier_matching(embedding, target, weights)}, options, std::move(collective)) {}
+
+Objective::Objective(std::vector<Matching> blocks, ObjectiveOptions options,
+                     std::shared_ptr<model::TensorCollective> collective)
+    : blocks_(std::move(blocks)), options_(options), collective_(std::move(collective)) {
+  require(!blocks_.empty(), "there is nothing to match: this is a bug in muffle.");
+  for (const Matching& block : blocks_) {
+    require(block.target.dim() == 2 && block.target.is_contiguous() &&
+                block.target.size(0) == blocks_.front().target.size(0) &&
+                static_cast<std::int64_t>(block.weights.size()) == block.target.size(0),
+            "the blocks to be matched need a row and a weight for each class: this is a bug in muffle.");
+    weights_.push_back(torch::tensor(block.weights, torch::kFloat64)
+                           .unsqueeze(1)
+                           .to(block.target.device(), block.target.scalar_type()));
+  }
 }
 
 Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::int64_t batch,
                                     const Tensor& hand) const {
   Matched m;
-  m.own_sums = embedding_.class_sums(x, labels);
-  const Tensor own = m.own_sums.detach();
-  const std::int64_t classes = own.size(0), numbers = own.numel();
+  std::vector<Tensor> parts;
+  const std::int64_t classes = blocks_.front().target.size(0);
+  for (const Matching& block : blocks_) {
+    m.own_sums.push_back(block.sums(x, labels));
+    parts.push_back(m.own_sums.back().detach().reshape(-1));
+  }
   // Sums, class counts and the raised hands travel together: one all-reduce.
-  Tensor all = torch::empty({numbers + classes + 1}, own.options());
-  all.narrow(0, 0, numbers).copy_(own.reshape(-1));
+  const torch::TensorOptions options = parts.front().options();
   // Whole numbers: exact in any order. (LibTorch's bincount waits for the GPU.)
-  all.narrow(0, numbers, classes)
-      .copy_(torch::zeros({classes}, own.options())
-                 .index_add_(0, labels, torch::ones({labels.size(0)}, own.options())));
-  all.narrow(0, numbers + classes, 1).copy_(hand);
+  parts.push_back(
+      torch::zeros({classes}, options).index_add_(0, labels, torch::ones({labels.size(0)}, options)));
+  parts.push_back(hand.to(options));
+  Tensor all = torch::cat(parts);
   collective_->all_reduce_sum(all);
-  m.mean = all.narrow(0, 0, numbers).view_as(own) / static_cast<double>(batch);
-  m.counts = all.narrow(0, numbers, classes).unsqueeze(1);
-  const Tensor loss = ((m.mean - target_).to(torch::kFloat64).square() * weights_).sum();
+  std::int64_t at = 0;
+  Tensor loss = torch::zeros({}, all.options().dtype(torch::kFloat64));
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    const Tensor& own = m.own_sums[b];
+    m.mean.push_back(all.narrow(0, at, own.numel()).view_as(own) / static_cast<double>(batch));
+    at += own.numel();
+    loss = loss + ((m.mean[b] - blocks_[b].target).to(torch::kFloat64).square() * weights_[b]).sum();
+  }
+  m.counts = all.narrow(0, at, classes).unsqueeze(1);
   // On a GPU both come over in one copy.
-  m.seen = torch::stack({loss, all[numbers + classes].to(torch::kFloat64)});
+  m.seen = torch::stack({loss, all[at + classes].to(torch::kFloat64)});
   return m;
 }
 
@@ -66,14 +95,18 @@ Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::i
                                    const Tensor& hand) const {
   const Matched m = match(x, labels, batch, hand);
   const auto b = static_cast<double>(batch);
-  Tensor mean = m.mean;
-  if (options_.unbiased && options_.stratified) {
-    const Tensor others = (m.counts - 1.0).clamp_min(1.0);
-    mean = mean * torch::where(m.counts > 1.5, m.counts / others, torch::ones_like(m.counts));
-  } else if (options_.unbiased && batch > 1) {
-    mean = mean * (b / (b - 1.0));
+  std::vector<Tensor> gradients;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    Tensor mean = m.mean[i];
+    if (options_.unbiased && options_.stratified) {
+      const Tensor others = (m.counts - 1.0).clamp_min(1.0);
+      mean = mean * torch::where(m.counts > 1.5, m.counts / others, torch::ones_like(m.counts));
+    } else if (options_.unbiased && batch > 1) {
+      mean = mean * (b / (b - 1.0));
+    }
+    gradients.push_back((mean - blocks_[i].target) * weights_[i] * (2.0 / b));
   }
-  m.own_sums.backward((mean - target_) * weights_ * (2.0 / b));
+  torch::autograd::backward(m.own_sums, gradients);
   return m.seen;
 }
 

@@ -13,6 +13,7 @@
 #include "checkpoint_keeper.hpp"
 #include "curves.hpp"
 #include "device.hpp"
+#include "moments_start.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -138,12 +139,18 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
     spdlog::info("train: {} rank(s) on {}", comm.size(),
                  placement.device.is_cuda() ? "GPUs" : fmt::format("CPUs, {} thread(s) each", threads));
   }
+  const torch::Tensor frequencies = release.frequencies.to(placement.device);
+  std::optional<MomentsStart> start_model;
+  if (spec.from_moments) start_model.emplace(comm, artifact, generator, frequencies, spec, placement);
+  const model::GeneratorSpec& network = start_model ? start_model->generator() : generator;
   std::optional<DataParallel> training;
   comm::agree(
       comm, "building the generator",
       [&] {
-        training.emplace(generator, spec, release.frequencies.to(placement.device), target,
+        Problem problem{{match_fourier(frequencies, target)}, target.class_share, placement.device};
+        training.emplace(network, spec, start_model ? start_model->problem() : std::move(problem),
                          placement.collective);
+        if (start_model) start_model->install(*training->generator());
         if (setup.cuda_graph) training->use_graph();
       },
       /*share_message=*/true);
@@ -163,15 +170,18 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
           "steps: run all ranks on the same kind of processor and build",
           disagreement, spec.steps));
 
+  if (start_model) report.choice = start_model->choose(*training->generator());
   placement.collective->finish();
 
   comm::agree(
       comm, "writing the model",
       [&] {
         if (!comm.is_root()) return;
-        const model::ModelInfo info{generator, target.class_share, release.hash, train_hash,
-                                    artifact.is_private};
-        report.model_hash = model::save_model(model_file, info, *training->generator());
+        const model::ModelInfo info{network,    target.class_share,  release.hash,
+                                    train_hash, artifact.is_private, report.choice};
+        const bool closed_form = report.choice && !report.choice->trained;
+        report.model_hash = closed_form ? start_model->save(model_file, info)
+                                        : model::save_model(model_file, info, *training->generator());
       },
       /*share_message=*/true);
   report.model_hash = comm::broadcast_text(comm, report.model_hash);
@@ -180,6 +190,14 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   report.seconds_in_collectives = comm.seconds_in_collectives() - collectives_before;
   const std::string use = comm::describe_use(use_before, comm.collective_use());
   spdlog::debug("train: collectives of rank {}: {}", comm.rank(), use);
+  if (comm.is_root() && report.choice) {
+    const model::ProxyChoice& c = *report.choice;
+    spdlog::info(
+        "train: the {} is kept: squared distance to the proxy {:.4g} in closed form, {:.4g} after the "
+        "training; "
+        "their difference is known to {:.2g} (one standard deviation)",
+        c.trained ? "trained model" : "closed form", c.closed_form, c.after_training, c.deviation);
+  }
   if (comm.is_root()) {
     spdlog::info("train: collectives of rank 0: {}", use);
     spdlog::info(

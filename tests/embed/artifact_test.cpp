@@ -101,9 +101,11 @@ TEST_F(ArtifactTest, ReadsBackWhatWasWritten) {
       {.rff = false, .moments = true},
       {.counts = true, .moments = true, .weight = 0.3},
       {.adjacency = Adjacency::kAddRemoveOne, .epsilon = 3, .classes = 1, .moments = true, .weight = 7},
+      {.moments = true, .weight = 5, .proxy = true},
   };
   for (const auto& s : settings) {
     Artifact a = sample_artifact(s);
+    EXPECT_EQ(a.find("proxy").has_value(), s.proxy);
     a.is_private = s.epsilon == 1.0;
     a.schema.on_error = data::OnError::kClamp;
     const std::string hash = write_artifact(file(), a);

@@ -19,6 +19,7 @@ struct Settings {
   std::size_t classes = 3, features = 8;
   bool rff = true, moments = false;  ///< which blocks, moments first
   double weight = 1.0;               ///< of the moments
+  bool proxy = false;                ///< last
 };
 
 /// The noise that the artifact's blocks need for its adjacency, counts and records per person.
@@ -52,6 +53,10 @@ inline Artifact sample_artifact(const Settings& s = {}) {
                                            .kind = features::FrequencyKind::kOrthogonal,
                                            .seed = 0xFFFFFFFFFFFFFFFFull}},
                         ""});
+  }
+  if (s.proxy) {
+    const features::RffSpec rff{.dims = 4, .features = 6, .length_scale = 1.5, .seed = 2};
+    a.blocks.push_back({{rff, 0.5, true}, ""});
   }
   for (ReleasedBlock& block : a.blocks) block.map_hash = map_hash(block.spec);
   a.counts = s.counts;

@@ -106,7 +106,8 @@ TEST(Verification, AGoodReleasePassesEveryCheck) {
   for (const Settings& s :
        {Settings{}, Settings{.counts = true, .records_per_person = 3, .epsilon = 0.2},
         Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true},
-        Settings{.rff = false, .moments = true}, Settings{.counts = true, .moments = true, .weight = 0.3},
+        Settings{.rff = false, .moments = true}, Settings{.moments = true, .weight = 5, .proxy = true},
+        Settings{.counts = true, .moments = true, .weight = 0.3},
         Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .moments = true}}) {
     const Verification v = judge(bytes_of(sample(s)));
     EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);

@@ -13,6 +13,7 @@
 #include "muffle/data/idx.hpp"
 #include "muffle/embed/signature.hpp"
 #include "muffle/features/rff.hpp"
+#include "muffle/model/moments_model.hpp"
 #include "muffle/synth/export.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "privacy/ledger_entry.hpp"
@@ -96,6 +97,42 @@ void checkpoints() {
   const std::string payload(reinterpret_cast<const char*>(parts.payload.data()), parts.payload.size());
   seed("checkpoint", "file", "R" + file);
   seed("checkpoint", "header", "H" + piece(header) + header + payload);
+}
+
+void moments_models() {
+  model::MomentsModel m;
+  m.info.spec.kind = model::GeneratorKind::kMoments;
+  m.info.spec.schema.classes = 2;
+  m.info.class_share = {0.25, 0.75};
+  m.info.release_hash = "release";
+  m.info.train_hash = "train";
+  const auto add = [](const std::string& name, const model::MomentsModel& model) {
+    model::save_moments_model(scratch / "m.mfl", model);
+    const std::string file = read_file(scratch / "m.mfl");
+    const Container c = parse_container(file, "muffle-moments-model", model::kMomentsModelVersion, "seed");
+    const std::string header = c.header.dump();
+    seed("moments_model", "file-" + name, "R" + file);
+    seed("moments_model", "header-" + name,
+         "H" + piece(header) + header +
+             std::string(reinterpret_cast<const char*>(c.payload.data()), c.payload.size()));
+  };
+  m.info.spec.schema.shape = {1, 4, 4};
+  m.lift =
+      features::resolved({.kind = features::MomentLiftKind::kImage, .shape = {1, 4, 4}, .coefficients = 2});
+  for (int c = 0; c < 2; ++c) {
+    m.mean.push_back(Eigen::VectorXd::Constant(4, 0.5 - c));
+    m.factor.push_back(Eigen::MatrixXd::Identity(4, 4));
+  }
+  m.info.choice = model::ProxyChoice{false, 1e-3, 2e-3, 1e-4};
+  add("image", m);
+  m.info.choice.reset();
+  m.info.spec.schema.shape = {3};
+  m.lift = features::resolved({.kind = features::MomentLiftKind::kVector, .shape = {3}});
+  for (int c = 0; c < 2; ++c) {
+    m.mean[static_cast<std::size_t>(c)] = Eigen::VectorXd::Zero(3);
+    m.factor[static_cast<std::size_t>(c)] = Eigen::MatrixXd::Identity(3, 3);
+  }
+  add("vector", m);
 }
 
 void ledgers() {
@@ -201,6 +238,7 @@ int main(int argc, char** argv) {
   artifacts();
   containers();
   checkpoints();
+  moments_models();
   ledgers();
   configs(argv[2]);
   keys();

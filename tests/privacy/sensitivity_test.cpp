@@ -207,6 +207,10 @@ std::vector<TestCase> cases() {
       {"signed, non-negative, counts", {rff, one_hot}, kReplace, 0.9},
       {"three blocks, heavy counts", {rff, one_hot, half}, kReplace, 1.5},
       {"signed and second moments, counts", {half, moments}, kReplace, 0.8},
+      // A start from the closed form: moments, random features, and the proxy.
+      {"second moments and two signed blocks",
+       {moments, {Kind::kSigned, 0.2, 6}, {Kind::kSigned, 0.1, 4}},
+       kReplace},
       {"three records a person", {rff, one_hot}, kReplace, 0.5, 3},
       {"add or remove", {rff, one_hot}, kAdd},
       {"add or remove with counts", {rff, one_hot}, kAdd, 0.7},

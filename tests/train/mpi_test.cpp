@@ -5,6 +5,7 @@
 #include "muffle/comm/detachment.hpp"
 #include "support/mpi_world.hpp"
 #include "train/toy.hpp"
+#include "train/toy_start.hpp"
 
 namespace muffle::train {
 namespace {
@@ -44,6 +45,15 @@ TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
     EXPECT_LT(test::distance(expected, ours), mine.size() == 1 ? 1e-30 : test::kTolerance);
   });
   EXPECT_EQ(steps, detachment.works() ? test::kSteps : 0);
+}
+
+TEST(StartOnMpi, AllRanksFollowOneRank) {
+  comm::HostComm& world = test::world();
+  const embed::Artifact release = test::start_release();
+  const auto alone = comm::single_process();
+  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone), test::kSteps);
+  const test::Trajectory ours = test::follow_start(release, model::host_collective(world), test::kSteps);
+  EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance);
 }
 
 TEST(HostCollective, SumsAndBroadcastsTensors) {

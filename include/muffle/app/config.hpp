@@ -24,7 +24,7 @@ struct Config {
   } files;
   data::DataSpec data;
   struct {
-    std::vector<std::string> blocks{"rff"};  ///< in the order of the release: "rff", "moments"
+    std::vector<std::string> blocks{"rff"};  ///< in the order of the release: "rff", "moments", "proxy"
     features::RffSpec rff;
     int lattice_bits = 24;
   } features;
@@ -33,6 +33,12 @@ struct Config {
     features::MomentsSpec spec;                    ///< shape and kind come from elsewhere; zeros: defaults
     double weight = 1.0;
   } moments;
+  struct {
+    std::size_t features = 2000;
+    double length_scale = 0.0;  ///< 0: that of features.rff
+    std::uint64_t seed = 2;     ///< another than that of features.rff
+    double weight = 0.5;
+  } proxy;
   privacy::PrivacySpec privacy;
   bool release_counts = false;
   struct {
@@ -95,8 +101,14 @@ Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 
 /// The blocks that a configuration releases, every default filled in. @throws ConfigError.
 std::vector<features::BlockSpec> block_specs(const Config& config);
-/// Is `block` ("rff", "moments") among them?
+/// Is `block` ("rff", "moments", "proxy") among them?
 bool releases(const Config& config, const std::string& block);
+/// Fills in moments.coefficients of images, if it is 0 and what it depends on is there: by the noise that the
+/// privacy settings mean and the public number of records (features::side_for_noise).
+void resolve_coefficients(Config& config);
+/// The generator that is trained: with train.init = "moments" the network beside the closed form, whose code
+/// is the closed form's. What the records are comes from the configuration. @throws ConfigError.
+model::GeneratorSpec trained_generator(const Config& config);
 /// lambda of the class counts, if they are released.
 inline constexpr double kCountsWeight = 1.0;
 /// The noise of the configured release, from public settings alone: no feature map is built. @throws

@@ -18,6 +18,7 @@ enum class Stream : std::uint32_t {
   kShuffle = 9,
   kTest = 10,
   kInsecureNoise = 11,
+  kTrainCoins = 12,
   kSampleFinish = 13,
 };
 

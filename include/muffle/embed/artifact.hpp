@@ -51,7 +51,7 @@ struct Artifact {
   std::size_t features(std::size_t block) const { return features::features_of(blocks.at(block).spec); }
   /// Where block b begins in `values`; of blocks.size(): where the counts do.
   std::size_t offset(std::size_t block) const;
-  /// The block of this kind ("rff", "moments"); none: nullopt.
+  /// The block of this kind ("rff", "moments", "proxy"); none: nullopt.
   std::optional<std::size_t> find(std::string_view kind) const;
   /// The units of the released vector, part by part: one for each block, then the counts.
   std::vector<features::CoordinatePart> coordinates() const;
@@ -109,8 +109,9 @@ struct Target {
   double records = 0;  ///< m, or the noisy counts' sum under add/remove-one
 };
 /// Post-processing only. @throws DataError  m is private and the noisy counts' sum is below one record;
-/// ConfigError  the release has no random Fourier block.
-Target make_target(const Artifact& artifact);
+/// ConfigError  the release has no such block.
+/// @param kind  "rff", or "proxy" for what trained models are compared by.
+Target make_target(const Artifact& artifact, std::string_view kind = "rff");
 
 /// privacy.json's text ("format": "muffle-privacy-statement"; docs/artifact-format.md) and the same as text
 /// for people. A release with seeded noise is called NOT PRIVATE in both, and its epsilon and delta are null.

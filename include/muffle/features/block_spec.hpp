@@ -19,12 +19,15 @@ namespace muffle::features {
 struct BlockSpec {
   std::variant<RffSpec, MomentsSpec> map;
   double weight = 1.0;
+  /// Random Fourier features that nothing is trained on: two models are compared by their distances to them
+  /// (train/proxy.hpp). Their frequencies and noise are their own.
+  bool proxy = false;
 
   const RffSpec* rff() const { return std::get_if<RffSpec>(&map); }
   const MomentsSpec* moments() const { return std::get_if<MomentsSpec>(&map); }
 };
 
-/// "rff", "moments": the words used in configurations and messages; Block::name().
+/// "rff", "moments", "proxy": the words used in configurations and messages.
 std::string_view kind_of(const BlockSpec& spec);
 /// d: numbers per record.
 std::size_t dims_of(const BlockSpec& spec);

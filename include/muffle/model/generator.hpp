@@ -10,13 +10,23 @@
 
 namespace muffle::model {
 
+struct MomentsModel;
+
 /// A conditional generator G(z, y) -> records in [0, 1].
 class Generator : public torch::nn::Module {
  public:
-  /// @param code    n x code
+  /// @param code    n x code, as codes() gives them
   /// @param labels  n, int64, in 0..C-1
   /// @returns n x dims (images flattened channel, height, width)
   virtual torch::Tensor forward(const torch::Tensor& code, const torch::Tensor& labels) = 0;
+
+  /// forward()'s codes for samples first..first+n-1 of a stream: latent_codes(), and beside a closed form, in
+  /// one more column, each record's coin between its two laws. At the start such a generator so draws the
+  /// very records that the closed form draws (moments_generator.hpp).
+  virtual torch::Tensor codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
+                              std::size_t n) const = 0;
+  /// Puts the closed form under a residual generator. @throws InvariantError  another shape, or none.
+  virtual void set_closed_form(const MomentsModel& model) = 0;
 };
 
 /// Builds the generator with parameters that are a pure function of (spec, seed) (Philox; not torch's

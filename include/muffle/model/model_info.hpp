@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,17 +9,29 @@
 
 namespace muffle::model {
 
+/// How a training that started from the closed form ended (train/proxy.hpp). Public: post-processing.
+struct ProxyChoice {
+  bool trained = false;  ///< the trained model was kept; else the closed form
+  /// Squared distances of the two models' mean embeddings to the data's, in the proxy's features, without the
+  /// parts that noise and sampling add: they may fall below 0.
+  double closed_form = 0, after_training = 0;
+  double deviation = 0;  ///< standard deviation of their difference, by noise and sampling
+
+  bool operator==(const ProxyChoice&) const = default;
+};
+
 /// What a trained model's file (model.mfl, a core/container.hpp container of format "muffle-model") says
 /// beside its tensors; readable without torch. Public: everything in it is post-processing of a release.
 struct ModelInfo {
   GeneratorSpec spec;
-  std::vector<double> class_share;  ///< C, sums to 1
-  std::string release_hash;         ///< SHA-256 of the release it was trained on
-  std::string train_hash;           ///< hash of the train and model config sections
-  bool is_private = true;           ///< false: trained on a NOT PRIVATE release
+  std::vector<double> class_share;                   ///< C, sums to 1
+  std::string release_hash;                          ///< SHA-256 of the release it was trained on
+  std::string train_hash;                            ///< hash of the train and model config sections
+  bool is_private = true;                            ///< false: trained on a NOT PRIVATE release
+  std::optional<ProxyChoice> choice = std::nullopt;  ///< of a training that started from the closed form
 };
 
-inline constexpr int kModelVersion = 1;
+inline constexpr int kModelVersion = 2;
 
 /// @throws IoError, ProtocolError.
 ModelInfo load_model_info(const std::filesystem::path& path);

@@ -25,11 +25,14 @@ struct MomentsModel {
 
 /// Fits the laws. Seconds at most; one thread. `info` becomes the model's.
 /// @throws DataError  the noise hides everything. ConfigError  a lift that is not affine, of too many
-/// numbers.
+/// numbers, or a model that is larger than a model file.
 MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info);
 
+/// Bytes of numbers in the file of a Gaussian closed form (affine lifts): C of n + n^2.
+double moments_model_bytes(const features::MomentsSpec& resolved_spec, std::size_t classes);
+
 /// Layout of the model file of this kind (docs/artifact-format.md).
-inline constexpr int kMomentsModelVersion = 1;
+inline constexpr int kMomentsModelVersion = 2;
 
 /// Atomic. @returns SHA-256 of the file in hex. @throws IoError.
 std::string save_moments_model(const std::filesystem::path& path, const MomentsModel& model);

@@ -25,6 +25,9 @@ struct GeneratorSpec {
   /// moments, affine lifts: the share of records whose numbers are the Gaussian's, clipped, from 0 to 1; the
   /// others keep mean and variance of each number through the clipping.
   double plain_share = 0.5;
+  /// A network beside the closed form of affine lifts (kMoments): records are clip(closed form + network),
+  /// and the network starts at 0. `code` is then n, the closed form's own normal numbers.
+  bool residual = false;
   data::Schema schema;  ///< shape and classes of what it generates; output is in [0, 1]
 };
 

@@ -16,15 +16,28 @@ namespace muffle::train {
 
 class StepGraph;
 
+/// What a generator is trained on.
+struct Problem {
+  std::vector<Matching> blocks;
+  std::vector<double> class_share;  ///< by which labels are drawn
+  torch::Device device;
+};
+
+/// Matches random Fourier features.
+/// @param frequencies  (D/2) x d in turns, float32, on the device to train on
+/// @param target       its column weights multiply the residuals (spec section 5, imbalanced data)
+Matching match_fourier(const torch::Tensor& frequencies, const embed::Target& target);
+
 /// The training of one generator on all ranks of a collective, step by step. Codes and labels are a pure
 /// function of (seed, step, global sample index) and every sum runs over all ranks, so K ranks of batch b
 /// follow one rank of batch K b up to the rounding of float32 sums in another order. Every method but the
 /// getters is collective.
 class DataParallel {
  public:
-  /// @param frequencies  (D/2) x d in turns, float32, on the device to train on
-  /// @param target       its column weights multiply the residuals (spec section 5, imbalanced data)
   /// @throws ConfigError  a generator that cannot be built, or settings that make no sense.
+  DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, Problem problem,
+               std::shared_ptr<model::TensorCollective> collective);
+  /// On random Fourier features alone.
   DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, torch::Tensor frequencies,
                const embed::Target& target, std::shared_ptr<model::TensorCollective> collective);
   ~DataParallel();
@@ -74,7 +87,6 @@ class DataParallel {
   void capture();
 
   TrainSpec spec_;
-  std::size_t code_;
   std::vector<double> class_share_;
   torch::Device device_;
   std::shared_ptr<model::TensorCollective> collective_;

@@ -3,6 +3,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -17,9 +18,17 @@ struct ObjectiveOptions {
   bool stratified = true;
 };
 
-/// sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B) sum_j phi(x_j) e_{y_j}^T
-/// (spec section 6). All ranks' partial sums are added before anything is squared: the loss of a global batch
-/// is not the mean of the ranks' losses.
+/// A block of a release, to be matched by the same sums over generated records.
+struct Matching {
+  /// sum_i phi(x_i) e_{y_i}^T over the given records: C x D, differentiable in x. ||phi(x)|| = 1.
+  std::function<torch::Tensor(const torch::Tensor& x, const torch::Tensor& labels)> sums;
+  torch::Tensor target;         ///< mu~, C x D, on the device of the records
+  std::vector<double> weights;  ///< w_c, C numbers >= 0
+};
+
+/// The sum over blocks of sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B)
+/// sum_j phi(x_j) e_{y_j}^T (spec section 6). All ranks' partial sums are added before anything is squared:
+/// the loss of a global batch is not the mean of the ranks' losses.
 ///
 /// The plug-in gradient is biased by the batch's own variance. Let phi have norm 1, f_j = phi(x_j) e_{y_j}^T
 /// and F = E f_j. With independent labels E||mu_Q||^2 = 1/B + (1 - 1/B) ||F||^2, so B/(B-1) ||mu_Q||^2 has
@@ -31,6 +40,9 @@ struct ObjectiveOptions {
 /// and 1 is used.
 class Objective {
  public:
+  Objective(std::vector<Matching> blocks, ObjectiveOptions options,
+            std::shared_ptr<model::TensorCollective> collective);
+  /// Of one block of random Fourier features.
   /// @param target   mu~, C x D float32, on the device of the embedding's frequencies
   /// @param weights  w_c, C numbers >= 0
   Objective(model::FourierEmbedding embedding, torch::Tensor target, const std::vector<double>& weights,
@@ -62,16 +74,16 @@ class Objective {
 
  private:
   struct Matched {
-    torch::Tensor own_sums;  ///< C x D, attached to x
-    torch::Tensor mean;      ///< mu_Q, C x D
-    torch::Tensor counts;    ///< n_c over all ranks, C x 1
-    torch::Tensor seen;      ///< loss and raised hands
+    std::vector<torch::Tensor> own_sums;  ///< of each block, C x D, attached to x
+    std::vector<torch::Tensor> mean;      ///< mu_Q, C x D
+    torch::Tensor counts;                 ///< n_c over all ranks, C x 1
+    torch::Tensor seen;                   ///< loss and raised hands
   };
   Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
                 const torch::Tensor& hand) const;
 
-  model::FourierEmbedding embedding_;
-  torch::Tensor target_, weights_;
+  std::vector<Matching> blocks_;
+  std::vector<torch::Tensor> weights_;  ///< of each block, C x 1
   ObjectiveOptions options_;
   std::shared_ptr<model::TensorCollective> collective_;
 };

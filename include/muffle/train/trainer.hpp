@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/embed/artifact.hpp"
+#include "muffle/model/model_info.hpp"
 #include "muffle/model/spec.hpp"
 
 namespace muffle::train {
@@ -21,6 +23,9 @@ struct TrainSpec {
   bool unbiased = false;            ///< the unbiased form of the objective (spec section 6)
   bool stratified = true;  ///< labels meet the class shares in every batch, instead of independent draws
   std::uint64_t seed = 1;
+  /// Starts from the closed form of the release's second moments, and ends with the better of the two models
+  /// (proxy.hpp).
+  bool from_moments = false;
   // When root writes a checkpoint; neither changes the model.
   std::uint64_t checkpoint_every = 0;  ///< after every so many steps; 0: by time alone
   double checkpoint_every_s = 60;      ///< when the last one is so old; 0: by steps alone
@@ -45,12 +50,16 @@ std::string why_no_torch_gpus();
 struct TrainReport {
   std::string model_hash;  ///< SHA-256 of model.mfl
   double first_loss = 0, last_loss = 0;
-  std::uint64_t resumed_at = 0;  ///< step of the checkpoint that it went on from; 0: none
+  std::optional<model::ProxyChoice> choice;  ///< TrainSpec::from_moments: which model was written
+  std::uint64_t resumed_at = 0;              ///< step of the checkpoint that it went on from; 0: none
   double seconds = 0, seconds_in_collectives = 0;
 };
 
 /// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective; root
 /// alone needs the artifact (it is broadcast). K ranks follow the trajectory of one rank, up to rounding.
+///
+/// With TrainSpec::from_moments the model is the trained one or the closed form that it started from,
+/// whichever the release's proxy says is nearer to the data.
 ///
 /// Beside model_file lie two checkpoints while it trains (checkpoint_slots.hpp). The newest good one of the
 /// same settings and release is taken up: on the CPU, with as many ranks and threads, the model is then the

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "muffle/model/generator.hpp"
+#include "muffle/train/objective.hpp"
+
+namespace muffle::train {
+
+/// Substream of the codes that models are measured with; training steps come before it.
+inline constexpr std::uint32_t kMeasuringSubstream = std::numeric_limits<std::uint32_t>::max() - 1;
+
+/// Samples of one batch, and how many batches: each is an estimate of its own, whose spread tells the error.
+struct Measurement {
+  std::uint64_t seed = 1;
+  std::uint64_t batch = 1000, batches = 20;
+  std::vector<double> class_share;
+  torch::Device device = torch::kCPU;
+};
+
+/// The mean embeddings of a generator in evaluation mode, block by block, of each batch: C x D. The codes are
+/// a function of (seed, sample index) alone, so two generators with codes of the same length are measured on
+/// the same codes, and most of the sampling error cancels in their difference. Collective; the ranks share
+/// the samples.
+/// @returns [block][batch]
+std::vector<std::vector<torch::Tensor>> mean_embeddings(model::Generator& generator,
+                                                        const std::vector<Matching>& blocks,
+                                                        const Measurement& measurement,
+                                                        model::TensorCollective& collective);
+
+/// The mean of a block's batches.
+torch::Tensor average(const std::vector<torch::Tensor>& batches);
+
+}  // namespace muffle::train

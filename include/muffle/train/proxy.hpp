@@ -1,0 +1,42 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include <vector>
+
+#include "muffle/model/model_info.hpp"
+#include "muffle/train/measure.hpp"
+#include "muffle/train/objective.hpp"
+
+namespace muffle::train {
+
+/// By how many standard deviations the trained model must be nearer to be kept.
+inline constexpr double kDeviationsToSwitch = 2.0;
+
+/// Which of two models is nearer to the data, by the private proxy: features that neither was trained on,
+/// released with noise of their own (docs/moments.md). With d = sum_c w_c ||mu_c - mu~_c||^2 the noise's
+/// square cancels in d_closed - d_trained, and what is left of it has the standard deviation
+/// 2 s sqrt(sum_c w_c^2 ||mu_closed,c - mu_trained,c||^2), s that of a number of mu~. The sampling error of
+/// the difference is found from the batches' spread. The closed form is kept unless the trained model is
+/// nearer by kDeviationsToSwitch deviations of both together.
+/// @param proxy    the noisy target and the classes' weights
+/// @param closed, trained  each model's mean embeddings, batch by batch, as `measurement` had them: C x D
+/// @param noise    s
+/// Post-processing; a pure function.
+model::ProxyChoice choose(const Matching& proxy, const std::vector<torch::Tensor>& closed,
+                          const std::vector<torch::Tensor>& trained, const Measurement& measurement,
+                          double noise);
+
+/// A noisy target drawn towards what a model has already: for each class, mu0 + f (mu~ - mu0), where f =
+/// max(0, 1 - (D s^2 + error) / ||mu~ - mu0||^2) is James and Stein's factor: what noise and sampling alone
+/// would make of the distance is not chased.
+/// @param noise_square  expected ||noise||^2 of a row
+/// @param error         C: expected squared sampling error of the rows of mu0
+torch::Tensor credible_target(const torch::Tensor& noisy, const torch::Tensor& start, double noise_square,
+                              const torch::Tensor& error);
+
+/// What sampling adds to the squared distance of a class's mean embedding mu_c: (p_c - ||mu_c||^2 / p_c) / N
+/// for features of norm 1, p_c the class's share of N samples. @returns C, float64, on the CPU.
+torch::Tensor sampling_error(const torch::Tensor& mean, const Measurement& measurement);
+
+}  // namespace muffle::train

@@ -1,0 +1,43 @@
+#include "muffle/train/measure.hpp"
+
+#include <torch/torch.h>
+
+namespace muffle::train {
+
+using torch::Tensor;
+
+std::vector<std::vector<Tensor>> mean_embeddings(model::Generator& generator,
+                                                 const std::vector<Matching>& blocks, const Measurement& m,
+                                                 model::TensorCollective& collective) {
+  const torch::NoGradGuard no_grad;
+  const bool was_training = generator.is_training();
+  generator.eval();
+  const auto rank = static_cast<std::uint64_t>(collective.rank());
+  const auto ranks = static_cast<std::uint64_t>(collective.size());
+  const std::uint64_t first = rank * m.batch / ranks, last = (rank + 1) * m.batch / ranks;
+  std::vector<std::vector<Tensor>> out(blocks.size());
+  for (std::uint64_t g = 0; g < m.batches; ++g) {
+    const Tensor codes =
+        generator.codes(m.seed, true, kMeasuringSubstream, g * m.batch + first, last - first).to(m.device);
+    // Every batch meets the class shares.
+    const Tensor labels = model::draw_labels(m.seed, true, kMeasuringSubstream, first, last - first, m.batch,
+                                             m.class_share, /*stratified=*/true)
+                              .to(m.device);
+    const Tensor records = generator.forward(codes, labels);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      Tensor mean = blocks[b].sums(records, labels).contiguous();
+      collective.all_reduce_sum(mean);
+      out[b].push_back(mean / static_cast<double>(m.batch));
+    }
+  }
+  generator.train(was_training);
+  return out;
+}
+
+Tensor average(const std::vector<Tensor>& batches) {
+  Tensor sum = batches.front().clone();
+  for (std::size_t i = 1; i < batches.size(); ++i) sum += batches[i];
+  return sum / static_cast<double>(batches.size());
+}
+
+}  // namespace muffle::train

@@ -1,0 +1,225 @@
+// Trainings that start from the closed form, and the choice at their end.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+
+#include "muffle/comm/termination.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/model/model_file.hpp"
+#include "muffle/train/proxy.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/thread_comm.hpp"
+#include "train/toy_start.hpp"
+
+namespace muffle::train {
+namespace {
+
+using test::run_thread_ranks;
+using torch::Tensor;
+
+TEST(StartOnThreads, AnyNumberOfRanksFollowsOneRank) {
+  const embed::Artifact release = test::start_release();
+  const auto alone = comm::single_process();
+  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone), test::kSteps);
+  EXPECT_LT(expected.losses.back(), 0.9 * expected.losses.front());
+  for (const int ranks : {1, 2, 3, 4}) {
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+      const double d =
+          test::distance(expected, test::follow_start(release, model::host_collective(comm), test::kSteps));
+      EXPECT_LT(d, ranks == 1 ? 1e-30 : test::kTolerance) << comm.rank() << " of " << ranks;
+    });
+  }
+}
+
+TEST(StartOnThreads, MeasuringDoesNotDependOnTheRanks) {
+  const embed::Artifact release = test::start_release();
+  Measurement m;
+  m.batch = 100;
+  m.batches = 3;
+  m.class_share = {0.25, 0.5, 0.25};
+  std::vector<Tensor> expected;
+  for (const int ranks : {1, 3}) {
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+      const auto collective = model::host_collective(comm);
+      const auto training = test::start_training(release, collective);
+      const auto blocks = test::start_problem(release).blocks;
+      const auto measured = mean_embeddings(*training->generator(), blocks, m, *collective);
+      ASSERT_EQ(measured.size(), 2u);
+      ASSERT_EQ(measured[0].size(), 3u);
+      EXPECT_TRUE(training->generator()->is_training());
+      // A record's z z^T has trace 1, so a class's has its share.
+      const Tensor first = measured[0][0].view({3, 5, 5});
+      for (std::int64_t c = 0; c < 3; ++c)
+        EXPECT_NEAR(first[c].diagonal().sum().item<double>(), m.class_share[static_cast<std::size_t>(c)],
+                    1e-5);
+      if (ranks == 1) expected = {measured[0][2], measured[1][1]};
+      EXPECT_LT((measured[0][2] - expected[0]).abs().max().item<double>(), 1e-6);
+      EXPECT_LT((measured[1][1] - expected[1]).abs().max().item<double>(), 1e-6);
+    });
+  }
+}
+
+class Start : public ::testing::Test {
+ protected:
+  Start() { spec_.steps = 300; }
+
+  TrainReport run(int ranks, const std::string& name) {
+    TrainReport out;
+    std::filesystem::create_directories(folder_ / name);
+    embed::write_artifact(folder_ / "release.mfl", release_);
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+      const TrainReport report =
+          train(comm, folder_ / "release.mfl", model_in(name), test::start_generator(), spec_, "hash", 1);
+      ASSERT_TRUE(report.choice);
+      if (comm.is_root()) out = report;
+    });
+    return out;
+  }
+  std::filesystem::path model_in(const std::string& name) const { return folder_ / name / "model.mfl"; }
+
+  test::TemporaryFolder folder_;
+  embed::Artifact release_ = test::start_release();
+  TrainSpec spec_ = test::start_spec();
+};
+
+TEST_F(Start, TheTrainedModelIsKeptWhereItIsBetter) {
+  const TrainReport report = run(2, "a");
+  EXPECT_TRUE(report.choice->trained);
+  EXPECT_LT(report.choice->after_training, 0.5 * report.choice->closed_form);
+  const auto [info, generator] = model::load_model(model_in("a"));
+  EXPECT_EQ(info.choice, report.choice);
+  EXPECT_TRUE(info.spec.residual);
+  EXPECT_EQ(info.spec.code, 4u);
+}
+
+TEST_F(Start, TheClosedFormIsKeptWhereTheTrainingMadeItWorse) {
+  spec_.steps = 3;
+  spec_.learning_rate = 30;
+  const TrainReport report = run(2, "a");
+  EXPECT_FALSE(report.choice->trained);
+  EXPECT_GT(report.choice->after_training, report.choice->closed_form);
+  const std::string bytes = read_file(model_in("a"));
+  ASSERT_TRUE(model::holds_moments_model(bytes));
+  const model::MomentsModel model = model::parse_moments_model(bytes, "model");
+  EXPECT_EQ(model.info.choice, report.choice);
+  EXPECT_EQ(model.info.train_hash, "hash");
+  EXPECT_EQ(model::load_model_info(model_in("a")).choice, report.choice);
+}
+
+TEST_F(Start, GoesOnBitEqualAfterAStop) {
+  spec_.steps = 20;
+  const TrainReport whole = run(3, "a");
+  comm::install_termination_handler();
+  ASSERT_EQ(std::raise(SIGUSR1), 0);
+  std::filesystem::create_directories(folder_ / "b");
+  run_thread_ranks(3, [&](comm::HostComm& comm) {
+    test::expect_error(ExitCode::kStopped, {"step 1 of 20"}, [&] {
+      train(comm, folder_ / "release.mfl", model_in("b"), test::start_generator(), spec_, "hash", 1);
+    });
+  });
+  comm::clear_termination_request();
+  const TrainReport rest = run(3, "b");
+  EXPECT_EQ(rest.resumed_at, 1u);
+  EXPECT_EQ(rest.model_hash, whole.model_hash);
+  EXPECT_EQ(rest.choice, whole.choice);
+}
+
+TEST_F(Start, WithoutAProxyItIsRefusedOnEveryRank) {
+  const std::size_t kept = release_.offset(2);
+  release_.blocks.pop_back();
+  release_.values.resize(kept);
+  privacy::SensitivityInput input;
+  for (const auto& block : release_.blocks) input.blocks.push_back(bound_of(block.spec));
+  privacy::PrivacySpec privacy;
+  privacy.epsilon = 100;
+  privacy.max_records_per_person = 1;
+  release_.noise = privacy::plan_noise(privacy, input, release_.coordinates());
+  embed::write_artifact(folder_ / "release.mfl", release_);
+  run_thread_ranks(2, [&](comm::HostComm& comm) {
+    test::expect_error(ExitCode::kConfig, {"\"proxy\"", "features.blocks"}, [&] {
+      train(comm, folder_ / "release.mfl", folder_ / "model.mfl", test::start_generator(), spec_, "hash", 1);
+    });
+  });
+}
+
+/// Mean embeddings of two models and of the data: 2 classes, 500 numbers.
+struct Planted {
+  Tensor truth = 0.01 * test::toy_normal({2, 500}, 1).to(torch::kFloat64);
+  Tensor closed = truth + 0.003 * test::toy_normal({2, 500}, 2).to(torch::kFloat64);
+  Tensor trained = truth + 0.002 * test::toy_normal({2, 500}, 3).to(torch::kFloat64);
+
+  model::ProxyChoice choose(double noise, std::uint32_t draw, double batch_noise = 0) const {
+    const Tensor target = truth + noise * test::toy_normal({2, 500}, 10 + draw).to(torch::kFloat64);
+    Measurement m;
+    m.class_share = {0.5, 0.5};
+    std::vector<Tensor> a, b;
+    for (std::uint32_t i = 0; i < 10; ++i) {
+      a.push_back(closed +
+                  batch_noise * test::toy_normal({2, 500}, 100000 + 20 * draw + i).to(torch::kFloat64));
+      b.push_back(trained +
+                  batch_noise * test::toy_normal({2, 500}, 100010 + 20 * draw + i).to(torch::kFloat64));
+    }
+    return train::choose({{}, target, {1.0, 1.0}}, a, b, m, noise);
+  }
+};
+
+/// 300 draws of the noise: the spread of the difference is known to 4 %, its mean to 6 % of a deviation.
+TEST(Choice, KnowsTheErrorOfTheDifference) {
+  const Planted planted;
+  for (const double batch_noise : {0.0, 0.004}) {
+    double sum = 0, squares = 0, deviation = 0;
+    constexpr int kDraws = 300;
+    for (int i = 0; i < kDraws; ++i) {
+      const model::ProxyChoice c = planted.choose(0.01, static_cast<std::uint32_t>(i), batch_noise);
+      const double difference = c.closed_form - c.after_training;
+      sum += difference;
+      squares += difference * difference;
+      deviation += c.deviation / kDraws;
+    }
+    const double mean = sum / kDraws, spread = std::sqrt(squares / kDraws - mean * mean);
+    const double wanted =
+        ((planted.closed - planted.truth).square() - (planted.trained - planted.truth).square())
+            .sum()
+            .item<double>();
+    EXPECT_NEAR(spread / deviation, 1.0, 0.2) << batch_noise;
+    EXPECT_NEAR(mean, wanted, 0.3 * deviation) << batch_noise;
+  }
+}
+
+TEST(Choice, TheClosedFormStaysUnlessTheTrainedModelIsClearlyNearer) {
+  Planted planted;
+  EXPECT_TRUE(planted.choose(1e-4, 0).trained);
+  std::swap(planted.closed, planted.trained);
+  EXPECT_FALSE(planted.choose(1e-4, 0).trained);
+  planted.trained = planted.closed;
+  EXPECT_FALSE(planted.choose(1e-4, 0).trained) << "no difference";
+  // As near as each other: the trained one is taken by chance seldom.
+  planted.closed = planted.truth + 0.003 * test::toy_normal({2, 500}, 4).to(torch::kFloat64);
+  planted.trained = 2 * planted.truth - planted.closed;
+  int taken = 0;
+  for (std::uint32_t i = 0; i < 200; ++i) taken += planted.choose(0.01, i).trained;
+  EXPECT_LT(taken, 16) << "2.3 % expected";
+  planted.trained.fill_(std::nan(""));
+  EXPECT_FALSE(planted.choose(1e-4, 0).trained);
+}
+
+TEST(CredibleTarget, KeepsWhatIsMoreThanNoise) {
+  const Planted planted;
+  const double noise = 0.01;
+  const Tensor none = torch::zeros({2}, torch::kFloat64);
+  const Tensor pure = planted.truth + noise * test::toy_normal({2, 500}, 10).to(torch::kFloat64);
+  const Tensor start = planted.truth.to(torch::kFloat64);
+  // Nothing but noise: at most the noise's own fluctuation, 2 sqrt(2 / 500), is kept.
+  EXPECT_LT((credible_target(pure, start, 500 * noise * noise, none) - start).norm().item<double>(),
+            0.13 * (pure - start).norm().item<double>());
+  const Tensor far = pure + 1.0;
+  EXPECT_LT((credible_target(far, start, 500 * noise * noise, none) - far).norm().item<double>(),
+            1e-3 * (far - start).norm().item<double>());
+  EXPECT_TRUE(torch::equal(credible_target(pure, start, 0.0, none), pure));
+}
+
+}  // namespace
+}  // namespace muffle::train

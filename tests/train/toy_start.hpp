@@ -1,0 +1,131 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "muffle/core/philox.hpp"
+#include "muffle/embed/artifact.hpp"
+#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/features/block_spec.hpp"
+#include "muffle/model/moments_embedding.hpp"
+#include "muffle/model/moments_model.hpp"
+#include "train/toy.hpp"
+
+namespace muffle::test {
+
+/// A release of moments, random features and proxy of 3,000 records of 4 numbers in 3 classes, each class in
+/// two far corners, which no normal law draws. No noise was added, but its plan says so little that all is
+/// credible.
+inline embed::Artifact start_release() {
+  constexpr std::size_t kRecords = 3000, kDims = 4, kClasses = 3;
+  embed::Artifact a;
+  a.schema.shape = {kDims};
+  a.schema.classes = kClasses;
+  a.records = kRecords;
+  a.is_private = false;
+  const features::MomentsSpec moments =
+      features::resolved({.kind = features::MomentLiftKind::kVector, .shape = {kDims}});
+  features::RffSpec rff{.dims = kDims, .features = 64, .length_scale = 0.6, .seed = 1};
+  a.blocks.push_back({{moments, 5.0}, ""});
+  a.blocks.push_back({{rff}, ""});
+  rff.seed = 2;
+  a.blocks.push_back({{rff, 0.5, true}, ""});
+  privacy::SensitivityInput input;
+  for (embed::ReleasedBlock& block : a.blocks) {
+    block.map_hash = map_hash(block.spec);
+    input.blocks.push_back(bound_of(block.spec));
+  }
+  a.config_hash = std::string(64, '0');
+  a.muffle_version = "test";
+  privacy::PrivacySpec spec;
+  spec.epsilon = 100.0;
+  spec.max_records_per_person = 1;
+  a.noise = privacy::plan_noise(spec, input, a.coordinates());
+
+  const CounterStream random(5, Stream::kTest);
+  std::vector<float> x;
+  std::vector<std::int32_t> y;
+  for (std::uint64_t i = 0; i < kRecords; ++i) {
+    const auto c = static_cast<std::int32_t>(i % kClasses);
+    const double side = random.uniform(8 * i) < 0.5 ? 0.3 : -0.3;
+    for (std::size_t j = 0; j < kDims; ++j) {
+      const double turned = c == static_cast<std::int32_t>(j) ? -side : side;
+      x.push_back(
+          static_cast<float>(std::clamp(0.5 + turned + 0.05 * random.normal(8 * i + 1 + j), 0.0, 1.0)));
+    }
+    y.push_back(c);
+  }
+  for (const embed::ReleasedBlock& released : a.blocks) {
+    const auto block = make_block(released.spec, {a.lattice_bits});
+    const auto workspace = block->make_workspace();
+    std::vector<std::uint64_t> sums(kClasses * block->features());
+    for (std::size_t first = 0; first < kRecords; first += block->tile()) {
+      const std::size_t n = std::min(block->tile(), kRecords - first);
+      block->accumulate(x.data() + first * kDims, y.data() + first, n, *workspace, sums);
+    }
+    for (const std::uint64_t s : sums) a.values.push_back(static_cast<std::int64_t>(s));
+  }
+  return a;
+}
+
+inline model::GeneratorSpec start_generator() {
+  model::GeneratorSpec spec;
+  spec.kind = model::GeneratorKind::kFullyConnected;
+  spec.hidden = {32, 32};
+  spec.channels = {};
+  return spec;
+}
+
+inline train::TrainSpec start_spec() {
+  train::TrainSpec spec;
+  spec.from_moments = true;
+  spec.batch = 121;
+  spec.learning_rate = 0.01;
+  spec.unbiased = true;
+  return spec;
+}
+
+/// What matches the release's moments and random features, as they are.
+inline train::Problem start_problem(const embed::Artifact& release) {
+  const embed::NoisyMoments m = embed::make_noisy_moments(release);
+  const auto classes = static_cast<std::int64_t>(m.classes);
+  const model::MomentsEmbedding embedding(m.spec, classes, torch::TensorOptions(torch::kFloat32));
+  const embed::Target target = embed::make_target(release);
+  const features::RffSpec& rff = *release.blocks[1].spec.rff();
+  const torch::Tensor omega =
+      torch::tensor(features::rff_frequencies(rff)).view({-1, static_cast<std::int64_t>(rff.dims)});
+  const torch::Tensor second = (torch::tensor(m.second, torch::kFloat64) / m.records).view({classes, -1});
+  const auto sums = [embedding](const torch::Tensor& x, const torch::Tensor& labels) {
+    return embedding.class_sums(x, labels);
+  };
+  return {{{sums, second.to(torch::kFloat32), std::vector<double>(m.classes, 25.0)},
+           train::match_fourier(omega, target)},
+          target.class_share,
+          torch::kCPU};
+}
+
+/// The network beside the closed form, on both blocks.
+inline std::unique_ptr<train::DataParallel> start_training(
+    const embed::Artifact& release, std::shared_ptr<model::TensorCollective> collective) {
+  model::GeneratorSpec spec = start_generator();
+  spec.schema = release.schema;
+  spec.residual = true;
+  spec.code = release.schema.dims();
+  model::ModelInfo info;
+  info.spec = spec;
+  auto training = std::make_unique<train::DataParallel>(spec, start_spec(), start_problem(release),
+                                                        std::move(collective));
+  training->generator()->set_closed_form(model::fit_moments_model(embed::make_noisy_moments(release), info));
+  return training;
+}
+
+inline Trajectory follow_start(const embed::Artifact& release,
+                               std::shared_ptr<model::TensorCollective> collective, int steps) {
+  const auto training = start_training(release, std::move(collective));
+  Trajectory out;
+  for (int i = 0; i < steps; ++i) out.losses.push_back(training->step());
+  add_state(out, *training->generator());
+  return out;
+}
+
+}  // namespace muffle::test
