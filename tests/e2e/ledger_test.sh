@@ -51,11 +51,11 @@ check "people can raise it" expect_code 0 "$MUFFLE" ledger budget --ledger "$led
 check "and then it fits" expect_code 0 on 1 release "${plain[@]}" --out "$work/d"
 
 # Whom the charges protect: mu of another unit is not added, whatever is left of the budget.
-for unit in "privacy.max_records_per_person=50" "privacy.adjacency=add-remove-one"; do
-  check "$unit is refused" expect_code 77 on 1 release "${plain[@]}" --epsilon 0.2 --set "$unit" --set privacy.release_counts=true \
-    $([[ $unit == *add* ]] && echo --set data.records=0) --out "$work/unit"
-  check "because of the unit" grep -q 'different units of privacy' "$work/log"
-done
+unit=("${plain[@]}" --epsilon 0.2 --set privacy.release_counts=true --out "$work/unit")
+check "50 records a person are refused" expect_code 77 on 1 release "${unit[@]}" --set privacy.max_records_per_person=50
+check "because of the unit" grep -q 'different units of privacy' "$work/log"
+check "add/remove-one is refused" expect_code 77 on 1 release "${unit[@]}" --set privacy.adjacency=add-remove-one --set data.records=0
+check "because of the unit, too" grep -q 'different units of privacy' "$work/log"
 check "and cost nothing" test ! -e "$work/unit/release.mfl"
 check "a relative ledger with a budget is refused" expect_code 78 on 1 release "${small[@]}" --set data.id=fashion \
   --set privacy.ledger=ledger.jsonl --set privacy.budget_epsilon=1 --out "$work/unit"
