@@ -173,7 +173,7 @@ std::string as_json(const Account& a, const AccountCommand& c, const std::vector
     listed.push_back({{"norm", b.norm},
                       {"kernel", b.nonnegative ? "nonnegative" : "signed"},
                       {"weight", b.weight},
-                      {"sigma", a.sigma / b.weight}});
+                      {"sigma", privacy::divide_up(a.sigma, b.weight)}});
   }
   const Json out = {{"format", "muffle-account"},
                     {"version", 1},
@@ -214,10 +214,12 @@ std::string as_text(const Account& a, const AccountCommand& c, const std::vector
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     if (blocks[b].weight != 1.0)
       line(fmt::format("sigma of block {}", b + 1).c_str(),
-           fmt::format("{} in its own units, before its weight {}", exact_text(a.sigma / blocks[b].weight),
+           fmt::format("{} in its own units, before its weight {}",
+                       exact_text(privacy::divide_up(a.sigma, blocks[b].weight)),
                        exact_text(blocks[b].weight)));
   }
-  if (c.counts) line("sigma of a count", fmt::format("{} records", exact_text(a.sigma / *c.counts)));
+  if (c.counts)
+    line("sigma of a count", fmt::format("{} records", exact_text(privacy::divide_up(a.sigma, *c.counts))));
   return out + "\n" + a.sensitivity.derivation +
          "\nSigma is that of Gaussian noise on the sums. Guarantee: Balle & Wang (ICML 2018), Theorem 8; "
          "releases compose to the root of the sum of mu^2 (Dong, Roth & Su 2022).\n";

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "config_keys.hpp"
 #include "generator_size.hpp"
@@ -95,6 +96,11 @@ void check_ledger(const Config& c, Problems& p) {
   p.unless(!c.ledger.budget_epsilon || (!c.ledger.data_id.empty() && !c.ledger.file.empty()),
            "privacy.budget_epsilon needs data.id and privacy.ledger: name the data set, and the one file, "
            "beside the data, in which every release of it is written down");
+  // A relative path means another ledger, with nothing spent, in every folder that a job is started in.
+  p.unless(
+      !c.ledger.budget_epsilon || c.ledger.file.empty() || std::filesystem::path(c.ledger.file).is_absolute(),
+      "privacy.ledger must be an absolute path where privacy.budget_epsilon is set: from another working "
+      "folder a relative one is another ledger, with nothing spent");
   const double budget = c.ledger.budget_epsilon.value_or(1.0);
   p.unless(budget >= privacy::kMinEpsilon && budget <= privacy::kMaxEpsilon,
            "privacy.budget_epsilon must be from 0.001 to 100");

@@ -8,6 +8,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/printable.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 
@@ -78,12 +79,16 @@ std::string as_json(const LedgerState& state, const std::string& file) {
                        {"sensitivity", c.terms.sensitivity},
                        {"sigma", c.terms.sigma},
                        {"secure_noise", c.terms.secure_noise},
+                       {"pending_sha256", or_null(c.pending)},
                        {"artifact_sha256", or_null(c.artifact)}});
   }
   const Json out = {{"format", "muffle-ledger-state"},
                     {"version", 1},
                     {"ledger", file},
                     {"data_id", state.data_id},
+                    {"unit", state.unit ? Json{{"adjacency", to_string(state.unit->adjacency)},
+                                               {"max_records_per_person", state.unit->max_records_per_person}}
+                                        : Json(nullptr)},
                     {"spent",
                      {{"mu", state.spent_mu()},
                       {"mu_squares", state.spent_squares},
@@ -104,6 +109,7 @@ std::string as_text(const LedgerState& state) {
   std::string out = fmt::format("data set   {}\nspent      {}, in {} charge{}\n", state.data_id,
                                 mu_text(state.spent_mu(), delta), state.charges.size(),
                                 state.charges.size() == 1 ? "" : "s");
+  if (state.unit) out += fmt::format("unit       {}\n", in_words(*state.unit));
   if (state.budget) {
     out += fmt::format("budget     {}\nremaining  {}\n", mu_text(state.budget->mu, delta),
                        state.insecure > 0 ? "nothing" : mu_text(remaining(state), delta));
@@ -120,8 +126,9 @@ std::string as_text(const LedgerState& state) {
   out += fmt::format("head       {} (line {})\n", state.head, state.lines);
   for (const privacy::ChargeRecord& c : state.charges) {
     out += fmt::format(
-        "\n{}  {}  on {}\n  {}{}\n  run {}\n  {}\n", c.time, c.id, c.host, mu_text(c.terms.mu, delta),
-        c.terms.secure_noise ? "" : ", SEEDED TEST NOISE: not private", c.terms.run,
+        "\n{}  {}  on {}\n  {}{}\n  run {}\n  {}\n", printable(c.time), c.id, printable(c.host),
+        mu_text(c.terms.mu, delta), c.terms.secure_noise ? "" : ", SEEDED TEST NOISE: not private",
+        printable(c.terms.run),
         c.artifact ? "artifact sha256 " + *c.artifact : "no artifact was committed; the charge stays spent");
   }
   return out;
@@ -164,6 +171,12 @@ void set_budget(const LedgerCommand& command) {
   privacy::Ledger opened =
       privacy::Ledger::open(command.file, command.data_id, std::nullopt, std::chrono::seconds(10));
   if (opened.state().budget != budget) opened.set_budget(budget);
+  if (opened.created())
+    std::cerr << fmt::format(
+        "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, delete this "
+        "one, "
+        "and name that\n",
+        printable(command.file), command.data_id);
   std::cout << as_text(opened.state());
 }
 

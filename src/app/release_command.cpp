@@ -95,6 +95,7 @@ void keep_release(const Context& context) {
 privacy::Quote ask_ledger(const Context& context, const privacy::NoisePlan& plan) {
   const embed::ReleaseOrder order = release_order(context);
   const privacy::LedgerState state = privacy::Ledger::preview(order.ledger, order.data_id, order.budget);
+  privacy::require_unit(state, privacy::unit_of(plan));
   return privacy::quote(state, privacy::mu_of(plan), !context.insecure_seed, plan.delta);
 }
 

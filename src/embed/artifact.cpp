@@ -50,11 +50,11 @@ std::size_t require_block(const Artifact& artifact, std::string_view kind, const
       user, kind, held));
 }
 
-std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact) {
+std::string artifact_bytes(const Artifact& artifact) {
   if (const std::vector<std::string> wrong = contradictions(artifact); !wrong.empty()) {
-    throw InvariantError(fmt::format(
-        "the release for '{}' contradicts itself and was not written: {}. This is a bug in muffle.",
-        path.string(), fmt::join(wrong, "; ")));
+    throw InvariantError(
+        fmt::format("the release contradicts itself and was not written: {}. This is a bug in muffle.",
+                    fmt::join(wrong, "; ")));
   }
   Container container;
   container.header = to_header(artifact);
@@ -64,7 +64,13 @@ std::string write_artifact(const std::filesystem::path& path, const Artifact& ar
     for (std::size_t j = 0; j < 8; ++j)
       container.payload[8 * i + j] = static_cast<std::byte>(bits >> (8 * j) & 0xFF);
   }
-  return write_container(path, container);
+  return serialize(container);
+}
+
+std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact) {
+  const std::string bytes = artifact_bytes(artifact);
+  write_file_atomically(path, bytes);
+  return to_hex(sha256(bytes));
 }
 
 Artifact parse_artifact(std::string_view bytes, const std::string& name) {
@@ -91,6 +97,11 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name) {
   if (const std::vector<std::string> wrong = contradictions(artifact); !wrong.empty()) {
     throw refuse(fmt::format("{}", fmt::join(wrong, "; ")));
   }
+  // The proof in this muffle's own words: whatever a file says of it would be printed as if it were one.
+  privacy::NoisePlan& noise = artifact.noise;
+  for (std::size_t b = 0; b < artifact.blocks.size(); ++b)
+    noise.sensitivity_input.blocks[b].theorem = bound_of(artifact.blocks[b].spec).theorem;
+  noise.sensitivity = privacy::combined_sensitivity(noise.sensitivity_input);
   return artifact;
 }
 

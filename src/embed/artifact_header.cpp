@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "block_header.hpp"
+#include "muffle/core/error.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -56,6 +57,16 @@ void read_counts(const Fields& f, Artifact& a) {
   a.counts = f.flag("released");
   a.counts_weight = f.number("weight");
   if (a.counts) a.noise.parts.push_back({{read_run(f.object("numbers"))}, 1});
+}
+
+/// Whether the header is what this muffle would have written for what it says: no field more, which readers
+/// would show or ignore as they please, none twice and none left out.
+bool is_own_spelling(const json& header, std::uint64_t count, const Artifact& a) {
+  json own = to_header(a);
+  own["values"]["count"] = count;  // the values themselves are not read yet
+  // Files without it were made when there was nothing but a single coordinator.
+  if (!header.contains("aggregation")) own.erase("aggregation");
+  return own == header;
 }
 
 }  // namespace
@@ -128,9 +139,16 @@ Artifact from_header(const json& header, const std::string& name) {
   a.noise.sensitivity_input.counts_weight = a.counts_weight;
   a.noise.sensitivity_input.max_records_per_person = a.max_records_per_person;
   const Fields values = f.object("values");
-  (void)values.integer("count", 1, std::numeric_limits<std::uint64_t>::max());
   (void)values.choice("type", {"int64 little-endian"});
   (void)values.choice("layout", {"blocks of classes x features, then counts"});
+  const std::uint64_t count = values.integer("count", 1, std::numeric_limits<std::uint64_t>::max());
+  if (!is_own_spelling(header, count, a)) {
+    throw ProtocolError(fmt::format(
+        "'{}' is not a release that muffle can use: its header has fields that this muffle does not know, or "
+        "lacks some that it writes. Copy the file again from where it was made, or use the muffle that made "
+        "it.",
+        name));
+  }
   return a;
 }
 

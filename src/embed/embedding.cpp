@@ -92,7 +92,6 @@ class ShardSum {
   void add(const data::Batch& batch, std::vector<std::unique_ptr<features::Workspace>>& workspaces,
            std::vector<std::uint64_t>& sums) const {
     const std::size_t dims = batch.x.size() / batch.n;
-    std::vector<std::uint8_t> contributed(batch.n, 1);
     for (std::size_t b = 0; b < layout_.blocks.size(); ++b) {
       const features::Block& block = *layout_.blocks[b];
       require(dims == block.dims(), fmt::format("records have {} numbers, but block '{}' is made for {}",
@@ -101,17 +100,16 @@ class ShardSum {
                                           layout_.classes * block.features());
       for (std::size_t i = 0; i < batch.n; i += block.tile()) {
         const std::size_t n = std::min(block.tile(), batch.n - i);
-        block.accumulate(batch.x.data() + i * dims, batch.y.data() + i, n, *workspaces[b], part,
-                         contributed.data() + i);
+        block.accumulate(batch.x.data() + i * dims, batch.y.data() + i, n, *workspaces[b], part);
       }
     }
     if (!layout_.counts) return;
     const std::uint64_t units = layout_.counts_units();
     std::uint64_t* const counts = sums.data() + layout_.offset(layout_.blocks.size());
+    // By the label alone, whatever a block made of the record: the bound needs that (sensitivity.hpp).
     for (std::size_t i = 0; i < batch.n; ++i) {
-      if (contributed[i] && batch.y[i] >= 0 && static_cast<std::size_t>(batch.y[i]) < layout_.classes) {
+      if (batch.y[i] >= 0 && static_cast<std::size_t>(batch.y[i]) < layout_.classes)
         counts[batch.y[i]] += units;
-      }
     }
   }
 

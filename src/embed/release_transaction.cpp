@@ -8,6 +8,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/printable.hpp"
 #include "muffle/embed/signature.hpp"
 
 namespace muffle::embed {
@@ -50,11 +51,17 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
 
 ReleaseTransaction::ReleaseTransaction(ReleaseOrder order)
     : order_(std::move(order)),
-      ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline)) {}
+      ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline)) {
+  if (ledger_.created())
+    spdlog::warn(
+        "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, stop, and "
+        "name that one (privacy.ledger)",
+        printable(order_.ledger.string()), order_.data_id);
+}
 
 privacy::ChargeTerms ReleaseTransaction::terms(const privacy::NoisePlan& plan, bool secure_noise) const {
-  return {order_.file.string(),   order_.config_hash, privacy::mu_of(plan),
-          plan.sensitivity.value, plan.sigma,         secure_noise};
+  return {order_.file.string(), order_.config_hash, privacy::mu_of(plan),  plan.sensitivity.value,
+          plan.sigma,           secure_noise,       privacy::unit_of(plan)};
 }
 
 bool ReleaseTransaction::settle() {
@@ -72,7 +79,7 @@ bool ReleaseTransaction::settle() {
   require_ordered(order_, artifact);
   const privacy::ChargeTerms stated = terms(artifact.noise, artifact.is_private);
   ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes)), stated});
-  sign();
+  sign(bytes);
   // A job that was killed right after its COMMIT has none yet.
   if (!is_there(order_.statement_json) || !is_there(order_.statement_text)) write_statements(artifact);
   state_ = State::kFinished;
@@ -96,19 +103,22 @@ std::string ReleaseTransaction::finish(Artifact artifact) {
           "the release is not the one that was charged: this is a bug in muffle.");
   state_ = State::kFinished;
   artifact.ledger_charge = charge_;
-  const std::string hash = write_artifact(order_.file, artifact);
-  sign();
+  const std::string bytes = artifact_bytes(artifact), hash = to_hex(sha256(bytes));
+  // Before the file has its name: a file that is found there later is adopted by this hash alone.
+  ledger_.bind(charge_, hash);
+  write_file_atomically(order_.file, bytes);
+  sign(bytes);
   ledger_.commit(charge_, hash);
   write_statements(artifact);
   return hash;
 }
 
-void ReleaseTransaction::sign() const {
+void ReleaseTransaction::sign(std::string_view release) const {
   if (order_.signing_key.empty()) return;
   const comm::SiteKey key = comm::SiteKey::load(order_.signing_key);
   const std::filesystem::path file = signature_file(order_.file);
   // Ed25519 is deterministic: a job that is killed before makes the same bytes once more.
-  const std::string text = sign_release(key, read_file(order_.file));
+  const std::string text = sign_release(key, release);
   if (is_there(file) && read_file(file) == text) return;
   write_file_atomically(file, text);
   spdlog::info("release: signed by '{}' in {}", key.name(), file.string());

@@ -10,6 +10,7 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/printable.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "recompute.hpp"
 
@@ -17,21 +18,14 @@ namespace muffle::embed {
 namespace {
 
 constexpr long double kTolerance = 1e-9L;  // the accountant's promise
-constexpr char kSecureNoise[] = "secure noise", kBudget[] = "budget";
-
-/// Untrusted text that may go to a terminal: no control characters, one line.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-  return text;
-}
+constexpr char kSecureNoise[] = "secure noise", kBudget[] = "budget", kLedger[] = "ledger";
 
 bool near(long double a, long double b) { return std::fabs(a / b - 1) <= kTolerance; }
 
 class Verifier {
  public:
   explicit Verifier(const Evidence& evidence) : evidence_(evidence) {
-    out_.name = evidence.name;
+    out_.name = printable(evidence.name);
     out_.trusted = evidence.trusted;
   }
 
@@ -53,7 +47,7 @@ class Verifier {
 
  private:
   void add(std::string name, Check::Outcome outcome, std::string detail) {
-    out_.checks.push_back({std::move(name), outcome, printable(std::move(detail))});
+    out_.checks.push_back({std::move(name), outcome, printable(detail)});
   }
   void judge(std::string name, bool good, std::string detail) {
     add(std::move(name), good ? Check::Outcome::kPass : Check::Outcome::kFail, std::move(detail));
@@ -208,9 +202,8 @@ class Verifier {
   }
 
   void check_ledger() {
-    constexpr char kName[] = "ledger";
     if (!evidence_.ledger) {
-      add(kName, Check::Outcome::kSkipped, "no ledger was given, and none lies beside the release");
+      add(kLedger, Check::Outcome::kSkipped, "no ledger was given, and none lies beside the release");
       return;
     }
     const std::string& file = evidence_.ledger->name;
@@ -218,7 +211,7 @@ class Verifier {
       throw ProtocolError(fmt::format("the ledger '{}' {}", file, why));
     };
     const bool good =
-        attempt(kName, fmt::format("'{}' has the charge and its COMMIT with this file's hash", file), [&] {
+        attempt(kLedger, fmt::format("'{}' has the charge and its COMMIT with this file's hash", file), [&] {
           out_.ledger = privacy::parse_ledger(evidence_.ledger->text, file);
           const privacy::LedgerState& state = *out_.ledger;
           if (!out_.artifact) refuse("cannot be compared with a release that cannot be read");
@@ -234,8 +227,8 @@ class Verifier {
           }
           if (!charge->artifact) {
             refuse(fmt::format(
-                "has no COMMIT for charge {}: the job that made the release was cut off; run it again, it "
-                "commits and hands out the same bytes",
+                "has no COMMIT for charge {}: the job that paid for it was cut off, and only that job, run "
+                "again, can tell whether this is its release",
                 a.ledger_charge));
           }
           if (const std::string hash = to_hex(sha256(evidence_.release)); *charge->artifact != hash) {
@@ -245,6 +238,11 @@ class Verifier {
           if (const double mu = privacy::mu_of(a.noise); charge->terms.mu != mu) {
             refuse(fmt::format("charged mu {}, but the release states sensitivity and sigma of mu {}",
                                exact_text(charge->terms.mu), exact_text(mu)));
+          }
+          if (const privacy::PrivacyUnit unit{a.adjacency, a.max_records_per_person};
+              charge->terms.unit != unit) {
+            refuse(fmt::format("charged for {}, but the release states {}", in_words(charge->terms.unit),
+                               in_words(unit)));
           }
           if (charge->terms.config_hash != a.config_hash || charge->terms.secure_noise != a.is_private)
             refuse("charged a release of other settings or another source of noise");
@@ -261,14 +259,14 @@ class Verifier {
     }
   }
 
-  /// The card is printed: no text of the file may draw lines of its own there. The derivation is ours.
+  /// The card is printed: no text of the file may draw lines of its own there.
   static void make_printable(Artifact& a) {
     for (std::string* text :
          {&a.config_hash, &a.muffle_version, &a.data_id, &a.ledger_charge, &a.noise.sensitivity.derivation})
-      *text = printable(std::move(*text));
-    for (ReleasedBlock& block : a.blocks) block.map_hash = printable(std::move(block.map_hash));
+      *text = printable(*text);
+    for (ReleasedBlock& block : a.blocks) block.map_hash = printable(block.map_hash);
     for (features::BlockBound& block : a.noise.sensitivity_input.blocks)
-      block.theorem = printable(std::move(block.theorem));
+      block.theorem = printable(block.theorem);
   }
 
   const Evidence& evidence_;
@@ -277,6 +275,12 @@ class Verifier {
 };
 
 }  // namespace
+
+bool Verification::vouched() const {
+  return (trusted && signature) || std::any_of(checks.begin(), checks.end(), [](const Check& check) {
+           return check.name == kLedger && check.outcome == Check::Outcome::kPass;
+         });
+}
 
 ExitCode Verification::code() const {
   ExitCode code = ExitCode::kDone;

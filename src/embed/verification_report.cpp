@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "artifact_header.hpp"
+#include "muffle/core/printable.hpp"
 #include "muffle/embed/verification.hpp"
 #include "muffle/privacy/accountant.hpp"
 
@@ -30,7 +31,16 @@ std::string verdict(const Verification& v) {
   if (refused(v)) return "REFUSED: do not use this file";
   if (!v.artifact->is_private) return kNotPrivate;
   if (v.code() != ExitCode::kDone) return "NO GUARANTEE: the data set's privacy budget is overspent";
+  if (!v.vouched()) return "consistent, but nobody vouches for it: no signature checked, no ledger";
   return "good";
+}
+
+/// For JSON.
+std::string_view verdict_word(const Verification& v) {
+  if (refused(v)) return "refused";
+  if (!v.artifact->is_private) return "not private";
+  if (v.code() != ExitCode::kDone) return "no guarantee";
+  return v.vouched() ? "good" : "consistent";
 }
 
 /// mu as an epsilon at this delta; none beyond the accountant's domain.
@@ -44,7 +54,8 @@ std::optional<double> epsilon_of(double mu, double delta) {
 
 std::string signed_by(const Verification& v) {
   if (!v.signature) return "nobody";
-  return fmt::format("'{}', public key {} ({})", v.signature->signer, comm::to_hex(v.signature->key),
+  return fmt::format("'{}', public key {} ({})", printable(v.signature->signer),
+                     comm::to_hex(v.signature->key),
                      v.trusted ? "the key that was demanded" : "not compared with any key that you trust");
 }
 
@@ -69,6 +80,14 @@ std::string verification_text(const Verification& v) {
   if (!v.artifact->is_private) out += fmt::format("\n{}\n{:^78}\n{}\n", line, "N O T   P R I V A T E", line);
   out += fmt::format("\n{}\nSigned by: {}\nLedger: {}\n", privacy_statement_text(*v.artifact), signed_by(v),
                      ledger_line(v));
+  out += fmt::format(
+      "No file can prove that the noise was drawn, that the sums were bounded, or how they came together "
+      "(here: "
+      "{}). For that {} vouches.\n",
+      privacy::name_of(v.artifact->aggregation),
+      v.trusted && v.signature ? "the signer"
+      : v.vouched()            ? "whoever keeps the ledger"
+                               : "nobody");
   return out;
 }
 
@@ -82,10 +101,7 @@ std::string verification_json(const Verification& v) {
   Json out = {{"format", "muffle-verification"},
               {"version", 1},
               {"file", v.name},
-              {"verdict", refused(v)                    ? "refused"
-                          : !v.artifact->is_private     ? "not private"
-                          : v.code() != ExitCode::kDone ? "no guarantee"
-                                                        : "good"},
+              {"verdict", verdict_word(v)},
               {"checks", checks},
               {"signer", nullptr},
               {"ledger", nullptr},

@@ -45,7 +45,7 @@ class MomentsBlock final : public Block {
   }
 
   std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums, std::uint8_t* contributed) const override {
+                           std::span<std::uint64_t> sums) const override {
     require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
     require(sums.size() % features() == 0, "the sums are not a whole number of classes");
     auto& scratch = dynamic_cast<MomentsWorkspace&>(workspace);
@@ -67,7 +67,6 @@ class MomentsBlock final : public Block {
           ++accepted;
         } else {
           ++refused;
-          if (contributed != nullptr) contributed[record] = 0;
         }
       }
       if (accepted > 0)

@@ -58,7 +58,7 @@ class RffBlock final : public Block {
   }
 
   std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums, std::uint8_t* contributed) const override {
+                           std::span<std::uint64_t> sums) const override {
     require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
     require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
     auto& scratch = dynamic_cast<RffWorkspace&>(workspace);
@@ -66,7 +66,7 @@ class RffBlock final : public Block {
     const std::size_t groups = pack(x, n, scratch.records.data());
     kernels_.rff(packed_.data(), panels_, spec_.dims, scratch.records.data(), groups, scale_,
                  scratch.features.data());
-    return add_checked(scratch.features.data(), y, n, sums, contributed);
+    return add_checked(scratch.features.data(), y, n, sums);
   }
 
  private:
@@ -96,14 +96,13 @@ class RffBlock final : public Block {
   }
 
   std::uint64_t add_checked(const std::int32_t* features, const std::int32_t* y, std::size_t n,
-                            std::span<std::uint64_t> sums, std::uint8_t* contributed) const {
+                            std::span<std::uint64_t> sums) const {
     const auto classes = static_cast<std::int64_t>(sums.size() / spec_.features);
     std::array<std::size_t, kTile> accepted;
     std::size_t accepted_count = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      const bool adds = y[i] >= 0 && y[i] < classes && within_bound(features + i * 2 * half_);
-      if (adds) accepted[accepted_count++] = i;
-      if (!adds && contributed != nullptr) contributed[i] = 0;
+      if (y[i] >= 0 && y[i] < classes && within_bound(features + i * 2 * half_))
+        accepted[accepted_count++] = i;
     }
     std::sort(accepted.begin(), accepted.begin() + accepted_count,
               [&](std::size_t a, std::size_t b) { return y[a] < y[b]; });

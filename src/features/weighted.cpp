@@ -32,8 +32,8 @@ class WeightedBlock final : public Block {
   std::vector<CoordinateRun> coordinates() const override { return weighted(block_->coordinates(), weight_); }
   std::unique_ptr<Workspace> make_workspace() const override { return block_->make_workspace(); }
   std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums, std::uint8_t* contributed) const override {
-    return block_->accumulate(x, y, n, workspace, sums, contributed);
+                           std::span<std::uint64_t> sums) const override {
+    return block_->accumulate(x, y, n, workspace, sums);
   }
 
  private:

@@ -15,13 +15,29 @@ std::string describe(const AggregationMode& mode) {
     return "A single coordinator added the noise. It saw the exact sum over all records, and the machines "
            "between it and the ranks saw partial sums: they are trusted with them.";
   }
+  if (mode.ranks <= 1) {
+    return "Masks were asked for, but there was one rank: they hid nothing. It saw the exact sum over all "
+           "records "
+           "and " +
+           std::string(mode.distributed ? "drew all of the noise itself" : "added the noise") +
+           ": it is trusted with both.";
+  }
+  const std::string keys =
+      mode.signed_keys ? "keys signed by the sites of the roster"
+                       : "keys not signed: this protects against those who watch the ranks' messages, not "
+                         "against those who change them";
+  if (mode.ranks == 2 && !mode.distributed) {
+    return fmt::format(
+        "The 2 ranks' sums were masked ({}): no machine between them saw a sum. But the masks hid nothing "
+        "from "
+        "the coordinator: it saw the exact total, which minus its own sum is the other rank's. It is trusted "
+        "with both, and added the noise.",
+        keys);
+  }
   const std::string masks = fmt::format(
       "The {} ranks' sums were masked ({}): no rank, no machine between them and not the coordinator saw "
       "another rank's sum.",
-      mode.ranks,
-      mode.signed_keys ? "keys signed by the sites of the roster"
-                       : "keys not signed: this protects against those who watch the ranks' messages, not "
-                         "against those who change them");
+      mode.ranks, keys);
   if (!mode.distributed) {
     return masks +
            " The coordinator saw the exact total and added the noise to it: it is trusted with the "

@@ -109,6 +109,7 @@ class Ledger::Impl {
        std::chrono::milliseconds deadline)
       : file_(std::move(file)), lock_(lock_of(file_), deadline) {
     if (!is_there(file_)) create(data_id, budget);
+    ledger::require_one_name(file_);
     state_ = read_ledger(file_);
     require_data_set(state_, data_id, file_);
     if (!state_.torn.empty()) repair();
@@ -117,6 +118,7 @@ class Ledger::Impl {
   }
 
   const LedgerState& state() const { return state_; }
+  bool created() const { return created_; }
 
   bool settle(const ChargeTerms& terms, const std::optional<FoundArtifact>& found) {
     return found ? settle_found(*found) : settle_missing(terms);
@@ -124,11 +126,19 @@ class Ledger::Impl {
 
   std::string begin(const ChargeTerms& terms) { return charge(terms, random_id()); }
 
+  void bind(const std::string& id, const std::string& artifact) {
+    const ChargeRecord* charged = state_.find_charge(id);
+    require(charged != nullptr && !charged->pending && ledger::is_hex(artifact, 64),
+            "a release was to be bound to a charge that is not in the ledger, or twice: this is a bug in "
+            "muffle.");
+    append(ledger::PendingLine{id, artifact});
+  }
+
   void commit(const std::string& id, const std::string& artifact) {
     const ChargeRecord* charged = state_.find_charge(id);
-    require(charged != nullptr && !charged->artifact && ledger::is_hex(artifact, 64),
-            "a release was to be committed to the ledger that was not charged, or twice: this is a bug in "
-            "muffle.");
+    require(charged != nullptr && !charged->artifact && charged->pending == artifact,
+            "a release was to be committed to the ledger that was not charged and bound, or twice: this is a "
+            "bug in muffle.");
     append(ledger::CommitLine{id, artifact});
   }
 
@@ -138,6 +148,7 @@ class Ledger::Impl {
   static constexpr double kDeltaOfMessages = 1e-5;
 
   std::string charge(const ChargeTerms& terms, const std::string& id) {
+    require_unit(state_, terms.unit);
     const Quote asked = quote(state_, terms.mu, terms.secure_noise, kDeltaOfMessages);
     if (!asked.allowed) {
       throw PrivacyError(fmt::format(
@@ -158,6 +169,7 @@ class Ledger::Impl {
     const ledger::Entry first{
         0, std::string(64, '0'), data_id, ledger::utc_now(), ledger::host_name(), ledger::BudgetLine{budget}};
     ledger::create_with_line(file_, ledger::render(first));
+    created_ = true;
   }
 
   /// Writes the line, then believes only what a reader of the file would.
@@ -175,8 +187,11 @@ class Ledger::Impl {
   /// early, looks the same. So a charge that can still be read is kept as spent.
   void repair() {
     const std::string whole = read_file(file_, ledger::kMaxFile).substr(0, state_.good_bytes);
-    const ledger::RepairLine line{state_.torn.size(), to_hex(sha256(state_.torn)),
-                                  ledger::mu_of_fragment(state_.torn)};
+    ledger::RepairLine line{state_.torn.size(), to_hex(sha256(state_.torn)), 0.0, std::nullopt};
+    if (const auto torn = ledger::charge_of_fragment(state_.torn)) {
+      line.mu = torn->mu;
+      line.unit = torn->unit;
+    }
     write_file_atomically(file_, whole + ledger::render(next(line)) + "\n");
     state_ = read_ledger(file_);
   }
@@ -203,13 +218,29 @@ class Ledger::Impl {
                         found.terms.run, known->id, file_.string(), known->terms.config_hash,
                         found.terms.config_hash, exact_text(known->terms.mu), exact_text(found.terms.mu)));
       }
+      if (known->pending != found.sha256) {
+        throw ProtocolError(fmt::format(
+            "'{}' carries charge {}, but the job that paid for it {}. The file's SHA-256 is {}: it "
+            "was put there by somebody else, and is neither used nor signed. Move it away and "
+            "find out who wrote it; the charge stays spent, and a new release is a new one.",
+            found.terms.run, known->id,
+            known->pending ? "made a release with SHA-256 " + *known->pending
+                           : "was cut off before it had made a release",
+            found.sha256));
+      }
       commit(known->id, found.sha256);
       return true;
     }
-    // With its own id, so that a crash between the two lines does not charge it twice.
-    const bool has_id = ledger::is_hex(found.charge_id, 32);
-    commit(charge(storable(found.terms), has_id ? found.charge_id : random_id()), found.sha256);
-    return true;
+    throw ProtocolError(fmt::format(
+        "'{}' (SHA-256 {}) is a release that the ledger '{}' does not know: {}. It is neither used nor "
+        "signed, "
+        "and nothing was charged. If another ledger paid for it, name that one (privacy.ledger); if this "
+        "ledger was rolled back, restore it. Else move the file away, or choose another --out folder; if it "
+        "is a true release of these data, its mu {} is spent all the same: leave it out of the budget "
+        "(`muffle ledger budget`).",
+        found.terms.run, found.sha256, file_.string(),
+        found.charge_id.empty() ? "it was made without a ledger" : "its charge is not there",
+        exact_text(found.terms.mu)));
   }
 
   bool settle_missing(const ChargeTerms& terms) {
@@ -230,6 +261,7 @@ class Ledger::Impl {
 
   std::filesystem::path file_;
   ledger::Lock lock_;
+  bool created_ = false;
   LedgerState state_;
 };
 
@@ -254,18 +286,25 @@ LedgerState Ledger::preview(const std::filesystem::path& path, const std::string
   require_data_set(state, data_id, path);
   require_budget(state, budget, path);
   if (budget) state.budget = budget;
-  if (const double torn = ledger::mu_of_fragment(state.torn); torn > 0)
-    state.spent_squares = add_up(state.spent_squares, multiply_up(torn, torn));
+  if (const auto torn = ledger::charge_of_fragment(state.torn)) {
+    state.spent_squares = add_up(state.spent_squares, multiply_up(torn->mu, torn->mu));
+    if (!state.unit) state.unit = torn->unit;
+  }
   return state;
 }
 
 const LedgerState& Ledger::state() const { return impl_->state(); }
+bool Ledger::created() const { return impl_->created(); }
 
 bool Ledger::settle(const ChargeTerms& terms, const std::optional<FoundArtifact>& found) {
   return impl_->settle(terms, found);
 }
 
 std::string Ledger::begin(const ChargeTerms& terms) { return impl_->begin(storable(terms)); }
+
+void Ledger::bind(const std::string& charge_id, const std::string& artifact_sha256) {
+  impl_->bind(charge_id, artifact_sha256);
+}
 
 void Ledger::commit(const std::string& charge_id, const std::string& artifact_sha256) {
   impl_->commit(charge_id, artifact_sha256);

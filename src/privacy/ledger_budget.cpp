@@ -27,10 +27,6 @@ double subtract_down(double a, double b) {
   const double difference = a - b;
   return difference > 0 ? next_down(difference) : 0.0;
 }
-double divide_up(double a, double b) {
-  const double quotient = a / b;
-  return std::fma(-quotient, b, a) > 0 ? next_up(quotient) : quotient;
-}
 
 /// "mu 0.268 (epsilon 1 at delta 1e-05)".
 std::string in_words(double mu, double delta) {
@@ -71,6 +67,27 @@ Budget Budget::from_mu(double mu, double delta) {
   return {mu, delta, std::nullopt};
 }
 
+std::string in_words(const PrivacyUnit& unit) {
+  return fmt::format("{} adjacency, at most {} record{} a person", to_string(unit.adjacency),
+                     unit.max_records_per_person, unit.max_records_per_person == 1 ? "" : "s");
+}
+
+void require_unit(const LedgerState& state, const PrivacyUnit& unit) {
+  if (!state.unit || *state.unit == unit) return;
+  throw PrivacyError(fmt::format(
+      "The privacy ledger refuses: what was spent on data set '{}' is counted for {}, and this release asks "
+      "for "
+      "{}. The mu of different units of privacy do not add up to a promise in either. Set privacy.adjacency "
+      "and "
+      "privacy.max_records_per_person to the ledger's. Another ledger does not help: the people are the "
+      "same, "
+      "and their releases would only be counted apart. If the ledger's unit was a mistake, its releases "
+      "promise "
+      "less than was meant: for q records a person where 1 was assumed, q times their mu; where the public "
+      "number of records must be secret, nothing. Nothing was charged or drawn.",
+      state.data_id, in_words(*state.unit), in_words(unit)));
+}
+
 double mu_of(const NoisePlan& plan) {
   // Each number's noise is sigma_lattice / unit in units of the features; what counts is the least of them.
   double mu = 0.0;
@@ -82,6 +99,10 @@ double mu_of(const NoisePlan& plan) {
   }
   require(mu > 0, "the mu of a release without noise was asked for: this is a bug in muffle.");
   return mu;
+}
+
+PrivacyUnit unit_of(const NoisePlan& plan) {
+  return {plan.sensitivity_input.adjacency, plan.sensitivity_input.max_records_per_person};
 }
 
 Quote quote(const LedgerState& state, double mu, bool secure_noise, double delta) {

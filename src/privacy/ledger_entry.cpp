@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "muffle/core/hash.hpp"
+#include "muffle/core/printable.hpp"
 
 namespace muffle::privacy::ledger {
 namespace {
@@ -18,9 +18,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "muffle-ledger";
 constexpr std::string_view kHashKey = R"(,"sha256":")";
+constexpr std::uint64_t kMostRecords = 1'000'000;
 
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+void write_unit(Json& json, const PrivacyUnit& unit) {
+  json["adjacency"] = to_string(unit.adjacency);
+  json["max_records_per_person"] = unit.max_records_per_person;
 }
 
 struct Writer {
@@ -38,8 +44,9 @@ struct Writer {
     json["budget"] = budget;
   }
   void operator()(const IntentLine& line) const {
-    // mu comes early: a line that was cut off should still show it.
+    // Unit and mu come early: a line that was cut off should still show them.
     json["kind"] = "INTENT";
+    write_unit(json, line.terms.unit);
     json["mu"] = line.terms.mu;
     json["charge"] = line.charge;
     json["run"] = line.terms.run;
@@ -48,6 +55,11 @@ struct Writer {
     json["sigma"] = line.terms.sigma;
     json["secure_noise"] = line.terms.secure_noise;
   }
+  void operator()(const PendingLine& line) const {
+    json["kind"] = "PENDING";
+    json["charge"] = line.charge;
+    json["artifact_sha256"] = line.artifact;
+  }
   void operator()(const CommitLine& line) const {
     json["kind"] = "COMMIT";
     json["charge"] = line.charge;
@@ -55,6 +67,7 @@ struct Writer {
   }
   void operator()(const RepairLine& line) const {
     json["kind"] = "REPAIR";
+    if (line.unit) write_unit(json, *line.unit);
     json["mu"] = line.mu;
     json["cut_bytes"] = line.cut_bytes;
     json["cut_sha256"] = line.cut_sha256;
@@ -65,8 +78,24 @@ void demand(bool holds, const char* problem) {
   if (!holds) throw std::invalid_argument(problem);
 }
 
-std::string text(const Json& json, const char* key) { return json.at(key).get<std::string>(); }
+std::string text(const Json& json, const char* key) {
+  auto value = json.at(key).get<std::string>();
+  demand(printable(value) == value, "a line with control characters in a text");
+  return value;
+}
 double number(const Json& json, const char* key) { return json.at(key).get<double>(); }
+
+PrivacyUnit read_unit(const Json& json) {
+  const std::string adjacency = text(json, "adjacency");
+  PrivacyUnit unit;
+  unit.adjacency =
+      adjacency == to_string(Adjacency::kReplaceOne) ? Adjacency::kReplaceOne : Adjacency::kAddRemoveOne;
+  unit.max_records_per_person = json.at("max_records_per_person").get<std::uint64_t>();
+  demand(adjacency == to_string(unit.adjacency), "an adjacency that this muffle does not know");
+  demand(unit.max_records_per_person >= 1 && unit.max_records_per_person <= kMostRecords,
+         "a number of records per person that is out of range");
+  return unit;
+}
 
 BudgetLine read_budget(const Json& json) {
   const Json& budget = json.at("budget");
@@ -81,24 +110,30 @@ BudgetLine read_budget(const Json& json) {
 IntentLine read_intent(const Json& json) {
   IntentLine line;
   line.charge = text(json, "charge");
-  line.terms = {text(json, "run"),           text(json, "config_hash"), number(json, "mu"),
-                number(json, "sensitivity"), number(json, "sigma"),     json.at("secure_noise").get<bool>()};
+  line.terms = {text(json, "run"),     text(json, "config_hash"),
+                number(json, "mu"),    number(json, "sensitivity"),
+                number(json, "sigma"), json.at("secure_noise").get<bool>(),
+                read_unit(json)};
   demand(is_hex(line.charge, 32), "a charge's id that is not 32 hexadecimal digits");
   demand(valid_charge(line.terms.mu), "a charge whose mu is out of range");
   return line;
 }
 
-CommitLine read_commit(const Json& json) {
-  CommitLine line{text(json, "charge"), text(json, "artifact_sha256")};
+/// A COMMIT, or a PENDING.
+template <class Line>
+Line read_artifact_line(const Json& json) {
+  Line line{text(json, "charge"), text(json, "artifact_sha256")};
   demand(is_hex(line.charge, 32), "a charge's id that is not 32 hexadecimal digits");
   demand(is_hex(line.artifact, 64), "an artifact's hash that is not 64 hexadecimal digits");
   return line;
 }
 
 RepairLine read_repair(const Json& json) {
-  RepairLine line{json.at("cut_bytes").get<std::uint64_t>(), text(json, "cut_sha256"), number(json, "mu")};
+  RepairLine line{json.at("cut_bytes").get<std::uint64_t>(), text(json, "cut_sha256"), number(json, "mu"),
+                  std::nullopt};
   demand(is_hex(line.cut_sha256, 64), "a repair's hash that is not 64 hexadecimal digits");
   demand(line.mu == 0 || valid_charge(line.mu), "a repair whose mu is out of range");
+  if (line.mu > 0) line.unit = read_unit(json);
   return line;
 }
 
@@ -144,8 +179,10 @@ Entry parse(std::string_view line) {
       entry.content = read_budget(json);
     } else if (kind == "INTENT") {
       entry.content = read_intent(json);
+    } else if (kind == "PENDING") {
+      entry.content = read_artifact_line<PendingLine>(json);
     } else if (kind == "COMMIT") {
-      entry.content = read_commit(json);
+      entry.content = read_artifact_line<CommitLine>(json);
     } else if (kind == "REPAIR") {
       entry.content = read_repair(json);
     } else {
@@ -159,16 +196,22 @@ Entry parse(std::string_view line) {
   return entry;
 }
 
-double mu_of_fragment(std::string_view fragment) {
-  constexpr std::string_view kBefore = R"("kind":"INTENT","mu":)";
-  const auto at = fragment.find(kBefore);
-  if (at == std::string_view::npos) return 0.0;
-  const std::string_view rest = fragment.substr(at + kBefore.size());
-  double mu = 0.0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), mu);
-  // Without the comma the number's own end may be missing.
-  const bool whole = error == std::errc() && end != rest.data() + rest.size() && *end == ',';
-  return whole && valid_charge(mu) ? mu : 0.0;
+std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment) {
+  constexpr std::string_view kBefore = R"("kind":"INTENT",)", kMu = R"("mu":)";
+  const auto begin = fragment.find(kBefore);
+  if (begin == std::string_view::npos) return std::nullopt;
+  const auto mu = fragment.find(kMu, begin);
+  // Without the comma behind it the number's own end may be missing.
+  const auto end = mu == std::string_view::npos ? mu : fragment.find(',', mu);
+  if (end == std::string_view::npos) return std::nullopt;
+  try {
+    const Json json = Json::parse("{" + std::string(fragment.substr(begin, end - begin)) + "}");
+    const FragmentCharge charge{number(json, "mu"), read_unit(json)};
+    if (valid_charge(charge.mu)) return charge;
+  } catch (const Json::exception&) {  // it shows something else
+  } catch (const std::invalid_argument&) {
+  }
+  return std::nullopt;
 }
 
 std::string utc_now() {
@@ -186,7 +229,9 @@ std::string host_name() {
   return storable(name.data());
 }
 
-std::string storable(const std::string& text) { return Json::parse(dump(Json(text))).get<std::string>(); }
+std::string storable(const std::string& text) {
+  return printable(Json::parse(dump(Json(text))).get<std::string>());
+}
 
 bool valid_charge(double mu) { return mu >= kMinChargeMu && mu <= kMaxChargeMu; }
 

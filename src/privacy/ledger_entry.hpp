@@ -17,6 +17,11 @@ struct IntentLine {
   std::string charge;
   ChargeTerms terms;
 };
+/// What the charge's job drew and is about to write.
+struct PendingLine {
+  std::string charge;
+  std::string artifact;
+};
 struct CommitLine {
   std::string charge;
   std::string artifact;
@@ -26,6 +31,7 @@ struct RepairLine {
   std::uint64_t cut_bytes = 0;
   std::string cut_sha256;
   double mu = 0.0;
+  std::optional<PrivacyUnit> unit;  ///< there if mu > 0
 };
 
 struct Entry {
@@ -33,10 +39,12 @@ struct Entry {
   std::string previous;  ///< SHA-256 of the line before, without its newline; 64 zeros for the first
   std::string data_id;
   std::string time, host;
-  std::variant<BudgetLine, IntentLine, CommitLine, RepairLine> content;
+  std::variant<BudgetLine, IntentLine, PendingLine, CommitLine, RepairLine> content;
 };
 
-inline constexpr int kVersion = 1;
+/// 2: charges say their unit of privacy and are bound to their artifact. Files of version 1 are refused: what
+/// they spent cannot be added to anything (parse_ledger).
+inline constexpr int kVersion = 2;
 /// Longer lines are refused: none of ours comes near.
 inline constexpr std::size_t kMaxLine = 1 << 16;
 inline constexpr std::size_t kMaxFile = std::size_t{1} << 28;
@@ -48,14 +56,18 @@ std::string render(const Entry& entry);
 /// @throws std::invalid_argument saying what is wrong; parse_ledger adds file and line.
 Entry parse(std::string_view line);
 
-/// The mu of an INTENT line of which only a beginning is left; 0 if it does not show one.
-double mu_of_fragment(std::string_view fragment);
+/// What an INTENT line of which only a beginning is left still shows.
+struct FragmentCharge {
+  double mu = 0.0;
+  PrivacyUnit unit;
+};
+std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment);
 
 /// "2026-11-21T01:19:12Z".
 std::string utc_now();
 /// This machine's name.
 std::string host_name();
-/// Text as it comes back from a line: bytes that are no UTF-8 are replaced.
+/// Text as it comes back from a line: bytes that are no UTF-8, and control characters, are replaced.
 std::string storable(const std::string& text);
 
 bool valid_charge(double mu);

@@ -48,6 +48,9 @@ int sync_folder_of(const std::filesystem::path& file) {
   return error == EINVAL || error == EROFS ? 0 : error;  // some network file systems have no such thing
 }
 
+/// Where a ledger is written before it has its name.
+std::filesystem::path beginning_of(const std::filesystem::path& file) { return file.string() + ".new"; }
+
 std::string holder(int fd) {
   std::array<char, 256> text{};
   const ssize_t n = ::pread(fd, text.data(), text.size() - 1, 0);
@@ -86,8 +89,26 @@ Lock::Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline
   if (::ftruncate(fd_.get(), 0) == 0) (void)write_all(fd_.get(), me);
 }
 
+void require_one_name(const std::filesystem::path& file) {
+  struct stat status {};
+  const auto look = [&] {
+    if (::stat(file.c_str(), &status) != 0)
+      fail("look at the ledger", file, errno, "Nothing was charged or drawn.");
+    return status.st_nlink == 1;
+  };
+  if (look()) return;
+  ::unlink(beginning_of(file).c_str());
+  if (look()) return;
+  throw ProtocolError(fmt::format(
+      "The ledger '{}' has {} names (hard links). Under another name it would have another lock, and two "
+      "releases could spend the same budget. Find the other names (`find / -samefile`), and keep one. "
+      "Nothing "
+      "was charged or drawn.",
+      file.string(), status.st_nlink));
+}
+
 void create_with_line(const std::filesystem::path& file, std::string_view line) {
-  const std::filesystem::path fresh = file.string() + ".new";
+  const std::filesystem::path fresh = beginning_of(file);
   write_file_atomically(fresh, std::string(line) + "\n");
   // A rename would replace a ledger, and with it all that was ever charged; a link never does.
   const int linked = ::link(fresh.c_str(), file.c_str()) == 0 ? 0 : errno;

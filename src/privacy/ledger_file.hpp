@@ -37,6 +37,10 @@ class Lock {
 /// it is. Under the lock. @throws IoError.
 void create_with_line(const std::filesystem::path& file, std::string_view line);
 
+/// Under the lock, of a file that is there. The lock is the name's: a second hard link would be written under
+/// another. What a crash in create_with_line() left is tidied away. @throws ProtocolError, IoError.
+void require_one_name(const std::filesystem::path& file);
+
 /// Appends `line` and a newline behind the first `size` bytes and syncs file and folder. If that fails, the
 /// file is cut back to `size` bytes. @returns the new size.
 /// @throws ProtocolError  the file is not `size` bytes long: somebody wrote to it in spite of the lock.

@@ -25,23 +25,46 @@ struct Apply {
   void operator()(const ledger::BudgetLine& line) const { state.budget = line.budget; }
   void operator()(const ledger::IntentLine& line) const {
     demand(places.emplace(line.charge, state.charges.size()).second, "a second INTENT of the same charge");
-    state.charges.push_back({line.charge, line.terms, entry.time, entry.host, std::nullopt});
-    spend(line.terms.mu);
+    state.charges.push_back({line.charge, line.terms, entry.time, entry.host, std::nullopt, std::nullopt});
+    spend(line.terms.mu, line.terms.unit);
     if (!line.terms.secure_noise) ++state.insecure;
+  }
+  void operator()(const ledger::PendingLine& line) const {
+    const auto place = places.find(line.charge);
+    demand(place != places.end(), "a PENDING without an INTENT before it");
+    ChargeRecord& charge = state.charges[place->second];
+    demand(!charge.pending, "a second PENDING of the same charge");
+    charge.pending = line.artifact;
   }
   void operator()(const ledger::CommitLine& line) const {
     const auto place = places.find(line.charge);
     demand(place != places.end(), "a COMMIT without an INTENT before it");
     ChargeRecord& charge = state.charges[place->second];
     demand(!charge.artifact, "a second COMMIT of the same charge");
+    demand(charge.pending == line.artifact, "a COMMIT of another artifact than the charge's PENDING names");
     charge.artifact = line.artifact;
   }
   void operator()(const ledger::RepairLine& line) const {
     ++state.repairs;
-    if (line.mu > 0) spend(line.mu);
+    if (line.unit) spend(line.mu, *line.unit);
   }
-  void spend(double mu) const { state.spent_squares = add_up(state.spent_squares, multiply_up(mu, mu)); }
+  void spend(double mu, const PrivacyUnit& unit) const {
+    demand(!state.unit || *state.unit == unit, "a charge in another unit of privacy than those before it");
+    state.unit = unit;
+    state.spent_squares = add_up(state.spent_squares, multiply_up(mu, mu));
+  }
 };
+
+/// A ledger of version 1 is whole, but says too little.
+void refuse_version_1(std::string_view bytes, const std::string& name) {
+  if (!bytes.starts_with(R"({"format":"muffle-ledger","version":1,)")) return;
+  throw ProtocolError(fmt::format(
+      "The ledger '{}' is of version 1, which does not say whom its charges protect (adjacency, records per "
+      "person), so nothing can be added to them. Keep the file; begin a new ledger under another name, with "
+      "`muffle ledger budget`, and leave out of its budget what the old one spent: mu_new^2 = mu^2 - "
+      "mu_spent^2. Nothing was charged or drawn.",
+      name));
+}
 
 /// Where the verified lines must end: behind the last newline, or before a last line with a hole in it. A
 /// crash can leave the file's new length without all of its new bytes; those read as NUL, which no line has.
@@ -67,6 +90,7 @@ const ChargeRecord* LedgerState::find_charge(std::string_view id) const {
 }
 
 LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
+  refuse_version_1(bytes, name);
   LedgerState state;
   std::unordered_map<std::string, std::size_t> places;
   state.head.assign(64, '0');

@@ -12,11 +12,11 @@
 namespace muffle::privacy {
 namespace {
 
-/// Norms and weights beyond this are slips of the keyboard.
-constexpr double kMaxNorm = 1e6;
+/// Norms and weights beyond these are slips of the keyboard; far below, their squares would vanish.
+constexpr double kMinNorm = 1e-9, kMaxNorm = 1e6;
 constexpr std::uint64_t kMaxRecordsPerPerson = 1'000'000;
 
-bool in_range(double norm) { return norm > 0 && norm <= kMaxNorm; }
+bool in_range(double norm) { return norm >= kMinNorm && norm <= kMaxNorm; }
 
 std::string_view without_period(std::string_view sentence) {
   return sentence.ends_with('.') ? sentence.substr(0, sentence.size() - 1) : sentence;
@@ -30,13 +30,13 @@ void check(const SensitivityInput& input) {
   for (std::size_t b = 0; b < input.blocks.size(); ++b) {
     const double norm = input.blocks[b].norm;
     if (!in_range(norm)) {
-      problems.add(fmt::format("the norm bound of feature block {} is {}, not a number in (0, {}]", b + 1,
-                               exact_text(norm), exact_text(kMaxNorm)));
+      problems.add(fmt::format("the norm bound of feature block {} is {}, not a number from {} to {}", b + 1,
+                               exact_text(norm), exact_text(kMinNorm), exact_text(kMaxNorm)));
     }
   }
   if (input.counts && !in_range(input.counts_weight)) {
-    problems.add(fmt::format("the class counts are released with weight {}, not a number in (0, {}]",
-                             exact_text(input.counts_weight), exact_text(kMaxNorm)));
+    problems.add(fmt::format("the class counts are released with weight {}, not a number from {} to {}",
+                             exact_text(input.counts_weight), exact_text(kMinNorm), exact_text(kMaxNorm)));
   }
   if (input.max_records_per_person == 0 || input.max_records_per_person > kMaxRecordsPerPerson) {
     problems.add(fmt::format("the most records that one person may own is {}, not a number from 1 to {}",

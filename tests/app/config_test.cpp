@@ -303,6 +303,10 @@ TEST(ConfigTest, ABudgetNeedsANameAndALedger) {
   EXPECT_EQ(problem_with({kMain, {}, budget, {}}), "");
   EXPECT_THAT(problem_with({kMain, {}, {budget[0], budget[1]}, {}}), HasSubstr("privacy.ledger"));
   EXPECT_THAT(problem_with({kMain, {}, {budget[0], budget[2]}, {}}), HasSubstr("data.id"));
+  // A relative path is another ledger, with nothing spent, from each folder.
+  EXPECT_THAT(problem_with({kMain, {}, {budget[0], budget[1], "privacy.ledger=data/ledger.jsonl"}, {}}),
+              HasSubstr("absolute path"));
+  EXPECT_EQ(problem_with({kMain, {}, {budget[1], "privacy.ledger=data/ledger.jsonl"}, {}}), "");
   for (const char* wrong :
        {"data.id=\"a b\"", "data.id=../x", "privacy.budget_epsilon=nan", "privacy.budget_epsilon=0.0",
         "privacy.budget_delta=nan", "privacy.budget_delta=1.0"}) {

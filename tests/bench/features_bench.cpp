@@ -69,8 +69,8 @@ void features_per_second(benchmark::State& state, const Kernels* kernels, std::s
   const auto start = Clock::now();
   for (auto _ : state) {
     const std::size_t first = records % problem.n;
-    block->accumulate(problem.x.data() + first * d, problem.y.data() + first, block->tile(), *workspace, sums,
-                      nullptr);
+    block->accumulate(problem.x.data() + first * d, problem.y.data() + first, block->tile(), *workspace,
+                      sums);
     records += block->tile();
   }
   const double seconds = seconds_since(start) / static_cast<double>(records);

@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cctype>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -20,7 +21,7 @@
 #include "muffle/data/idx.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
-#include "muffle/features/rff.hpp"
+#include "muffle/features/block_spec.hpp"
 #include "support/raw_access.hpp"
 
 namespace muffle::canary {
@@ -41,7 +42,21 @@ using Needles = std::map<std::string, std::string>;  ///< needle -> what it is
 /// The data set, its files and its exact sums, in a folder of its own.
 class Canary {
  public:
-  explicit Canary(std::size_t features = 64) : features_(features) {
+  /// @param blocks  what is released, as features.blocks says: "rff", "moments"
+  explicit Canary(std::size_t features = 64, const std::vector<std::string>& blocks = {"rff"}) {
+    for (const std::string& block : blocks) {
+      if (block == "rff") {
+        features::RffSpec rff;
+        rff.dims = kDims;
+        rff.features = features;
+        rff.length_scale = kLengthScale;
+        blocks_.push_back({rff});
+      } else {
+        features::MomentsSpec moments;
+        moments.shape = {kDims};
+        blocks_.push_back({features::resolved(moments)});
+      }
+    }
     std::string name = (fs::temp_directory_path() / "muffle-canary-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
     fs::create_directories(folder_ / "data");
@@ -70,16 +85,18 @@ class Canary {
   const fs::path& folder() const { return folder_; }
   std::size_t records() const { return labels_.size(); }
 
-  /// What rank `rank` of `ranks` sums.
-  std::vector<std::uint64_t> exact_sums(bool counts, int rank = 0, int ranks = 1) const {
+  embed::Layout layout(bool counts) const {
     embed::Layout layout;
     layout.classes = kClasses;
     layout.counts = counts;
-    features::RffSpec rff;
-    rff.dims = kDims;
-    rff.features = features_;
-    rff.length_scale = kLengthScale;
-    layout.blocks.push_back(features::make_rff_block(rff, layout.lattice));
+    for (const features::BlockSpec& block : blocks_)
+      layout.blocks.push_back(features::make_block(block, layout.lattice));
+    return layout;
+  }
+
+  /// What rank `rank` of `ranks` sums.
+  std::vector<std::uint64_t> exact_sums(bool counts, int rank = 0, int ranks = 1) const {
+    const embed::Layout layout = this->layout(counts);
     data::DataSpec spec;
     spec.features = (folder_ / "data" / "points.idx").string();
     spec.labels = (folder_ / "data" / "labels.idx").string();
@@ -117,23 +134,44 @@ class Canary {
   /// Numbers below 1,000 would be found anywhere.
   void add_sums(Needles& out, const std::vector<std::uint64_t>& sums, const std::string& whose) const {
     constexpr std::int64_t kShort = 1000;
+    const embed::Layout layout = this->layout(true);
+    std::vector<double> units;
+    for (const features::CoordinatePart& part : layout.coordinates()) {
+      for (std::uint64_t r = 0; r < part.repeat; ++r) {
+        for (const features::CoordinateRun& run : part.runs) units.insert(units.end(), run.count, run.unit);
+      }
+    }
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const auto value = static_cast<std::int64_t>(sums[i]);
       if (std::abs(value) < kShort) continue;
       const std::string what = fmt::format("exact sum {} {}", i, whose);
       out[std::to_string(value)] = what + " as text";
       out[std::string(reinterpret_cast<const char*>(&sums[i]), 8)] = what + " as bytes";
-      const double real = static_cast<double>(value) / 16777215.0;
+      const double real = static_cast<double>(value) / (units[i] == 0x1p24 ? 0x1p24 - 1 : units[i]);
       out[fmt::format("{:.8f}", real)] = what + " as a number";
       out[fmt::format("{:.9f}", real / static_cast<double>(records()))] = what + " as a mean";
     }
     for (std::size_t c = 0; c < kClasses; ++c) {
-      const std::uint64_t count = sums[kClasses * features_ + c] >> 24;
+      const std::uint64_t count = sums[layout.offset(blocks_.size()) + c] >> 24;
       if (count >= kShort) out[std::to_string(count)] = "a class count " + whose;
+    }
+    // The trace of a class's second moments C is its number of records, but for the rounding of z.
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      const features::MomentsSpec* moments = blocks_[b].moments();
+      if (moments == nullptr) continue;
+      const std::size_t order = 1 + kDims, numbers = layout.blocks[b]->features();
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        std::int64_t trace = 0;
+        for (std::size_t i = 0; i < order; ++i)
+          trace += static_cast<std::int64_t>(sums[layout.offset(b) + c * numbers + i]);
+        out[std::to_string(trace)] = fmt::format("the trace of class {} {}", c, whose);
+        out[fmt::format("{:.6f}", std::ldexp(static_cast<double>(trace), -2 * moments->bits))] =
+            fmt::format("the trace of class {} {} as a number", c, whose);
+      }
     }
   }
 
-  std::size_t features_;
+  std::vector<features::BlockSpec> blocks_;
   fs::path folder_;
   std::vector<float> points_;
   std::vector<std::uint8_t> labels_;

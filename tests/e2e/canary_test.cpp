@@ -11,6 +11,10 @@
 namespace muffle::canary {
 namespace {
 
+constexpr char kMomentsOnly[] =
+    " --set 'features.blocks=[\"moments\"]' --set privacy.release_counts=false --set model.generator=moments";
+constexpr char kTwoBlocks[] = " --set 'features.blocks=[\"rff\", \"moments\"]'";
+
 TEST(CanaryTest, TheSearchItselfFindsWhatItLooksFor) {
   const Canary canary;
   const auto needles = canary.needles(true);
@@ -34,6 +38,20 @@ TEST(CanaryTest, TheSearchItselfFindsWhatItLooksFor) {
   for (std::size_t i = 0; i < sums.size(); ++i) ASSERT_EQ(first[i] + second[i], sums[i]);
 }
 
+// The closed form reads the released moments of every class: the fit, its model and its samples are searched
+// too.
+TEST(CanaryTest, AClosedFormRunAtFullVerbosityWritesNoPrivateValue) {
+  const Canary canary(64, {"moments"});
+  ASSERT_EQ(run_muffle(canary,
+                       "run " + common(0) + kMomentsOnly +
+                           " --set privacy.adjacency=add-remove-one --set sample.count=90 --out run/out",
+                       "console-1"),
+            0)
+      << read_file(canary.folder() / "console-1");
+  ASSERT_TRUE(fs::exists(canary.folder() / "run/out/samples.npz"));
+  EXPECT_GT(expect_clean(canary, canary.needles(true)), 10'000u);
+}
+
 TEST(CanaryTest, ARunAtFullVerbosityWritesNoPrivateValue) {
   const Canary canary;
   ASSERT_EQ(run_muffle(canary, "run " + common(canary.records()) + " --out run/out", "console-1"), 0)
@@ -46,6 +64,7 @@ TEST(CanaryTest, ARunAtFullVerbosityWritesNoPrivateValue) {
 struct Mode {
   std::string name, flags;
   bool m_is_private;
+  std::vector<std::string> blocks{"rff"};
 };
 
 class CanaryModeTest : public ::testing::TestWithParam<Mode> {
@@ -57,7 +76,7 @@ class CanaryModeTest : public ::testing::TestWithParam<Mode> {
   std::string console(const std::string& name) const { return read_file(canary_.folder() / name); }
   void expect_nothing_private() const { expect_clean(canary_, canary_.needles(GetParam().m_is_private)); }
 
-  Canary canary_;
+  Canary canary_{64, GetParam().blocks};
 };
 
 TEST_P(CanaryModeTest, AReleaseAtFullVerbosityWritesNoPrivateValue) {
@@ -107,11 +126,15 @@ TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, CanaryModeTest,
-    ::testing::Values(Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
-                      Mode{"MaskedReplaceOne", " --secure-aggregation", false},
-                      Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
-                      Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false},
-                      Mode{"DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true}),
+    ::testing::Values(
+        Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
+        // Second moments alone, whose traces are the noisy counts of a private m; and two blocks.
+        Mode{"MomentsAddRemoveOne", kMomentsOnly, true, {"moments"}},
+        Mode{"TwoBlocksReplaceOne", kTwoBlocks, false, {"rff", "moments"}},
+        Mode{"MaskedReplaceOne", " --secure-aggregation", false},
+        Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
+        Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false},
+        Mode{"DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true}),
     [](const auto& mode) { return mode.param.name; });
 
 TEST(CanaryTest, ErrorTextsHoldNoPrivateValue) {

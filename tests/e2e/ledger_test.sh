@@ -21,6 +21,7 @@ check "and wrote no ledger" test ! -e "$ledger"
 check "and released nothing" test ! -e "$work/a/release.mfl"
 
 check "the first release" expect_code 0 on 2 release "${job[@]}" --out "$work/a"
+check "says that its ledger is new" grep -q "new ledger created at $ledger, nothing spent yet" "$work/log"
 check "is one charge" test "$(charges)" = 1
 check "the chain is whole" expect_code 0 "$MUFFLE" ledger verify --ledger "$ledger" --data-id fashion
 before=$(sha256sum "$work/a/release.mfl" "$ledger")
@@ -48,6 +49,21 @@ check "another data set's ledger is refused" \
 check "seeded noise fits into no budget" expect_code 77 on 1 release "${job[@]}" --epsilon 0.01 --insecure-seeded-noise 1 --out "$work/d"
 check "people can raise it" expect_code 0 "$MUFFLE" ledger budget --ledger "$ledger" --data-id fashion --epsilon 9
 check "and then it fits" expect_code 0 on 1 release "${plain[@]}" --out "$work/d"
+
+# Whom the charges protect: mu of another unit is not added, whatever is left of the budget.
+unit=("${plain[@]}" --epsilon 0.2 --set privacy.release_counts=true --out "$work/unit")
+check "50 records a person are refused" expect_code 77 on 1 release "${unit[@]}" --set privacy.max_records_per_person=50
+check "because of the unit" grep -q 'different units of privacy' "$work/log"
+check "add/remove-one is refused" expect_code 77 on 1 release "${unit[@]}" --set privacy.adjacency=add-remove-one --set data.records=0
+check "because of the unit, too" grep -q 'different units of privacy' "$work/log"
+check "and cost nothing" test ! -e "$work/unit/release.mfl"
+check "a relative ledger with a budget is refused" expect_code 78 on 1 release "${small[@]}" --set data.id=fashion \
+  --set privacy.ledger=ledger.jsonl --set privacy.budget_epsilon=1 --out "$work/unit"
+check "a ledger's name that is mistyped" expect_code 0 "$MUFFLE" ledger budget --ledger "$work/typo.jsonl" --data-id fashion --none
+check "is told" grep -q 'new ledger created' "$work/log"
+ln "$ledger" "$work/second-name.jsonl"
+check "a ledger with two names is refused" expect_code 76 on 1 release "${plain[@]}" --out "$work/d"
+rm "$work/second-name.jsonl"
 
 # A lost artifact is not drawn again; nor is one that was exchanged accepted.
 mv "$work/d/release.mfl" "$work/d/elsewhere"

@@ -10,6 +10,7 @@
 #include "muffle/comm/site_keys.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/idx.hpp"
+#include "muffle/embed/artifact.hpp"
 #include "muffle/privacy/accountant.hpp"
 
 namespace muffle {
@@ -64,6 +65,7 @@ class ReleaseCommandKillTest : public embed::KillFixture {
           "privacy.max_records_per_person=1", "model.generator=fully-connected", "evaluate.metrics=[]",
           "runtime.deadline_s=120", "runtime.threads=1"})
       set(setting);
+    for (const std::string& setting : more_) set(setting);
     set("privacy.ledger=" + file_.string());
     set("privacy.signing_key=" + (folder_ / "kill-test.key").string());
     if (budget < kNoLimit)
@@ -82,6 +84,7 @@ class ReleaseCommandKillTest : public embed::KillFixture {
   }
 
   int ranks_ = 1;
+  std::vector<std::string> more_;  ///< further settings
 };
 
 // The requeued job of the specification: the artifact is there, COMMIT is not.
@@ -119,6 +122,67 @@ TEST_F(ReleaseCommandKillTest, AChargeWithoutAnArtifactStaysSpent) {
   EXPECT_EQ(state.charges.size(), 2u);
   EXPECT_EQ(drawn_charges().size(), 2u);
   EXPECT_NEAR(state.spent_mu(), 0.125 * std::sqrt(2.0), 1e-4);
+}
+
+// The other ways to sum: from the charge on they take the same steps. In distributed noise the ranks draw
+// their shares before the charge, so there are two draws for one charge, which no mark of the coordinator's
+// can tell apart.
+TEST_F(ReleaseCommandKillTest, MaskedReleasesComeBackToo) {
+  ranks_ = 2;
+  more_ = {"privacy.secure_aggregation=true"};
+  for (const char* point : {"write@release.mfl", "rename@release.mfl"}) {
+    for (const char* action : {"kill-before", "kill-after"}) {
+      SCOPED_TRACE(std::string(action) + " " + point);
+      fresh_ledger();
+      const auto run = here_ / "run";
+      ASSERT_EQ(release_with_fault(run, point, action), 128 + SIGKILL) << said(run);
+      ASSERT_EQ(broken_promise(), "");
+      recover(run);
+      if (!HasFatalFailure()) expect_finished(run);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_F(ReleaseCommandKillTest, ReleasesWithDistributedNoiseComeBackToo) {
+  ranks_ = 2;
+  more_ = {"privacy.secure_aggregation=true", "privacy.distributed_noise=true"};
+  for (const bool written : {false, true}) {
+    SCOPED_TRACE(written ? "the release is there" : "no release is there");
+    fresh_ledger();
+    const auto run = here_ / "run";
+    ASSERT_EQ(release_with_fault(run, "rename@release.mfl", written ? "kill-after" : "kill-before"),
+              128 + SIGKILL)
+        << said(run);
+    const std::string bytes = bytes_or_nothing(run / "release.mfl");
+    ASSERT_EQ(bytes != "", written);
+    ASSERT_EQ(release(run), 0) << said(run);
+    if (written) {
+      EXPECT_EQ(read_file(run / "release.mfl"), bytes);
+    }
+    const privacy::LedgerState state = privacy::read_ledger(file_);
+    ASSERT_EQ(state.charges.size(), written ? 1u : 2u);
+    EXPECT_TRUE(state.charges.back().artifact);
+    EXPECT_EQ(state.charges.front().pending.has_value(), true) << "bound before the rename";
+    EXPECT_EQ(state.charges.back().artifact, state.charges.back().pending);
+  }
+}
+
+// Bound to its charge, but the file never came: the hash alone is no release.
+TEST_F(ReleaseCommandKillTest, AForgedFileInPlaceOfTheReleaseIsRefused) {
+  const auto run = here_ / "run";
+  ASSERT_EQ(release_with_fault(run, "rename@release.mfl", "kill-after"), -SIGKILL) << said(run);
+  const auto artifact = run / "release.mfl";
+  const std::string bytes = read_file(artifact);
+  embed::Artifact forged = embed::parse_artifact(bytes, "release.mfl");
+  for (std::int64_t& value : forged.values) value += 1;
+  embed::write_artifact(artifact, forged);
+  EXPECT_EQ(release(run), static_cast<int>(ExitCode::kProtocol)) << said(run);
+  EXPECT_FALSE(std::filesystem::exists(run / "release.mfl.sig"));
+  EXPECT_FALSE(privacy::read_ledger(file_).charges.front().artifact);
+  write_file_atomically(artifact, bytes);
+  recover(run);
+  expect_one_charge();
 }
 
 TEST_F(ReleaseCommandKillTest, EveryStepOfTheCommand) {

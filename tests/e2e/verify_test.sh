@@ -43,6 +43,11 @@ for line in 'pass +signature .*clinic-1' 'pass +ledger' 'pass +sigma .*by calibr
 done
 check "the secret is nowhere" bash -c "! grep -rq 9d61b19deffd5a60 '$work/runs'"
 check "without a key, too" expect_code 0 verify "$release"
+check "for the ledger vouches" says 'verdict: good'
+mkdir "$work/alone"
+cp "$release" "$work/alone/"
+check "without key and ledger it is consistent" expect_code 0 verify "$work/alone/release.mfl"
+check "and no more" says 'verdict: consistent, but nobody vouches for it: no signature checked, no ledger'
 check "and as JSON" expect_code 0 verify "$release" --key "$work/ours.pub" --format json
 check "with a format" says '"format": "muffle-verification"'
 check "another key is 76" expect_code 76 verify "$release" --key "$work/other.pub"

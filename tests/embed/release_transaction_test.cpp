@@ -7,6 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/embed/signature.hpp"
 #include "privacy/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -165,6 +166,74 @@ TEST_F(ReleaseTransactionTest, OnlyWhatWasChargedIsWritten) {
     EXPECT_THROW(transaction.finish(*artifact), InvariantError);
     EXPECT_FALSE(std::filesystem::exists(order_.file));
   }
+}
+
+// Somebody who can write to the run folder, and to nothing else, puts numbers there that nobody drew.
+TEST_F(ReleaseTransactionTest, AForgedReleaseIsNeverSignedNorCommitted) {
+  comm::SiteKey::generate("clinic-1").save(folder_ / "clinic-1.key");
+  order_.signing_key = folder_ / "clinic-1.key";
+  Artifact forged = artifact_;
+  for (std::int64_t& value : forged.values) value += 1;
+  const auto expect_refused = [&](const std::string& why) {
+    const std::string before = read_file(order_.ledger);
+    testing_support::expect_error<ProtocolError>([&] { ReleaseTransaction(order_).settle(); },
+                                                 ExitCode::kProtocol, {"release.mfl", why});
+    EXPECT_EQ(read_file(order_.ledger), before);
+    EXPECT_FALSE(std::filesystem::exists(signature_file(order_.file)));
+    std::filesystem::remove(order_.file);
+  };
+  // Before there is any charge, with a made-up one and with none.
+  { ReleaseTransaction create(order_); }
+  for (const std::string& id : {std::string(32, '7'), std::string()}) {
+    forged.ledger_charge = id;
+    write_artifact(order_.file, forged);
+    expect_refused("does not know");
+  }
+  // A job that was cut off after its charge, before it had made a release.
+  {
+    ReleaseTransaction cut_off(order_);
+    cut_off.settle();
+    cut_off.begin(artifact_.noise, true, count_draws());
+    forged.ledger_charge = cut_off.charge();
+  }
+  write_artifact(order_.file, forged);
+  expect_refused("before it had made a release");
+  // A job that was cut off before its COMMIT: its own bytes are taken, no others.
+  const std::string hash = release();
+  const std::string bytes = read_file(order_.file), ledger_text = read_file(order_.ledger);
+  forged.ledger_charge = read_artifact(order_.file).ledger_charge;
+  std::filesystem::remove(signature_file(order_.file));
+  write_file_atomically(order_.ledger,
+                        ledger_text.substr(0, ledger_text.rfind('\n', ledger_text.size() - 2) + 1));
+  write_artifact(order_.file, forged);
+  expect_refused(hash);
+  write_file_atomically(order_.file, bytes);
+  EXPECT_TRUE(ReleaseTransaction(order_).settle());
+  EXPECT_TRUE(std::filesystem::exists(signature_file(order_.file)));
+  EXPECT_EQ(read_file(order_.ledger).find("COMMIT") != std::string::npos, true);
+}
+
+// What is signed are the bytes that were bound, not what lies there a moment later.
+TEST_F(ReleaseTransactionTest, TheSignatureIsOfTheCommittedBytes) {
+  comm::SiteKey::generate("clinic-1").save(folder_ / "clinic-1.key");
+  order_.signing_key = folder_ / "clinic-1.key";
+  const std::string hash = release();
+  const ReleaseSignature signature = parse_signature(read_file(signature_file(order_.file)), "x");
+  EXPECT_NO_THROW(check_signature(signature, read_file(order_.file), "x"));
+  EXPECT_EQ(ledger().charges[0].pending, hash);
+}
+
+TEST_F(ReleaseTransactionTest, AReleaseInAnotherUnitOfPrivacyIsRefused) {
+  release();
+  testing_artifact::Settings fifty;
+  fifty.records_per_person = 50;
+  const Artifact other = testing_artifact::sample_artifact(fifty);
+  order_.file = folder_.path() / "other.mfl";
+  ReleaseTransaction transaction(order_);
+  EXPECT_FALSE(transaction.settle());
+  testing_support::expect_error<PrivacyError>([&] { transaction.begin(other.noise, true, count_draws()); },
+                                              ExitCode::kBudget, {"at most 50 records", "at most 1 record"});
+  EXPECT_EQ(draws_, 1);
 }
 
 TEST_F(ReleaseTransactionTest, AnotherConfigurationsReleaseIsNeverOverwritten) {

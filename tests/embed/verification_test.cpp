@@ -123,11 +123,14 @@ TEST(Verification, AGoodReleasePassesEveryCheck) {
 TEST(Verification, TheCardSaysAllThereIsToKnow) {
   const comm::SiteKey key = comm::SiteKey::generate("clinic-1");
   const std::string release = bytes_of(sample());
-  const Verification v = judge(release, [&](Evidence& e) { e.signature = sign_release(key, release); });
+  const Verification v = judge(release, [&](Evidence& e) {
+    e.signature = sign_release(key, release);
+    e.trusted = SignerKey{"clinic-1", key.public_key()};
+  });
   const std::string text = verification_text(v);
-  for (const char* part :
-       {"verdict: good", "Unit of privacy: one person", "replace-one adjacency", "epsilon ",
-        "Who is trusted with what", "Public, and not protected", "Signed by: 'clinic-1'"})
+  for (const char* part : {"verdict: good", "(here: single coordinator). For that the signer vouches",
+                           "Unit of privacy: one person", "replace-one adjacency", "epsilon ",
+                           "Who is trusted with what", "Public, and not protected", "Signed by: 'clinic-1'"})
     EXPECT_THAT(text, ::testing::HasSubstr(part));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("P R I V A T E")));
   const json j = json::parse(verification_json(v));
@@ -299,15 +302,55 @@ TEST(Verification, SeededNoiseIsNotPrivateInLoudLetters) {
   EXPECT_EQ(json::parse(verification_json(v))["verdict"], "not private");
 }
 
+TEST(Verification, WithoutAKeyAndALedgerNobodyVouches) {
+  const std::string release = bytes_of(sample());
+  for (const bool anybody_signed : {false, true}) {
+    const Verification v = judge(release, [&](Evidence& e) {
+      if (anybody_signed) e.signature = sign_release(comm::SiteKey::generate("whoever"), release);
+    });
+    EXPECT_EQ(v.code(), ExitCode::kDone);
+    EXPECT_THAT(verification_text(v),
+                ::testing::AllOf(::testing::HasSubstr("verdict: consistent, but nobody vouches for it"),
+                                 ::testing::HasSubstr("For that nobody vouches")));
+    EXPECT_EQ(json::parse(verification_json(v))["verdict"], "consistent");
+  }
+}
+
+TEST(Verification, TheProofIsOursWhateverTheFileSays) {
+  const std::string lie = "In truth (0.001, 1e-12)-DP.";
+  const std::string release = with_header(bytes_of(sample()), [&](json& h) {
+    h["privacy"]["sensitivity_derivation"] = lie;
+    h["blocks"][0]["bound"]["theorem"] = lie;
+  });
+  const Verification v = judge(release);
+  EXPECT_EQ(verification_text(v).find(lie), std::string::npos);
+  EXPECT_EQ(verification_json(v).find(lie), std::string::npos);
+  EXPECT_THAT(verification_text(v), ::testing::HasSubstr("Rahimi"));
+}
+
+TEST(Verification, UnknownFieldsAreRefused) {
+  for (const char* place : {"", "/privacy", "/schema", "/blocks/0", "/blocks/0/map", "/ledger", "/values"}) {
+    const std::string release = with_header(bytes_of(sample()), [&](json& h) {
+      h[json::json_pointer(std::string(place) + "/audited_by")] = "everybody";
+    });
+    const Verification v = judge(release);
+    EXPECT_EQ(v.code(), ExitCode::kProtocol) << place;
+    EXPECT_THROW(parse_artifact(release, "x"), ProtocolError) << place;
+  }
+}
+
 TEST(Verification, TextsOfTheFileCannotForgeLines) {
   const std::string release = with_header(bytes_of(sample()), [](json& h) {
-    h["muffle_version"] = "1\n  pass    signature";
+    h["muffle_version"] =
+        "1\n  pass    signature \xc2\x9b"
+        "2J";
     h["privacy"]["sensitivity_derivation"] = "trust\x1b[2J me\nSigned by: everybody";
     h["blocks"][0]["bound"]["theorem"] = "so\nSigned by: everybody";
   });
   const Verification v = judge(release);
   const std::string text = verification_text(v);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos) << "CSI in one character";
   EXPECT_EQ(text.find("\nSigned by: everybody"), std::string::npos);
   EXPECT_EQ(text.find("\n  pass    signature"), std::string::npos);
   EXPECT_NE(text.find("Signed by: nobody"), std::string::npos);
@@ -318,8 +361,8 @@ class VerificationLedger : public ::testing::Test {
   /// A ledger with one charge for `a`, which gets its id.
   std::string charge(Artifact& a) {
     auto ledger = open();
-    terms_ = {"/runs/a/release.mfl",     a.config_hash, privacy::mu_of(a.noise),
-              a.noise.sensitivity.value, a.noise.sigma, a.is_private};
+    terms_ = {"/runs/a/release.mfl", a.config_hash, privacy::mu_of(a.noise),  a.noise.sensitivity.value,
+              a.noise.sigma,         a.is_private,  privacy::unit_of(a.noise)};
     return a.ledger_charge = ledger.begin(terms_);
   }
   privacy::Ledger open() {
@@ -327,7 +370,9 @@ class VerificationLedger : public ::testing::Test {
                                  std::chrono::seconds(5));
   }
   void commit(const std::string& id, const std::string& release) {
-    open().commit(id, to_hex(sha256(release)));
+    auto ledger = open();
+    ledger.bind(id, to_hex(sha256(release)));
+    ledger.commit(id, to_hex(sha256(release)));
   }
   Verification judge_with_ledger(const std::string& release) {
     return judge(release, [&](Evidence& e) {
@@ -352,7 +397,10 @@ TEST_F(VerificationLedger, ACommittedReleasePasses) {
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
   EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kPass);
-  EXPECT_THAT(verification_text(v), ::testing::HasSubstr("all 1 releases of data set 'patients-2024'"));
+  EXPECT_THAT(verification_text(v),
+              ::testing::AllOf(::testing::HasSubstr("all 1 releases of data set 'patients-2024'"),
+                               ::testing::HasSubstr("verdict: good"),
+                               ::testing::HasSubstr("whoever keeps the ledger vouches")));
 }
 
 TEST_F(VerificationLedger, WithoutItsCommitOrWithAnotherFilesItIsRefused) {
@@ -380,13 +428,28 @@ TEST_F(VerificationLedger, AChargeItDoesNotKnowIsRefused) {
 TEST_F(VerificationLedger, AnotherMuThanTheReleaseStatesIsRefused) {
   Artifact a = sample();
   auto ledger = std::make_unique<privacy::Ledger>(open());
-  a.ledger_charge = ledger->begin({"/r", a.config_hash, 0.5 * privacy::mu_of(a.noise), 2, 1, true});
+  a.ledger_charge = ledger->begin({"/r", a.config_hash, 0.5 * privacy::mu_of(a.noise), 2, 1, true, {}});
   const std::string release = bytes_of(a);
+  ledger->bind(a.ledger_charge, to_hex(sha256(release)));
   ledger->commit(a.ledger_charge, to_hex(sha256(release)));
   ledger.reset();
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kProtocol);
   EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("charged mu"));
+}
+
+TEST_F(VerificationLedger, AnotherUnitOfPrivacyThanTheReleaseStatesIsRefused) {
+  Artifact a = sample();
+  {
+    auto ledger = open();
+    a.ledger_charge = ledger.begin(
+        {"/r", a.config_hash, privacy::mu_of(a.noise), 2, 1, true, {privacy::Adjacency::kReplaceOne, 7}});
+  }
+  const std::string release = bytes_of(a);
+  commit(a.ledger_charge, release);
+  const Verification v = judge_with_ledger(release);
+  EXPECT_EQ(v.code(), ExitCode::kProtocol);
+  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("at most 7 records a person"));
 }
 
 TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {

@@ -33,7 +33,7 @@ inline std::vector<std::uint64_t> sums_of(const Block& block, const Records& rec
   tile = std::min(tile, block.tile());
   for (std::size_t i = 0; i < records.n; i += tile) {
     block.accumulate(records.x.data() + i * records.dims, records.y.data() + i, std::min(tile, records.n - i),
-                     *workspace, sums, nullptr);
+                     *workspace, sums);
   }
   return sums;
 }
@@ -42,7 +42,7 @@ inline std::vector<std::uint64_t> sums_of(const Block& block, const Records& rec
 inline std::vector<std::int64_t> features_of(const Block& block, const float* x) {
   std::vector<std::uint64_t> sums(block.features());
   const std::int32_t label = 0;
-  block.accumulate(x, &label, 1, *block.make_workspace(), sums, nullptr);
+  block.accumulate(x, &label, 1, *block.make_workspace(), sums);
   return {sums.begin(), sums.end()};
 }
 

@@ -78,8 +78,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                  "the two arithmetics agree");
   }
   const std::string text = embed::verification_text(verification);
-  for (const unsigned char c : text)
+  unsigned char before = 0;
+  for (const unsigned char c : text) {
     fuzz::demand((c >= 0x20 && c != 0x7F) || c == '\n', "no control characters");
+    fuzz::demand(!(before == 0xC2 && c >= 0x80 && c <= 0x9F), "nor those of C1");
+    before = c;
+  }
   fuzz::demand(!embed::verification_json(verification).empty(), "a report");
   return 0;
 }

@@ -3,6 +3,7 @@
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/printable.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "privacy/ledger_entry.hpp"
 
@@ -38,7 +39,7 @@ std::string mend(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   const std::string bytes = input.byte() == 'R' ? std::string(input.rest()) : mend(input.rest());
-  (void)privacy::ledger::mu_of_fragment(input.rest());
+  (void)privacy::ledger::charge_of_fragment(input.rest());
   privacy::LedgerState state;
   try {
     state = privacy::parse_ledger(bytes, "ledger.jsonl");
@@ -52,6 +53,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const privacy::ChargeRecord& charge : state.charges) {
     squares += charge.terms.mu * charge.terms.mu;
     fuzz::demand(state.find_charge(charge.id) != nullptr, "charges are found");
+    fuzz::demand(state.unit == charge.terms.unit, "all charges are of one unit");
+    fuzz::demand(!charge.artifact || charge.pending == charge.artifact, "a COMMIT is of what was bound");
+    for (const std::string& text : {charge.terms.run, charge.host, charge.time, charge.terms.config_hash}) {
+      for (const unsigned char c : text) fuzz::demand(c >= 0x20 && c != 0x7F, "no control characters");
+      fuzz::demand(printable(text) == text, "nor those of C1");
+    }
   }
   fuzz::demand(state.spent_squares >= squares * (1 - 1e-12), "every charge counts");
   const privacy::Quote quote = privacy::quote(state, 0.1, true, 1e-5);

@@ -149,10 +149,12 @@ void ledgers() {
   const std::string charge(32, '7'), hash(64, 'c');
   add(BudgetLine{});
   add(BudgetLine{privacy::Budget::from_epsilon(1, 1e-5)});
-  add(IntentLine{charge, {"/runs/a/release.mfl", hash, 0.125, 2, 16, true}});
+  add(IntentLine{charge, {"/runs/a/release.mfl", hash, 0.125, 2, 16, true, {}}});
+  add(PendingLine{charge, hash});
   add(CommitLine{charge, hash});
-  add(RepairLine{10, hash, 0.0625});
-  add(IntentLine{std::string(32, '8'), {"/runs/b/release.mfl", hash, 0.01, 2, 200, false}});
+  add(RepairLine{10, hash, 0.0, std::nullopt});
+  add(RepairLine{10, hash, 0.0625, privacy::PrivacyUnit{}});
+  add(IntentLine{std::string(32, '8'), {"/runs/b/release.mfl", hash, 0.01, 2, 200, false, {}}});
   seed("ledger", "file", "R" + text);
   seed("ledger", "mended", "M" + text);
   seed("ledger", "torn", "R" + text.substr(0, text.size() - 70));

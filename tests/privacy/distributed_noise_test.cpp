@@ -307,6 +307,16 @@ TEST(AggregationModeTest, TheStatementSaysWhoIsTrusted) {
   EXPECT_THAT(describe(masked), HasSubstr("trusted with the total"));
   EXPECT_THAT(describe(masked), HasSubstr("not signed"));
   EXPECT_THAT(describe({true, true, false, 4, 0}), HasSubstr("signed by the sites"));
+  // With one rank or two, masks hide nothing from the coordinator.
+  const std::string one = describe({true, false, false, 1, 0}), two = describe({true, true, false, 2, 0}),
+                    three = describe({true, true, false, 3, 0});
+  EXPECT_THAT(one, HasSubstr("hid nothing"));
+  EXPECT_THAT(two, HasSubstr("hid nothing from the coordinator"));
+  EXPECT_THAT(two, HasSubstr("minus its own sum is the other rank's"));
+  for (const std::string& few : {one, two}) EXPECT_THAT(few, Not(HasSubstr("not the coordinator saw")));
+  EXPECT_THAT(three, HasSubstr("not the coordinator saw"));
+  EXPECT_THAT(three, Not(HasSubstr("hid nothing")));
+  EXPECT_THAT(describe({true, false, true, 1, 0}), HasSubstr("hid nothing"));
   const AggregationMode distributed{true, true, true, 4, 2};
   EXPECT_EQ(name_of(distributed), "distributed noise");
   EXPECT_THAT(describe(distributed), HasSubstr("any 2 of the ranks"));

@@ -25,14 +25,15 @@ class LedgerFixture : public ::testing::Test {
     return Ledger::open(file_, "patients-2024", budget, std::chrono::milliseconds(deadline_ms));
   }
   static ChargeTerms terms(double mu, const std::string& run = "/runs/a/release.mfl") {
-    return {run, std::string(64, 'c'), mu, 2.0, 2.0 / mu, true};
+    return {run, std::string(64, 'c'), mu, 2.0, 2.0 / mu, true, {}};
   }
   static FoundArtifact found(const std::string& charge_id, char hash, const ChargeTerms& stated) {
     return {charge_id, std::string(64, hash), stated};
   }
-  /// INTENT and COMMIT of one release. @returns the charge's id.
+  /// INTENT, PENDING and COMMIT of one release. @returns the charge's id.
   static std::string release(Ledger& ledger, const ChargeTerms& asked, char hash) {
     const std::string id = ledger.begin(asked);
+    ledger.bind(id, std::string(64, hash));
     ledger.commit(id, std::string(64, hash));
     return id;
   }

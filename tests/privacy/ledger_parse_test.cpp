@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <map>
 #include <random>
 #include <vector>
 
@@ -48,7 +49,7 @@ std::string reseal(std::vector<std::string> lines) {
 
 class LedgerParseTest : public LedgerFixture {
  protected:
-  /// BUDGET, INTENT, COMMIT, INTENT, INTENT, COMMIT.
+  /// BUDGET, INTENT, PENDING, COMMIT, INTENT, INTENT, PENDING, COMMIT.
   std::string sample() const {
     Ledger ledger = open(Budget::from_epsilon(5, 1e-5));
     release(ledger, terms(0.25), 'a');
@@ -65,7 +66,7 @@ class LedgerParseTest : public LedgerFixture {
 
 TEST_F(LedgerParseTest, ReadsBackWhatItWrites) {
   const LedgerState state = parse_ledger(sample(), "x");
-  EXPECT_EQ(state.lines, 6u);
+  EXPECT_EQ(state.lines, 8u);
   EXPECT_EQ(state.charges.size(), 3u);
   EXPECT_EQ(state.charges[1].terms.run, "/runs/\"quoted\" \xc3\xa9 \xef\xbf\xbd/release.mfl");
   EXPECT_EQ(state.spent_squares, 0.0625 + 0.015625 + 0.25);
@@ -77,7 +78,7 @@ TEST_F(LedgerParseTest, EveryWayToBreakTheChainIsNamed) {
   without.erase(without.begin() + 2);
   expect_damaged(join(without), "the chain is broken");
   auto swapped = lines;
-  std::swap(swapped[1], swapped[3]);
+  std::swap(swapped[1], swapped[4]);
   expect_damaged(join(swapped), "the chain is broken");
   auto twice = lines;
   twice.insert(twice.begin() + 1, lines[1]);
@@ -115,51 +116,88 @@ TEST_F(LedgerParseTest, ForgedLinesWithRightHashesMustStillMakeSense) {
   expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":0.25,\"more\":1"), "not spelt");
   expect_damaged(forged(1, "\"seq\":1", "\"seq\":2"), "out of sequence");
   expect_damaged(forged(1, "\"seq\":1", "\"seq\":-1"), "not spelt");
-  expect_damaged(forged(1, "\"version\":1", "\"version\":2"), "version");
+  expect_damaged(forged(1, "\"version\":2", "\"version\":3"), "version");
   expect_damaged(forged(1, "muffle-ledger", "muffle-lodger"), "another format");
   expect_damaged(forged(1, "INTENT", "INTEND"), "kind");
   expect_damaged(forged(1, "patients-2024", "patients-2025"), "another data set");
   expect_damaged(forged(0, "patients-2024", "..tients-2024"), "data-set id");
-  expect_damaged(forged(2, "\"artifact_sha256\":\"aaaa", "\"artifact_sha256\":\"AAAA"), "64 hexadecimal");
+  expect_damaged(forged(3, "\"artifact_sha256\":\"aaaa", "\"artifact_sha256\":\"AAAA"), "64 hexadecimal");
   auto no_budget = lines;
   no_budget.erase(no_budget.begin());
   no_budget[0].replace(no_budget[0].find("\"seq\":1"), 7, "\"seq\":0");
   no_budget.resize(1);
   expect_damaged(reseal(no_budget), "no BUDGET");
   auto commit_first = lines;
-  commit_first[1] = lines[2];
-  commit_first[1].replace(commit_first[1].find("\"seq\":2"), 7, "\"seq\":1");
   commit_first.resize(2);
-  expect_damaged(reseal(commit_first), "without an INTENT");
+  for (const std::size_t line : {2u, 3u}) {
+    commit_first[1] = lines[line];
+    commit_first[1].replace(commit_first[1].find("\"seq\":"), 7, "\"seq\":1");
+    expect_damaged(reseal(commit_first), "without an INTENT");
+  }
+  auto unbound = lines;
+  unbound.erase(unbound.begin() + 2);
+  unbound[2].replace(unbound[2].find("\"seq\":3"), 7, "\"seq\":2");
+  expect_damaged(reseal(unbound), "another artifact than");
+  expect_damaged(forged(3, "\"artifact_sha256\":\"aaaa", "\"artifact_sha256\":\"bbbb"),
+                 "another artifact than");
   auto twice = lines;
-  twice.push_back(lines[5]);
-  twice[6].replace(twice[6].find("\"seq\":5"), 7, "\"seq\":6");
-  expect_damaged(reseal(twice), "second COMMIT");
-  twice[6] = lines[4];
-  twice[6].replace(twice[6].find("\"seq\":4"), 7, "\"seq\":6");
-  expect_damaged(reseal(twice), "second INTENT");
+  twice.emplace_back();
+  for (const auto& [line, problem] : std::map<std::size_t, std::string>{
+           {5, "second INTENT"}, {6, "second PENDING"}, {7, "second COMMIT"}}) {
+    twice[8] = lines[line];
+    twice[8].replace(twice[8].find("\"seq\":"), 7, "\"seq\":8");
+    expect_damaged(reseal(twice), problem);
+  }
+  const std::string unit = "\"adjacency\":\"replace-one\",\"max_records_per_person\":1";
+  expect_damaged(forged(5, unit, "\"adjacency\":\"add-remove-one\",\"max_records_per_person\":1"),
+                 "another unit of privacy");
+  expect_damaged(forged(5, unit, "\"adjacency\":\"replace-one\",\"max_records_per_person\":2"),
+                 "another unit of privacy");
+  expect_damaged(forged(1, unit, "\"adjacency\":\"replace-two\",\"max_records_per_person\":1"), "adjacency");
+  expect_damaged(forged(1, unit, "\"adjacency\":\"replace-one\",\"max_records_per_person\":0"),
+                 "out of range");
+  // What a terminal would obey.
+  expect_damaged(forged(1, "/runs/a", "/runs/\\u001b[2J"), "control characters");
+  expect_damaged(forged(1, "/runs/a", "/runs/\\u009b2J"), "control characters");
+  expect_damaged(forged(1, "/runs/a", "/runs/\\na"), "control characters");
 }
 
 TEST_F(LedgerParseTest, ATornLastLineIsMendedAtEveryLength) {
   const std::string whole = sample();
   const std::vector<std::string> lines = split(whole);
-  const std::size_t end = whole.size() - lines[5].size() - 1, begin = end - lines[4].size() - 1;
-  const auto mu_ends = begin + lines[4].find("\"mu\":0.5,") + 9;
+  const std::size_t end = whole.size() - lines[7].size() - lines[6].size() - 2,
+                    begin = end - lines[5].size() - 1;
+  const auto mu_ends = begin + lines[5].find("\"mu\":0.5,") + 9;
   for (std::size_t cut = begin + 1; cut < end; cut += cut < mu_ends + 3 ? 1 : 7) {
     SCOPED_TRACE(cut);
     write_file_atomically(file_, whole.substr(0, cut));
     const LedgerState torn = read_ledger(file_);
-    EXPECT_EQ(torn.lines, 4u);
+    EXPECT_EQ(torn.lines, 5u);
     EXPECT_EQ(torn.torn, whole.substr(begin, cut - begin));
     const Ledger mended = open();
     EXPECT_EQ(mended.state().repairs, 1u);
-    EXPECT_EQ(mended.state().lines, 5u);
+    EXPECT_EQ(mended.state().lines, 6u);
     EXPECT_TRUE(mended.state().torn.empty());
     // A torn INTENT that still shows its mu counts as spent.
     EXPECT_EQ(mended.state().spent_squares, 0.0625 + 0.015625 + (cut >= mu_ends ? 0.25 : 0.0));
     EXPECT_EQ(read_file(file_).substr(0, begin), whole.substr(0, begin))
         << "nothing before the tear is touched";
   }
+}
+
+TEST_F(LedgerParseTest, ALedgerOfVersion1IsRefusedInWordsOfItsOwn) {
+  std::string old = sample();
+  for (std::size_t at = 0; (at = old.find("\"version\":2", at)) != std::string::npos;) old[at + 10] = '1';
+  expect_error<ProtocolError>([&] { parse_ledger(old, "the-file"); }, ExitCode::kProtocol,
+                              {"the-file", "version 1", "new ledger", "Nothing was charged"});
+}
+
+TEST_F(LedgerParseTest, PathsWithControlCharactersAreWrittenWithoutThem) {
+  { open().begin(terms(0.25, "/runs/\x1b]0;x\x07\n\xc2\x9b/release.mfl")); }
+  EXPECT_EQ(read_ledger(file_).charges[0].terms.run,
+            "/runs/?]0;x?"
+            "?"
+            "?/release.mfl");
 }
 
 TEST_F(LedgerParseTest, ATornCommitCostsNothingMore) {

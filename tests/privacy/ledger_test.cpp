@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include "ledger_fixture.hpp"
@@ -25,16 +26,17 @@ using testing_support::expect_error;
 
 using LedgerTest = LedgerFixture;
 
-TEST_F(LedgerTest, OneReleaseIsAnIntentAndACommit) {
+TEST_F(LedgerTest, OneReleaseIsAnIntentAPendingAndACommit) {
   Ledger ledger = open(Budget::from_epsilon(1, 1e-5));
   const std::string id = release(ledger, terms(0.25), 'a');
   const LedgerState state = read_ledger(file_);
-  EXPECT_EQ(state.lines, 3u);
+  EXPECT_EQ(state.lines, 4u);
   EXPECT_EQ(state.data_id, "patients-2024");
   ASSERT_EQ(state.charges.size(), 1u);
   EXPECT_EQ(state.charges[0].id, id);
   EXPECT_EQ(state.charges[0].terms.run, "/runs/a/release.mfl");
   EXPECT_EQ(state.charges[0].terms.mu, 0.25);
+  EXPECT_EQ(state.charges[0].pending, std::string(64, 'a'));
   EXPECT_EQ(state.charges[0].artifact, std::string(64, 'a'));
   EXPECT_EQ(state.spent_squares, 0.0625);
   EXPECT_EQ(state.head, ledger.state().head);
@@ -59,9 +61,11 @@ TEST_F(LedgerTest, LinesAreWhatTheDocumentsSay) {
   const std::string text = read_file(file_);
   const std::string intent =
       text.substr(text.find('\n') + 1, text.find('\n', text.find('\n') + 1) - text.find('\n') - 1);
-  EXPECT_THAT(intent, ::testing::StartsWith(R"({"format":"muffle-ledger","version":1,"seq":1,"prev":")" +
-                                            to_hex(sha256(text.substr(0, text.find('\n')))) +
-                                            R"(","kind":"INTENT","mu":0.5,"charge":")"));
+  EXPECT_THAT(intent,
+              ::testing::StartsWith(
+                  R"({"format":"muffle-ledger","version":2,"seq":1,"prev":")" +
+                  to_hex(sha256(text.substr(0, text.find('\n')))) +
+                  R"(","kind":"INTENT","adjacency":"replace-one","max_records_per_person":1,"mu":0.5,)"));
   const auto own = intent.rfind(R"(,"sha256":")");
   EXPECT_EQ(intent.substr(own + 11, 64), to_hex(sha256(intent.substr(0, own))));
 }
@@ -244,7 +248,12 @@ TEST_F(LedgerTest, ARequeuedJobGetsTheCommittedBytes) {
 }
 
 TEST_F(LedgerTest, AnArtifactThatWasNotCommittedIsCommittedNow) {
-  const std::string id = open().begin(terms(0.5));
+  std::string id;
+  {
+    Ledger cut_off = open();
+    id = cut_off.begin(terms(0.5));
+    cut_off.bind(id, std::string(64, 'a'));
+  }
   Ledger ledger = open();
   EXPECT_TRUE(ledger.settle(terms(0.5), found(id, 'a', terms(0.5))));
   EXPECT_EQ(ledger.state().charges[0].artifact, std::string(64, 'a'));
@@ -284,34 +293,106 @@ TEST_F(LedgerTest, AnArtifactOfOtherSettingsIsNotCommitted) {
   EXPECT_FALSE(read_ledger(file_).charges[0].artifact);
 }
 
-TEST_F(LedgerTest, AnArtifactThatTheLedgerDoesNotKnowIsCharged) {
-  const std::string unknown(32, '7');
+// Somebody with write access to the run folder alone puts a file there that nobody drew.
+TEST_F(LedgerTest, AnArtifactThatNoChargeIsBoundToIsNotAdopted) {
+  std::string unbound, bound;
   {
-    Ledger ledger = open(Budget::from_mu(1, 1e-5));
-    EXPECT_TRUE(ledger.settle(terms(0.75), found(unknown, 'a', terms(0.75))));
-    EXPECT_TRUE(ledger.settle(terms(0.25, "/runs/b"), found("", 'b', terms(0.25, "/runs/b"))))
-        << "made without a ledger";
-    EXPECT_EQ(ledger.state().charges[0].id, unknown);
-    EXPECT_EQ(ledger.state().spent_squares, 0.625);
+    Ledger ledger = open();
+    unbound = ledger.begin(terms(0.5));
+    bound = ledger.begin(terms(0.25));
+    ledger.bind(bound, std::string(64, 'a'));
   }
-  EXPECT_TRUE(open().settle(terms(0.25, "/runs/b"), found("", 'b', terms(0.25, "/runs/b"))));
-  EXPECT_EQ(read_ledger(file_).spent_squares, 0.625) << "once";
-  expect_error<PrivacyError>([&] { open().settle(terms(0.75), found("", 'c', terms(0.75))); },
-                             ExitCode::kBudget, {"budget"});
+  const std::string before = read_file(file_);
+  expect_error<ProtocolError>([&] { open().settle(terms(0.5), found(unbound, 'b', terms(0.5))); },
+                              ExitCode::kProtocol,
+                              {unbound, "before it had made a release", "neither used nor signed"});
+  expect_error<ProtocolError>([&] { open().settle(terms(0.25), found(bound, 'b', terms(0.25))); },
+                              ExitCode::kProtocol, {bound, std::string(64, 'a'), std::string(64, 'b')});
+  for (const std::string& id : {std::string(32, '7'), std::string()}) {
+    expect_error<ProtocolError>([&] { open().settle(terms(0.75), found(id, 'b', terms(0.75))); },
+                                ExitCode::kProtocol, {"does not know", "nothing was charged", "mu 0.75"});
+  }
+  EXPECT_EQ(read_file(file_), before);
+  EXPECT_TRUE(open().settle(terms(0.25), found(bound, 'a', terms(0.25))))
+      << "the one that was made for it is";
+}
+
+TEST_F(LedgerTest, ChargesOfAnotherUnitOfPrivacyAreRefused) {
+  Ledger ledger = open(Budget::from_epsilon(1.5, 1e-5));
+  ChargeTerms add_remove = terms(0.25), fifty = terms(0.25);
+  add_remove.unit.adjacency = Adjacency::kAddRemoveOne;
+  fifty.unit.max_records_per_person = 50;
+  release(ledger, terms(0.25), 'a');
+  const std::string before = read_file(file_);
+  expect_error<PrivacyError>([&] { ledger.begin(add_remove); }, ExitCode::kBudget,
+                             {"patients-2024", "replace-one adjacency, at most 1 record a person",
+                              "add-remove-one", "Another ledger does not help", "Nothing was charged"});
+  expect_error<PrivacyError>([&] { ledger.begin(fifty); }, ExitCode::kBudget,
+                             {"at most 50 records a person"});
+  EXPECT_EQ(read_file(file_), before);
+  EXPECT_EQ(ledger.state().unit, PrivacyUnit{});
+  EXPECT_NO_THROW(ledger.begin(terms(0.1)));
+}
+
+TEST_F(LedgerTest, ATornFirstIntentKeepsItsUnit) {
+  ChargeTerms fifty = terms(0.25);
+  fifty.unit.max_records_per_person = 50;
+  { open().begin(fifty); }
+  const std::string whole = read_file(file_);
+  write_file_atomically(file_, whole.substr(0, whole.size() - 5));
+  EXPECT_EQ(Ledger::preview(file_, "patients-2024", std::nullopt).unit, fifty.unit);
+  Ledger mended = open();
+  EXPECT_EQ(mended.state().unit, fifty.unit);
+  EXPECT_THROW(mended.begin(terms(0.25)), PrivacyError);
+}
+
+TEST_F(LedgerTest, SaysWhetherItHadToMakeTheFile) {
+  EXPECT_TRUE(open().created());
+  EXPECT_FALSE(open().created());
+}
+
+TEST_F(LedgerTest, ASecondNameOfTheFileIsRefused) {
+  { open(); }
+  std::filesystem::create_hard_link(file_, folder_ / "other.jsonl");
+  for (const auto& name : {file_, folder_ / "other.jsonl"}) {
+    expect_error<ProtocolError>(
+        [&] { Ledger::open(name, "patients-2024", std::nullopt, std::chrono::seconds(1)); },
+        ExitCode::kProtocol, {name.string(), "2 names", "hard links", "Nothing was charged"});
+  }
+  std::filesystem::remove(folder_ / "other.jsonl");
+  // What a crash while the ledger was created leaves.
+  std::filesystem::create_hard_link(file_, file_.string() + ".new");
+  EXPECT_NO_THROW(open());
 }
 
 TEST_F(LedgerTest, CommitsThatCannotBeAreBugs) {
   Ledger ledger = open();
   const std::string id = release(ledger, terms(0.5), 'a');
-  EXPECT_THROW(ledger.commit(id, std::string(64, 'b')), InvariantError);
-  EXPECT_THROW(ledger.commit(std::string(32, '0'), std::string(64, 'b')), InvariantError);
-  EXPECT_THROW(ledger.commit(ledger.begin(terms(0.5)), "not a hash"), InvariantError);
+  EXPECT_THROW(ledger.commit(id, std::string(64, 'a')), InvariantError);
+  EXPECT_THROW(ledger.bind(id, std::string(64, 'b')), InvariantError);
+  EXPECT_THROW(ledger.bind(std::string(32, '0'), std::string(64, 'b')), InvariantError);
+  const std::string open_charge = ledger.begin(terms(0.5));
+  EXPECT_THROW(ledger.commit(open_charge, std::string(64, 'b')), InvariantError) << "not bound";
+  EXPECT_THROW(ledger.bind(open_charge, "not a hash"), InvariantError);
+  ledger.bind(open_charge, std::string(64, 'b'));
+  EXPECT_THROW(ledger.commit(open_charge, std::string(64, 'c')), InvariantError) << "bound to another";
 }
 
 TEST_F(LedgerTest, WhoWaitsTooLongIsToldWhoHoldsTheLock) {
   const Ledger holder = open();
   expect_error<CommError>([&] { open(std::nullopt, 50); }, ExitCode::kPeer,
                           {"ledger.jsonl.lock", "process " + std::to_string(::getpid()) + " on ", "since 2"});
+}
+
+TEST_F(LedgerTest, WhatStandsInTheLockIsShownWithoutControlCharacters) {
+  const Ledger holder = open();
+  { std::ofstream(file_.string() + ".lock") << "\x1b[2Jevil \xc2\x9b\x07\n"; }
+  try {
+    open(std::nullopt, 50);
+    FAIL() << "the lock was had twice";
+  } catch (const CommError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("held by ?[2Jevil ??,"));
+  }
 }
 
 TEST_F(LedgerTest, ALinkLeadsToTheSameLock) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -73,6 +74,8 @@ class Search {
       if (style == 1) b = opposite(a);
       if (style == 2) a = one_axis(a, 0), b = one_axis(b, 1);
       if (style == 3) b = opposite(a), b.label = a.label ^ (attempt % 8 == 3);
+      // Records that fail a block's norm check are 0 in that block; they are counted by their labels.
+      if (attempt % 5 == 4) refuse_some(attempt % 2 == 0 ? a : b);
       for (std::uint64_t i = 0; i < test_.q; ++i) {
         before.push_back(style == 0 ? random_record() : a);
         after.push_back(style == 0 ? random_record() : b);
@@ -146,6 +149,12 @@ class Search {
       }
     }
     return b;
+  }
+
+  void refuse_some(Record& r) {
+    for (Vector& phi : r.phi) {
+      if (stream_.below(next_++, 2) == 0) std::fill(phi.begin(), phi.end(), 0);
+    }
   }
 
   Record one_axis(Record r, std::size_t which) const {
@@ -230,6 +239,22 @@ TEST(Sensitivity, NoNeighboursAreFurtherApartAndTheBoundIsTight) {
   }
 }
 
+// Counts, a signed block and a light non-negative one, and a record that the second block alone refuses. Were
+// it not counted there, or counted only where all blocks take it, equal labels would be further apart than
+// the bound.
+TEST(Sensitivity, ARecordThatOneBlockRefusesMustBeCounted) {
+  SensitivityInput input;
+  const double w = 0.5;
+  input.blocks = {{1.0, false, ""}, {w, true, ""}};
+  input.counts = true;
+  input.counts_weight = 1.0;
+  const double bound = combined_sensitivity(input).value;
+  EXPECT_NEAR(bound, std::sqrt(4 + 2 * w * w), 1e-15);
+  const double counted = std::sqrt(4 + w * w), not_counted = std::sqrt(4 + w * w + 1);
+  EXPECT_LE(counted, bound);
+  EXPECT_GT(not_counted, bound) << "the old rule";
+}
+
 SensitivityInput blocks(std::vector<BlockBound> list) {
   SensitivityInput in;
   in.blocks = std::move(list);
@@ -300,7 +325,7 @@ TEST(Sensitivity, RefusesAbsurdInput) {
   expect_error<ConfigError>([] { (void)combined_sensitivity(SensitivityInput{}); }, ExitCode::kConfig,
                             {"no feature block"});
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-  for (const double bad : {0.0, -1.0, nan, inf, 1e7}) {
+  for (const double bad : {0.0, -1.0, nan, inf, 1e7, 9.9e-10, 1e-200}) {
     SensitivityInput in = blocks({{1.0, false, ""}, {bad, false, ""}});
     in.counts = true;
     in.counts_weight = bad;
@@ -308,6 +333,7 @@ TEST(Sensitivity, RefusesAbsurdInput) {
     expect_error<ConfigError>([&] { (void)combined_sensitivity(in); }, ExitCode::kConfig,
                               {"block 2", "weight", "one person", "nothing was released"});
   }
+  EXPECT_NEAR(combined_sensitivity(blocks({{1e-9, false, ""}})).value, 2e-9, 1e-24) << "the least that is allowed";
   SensitivityInput in = blocks({{1.0, false, ""}});
   in.max_records_per_person = std::numeric_limits<std::uint64_t>::max();
   expect_error<ConfigError>([&] { (void)combined_sensitivity(in); }, ExitCode::kConfig,

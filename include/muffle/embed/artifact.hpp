@@ -62,11 +62,14 @@ inline constexpr int kArtifactVersion = 2;
 /// The block of this kind. @throws ConfigError  there is none: `user` needs it, and features.blocks makes it.
 std::size_t require_block(const Artifact& artifact, std::string_view kind, const std::string& user);
 
-/// Atomic. @returns SHA-256 of the file in hex. @throws IoError; InvariantError if the fields contradict one
-/// another (the checks of parse_artifact): a file that no reader would accept is not written.
+/// The file's bytes. @throws InvariantError if the fields contradict one another (the checks of
+/// parse_artifact): a file that no reader would accept is not made.
+std::string artifact_bytes(const Artifact& artifact);
+/// Writes artifact_bytes(), atomically. @returns SHA-256 of the file in hex. @throws IoError; as above.
 std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact);
 /// Full validation: container checksum, version, every field's range, value count, sigma consistent with eps,
-/// delta and sensitivity (all recomputed). Allocates no more than a few times the file's size. @throws
+/// delta and sensitivity (all recomputed). The derivation of the sensitivity and the blocks' theorems are
+/// this muffle's own, whatever the file says. Allocates no more than a few times the file's size. @throws
 /// IoError, ProtocolError.
 Artifact read_artifact(const std::filesystem::path& path);
 /// @param name  what error messages call the bytes.

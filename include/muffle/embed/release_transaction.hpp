@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "muffle/embed/artifact.hpp"
 #include "muffle/privacy/ledger.hpp"
@@ -34,11 +35,11 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact);
 ///   settle()   is this job's release there already? then the same bytes are handed out
 ///   begin()    INTENT on the disk, and only then the noise, once
 ///   ...        the caller adds the noise to the sum
-///   finish()   artifact, signature, COMMIT, privacy statement
-/// The process may end at any point, and a new transaction of the same order takes up: an artifact that is
-/// there is committed as it is; without one the charge stays spent, and begin() is a new charge.
-/// Called by the coordinator alone; not thread-safe. tests/embed/release_kill_test.cpp kills it at every
-/// step.
+///   finish()   PENDING {hash}, artifact, signature, COMMIT, privacy statement
+/// The process may end at any point, and a new transaction of the same order takes up: the artifact whose
+/// hash the ledger has is committed as it is; without it the charge stays spent, and begin() is a new charge.
+/// No other file is ever committed or signed. Called by the coordinator alone; not thread-safe.
+/// tests/embed/release_kill_test.cpp kills it at every step.
 class ReleaseTransaction {
  public:
   /// Opens (or creates) the ledger and locks it; blocks up to order.lock_deadline.
@@ -59,7 +60,8 @@ class ReleaseTransaction {
   /// @throws InvariantError  settle() was not asked first or found a release, or this is a second begin().
   void begin(const privacy::NoisePlan& plan, bool secure_noise, const std::function<void()>& draw);
 
-  /// Writes the release with the charge's id in it, signs and commits it, writes its statements.
+  /// Binds the release, with the charge's id in it, to the charge; writes, signs and commits it, writes its
+  /// statements.
   /// @returns SHA-256 of the release in hex.
   /// @throws IoError         nothing is handed out; the next transaction of this order settles the charge.
   /// @throws InvariantError  no charge is open, or the artifact is of another configuration or other noise.
@@ -72,7 +74,8 @@ class ReleaseTransaction {
   enum class State { kOpened, kSettled, kDrawn, kFinished };
 
   privacy::ChargeTerms terms(const privacy::NoisePlan& plan, bool secure_noise) const;
-  void sign() const;
+  /// @param release  the bytes that were hashed: the file may have been changed since.
+  void sign(std::string_view release) const;
   void write_statements(const Artifact& artifact) const;
 
   ReleaseOrder order_;

@@ -42,8 +42,12 @@ struct Verification {
   std::optional<SignerKey> trusted;           ///< the demanded key
   std::optional<privacy::LedgerState> ledger;
 
-  /// kDone; kProtocol: the file, its signature, its arithmetic or its ledger entry is wrong; kBudget: all of
-  /// that is right, but it promises nothing: seeded noise, or the data set's budget is overspent.
+  /// Whether anybody stands behind what no file can prove: the demanded key's signature is there, or the
+  /// ledger has the release.
+  bool vouched() const;
+  /// kDone (vouched or not); kProtocol: the file, its signature, its arithmetic or its ledger entry is wrong;
+  /// kBudget: all of that is right, but it promises nothing: seeded noise, or the data set's budget is
+  /// overspent.
   ExitCode code() const;
 };
 

@@ -64,13 +64,10 @@ class Block {
   /// @param x     n x dims, row-major, in [0, 1]
   /// @param y     n labels
   /// @param sums  C x D_b, class-major, modulo 2^64, lattice units
-  /// @param contributed  if given, n flags: set to 0 where the record added nothing, left alone elsewhere, so
-  ///              that the flags of several blocks can be combined
   /// @returns how many records contributed nothing (private: rank-local, never logged elsewhere).
   /// Privacy: sums are raw.
   virtual std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                                   std::span<std::uint64_t> sums,
-                                   std::uint8_t* contributed = nullptr) const = 0;
+                                   std::span<std::uint64_t> sums) const = 0;
 };
 
 }  // namespace muffle::features

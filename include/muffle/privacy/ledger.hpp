@@ -31,6 +31,16 @@ struct Budget {
 /// A charge may not be smaller (its square must not vanish in rounding) nor larger than these.
 inline constexpr double kMinChargeMu = 1e-7, kMaxChargeMu = 1e4;
 
+/// Whom a mu protects. The mu of different units do not add up: under replace-one m may be known, which
+/// add/remove-one forbids, and q records of one person cost q times the mu of one.
+struct PrivacyUnit {
+  Adjacency adjacency = Adjacency::kReplaceOne;
+  std::uint64_t max_records_per_person = 1;  ///< q, 1 to 1,000,000
+  bool operator==(const PrivacyUnit&) const = default;
+};
+/// "replace-one adjacency, at most 1 record a person".
+std::string in_words(const PrivacyUnit& unit);
+
 /// What one release asks of the ledger. Public values only.
 struct ChargeTerms {
   std::string run;           ///< which file the release writes (absolute path): a requeued job has the same
@@ -39,24 +49,29 @@ struct ChargeTerms {
   double sensitivity = 0.0;  ///< for people who read the ledger; decides nothing
   double sigma = 0.0;        ///< same
   bool secure_noise = true;  ///< false: seeded test noise, which protects nobody
+  PrivacyUnit unit;          ///< the same for all charges of a ledger
 };
 
 /// mu of the noise that is really drawn: the largest sensitivity x unit / sigma_lattice of its runs, rounded
 /// up.
 double mu_of(const NoisePlan& plan);
+/// Whom that mu protects.
+PrivacyUnit unit_of(const NoisePlan& plan);
 
-/// One INTENT line and its COMMIT line, if there is one.
+/// One INTENT line, and its PENDING and COMMIT lines, if they are there.
 struct ChargeRecord {
   std::string id;  ///< 32 hexadecimal digits, random; the artifact carries it
   ChargeTerms terms;
   std::string time, host;               ///< of the INTENT
-  std::optional<std::string> artifact;  ///< SHA-256 of the committed artifact; none: no COMMIT
+  std::optional<std::string> pending;   ///< SHA-256 of the artifact that its job made; none: no PENDING
+  std::optional<std::string> artifact;  ///< the same, once that artifact was on the disk; none: no COMMIT
 };
 
 /// What a ledger's lines add up to.
 struct LedgerState {
   std::string data_id;
   std::optional<Budget> budget;       ///< of the last BUDGET line
+  std::optional<PrivacyUnit> unit;    ///< of all charges; none: nothing was charged yet
   std::vector<ChargeRecord> charges;  ///< in the order of their INTENTs
   double spent_squares = 0.0;         ///< sum of mu^2 over INTENTs (committed or not) and REPAIRs, rounded up
   std::uint64_t insecure = 0;         ///< charges with seeded noise: no guarantee is left if there is any
@@ -77,6 +92,9 @@ struct LedgerState {
 LedgerState parse_ledger(std::string_view bytes, const std::string& name);
 /// Same, of a file; takes no lock, writes nothing. @throws IoError, ProtocolError.
 LedgerState read_ledger(const std::filesystem::path& path);
+
+/// @throws PrivacyError  the ledger's charges are of another unit of privacy; says what can be done.
+void require_unit(const LedgerState& state, const PrivacyUnit& unit);
 
 /// Whether one more charge fits, and the arithmetic in words. All roundings go against the asker.
 struct Quote {
@@ -102,11 +120,13 @@ struct FoundArtifact {
 ///   open()     lock, verify, mend a torn last line
 ///   settle()   is this job's release there already? then hand out the same bytes
 ///   begin()    check the budget, append INTENT, sync: from here on mu is spent, whatever happens
-///   ...        the caller draws the noise ONCE and writes the artifact, which carries the charge's id, with
-///              write_file_atomically
+///   ...        the caller draws the noise ONCE and adds it to the sum
+///   bind()     append PENDING {hash of the artifact, which carries the charge's id}, sync
+///   ...        the caller writes those very bytes with write_file_atomically
 ///   commit()   append COMMIT {artifact hash}
-/// After a crash settle() commits an artifact that belongs to an INTENT; without an artifact the budget stays
-/// spent, and a new release is a new charge. Called by the coordinator alone; not thread-safe.
+/// After a crash settle() commits an artifact whose hash stands in PENDING, and no other: whoever can write
+/// to the run folder alone cannot put another file in its place. Without the artifact the budget stays spent,
+/// and a new release is a new charge. Called by the coordinator alone; not thread-safe.
 class Ledger {
  public:
   /// Creates the ledger if there is none. A budget that the ledger does not have yet is recorded.
@@ -114,7 +134,8 @@ class Ledger {
   /// @param data_id  1-128 letters, digits, '.', '_', '-'.
   /// @throws CommError      the lock was not to be had: names who holds it.
   /// @throws ConfigError    a data-set id that is not one; a budget other than the recorded one.
-  /// @throws ProtocolError  a damaged ledger, or another data set's.
+  /// @throws ProtocolError  a damaged ledger, or another data set's, or a file with a second name (hard
+  ///                        link), through which it could be written under another lock.
   /// @throws IoError.
   static Ledger open(const std::filesystem::path& path, const std::string& data_id,
                      const std::optional<Budget>& budget, std::chrono::milliseconds deadline);
@@ -128,21 +149,29 @@ class Ledger {
   ~Ledger();
 
   const LedgerState& state() const;
+  /// Whether open() had to make the file: then nothing is known to be spent, which people should be told.
+  bool created() const;
 
   /// Before anything is drawn. `found` is the artifact at terms.run, if there is one.
-  /// @returns true: the artifact is this job's release and is committed now; use its bytes. An artifact that
-  ///          the ledger does not know is charged (it was released, wherever that was written down).
+  /// @returns true: the artifact is this job's release and is committed now; use its bytes.
   ///          False: nothing is there, begin() may be called.
-  /// @throws ProtocolError  a COMMIT exists, but the artifact is missing or another: names both hashes.
-  /// @throws PrivacyError   an unknown artifact does not fit into the budget.
+  /// @throws ProtocolError  a COMMIT exists, but the artifact is missing or another: names both hashes. Or
+  /// the
+  ///                        artifact is none that a charge of this ledger is bound to.
   bool settle(const ChargeTerms& terms, const std::optional<FoundArtifact>& found);
 
   /// Charges mu: the INTENT is on the disk when this returns. @returns the charge's id.
-  /// @throws PrivacyError  the budget refuses; the message has the arithmetic. Nothing was charged.
+  /// @throws PrivacyError  the budget refuses, and the message has the arithmetic; or another unit of privacy
+  ///                       (require_unit). Nothing was charged.
   /// @throws IoError       the INTENT could not be written; the partial line was cut back. Nothing is drawn.
   std::string begin(const ChargeTerms& terms);
 
-  /// The artifact of this charge is on the disk. @throws IoError: settle() will do it next time.
+  /// Binds the charge to the artifact that was made for it, before any file has its name: on the disk when
+  /// this returns. Once for each charge. @throws IoError: write no artifact, the charge stays spent.
+  void bind(const std::string& charge_id, const std::string& artifact_sha256);
+
+  /// The artifact that this charge is bound to is on the disk. @throws IoError: settle() will do it next
+  /// time.
   void commit(const std::string& charge_id, const std::string& artifact_sha256);
 
   /// Replaces the budget (none: no limit any more) by a line of its own, for ever visible. Only people decide

@@ -24,6 +24,11 @@ inline double multiply_up(double a, double b) {
   return std::fma(a, b, -product) > 0 ? next_up(product) : product;
 }
 
+inline double divide_up(double a, double b) {
+  const double quotient = a / b;
+  return std::fma(-quotient, b, a) > 0 ? next_up(quotient) : quotient;
+}
+
 inline double sqrt_up(double x) {
   const double root = std::sqrt(x);
   return std::fma(-root, root, x) > 0 ? next_up(root) : root;
