@@ -134,7 +134,8 @@ int main(int argc, char** argv) {
     const int code = muffle::app::dispatch(argc, argv, connect);
     require_written_output();
     world.reset();
-    if (session) session->finish();
+    if (!session) return code;
+    session->finish();
     leave(code);
   } catch (const muffle::Error& e) {
     return fail(e);
