@@ -69,6 +69,7 @@ void MpiComm::check_peers(std::string_view doing) {
       give_up(Waited::kPeerGone, fmt::format("{} on rank {} of {} (host {})", doing, rank_, size_, host_), 0);
     }
     if (termination_requested()) roll_call_->spread_stop();
+    roll_call_->show_life();
   }
   if (termination_requested() || (roll_call_ && roll_call_->stop_heard()))
     throw StoppedError(stopped_while(doing));
