@@ -4,7 +4,7 @@
 #   format         clang-format 14 leaves every C++ and CUDA file as it is
 #   shell          shellcheck has nothing to say of any script, and every script stops at its first error
 #   headers        no <mpi.h>, <nccl.h> or <torch/...> in the public headers of core, data, features, privacy and comm; every public header
-#                  without torch compiles alone
+#                  without torch compiles alone; a room includes only rooms above it in docs/architecture.md's list
 #   torch-headers  so does every public header with torch (20 s each)
 #   tidy           clang-tidy 14, with .clang-tidy, on the files without torch (minutes; needs BUILD/compile_commands.json, BUILD: build/cpu)
 #   length         lists files above 300 lines; never fails
@@ -78,7 +78,12 @@ with_torch() {
 }
 
 check_headers() {
-  local room found
+  local room found above=''
+  for room in core data features privacy comm embed model train synth evaluate app; do
+    above+=${above:+|}$room
+    found=$(grep -nE '#include "muffle/' -r "include/muffle/$room" "src/$room" | grep -vE "#include \"muffle/($above)/" || true)
+    [[ -z $found ]] || fail "headers: $found: room $room includes only rooms above it (docs/architecture.md)"
+  done
   for room in core data features privacy comm; do
     found=$(grep -nE '#include [<"](mpi\.h|nccl\.h|torch/)' -r "include/muffle/$room" || true)
     [[ -z $found ]] || fail "headers: $found: room $room must build without MPI, NCCL and Torch"

@@ -33,6 +33,20 @@ std::string from_here(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
+/// The same for several paths between commas (CIFAR), unless one file has that name.
+std::string all_from_here(const std::string& paths) {
+  std::error_code error;
+  if (std::filesystem::exists(paths, error)) return from_here(paths);
+  std::string out;
+  for (std::size_t at = 0; at <= paths.size();) {
+    const std::size_t end = std::min(paths.find(',', at), paths.size());
+    const std::size_t begin = std::min(paths.find_first_not_of(' ', at), end);
+    out += (at == 0 ? "" : ",") + from_here(paths.substr(begin, end - begin));
+    at = end + 1;
+  }
+  return out;
+}
+
 void add_common(CLI::App& command, CommandLine& o) {
   command.add_option("-c,--config", o.sources.file, "settings, a TOML file")->type_name("FILE");
   command.add_option("--set", o.sources.set, "one setting, section.key=value; may be given again")
@@ -53,7 +67,7 @@ void add_data_flags(CLI::App& command, CommandLine& o) {
       .add_option_function<std::string>(
           "--data",
           [&o](const std::string& v) {
-            o.sources.flags.emplace_back("data.features", from_here(v));
+            o.sources.flags.emplace_back("data.features", all_from_here(v));
             if (v.find("{rank}") != std::string::npos)
               o.sources.flags.emplace_back("data.shards", "per-rank");
           },

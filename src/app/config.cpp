@@ -135,6 +135,9 @@ class Loader {
         !config_.train.from_moments && config_.model.kind != model::GeneratorKind::kMoments)
       problems_.emplace_back("features.blocks has no \"rff\", on which a generator is trained");
     if (stages.release) stages = with_named(stages);
+    // Nothing else can be meant by a path with the rank's number in it.
+    if (!named_.contains("data.shards") && data::names_rank(config_.data, config_.data.features))
+      config_.data.shards = data::ShardRule::kPerRank;
     // Values that depend on one another, then everything that is wrong with them together.
     config_.features.rff.dims = config_.data.schema.dims();
     config_.model.schema = config_.data.schema;

@@ -71,9 +71,12 @@ void check_records(const Config& c, Problems& p) {
   p.unless(c.data.labels.empty() || !cifar,
            "data.labels names a file, but data.format = \"cifar\" has the labels beside the records");
   const bool per_rank = c.data.shards == data::ShardRule::kPerRank;
-  p.unless((c.data.features.find("{rank}") != std::string::npos) == per_rank,
-           "data.shards = \"per-rank\" and \"{rank}\" in data.features go together: one is there without the "
-           "other");
+  p.unless(data::names_rank(c.data, c.data.features) == per_rank,
+           "data.shards = \"per-rank\" and \"{rank}\" in data.features (or data.dir) go together: one is "
+           "there without the other");
+  p.unless(c.data.labels.empty() || data::names_rank(c.data, c.data.labels) == per_rank,
+           "data.labels and data.features go together: with one file a rank both need \"{rank}\" (or data.dir "
+           "does), and otherwise neither has it");
   p.unless(c.files.generate.empty() || c.data.dir.empty(),
            "data.generate makes the files in OUT/data: leave data.dir empty");
   const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;

@@ -27,7 +27,7 @@ std::vector<Key> output_keys() {
             MUFFLE_FIELD(evaluate.spec.train_limit)),
       count("evaluate.seed", kEvaluate, "seed of the classifiers", 0, INT64_MAX,
             MUFFLE_FIELD(evaluate.spec.seed)),
-      number("runtime.deadline_s", kRuntime, "every wait for another rank ends after so many seconds",
+      number("runtime.deadline_s", kRuntime, "a rank that is silent for so many seconds while others wait for it is given up",
              Range{0, 1e6, false}, MUFFLE_FIELD(runtime.deadline_s)),
       count("runtime.threads", kRuntime, "threads per rank; 0: the cores that the rank owns", 0, 4096,
             MUFFLE_FIELD(runtime.threads)),

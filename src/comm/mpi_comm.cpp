@@ -50,13 +50,12 @@ class MpiComm::Collective {
                       comm_.rank_, comm_.died_in_));
     }
     const auto third = comm_.options_.deadline / 3;
-    notice_at_ = started_ + std::min<Clock::duration>(comm_.options_.notice_after, third);
-    // Time enough for rank 0 to answer, whose polls are at most a millisecond or so apart.
-    question_at_ = until_ - std::min<Clock::duration>(std::chrono::seconds(1), third);
+    ask_at_ = started_ + std::min<Clock::duration>(comm_.options_.notice_after, third);
     ++comm_.collectives_;
     if (comm_.roll_call_) comm_.roll_call_->enter(comm_.collectives_);
   }
   ~Collective() {
+    if (comm_.roll_call_) comm_.roll_call_->leave();
     const double seconds = seconds_between(started_, Clock::now());
     comm_.seconds_ += seconds;
     auto use = comm_.use_.find(name_);
@@ -78,8 +77,12 @@ class MpiComm::Collective {
     Waited outcome = Waited::kDone;
     try {
       check_mpi(start(&request), name_);
-      const Patience patience{until_, comm_.options_.termination_grace, comm_.options_.stop_within};
-      outcome = wait_for(request, name_, patience, [this](Clock::time_point now) { return attend(now); });
+      Patience patience{until_, comm_.options_.termination_grace, comm_.options_.stop_within};
+      outcome = wait_for(request, name_, patience, [&](Clock::time_point now) {
+        const bool peer_gone = attend(now);
+        patience.until = until_;
+        return peer_gone;
+      });
     } catch (...) {
       comm_.died_in_ = name_;
       comm_.die();
@@ -92,15 +95,16 @@ class MpiComm::Collective {
   /// Between polls; true if a peer has gone.
   bool attend(Clock::time_point now) {
     if (!comm_.roll_call_) return false;
-    if (!noticed_ && now >= notice_at_) {
-      noticed_ = true;
-      comm_.roll_call_->send_notice();
-    }
-    if (!asked_ && now >= question_at_) {
-      asked_ = true;
-      comm_.roll_call_->send_question();
-    }
     comm_.roll_call_->serve();
+    if (now >= ask_at_) {
+      comm_.roll_call_->ask();
+      // Once more shortly before the end, so that what the error says is fresh.
+      const auto last = until_ - std::min<Clock::duration>(std::chrono::seconds(1), comm_.options_.deadline / 6);
+      ask_at_ = now + comm_.roll_call_->interval();
+      if (last > now) ask_at_ = std::min(ask_at_, last);
+    }
+    // The deadline bounds silence: those who are at work may be waited for.
+    if (const auto patience = comm_.roll_call_->patience()) until_ = std::max(until_, *patience);
     if (termination_requested() && comm_.roll_call_->spread_stop()) {
       spdlog::debug(
           "told to stop (SIGTERM or SIGUSR1) while waiting for the other ranks in {}; they are told too",
@@ -122,10 +126,7 @@ class MpiComm::Collective {
   std::size_t bytes_;
   Clock::time_point started_;
   Clock::time_point until_;
-  Clock::time_point notice_at_;
-  Clock::time_point question_at_;
-  bool noticed_ = false;
-  bool asked_ = false;
+  Clock::time_point ask_at_;
 };
 
 std::byte* MpiComm::Staging::reserve(std::size_t size) {
@@ -145,7 +146,8 @@ MpiComm::MpiComm(MPI_Comm ranks, const MpiOptions& options) : options_(options) 
   host_ = processor_name();
   std::vector<std::string> hosts = all_gather(host_);
   const std::vector<std::string> introductions = all_gather(PeerWatch::introduction());
-  roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), std::move(hosts), introductions);
+  roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), std::move(hosts), introductions,
+                                          options_.deadline);
   find_neighbours();
 }
 

@@ -71,6 +71,7 @@ void MpiComm::check_peers(std::string_view doing) {
   if (!died_in_.empty()) return;  // said already
   check_lost(doing);              // first: mpirun's SIGTERM is a consequence of it
   if (roll_call_ && termination_requested()) roll_call_->spread_stop();
+  if (roll_call_) roll_call_->show_life();
   if (termination_requested() || (roll_call_ && roll_call_->stop_heard()))
     throw StoppedError(stopped_while(doing));
 }

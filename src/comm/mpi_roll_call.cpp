@@ -18,15 +18,17 @@ int rank_in(MPI_Comm peers) {
 }  // namespace
 
 RollCall::RollCall(MPI_Comm peers, std::vector<std::string> hosts,
-                   const std::vector<std::string>& introductions)
+                   const std::vector<std::string>& introductions, std::chrono::milliseconds deadline)
     : peers_(peers),
       hosts_(std::move(hosts)),
       rank_(rank_in(peers)),
+      deadline_(deadline),
       watch_(introductions, rank_),
       failing_(hosts_.size(), false),
       farewell_(hosts_.size()) {
   check_mpi(MPI_Comm_size(peers_, &size_), "MPI_Comm_size");
   heard_.assign(static_cast<std::size_t>(size_), 0);
+  heard_at_.resize(static_cast<std::size_t>(size_));
 }
 
 RollCall::~RollCall() {
@@ -37,23 +39,33 @@ RollCall::~RollCall() {
 
 void RollCall::enter(std::int64_t number) {
   current_ = number;
+  inside_ = true;
   answer_.reset();
+  asked_at_.reset();
+  patience_.reset();
   if (size_ > 1) serve();
+}
+
+void RollCall::leave() {
+  inside_ = false;
+  shown_at_ = Clock::now();
 }
 
 void RollCall::serve() {
   drop_delivered();
+  // Answered last: what the others have sent meanwhile counts.
+  std::vector<std::pair<int, std::int64_t>> questions;
   for (;;) {
     int waiting = 0;
     MPI_Status status;
     check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, peers_, &waiting, &status), "MPI_Iprobe");
-    if (!waiting) return;
+    if (!waiting) break;
     Message message{};
     check_mpi(MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_INT64_T, status.MPI_SOURCE,
                        status.MPI_TAG, peers_, MPI_STATUS_IGNORE),
               "MPI_Recv of a roll-call message");
     if (status.MPI_TAG == kAnswer) {
-      if (message[0] == current_) answer_ = message;
+      if (message[0] == current_) take(message);
       continue;
     }
     const auto source = static_cast<std::size_t>(status.MPI_SOURCE);
@@ -65,27 +77,38 @@ void RollCall::serve() {
     if (status.MPI_TAG == kFarewell) farewell_[source] = static_cast<int>(message[1]);
     auto& heard = heard_[source];
     heard = std::max(heard, message[0]);
-    if (status.MPI_TAG == kQuestion) {
-      // Where rank 0 itself is held up earlier, the ranks that hold it up are the ones to name.
-      Message answer = missing_from(std::min(message[0], current_));
-      answer[0] = message[0];
-      send(status.MPI_SOURCE, kAnswer, answer);
-    }
+    heard_at_[source] = Clock::now();
+    if (status.MPI_TAG == kQuestion) questions.emplace_back(status.MPI_SOURCE, message[0]);
   }
+  for (const auto& [rank, number] : questions) send(rank, kAnswer, missing_from(number));
 }
 
-void RollCall::send_notice() {
-  if (rank_ != 0) send(0, kNotice, {current_});
+void RollCall::show_life() {
+  const auto now = Clock::now();
+  if (rank_ == 0 || now - shown_at_ < interval()) return;
+  shown_at_ = now;
+  send(0, kAtWork, {current_});
 }
 
-void RollCall::send_question() {
-  if (rank_ != 0) send(0, kQuestion, {current_});
+void RollCall::ask() {
+  if (rank_ == 0) return take(missing_from(current_));
+  if (asked_at_) return;
+  asked_at_ = Clock::now();
+  send(0, kQuestion, {current_});
+}
+
+void RollCall::take(const Message& answer) {
+  answer_ = answer;
+  asked_at_.reset();
+  patience_.reset();
+  if (answer[1] > 0) patience_ = Clock::now() + deadline_ - std::chrono::milliseconds(answer[2]);
 }
 
 std::string RollCall::describe_missing() {
   serve();
   if (rank_ == 0) answer_ = missing_from(current_);
-  if (!answer_) {
+  // An answer that does not come any more is older than what happened to rank 0.
+  if (!answer_ || (asked_at_ && Clock::now() - *asked_at_ > deadline_ / 2)) {
     return fmt::format(
         "{}, which keeps the roll call, did not answer either: it is lost or stopped, or busy elsewhere",
         name(0));
@@ -94,7 +117,7 @@ std::string RollCall::describe_missing() {
   if (count == 0) return "every rank has arrived, so the network between them is stuck or far too slow";
   std::string names;
   for (int i = 0; i < std::min<std::int64_t>(count, kNamesAtMost); ++i) {
-    names += (i ? ", " : "") + name((*answer_)[static_cast<std::size_t>(2 + i)]);
+    names += (i ? ", " : "") + name((*answer_)[kFirstName + static_cast<std::size_t>(i)]);
   }
   if (count > kNamesAtMost) names += fmt::format(" and {} more", count - kNamesAtMost);
   return fmt::format("not heard from: {}", names);
@@ -186,13 +209,26 @@ void RollCall::drop_delivered() {
 }
 
 RollCall::Message RollCall::missing_from(std::int64_t number) const {
-  Message answer{};
-  answer[0] = number;
-  for (int r = 0; r < size_; ++r) {
-    if (r == rank_ || heard_[static_cast<std::size_t>(r)] >= number) continue;
-    if (answer[1] < kNamesAtMost) answer[static_cast<std::size_t>(2 + answer[1])] = r;
-    ++answer[1];
+  // Where rank 0 itself is held up in an earlier collective, the ranks that hold it up are the ones to name.
+  const std::int64_t held_up_in = inside_ ? std::min(number, current_) : number;
+  const auto now = Clock::now();
+  Clock::duration longest{};
+  std::vector<int> lost, missing;
+  for (int r = 1; r < size_; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    if (heard_[i] > held_up_in) continue;
+    // A rank that waits asks, so that one that has come and fallen silent since is noticed too.
+    const Clock::duration silence = heard_at_[i] ? now - *heard_at_[i] : deadline_;
+    longest = std::max(longest, std::min(silence, deadline_));
+    if (heard_[i] < held_up_in) missing.push_back(r);
+    if (silence > deadline_ / 2) lost.push_back(r);
   }
+  // It has not come either, but it is answering.
+  if (current_ < number && missing.empty()) missing.push_back(0);
+  const std::vector<int>& named = lost.empty() ? missing : lost;
+  Message answer{number, static_cast<std::int64_t>(named.size()),
+                 std::chrono::duration_cast<std::chrono::milliseconds>(longest).count()};
+  std::copy_n(named.begin(), std::min<std::size_t>(named.size(), kNamesAtMost), answer.begin() + kFirstName);
   return answer;
 }
 

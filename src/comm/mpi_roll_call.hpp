@@ -12,13 +12,15 @@
 
 #include "mpi_check.hpp"
 #include "peer_watch.hpp"
+#include "poll.hpp"
 
 namespace muffle::comm {
 
-/// Finds out who has not come to a collective, by small point-to-point messages on a communicator of its own:
-///   notice    rank -> 0   "I have been waiting in collective n for a while"
-///   question  rank -> 0   "my deadline is near: who is missing from collective n?"
-///   answer    0 -> rank   the ranks that rank 0 has not heard from
+/// Finds out who has not come to a collective, and whether they are at work, by small point-to-point messages
+/// on a communicator of its own:
+///   question  rank -> 0   "I have been waiting in collective n for a while: who is missing, and how silent?"
+///   answer    0 -> rank   the ranks that rank 0 has not heard from there; it is rank 0's own sign of life
+///   at work   rank -> 0   "I am between collectives, and get on"
 /// and, when the job is about to end, who has failed and who is lost:
 ///   failing   rank -> all "I give up in collective n, because others do not come"
 ///   stop      rank -> 0, 0 -> all   "I was told to stop"
@@ -28,19 +30,28 @@ class RollCall {
  public:
   /// @param peers  a communicator used for nothing else; kept until MPI_Finalize.
   /// @param introductions  PeerWatch::introduction() of every rank.
-  RollCall(MPI_Comm peers, std::vector<std::string> hosts, const std::vector<std::string>& introductions);
+  /// @param deadline  how long a rank may be silent.
+  RollCall(MPI_Comm peers, std::vector<std::string> hosts, const std::vector<std::string>& introductions,
+           std::chrono::milliseconds deadline);
   ~RollCall();
   RollCall(const RollCall&) = delete;
   RollCall& operator=(const RollCall&) = delete;
 
   /// This rank enters collective `number`; rank 0 reads what has come in meanwhile.
   void enter(std::int64_t number);
+  /// It has left the collective, and works.
+  void leave();
   /// To be called now and then while waiting: rank 0 listens and answers.
   void serve();
-  /// Tells rank 0 that this rank waits in the current collective.
-  void send_notice();
-  /// Asks rank 0 who is missing.
-  void send_question();
+  /// To be called by the thread that works, as it gets on: the others may go on waiting for this rank.
+  void show_life();
+  /// Asks rank 0 who is missing from the current collective. One question is under way at a time.
+  void ask();
+  /// How often a rank asks, or shows life.
+  Clock::duration interval() const { return deadline_ / 6; }
+  /// Until when the missing ranks may be waited for, if no more is heard: a deadline after the last sign of
+  /// life of the one that has been silent for longest. Nothing if no answer says that a rank is missing.
+  std::optional<Clock::time_point> patience() const { return patience_; }
   /// What is known by now about the missing ranks of the current collective, for an error message.
   std::string describe_missing();
 
@@ -71,10 +82,12 @@ class RollCall {
   std::string name(std::int64_t rank) const;
 
  private:
-  enum Tag : int { kNotice = 1, kQuestion = 2, kAnswer = 3, kFailing = 4, kFarewell = 5, kStop = 6 };
+  enum Tag : int { kAtWork = 1, kQuestion = 2, kAnswer = 3, kFailing = 4, kFarewell = 5, kStop = 6 };
   static constexpr int kNamesAtMost = 16;
-  /// A notice or a question is {number}; an answer is {number, how many, the first of them}.
-  using Message = std::array<std::int64_t, 2 + kNamesAtMost>;
+  static constexpr std::size_t kFirstName = 3;
+  /// A question or a sign of life is {number}; an answer is {number, how many are missing, the longest silence
+  /// among them in ms, the first of them}: those that may be lost, or all if none is.
+  using Message = std::array<std::int64_t, kFirstName + kNamesAtMost>;
   struct Outgoing {
     Message message{};
     MPI_Request request = MPI_REQUEST_NULL;
@@ -83,16 +96,23 @@ class RollCall {
   void send(int to, Tag tag, const Message& message);
   void drop_delivered();
   void send_to_all(Tag tag, const Message& message) noexcept;
-  /// On rank 0, which has itself reached collective `number`.
+  /// On rank 0: who is missing from collective `number`.
   Message missing_from(std::int64_t number) const;
+  void take(const Message& answer);
 
   MPI_Comm peers_;
   std::vector<std::string> hosts_;
   int rank_ = 0;
   int size_ = 1;
+  Clock::duration deadline_;
   std::int64_t current_ = 0;
+  bool inside_ = false;
   std::vector<std::int64_t> heard_;  // on rank 0: the latest collective each rank was heard from in
+  std::vector<std::optional<Clock::time_point>> heard_at_;  // on rank 0: and when
   std::optional<Message> answer_;
+  std::optional<Clock::time_point> asked_at_;  // while no answer has come
+  std::optional<Clock::time_point> patience_;
+  Clock::time_point shown_at_{};
   PeerWatch watch_;
   bool stop_heard_ = false;
   bool stop_spread_ = false;

@@ -166,6 +166,10 @@ std::string resolve_path(const DataSpec& spec, const std::string& file, int rank
   return path;
 }
 
+bool names_rank(const DataSpec& spec, const std::string& file) {
+  return (std::filesystem::path(spec.dir) / file).string().find(kRankPlaceholder) != std::string::npos;
+}
+
 std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ranks) {
   require(ranks >= 1 && rank >= 0 && rank < ranks,
           "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " does not exist");
@@ -181,9 +185,8 @@ std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ran
     throw DataError("the schema has " + std::to_string(spec.schema.classes) +
                     " classes but no label file is named: name it, or set classes to 1.");
   }
-  const bool names_rank =
-      (spec.dir + spec.features + spec.labels).find(kRankPlaceholder) != std::string::npos;
-  if (names_rank && spec.shards != ShardRule::kPerRank) {
+  if ((names_rank(spec, spec.features) || names_rank(spec, spec.labels)) &&
+      spec.shards != ShardRule::kPerRank) {
     throw DataError(
         "the data's path has " + std::string(kRankPlaceholder) +
         " in it, but the shard rule shares one file between the ranks: set the rule to per-rank.");

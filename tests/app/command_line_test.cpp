@@ -39,6 +39,8 @@ TEST(CommandLineTest, ATypedPathIsRelativeToTheFolderThatOneIsIn) {
   const auto shards = parsed({"release", "--out", "o", "--data", "x-{rank}.idx"});
   EXPECT_EQ(flag(*shards, "data.features"), here + "/x-{rank}.idx");
   EXPECT_EQ(flag(*shards, "data.shards"), "per-rank");
+  const auto several = parsed({"release", "--out", "o", "--data", "a.bin, b.bin,/abs/c.bin"});
+  EXPECT_EQ(flag(*several, "data.features"), here + "/a.bin," + here + "/b.bin,/abs/c.bin");
 }
 
 TEST(CommandLineTest, NoVerbDemandsAConfigurationFile) {

@@ -141,13 +141,31 @@ TEST(ConfigTest, PrivacySettingsThatMeanNothingAreRefused) {
 
 TEST(ConfigTest, ContradictionsAreRefused) {
   for (const char* setting :
-       {"data.shape=[28, 28]", "data.lo=255.0", "data.features=\"x-{rank}\"", "data.records=0",
+       {"data.shape=[28, 28]", "data.lo=255.0", "data.features=\"x-{rank}\"",
+        "data.labels=\"y-{rank}\"", "data.shards=per-rank", "data.records=0",
         "sample.formats=[]", "sample.labels=\"released-counts\"", "privacy.adjacency=\"add-remove-one\"",
         "train.decay=0.0", "train.learning_rate=nan", "features.length_scale=0.0",
         "features.length_scale=nan", "runtime.deadline_s=0.0", "runtime.deadline_s=nan",
         "features.lattice_bits=25", "data.records=70368744177664", "data.labels=\"\""}) {
     EXPECT_NE(problem_with_setting(setting), "") << setting;
   }
+}
+
+TEST(ConfigTest, OneFileARankMeansLabelsToo) {
+  std::string text = read_file(kMain);
+  const std::size_t at = text.find("\nshards");
+  ASSERT_NE(at, std::string::npos);
+  const TemporaryFile file(text.erase(at, text.find('\n', at + 1) - at));
+  const auto with = [&](std::vector<std::string> set) {
+    return ConfigSources{file.path(), {}, std::move(set), {}};
+  };
+  const std::string features = "data.features=x-{rank}", labels = "data.labels=y-{rank}";
+  EXPECT_THAT(problem_with(with({features})), HasSubstr("data.labels"));
+  EXPECT_THAT(problem_with(with({features, labels, "data.shards=contiguous"})), HasSubstr("data.shards"));
+  // The path says it all, or the folder's does.
+  EXPECT_EQ(load_config(with({features, labels})).data.shards, data::ShardRule::kPerRank);
+  EXPECT_EQ(load_config(with({"data.dir=/site-{rank}"})).data.shards, data::ShardRule::kPerRank);
+  EXPECT_THAT(problem_with(with({"data.dir=/site-{rank}", "data.labels=/all/y"})), HasSubstr("data.labels"));
 }
 
 TEST(ConfigTest, WhatALaterStageCannotDoIsRefusedBeforeAnythingIsCharged) {

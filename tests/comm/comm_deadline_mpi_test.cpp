@@ -163,6 +163,51 @@ TEST(Deadline, SlowIsNotMissing) {
   }
 }
 
+/// Does something for so long, and shows that it gets on.
+void work(HostComm& comm, milliseconds time) {
+  const auto until = steady_clock::now() + time;
+  while (steady_clock::now() < until) {
+    comm.check_peers("working");
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+}
+
+TEST(Deadline, BoundsSilenceAndNotWork) {
+  for (int busy = 0; busy < test::world().size(); ++busy) {
+    const auto comm = short_lived();
+    if (comm->rank() == busy) work(*comm, 3 * kDeadline);
+    EXPECT_EQ(comm->all_gather("x").size(), static_cast<std::size_t>(comm->size())) << busy << " was busy";
+    test::world().barrier();
+  }
+}
+
+TEST(Deadline, ARankThatFallsSilentAfterWorkIsNamed) {
+  for (int absent = 0; absent < test::world().size(); ++absent) {
+    const auto comm = short_lived();
+    if (comm->rank() == absent) work(*comm, 2 * kDeadline);
+    const std::string message = failure_without(absent, *comm, [&] { comm->barrier(); });
+    if (comm->rank() == absent) continue;
+    EXPECT_THAT(message, HasSubstr(named(absent)));
+    EXPECT_THAT(message, Not(HasSubstr("every rank has arrived")));
+  }
+}
+
+TEST(Deadline, WorkOfOneRankDoesNotHideTheSilenceOfAnother) {
+  constexpr milliseconds kLongWork{6000}, kBefore{5000};
+  const int absent = test::world().size() - 1;
+  for (const int busy : {0, absent - 1}) {
+    const auto comm = short_lived();
+    const auto start = steady_clock::now();
+    if (comm->rank() == busy) {
+      work(*comm, kLongWork);
+    } else if (comm->rank() != absent) {
+      EXPECT_THAT(failure_of([&] { comm->barrier(); }), HasSubstr("not heard from: " + named(absent)));
+      EXPECT_LT(steady_clock::now() - start, kBefore);
+    }
+    test::world().barrier();
+  }
+}
+
 TEST(Termination, ACollectiveThatCannotFinishEndsSoonAfterSigterm) {
   MpiOptions options;
   options.deadline = std::chrono::minutes(10);

@@ -1,8 +1,9 @@
 // A small program that talks the way muffle's main does, for fault_test.sh: it sums in a loop until something
 // goes wrong.
 //   fault_program FOLDER DEADLINE_MS MODE
-// FOLDER/rank-N.pid appears when rank N runs, FOLDER/rank-N.started once it is in the loop. MODE: loop, or
-// data-error (rank 1 finds a bad record while the others are in a collective).
+// FOLDER/rank-N.pid appears when rank N runs, FOLDER/rank-N.started once it is in the loop. MODE: loop,
+// data-error (rank 1 finds a bad record while the others are in a collective), or work-R (rank R works for ever
+// while the others wait for it; "started" is after 1.5 deadlines of that).
 #include <unistd.h>
 
 #include <chrono>
@@ -42,6 +43,20 @@ void sum_for_ever(comm::HostComm& world, const std::filesystem::path& folder, bo
   }
 }
 
+void work_for_ever(comm::HostComm& world, const std::filesystem::path& folder, int deadline_ms, int worker) {
+  if (world.rank() != worker) mark(folder, world.rank(), "started");
+  const auto begun = std::chrono::steady_clock::now();
+  for (bool marked = false; world.rank() == worker;) {
+    world.check_peers("working");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (!marked && std::chrono::steady_clock::now() - begun > std::chrono::milliseconds(deadline_ms * 3 / 2)) {
+      mark(folder, world.rank(), "started");
+      marked = true;
+    }
+  }
+  world.barrier();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -53,7 +68,9 @@ int main(int argc, char** argv) {
   try {
     world = mpi.world(std::chrono::milliseconds(std::atoi(argv[2])));
     mark(folder, world->rank(), "pid");
-    sum_for_ever(*world, folder, std::string(argv[3]) == "data-error");
+    const std::string mode = argv[3];
+    if (mode.starts_with("work-")) work_for_ever(*world, folder, std::atoi(argv[2]), std::atoi(argv[3] + 5));
+    sum_for_ever(*world, folder, mode == "data-error");
   } catch (const Error& e) {
     std::fprintf(stderr, "rank %d exits with %d: %s\n", world ? world->rank() : -1,
                  static_cast<int>(e.code()), e.what());

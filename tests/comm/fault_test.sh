@@ -4,6 +4,8 @@
 #   kill           a rank is killed: mpiexec ends the others
 #   kill-recovery  the same, but mpiexec is told to go on: only our deadline ends the others
 #   stop           a rank is frozen: only our deadline ends the others
+#   stop-worker    a rank works for longer than the deadline while the others wait for it; then it is frozen
+#   stop-waiting   a rank that waits for the working one is frozen
 #   data-error     a rank fails by itself while the others are in a collective
 set -euo pipefail
 
@@ -57,6 +59,8 @@ case $case_name in
     set -- "$@" --mca orte_enable_recovery 1
     ;;
   stop) fault=STOP expected=69 ranks_code=69 says="not heard from: rank $victim (host" ;;
+  stop-worker) mode=work-1 fault=STOP expected=69 ranks_code=69 says="not heard from: rank $victim (host" ;;
+  stop-waiting) mode=work-2 fault=STOP expected=69 ranks_code=69 says="not heard from: rank $victim (host" ;;
   data-error) mode=data-error expected=65 ranks_code=65 says="rank $victim (host .*) has ended the job with exit code 65" ;;
   *) echo "unknown case $case_name"; exit 2 ;;
 esac

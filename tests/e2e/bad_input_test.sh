@@ -61,6 +61,10 @@ for r in 0 1 2; do
 done
 for n in "${several[@]}"; do
   last=$work/apart/x-$((n - 1))
+  expect_error 65 "shards hold ${n}00 records.*rank 0: 100.*data.records says 99" "$n" release "${small[@]}" \
+    --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set data.records=99
+  expect_error 78 'data.labels and data.features go together' "$n" release "${small[@]}" \
+    --data "$work/apart/x-{rank}" --labels "$work/apart/y-0" --set "data.records=${n}00"
   cp "$last" "$work/apart/whole"
   head -c 40000 "$work/apart/whole" >"$last"
   expect_error 65 "rank $((n - 1)).*x-$((n - 1))" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"

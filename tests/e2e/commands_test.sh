@@ -98,6 +98,17 @@ silent_about '(^|[^0-9])(60|976|971)([^0-9]|$)'
 check "the rank's own log has the sizes" grep -q '60 x 4 x 4' "$work/cut/logs/rank-1.jsonl"
 check "no other file has" test "$(grep -rl '60 x 4 x 4' "$work/cut" | wc -l)" = 1
 
+# Unlabelled records, and CIFAR's with their labels inside, with neither data.dir nor data.id.
+alone=(--set data.classes=1 --set 'data.shape=[1,4,4]' --set features.count=20 --set privacy.epsilon=1 --set privacy.delta=1e-5
+  --set privacy.max_records_per_person=1 --set data.records=60)
+says 0 'numbers in' on 1 release "${alone[@]}" --data "$data/x.idx" --out "$work/unlabelled"
+for _ in {1..30}; do printf '\x00xxxxxxxxxxxxxxxx'; done >"$data/half.bin"
+pushd "$data" >/dev/null
+says 0 'numbers in' on 2 release "${alone[@]}" --set data.classes=3 --set data.format=cifar --set data.dir=/nowhere \
+  --data 'half.bin, half.bin' --out "$work/cifar"
+says 0 'numbers in' on 1 release "${alone[@]}" --set data.format=cifar --data 'half.bin, half.bin' --out "$work/cifar-1"
+popd >/dev/null
+
 # Settings that no stage could use are refused before the charge.
 for wrong in 'model.channels=[16]' 'data.shape=[1,4,3]' 'data.classes=257' 'train.learning_rate=inf' 'train.steps=8589934592'; do
   says 78 "${wrong%%=*}" on 1 run "${job[@]}" --set "$wrong" --out "$work/impossible"
@@ -135,7 +146,9 @@ says 74 'nothing.mfl' on 2 verify "$work/nothing.mfl"
 
 # Generated data do not depend on how the run folder is spelt.
 mixture=(--config "$CONFIGS/gaussian-mixture-2d.toml" --set features.count=2)
-(cd "$work" && says 0 'numbers in' on 1 release "${mixture[@]}" --out mixture)
+pushd "$work" >/dev/null
+says 0 'numbers in' on 1 release "${mixture[@]}" --out mixture
+popd >/dev/null
 says 0 'is there already and matches' on 1 release "${mixture[@]}" --out "$work/mixture"
 says 0 'train: ' on 1 train "${mixture[@]}" "${train[@]}" --set train.steps=2 --set model.generator=fully-connected \
   --release "$work/mixture/release.mfl" --out "$work/elsewhere"

@@ -32,5 +32,9 @@ for r in 0 1; do
   { printf '\x00\x00\x08\x03'; u32 $((records / 2)); u32 32; u32 32; tail -c +17 "$work/scans.idx" | tail -c +$((r * records * 512 + 1)) | head -c $((records * 512)); } >"$work/shard-$r.idx" || true
   { printf '\x00\x00\x08\x01'; u32 $((records / 2)); tail -c +9 "$work/diagnoses.idx" | tail -c +$((r * records / 2 + 1)) | head -c $((records / 2)); } >"$work/labels-$r.idx" || true
 done
-check "one file a rank" step on 2 release "${job[@]}" --data "$work/shard-{rank}.idx" --labels "$work/labels-{rank}.idx" --out "$work/shards"
+check "one file a rank, on the command line" step on 2 release "${job[@]}" --data "$work/shard-{rank}.idx" --labels "$work/labels-{rank}.idx" --out "$work/shards"
+sed -E "s|^features = .*|features = \"$work/shard-{rank}.idx\"|; s|^labels = .*|labels = \"$work/labels-{rank}.idx\"|
+  s|^records = .*|records = $records|; s|^count = .*|count = 100|" "$mine" >"$work/apart.toml"
+check "one file a rank, in the file" step on 2 release --config "$work/apart.toml" --out "$work/shards-in-file"
+check "it is the same data" grep -q 'shards = "per-rank"' "$work/shards-in-file/config.resolved.toml"
 finish

@@ -11,13 +11,15 @@ namespace muffle::comm {
 
 /// How a communicator over MPI behaves.
 struct MpiOptions {
-  /// The longest that one collective may take, all of its chunks together; > 0.
+  /// The longest that one collective may take, all of its chunks together, once every rank has come; and the
+  /// longest that a rank may be silent while others wait for it. A rank that works shows life through
+  /// HostComm::check_peers, and is waited for. > 0.
   std::chrono::milliseconds deadline{std::chrono::minutes(2)};
   /// No message is longer than this, so counts never overflow MPI's int; >= 8. Each rank holds up to two
   /// buffers of this size. Equal on all ranks. Small only in tests.
   std::size_t max_message_bytes = std::size_t{16} << 20;
-  /// A rank that has waited longer than this tells rank 0 that it has arrived, so that rank 0 can name the
-  /// others. Never more than a third of the deadline.
+  /// A rank that has waited longer than this tells rank 0 that it has arrived, and asks who has not; again
+  /// and again, every sixth of the deadline. Never more than a third of the deadline.
   std::chrono::milliseconds notice_after{3000};
   /// When a peer is seen to have ended, a collective gets this long to finish before it gives up (the peers
   /// may be on the point of arriving); as long again is spent to find out who is lost. Twice this must stay
@@ -50,8 +52,9 @@ class MpiSession {
   /// communicator's own staging buffers, never the caller's, and are kept until the process ends.
   ///
   /// Who is missing: rank 0 keeps a roll call. Its limits: a rank that has passed through the collective
-  /// already (a sender in a reduction) and then computes for longer than the deadline is listed as not heard
-  /// from; and if rank 0 itself is lost or busy, the others can say only that it did not answer.
+  /// already (a sender in a reduction) and then computes for longer than the deadline without
+  /// HostComm::check_peers is listed as not heard from; and if rank 0 itself is lost, or busy without it, the
+  /// others can say only that it did not answer.
   /// @throws ConfigError  options out of range. @throws CommError  a rank did not come.
   std::unique_ptr<HostComm> world(const MpiOptions& options);
   std::unique_ptr<HostComm> world(std::chrono::milliseconds deadline);

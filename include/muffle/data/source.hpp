@@ -55,4 +55,7 @@ std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ran
 /// The path this rank reads: dir joined, "{rank}" replaced.
 std::string resolve_path(const DataSpec& spec, const std::string& file, int rank);
 
+/// Does the path of `file` have "{rank}" in it, by itself or through dir?
+bool names_rank(const DataSpec& spec, const std::string& file);
+
 }  // namespace muffle::data
