@@ -164,6 +164,7 @@ class Canary {
         std::int64_t trace = 0;
         for (std::size_t i = 0; i < order; ++i)
           trace += static_cast<std::int64_t>(sums[layout.offset(b) + c * numbers + i]);
+        if (trace < kShort) continue;  // no record of the class on this rank
         out[std::to_string(trace)] = fmt::format("the trace of class {} {}", c, whose);
         out[fmt::format("{:.6f}", std::ldexp(static_cast<double>(trace), -2 * moments->bits))] =
             fmt::format("the trace of class {} {} as a number", c, whose);
