@@ -32,6 +32,8 @@ void parse_provenance(const Fields& fields, ModelInfo& info) {
   info.release_hash = fields.text("release_hash");
   info.train_hash = fields.text("train_hash");
   info.is_private = fields.boolean("is_private");
+  // Files of earlier builds do not say it.
+  info.counts_released = fields.has("counts_released") && fields.boolean("counts_released");
   const json& share = fields.at("class_share");
   if (!share.is_array() || share.size() != info.spec.schema.classes)
     fields.fail("has not one class share a class");
@@ -48,6 +50,7 @@ void add_provenance(json& header, const ModelInfo& info) {
   header["release_hash"] = info.release_hash;
   header["train_hash"] = info.train_hash;
   header["is_private"] = info.is_private;
+  header["counts_released"] = info.counts_released;
 }
 
 }  // namespace muffle::model

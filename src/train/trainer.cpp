@@ -158,8 +158,9 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
       comm, "writing the model",
       [&] {
         if (!comm.is_root()) return;
-        const model::ModelInfo info{generator, target.class_share, release.hash, train_hash,
-                                    artifact.is_private};
+        const model::ModelInfo info{generator,           target.class_share,
+                                    release.hash,        train_hash,
+                                    artifact.is_private, embed::noisy_counts(artifact).has_value()};
         report.model_hash = model::save_model(model_file, info, *training->generator());
       },
       /*share_message=*/true);
@@ -168,9 +169,9 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
   report.seconds = elapsed();
   report.seconds_in_collectives = comm.seconds_in_collectives() - collectives_before;
   const std::string use = comm::describe_use(use_before, comm.collective_use());
-  spdlog::debug("train: collectives of rank {}: {}", comm.rank(), use);
+  const auto level = comm.is_root() ? spdlog::level::info : spdlog::level::debug;
+  spdlog::log(level, "train: collectives of rank {}: {}", comm.rank(), use);
   if (comm.is_root()) {
-    spdlog::info("train: collectives of rank 0: {}", use);
     spdlog::info(
         "train: {} steps in {:.1f} s ({:.1f} s in collectives), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
         spec.steps, report.seconds, report.seconds_in_collectives, report.first_loss, report.last_loss,

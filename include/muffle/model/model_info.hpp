@@ -16,6 +16,7 @@ struct ModelInfo {
   std::string release_hash;         ///< SHA-256 of the release it was trained on
   std::string train_hash;           ///< hash of the train and model config sections
   bool is_private = true;           ///< false: trained on a NOT PRIVATE release
+  bool counts_released = false;  ///< the class shares are released ones; false: nothing was, they are equal
 };
 
 inline constexpr int kModelVersion = 1;
