@@ -1,10 +1,13 @@
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <iostream>
 
 #include "command_line.hpp"
+#include "doctor_facts.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/app/doctor.hpp"
+#include "muffle/comm/mpi.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/log.hpp"
@@ -48,11 +51,23 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
       },
       true);
   const std::int64_t asked = context.config.runtime.threads;
-  context.threads = asked > 0 ? static_cast<int>(asked) : owned_cores(comm.local_size());
+  const int owned = cores_of(comm);
+  context.threads = asked > 0 ? static_cast<int>(asked) : owned;
   set_compute_threads(context.threads);
   spdlog::info("{} rank{}, {} thread{} each, run folder {}", comm.size(), comm.size() == 1 ? "" : "s",
                context.threads, context.threads == 1 ? "" : "s", context.out.string());
   return context;
+}
+
+/// A launcher that does not speak to this MPI starts K processes, each of which takes itself for the only
+/// one. A count of 1 may be inherited, from a shell in a step of one task.
+void require_whole_job(const comm::HostComm& comm) {
+  const int launched = comm::MpiSession::launched_processes();
+  if (launched == 1 || launched == comm.size()) return;
+  throw ConfigError(fmt::format(
+      "The launcher started {} processes, but MPI knows of {}: they would not work together. Use "
+      "`srun --mpi=pmix` or `mpirun`, of the MPI that muffle was built with ({}). Nothing was read.",
+      launched, comm.size(), comm::MpiSession::library()));
 }
 
 std::filesystem::path or_in_run_folder(const std::string& given, const Context& context, const char* name) {
@@ -77,6 +92,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
       comm, "reading the command line",
       [&] {
         if (wrong) std::rethrow_exception(wrong);
+        if (!alone) require_whole_job(comm);
       },
       true);
   require_same_settings(comm, line.invocation());

@@ -175,6 +175,18 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
+void CommandLine::require_verb(const std::string& word) const {
+  std::string nearest;
+  std::size_t least = 3;  // more slips are another word
+  for (const CLI::App* verb : app_.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::size_t distance = edit_distance(word, verb->get_name());
+    if (distance == 0) return;
+    if (distance < least) least = distance, nearest = verb->get_name();
+  }
+  throw UsageError("'" + word + "' is no verb of muffle's" +
+                   (nearest.empty() ? "" : "; did you mean '" + nearest + "'") + ". See `muffle --help`.");
+}
+
 CommandLine::CommandLine() : app_(kAbout, "muffle"), privacy_(app_) {
   app_.footer(kFooter);
   app_.set_version_flag("--version", std::string("muffle ") + MUFFLE_VERSION);
@@ -243,6 +255,7 @@ void CommandLine::parse(int argc, const char* const* argv) {
     help_ = text.str();
     verb_ = "help";
   } catch (const CLI::ParseError& e) {
+    if (argc > 1 && argv[1][0] != '-') require_verb(argv[1]);
     throw UsageError(std::string(e.what()) + ". See `muffle --help`, or `muffle VERB --help`.");
   }
   sources.environment = environment_settings();

@@ -48,6 +48,8 @@ class CommandLine {
  private:
   void add_run_verbs();
   void add_local_verbs();
+  /// @throws UsageError  the word is no verb, with the one that it may stand for.
+  void require_verb(const std::string& word) const;
 
   CLI::App app_;
   PrivacyCommands privacy_;

@@ -68,6 +68,11 @@ Value from_text(const std::string& text) {
   return v;
 }
 
+bool is_section(const std::string& name) {
+  const auto all = keys();
+  return std::any_of(all.begin(), all.end(), [&](const Key& k) { return k.name.starts_with(name + "."); });
+}
+
 class Loader {
  public:
   void set(const std::string& key, const Value& value, const std::string& where) {
@@ -76,7 +81,7 @@ class Loader {
       const std::string near = nearest_key(key);
       problems_.push_back(
           fmt::format("{}: unknown key '{}'{}", where, key,
-                      near.empty() ? "; `muffle config-keys` lists all" : "; did you mean '" + near + "'?"));
+                      near.empty() ? "; `muffle config-keys` lists all" : "; did you mean '" + near + "'"));
       return;
     }
     if (const std::string problem = k->set(config_, value); !problem.empty()) {
@@ -85,6 +90,8 @@ class Loader {
     }
     named_.insert(key);
   }
+
+  void refuse(std::string problem) { problems_.push_back(std::move(problem)); }
 
   void set_text(const std::string& key, const std::string& text, const std::string& where) {
     Value value = from_text(text);
@@ -112,6 +119,8 @@ class Loader {
     for (const auto& [section, content] : table) {
       const std::string name(section.str());
       const toml::table* keys_here = content.as_table();
+      if (keys_here != nullptr && keys_here->empty() && !is_section(name))
+        refuse(fmt::format("{} line {}: unknown section '{}'", path, content.source().begin.line, name));
       if (keys_here == nullptr) {
         set(name, from_toml(content), fmt::format("{} line {}", path, content.source().begin.line));
         continue;
@@ -184,14 +193,27 @@ class Loader {
   std::set<std::string> named_;  ///< keys that some source names
 };
 
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 std::string environment_key(const std::string& variable) {
   std::string key = variable.substr(std::strlen("MUFFLE_"));
   const auto separator = key.find("__");
   if (separator == std::string::npos) return {};
-  key.replace(separator, 2, ".");
-  std::transform(key.begin(), key.end(), key.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return key;
+  return lower_case(key.replace(separator, 2, "."));
+}
+
+/// "MUFFLE_PRIVACY__EPSILON" for "MUFFLE_PRIVACY_EPSILON": what a variable that names a section, but is no
+/// setting, may have meant; empty for others (MUFFLE_TEST_RANKS and the like).
+std::string meant_variable(const std::string& variable) {
+  const std::string rest = variable.substr(std::strlen("MUFFLE_"));
+  const auto end = rest.find('_');
+  if (end == std::string::npos) return {};
+  const std::string section = lower_case(rest.substr(0, end)), key = rest.substr(end + 1);
+  return is_section(section) && !key.empty() ? "MUFFLE_" + rest.substr(0, end) + "__" + key : "";
 }
 
 }  // namespace
@@ -200,7 +222,14 @@ Config load_config(const ConfigSources& sources, Stages stages) {
   Loader loader;
   if (!sources.file.empty()) loader.read_file(sources.file);
   for (const auto& [variable, value] : sources.environment) {
-    loader.set_text(environment_key(variable), value, "environment variable " + variable);
+    const std::string key = environment_key(variable), where = "environment variable " + variable;
+    if (key.empty()) {
+      loader.refuse(fmt::format(
+          "{} is no setting: section and key stand with two underscores between them; did you mean {}", where,
+          meant_variable(variable)));
+    } else {
+      loader.set_text(key, value, where);
+    }
   }
   for (const std::string& assignment : sources.set) {
     const auto equals = assignment.find('=');
@@ -218,10 +247,12 @@ std::map<std::string, std::string> environment_settings() {
   for (char** e = environ; *e != nullptr; ++e) {
     const std::string entry(*e);
     const auto equals = entry.find('=');
-    // Others (MUFFLE_TEST_RANKS and the like) are not settings: only MUFFLE_SECTION__KEY is.
+    // Others (MUFFLE_TEST_RANKS and the like) are not settings: only MUFFLE_SECTION__KEY is. What looks like
+    // one goes in, to be refused.
     if (entry.rfind("MUFFLE_", 0) != 0 || equals == std::string::npos) continue;
     const std::string variable = entry.substr(0, equals);
-    if (!environment_key(variable).empty()) out[variable] = entry.substr(equals + 1);
+    if (!environment_key(variable).empty() || !meant_variable(variable).empty())
+      out[variable] = entry.substr(equals + 1);
   }
   return out;
 }

@@ -74,9 +74,10 @@ void check_records(const Config& c, Problems& p) {
   p.unless(data::names_rank(c.data, c.data.features) == per_rank,
            "data.shards = \"per-rank\" and \"{rank}\" in data.features (or data.dir) go together: one is "
            "there without the other");
-  p.unless(c.data.labels.empty() || data::names_rank(c.data, c.data.labels) == per_rank,
-           "data.labels and data.features go together: with one file a rank both need \"{rank}\" (or data.dir "
-           "does), and otherwise neither has it");
+  p.unless(
+      c.data.labels.empty() || data::names_rank(c.data, c.data.labels) == per_rank,
+      "data.labels and data.features go together: with one file a rank both need \"{rank}\" (or data.dir "
+      "does), and otherwise neither has it");
   p.unless(c.files.generate.empty() || c.data.dir.empty(),
            "data.generate makes the files in OUT/data: leave data.dir empty");
   const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
@@ -273,6 +274,9 @@ void check_evaluation(const Config& c, bool whole_job, Problems& p) {
   p.unless(!c.evaluate.spec.classifiers.empty(), "evaluate.classifiers is empty: name at least one");
   p.unless(!c.evaluate.spec.also_real || !c.data.features.empty(),
            "evaluate.also_real trains on real records, but data.features names no file");
+  p.unless(!c.evaluate.spec.also_real || c.data.shards != data::ShardRule::kPerRank,
+           "evaluate.also_real trains on all real records in one process, and with one file a rank "
+           "(data.shards = \"per-rank\") no process may read them all: leave it out");
   p.unless(c.evaluate.spec.train_limit == 0 || c.evaluate.spec.train_limit >= c.data.schema.classes,
            "evaluate.train_limit is below data.classes: some class would have no record");
 }

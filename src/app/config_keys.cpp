@@ -15,6 +15,8 @@ std::vector<Key> make_keys() {
   return all;
 }
 
+}  // namespace
+
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -30,8 +32,6 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   }
   return row[b.size()];
 }
-
-}  // namespace
 
 const std::vector<Key>& keys() {
   static const std::vector<Key> all = make_keys();

@@ -40,6 +40,9 @@ std::vector<Key> output_keys();    ///< [sample], [evaluate] and [runtime]
 /// All of them.
 const std::vector<Key>& keys();
 const Key* find_key(const std::string& name);
+/// Letters to insert, remove or replace.
+std::size_t edit_distance(const std::string& a, const std::string& b);
+
 /// The nearest known key by edit distance; empty if none is near.
 std::string nearest_key(const std::string& name);
 /// Everything that `stages` would stumble over: what they need and is not there, and values that do not go

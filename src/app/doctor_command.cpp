@@ -131,7 +131,7 @@ void try_nccl([[maybe_unused]] comm::HostComm& comm, [[maybe_unused]] const std:
 }  // namespace
 
 ExitCode doctor(comm::HostComm& comm, const DoctorCommand& command, std::ostream& out) {
-  RankFacts mine = local_facts(comm);
+  RankFacts mine = local_facts(comm, cores_of(comm));
   for (int i = 0; i < kClockRounds; ++i) {
     comm.barrier();  // so that nobody's "before" is early: the bounds are as tight as the network allows
     mine.before.push_back(wall_clock());

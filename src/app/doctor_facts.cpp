@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,18 +56,6 @@ std::int64_t soft_limit(decltype(RLIMIT_NOFILE) which) {
   return static_cast<std::int64_t>(limit.rlim_cur);
 }
 
-/// The folder of this process's control group (version 2); empty outside of one.
-std::string control_group() {
-  const std::string line = line_of("/proc/self/cgroup");
-  return line.rfind("0::", 0) == 0 ? "/sys/fs/cgroup" + line.substr(3) : "";
-}
-
-double core_quota(const std::string& group) {
-  std::istringstream text(line_of(group + "/cpu.max"));
-  double quota = 0, period = 0;
-  return text >> quota >> period && period > 0 ? quota / period : 0;  // "max 100000": no limit
-}
-
 std::uint64_t available_memory(const std::string& group) {
   std::uint64_t bytes = 0;
   std::ifstream info("/proc/meminfo");
@@ -100,7 +89,13 @@ std::string launcher() {
 
 }  // namespace
 
-RankFacts local_facts(const comm::HostComm& comm) {
+int cores_of(comm::HostComm& comm) {
+  const std::string mine = comm.host() + " " + affinity_mask();
+  const std::vector<std::string> all = comm.all_gather(mine);
+  return owned_cores(comm.local_size(), static_cast<int>(std::count(all.begin(), all.end(), mine)));
+}
+
+RankFacts local_facts(const comm::HostComm& comm, int threads) {
   RankFacts f;
   f.rank = comm.rank();
   f.local_rank = comm.local_rank();
@@ -124,8 +119,8 @@ RankFacts local_facts(const comm::HostComm& comm) {
     }
   }
   const std::string group = control_group();
-  f.core_quota = core_quota(group);
-  f.threads = owned_cores(comm.local_size());
+  f.core_quota = core_quota();
+  f.threads = threads;
   f.omp_threads = variable("OMP_NUM_THREADS");
 
   f.open_files = soft_limit(RLIMIT_NOFILE);

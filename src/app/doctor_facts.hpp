@@ -7,8 +7,13 @@
 
 namespace muffle::app {
 
+/// How many threads this rank should compute with: its share of the cores that it and other ranks of its host
+/// may run on. Collective.
+int cores_of(comm::HostComm& comm);
+
 /// What this rank can find out by itself: everything in RankFacts but the clock rounds and the folder.
-RankFacts local_facts(const comm::HostComm& comm);
+/// @param threads  cores_of().
+RankFacts local_facts(const comm::HostComm& comm, int threads);
 
 /// What this rank sees of `folder`. Collective: rank 0 leaves a file that the others look for, and holds its
 /// lock meanwhile. Everything made is removed. Problems are facts, never exceptions.

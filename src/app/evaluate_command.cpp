@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "muffle/app/commands.hpp"
@@ -47,13 +48,48 @@ void print_table(const evaluate::ClassifierReport& report) {
   std::fflush(stdout);
 }
 
-nlohmann::json score_classifiers(const Context& context, const std::filesystem::path& samples_file) {
-  const Config& config = context.config;
+data::DataSpec test_records(const Context& context) {
   data::DataSpec test = records_of(context);
-  test.features = config.files.test_features;
-  test.labels = config.files.test_labels;
+  test.features = context.config.files.test_features;
+  test.labels = context.config.files.test_labels;
   test.records = 0;
   test.shards = data::ShardRule::kContiguous;
+  return test;
+}
+
+/// A file that cannot be read is for the evaluation to report.
+std::string content_of(const std::string& file) {
+  try {
+    return sha256_file_hex(file);
+  } catch (const Error&) {
+    return "unreadable";
+  }
+}
+
+/// What the scores depend on beside the samples: keys, the schema, and the real files themselves. Root only.
+std::string scored_by(const Context& context) {
+  const Config& config = context.config;
+  std::string all = stage_hash(config, Stage::kEvaluate) + "\n";
+  if (!wants(config, "classifiers")) return to_hex(sha256(all));
+  const std::map<std::string, std::string> settings = flatten(config);
+  for (const char* key :
+       {"data.format", "data.generate", "data.shape", "data.classes", "data.lo", "data.hi", "data.on_error"})
+    all += std::string(key) + "=" + settings.at(key) + "\n";
+  // What muffle generates is the same each time, and made anew for an evaluation.
+  if (config.files.generate.empty()) {
+    std::vector<std::string> files = data::paths_of(test_records(context), 0);
+    if (config.evaluate.spec.also_real) {
+      const std::vector<std::string> train = data::paths_of(records_of(context), 0);
+      files.insert(files.end(), train.begin(), train.end());
+    }
+    for (const std::string& file : files) all += content_of(file) + "\n";
+  }
+  return to_hex(sha256(all));
+}
+
+nlohmann::json score_classifiers(const Context& context, const std::filesystem::path& samples_file) {
+  const Config& config = context.config;
+  const data::DataSpec test = test_records(context);
   spdlog::warn("evaluate: reads REAL test records{}. {}",
                config.evaluate.spec.also_real ? " and real training records" : "", kWarning);
   const auto report = evaluate::evaluate_classifiers(
@@ -65,6 +101,7 @@ nlohmann::json score_classifiers(const Context& context, const std::filesystem::
   out["warning"] = kWarning;
   out["classifiers"] = to_json(report.synthetic);
   if (!report.real.empty()) out["classifiers_trained_on_real"] = to_json(report.real);
+  if (!report.notes.empty()) out["notes"] = report.notes;
   return out;
 }
 
@@ -92,7 +129,13 @@ bool can_score_classifiers(const Config& config) { return !config.files.test_fea
 void evaluate(Context& context, const std::filesystem::path& samples_file) {
   const auto file = context.out / kMetricsFile;
   const auto description = samples_file.parent_path() / kSamplesJson;
-  const StageWork work{"evaluate", stage_hash(context.config, Stage::kEvaluate), samples_file, context.out};
+  StageWork work{"evaluate", {}, samples_file, context.out};
+  comm::agree(
+      context.comm, "looking at the test records",
+      [&] {
+        if (context.comm.is_root()) work.settings = scored_by(context);
+      },
+      true);
   if (!is_done(context.comm, work)) {
     if (wants(context.config, "classifiers")) prepare_records(context);
     // Small work on one rank; the others wait for its verdict.

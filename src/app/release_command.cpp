@@ -107,6 +107,30 @@ void require_allowed(const privacy::Quote& quote) {
                   quote.text));
 }
 
+/// Of the release's file; header, ledger and statements are counted generously.
+std::size_t release_bytes(const Config& config) {
+  std::size_t numbers = config.release_counts ? 1 : 0;
+  for (const features::BlockSpec& spec : block_specs(config)) numbers += features_of(spec);
+  return numbers * config.data.schema.classes * sizeof(std::int64_t) + (std::size_t{1} << 20);
+}
+
+/// The same error, with what became of the charge at its end.
+Error with_fate(const Error& e, const std::string& charge, bool made) {
+  Error out(
+      e.code(),
+      std::string(e.what()) +
+          (made ? fmt::format(" The release was made: the same command again keeps it, for charge {} alone.",
+                              charge)
+                : fmt::format(" The charge {} stays spent; the same command again is a new charge.", charge)),
+      LocalDetail{e.local_detail()}, e.where());
+  if (e.agreed()) {
+    out.mark_agreed(e.quiet());
+  } else if (e.quiet()) {
+    out.mark_quiet();
+  }
+  return out;
+}
+
 }  // namespace
 
 void release(Context& context) {
@@ -151,6 +175,13 @@ void release(Context& context) {
       layout.coordinates());
   spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}",
                plan.epsilon, plan.delta, plan.sensitivity.value, plan.noise_multiplier, plan.sigma);
+  if (config.privacy.adjacency == privacy::Adjacency::kReplaceOne &&
+      plan.delta * static_cast<double>(config.data.records) >= 1) {
+    spdlog::warn(
+        "release: delta {} is not below 1 / {} records: a release of one random record in the clear would "
+        "satisfy such a delta. Use a smaller one.",
+        plan.delta, config.data.records);
+  }
   Aggregation aggregation(context, plan);
   // The binding check is ReleaseTransaction::begin's; a job that would fail there need not sum its records
   // first.
@@ -199,6 +230,16 @@ void release(Context& context) {
   // nothing.
   const comm::TerminationHold hold;
   std::optional<embed::ReleaseTransaction> transaction;
+  // Root's errors from the charge on say what became of it.
+  const auto charged = [&](const std::function<void()>& step) {
+    try {
+      step();
+    } catch (const Error& e) {
+      if (!transaction || transaction->charge().empty()) throw;
+      std::error_code unknown;
+      throw with_fate(e, transaction->charge(), std::filesystem::exists(file, unknown));
+    }
+  };
   comm::agree(
       comm, "charging the ledger and drawing the noise",
       [&] {
@@ -208,7 +249,8 @@ void release(Context& context) {
         if (there) return;
         // Before the charge, and while no release is there that it could belie.
         record_settings(context, Stage::kRelease);
-        transaction->begin(plan, !context.insecure_seed, [&] { aggregation.draw_noise(); });
+        require_room(context.out, release_bytes(config));
+        charged([&] { transaction->begin(plan, !context.insecure_seed, [&] { aggregation.draw_noise(); }); });
       },
       true);
   if (root_says(comm, there)) {
@@ -217,16 +259,18 @@ void release(Context& context) {
     return;
   }
   spdlog::debug("release: the sum begins");
-  privacy::NoisySum noisy = aggregation.sum(std::move(*partial));
+  std::optional<privacy::NoisySum> noisy;
+  charged([&] { noisy.emplace(aggregation.sum(std::move(*partial))); });
   spdlog::debug("release: the sum ends");
 
   comm::agree(
       comm, "writing the release",
       [&] {
         if (!comm.is_root()) return;
-        embed::Artifact artifact = describe_release(context, plan, aggregation.mode(), std::move(noisy));
+        embed::Artifact artifact = describe_release(context, plan, aggregation.mode(), std::move(*noisy));
         const std::size_t numbers = artifact.values.size();
-        const std::string hash = transaction->finish(std::move(artifact));
+        std::string hash;
+        charged([&] { hash = transaction->finish(std::move(artifact)); });
         // The time taken tells m, which is private under add/remove-one.
         const bool time_is_public = config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
         spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, file.string(), hash,

@@ -11,7 +11,7 @@ namespace muffle::app {
 /// A stage after the release, as stages.json in the run folder knows it: what its output was made from.
 struct StageWork {
   std::string stage;             ///< "train", "sample" or "evaluate"
-  std::string settings;          ///< stage_hash of its keys
+  std::string settings;          ///< hash of all else that the output depends on; needed on root alone
   std::filesystem::path input;   ///< the one file that it reads: release, model or samples
   std::filesystem::path folder;  ///< the run folder
 };

@@ -99,7 +99,8 @@ class MpiComm::Collective {
     if (now >= ask_at_) {
       comm_.roll_call_->ask();
       // Once more shortly before the end, so that what the error says is fresh.
-      const auto last = until_ - std::min<Clock::duration>(std::chrono::seconds(1), comm_.options_.deadline / 6);
+      const auto last =
+          until_ - std::min<Clock::duration>(std::chrono::seconds(1), comm_.options_.deadline / 6);
       ask_at_ = now + comm_.roll_call_->interval();
       if (last > now) ask_at_ = std::min(ask_at_, last);
     }

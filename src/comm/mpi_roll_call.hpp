@@ -85,8 +85,8 @@ class RollCall {
   enum Tag : int { kAtWork = 1, kQuestion = 2, kAnswer = 3, kFailing = 4, kFarewell = 5, kStop = 6 };
   static constexpr int kNamesAtMost = 16;
   static constexpr std::size_t kFirstName = 3;
-  /// A question or a sign of life is {number}; an answer is {number, how many are missing, the longest silence
-  /// among them in ms, the first of them}: those that may be lost, or all if none is.
+  /// A question or a sign of life is {number}; an answer is {number, how many are missing, the longest
+  /// silence among them in ms, the first of them}: those that may be lost, or all if none is.
   using Message = std::array<std::int64_t, kFirstName + kNamesAtMost>;
   struct Outgoing {
     Message message{};

@@ -46,9 +46,10 @@ std::string serialize(const Container& container) {
 Container parse_container(std::string_view bytes, std::string_view format, int version,
                           const std::string& name) {
   const auto bad = [&](const std::string& what) -> ProtocolError {
-    return ProtocolError(
-        "'" + name + "' is not an intact muffle " + std::string(format) + " file: " + what +
-        ". Copy it again from where it was made; a release must not be drawn again to replace it.");
+    return ProtocolError("'" + name + "' is not an intact " + std::string(format) + " file: " + what +
+                         ". Copy it again from where it was made" +
+                         (format == "muffle-release" ? "; a release must not be drawn again to replace it."
+                                                     : ", or make it again."));
   };
   const std::string_view whole = bytes;
   if (bytes.size() < kMagic.size() + 16 + kDigestSize)

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/watchdog.hpp"
@@ -42,6 +43,16 @@ class FileDescriptor {
   int fd_;
 };
 
+/// Without changing it, even for a moment: other threads make files.
+mode_t current_umask() {
+  std::ifstream status("/proc/self/status");
+  for (std::string name; status >> name; status.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
+    unsigned mask = 0;
+    if (name == "Umask:" && status >> std::oct >> mask) return mask;
+  }
+  return 0077;  // unknown: for this user alone
+}
+
 void sync_folder(const std::filesystem::path& folder) {
   const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) fail("open the folder", folder, errno);
@@ -73,7 +84,8 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   }
   {
     const WatchedStep step("syncing", path);
-    if (::fchmod(fd.get(), 0644) != 0) undo(errno);
+    // mkostemp makes a file for this user alone; ours are as public as the user's other files.
+    if (::fchmod(fd.get(), 0666 & ~current_umask()) != 0) undo(errno);
     if (::fsync(fd.get()) != 0) undo(errno);
     if (fd.close() != 0) undo(errno);
     if (::rename(temporary.c_str(), path.c_str()) != 0) undo(errno);
@@ -130,6 +142,19 @@ void ensure_writable_folder(const std::filesystem::path& folder) {
                   ". Choose another output folder, or mend its permissions.");
   }
   ::unlink(probe.c_str());
+}
+
+void require_room(const std::filesystem::path& folder, std::size_t bytes) {
+  const WatchedStep step("reserving room in", folder);
+  std::string probe = (folder / ".muffle-room.XXXXXX").string();
+  const FileDescriptor fd(::mkostemp(probe.data(), O_CLOEXEC));
+  if (fd.get() < 0) fail("write into", folder, errno);
+  ::unlink(probe.c_str());
+  const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    throw IoError("there is no room for " + std::to_string(bytes) + " bytes in '" + folder.string() +
+                  "': " + std::strerror(error) + ". Make room, or choose another output folder.");
+  }
 }
 
 }  // namespace muffle

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
 
 namespace muffle {
 namespace {
@@ -20,17 +23,52 @@ int asked_threads() {
 
 }  // namespace
 
-int owned_cores(int processes_here) {
+int owned_cores(int processes_here, int same_mask) {
+  processes_here = std::max(1, processes_here);
   cpu_set_t mask;
   CPU_ZERO(&mask);
   const int all = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   const int allowed = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : all;
-  // A mask smaller than the machine is a launcher's binding, or a container's limit that all ranks here
-  // share.
-  const int share = all / std::max(1, processes_here);
-  const int owned = std::max(1, std::min(allowed, share));
-  const int asked = asked_threads();
-  return asked > 0 ? std::min(owned, asked) : owned;
+  // A mask smaller than the machine is a launcher's binding of this rank, or a container's limit that ranks
+  // with the same mask share.
+  int cores = std::min(allowed / std::max(1, same_mask), all / processes_here);
+  if (const double quota = core_quota(); quota > 0)
+    cores = std::min(cores, static_cast<int>(quota / processes_here));
+  if (const int asked = asked_threads(); asked > 0) cores = std::min(cores, asked);
+  return std::max(1, cores);
+}
+
+std::string affinity_mask() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return "unknown";
+  std::string text;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &mask)) text += (text.empty() ? "" : ",") + std::to_string(i);
+  }
+  return text;
+}
+
+std::string control_group() {
+  std::ifstream in("/proc/self/cgroup");
+  std::string line;
+  std::getline(in, line);
+  return line.rfind("0::", 0) == 0 ? "/sys/fs/cgroup" + line.substr(3) : "";
+}
+
+double core_quota() {
+  double least = 0;
+  std::filesystem::path group = control_group();
+  while (group.string().size() > std::string_view("/sys/fs").size()) {
+    std::ifstream limit(group / "cpu.max");
+    double quota = 0, period = 0;  // "max 100000": no limit
+    if (limit >> quota >> period && period > 0) {
+      const double cores = quota / period;
+      least = least > 0 ? std::min(least, cores) : cores;
+    }
+    group = group.parent_path();
+  }
+  return least;
 }
 
 void set_compute_threads(int threads) {

@@ -20,21 +20,6 @@ struct CifarFile {
   std::uint64_t bytes = 0, records = 0;
 };
 
-std::vector<std::string> split_at_commas(const std::string& list) {
-  std::vector<std::string> names;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', at), list.size());
-    const std::size_t first = list.find_first_not_of(' ', at), last = list.find_last_not_of(' ', comma - 1);
-    if (first >= comma || comma == at) {
-      throw DataError("data.features = '" + list +
-                      "' has an empty name between its commas: name the files, separated by single commas.");
-    }
-    names.push_back(list.substr(first, last + 1 - first));
-    at = comma + 1;
-  }
-  return names;
-}
-
 /// Sizes are private where the number of records is: they go to the rank's own log.
 CifarFile inspect(const std::string& name, std::uint64_t record_bytes) {
   const ByteStream stream(name);
@@ -145,6 +130,21 @@ class CifarSource final : public RecordSource {
 };
 
 }  // namespace
+
+std::vector<std::string> split_at_commas(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    const std::size_t first = list.find_first_not_of(' ', at), last = list.find_last_not_of(' ', comma - 1);
+    if (first >= comma || comma == at) {
+      throw DataError("data.features = '" + list +
+                      "' has an empty name between its commas: name the files, separated by single commas.");
+    }
+    names.push_back(list.substr(first, last + 1 - first));
+    at = comma + 1;
+  }
+  return names;
+}
 
 std::unique_ptr<RecordSource> open_cifar(const DataSpec& spec, std::uint64_t rank, std::uint64_t ranks) {
   return std::make_unique<CifarSource>(spec, rank, ranks);

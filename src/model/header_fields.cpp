@@ -32,6 +32,8 @@ void parse_provenance(const Fields& fields, ModelInfo& info) {
   info.release_hash = fields.text("release_hash");
   info.train_hash = fields.text("train_hash");
   info.is_private = fields.boolean("is_private");
+  // Files of earlier builds do not say it.
+  info.counts_released = fields.has("counts_released") && fields.boolean("counts_released");
   if (const json& choice = fields.at("choice"); !choice.is_null()) {
     const Fields made(choice, "the model's choice",
                       {"trained", "closed_form", "after_training", "deviation"});
@@ -54,6 +56,7 @@ void add_provenance(json& header, const ModelInfo& info) {
   header["release_hash"] = info.release_hash;
   header["train_hash"] = info.train_hash;
   header["is_private"] = info.is_private;
+  header["counts_released"] = info.counts_released;
   header["choice"] = nullptr;
   if (const auto& c = info.choice) {
     header["choice"] = {{"trained", c->trained},

@@ -18,20 +18,25 @@ namespace muffle::model {
 /// Larger sizes than any real model has; keeps products of the header's numbers inside 64 bits.
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 24;
 
-/// Strict reader of one JSON object: every key is known, present and in range, or ProtocolError names it.
+/// Strict reader of one JSON object: every key is known, present (but those in `optional`) and in range, or
+/// ProtocolError names it.
 class Fields {
  public:
-  Fields(const nlohmann::json& object, std::string where, std::initializer_list<const char*> keys)
+  Fields(const nlohmann::json& object, std::string where, std::initializer_list<const char*> keys,
+         std::initializer_list<const char*> optional = {})
       : object_(object), where_(std::move(where)) {
     if (!object_.is_object()) fail("is not an object");
-    const std::set<std::string> known(keys.begin(), keys.end());
+    const std::set<std::string> known(keys.begin(), keys.end()), more(optional.begin(), optional.end());
     for (const auto& item : object_.items()) {
-      if (!known.contains(item.key())) fail(fmt::format("has an unknown key '{}'", item.key()));
+      if (!known.contains(item.key()) && !more.contains(item.key()))
+        fail(fmt::format("has an unknown key '{}'", item.key()));
     }
     for (const auto& key : known) {
       if (!object_.contains(key)) fail(fmt::format("lacks the key '{}'", key));
     }
   }
+
+  bool has(const char* key) const { return object_.contains(key); }
 
   const nlohmann::json& at(const char* key) const { return object_.at(key); }
 
@@ -85,8 +90,8 @@ nlohmann::json schema_header(const data::Schema& schema);
 /// @param header  the whole header; `name` is the file. @throws ProtocolError.
 data::Schema parse_schema(const nlohmann::json& header, const std::string& name);
 
-/// Reads class_share, release_hash, train_hash, is_private and choice; info.spec.schema must be there.
-/// @throws ProtocolError.
+/// Reads class_share, release_hash, train_hash, is_private, counts_released and choice; info.spec.schema must
+/// be there. @throws ProtocolError.
 void parse_provenance(const Fields& fields, ModelInfo& info);
 /// Writes them.
 void add_provenance(nlohmann::json& header, const ModelInfo& info);

@@ -69,7 +69,8 @@ GeneratorSpec parse_spec(const json& header, const std::string& name) {
 ModelInfo parse_info(const json& header, const std::string& name) {
   const Fields fields(header, fmt::format("{}: the model's header", name),
                       {"format", "version", "generator", "schema", "class_share", "release_hash",
-                       "train_hash", "is_private", "choice", "tensors"});
+                       "train_hash", "is_private", "choice", "tensors"},
+                      {"counts_released"});
   ModelInfo info;
   info.spec = parse_spec(header, name);
   parse_provenance(fields, info);

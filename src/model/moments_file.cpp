@@ -140,7 +140,8 @@ MomentsModel parse_moments_model(std::string_view bytes, const std::string& name
   const Container file = parse_container(bytes, kFormat, kMomentsModelVersion, name);
   const Fields fields(file.header, name + ": the model's header",
                       {"format", "version", "schema", "lift", "law", "grid_side", "plain_share",
-                       "class_share", "release_hash", "train_hash", "is_private", "choice"});
+                       "class_share", "release_hash", "train_hash", "is_private", "choice"},
+                      {"counts_released"});
   MomentsModel model;
   model.info.spec.kind = GeneratorKind::kMoments;
   model.info.spec.schema = parse_schema(file.header, name);

@@ -126,6 +126,13 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
           std::tie(draw.info, draw.generator) = model::parse_model(model_bytes, model_file.string());
         }
         check_sample_spec(spec, draw.info.spec.schema);
+        if (!spec.uniform_labels && !draw.info.counts_released) {
+          throw ConfigError(
+              "sample.labels = \"released-counts\", but '" + model_file.string() +
+              "' was made from a release without class counts (or by an earlier muffle, which did not note "
+              "it: "
+              "train again). Use \"uniform\", or a release with privacy.release_counts = true.");
+        }
         draw.spec = spec;
         const std::size_t classes = draw.info.spec.schema.classes;
         draw.class_share = spec.uniform_labels

@@ -40,8 +40,8 @@ std::string fit_moments(comm::HostComm& comm, const std::filesystem::path& relea
         const auto start = std::chrono::steady_clock::now();
         const std::string bytes = read_file(release_file);
         const embed::Artifact artifact = embed::parse_artifact(bytes, release_file.string());
-        model::ModelInfo info{generator, class_share(artifact), to_hex(sha256(bytes)), train_hash,
-                              artifact.is_private};
+        model::ModelInfo info{generator,  class_share(artifact), to_hex(sha256(bytes)),
+                              train_hash, artifact.is_private,   embed::noisy_counts(artifact).has_value()};
         info.spec.schema = artifact.schema;
         hash = model::save_moments_model(model_file,
                                          model::fit_moments_model(embed::make_noisy_moments(artifact), info));

@@ -177,8 +177,10 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
       comm, "writing the model",
       [&] {
         if (!comm.is_root()) return;
-        const model::ModelInfo info{network,    target.class_share,  release.hash,
-                                    train_hash, artifact.is_private, report.choice};
+        const model::ModelInfo info{
+            network,      target.class_share,  release.hash,
+            train_hash,   artifact.is_private, embed::noisy_counts(artifact).has_value(),
+            report.choice};
         const bool closed_form = report.choice && !report.choice->trained;
         report.model_hash = closed_form ? start_model->save(model_file, info)
                                         : model::save_model(model_file, info, *training->generator());
@@ -189,7 +191,8 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   report.seconds = elapsed();
   report.seconds_in_collectives = comm.seconds_in_collectives() - collectives_before;
   const std::string use = comm::describe_use(use_before, comm.collective_use());
-  spdlog::debug("train: collectives of rank {}: {}", comm.rank(), use);
+  const auto level = comm.is_root() ? spdlog::level::info : spdlog::level::debug;
+  spdlog::log(level, "train: collectives of rank {}: {}", comm.rank(), use);
   if (comm.is_root() && report.choice) {
     const model::ProxyChoice& c = *report.choice;
     spdlog::info(
@@ -199,7 +202,6 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
         c.trained ? "trained model" : "closed form", c.closed_form, c.after_training, c.deviation);
   }
   if (comm.is_root()) {
-    spdlog::info("train: collectives of rank 0: {}", use);
     spdlog::info(
         "train: {} steps in {:.1f} s ({:.1f} s in collectives), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
         spec.steps - report.resumed_at, report.seconds, report.seconds_in_collectives, report.first_loss,

@@ -89,6 +89,21 @@ TEST(CommandLineTest, EverythingTypedThatIsNoSettingIsComparedBetweenRanks) {
             parsed({"evaluate", "--out", "o"})->invocation());
 }
 
+TEST(CommandLineTest, AnUnknownVerbIsNamedWithTheOneItMayStandFor) {
+  const auto said = [](const char* word) -> std::string {
+    CommandLine line;
+    const std::vector<const char*> all{"muffle", word};
+    try {
+      line.parse(2, all.data());
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+    return {};
+  };
+  EXPECT_THAT(said("frobnicate"), HasSubstr("'frobnicate' is no verb"));
+  EXPECT_THAT(said("relaese"), HasSubstr("did you mean 'release'"));
+}
+
 TEST(CommandLineTest, WhatCannotBeReadIsAUsageError) {
   for (const auto& words : std::vector<std::vector<const char*>>{
            {}, {"dance"}, {"run"}, {"release", "--out", "o", "--no-such-flag"}, {"run", "--out"}}) {

@@ -141,14 +141,31 @@ TEST(ConfigTest, PrivacySettingsThatMeanNothingAreRefused) {
 
 TEST(ConfigTest, ContradictionsAreRefused) {
   for (const char* setting :
-       {"data.shape=[28, 28]", "data.lo=255.0", "data.features=\"x-{rank}\"",
-        "data.labels=\"y-{rank}\"", "data.shards=per-rank", "data.records=0",
-        "sample.formats=[]", "sample.labels=\"released-counts\"", "privacy.adjacency=\"add-remove-one\"",
-        "train.decay=0.0", "train.learning_rate=nan", "features.length_scale=0.0",
-        "features.length_scale=nan", "runtime.deadline_s=0.0", "runtime.deadline_s=nan",
-        "features.lattice_bits=25", "data.records=70368744177664", "data.labels=\"\""}) {
+       {"data.shape=[28, 28]", "data.lo=255.0", "data.features=\"x-{rank}\"", "data.labels=\"y-{rank}\"",
+        "data.shards=per-rank", "data.records=0", "sample.formats=[]", "sample.labels=\"released-counts\"",
+        "privacy.adjacency=\"add-remove-one\"", "train.decay=0.0", "train.learning_rate=nan",
+        "features.length_scale=0.0", "features.length_scale=nan", "runtime.deadline_s=0.0",
+        "runtime.deadline_s=nan", "features.lattice_bits=25", "data.records=70368744177664",
+        "data.labels=\"\""}) {
     EXPECT_NE(problem_with_setting(setting), "") << setting;
   }
+}
+
+TEST(ConfigTest, AVariableWithOneUnderscoreIsRefused) {
+  ASSERT_EQ(::setenv("MUFFLE_PRIVACY_EPSILON", "3", 1), 0);
+  ASSERT_EQ(::setenv("MUFFLE_TEST_SOMETHING", "3", 1), 0);
+  const ConfigSources sources{kMain, environment_settings(), {}, {}};
+  ::unsetenv("MUFFLE_PRIVACY_EPSILON");
+  ::unsetenv("MUFFLE_TEST_SOMETHING");
+  EXPECT_EQ(sources.environment.size(), 1u);
+  EXPECT_THAT(problem_with(sources), HasSubstr("did you mean MUFFLE_PRIVACY__EPSILON"));
+}
+
+TEST(ConfigTest, AnUnknownEmptySectionIsRefused) {
+  const TemporaryFile file("[privcy]\n" + read_file(kMain) + "\n[sampel]\n");
+  const std::string problem = problem_with({file.path(), {}, {}, {}});
+  EXPECT_THAT(problem, HasSubstr("unknown section 'privcy'"));
+  EXPECT_THAT(problem, HasSubstr("unknown section 'sampel'"));
 }
 
 TEST(ConfigTest, OneFileARankMeansLabelsToo) {
@@ -162,6 +179,7 @@ TEST(ConfigTest, OneFileARankMeansLabelsToo) {
   const std::string features = "data.features=x-{rank}", labels = "data.labels=y-{rank}";
   EXPECT_THAT(problem_with(with({features})), HasSubstr("data.labels"));
   EXPECT_THAT(problem_with(with({features, labels, "data.shards=contiguous"})), HasSubstr("data.shards"));
+  EXPECT_THAT(problem_with(with({features, labels, "evaluate.also_real=true"})), HasSubstr("also_real"));
   // The path says it all, or the folder's does.
   EXPECT_EQ(load_config(with({features, labels})).data.shards, data::ShardRule::kPerRank);
   EXPECT_EQ(load_config(with({"data.dir=/site-{rank}"})).data.shards, data::ShardRule::kPerRank);

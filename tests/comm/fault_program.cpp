@@ -2,8 +2,8 @@
 // goes wrong.
 //   fault_program FOLDER DEADLINE_MS MODE
 // FOLDER/rank-N.pid appears when rank N runs, FOLDER/rank-N.started once it is in the loop. MODE: loop,
-// data-error (rank 1 finds a bad record while the others are in a collective), or work-R (rank R works for ever
-// while the others wait for it; "started" is after 1.5 deadlines of that).
+// data-error (rank 1 finds a bad record while the others are in a collective), or work-R (rank R works for
+// ever while the others wait for it; "started" is after 1.5 deadlines of that).
 #include <unistd.h>
 
 #include <chrono>
@@ -49,7 +49,8 @@ void work_for_ever(comm::HostComm& world, const std::filesystem::path& folder, i
   for (bool marked = false; world.rank() == worker;) {
     world.check_peers("working");
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (!marked && std::chrono::steady_clock::now() - begun > std::chrono::milliseconds(deadline_ms * 3 / 2)) {
+    if (!marked &&
+        std::chrono::steady_clock::now() - begun > std::chrono::milliseconds(deadline_ms * 3 / 2)) {
       mark(folder, world.rank(), "started");
       marked = true;
     }

@@ -42,12 +42,17 @@ TEST(Files, ReplacesAFileWithoutTouchingTheOldBytes) {
   EXPECT_EQ(entries(folder.path()), 1u);
 }
 
-TEST(Files, MayBeReadByOthers) {
+TEST(Files, MayBeReadByWhomTheUmaskAllows) {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "f", "x");
-  struct stat info {};
-  ASSERT_EQ(::stat((folder / "f").c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777u, 0644u);
+  const mode_t before = ::umask(0);
+  for (const mode_t mask : {0022u, 0027u, 0077u, 0002u}) {
+    ::umask(mask);
+    write_file_atomically(folder / "f", "x");
+    struct stat info {};
+    ASSERT_EQ(::stat((folder / "f").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777u, 0666u & ~mask);
+  }
+  ::umask(before);
 }
 
 // The tests may run as root, whom permissions do not stop: these paths stop root too.

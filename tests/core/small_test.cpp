@@ -31,6 +31,12 @@ TEST(OwnedCores, IsAtLeastOneAndNeverGrowsWithTheProcesses) {
   EXPECT_LE(owned_cores(2), alone);
   EXPECT_EQ(owned_cores(1 << 20), 1);
   EXPECT_EQ(owned_cores(0), alone);
+  EXPECT_EQ(owned_cores(1, 1 << 20), 1) << "shared with as many as there are";
+  EXPECT_LE(owned_cores(1, 2), alone);
+  if (core_quota() > 0) {
+    EXPECT_LE(alone, std::max(1.0, core_quota()));
+  }
+  EXPECT_FALSE(affinity_mask().empty());
 }
 
 TEST(OwnedCores, AreNoMoreThanOmpNumThreadsSays) {

@@ -154,6 +154,49 @@ says 0 'train: ' on 1 train "${mixture[@]}" "${train[@]}" --set train.steps=2 --
   --release "$work/mixture/release.mfl" --out "$work/elsewhere"
 check "training makes no records" test ! -e "$work/elsewhere/data"
 
+# Scores are made again when what they were computed on, or how it is read, is another than before.
+test_data=(--set "data.test_features=$data/test-x.idx" --set "data.test_labels=$data/y.idx" --set 'evaluate.classifiers=["logistic_regression"]')
+head -c 976 "$data/x.idx" >"$data/test-x.idx"
+says 0 'evaluate: begins' on 1 run "${job[@]}" "${test_data[@]}" --out "$run"
+says 0 'evaluate: its output is there' on 1 run "${job[@]}" "${test_data[@]}" --out "$run"
+printf 'y' | dd of="$data/test-x.idx" bs=1 seek=20 conv=notrunc status=none
+says 0 'evaluate: begins; its settings are others' on 2 run "${job[@]}" "${test_data[@]}" --out "$run"
+says 0 'evaluate: begins; its settings are others' on 1 evaluate "${release[@]}" "${test_data[@]}" --set data.hi=250 --out "$run"
+says 0 'evaluate: begins' on 1 run "${job[@]}" "${test_data[@]}" --set evaluate.also_real=true --out "$run"
+says 0 'evaluate: its output is there' on 1 run "${job[@]}" "${test_data[@]}" --set evaluate.also_real=true --out "$run"
+cp "$data/x.idx" "$data/x.kept"
+printf 'z' | dd of="$data/x.idx" bs=1 seek=30 conv=notrunc status=none
+says 0 'evaluate: begins; its settings are others' on 1 run "${job[@]}" "${test_data[@]}" --set evaluate.also_real=true --out "$run"
+cp "$data/x.kept" "$data/x.idx"
+
+# A launcher that MPI does not know would start lone ranks that each take themselves for the whole job.
+lone=(env SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2)
+says 78 'mpi=pmix' "${lone[@]}" "$MUFFLE" release "${job[@]}" --out "$work/lone"
+says 78 'mpi=pmix' env PMI_SIZE=2 PMI_RANK=0 "$MUFFLE" release "${job[@]}" --out "$work/lone"
+check "nothing was made" test ! -e "$work/lone"
+says 0 'noise multiplier' "${lone[@]}" "$MUFFLE" account --epsilon 1 --delta 1e-5
+says 0 'dry run' env SLURM_JOB_ID=1 SLURM_NTASKS=2 SLURM_PROCID=0 "$MUFFLE" release "${job[@]}" --dry-run --out "$work/batch"
+# mpirun's daemons are a step of the job, of one task a node.
+says 0 'dry run' env SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3 \
+  "$MPIEXEC" "${mpi_flags[@]}" -n 2 "$MUFFLE" release "${job[@]}" --dry-run --out "$work/batch"
+
+# A variable with one underscore; a delta above 1/m is said before the charge.
+says 78 'did you mean MUFFLE_PRIVACY__EPSILON' env MUFFLE_PRIVACY_EPSILON=3 "$MUFFLE" release "${job[@]}" --out "$work/lone"
+says 0 'delta 0.05 is not below 1 / 60' on 1 release "${job[@]}" --delta 0.05 --dry-run --out "$work/large-delta"
+
+# No room: nothing is charged. Room for the release alone: the error says that the charge is no loss.
+# shellcheck disable=SC2016
+says 74 'there is no room' bash -c 'trap "" XFSZ; ulimit -f 500; exec "$0" "$@"' "$MUFFLE" release "${job[@]}" --set data.id=room --out "$work/room/run"
+check "nothing was charged" test "$(cat "$work"/room/ledger-* 2>/dev/null | grep -c INTENT)" = 0
+mkdir -p "$work/late/run/privacy.json"
+says 74 'The release was made: the same command again keeps it' on 2 release "${job[@]}" --set data.id=late --out "$work/late/run"
+rmdir "$work/late/run/privacy.json"
+says 0 'is there already and matches' on 1 release "${job[@]}" --set data.id=late --out "$work/late/run"
+check "charged once" test "$(cat "$work"/late/ledger-* | grep -c INTENT)" = 1
+
+# Labels by counts that no release told.
+says 78 'without class counts' on 1 sample --set sample.count=60 --set sample.labels=released-counts --out "$run"
+
 # -q: only errors.
 on 2 run "${job[@]}" -q --out "$work/quiet" >"$work/log" 2>&1 || fail "the quiet run"
 check "-q prints nothing" test ! -s "$work/log"

@@ -38,6 +38,7 @@ class ModelFile : public ::testing::Test {
     info_.release_hash = "abc";
     info_.train_hash = "def";
     info_.is_private = false;
+    info_.counts_released = true;
     generator_ = make_generator(info_.spec, 3, nullptr);
     generator_->forward(latent_codes(1, true, 0, 0, 20, 5),
                         torch::arange(20) % 3);  // moves the running statistics
@@ -81,6 +82,7 @@ TEST_F(ModelFile, RoundTrip) {
   EXPECT_EQ(info.release_hash, "abc");
   EXPECT_EQ(info.train_hash, "def");
   EXPECT_FALSE(info.is_private);
+  EXPECT_TRUE(info.counts_released);
   EXPECT_EQ(load_model_info(path_).class_share, info_.class_share);
 
   EXPECT_FALSE(loaded->is_training());

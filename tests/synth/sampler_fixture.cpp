@@ -64,6 +64,7 @@ model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerM
     info.spec.schema.shape = {1, 8, 8};
     info.spec.schema.classes = 3;
     info.class_share = {0.5, 0.5, 0.0};
+    info.counts_released = true;
   } else {
     info.spec.kind = model::GeneratorKind::kFullyConnected;
     info.spec.code = 3;

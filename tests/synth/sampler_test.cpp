@@ -155,6 +155,12 @@ TEST_F(Sampler, LabelsByTheReleasedShares) {
   EXPECT_EQ(description()["labels"], "released-counts");
 }
 
+TEST_F(Sampler, SharesOfCountsThatWereNotReleasedAreRefused) {
+  spec_.uniform_labels = false;
+  test::expect_error(ExitCode::kConfig, {"released-counts", "without class counts"},
+                     [&] { sample_alone(plane_, out_); });
+}
+
 TEST_F(Sampler, FormatsAgreeAndAreDescribed) {
   spec_.count = 40;
   spec_.formats = {"npz", "idx", "png"};

@@ -82,6 +82,7 @@ inline double distance(const Trajectory& a, const Trajectory& b) {
   for (std::size_t i = 0; i < a.losses.size(); ++i)
     worst = std::max(worst, std::fabs(a.losses[i] - b.losses[i]));
   for (std::size_t i = 0; i < a.state.size(); ++i) {
+    if (a.state[i].second.numel() == 0) continue;  // a linear lift has no blob, for example
     worst = std::max(worst, (a.state[i].second - b.state[i].second).abs().max().item<double>());
   }
   return worst;

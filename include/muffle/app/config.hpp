@@ -115,7 +115,8 @@ inline constexpr double kCountsWeight = 1.0;
 /// ConfigError.
 privacy::NoisePlan plan_release(const Config& config);
 
-/// MUFFLE_* variables that name a key (MUFFLE_SECTION__KEY) of this process's environment.
+/// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
+/// least (MUFFLE_SECTION_KEY: load_config refuses them).
 std::map<std::string, std::string> environment_settings();
 
 /// Canonical "section.key" -> TOML literal for every key.

@@ -52,8 +52,8 @@ class HostComm {
   /// Every rank's bytes, on every rank, by rank. Lengths may differ.
   virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;
   /// For long work between collectives, once a batch, inside agree(). Local and cheap; never waits while all
-  /// is well. It is this rank's sign of life, for which the others' deadlines wait: whoever does the work calls
-  /// it as the work gets on, one thread at a time, and never a thread that only keeps time.
+  /// is well. It is this rank's sign of life, for which the others' deadlines wait: whoever does the work
+  /// calls it as the work gets on, one thread at a time, and never a thread that only keeps time.
   /// @param doing  what this rank is at, for the message: "embedding the records".
   /// @throws CommError     a peer is known to be lost, so that the rank can say so before it is killed too.
   /// @throws StoppedError  this rank, or one that could tell it, was told to stop (comm/termination.hpp). The

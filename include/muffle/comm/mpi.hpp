@@ -41,6 +41,8 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
   /// True when a launcher (mpirun, srun) started this process.
   static bool launched_by_mpi();
+  /// How many processes a launcher says that it started, of which this is one; 1 if none says so.
+  static int launched_processes();
   /// The MPI library's name and version, one line.
   static std::string library();
   /// A duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN; every collective is non-blocking inside and polled

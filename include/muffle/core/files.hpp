@@ -20,4 +20,8 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes =
 /// Creates the folder and its parents and proves that a file can be written in it. @throws IoError.
 void ensure_writable_folder(const std::filesystem::path& folder);
 
+/// Finds out whether a file of so many bytes could be written into the folder now, by making one and removing
+/// it. @throws IoError  the disk is full or a quota used up.
+void require_room(const std::filesystem::path& folder, std::size_t bytes);
+
 }  // namespace muffle

@@ -1,12 +1,24 @@
 #pragma once
 
+#include <string>
+
 namespace muffle {
 
 /// How many threads this process should compute with: the cores it may run on (its affinity mask), divided by
-/// the processes that share them when the launcher did not bind, and no more than OMP_NUM_THREADS says, which
-/// serves where nobody binds at all. At least 1.
+/// the processes that share them, no more than its share of a container's limit, and no more than
+/// OMP_NUM_THREADS says, which serves where nobody binds at all. At least 1.
 /// @param processes_here  ranks on this machine (1 for a single process).
-int owned_cores(int processes_here);
+/// @param same_mask  those of them that have this one's affinity_mask(); 0: unknown, as if the launcher
+/// bound.
+int owned_cores(int processes_here, int same_mask = 0);
+
+/// The cores that this process may run on, in a form to be compared: "0,1,5".
+std::string affinity_mask();
+
+/// The folder of this process's control group (version 2); empty outside of one.
+std::string control_group();
+/// A container's limit of processor time in cores, its parents' included; 0: none.
+double core_quota();
 
 /// Sets OpenMP's (our kernels') and OpenBLAS's thread count for this process. LibTorch is set where it is
 /// used (train::set_torch_threads): Debian's build starts with one thread.

@@ -24,10 +24,11 @@ struct ProxyChoice {
 /// beside its tensors; readable without torch. Public: everything in it is post-processing of a release.
 struct ModelInfo {
   GeneratorSpec spec;
-  std::vector<double> class_share;                   ///< C, sums to 1
-  std::string release_hash;                          ///< SHA-256 of the release it was trained on
-  std::string train_hash;                            ///< hash of the train and model config sections
-  bool is_private = true;                            ///< false: trained on a NOT PRIVATE release
+  std::vector<double> class_share;  ///< C, sums to 1
+  std::string release_hash;         ///< SHA-256 of the release it was trained on
+  std::string train_hash;           ///< hash of the train and model config sections
+  bool is_private = true;           ///< false: trained on a NOT PRIVATE release
+  bool counts_released = false;  ///< the class shares are released ones; false: nothing was, they are equal
   std::optional<ProxyChoice> choice = std::nullopt;  ///< of a training that started from the closed form
 };
 

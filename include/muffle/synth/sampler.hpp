@@ -37,7 +37,9 @@ inline constexpr std::size_t kTileRecords = 500;
 /// @param sample_hash  identifies the settings; goes into samples.json as it is.
 /// @returns SHA-256 of samples.npz; without that format, of samples-images.idx; with PNG alone, of the
 /// records' bytes.
-/// @throws on every rank alike: ConfigError (count 0, unknown or impossible format); IoError (model or
+/// @throws on every rank alike: ConfigError (count 0, unknown or impossible format, shares of counts that
+/// were not
+///         released); IoError (model or
 /// folder);
 ///         ProtocolError (model); InvariantError (the model makes numbers that are not finite); CommError.
 /// Privacy: post-processing of the release the model was trained on.
