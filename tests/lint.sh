@@ -49,7 +49,7 @@ check_format() {
   local t
   t=$(tool clang-format) || exit "$missing"
   local unformatted
-  unformatted=$(cpp | xargs -P "$jobs" -n 16 "$t" --dry-run -Werror 2>&1 | sed -nE 's/^([^:]+):[0-9]+:[0-9]+: error: .*/\1/p' | sort -u)
+  unformatted=$( (cpp | xargs -P "$jobs" -n 16 "$t" --dry-run -Werror 2>&1 || true) | sed -nE 's/^([^:]+):[0-9]+:[0-9]+: error: .*/\1/p' | sort -u)
   [[ -z $unformatted ]] || fail "format: run $t -i on"$'\n'"$unformatted"
 }
 

@@ -333,7 +333,8 @@ TEST(Sensitivity, RefusesAbsurdInput) {
     expect_error<ConfigError>([&] { (void)combined_sensitivity(in); }, ExitCode::kConfig,
                               {"block 2", "weight", "one person", "nothing was released"});
   }
-  EXPECT_NEAR(combined_sensitivity(blocks({{1e-9, false, ""}})).value, 2e-9, 1e-24) << "the least that is allowed";
+  EXPECT_NEAR(combined_sensitivity(blocks({{1e-9, false, ""}})).value, 2e-9, 1e-24)
+      << "the least that is allowed";
   SensitivityInput in = blocks({{1.0, false, ""}});
   in.max_records_per_person = std::numeric_limits<std::uint64_t>::max();
   expect_error<ConfigError>([&] { (void)combined_sensitivity(in); }, ExitCode::kConfig,
