@@ -60,7 +60,8 @@ model::ProxyChoice choose(const Matching& proxy, const std::vector<Tensor>& clos
   choice.after_training = distance(mean_trained);
   choice.deviation = std::hypot(sampling, from_noise);
   // Written so that NaN keeps the closed form.
-  choice.trained = choice.closed_form - choice.after_training > kDeviationsToSwitch * choice.deviation;
+  const double gain = choice.closed_form - choice.after_training;
+  choice.trained = gain > kDeviationsToSwitch * choice.deviation && gain > kLeastGain * choice.closed_form;
   return choice;
 }
 

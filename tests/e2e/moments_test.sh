@@ -83,7 +83,7 @@ for blocks in '["moments"]' '["rff"]' '["rff", "moments"]'; do
 done
 
 quietly "m private, counted by the trace" on 2 release "${job[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one \
-  --out "$work/private"
+  --set data.id=people-private --out "$work/private"
 quietly "its verification" "$MUFFLE" verify "$work/private/release.mfl"
 expect_error 78 "release_counts" 1 release "${job[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one \
   --set 'features.blocks=["rff"]'

@@ -11,6 +11,7 @@ mkdir "$work/data"
 { printf '\x00\x00\x08\x01\x00\x00\x17\x70'
   zcat "$DATA/train-labels-idx1-ubyte.gz" | tail -c +9 | head -c 6000 | tr '\004\005\006\007\010\011' '\000\000\000\000\000\000' || true; } \
   >"$work/data/labels.idx"
+# The ledger adds up releases of one unit of privacy alone, so each adjacency has a data set of its own.
 settings=("${small[@]}" --data "$work/data/images.idx" --labels "$work/data/labels.idx" --set privacy.release_counts=true
   --set 'sample.labels="released-counts"' --set 'evaluate.metrics=[]')
 
@@ -18,7 +19,8 @@ for adjacency in replace-one add-remove-one; do
   records=(--set data.records=6000)
   [[ $adjacency == add-remove-one ]] && records=(--set data.records=0)
   out=$work/$adjacency
-  on 2 run "${settings[@]}" "${records[@]}" --set "privacy.adjacency=$adjacency" --out "$out" >"$work/log" 2>&1 ||
+  on 2 run "${settings[@]}" "${records[@]}" --set "privacy.adjacency=$adjacency" \
+    --set "data.id=people-$adjacency" --out "$out" >"$work/log" 2>&1 ||
     { cat "$work/log" >&2; fail "the run under $adjacency"; }
   check "$adjacency: samples are there" test -s "$out/samples.npz"
 done

@@ -88,7 +88,7 @@ class Start : public ::testing::Test {
 TEST_F(Start, TheTrainedModelIsKeptWhereItIsBetter) {
   const TrainReport report = run(2, "a");
   EXPECT_TRUE(report.choice->trained);
-  EXPECT_LT(report.choice->after_training, 0.8 * report.choice->closed_form);
+  EXPECT_LT(report.choice->after_training, (1 - kLeastGain) * report.choice->closed_form);
   const auto [info, generator] = model::load_model(model_in("a"));
   EXPECT_EQ(info.choice, report.choice);
   EXPECT_TRUE(info.spec.residual);
