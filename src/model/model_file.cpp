@@ -113,7 +113,9 @@ void copy_tensors(const Container& file, Generator& generator, const std::string
           fmt::format("{}: tensor {} is described as {}, where its generator has {}: train again", name, i,
                       list[i].dump(), expected.dump()));
     }
-    std::memcpy(tensor.data_ptr<float>(), file.payload.data() + offset, tensor.nbytes());
+    // A tensor without elements has no address.
+    if (tensor.numel() > 0)
+      std::memcpy(tensor.data_ptr<float>(), file.payload.data() + offset, tensor.nbytes());
     offset += tensor.nbytes();
     if (!torch::isfinite(tensor).all().item<bool>()) {
       throw ProtocolError(

@@ -80,7 +80,7 @@ class Numbers {
   Numbers(const std::vector<std::byte>& payload, const Fields& fields) : payload_(payload), fields_(fields) {}
 
   void take(double* out, std::size_t count) {
-    std::memcpy(out, payload_.data() + at_, count * sizeof(double));
+    if (count > 0) std::memcpy(out, payload_.data() + at_, count * sizeof(double));
     at_ += count * sizeof(double);
     if (!std::all_of(out, out + count, [](double v) { return std::isfinite(v); }))
       fields_.fail("has numbers that are not finite");
