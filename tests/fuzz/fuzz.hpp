@@ -65,6 +65,15 @@ inline std::string wrap(std::string_view header, std::string_view payload) {
   return out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
 }
 
+/// The file that an input stands for: 'R' and the file itself; or 'H', a piece that is the header, and the
+/// payload, in a container whose checksum is right.
+inline std::string container_file(const std::uint8_t* data, std::size_t size) {
+  Input input(data, size);
+  if (input.byte() == 'R') return std::string(input.rest());
+  const std::string_view header = input.piece();
+  return wrap(header, input.rest());
+}
+
 /// A file in memory, for readers that want a path.
 class MemoryFile {
  public:

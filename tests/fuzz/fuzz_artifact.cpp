@@ -1,5 +1,4 @@
-// parse_artifact, what is made of an artifact, and `muffle verify`.
-// Input: 'R' and a file; or 'H', a piece that is the header, and the payload: then the checksum is right.
+// parse_artifact, what is made of an artifact, and `muffle verify`. Input: fuzz::container_file().
 #include <cmath>
 #include <optional>
 
@@ -54,14 +53,7 @@ void use(const embed::Artifact& artifact) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Input input(data, size);
-  std::string bytes;
-  if (input.byte() == 'R') {
-    bytes = input.rest();
-  } else {
-    const std::string_view header = input.piece();
-    bytes = fuzz::wrap(header, input.rest());
-  }
+  const std::string bytes = fuzz::container_file(data, size);
   const auto artifact = parse(bytes);
   if (artifact) use(*artifact);
 

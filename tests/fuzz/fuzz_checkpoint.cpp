@@ -1,19 +1,11 @@
-// parse_checkpoint. Input: 'R' and a file; or 'H', a piece that is the header, and the payload: then the
-// checksum is right.
+// parse_checkpoint. Input: fuzz::container_file().
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/train/checkpoint.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace muffle;
-  fuzz::Input input(data, size);
-  std::string bytes;
-  if (input.byte() == 'R') {
-    bytes = input.rest();
-  } else {
-    const std::string_view header = input.piece();
-    bytes = fuzz::wrap(header, input.rest());
-  }
+  const std::string bytes = fuzz::container_file(data, size);
   try {
     const train::Checkpoint checkpoint = train::parse_checkpoint(bytes, "checkpoint");
     fuzz::demand(train::parse_checkpoint(serialize(checkpoint), "again") == checkpoint,

@@ -1,5 +1,4 @@
-// parse_moments_model. Input: 'R' and a file; or 'H', a piece that is the header, and the payload: then the
-// checksum is right.
+// parse_moments_model. Input: fuzz::container_file().
 #include <cmath>
 
 #include "fuzz.hpp"
@@ -8,14 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace muffle;
-  fuzz::Input input(data, size);
-  std::string bytes;
-  if (input.byte() == 'R') {
-    bytes = input.rest();
-  } else {
-    const std::string_view header = input.piece();
-    bytes = fuzz::wrap(header, input.rest());
-  }
+  const std::string bytes = fuzz::container_file(data, size);
   static_cast<void>(model::holds_moments_model(bytes));
   try {
     const model::MomentsModel m = model::parse_moments_model(bytes, "model.mfl");
