@@ -129,7 +129,7 @@ class RffCudaBlock final : public Block {
   }
 
   std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums, std::uint8_t* contributed) const override {
+                           std::span<std::uint64_t> sums) const override {
     require(n <= tile_, std::to_string(n) + " records in a tile of " + std::to_string(tile_));
     require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
     if (n == 0) return 0;
@@ -151,12 +151,6 @@ class RffCudaBlock final : public Block {
     std::uint64_t added = 0;
     for (std::size_t k = 0; k < count; ++k)
       added += b.host_refused.data()[b.host_labels.data()[tile_ + k]] == 0 ? 1 : 0;
-    if (contributed != nullptr) {
-      const auto classes = static_cast<std::int64_t>(sums.size() / spec_.features);
-      for (std::size_t i = 0; i < n; ++i) {
-        if (y[i] < 0 || y[i] >= classes || b.host_refused.data()[i] != 0) contributed[i] = 0;
-      }
-    }
     return n - added;
   }
 
