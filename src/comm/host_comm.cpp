@@ -109,8 +109,9 @@ void HostComm::check_peers(std::string_view doing) {
   if (termination_requested()) throw StoppedError(stopped_while(doing));
 }
 
-std::string describe_use(const std::vector<CollectiveUse>& earlier, const std::vector<CollectiveUse>& later) {
-  std::string text;
+std::vector<CollectiveUse> use_between(const std::vector<CollectiveUse>& earlier,
+                                       const std::vector<CollectiveUse>& later) {
+  std::vector<CollectiveUse> all;
   for (CollectiveUse use : later) {
     const auto before =
         std::find_if(earlier.begin(), earlier.end(), [&](const auto& e) { return e.name == use.name; });
@@ -119,9 +120,17 @@ std::string describe_use(const std::vector<CollectiveUse>& earlier, const std::v
       use.seconds -= before->seconds;
       use.bytes -= before->bytes;
     }
-    if (use.calls == 0) continue;
-    text += fmt::format("{}{} {} calls, {:.3g} s, {:.4g} MB", text.empty() ? "" : "; ", use.name, use.calls,
-                        use.seconds, static_cast<double>(use.bytes) / 1e6);
+    if (use.calls > 0) all.push_back(use);
+  }
+  return all;
+}
+
+std::string describe_use(const std::vector<CollectiveUse>& earlier, const std::vector<CollectiveUse>& later) {
+  std::string text;
+  for (const CollectiveUse& use : use_between(earlier, later)) {
+    text += fmt::format("{}{} {} calls, {}, {:.4g} MB", text.empty() ? "" : "; ", use.name, use.calls,
+                        use.timed ? fmt::format("{:.3g} s", use.seconds) : "time not measured",
+                        static_cast<double>(use.bytes) / 1e6);
   }
   return text.empty() ? "no collectives" : text;
 }

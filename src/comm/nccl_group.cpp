@@ -5,13 +5,21 @@
 #include <nccl.h>
 
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <utility>
 
+#include "muffle/core/watchdog.hpp"
 #include "poll.hpp"
 
 namespace muffle::comm {
 namespace {
+
+/// Of the pauses between looks at the GPU: a step takes milliseconds, and is not to wait for its host.
+constexpr std::chrono::microseconds kLongestPause{50};
+
+/// For the watchdog: NCCL's calls that end a communicator have no deadline.
+const std::filesystem::path kCommunicator = "NCCL's communicator";
 
 void check_cuda(cudaError_t code, std::string_view operation) {
   if (code == cudaSuccess) return;
@@ -115,7 +123,7 @@ struct NcclGroup::State {
   std::string died_in;
   cudaStream_t side = nullptr;  ///< for sums that run beside other work
   cudaEvent_t ready = nullptr;  ///< what the next of them has to wait for, or what waits for them
-  std::function<void()> meanwhile;
+  std::function<void()> meanwhile, before_end;
 
   ~State() {
     abort();
@@ -123,8 +131,19 @@ struct NcclGroup::State {
     if (side != nullptr) static_cast<void>(cudaStreamDestroy(side));
   }
 
+  /// A communicator does not end before the CUDA graphs that its operations were captured into.
+  void release_graphs() noexcept {
+    try {
+      if (before_end) before_end();
+    } catch (...) {  // it is tried all the same: the watchdog sees to it that it ends
+    }
+  }
+
   void abort() noexcept {
-    if (comm != nullptr) static_cast<void>(ncclCommAbort(std::exchange(comm, nullptr)));
+    if (comm == nullptr) return;
+    release_graphs();
+    const WatchedStep step("aborting", kCommunicator);
+    static_cast<void>(ncclCommAbort(std::exchange(comm, nullptr)));
   }
 
   [[noreturn]] void fail(std::string_view operation, const std::string& reason) {
@@ -143,20 +162,22 @@ struct NcclGroup::State {
   /// Waits until the non-blocking call whose result this is has taken effect.
   void settle(ncclResult_t result, std::string_view operation) {
     const auto until = Clock::now() + deadline;
-    for (Backoff backoff; result == ncclInProgress; backoff.pause()) {
+    for (Backoff backoff(kLongestPause); result == ncclInProgress; backoff.pause()) {
       if (const ncclResult_t asked = ncclCommGetAsyncError(comm, &result); asked != ncclSuccess)
         result = asked;
       if (result == ncclInProgress && Clock::now() >= until) fail(operation, late());
+      if (result == ncclInProgress && backoff.sleeping()) listen(operation);
     }
     if (result != ncclSuccess) fail(operation, text(result));
   }
 
   /// What happens on the other ranks may end the wait.
-  void listen() {
+  void listen(std::string_view operation) {
+    if (!meanwhile) return;
     try {
       meanwhile();
     } catch (...) {
-      died_in = "synchronize";
+      died_in = operation;
       abort();
       throw;
     }
@@ -281,7 +302,7 @@ void NcclGroup::synchronize(void* stream) {
   state.enqueue("synchronize", [] { return ncclSuccess; });  // a dead group is refused
   const DeviceGuard guard(state.device);
   const auto until = Clock::now() + state.deadline;
-  for (Backoff backoff;; backoff.pause()) {
+  for (Backoff backoff(kLongestPause);; backoff.pause()) {
     const cudaError_t done = cudaStreamQuery(static_cast<cudaStream_t>(stream));
     ncclResult_t health = ncclSuccess;
     const ncclResult_t asked = ncclCommGetAsyncError(state.comm, &health);
@@ -294,13 +315,17 @@ void NcclGroup::synchronize(void* stream) {
       check_cuda(done, fmt::format("work on GPU {} of rank {}", state.device, state.rank));
     }
     if (Clock::now() >= until) state.fail("synchronize", state.late());
-    if (backoff.sleeping() && state.meanwhile) state.listen();
+    if (backoff.sleeping()) state.listen("synchronize");
   }
 }
 
+void NcclGroup::before_end(std::function<void()> release) { state_->before_end = std::move(release); }
+
 void NcclGroup::finish() {
   State& state = *state_;
+  state.release_graphs();
   state.enqueue("finish", [&] { return ncclCommFinalize(state.comm); });
+  const WatchedStep step("destroying", kCommunicator);
   const ncclResult_t result = ncclCommDestroy(std::exchange(state.comm, nullptr));
   if (result != ncclSuccess) state.fail("finish", ncclGetErrorString(result));
 }

@@ -9,7 +9,6 @@ namespace muffle::comm {
 namespace {
 
 constexpr std::chrono::microseconds kSpinFor{50};
-constexpr std::chrono::microseconds kLongestSleep{1000};
 
 }  // namespace
 
@@ -20,7 +19,7 @@ void Backoff::pause() {
     return;
   }
   std::this_thread::sleep_for(sleep_);
-  sleep_ = std::min(kLongestSleep, sleep_ + sleep_ / 4);
+  sleep_ = std::min(longest_, sleep_ + sleep_ / 4);
 }
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {

@@ -72,8 +72,8 @@ std::string Watchdog::find_expired() const {
   for (const auto& step : WatchedStep::entries()) {
     if (now - step.since < deadline_) return {};
     return fmt::format(
-        "{} '{}' has not come to an end within {:.1f} s: the disk, file system or network behind it hangs "
-        "or is far too slow. Mend it, or raise runtime.deadline_s",
+        "{} '{}' has not come to an end within {:.1f} s: the disk, file system, network or device behind it "
+        "hangs or is far too slow. Mend it, or raise runtime.deadline_s",
         step.doing, step.what->string(), static_cast<double>(deadline_.count()) / 1000);
   }
   return {};

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "as_int.hpp"
+#include "by_class.hpp"
 #include "muffle/core/error.hpp"
 #include "pixel_law.hpp"
 
@@ -96,12 +97,7 @@ Tensor ClosedFormTensors::back(const Tensor& around) const {
 Tensor ClosedFormTensors::forward(const Tensor& code, const Tensor& labels) const {
   const Tensor e = code.narrow(1, 0, coefficients_);
   const Tensor plain = code.narrow(1, coefficients_, 1) < plain_share_;
-  Tensor around = torch::zeros_like(e);
-  for (std::int64_t c = 0; c < factor_.size(0); ++c) {
-    const Tensor rows = torch::nonzero(labels == c).squeeze(1);
-    if (rows.numel() > 0) around.index_copy_(0, rows, e.index_select(0, rows).mm(factor_[c].t()));
-  }
-  const Tensor g = back(around);
+  const Tensor g = back(times_own_factor(e, labels, factor_, rows_on(labels)));
   const Tensor kept = location_.index_select(0, labels) + stretch_.index_select(0, labels) * g;
   return torch::where(plain, centre_.index_select(0, labels) + g, kept);
 }

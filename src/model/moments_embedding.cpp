@@ -5,6 +5,7 @@
 #include <span>
 
 #include "as_int.hpp"
+#include "by_class.hpp"
 #include "muffle/core/error.hpp"
 
 namespace muffle::model {
@@ -51,12 +52,7 @@ Tensor MomentsEmbedding::class_sums(const Tensor& x, const Tensor& labels) const
   const Tensor u = lifted(x);
   const Tensor z = torch::cat({torch::full({x.size(0), 1}, offset_, x.options()), u}, 1);
   const Tensor unit = z / z.square().sum(1, true).sqrt();
-  std::vector<Tensor> sums;
-  for (std::int64_t c = 0; c < classes_; ++c) {
-    const Tensor own = unit.index_select(0, torch::nonzero(labels == c).squeeze(1));
-    sums.push_back(own.t().mm(own).reshape(-1));
-  }
-  return torch::stack(sums);
+  return sums_of_squares(unit, labels, classes_, rows_on(labels));
 }
 
 }  // namespace muffle::model

@@ -10,17 +10,24 @@
 #include <vector>
 
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/model/collective.hpp"
 #include "muffle/train/event_file.hpp"
 #include "muffle/train/trainer.hpp"
 
 namespace muffle::train {
 
 /// Loss, learning rate, steps a second and the share of the time in collectives, for TensorBoard; root alone.
+/// On GPUs, whose sums go on beside their work, the share of the time that the host waits for the GPU.
 class Curves {
  public:
   /// Writes to the folder `tensorboard` beside the model.
-  Curves(const std::filesystem::path& model_file, comm::HostComm& comm, const TrainSpec& spec)
-      : comm_(comm), every_(std::max<std::uint64_t>(1, spec.steps / kPoints)), batch_(spec.batch) {
+  /// Both outlive it.
+  Curves(const std::filesystem::path& model_file, comm::HostComm& comm,
+         const model::TensorCollective& collective, const TrainSpec& spec)
+      : comm_(comm),
+        collective_(collective),
+        every_(std::max<std::uint64_t>(1, spec.steps / kPoints)),
+        batch_(spec.batch) {
     if (comm.is_root()) {
       file_.emplace(std::filesystem::absolute(model_file).parent_path() / "tensorboard", comm.host());
     }
@@ -30,14 +37,14 @@ class Curves {
     if (!file_ || step % every_ != 0) return;
     const auto now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - last_).count();
-    const double waited = comm_.seconds_in_collectives();
+    const auto [tag, waited] = waiting();
     std::vector<std::pair<std::string, double>> point{{"train/loss", loss},
                                                       {"train/learning_rate", learning_rate}};
     if (last_step_ > 0 && step > last_step_ && seconds > 0) {
       const double rate = static_cast<double>(step - last_step_) / seconds;
       point.emplace_back("throughput/steps_per_s", rate);
       point.emplace_back("throughput/samples_per_s", rate * static_cast<double>(batch_));
-      point.emplace_back("throughput/share_of_time_in_collectives", (waited - waited_) / seconds);
+      point.emplace_back(tag, (waited - waited_) / seconds);
     }
     file_->add(step, point);
     last_ = now;
@@ -49,7 +56,15 @@ class Curves {
   using Clock = std::chrono::steady_clock;
   static constexpr std::uint64_t kPoints = 1000;
 
+  std::pair<const char*, double> waiting() const {
+    for (const comm::CollectiveUse& use : collective_.use()) {
+      if (use.name == model::kGpuWait) return {"throughput/share_of_time_waiting_for_the_gpu", use.seconds};
+    }
+    return {"throughput/share_of_time_in_collectives", comm_.seconds_in_collectives()};
+  }
+
   comm::HostComm& comm_;
+  const model::TensorCollective& collective_;
   std::uint64_t every_;
   std::size_t batch_;
   std::optional<EventFile> file_;

@@ -39,8 +39,9 @@ Placement place(comm::HostComm& comm, const TrainSetup& setup) {
         }
       },
       /*share_message=*/true);
-  p.collective =
-      setup.shared_gpus ? staged_collective(comm) : nccl_collective(comm, setup.gpu, setup.device_deadline);
+  p.collective = setup.shared_gpus
+                     ? staged_collective(comm)
+                     : nccl_collective(comm, setup.gpu, setup.device_deadline, setup.nccl_alone);
   return p;
 }
 

@@ -27,6 +27,7 @@ std::vector<std::vector<Tensor>> mean_embeddings(model::Generator& generator,
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       Tensor mean = blocks[b].sums(records, labels).contiguous();
       collective.all_reduce_sum(mean);
+      collective.wait();  // which has a deadline; whoever looks at the numbers has none
       out[b].push_back(mean / static_cast<double>(m.batch));
     }
   }

@@ -21,7 +21,10 @@ struct StepGraph::State {
   Tensor codes, labels, hand, learning_rate, seen;
   std::vector<Tensor> parameters, gradients, means, squares, steps;
   torch::optim::Adam* optimizer = nullptr;
-  at::cuda::CUDAGraph graph;
+  /// Shared with nobody, but looked at by the collective, which may end before or after it.
+  std::shared_ptr<at::cuda::CUDAGraph> graph = std::make_shared<at::cuda::CUDAGraph>();
+  model::TensorCollective* collective = nullptr;
+  std::vector<comm::CollectiveUse> calls;  ///< in the graph
 
   /// Adam with its step counter and learning rate on the device: torch::optim::Adam keeps them on the host,
   /// where a graph would freeze them.
@@ -37,19 +40,19 @@ struct StepGraph::State {
   std::string record(const Body& body) {
     try {
       // Errors are for this thread's own calls: NCCL's and the autograd engine's threads go on meanwhile.
-      graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+      graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
       try {
         seen = body(codes, labels, hand);
         const torch::NoGradGuard no_grad;
         adam();
       } catch (...) {
         try {
-          graph.capture_end();  // or the stream stays in capture mode
+          graph->capture_end();  // or the stream stays in capture mode
         } catch (...) {
         }
         throw;
       }
-      graph.capture_end();
+      graph->capture_end();
       return {};
     } catch (const c10::Error& e) {
       return e.what_without_backtrace();
@@ -83,8 +86,14 @@ std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor&
     s->squares.push_back(adam.exp_avg_sq());
     s->steps.push_back(torch::full({}, static_cast<double>(step), codes.options()));
   }
+  s->collective = &collective;
+  collective.before_end([weak = std::weak_ptr(s->graph)] {
+    if (const auto graph = weak.lock()) graph->reset();
+  });
   collective.wait();  // the recording finds nothing under way
+  const std::vector<comm::CollectiveUse> before = collective.use();
   const std::string problem = s->record(body);
+  s->calls = comm::use_between(before, collective.use());
   Tensor failed = torch::full({1}, problem.empty() ? 0.0 : 1.0, codes.options());
   collective.all_reduce_sum(failed);
   collective.wait();
@@ -105,7 +114,8 @@ Tensor StepGraph::replay(const Tensor& codes, const Tensor& labels, bool hand, d
   s.labels.copy_(labels);
   s.hand.fill_(hand ? 1.0 : 0.0);
   s.learning_rate.fill_(learning_rate);
-  s.graph.replay();
+  s.graph->replay();
+  s.collective->replayed(s.calls);
   for (const Tensor& p : s.parameters) {  // for checkpoints: the host's counter
     auto& adam = adam_state(*s.optimizer, p);
     adam.step(adam.step() + 1);

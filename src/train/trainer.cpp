@@ -159,7 +159,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   const FlushDenormals flush_denormals(threads);
   CheckpointKeeper checkpoints(comm, model_file, spec, train_hash, release.hash);
   checkpoints.resume(*training, report);
-  Curves curves(model_file, comm, spec);
+  Curves curves(model_file, comm, *placement.collective, spec);
   train_steps(comm, *training, spec, setup.pulse, checkpoints, curves, report);
   const double settled = training->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec.batch));
   const double disagreement = training->disagreement();
@@ -189,8 +189,10 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   report.model_hash = comm::broadcast_text(comm, report.model_hash);
   checkpoints.remove();
   report.seconds = elapsed();
-  report.seconds_in_collectives = comm.seconds_in_collectives() - collectives_before;
-  const std::string use = comm::describe_use(use_before, comm.collective_use());
+  const std::vector<comm::CollectiveUse> on_gpus = placement.collective->use();
+  std::vector<comm::CollectiveUse> used = comm.collective_use();
+  used.insert(used.end(), on_gpus.begin(), on_gpus.end());
+  const std::string use = comm::describe_use(use_before, used);
   const auto level = comm.is_root() ? spdlog::level::info : spdlog::level::debug;
   spdlog::log(level, "train: collectives of rank {}: {}", comm.rank(), use);
   if (comm.is_root() && report.choice) {
@@ -202,10 +204,12 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
         c.trained ? "trained model" : "closed form", c.closed_form, c.after_training, c.deviation);
   }
   if (comm.is_root()) {
-    spdlog::info(
-        "train: {} steps in {:.1f} s ({:.1f} s in collectives), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
-        spec.steps - report.resumed_at, report.seconds, report.seconds_in_collectives, report.first_loss,
-        report.last_loss, settled);
+    spdlog::info("train: {} steps in {:.1f} s ({}), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
+                 spec.steps - report.resumed_at, report.seconds,
+                 on_gpus.empty() ? fmt::format("{:.1f} s in collectives",
+                                               comm.seconds_in_collectives() - collectives_before)
+                                 : "the time in collectives is not measured on GPUs",
+                 report.first_loss, report.last_loss, settled);
   }
   return report;
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/thread_comm.hpp"
 #include "train/device.hpp"
 #include "train/toy.hpp"
@@ -22,6 +24,7 @@ constexpr double kGpuTolerance = 5 * test::kTolerance;
 struct Followed {
   test::Trajectory trajectory;
   bool used_graph = false;
+  std::vector<comm::CollectiveUse> use;
 };
 
 Followed follow_on_gpu(const test::Toy& toy, comm::HostComm& comm, TrainSetup setup) {
@@ -36,7 +39,8 @@ Followed follow_on_gpu(const test::Toy& toy, comm::HostComm& comm, TrainSetup se
   for (const auto& t : training.checkpoint().tensors) EXPECT_FALSE(t.values.empty());
   test::add_state(out.trajectory, *training.generator());
   for (auto& [name, tensor] : out.trajectory.state) tensor = tensor.cpu();
-  placement.collective->finish();
+  out.use = placement.collective->use();
+  placement.collective->finish();  // before `training`, and its graph: as train() does
   return out;
 }
 
@@ -61,6 +65,23 @@ TEST(TrainingOnGpu, AGraphTakesTheSameSteps) {
     const Followed graph = follow_on_gpu(toy, *alone, {.gpu = 0, .cuda_graph = true});
     EXPECT_TRUE(graph.used_graph) << "it was not captured: the log says why";
     EXPECT_LT(test::distance(plain.trajectory, graph.trajectory), kGpuTolerance) << "batch " << c.batch;
+  }
+}
+
+TEST(TrainingOnGpu, ARankAloneCanCaptureItsSumsOverNcclAndEnd) {
+  MUFFLE_NEEDS_GPUS(1);
+  const auto alone = comm::single_process();
+  const test::Toy toy = test::toy(model::GeneratorKind::kConvolutional, 23, true, false);
+  const Followed plain = follow_on_gpu(toy, *alone, {.gpu = 0});
+  for (const bool graph : {false, true}) {
+    const Followed nccl = follow_on_gpu(toy, *alone, {.gpu = 0, .cuda_graph = graph, .nccl_alone = true});
+    EXPECT_EQ(nccl.used_graph, graph);
+    EXPECT_LT(test::distance(plain.trajectory, nccl.trajectory), kGpuTolerance);
+    const auto sums = std::find_if(nccl.use.begin(), nccl.use.end(),
+                                   [](const auto& u) { return u.name == "NCCL all_reduce_sum"; });
+    ASSERT_NE(sums, nccl.use.end());
+    EXPECT_GE(sums->calls, 2u * test::kSteps) << "embeddings and gradients, replayed or not";
+    EXPECT_FALSE(sums->timed);
   }
 }
 

@@ -20,7 +20,12 @@ struct CollectiveUse {
   std::uint64_t calls = 0;
   double seconds = 0;       ///< from entry to return: the wait for the slowest rank is part of it
   std::uint64_t bytes = 0;  ///< that this rank put in (broadcast: that it got), before any algorithm
+  bool timed = true;        ///< false: it goes on beside other work (NCCL), and `seconds` says nothing
 };
+
+/// `later` less `earlier`, without what was not called in between.
+std::vector<CollectiveUse> use_between(const std::vector<CollectiveUse>& earlier,
+                                       const std::vector<CollectiveUse>& later);
 
 /// "all_reduce_sum 1200 calls, 3.21 s, 45.6 MB; ...": of `later` less `earlier`.
 std::string describe_use(const std::vector<CollectiveUse>& earlier, const std::vector<CollectiveUse>& later);

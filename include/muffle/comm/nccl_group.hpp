@@ -23,7 +23,7 @@ struct NcclOptions {
   /// Two ranks on one GPU slow each other down, and most versions of NCCL refuse them in the end: refused
   /// here at once, with both names, unless allowed.
   bool allow_shared_gpu = false;
-  /// Called now and then by a wait, so that a rank that waits for a GPU hears what happens elsewhere; what it
+  /// Called now and then by every wait, so that a rank that waits for a GPU hears what happens elsewhere; what it
   /// throws ends the wait, and the group.
   std::function<void()> meanwhile;
 };
@@ -67,6 +67,9 @@ class NcclGroup {
   /// Waits on the host until the stream has done everything, up to the deadline, watching for NCCL's own
   /// errors. Use it in place of cudaStreamSynchronize, which never returns when a peer is lost.
   void synchronize(void* stream);
+  /// Called once before the communicator ends, by finish() or by an abort: it drops the CUDA graphs that its
+  /// operations were captured into, for as long as there are any NCCL waits, without a deadline.
+  void before_end(std::function<void()> release);
   /// Orderly end, after synchronize(); every rank calls it when all went well.
   void finish();
 

@@ -2,11 +2,16 @@
 
 #include <torch/types.h>
 
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "muffle/comm/host_comm.hpp"
 
 namespace muffle::model {
+
+/// What TensorCollective::use() calls the host's waits for a GPU: for its own work as for the sums beside it.
+constexpr const char* kGpuWait = "waits for the GPU's work and sums";
 
 /// Sums tensors over the ranks that train together: the seam between the training step and the wire. Host
 /// tensors go over MPI (host_collective); device tensors over NCCL (train/nccl_collective.hpp, when built
@@ -33,6 +38,14 @@ class TensorCollective {
   virtual void wait() {}
   /// May the calls be captured into a CUDA graph?
   virtual bool capturable() const { return false; }
+  /// `release` is called before the collective ends, in order or not, and drops the graphs that calls were
+  /// captured into: NCCL's communicators do not end before them.
+  virtual void before_end(std::function<void()> release) { static_cast<void>(release); }
+  /// What this rank has spent so far, where the host communicator does not know of it (NCCL, whose sums are
+  /// counted but not timed), by name, with kGpuWait. Public.
+  virtual std::vector<comm::CollectiveUse> use() const { return {}; }
+  /// A graph with these calls in it was launched: they count again.
+  virtual void replayed(const std::vector<comm::CollectiveUse>& calls) { static_cast<void>(calls); }
   /// In place, from rank 0.
   virtual void broadcast(torch::Tensor& t) = 0;
   /// Orderly end: every rank calls it once when all went well, and nothing afterwards.

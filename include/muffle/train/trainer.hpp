@@ -36,6 +36,7 @@ struct TrainSetup {
   int gpu = -1;              ///< this rank's, as this process numbers them; -1: the CPU, on every rank
   bool shared_gpus = false;  ///< some ranks share one: sums go through host memory, as NCCL refuses that
   bool cuda_graph = false;   ///< on GPUs: replay the step as one CUDA graph, where it can be captured
+  bool nccl_alone = false;   ///< for tests: one rank on a GPU sums over NCCL too
   /// Of one wait for the GPUs; shorter than the host communicator's.
   std::chrono::milliseconds device_deadline{std::chrono::minutes(1)};
   /// Called after every step (comm/detachment.hpp): true stops the training, like a signal. May be empty.
@@ -52,7 +53,7 @@ struct TrainReport {
   double first_loss = 0, last_loss = 0;
   std::optional<model::ProxyChoice> choice;  ///< TrainSpec::from_moments: which model was written
   std::uint64_t resumed_at = 0;              ///< step of the checkpoint that it went on from; 0: none
-  double seconds = 0, seconds_in_collectives = 0;
+  double seconds = 0;
 };
 
 /// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective; root
