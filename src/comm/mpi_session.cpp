@@ -15,7 +15,11 @@ MpiSession::MpiSession(int* argc, char*** argv) {
   check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
   require(!initialized, "MPI is up already: there is one MpiSession per process");
   int offered = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &offered), "MPI_Init_thread");
+  {
+    static const std::filesystem::path kCall = "MPI_Init_thread";  // waits for every rank to come
+    const WatchedStep step("the call of", kCall);
+    check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &offered), "MPI_Init_thread");
+  }
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   if (offered < MPI_THREAD_SERIALIZED) {
     throw CommError("this MPI offers no MPI_THREAD_SERIALIZED; use a build of MPI with thread support");

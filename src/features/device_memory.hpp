@@ -46,9 +46,12 @@ class DeviceArray {
   explicit DeviceArray(std::size_t size) : size_(size) {
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), bytes()),
                "cudaMalloc of " + std::to_string(bytes()) + " bytes");
-    if (const cudaError_t code = cudaMemset(data_, 0, bytes()); code != cudaSuccess) {
+    cudaError_t code = cudaMemset(data_, 0, bytes());
+    // On the default stream, for which streams of our own do not wait: or it could come after their writes.
+    if (code == cudaSuccess) code = cudaDeviceSynchronize();
+    if (code != cudaSuccess) {
       static_cast<void>(cudaFree(data_));
-      check_cuda(code, "cudaMemset");
+      check_cuda(code, "clearing memory");
     }
   }
   ~DeviceArray() {

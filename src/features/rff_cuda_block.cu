@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "device_memory.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/features/cuda_block.hpp"
 #include "rff_block.hpp"
 
@@ -24,6 +26,8 @@ using Wide = unsigned long long;
 
 /// Records at a time: enough blocks to fill a GPU, and few enough that the features of a tile fit.
 constexpr std::size_t kMostRecords = 4096, kFeatureBytes = std::size_t{256} << 20;
+
+const std::filesystem::path kKernels = "the embedding's kernels";  ///< for the watchdog
 
 std::size_t padded(std::size_t n) { return (n + kTileSide - 1) / kTileSide * kTileSide; }
 
@@ -109,6 +113,7 @@ class RffCudaBlock final : public Block {
     check_cuda(cudaMemcpy(frequencies_->data(), columns.data(), columns.size() * sizeof(float),
                           cudaMemcpyHostToDevice),
                "copying the frequencies");
+    check_cuda(cudaDeviceSynchronize(), "copying the frequencies");  // it may return before its last stretch
   }
   ~RffCudaBlock() override {
     int before = 0;
@@ -145,7 +150,10 @@ class RffCudaBlock final : public Block {
     const std::size_t count = sort_by_label(y, n, sums.size() / spec_.features, b);
     enqueue(n, count, b);
     check_cuda(cudaGetLastError(), "starting the kernels");
-    check_cuda(cudaStreamSynchronize(b.stream.get()), "the kernels");
+    {
+      const WatchedStep step("waiting for", kKernels);
+      check_cuda(cudaStreamSynchronize(b.stream.get()), "the kernels");
+    }
 
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += b.host_sums.data()[i];
     std::uint64_t added = 0;

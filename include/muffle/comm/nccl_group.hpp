@@ -23,8 +23,8 @@ struct NcclOptions {
   /// Two ranks on one GPU slow each other down, and most versions of NCCL refuse them in the end: refused
   /// here at once, with both names, unless allowed.
   bool allow_shared_gpu = false;
-  /// Called now and then by every wait, so that a rank that waits for a GPU hears what happens elsewhere; what it
-  /// throws ends the wait, and the group.
+  /// Called now and then by every wait, so that a rank that waits for a GPU hears what happens elsewhere;
+  /// what it throws ends the wait, and the group.
   std::function<void()> meanwhile;
 };
 
