@@ -108,23 +108,29 @@ std::string as_text(const std::vector<Finding>& findings) {
                            counts[2] == 1 ? "" : "s");
 }
 
-/// Only where every rank has a GPU of its own: else the findings say so, and NCCL would only repeat it.
+/// Over the ranks that have a GPU, unless a check failed: two ranks on one GPU, say, which NCCL would only
+/// repeat.
 void try_nccl([[maybe_unused]] comm::HostComm& comm, [[maybe_unused]] const std::vector<RankFacts>& ranks,
               [[maybe_unused]] double deadline_s, [[maybe_unused]] NetworkFacts& network) {
 #ifdef MUFFLE_CUDA
-  const bool everywhere =
-      std::all_of(ranks.begin(), ranks.end(), [](const RankFacts& f) { return !f.gpus.empty(); });
+  const auto has_gpu = [](const RankFacts& f) { return !f.gpus.empty(); };
   // Rank 0 decides for all: it alone knows whether the sums were right.
-  std::int64_t go =
-      comm.is_root() && everywhere && verdict(examine(ranks, network)) == ExitCode::kDone ? 1 : 0;
+  std::int64_t go = comm.is_root() && std::any_of(ranks.begin(), ranks.end(), has_gpu) &&
+                            verdict(examine(ranks, network)) == ExitCode::kDone
+                        ? 1
+                        : 0;
   comm.all_reduce_max(std::span(&go, 1));
   if (go == 0) return;
+  const auto with_gpus = comm.split(has_gpu(ranks[static_cast<std::size_t>(comm.rank())]));
+  std::string version, error;
   try {
-    network.nccl = comm::probe_nccl(comm, deadline_s);
+    if (with_gpus) version = comm::probe_nccl(*with_gpus, deadline_s);
   } catch (const Error& e) {
     if (!e.agreed()) throw;  // the communicator is dead
-    network.nccl_error = e.what();
+    error = e.what();
   }
+  for (const std::string& v : comm.all_gather(version)) network.nccl = std::max(network.nccl, v);
+  for (const std::string& e : comm.all_gather(error)) network.nccl_error = std::max(network.nccl_error, e);
 #endif
 }
 

@@ -31,9 +31,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FolderFacts, path, filesystem, f
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RankFacts, rank, local_rank, local_size, host, version,
                                                 binary, cuda, mpi, kernels, system, launcher, before, after,
                                                 cores_online, cores, core_quota, threads, omp_threads,
-                                                open_files, file_bytes, address_bytes, memory_bytes,
-                                                shared_memory_bytes, tcp_retries, keepalive_s, entropy,
-                                                gpu_driver, gpus, gpu, folder)
+                                                open_files, file_bytes, address_bytes, locked_bytes,
+                                                memory_bytes, shared_memory_bytes, tcp_retries, keepalive_s,
+                                                entropy, gpu_driver, gpus, gpu, folder)
 
 namespace {
 
@@ -126,6 +126,7 @@ RankFacts local_facts(const comm::HostComm& comm, int threads) {
   f.open_files = soft_limit(RLIMIT_NOFILE);
   f.file_bytes = soft_limit(RLIMIT_FSIZE);
   f.address_bytes = soft_limit(RLIMIT_AS);
+  f.locked_bytes = soft_limit(RLIMIT_MEMLOCK);
   f.memory_bytes = available_memory(group);
   struct statvfs shm {};
   if (::statvfs("/dev/shm", &shm) == 0) f.shared_memory_bytes = std::uint64_t{shm.f_bavail} * shm.f_frsize;

@@ -76,7 +76,16 @@ void check_limits(const Facts& ranks, Findings& out) {
              "address space is limited; MPI, CUDA and LibTorch reserve far more than they use",
              "ulimit -v unlimited; limit memory by control groups instead");
   }
-  out.ok_unless_said("limits", "open files, file sizes and address space suffice");
+  // Pinned staging buffers, and what InfiniBand registers.
+  constexpr std::int64_t kLocked = std::int64_t{64} << 20;
+  const auto locked = ranks_where(ranks, [](const RankFacts& f) {
+    return !f.gpus.empty() && f.locked_bytes >= 0 && f.locked_bytes < kLocked;
+  });
+  if (!locked.empty()) {
+    out.warn("limits", locked, "less than 64 MiB of memory may be locked, which NCCL needs over InfiniBand",
+             "ulimit -l unlimited, or LimitMEMLOCK=infinity of slurmd's unit");
+  }
+  out.ok_unless_said("limits", "open files, file sizes, address space and locked memory suffice");
 }
 
 void check_memory(const Facts& ranks, Findings& out) {
@@ -112,7 +121,9 @@ void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out) 
   }
   if (!without.empty()) {
     out.warn(
-        "gpus", without, "these ranks see no GPU, so all ranks train on CPUs",
+        "gpus", without,
+        "these ranks see no GPU, so all ranks train on CPUs, unless train.ranks = \"with-gpu\" lets the "
+        "others train",
         "give every rank one (--gpus-per-task=1), and look at nvidia-smi and CUDA_VISIBLE_DEVICES there");
   }
   std::map<std::string, std::vector<int>> users;
@@ -130,6 +141,11 @@ void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out) 
     out.fail("gpus", {}, "NCCL does not work over these ranks: " + network.nccl_error,
              "NCCL_DEBUG=INFO says more; set NCCL_SOCKET_IFNAME to the interface that joins the hosts",
              ExitCode::kPeer);
+  }
+  if (network.nccl.empty() && network.nccl_error.empty()) {
+    out.note("gpus", {}, "NCCL was not tried, because another check failed",
+             "mend that, and start the doctor again");
+    return;
   }
   out.ok_unless_said("gpus", fmt::format("one a rank; NCCL {} summed over them", network.nccl));
 }

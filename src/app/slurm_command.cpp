@@ -1,12 +1,17 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <regex>
+#include <sstream>
+#include <vector>
 
 #include "muffle/app/slurm.hpp"
 #include "muffle/core/error.hpp"
 
 namespace muffle::app {
 namespace {
+
+constexpr int kBeforeGrace = 60;  ///< seconds that a job has for itself at the least
 
 /// A word of a shell command: as it is where that is safe, else in single quotes.
 std::string word(const std::string& text) {
@@ -15,6 +20,21 @@ std::string word(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
+}
+
+/// Of a --time as sbatch reads it: minutes, M:S, H:M:S, or D-H, D-H:M, D-H:M:S.
+long long seconds_of(const std::string& time) {
+  const auto dash = time.find('-');
+  std::vector<long long> parts;
+  std::stringstream rest(dash == std::string::npos ? time : time.substr(dash + 1));
+  for (std::string part; std::getline(rest, part, ':');) parts.push_back(std::atoll(part.c_str()));
+  if (dash != std::string::npos) {
+    parts.resize(3);
+    return std::atoll(time.c_str()) * 86'400 + parts[0] * 3600 + parts[1] * 60 + parts[2];
+  }
+  if (parts.size() == 3) return parts[0] * 3600 + parts[1] * 60 + parts[2];
+  parts.resize(2);
+  return parts[0] * 60 + parts[1];
 }
 
 /// Values of #SBATCH lines are no shell words: what sbatch would not read as one value is refused.
@@ -31,7 +51,8 @@ void check(const SlurmJob& job) {
   fits("--kind", job.kind, "whole|embed|train|seeds", "whole, embed, train or seeds");
   fits("--launcher", job.launcher, "srun|mpirun", "srun or mpirun");
   fits("--name", job.name, "[A-Za-z0-9_.-]+", "muffle-1");
-  fits("--time", job.time, "[0-9]+|([0-9]+-)?[0-9]+(:[0-9]+){1,2}", "90, 12:00:00 or 2-00:00:00");
+  fits("--time", job.time, "[0-9]{1,9}|([0-9]{1,5}-)?[0-9]{1,9}(:[0-9]{1,9}){1,2}",
+       "90, 12:00:00 or 2-00:00:00");
   fits("--seeds", job.seeds, "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*(%[0-9]+)?", "1-5, 1,3,7 or 1-20%4");
   fits("--partition", job.partition, "[A-Za-z0-9_.,-]*", "gpu");
   fits("--account", job.account, "[A-Za-z0-9_.-]*", "project1");
@@ -41,6 +62,13 @@ void check(const SlurmJob& job) {
   within("--cpus-per-task", job.cores_per_rank, 1, 4096);
   within("--gpus-per-node", job.gpus_per_node, 0, 64);
   within("--grace", job.grace_s, 1, 65535);
+  // 0 is no limit. A job that is told to stop before it has begun would be queued again for ever.
+  if (const long long limit = seconds_of(job.time);
+      problems.empty() && limit > 0 && limit <= job.grace_s + kBeforeGrace)
+    problems.push_back(
+        fmt::format("--time {} is too short: ranks are told to stop --grace = {} s before it, up to half a "
+                    "minute sooner, and have to start before; more than {} s are needed",
+                    job.time, job.grace_s, job.grace_s + kBeforeGrace));
   if (job.gpus_per_node > 0 && job.ranks_per_node > job.gpus_per_node)
     problems.push_back(
         fmt::format("--ntasks-per-node is {}, but a node has {} GPU{}: two ranks on one GPU are refused",
@@ -123,14 +151,23 @@ launch() {
 
 constexpr const char* kStep = R"(
 # step VERB OPTIONS...: a step that stopped with a checkpoint (75) is queued again, and goes on there; so is one that lost a
-# rank (69) or was killed (above 128), three times. Exit code 0 would count as COMPLETED.
+# rank (69) or was killed (above 128), three times a job. Exit code 0 would count as COMPLETED. A job that Slurm has started
+# 100 times does not get on: see that --time is long enough (docs/cluster.md).
+own_id=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID} # an array's number alone may mean all its tasks
+own_id=${own_id:-$SLURM_JOB_ID}
 step() {
-  local code=0
+  local code=0 lost="$out/lost-$own_id" again=
   launch "$muffle" "$@" || code=$?
   ((code != 0)) || return 0
-  if ((code == 75 || ((code == 69 || code > 128) && ${SLURM_RESTART_COUNT:-0} < 3))); then
-    echo "muffle $1: exit code $code; job $SLURM_JOB_ID is queued again"
-    scontrol requeue "$SLURM_JOB_ID"
+  if ((code == 75)); then
+    again=yes
+  elif ((code == 69 || code > 128)); then
+    { mkdir -p "$out" && echo "$code" >>"$lost"; } || exit "$code"
+    (($(wc -l <"$lost") > 3)) || again=yes
+  fi
+  if [[ -n $again ]] && ((${SLURM_RESTART_COUNT:-0} < 100)); then
+    echo "muffle $1: exit code $code; job $own_id is queued again"
+    scontrol requeue "$own_id" || exit "$code"
     sleep 120  # Slurm ends this script meanwhile
   fi
   exit "$code"

@@ -55,7 +55,7 @@ GpuChoice choose_gpus(const std::vector<GpuView>& views, const std::vector<int>&
         std::find_if(views.begin(), views.end(), [](const GpuView& v) { return v.gpus.empty(); });
     const std::string why = first->why_none.empty() ? "CUDA sees no GPU" : first->why_none;
     if (wish == DeviceWish::kCuda) {
-      throw DeviceError(
+      throw ConfigError(
           fmt::format("{} = \"cuda\" promises a GPU to every rank, but {} {} none (host {}: {}). {}", setting,
                       names(without), without.size() == 1 ? "has" : "have", first->host, why, kGiveEach));
     }
@@ -74,7 +74,7 @@ GpuChoice choose_gpus(const std::vector<GpuView>& views, const std::vector<int>&
     if (is_new) continue;
     choice.shared = true;
     if (allow_sharing) continue;
-    throw DeviceError(
+    throw ConfigError(
         fmt::format("{} would share one GPU (host {}, which shows {} to each): fewer GPUs than ranks. Start "
                     "at most one rank a "
                     "GPU, let only those train that have one (train.ranks = \"with-gpu\"), or allow it "

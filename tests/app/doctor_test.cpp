@@ -239,13 +239,15 @@ TEST(DoctorChecks, Gpus) {
   net.nccl = "2.28.9";
   EXPECT_THAT(bad(examine(ranks, net)), IsEmpty());
 
-  expect(only_finding([](auto& r, auto&) {
+  expect(only_finding([](auto& r, auto& n) {
            give_gpus(r);
+           n.nccl = "2.28.9";
            r[1].gpu = 0;
          }),
          "gpus", Level::kFailure, {0, 1}, ExitCode::kConfig, "share one GPU");
-  expect(only_finding([](auto& r, auto&) {
+  expect(only_finding([](auto& r, auto& n) {
            give_gpus(r);
+           n.nccl = "2.28.9";
            r[1].gpus.clear();
            r[1].gpu = -1;
          }),
@@ -255,6 +257,14 @@ TEST(DoctorChecks, Gpus) {
            n.nccl_error = "no socket interface";
          }),
          "gpus", Level::kFailure, {}, ExitCode::kPeer, "no socket interface");
+  expect(only_finding([](auto& r, auto&) { give_gpus(r); }), "gpus", Level::kNote, {}, ExitCode::kDone,
+         "NCCL was not tried");
+  expect(only_finding([](auto& r, auto& n) {
+           give_gpus(r);
+           n.nccl = "2.28.9";
+           r[3].locked_bytes = 64 << 10;
+         }),
+         "limits", Level::kWarning, {3}, ExitCode::kDone, "may be locked");
   expect(only_finding([](auto& r, auto&) { r[0].gpu_driver = true; }), "gpus", Level::kNote, {0},
          ExitCode::kDone, "this build is for CPUs");
 }

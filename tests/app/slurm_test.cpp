@@ -96,6 +96,8 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
     }
   };
   refused([](SlurmJob& j) { j.time = "tomorrow"; }, "--time is \"tomorrow\"");
+  for (const char* short_time : {"3", "3:00", "0:03:00", "0-0:3"})  // 120 s of grace, and 60 to get on
+    refused([&](SlurmJob& j) { j.time = short_time; }, "is too short");
   refused([](SlurmJob& j) { j.partition = "a --wrap=evil"; }, "--partition");
   refused([](SlurmJob& j) { j.name = "a\n#SBATCH --nodes=9"; }, "--name");
   refused([](SlurmJob& j) { j.nodes = 0; }, "--nodes is 0");
@@ -109,6 +111,57 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
         j.memory = "much";
       },
       "--mem is \"much\", not like 16G; --nodes is -1");
+}
+
+TEST(SlurmScript, TakesEveryTimeThatIsLongEnough) {
+  for (const char* time : {"4", "3:01", "0:03:01", "1-00:00:00", "0-0:4", "1-0:0", "0"}) {
+    SlurmJob job;
+    job.time = time;
+    EXPECT_NO_THROW(slurm_script(job)) << time;
+  }
+}
+
+/// Runs the seeds' script as Slurm's batch host would; srun and scontrol are doubles. A step ends with the
+/// codes of `codes`, one a start. @returns what happened: "requeue 7_2 -> 75" a start.
+std::string starts(const std::string& codes, const std::string& environment = "",
+                   const std::string& scontrol = "echo -n \"$1 $2\"") {
+  const test::TemporaryFolder folder;
+  SlurmJob job = of_kind("seeds");
+  job.out = (folder / "out").string();
+  write_file_atomically(folder / "script", slurm_script(job));
+  write_file_atomically(folder / "run",
+                        "srun() { [[ $1 == --mpi=pmix ]] && return \"$now\"; }\n"
+                        "scontrol() { " +
+                            scontrol +
+                            "; }; sleep() { :; }\n"
+                            "export -f srun scontrol sleep\n"
+                            "export SLURM_JOB_ID=9 SLURM_CPUS_PER_TASK=1 SLURM_ARRAY_TASK_ID=2\n"
+                            "export SLURM_ARRAY_JOB_ID=7 " +
+                            environment +
+                            "\n"
+                            "for now in " +
+                            codes +
+                            "; do export now\n"
+                            "bash script | sed '/exit code/d'; echo \" -> ${PIPESTATUS[0]}\"; done");
+  EXPECT_EQ(std::system(("cd '" + folder.path().string() + "' && bash run >told 2>&1").c_str()), 0);
+  return read_file(folder / "told");
+}
+
+TEST(SlurmScript, QueuesATaskOfAnArrayAgainByItsOwnNumber) {
+  EXPECT_EQ(starts("75"), "requeue 7_2 -> 75\n");
+  EXPECT_EQ(starts("75", "SLURM_ARRAY_JOB_ID="), "requeue 9 -> 75\n");
+  EXPECT_EQ(starts("0 65"), " -> 0\n -> 65\n");
+}
+
+TEST(SlurmScript, LostRanksAreCountedApartFromStops) {
+  EXPECT_EQ(starts("69 75 137 75 69 69", "SLURM_RESTART_COUNT=50"),
+            "requeue 7_2 -> 69\nrequeue 7_2 -> 75\nrequeue 7_2 -> 137\nrequeue 7_2 -> 75\n"
+            "requeue 7_2 -> 69\n -> 69\n");
+}
+
+TEST(SlurmScript, AJobThatDoesNotGetOnIsGivenUp) {
+  EXPECT_EQ(starts("75", "SLURM_RESTART_COUNT=100"), " -> 75\n");
+  EXPECT_EQ(starts("75", "", "return 1"), " -> 75\n") << "its own code, not scontrol's";
 }
 
 TEST(SlurmCommand, AWrongConfigurationIsFoundBeforeTheQueue) {

@@ -35,7 +35,7 @@ GpuChoice choose(const std::vector<GpuView>& views, DeviceWish wish, bool sharin
 std::string refusal(const std::vector<GpuView>& views, DeviceWish wish) {
   try {
     choose(views, wish);
-  } catch (const DeviceError& e) {
+  } catch (const ConfigError& e) {
     return e.what();
   }
   return "(not refused)";

@@ -28,8 +28,8 @@ check "a wish for ranks with a GPU is fulfilled where none has one: by all, on C
 expect_error 78 'train.ranks is 4, but the job has 3 ranks' 3 train "${small[@]}" --release "$release" --set train.ranks=4
 expect_error 78 'train.ranks needs "all", "with-gpu" or a whole number' 1 train "${small[@]}" --release "$release" --set train.ranks=0
 if [[ -z ${MUFFLE_HAS_GPU:-} ]]; then
-  expect_error 1 'train.device = "cuda" promises a GPU to every rank, but ranks 0, 1 have none' 2 train "${small[@]}" --release "$release" --set 'train.device="cuda"'
-  expect_error 1 'features.device = "cuda" promises a GPU to every rank, but rank 0 has none' 1 release "${small[@]}" --set 'features.device="cuda"'
+  expect_error 78 'train.device = "cuda" promises a GPU to every rank, but ranks 0, 1 have none' 2 train "${small[@]}" --release "$release" --set 'train.device="cuda"'
+  expect_error 78 'features.device = "cuda" promises a GPU to every rank, but rank 0 has none' 1 release "${small[@]}" --set 'features.device="cuda"'
 fi
 
 # A signal to the rank that waits stops all, with a checkpoint; started again, the same parameters come out.

@@ -44,7 +44,7 @@ struct RankFacts {
   double core_quota = 0;    ///< a container's limit in cores; 0: none
   int threads = 1;          ///< that muffle would compute with
   std::string omp_threads;  ///< OMP_NUM_THREADS as found
-  std::int64_t open_files = -1, file_bytes = -1, address_bytes = -1;  ///< soft limits
+  std::int64_t open_files = -1, file_bytes = -1, address_bytes = -1, locked_bytes = -1;  ///< soft limits
   std::uint64_t memory_bytes = 0;         ///< available to new processes, a container's limit included
   std::uint64_t shared_memory_bytes = 0;  ///< free in /dev/shm
   int tcp_retries = 0;                    ///< net.ipv4.tcp_retries2; 0: unknown
@@ -61,7 +61,7 @@ struct NetworkFacts {
   bool sums = false;       ///< a reduction of known numbers gave the known sum
   double latency_s = 0;    ///< median all-reduce of 8 bytes
   double large_s = 0;      ///< median all-reduce of 8 MiB of float32
-  std::string nccl;        ///< version; empty: not tried (no CUDA build, or a rank without a GPU)
+  std::string nccl;        ///< version; empty: not tried (no CUDA build, no GPU, or a check failed)
   std::string nccl_error;  ///< why it failed
 };
 

@@ -48,7 +48,7 @@ struct GpuChoice {
 /// All ranks compute on the same kind of device.
 /// @param setting  the key that `wish` came from, for messages
 /// @param numbers  what to call the ranks of `views` in messages, in their order
-/// @throws DeviceError  two ranks would share a GPU and may not; kCuda: a rank has none.
+/// @throws ConfigError  two ranks would share a GPU and may not; kCuda: a rank has none.
 GpuChoice choose_gpus(const std::vector<GpuView>& views, const std::vector<int>& numbers, DeviceWish wish,
                       bool allow_sharing, const std::string& setting);
 
