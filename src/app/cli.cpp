@@ -76,7 +76,7 @@ std::filesystem::path or_in_run_folder(const std::string& given, const Context& 
 
 }  // namespace
 
-int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s)) {
+int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s, double io_deadline_s)) {
   set_up_logging({});
   CommandLine line;
   std::exception_ptr wrong;
@@ -86,7 +86,8 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
     wrong = std::current_exception();
   }
   const std::function<void()> alone = wrong ? std::function<void()>() : line.alone();
-  comm::HostComm& comm = connect(alone ? kAloneDeadline : deadline_of(line));
+  const double io_deadline_s = alone ? Config{}.runtime.deadline_s : deadline_of(line);
+  comm::HostComm& comm = connect(alone ? kAloneDeadline : io_deadline_s, io_deadline_s);
   set_up_logging({comm.rank(), comm.host(), {}, line.verbosity()});
   comm::agree(
       comm, "reading the command line",

@@ -24,9 +24,14 @@ std::unique_ptr<muffle::comm::MpiSession> session;
 std::unique_ptr<muffle::comm::HostComm> world;
 std::unique_ptr<muffle::Watchdog> watchdog;
 
-muffle::comm::HostComm& connect(double deadline_s) {
-  const auto deadline = std::chrono::milliseconds(static_cast<long long>(deadline_s * 1000.0));
-  watchdog->set_deadline(deadline);
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<long long>(seconds * 1000.0));
+}
+
+/// @param deadline_s  of a wait for another rank  @param io_deadline_s  of one read or write
+muffle::comm::HostComm& connect(double deadline_s, double io_deadline_s) {
+  const auto deadline = milliseconds_of(deadline_s);
+  watchdog->set_deadline(milliseconds_of(io_deadline_s));
   muffle::comm::install_termination_handler();
   world = session ? session->world(deadline) : muffle::comm::single_process();
   return *world;

@@ -7,11 +7,13 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/progress.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle {
 namespace {
@@ -29,6 +31,29 @@ class JsonMessage : public spdlog::custom_flag_formatter {
     dest.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
+};
+
+/// A sink whose writes the watchdog looks after: a training writes lines between its collectives.
+class WatchedSink : public spdlog::sinks::sink {
+ public:
+  WatchedSink(spdlog::sink_ptr inner, std::filesystem::path file)
+      : inner_(std::move(inner)), file_(std::move(file)) {}
+  void log(const spdlog::details::log_msg& msg) override {
+    const WatchedStep step("writing", file_);
+    inner_->log(msg);
+  }
+  void flush() override {
+    const WatchedStep step("writing", file_);
+    inner_->flush();
+  }
+  void set_pattern(const std::string& pattern) override { inner_->set_pattern(pattern); }
+  void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
+    inner_->set_formatter(std::move(formatter));
+  }
+
+ private:
+  spdlog::sink_ptr inner_;
+  std::filesystem::path file_;
 };
 
 /// Writes to this rank's file alone; none before there is a file.
@@ -58,9 +83,11 @@ void set_up_logging(const LogOptions& options) {
   if (!options.folder.empty()) {
     ensure_writable_folder(options.folder);
     const std::filesystem::path path = options.folder / log_file_name(options.rank);
-    std::shared_ptr<spdlog::sinks::basic_file_sink_mt> file;
+    spdlog::sink_ptr file;
     try {
-      file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
+      const WatchedStep step("opening", path);
+      file = std::make_shared<WatchedSink>(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string()),
+                                           path);
     } catch (const spdlog::spdlog_ex& e) {
       throw IoError("cannot open the log " + path.string() + ": " + e.what() +
                     ". Check its permissions and the disk's space");

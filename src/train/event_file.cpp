@@ -8,6 +8,8 @@
 #include <bit>
 #include <chrono>
 
+#include "muffle/core/watchdog.hpp"
+
 namespace muffle::train {
 namespace {
 
@@ -72,6 +74,7 @@ std::string tf_record(std::string_view event) {
 EventFile::EventFile(const std::filesystem::path& folder, const std::string& host)
     : file_(folder /
             fmt::format("events.out.tfevents.{}.{}.{}", static_cast<long long>(now_s()), host, ::getpid())) {
+  const WatchedStep step("opening", file_);
   std::error_code reported_by_write;
   std::filesystem::create_directories(folder, reported_by_write);
   out_.open(file_, std::ios::binary);
@@ -88,6 +91,7 @@ void EventFile::add(std::uint64_t step, const std::vector<std::pair<std::string,
 
 void EventFile::write(const std::string& event) {
   if (!out_) return;
+  const WatchedStep step("writing", file_);
   out_ << tf_record(event) << std::flush;
   if (!out_) spdlog::warn("train: no curves for TensorBoard: '{}' cannot be written", file_.string());
 }

@@ -86,7 +86,9 @@ struct VerifyCommand {
 /// right, but promises nothing (seeded noise, an overspent budget); ConfigError  the key file; IoError.
 void verify(const VerifyCommand& command);
 
-/// Parses the command line and runs one command. @returns the process's exit code; throws muffle::Error.
-int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s));
+/// Parses the command line and runs one command.
+/// @param connect  makes the communicator: deadlines of a wait for another rank, and of one read or write
+/// @returns the process's exit code; throws muffle::Error.
+int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s, double io_deadline_s));
 
 }  // namespace muffle::app
