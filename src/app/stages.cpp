@@ -20,9 +20,13 @@ constexpr const char* kStagesFile = "stages.json";
 constexpr const char* kFormat = "muffle-stages";
 constexpr int kVersion = 1;
 
-/// SHA-256 of a file or, for a folder, of its files' names and hashes.
-std::string hash_of(const fs::path& path) {
-  if (!fs::is_directory(path)) return sha256_file_hex(path.string());
+/// SHA-256 of a file or, for a folder, of its files' names and hashes. The other ranks wait, and see that it
+/// goes on.
+std::string hash_of(comm::HostComm& comm, const fs::path& path) {
+  const auto hash = [&](const fs::path& file) {
+    return sha256_file_hex(file.string(), [&] { comm.check_lost("comparing a stage's files"); });
+  };
+  if (!fs::is_directory(path)) return hash(path);
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(path)) {
     if (!entry.is_directory()) files.push_back(entry.path());
@@ -30,7 +34,7 @@ std::string hash_of(const fs::path& path) {
   std::sort(files.begin(), files.end());
   Sha256 all;
   for (const fs::path& file : files)
-    all.update(file.lexically_relative(path).string() + "\n" + sha256_file_hex(file.string()) + "\n");
+    all.update(file.lexically_relative(path).string() + "\n" + hash(file) + "\n");
   return to_hex(all.digest());
 }
 
@@ -48,16 +52,16 @@ json noted_stages(const fs::path& folder) {
 }
 
 /// Why the stage must be done; empty if it need not.
-std::string why_not_done(const StageWork& work) {
+std::string why_not_done(comm::HostComm& comm, const StageWork& work) {
   const json stages = noted_stages(work.folder);
   if (!stages.contains(work.stage)) return "it was not done before";
   const json& noted = stages.at(work.stage);
   if (noted.at("settings") != work.settings) return "its settings are others than before";
-  if (noted.at("input") != hash_of(work.input))
+  if (noted.at("input") != hash_of(comm, work.input))
     return fmt::format("'{}' is another than before", work.input.string());
   for (const auto& [name, hash] : noted.at("outputs").items()) {
     if (!fs::exists(work.folder / name)) return fmt::format("'{}' is missing", name);
-    if (hash_of(work.folder / name) != hash) return fmt::format("'{}' is not as it was made", name);
+    if (hash_of(comm, work.folder / name) != hash) return fmt::format("'{}' is not as it was made", name);
   }
   return {};
 }
@@ -72,7 +76,9 @@ bool is_done(comm::HostComm& comm, const StageWork& work) {
   if (comm.is_root()) {
     std::string reason;
     try {
-      reason = why_not_done(work);
+      reason = why_not_done(comm, work);
+    } catch (const CommError&) {
+      throw;
     } catch (const std::exception& e) {
       reason = fmt::format("what is there cannot be checked ({})", e.what());
     }
@@ -92,8 +98,9 @@ void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<st
       comm, "noting that a stage is done",
       [&] {
         if (!comm.is_root()) return;
-        json noted{{"settings", work.settings}, {"input", hash_of(work.input)}, {"outputs", json::object()}};
-        for (const std::string& name : outputs) noted["outputs"][name] = hash_of(work.folder / name);
+        json noted{
+            {"settings", work.settings}, {"input", hash_of(comm, work.input)}, {"outputs", json::object()}};
+        for (const std::string& name : outputs) noted["outputs"][name] = hash_of(comm, work.folder / name);
         json stages = noted_stages(work.folder);
         stages[work.stage] = std::move(noted);
         const json file{{"format", kFormat}, {"version", kVersion}, {"stages", std::move(stages)}};

@@ -6,6 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_info.hpp"
+#include "muffle/train/checkpoint_slots.hpp"
 #include "muffle/train/moments_fit.hpp"
 #include "muffle/train/trainer.hpp"
 #include "run_folder.hpp"
@@ -64,6 +65,9 @@ void train(Context& context, const std::filesystem::path& release_file) {
     mark_done(context.comm, work, {kModelFile});
     spdlog::info("train: {}", file.string());
   }
+  // Not before the stage counts as done, or a job that ends in between has nothing to go on from. They lie on
+  // the host of the first rank that trained.
+  train::CheckpointSlots(context.out).remove();
   comm::agree(
       context.comm, "noting the settings",
       [&] {

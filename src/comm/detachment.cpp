@@ -42,8 +42,8 @@ Detachment::Detachment(HostComm& all, const std::vector<bool>& works) : all_(all
 
 Detachment::~Detachment() = default;
 
-bool Detachment::pulse() {
-  if (!split_ || ++steps_ < until_next_) return false;
+bool Detachment::pulse(bool at_once) {
+  if (++steps_ < until_next_ && !at_once) return false;
   Meeting m;
   if (mine_->is_root()) {
     // So many steps as would have fitted into the time at the pace since the last meeting; never many more
@@ -70,7 +70,7 @@ void Detachment::wait_for_the_others() {
 
 void Detachment::run(const std::string& doing, const std::function<void(HostComm&, const Pulse&)>& work) {
   if (!split_) {
-    work(all_, [] { return false; });
+    work(all_, {});
     return;
   }
   std::exception_ptr outcome;
@@ -79,7 +79,7 @@ void Detachment::run(const std::string& doing, const std::function<void(HostComm
   } else {
     met_at_s_ = now_s();
     try {
-      work(*mine_, [this] { return pulse(); });
+      work(*mine_, {[this](bool at_once) { return pulse(at_once); }});
     } catch (const Error& e) {
       if (!e.agreed()) throw;  // the others that work do not know of it: they must not be waited for
       outcome = std::current_exception();

@@ -74,10 +74,6 @@ void CheckpointKeeper::stop(const DataParallel& training, const TrainReport& rep
   throw error;
 }
 
-void CheckpointKeeper::remove() {
-  if (comm_.is_root()) slots_.remove();
-}
-
 void CheckpointKeeper::save(const DataParallel& training, const TrainReport& report) {
   Checkpoint c = training.checkpoint();
   c.train_hash = train_hash_;

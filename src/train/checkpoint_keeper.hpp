@@ -24,8 +24,6 @@ class CheckpointKeeper {
   void save_if_due(const DataParallel& training, const TrainReport& report);
   /// A rank was told to stop. Collective. @throws StoppedError once the checkpoint is written.
   [[noreturn]] void stop(const DataParallel& training, const TrainReport& report);
-  /// Once the model is written.
-  void remove();
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -30,6 +30,7 @@ std::vector<std::vector<Tensor>> mean_embeddings(model::Generator& generator,
       collective.wait();  // which has a deadline; whoever looks at the numbers has none
       out[b].push_back(mean / static_cast<double>(m.batch));
     }
+    if (m.after_batch) m.after_batch();
   }
   generator.train(was_training);
   return out;

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/embed/noisy_moments.hpp"
@@ -58,10 +59,11 @@ double noise_square(const embed::NoisyMoments& m) {
 
 MomentsStart::MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact,
                            const model::GeneratorSpec& architecture, const Tensor& frequencies,
-                           const TrainSpec& spec, Placement& placement)
+                           const TrainSpec& spec, Placement& placement, std::function<void()> after_batch)
     : generator_(architecture), collective_(placement.collective) {
   measurement_.device = placement.device;
   measurement_.seed = spec.seed;
+  measurement_.after_batch = std::move(after_batch);
   std::optional<embed::NoisyMoments> moments;
   embed::Target target, proxy_target;
   comm::agree(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,11 +23,12 @@ class MomentsStart {
   /// Fits the closed form on root and gives it to all ranks.
   /// @param architecture  its schema is the release's
   /// @param frequencies   of the release's random Fourier features, on the device to train on
+  /// @param after_batch   Measurement's
   /// @throws on every rank: ConfigError  the release lacks a block, or its moments are of a lift that is not
   /// affine; DataError  the noise hides everything; ProtocolError  a feature map is built otherwise here.
   MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact,
                const model::GeneratorSpec& architecture, const torch::Tensor& frequencies,
-               const TrainSpec& spec, Placement& placement);
+               const TrainSpec& spec, Placement& placement, std::function<void()> after_batch);
 
   /// The network beside the closed form.
   const model::GeneratorSpec& generator() const { return generator_; }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <span>
 
@@ -66,7 +65,7 @@ model::GeneratorSpec fitted(model::GeneratorSpec generator, const embed::Artifac
 }
 
 void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& spec,
-                 const std::function<bool()>& pulse, CheckpointKeeper& checkpoints, Curves& curves,
+                 const comm::Detachment::Pulse& pulse, CheckpointKeeper& checkpoints, Curves& curves,
                  TrainReport& report) {
   Progress progress("train", spec.steps, "steps", comm.is_root(), training.steps_done());
   const std::uint64_t log_every = std::max<std::uint64_t>(1, spec.steps / 10);
@@ -82,7 +81,7 @@ void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& 
     if (done % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", done, report.last_loss);
     if (training.stop_agreed()) checkpoints.stop(training, report);
     checkpoints.save_if_due(training, report);
-    stop_heard = pulse && pulse();
+    stop_heard = pulse();
   }
 }
 
@@ -140,8 +139,11 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
                  placement.device.is_cuda() ? "GPUs" : fmt::format("CPUs, {} thread(s) each", threads));
   }
   const torch::Tensor frequencies = release.frequencies.to(placement.device);
+  // Ranks that wait are met around all that is no step, too: each part of it has the whole deadline.
+  const auto meet = [&] { setup.pulse(/*at_once=*/true); };
+  meet();
   std::optional<MomentsStart> start_model;
-  if (spec.from_moments) start_model.emplace(comm, artifact, generator, frequencies, spec, placement);
+  if (spec.from_moments) start_model.emplace(comm, artifact, generator, frequencies, spec, placement, meet);
   const model::GeneratorSpec& network = start_model ? start_model->generator() : generator;
   std::optional<DataParallel> training;
   comm::agree(
@@ -159,9 +161,12 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   const FlushDenormals flush_denormals(threads);
   CheckpointKeeper checkpoints(comm, model_file, spec, train_hash, release.hash);
   checkpoints.resume(*training, report);
+  meet();
   Curves curves(model_file, comm, *placement.collective, spec);
   train_steps(comm, *training, spec, setup.pulse, checkpoints, curves, report);
+  meet();
   const double settled = training->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec.batch));
+  meet();
   const double disagreement = training->disagreement();
   require(
       disagreement <= kMaxDisagreement,
@@ -172,6 +177,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
 
   if (start_model) report.choice = start_model->choose(*training->generator());
   placement.collective->finish();
+  meet();
 
   comm::agree(
       comm, "writing the model",
@@ -187,7 +193,6 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
       },
       /*share_message=*/true);
   report.model_hash = comm::broadcast_text(comm, report.model_hash);
-  checkpoints.remove();
   report.seconds = elapsed();
   const std::vector<comm::CollectiveUse> on_gpus = placement.collective->use();
   std::vector<comm::CollectiveUse> used = comm.collective_use();

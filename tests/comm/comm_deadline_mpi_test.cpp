@@ -299,6 +299,21 @@ TEST(Detachment, ASignalToARankThatWaitsReachesThoseThatWork) {
   }
 }
 
+TEST(Detachment, LongPhasesAfterManyFastStepsHaveADeadlineEach) {
+  const auto deadline = milliseconds(1500);
+  const auto comm = test::session().world(deadline);
+  Detachment detachment(*comm, all_but(0));
+  EXPECT_NO_THROW(detachment.run("training", [&](HostComm& mine, const Detachment::Pulse& pulse) {
+    for (int i = 0; i < 20'000; ++i) pulse();  // so fast that many of them fit between two meetings
+    for (int phase = 0; phase < 3; ++phase) {
+      pulse(/*at_once=*/true);
+      std::this_thread::sleep_for(deadline * 2 / 3);
+      mine.barrier();
+    }
+  }));
+  test::world().barrier();
+}
+
 TEST(Detachment, RanksThatWaitNameTheOneThatHangs) {
   for (int hangs = 1; hangs < test::world().size(); ++hangs) {
     const auto comm = short_lived();

@@ -26,6 +26,9 @@ TEST(Sha256, FileHashIsTheHashOfItsBytes) {
   const std::string text(3 << 20, 'x');  // more than one read
   write_file_atomically(folder / "f", text);
   EXPECT_EQ(sha256_file_hex((folder / "f").string()), to_hex(sha256(text)));
+  int chunks = 0;
+  sha256_file_hex((folder / "f").string(), [&] { ++chunks; });
+  EXPECT_EQ(chunks, static_cast<int>((text.size() + (1 << 20) - 1) >> 20));
   test::expect_error(ExitCode::kIo, {"absent"}, [&] { sha256_file_hex((folder / "absent").string()); });
 }
 

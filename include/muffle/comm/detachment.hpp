@@ -23,10 +23,14 @@ class Detachment {
   Detachment(const Detachment&) = delete;
   Detachment& operator=(const Detachment&) = delete;
 
-  /// On ranks that work, after every step of the work: at least once a deadline, the same number of times on
-  /// each. @returns whether some rank that waits was told to stop; the same on all ranks that work. It then
-  /// is for the work to stop in order. Throws as `all`'s collectives do.
-  using Pulse = std::function<bool()>;
+  /// On ranks that work, after every step of the work, the same number of times on each; and, where something
+  /// long comes before the next one, `at_once`, which meets whatever the pace of the steps was: at least once
+  /// a deadline. @returns whether some rank that waits was told to stop; the same on all ranks that work. It
+  /// then is for the work to stop in order. Throws as `all`'s collectives do.
+  struct Pulse {
+    std::function<bool(bool)> beat;  ///< empty: nobody waits
+    bool operator()(bool at_once = false) const { return beat && beat(at_once); }
+  };
 
   /// Collective over `all`. Ranks that work run `work` on their own communicator; the others wait. An error
   /// that the working ranks agreed on (Error::agreed) is thrown by all ranks, with the same exit code; any
@@ -41,7 +45,7 @@ class Detachment {
 
  private:
   struct Meeting;
-  bool pulse();
+  bool pulse(bool at_once);
   void wait_for_the_others();
 
   HostComm& all_;

@@ -11,7 +11,7 @@
 namespace muffle::train {
 
 /// Two files in the run folder, written in turn: while one is replaced the other is there, so that a training
-/// that is killed at any moment, also while it writes, leaves one good checkpoint. Used by root alone.
+/// that is killed at any moment, also while it writes, leaves one good checkpoint. Written by root alone.
 class CheckpointSlots {
  public:
   explicit CheckpointSlots(const std::filesystem::path& folder);
@@ -25,7 +25,7 @@ class CheckpointSlots {
   /// (write_file_atomically). @throws IoError  the other slot is as good as before.
   void save(const Checkpoint& checkpoint);
 
-  /// Once the model is written nothing needs them. Never fails: a file that stays does no harm.
+  /// Once the stage is noted as done nothing needs them. Never fails: a file that stays does no harm.
   void remove() noexcept;
 
   const std::filesystem::path& slot(std::size_t i) const { return files_[i]; }

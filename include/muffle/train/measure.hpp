@@ -3,6 +3,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Measurement {
   std::uint64_t batch = 1000, batches = 20;
   std::vector<double> class_share;
   torch::Device device = torch::kCPU;
+  std::function<void()> after_batch = {};  ///< on every rank; may be empty
 };
 
 /// The mean embeddings of a generator in evaluation mode, block by block, of each batch: C x D. The codes are

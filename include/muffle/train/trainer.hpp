@@ -3,10 +3,10 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 
+#include "muffle/comm/detachment.hpp"
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/model/model_info.hpp"
@@ -39,8 +39,9 @@ struct TrainSetup {
   bool nccl_alone = false;   ///< for tests: one rank on a GPU sums over NCCL too
   /// Of one wait for the GPUs; shorter than the host communicator's.
   std::chrono::milliseconds device_deadline{std::chrono::minutes(1)};
-  /// Called after every step (comm/detachment.hpp): true stops the training, like a signal. May be empty.
-  std::function<bool()> pulse = {};
+  /// Called after every step, and around what comes before and after them: true after a step stops the
+  /// training, like a signal. May be empty.
+  comm::Detachment::Pulse pulse = {};
 };
 
 /// GPUs that LibTorch can use in this process; 0 in builds without CUDA.
@@ -62,9 +63,10 @@ struct TrainReport {
 /// With TrainSpec::from_moments the model is the trained one or the closed form that it started from,
 /// whichever the release's proxy says is nearer to the data.
 ///
-/// Beside model_file lie two checkpoints while it trains (checkpoint_slots.hpp). The newest good one of the
-/// same settings and release is taken up: on the CPU, with as many ranks and threads, the model is then the
-/// same bit for bit as that of a training that was never interrupted.
+/// Beside model_file lie two checkpoints (checkpoint_slots.hpp) from then on; they are the caller's to
+/// remove, once it has noted that the training is done. The newest good one of the same settings and release
+/// is taken up: on the CPU, with as many ranks and threads, the model is then the same bit for bit as that of
+/// a training that was never interrupted.
 /// @throws comm::StoppedError  a rank was told to stop (comm/termination.hpp): on every rank, after the same
 /// step, with a checkpoint written.
 /// @param architecture  its schema is not looked at: the release has its own.
