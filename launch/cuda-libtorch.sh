@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fetches a LibTorch with CUDA, configures the preset `cuda` with it and builds:
 #   launch/cuda-libtorch.sh [--fetch-only] [cmake --build options, such as --target muffle]
-# Needs nvcc 13 and NCCL (docs/gpu.md). PyTorch's wheel holds LibTorch's headers, libraries and CMake files: 0.5 GB to
+# Needs nvcc 13, NCCL and, to fetch, pip (docs/gpu.md). PyTorch's wheel holds LibTorch's headers, libraries and CMake files: 0.5 GB to
 # download, 1.5 GB unpacked, in MUFFLE_LIBTORCH (default: build/libtorch). What is there is not fetched again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -17,6 +17,10 @@ fi
 
 fetch() { # WHEEL...: unpacks wheels, without what they depend on
   local wheels
+  python3 -m pip --version >/dev/null 2>&1 || {
+    echo "cuda-libtorch: fetches wheels with pip, which is missing: apt-get install python3-pip" >&2
+    exit 1
+  }
   wheels=$(mktemp -d)
   python3 -m pip download --quiet --no-deps --dest "$wheels" "$@"
   for wheel in "$wheels"/*.whl; do

@@ -6,7 +6,8 @@
 #
 #   --threads T     cores bound to each rank, and OMP_NUM_THREADS (1)
 #   --network CIDR  only this network, such as 10.1.0.0/16: needed where machines have several (MUFFLE_NETWORK)
-#   --limit TIME    after so long (as in timeout(1), such as 90m) muffle is told to checkpoint and leave (none)
+#   --limit TIME    after so long (as in timeout(1), such as 90m) muffle is told to checkpoint and leave (7d; 0: never,
+#                   and then a rank that is stopped between its last word and its end is waited for)
 #   --grace S       how many seconds it may take over that, before everything is killed (60)
 #
 # TERM, INT and the time limit become USR1, which mpirun hands on to every rank; a TERM would end mpirun's own daemons before
@@ -19,7 +20,7 @@ usage() {
   exit 2
 }
 
-threads=1 network=${MUFFLE_NETWORK:-} limit=0 grace=60 mpi=()
+threads=1 network=${MUFFLE_NETWORK:-} limit=7d grace=60 mpi=()
 while (($# > 0)) && [[ $1 != -- ]]; do
   case $1 in
     --threads | --network | --limit | --grace)

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "../core/cuda_check.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "poll.hpp"
 
@@ -20,30 +21,6 @@ constexpr std::chrono::microseconds kLongestPause{50};
 
 /// For the watchdog: NCCL's calls that end a communicator have no deadline.
 const std::filesystem::path kCommunicator = "NCCL's communicator";
-
-void check_cuda(cudaError_t code, std::string_view operation) {
-  if (code == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // or the next, unrelated call reports it again
-  throw DeviceError(
-      fmt::format("{} failed: {} ({}). See that nvidia-smi lists the GPU on this machine, and that its "
-                  "driver is not older than the CUDA toolkit",
-                  operation, cudaGetErrorString(code), cudaGetErrorName(code)));
-}
-
-/// Makes a device current for this thread, and the former one again at the end.
-class DeviceGuard {
- public:
-  explicit DeviceGuard(int device) {
-    check_cuda(cudaGetDevice(&before_), "cudaGetDevice");
-    check_cuda(cudaSetDevice(device), fmt::format("using GPU {}", device));
-  }
-  ~DeviceGuard() { static_cast<void>(cudaSetDevice(before_)); }
-  DeviceGuard(const DeviceGuard&) = delete;
-  DeviceGuard& operator=(const DeviceGuard&) = delete;
-
- private:
-  int before_ = 0;
-};
 
 int choose_device(const HostComm& host, const NcclOptions& options) {
   const int gpus = visible_gpus();
@@ -189,7 +166,7 @@ struct NcclGroup::State {
   }
 
   void connect(const ncclUniqueId& id) {
-    const DeviceGuard guard(device);
+    const DeviceScope scope(device);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     const ncclResult_t result = ncclCommInitRankConfig(&comm, size, id, rank, &config);
@@ -207,13 +184,13 @@ struct NcclGroup::State {
       throw CommError(fmt::format("NCCL: {} on rank {}: this group {}", operation, rank,
                                   died_in.empty() ? "has been finished" : "died earlier, in " + died_in));
     }
-    const DeviceGuard guard(device);
+    const DeviceScope scope(device);
     settle(start(), operation);
   }
 
   void begin_all_reduce_sum(void* data, std::size_t count, ncclDataType_t type, void* stream) {
     {
-      const DeviceGuard guard(device);
+      const DeviceScope scope(device);
       check_cuda(cudaEventRecord(ready, static_cast<cudaStream_t>(stream)), "cudaEventRecord");
       check_cuda(cudaStreamWaitEvent(side, ready, 0), "cudaStreamWaitEvent");
     }
@@ -252,7 +229,7 @@ std::unique_ptr<NcclGroup> NcclGroup::create(HostComm& host, const NcclOptions& 
       true);
   const auto identities = host.all_gather(identity);
   const auto hosts = host.all_gather(host.host());
-  if (!options.allow_shared_gpu) refuse_shared_gpus(identities, hosts);
+  refuse_shared_gpus(identities, hosts);
 
   const ncclUniqueId id = share_unique_id(host);
   agree(
@@ -285,7 +262,7 @@ void NcclGroup::begin_all_reduce_sum(double* data, std::size_t count, void* stre
 }
 
 void NcclGroup::finish_sums(void* stream) {
-  const DeviceGuard guard(state_->device);
+  const DeviceScope scope(state_->device);
   check_cuda(cudaEventRecord(state_->ready, state_->side), "cudaEventRecord");
   check_cuda(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), state_->ready, 0), "cudaStreamWaitEvent");
 }
@@ -300,7 +277,7 @@ void NcclGroup::broadcast(void* data, std::size_t bytes, int root, void* stream)
 void NcclGroup::synchronize(void* stream) {
   State& state = *state_;
   state.enqueue("synchronize", [] { return ncclSuccess; });  // a dead group is refused
-  const DeviceGuard guard(state.device);
+  const DeviceScope scope(state.device);
   const auto until = Clock::now() + state.deadline;
   for (Backoff backoff(kLongestPause);; backoff.pause()) {
     const cudaError_t done = cudaStreamQuery(static_cast<cudaStream_t>(stream));

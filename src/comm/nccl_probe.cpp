@@ -8,16 +8,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "../core/cuda_check.hpp"
 #include "muffle/comm/nccl_group.hpp"
 
 namespace muffle::comm {
 namespace {
-
-void check(cudaError_t code, const char* operation) {
-  if (code == cudaSuccess) return;
-  throw DeviceError(
-      fmt::format("{} failed: {} ({})", operation, cudaGetErrorString(code), cudaGetErrorName(code)));
-}
 
 struct FreeOnDevice {
   void operator()(std::uint64_t* p) const { static_cast<void>(cudaFree(p)); }
@@ -50,18 +45,20 @@ std::string probe_nccl(HostComm& host, double deadline_s) {
   agree(
       host, "summing over the GPUs",
       [&] {
-        check(cudaSetDevice(group->device()), "cudaSetDevice");
+        check_cuda(cudaSetDevice(group->device()), "cudaSetDevice");
         std::uint64_t* raw = nullptr;
-        check(cudaMalloc(reinterpret_cast<void**>(&raw), kCount * sizeof *raw), "cudaMalloc of 8 MiB");
+        check_cuda(cudaMalloc(reinterpret_cast<void**>(&raw), kCount * sizeof *raw), "cudaMalloc of 8 MiB");
         const std::unique_ptr<std::uint64_t, FreeOnDevice> device(raw);
         std::vector<std::uint64_t> numbers(kCount);
         const auto ranks = static_cast<std::uint64_t>(group->size());
         for (std::size_t i = 0; i < kCount; ++i)
           numbers[i] = (static_cast<std::uint64_t>(group->rank()) + 1) * (i + 1);
-        check(cudaMemcpy(raw, numbers.data(), kCount * sizeof *raw, cudaMemcpyHostToDevice), "cudaMemcpy");
+        check_cuda(cudaMemcpy(raw, numbers.data(), kCount * sizeof *raw, cudaMemcpyHostToDevice),
+                   "cudaMemcpy");
         group->all_reduce_sum(raw, kCount, nullptr);
         group->synchronize(nullptr);
-        check(cudaMemcpy(numbers.data(), raw, kCount * sizeof *raw, cudaMemcpyDeviceToHost), "cudaMemcpy");
+        check_cuda(cudaMemcpy(numbers.data(), raw, kCount * sizeof *raw, cudaMemcpyDeviceToHost),
+                   "cudaMemcpy");
         for (std::size_t i = 0; i < kCount; ++i) {
           require(numbers[i] == ranks * (ranks + 1) / 2 * (i + 1),
                   fmt::format("NCCL's sum of known integers is wrong at position {} on rank {} (host {})", i,

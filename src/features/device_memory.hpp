@@ -5,38 +5,10 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
-#include <string_view>
 
-#include "muffle/core/error.hpp"
+#include "../core/cuda_check.hpp"
 
 namespace muffle::features {
-
-/// @throws DeviceError.
-inline void check_cuda(cudaError_t code, std::string_view operation) {
-  if (code == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // or the next, unrelated call reports it again
-  // nvcc 13 does not compile fmt 9's checked format strings.
-  throw DeviceError(
-      "embedding on the GPU: " + std::string(operation) + " failed: " + cudaGetErrorString(code) + " (" +
-      cudaGetErrorName(code) +
-      "). See that nvidia-smi lists the GPU and that nothing else fills its memory, or embed on the "
-      "CPU (features.device = \"cpu\")");
-}
-
-/// Makes a device current for this thread, and the former one again at the end.
-class DeviceScope {
- public:
-  explicit DeviceScope(int device) {
-    check_cuda(cudaGetDevice(&before_), "cudaGetDevice");
-    check_cuda(cudaSetDevice(device), "cudaSetDevice");
-  }
-  ~DeviceScope() { static_cast<void>(cudaSetDevice(before_)); }
-  DeviceScope(const DeviceScope&) = delete;
-  DeviceScope& operator=(const DeviceScope&) = delete;
-
- private:
-  int before_ = 0;
-};
 
 /// Device memory, zero at first, that is overwritten with zeros before it is given back. The device must be
 /// current at both ends.

@@ -20,9 +20,6 @@ struct NcclOptions {
   std::chrono::milliseconds deadline{std::chrono::minutes(1)};
   /// The GPU's number as this process sees it; -1: by local rank, round-robin over the visible ones.
   int device = -1;
-  /// Two ranks on one GPU slow each other down, and most versions of NCCL refuse them in the end: refused
-  /// here at once, with both names, unless allowed.
-  bool allow_shared_gpu = false;
   /// Called now and then by every wait, so that a rank that waits for a GPU hears what happens elsewhere;
   /// what it throws ends the wait, and the group.
   std::function<void()> meanwhile;
@@ -38,7 +35,8 @@ struct NcclOptions {
 /// through this class.
 class NcclGroup {
  public:
-  /// Collective over `host`, which is used during the call only. Either every rank gets a group or every rank
+  /// Collective over `host`, which is used during the call only. Two ranks on one GPU, which NCCL refuses in
+  /// the end, are refused at once, with both names. Either every rank gets a group or every rank
   /// throws: root's unique id travels together with its status, and all agree on the outcome.
   /// @throws DeviceError  a rank has no usable GPU, or shares one. @throws CommError  NCCL or a peer did not
   /// answer within the deadline. @throws ConfigError  deadline not above 0.
