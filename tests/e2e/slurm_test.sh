@@ -34,6 +34,19 @@ submit() {
   echo "slurm: job $id of $1 steps: $state after $((SECONDS - begun)) s, $(slurm_state "$id" Restarts) restart(s)"
 }
 
+# An array, meanwhile, of a double of muffle: its last task, whose number is the array's too, stops once with 75 while the other
+# one runs. It alone is to be queued again.
+cat >double <<END
+#!/usr/bin/env bash
+echo "\$SLURM_ARRAY_TASK_ID \$1" >>"$work/array.log"
+if [[ \$SLURM_ARRAY_TASK_ID == 1 && \$1 == train ]]; then sleep 15; fi
+if [[ \$SLURM_ARRAY_TASK_ID == 2 && ! -e "$work/stopped" ]]; then sleep 3; touch "$work/stopped"; exit 75; fi
+END
+chmod +x double
+"$MUFFLE" slurm "${job[@]}" --kind seeds --seeds 1-2 --out "$work/array" --muffle "$work/double" --nodes 1 --ntasks-per-node 1 \
+  --cpus-per-task 1 --time 10 --grace 20 >array.sbatch
+sbatch --parsable array.sbatch >array.id
+
 # Training that lasts beyond the signal, whatever the machine.
 steps=${STEPS:-16000}
 submit "$steps"
@@ -50,6 +63,10 @@ for f in release.mfl model.mfl samples.npz metrics.json; do check "$f is there" 
 charges() { grep -c "\"kind\":\"$1\"" "$ledger"; }
 check "the ledger was charged once" test "$(charges INTENT) $(charges COMMIT)" = "1 1"
 if ((failures > 0)); then sed 's/^/    /' "$log" >&2; fi
+
+until [[ $(grep -c sample array.log) == 2 ]] || ((SECONDS > 240)); do sleep 0.5; done
+check "of an array only the task that stopped was queued again" test "$(sort array.log | tr '\n' ,)" = "1 sample,1 train,2 sample,2 train,2 train,"
+check "under its own number" grep -q "exit code 75; job $(cat array.id)_2 is queued again" muffle-"$(cat array.id)"_2.log
 
 # The same training without Slurm and without a stop.
 on 3 train "${options[@]}" --release "$run/release.mfl" --out whole >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the reference"; }
