@@ -1,14 +1,15 @@
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "muffle/app/privacy_commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
+#include "muffle/core/round_up.hpp"
+#include "muffle/features/one_hot.hpp"
 #include "muffle/privacy/accountant.hpp"
-#include "muffle/privacy/round_up.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
 namespace muffle::app {
@@ -22,6 +23,7 @@ struct WeightedBlock {
   double norm = 1.0;
   bool nonnegative = false;
   double weight = 1.0;  ///< the block is multiplied by it before the noise
+  std::string theorem;  ///< where muffle knows one
 };
 
 /// Everything that the command computes.
@@ -49,6 +51,20 @@ double number_of(const std::string& text, const std::string& block) {
   return value;
 }
 
+/// "K/D": K columns with D categories in all.
+features::BlockBound one_hot_of(const std::string& text, const std::string& block) {
+  std::uint64_t columns = 0, categories = 0;
+  const char *const begin = text.data(), *const end = begin + text.size();
+  const auto k = std::from_chars(begin, end, columns);
+  const bool slash = k.ec == std::errc{} && k.ptr != end && *k.ptr == '/';
+  if (slash) {
+    const auto d = std::from_chars(k.ptr + 1, end, categories);
+    if (d.ec == std::errc{} && d.ptr == end) return features::one_hot_bound(columns, categories);
+  }
+  throw UsageError(
+      fmt::format("--block {}: one-hot={} is not COLUMNS/CATEGORIES, such as 3/11.", block, text));
+}
+
 WeightedBlock parse_block(const std::string& text) {
   WeightedBlock block;
   for (std::size_t at = 0; at <= text.size();) {
@@ -64,10 +80,15 @@ WeightedBlock parse_block(const std::string& text) {
       block.weight = number_of(value, text);
     } else if (key == "kernel" && (value == "signed" || value == "nonnegative")) {
       block.nonnegative = value == "nonnegative";
+    } else if (key == "one-hot") {
+      const features::BlockBound bound = one_hot_of(value, text);
+      block.norm = bound.norm;
+      block.nonnegative = bound.nonnegative_kernel;
+      block.theorem = bound.theorem;
     } else {
       throw UsageError(
-          fmt::format("--block {}: '{}' is none of norm=NUMBER, weight=NUMBER, kernel=signed and "
-                      "kernel=nonnegative.",
+          fmt::format("--block {}: '{}' is none of norm=NUMBER, weight=NUMBER, kernel=signed, "
+                      "kernel=nonnegative and one-hot=COLUMNS/CATEGORIES.",
                       text, part));
     }
   }
@@ -81,8 +102,9 @@ privacy::SensitivityInput sensitivity_input(const AccountCommand& c,
                                             const std::vector<WeightedBlock>& blocks) {
   privacy::SensitivityInput input;
   for (const WeightedBlock& b : blocks) {
-    input.blocks.push_back({privacy::multiply_up(b.norm, b.weight), b.nonnegative,
-                            b.weight == 1.0 ? "" : "scaled by " + exact_text(b.weight)});
+    const std::string scaled = b.weight == 1.0 ? "" : "scaled by " + exact_text(b.weight);
+    input.blocks.push_back({multiply_up(b.norm, b.weight), b.nonnegative,
+                            scaled + (scaled.empty() || b.theorem.empty() ? "" : ": ") + b.theorem});
   }
   if (c.adjacency != "replace-one" && c.adjacency != "add-remove-one")
     throw UsageError("--adjacency is replace-one or add-remove-one, not '" + c.adjacency + "'.");
@@ -103,21 +125,20 @@ privacy::Sensitivity sensitivity_of(const AccountCommand& c, const std::vector<W
   return {1.0, "No block is given, so the sensitivity is taken as 1: sigma is in units of the sensitivity."};
 }
 
-/// mu of every release given, each repeated.
-double total_mu(const std::vector<double>& mus, std::uint64_t releases) {
-  const double once = privacy::mu_total(mus);
-  return privacy::multiply_up(once, privacy::sqrt_up(static_cast<double>(releases)));
-}
+/// sqrt(number of releases), rounded up: what repeating a release does to mu.
+double repeated(std::uint64_t releases) { return sqrt_up(static_cast<double>(releases)); }
 
 std::vector<double> given_mus(const AccountCommand& c) {
   std::vector<double> mus;
   for (const double multiplier : c.noise_multipliers) {
-    if (!(multiplier > 0 && std::isfinite(multiplier)))
-      throw ConfigError(fmt::format("the noise multiplier is {}, but it must be a finite number above 0.",
-                                    exact_text(multiplier)));
+    privacy::require_noise_multiplier(multiplier, "the noise multiplier");
     mus.push_back(1.0 / multiplier);
   }
-  for (const double mu : c.mus) mus.push_back(mu);
+  for (const double mu : c.mus) {
+    privacy::require_noise_multiplier(
+        1.0 / mu, fmt::format("mu is {}, and the noise multiplier 1 / mu", exact_text(mu)));
+    mus.push_back(mu);
+  }
   return mus;
 }
 
@@ -134,36 +155,26 @@ Account compute(const AccountCommand& c, const std::vector<WeightedBlock>& block
   a.releases = c.releases;
   a.sensitivity = sensitivity_of(c, blocks);
   a.mus = given_mus(c);
+  privacy::Guarantee g;
   if (!noise) {
     // The budget of all releases, divided evenly: mu_each = mu / sqrt(N).
-    const double together = privacy::noise_multiplier_for(*c.epsilon, *c.delta);
-    a.noise_multiplier = privacy::multiply_up(together, privacy::sqrt_up(static_cast<double>(c.releases)));
-    a.epsilon = *c.epsilon;
-    a.delta = *c.delta;
+    g = privacy::complete_guarantee(c.epsilon, c.delta, std::nullopt);
+    a.noise_multiplier = multiply_up(g.noise_multiplier, repeated(c.releases));
+    privacy::require_noise_multiplier(a.noise_multiplier, "the noise multiplier of each release");
     a.mus = {1.0 / a.noise_multiplier};
-    a.mu = 1.0 / together;
+    a.mu = 1.0 / g.noise_multiplier;
   } else {
-    a.mu = total_mu(a.mus, c.releases);
+    a.mu = multiply_up(privacy::mu_total(a.mus), repeated(c.releases));
+    privacy::require_noise_multiplier(1.0 / a.mu, "the noise multiplier of all releases together");
     for (const double mu : a.mus) a.alike = a.alike && mu == a.mus.front();
-    const bool multiplier_as_given = a.alike && !c.noise_multipliers.empty();
-    a.noise_multiplier =
-        multiplier_as_given ? c.noise_multipliers.front() : 1.0 / (a.alike ? a.mus.front() : a.mu);
-    if (c.delta) {
-      a.delta = *c.delta;
-      a.epsilon = privacy::epsilon_for(a.delta, a.mu);
-    } else {
-      a.epsilon = *c.epsilon;
-      if (!(a.epsilon >= privacy::kMinEpsilon && a.epsilon <= privacy::kMaxEpsilon))
-        throw ConfigError(fmt::format("epsilon is {}, but muffle accounts for values from {} to {} only.",
-                                      exact_text(a.epsilon), exact_text(privacy::kMinEpsilon),
-                                      exact_text(privacy::kMaxEpsilon)));
-      // Rounded up; below the smallest double it is still not zero.
-      const double log_delta = privacy::log_delta(a.epsilon, a.mu) + privacy::kLogDeltaError;
-      a.delta =
-          std::fmin(1.0, std::fmax(std::exp(log_delta) * (1 + 1e-15), std::numeric_limits<double>::min()));
-    }
+    const bool as_given = a.alike && !c.noise_multipliers.empty();
+    a.noise_multiplier = as_given ? c.noise_multipliers.front() : 1.0 / (a.alike ? a.mus.front() : a.mu);
+    const bool one = as_given && a.mus.size() * c.releases == 1;
+    g = privacy::complete_guarantee(c.epsilon, c.delta, one ? a.noise_multiplier : 1.0 / a.mu);
   }
-  a.sigma = privacy::multiply_up(a.noise_multiplier, a.sensitivity.value);
+  a.epsilon = g.epsilon;
+  a.delta = g.delta;
+  a.sigma = multiply_up(a.noise_multiplier, a.sensitivity.value);
   return a;
 }
 
@@ -173,7 +184,7 @@ std::string as_json(const Account& a, const AccountCommand& c, const std::vector
     listed.push_back({{"norm", b.norm},
                       {"kernel", b.nonnegative ? "nonnegative" : "signed"},
                       {"weight", b.weight},
-                      {"sigma", privacy::divide_up(a.sigma, b.weight)}});
+                      {"sigma", divide_up(a.sigma, b.weight)}});
   }
   const Json out = {{"format", "muffle-account"},
                     {"version", 1},
@@ -215,11 +226,10 @@ std::string as_text(const Account& a, const AccountCommand& c, const std::vector
     if (blocks[b].weight != 1.0)
       line(fmt::format("sigma of block {}", b + 1).c_str(),
            fmt::format("{} in its own units, before its weight {}",
-                       exact_text(privacy::divide_up(a.sigma, blocks[b].weight)),
-                       exact_text(blocks[b].weight)));
+                       exact_text(divide_up(a.sigma, blocks[b].weight)), exact_text(blocks[b].weight)));
   }
   if (c.counts)
-    line("sigma of a count", fmt::format("{} records", exact_text(privacy::divide_up(a.sigma, *c.counts))));
+    line("sigma of a count", fmt::format("{} records", exact_text(divide_up(a.sigma, *c.counts))));
   return out + "\n" + a.sensitivity.derivation +
          "\nSigma is that of Gaussian noise on the sums. Guarantee: Balle & Wang (ICML 2018), Theorem 8; "
          "releases compose to the root of the sum of mu^2 (Dong, Roth & Su 2022).\n";

@@ -5,6 +5,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/privacy/entropy.hpp"
+#include "release_ledger.hpp"
 
 namespace muffle::app {
 namespace {
@@ -44,35 +45,30 @@ privacy::AggregationMode aggregation_mode(const Config& config, int ranks) {
   return mode;
 }
 
-Aggregation::Aggregation(const Context& context, const privacy::NoisePlan& plan)
-    : context_(context), plan_(plan) {
+Aggregation::Aggregation(const Context& context, const privacy::NoisePlan& plan) : context_(context) {
   comm::agree(
       context.comm, "planning the aggregation",
-      [&] {
-        mode_ = aggregation_mode(context.config, context.comm.size());
-        if (mode_.distributed) shares_ = privacy::plan_distributed_noise(plan, mode_.ranks, mode_.colluding);
-      },
-      true);
-  if (mode_.distributed) require_same_entropy(context);
-  spdlog::info("release: {}", privacy::describe(mode_));
-  if (!shares_) return;
+      [&] { way_.emplace(context.comm, plan, aggregation_mode(context.config, context.comm.size())); }, true);
+  if (mode().distributed) require_same_entropy(context);
+  spdlog::info("release: {}", privacy::describe(mode()));
+  if (!way_->shares()) return;
   for (std::size_t p = 0; p < plan.parts.size(); ++p) {
     for (std::size_t r = 0; r < plan.parts[p].runs.size(); ++r) {
-      const privacy::NoiseRun& share = shares_->shares[p].runs[r];
+      const privacy::NoiseRun& share = way_->shares()->shares[p].runs[r];
       spdlog::info(
           "release: each rank's share has sigma {} lattice units; the released numbers carry {:.10g}, "
           "of which {} are needed",
-          share.sigma_lattice, shares_->total_sigma(share), plan.parts[p].runs[r].sigma_lattice);
+          share.sigma_lattice, way_->shares()->total_sigma(share), plan.parts[p].runs[r].sigma_lattice);
     }
   }
 }
 
 void Aggregation::prepare() {
-  if (!mode_.masked) return;
+  if (!mode().masked) return;
   comm::HostComm& comm = context_.comm;
   const Config& config = context_.config;
   std::optional<comm::SiteIdentity> identity;
-  if (mode_.signed_keys) {
+  if (mode().signed_keys) {
     const auto path = [&](const std::string& file) { return data::resolve_path({}, file, comm.rank()); };
     comm::agree(
         comm, "reading the site keys",
@@ -82,35 +78,16 @@ void Aggregation::prepare() {
         },
         true);
   }
-  round_.emplace(comm, comm::SecureSumSpec{privacy::length_of(plan_.parts),
-                                           "release " + stage_hash(config, Stage::kRelease) + " of data " +
-                                               config.ledger.data_id,
-                                           identity ? &*identity : nullptr});
-  spdlog::debug("release: secure sum {}", round_->round());
-  if (!mode_.distributed) return;
-  comm::agree(
-      comm, "drawing the shares of the noise",
-      [&] { share_.emplace(*shares_, *entropy_of(context_, comm.rank())); }, true);
+  // Root keeps the ledger; a data set without a name has one of its path, which differs from site to site.
+  const std::string data_id =
+      comm.all_gather(comm.is_root() ? release_order(context_).data_id : std::string()).front();
+  way_->exchange_keys("release " + stage_hash(config, Stage::kRelease) + " of data " + data_id,
+                      identity ? &*identity : nullptr);
+  if (mode().distributed) way_->draw_share(*entropy_of(context_, comm.rank()));
 }
 
 void Aggregation::draw_noise() {
-  if (!mode_.distributed) noise_.emplace(plan_.parts, *entropy_of(context_, 0));
-}
-
-privacy::NoisySum Aggregation::sum(embed::PartialSum&& partial) {
-  comm::HostComm& comm = context_.comm;
-  if (mode_.distributed)
-    return embed::reduce_to_root(std::move(*round_), std::move(partial), std::move(*share_));
-  privacy::RawSum raw = mode_.masked ? embed::reduce_to_root(std::move(*round_), std::move(partial))
-                                     : embed::reduce_to_root(comm, std::move(partial));
-  privacy::NoisySum noisy;
-  comm::agree(
-      comm, "adding the noise",
-      [&] {
-        if (comm.is_root()) noisy = std::move(*noise_).publish(std::move(raw));
-      },
-      true);
-  return noisy;
+  if (!mode().distributed) way_->draw_noise(*entropy_of(context_, 0));
 }
 
 }  // namespace muffle::app

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "muffle/app/commands.hpp"
-#include "muffle/comm/secure_sum.hpp"
-#include "muffle/embed/embedding.hpp"
-#include "muffle/privacy/aggregation.hpp"
-#include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/embed/aggregation.hpp"
 
 namespace muffle::app {
 
@@ -14,15 +12,16 @@ namespace muffle::app {
 /// itself.
 privacy::AggregationMode aggregation_mode(const Config& config, int ranks);
 
-/// How the sums of one release come together, from the exchange of keys to the noisy total
-/// (docs/secure-aggregation.md). For one release; every method is collective.
+/// embed::Aggregation as the configuration asks for it: with its mode, site keys and source of noise. For one
+/// release; every method but draw_noise() is collective.
 class Aggregation {
  public:
   /// Checks the settings; nothing is drawn or sent yet.
   /// @throws ConfigError  on all ranks.
+  /// @param plan  must outlive it.
   Aggregation(const Context& context, const privacy::NoisePlan& plan);
 
-  const privacy::AggregationMode& mode() const { return mode_; }
+  const privacy::AggregationMode& mode() const { return way_->mode(); }
 
   /// Exchanges keys, draws this rank's share of the noise: before records are embedded, so that bad keys
   /// show early and the sampler has nothing private to be timed against.
@@ -34,16 +33,11 @@ class Aggregation {
   void draw_noise();
 
   /// The released numbers, on root; empty elsewhere. Once, after prepare() and draw_noise().
-  privacy::NoisySum sum(embed::PartialSum&& partial);
+  privacy::NoisySum sum(embed::PartialSum&& partial) { return way_->sum(std::move(partial)); }
 
  private:
   const Context& context_;
-  privacy::NoisePlan plan_;
-  privacy::AggregationMode mode_;
-  std::optional<privacy::DistributedNoisePlan> shares_;
-  std::optional<comm::SecureSum> round_;
-  std::optional<privacy::NoiseShare> share_;
-  std::optional<privacy::NoiseVector> noise_;
+  std::optional<embed::Aggregation> way_;
 };
 
 }  // namespace muffle::app

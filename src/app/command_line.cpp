@@ -143,7 +143,10 @@ CLI::App* add_verify(CLI::App& app, VerifyCommand& o) {
   command->add_option("--key", o.key, "public key file; the release must be signed with this key")
       ->type_name("FILE");
   command
-      ->add_option("--ledger", o.ledger, "the data set's ledger; default: the one beside the release, if any")
+      ->add_option("--ledger", o.ledger,
+                   "the data set's ledger, from somebody you trust; by default the one beside the release is "
+                   "looked at, which "
+                   "vouches for nothing")
       ->type_name("FILE");
   command->add_option("--format", o.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))

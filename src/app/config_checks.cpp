@@ -116,6 +116,14 @@ void check_aggregation(const Config& c, Problems& p) {
       !aggregation.distributed || aggregation.secure,
       "privacy.distributed_noise needs privacy.secure_aggregation = true: without masks the ranks' shares "
       "are seen one by one, and each is less than the full noise");
+  // Records that a shared file's rule deals out move from rank to rank when one comes or goes: then the
+  // neighbours differ in a curious rank's own records, too, which theorem 2 does not cover.
+  p.unless(
+      !aggregation.distributed || c.privacy.adjacency == privacy::Adjacency::kReplaceOne ||
+          c.data.shards == data::ShardRule::kPerRank,
+      "privacy.distributed_noise under add-remove-one adjacency needs data.shards = \"per-rank\": in a file "
+      "that the ranks share, one record more moves others from rank to rank, also to and from those that "
+      "may collude");
   p.unless(aggregation.site_key.empty() == aggregation.site_roster.empty(),
            "privacy.site_key and privacy.site_roster go together: one is there without the other");
   p.unless(aggregation.site_key.empty() || aggregation.secure,

@@ -1,5 +1,6 @@
 #include "key_kinds.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/sensitivity.hpp"
 
 namespace muffle::app {
 
@@ -17,7 +18,7 @@ std::vector<Key> privacy_keys() {
                                   {"add-remove-one", privacy::Adjacency::kAddRemoveOne}},
                                  MUFFLE_FIELD(privacy.adjacency)),
       count("privacy.max_records_per_person", kRelease, "q, required: how many records one person can own", 0,
-            1 << 20, MUFFLE_FIELD(privacy.max_records_per_person)),
+            privacy::kMaxRecordsPerPerson, MUFFLE_FIELD(privacy.max_records_per_person)),
       flag("privacy.release_counts", kRelease,
            "release noisy class counts too (for imbalanced or private class sizes)",
            MUFFLE_FIELD(release_counts)),

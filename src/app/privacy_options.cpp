@@ -51,9 +51,10 @@ void add_account_options(CLI::App& command, AccountCommand& o) {
       ->type_name("NAME")
       ->capture_default_str();
   command
-      .add_option("--block", o.blocks,
-                  "a released feature block: norm=1,kernel=signed (or nonnegative),weight=1; may be given "
-                  "again. Without any the sensitivity is 1")
+      .add_option(
+          "--block", o.blocks,
+          "a released feature block: norm=1,kernel=signed (or nonnegative),weight=1, or one-hot=3/11 "
+          "for 3 columns with 11 categories in all; may be given again. Without any the sensitivity is 1")
       ->type_name("BLOCK")
       ->expected(1)
       ->take_all();

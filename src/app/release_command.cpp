@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <iostream>
 
@@ -14,6 +15,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/printable.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/embed/embedding.hpp"
@@ -35,7 +37,17 @@ void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t 
   std::string shares;
   const std::vector<std::string> all = comm.all_gather(std::to_string(mine));
   for (std::size_t r = 0; r < all.size(); ++r) {
-    total += std::stoull(all[r]);
+    std::uint64_t count = 0;
+    const char* const end = all[r].data() + all[r].size();
+    const auto read = std::from_chars(all[r].data(), end, count);
+    if (read.ec != std::errc{} || read.ptr != end || __builtin_add_overflow(total, count, &total)) {
+      ProtocolError error(fmt::format(
+          "Rank {} says that its shard holds '{}' records, which cannot be: do all ranks run the same "
+          "muffle? Nothing was released.",
+          r, printable(all[r].substr(0, 32))));
+      error.mark_agreed(!comm.is_root());  // every rank sees the same texts
+      throw error;
+    }
     if (r < 8) shares += fmt::format("{}rank {}: {}", r ? ", " : "", r, all[r]);
   }
   if (total == config.data.records) return;
@@ -145,7 +157,7 @@ void release(Context& context) {
         comm.check_peers("starting a release");
         if (!comm.is_root()) return;
         if (context.dry_run) {
-          there = std::filesystem::exists(file);
+          there = embed::release_is_there(file);
           if (there) embed::require_ordered(release_order(context), embed::read_artifact(file));
         } else {
           there = embed::ReleaseTransaction(release_order(context)).settle();

@@ -1,14 +1,23 @@
 #include "release_ledger.hpp"
 
-#include <chrono>
+#include <fmt/format.h>
 
+#include <chrono>
+#include <system_error>
+
+#include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 
 namespace muffle::app {
 namespace {
 
 std::filesystem::path plain(const std::filesystem::path& path) {
-  auto full = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  std::error_code error;
+  const auto full = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+  if (error)
+    throw IoError(fmt::format("the path '{}' leads nowhere: {}. Check it and your permissions. Nothing was "
+                              "charged or drawn.",
+                              path.string(), error.message()));
   return full.has_filename() ? full : full.parent_path();
 }
 

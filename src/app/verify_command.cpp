@@ -27,7 +27,8 @@ std::optional<embed::Evidence::LedgerText> ledger_beside(const fs::path& release
   const fs::path folder = fs::weakly_canonical(fs::absolute(release)).parent_path();
   for (const fs::path& place : {folder, folder.parent_path()}) {
     const fs::path file = place / ("ledger-" + data_id + ".jsonl");
-    if (fs::exists(file)) return embed::Evidence::LedgerText{file.string(), read_file(file, kMaxLedger)};
+    if (fs::exists(file))
+      return embed::Evidence::LedgerText{file.string(), read_file(file, kMaxLedger), false};
   }
   return std::nullopt;
 }
@@ -53,7 +54,7 @@ void verify(const VerifyCommand& command) {
   if (const fs::path file = embed::signature_file(command.file); fs::exists(file))
     evidence.signature = read_file(file, kMaxSmallFile);
   if (!command.ledger.empty()) {
-    evidence.ledger = {command.ledger, read_file(command.ledger, kMaxLedger)};
+    evidence.ledger = {command.ledger, read_file(command.ledger, kMaxLedger), true};
   } else {
     evidence.ledger = ledger_beside(command.file, bytes);
   }

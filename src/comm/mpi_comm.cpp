@@ -11,6 +11,7 @@
 
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "shared_segments.hpp"
 
 namespace muffle::comm {
 namespace {
@@ -184,7 +185,31 @@ void MpiComm::find_neighbours() {
             "MPI_Comm_split_type");
   check_mpi(MPI_Comm_rank(local, &local_rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(local, &local_size_), "MPI_Comm_size");
+  hide_segments(local);
   check_mpi(MPI_Comm_free(&local), "MPI_Comm_free");
+}
+
+/// What ranks of one host send one another goes through files of shared memory, which would outlive ranks
+/// that are all killed at once, with sums of records in them. Once every rank has mapped them all, nobody
+/// needs their names: without names they end with the last rank, however it ends.
+void MpiComm::hide_segments(MPI_Comm local) {
+  const std::vector<std::filesystem::path> segments = mapped_segments();
+  int ready = segments.size() >= static_cast<std::size_t>(local_size_) ? 1 : 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &ready, 1, MPI_INT, MPI_MIN, local, &request), "MPI_Iallreduce");
+  wait_or_throw(request, "setting up communication", options_.deadline, options_.stop_within);
+  if (segments.empty()) return;  // another transport, or done already
+  if (ready == 0) {
+    spdlog::warn(
+        "MPI keeps messages between the ranks of host {} in '{}' and the like, and not every rank has mapped "
+        "them: if the job is killed, remove these files",
+        host_, segments.front().string());
+    return;
+  }
+  for (const std::filesystem::path& file : segments) {
+    std::error_code gone;  // a neighbour may have been faster
+    std::filesystem::remove(file, gone);
+  }
 }
 
 void MpiComm::die() {

@@ -79,6 +79,7 @@ class MpiComm final : public HostComm {
   friend struct TestAccess;  // defined in tests only
 
   void find_neighbours();
+  void hide_segments(MPI_Comm local);
   template <typename T>
   void all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name);
   void die();

@@ -11,6 +11,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/wipe.hpp"
 
 namespace muffle::comm {
 namespace {
@@ -134,10 +135,6 @@ void require_signatures(const SiteRoster& roster, std::span<const std::string> s
                     "the ranks changes messages. Nothing was revealed. Do not go on before you know which.",
                     r, entry.site, to_hex(entry.key), whole ? "is wrong" : "is missing"));
   }
-}
-
-void wipe(std::vector<std::uint64_t>& values) {
-  if (!values.empty()) sodium_memzero(values.data(), values.size() * sizeof(std::uint64_t));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/file_descriptor.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 
@@ -165,15 +166,20 @@ SiteKey SiteKey::parse(std::string_view text, const std::string& source) {
 }
 
 SiteKey SiteKey::load(const std::filesystem::path& path) {
+  // The permissions of the very file that is read.
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && (status.st_mode & 077) != 0) {
+  if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0)
+    throw IoError(fmt::format("cannot read the site key '{}': {}. Check the path and your permissions.",
+                              path.string(), std::strerror(errno)));
+  if ((status.st_mode & 077) != 0) {
     throw ConfigError(
         fmt::format("others than its owner may use the site key '{}' (mode {:o}): chmod 600 it, and make a "
                     "new key if somebody may have read it.",
                     path.string(), status.st_mode & 0777));
   }
   SecretText file;
-  file.text = read_file(path, kMaxFileBytes);
+  file.text = read_file(fmt::format("/proc/self/fd/{}", fd.get()), kMaxFileBytes);
   return parse(file.text, path.string());
 }
 

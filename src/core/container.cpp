@@ -14,6 +14,14 @@ constexpr std::string_view kMagic = "MUFFLE\r\n";
 constexpr std::uint32_t kContainerVersion = 1;
 constexpr std::size_t kDigestSize = 32;
 
+/// Header text as JSON; not readable: discarded. What is nested deeper than any header of muffle's is left
+/// out, so that no text makes dump() use up the stack; the header is then not its own spelling.
+nlohmann::json parse_header(std::string_view text) {
+  constexpr int kDeepest = 32;
+  return nlohmann::json::parse(
+      text, [](int depth, auto, auto&) { return depth <= kDeepest; }, /*allow_exceptions=*/false);
+}
+
 template <class T>
 void put(std::string& out, T value) {
   for (std::size_t i = 0; i < sizeof(T); ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
@@ -74,11 +82,13 @@ Container parse_container(std::string_view bytes, std::string_view format, int v
     throw bad("its checksum does not match its content (a flipped byte, or an edit)");
   }
   Container out;
-  out.header = nlohmann::json::parse(header, nullptr, /*allow_exceptions=*/false);
+  out.header = parse_header(header);
   if (!out.header.is_object() || !out.header.contains("format") || !out.header["format"].is_string() ||
       !out.header.contains("version") || !out.header["version"].is_number_integer()) {
     throw bad("its header is not readable");
   }
+  // One spelling for one content: with a name twice, say, two readers could read two things.
+  if (out.header.dump() != header) throw bad("its header is not spelt as muffle spells it");
   if (out.header["format"].get<std::string>() != format) {
     throw bad("it is a '" + out.header["format"].get<std::string>() + "' file");
   }
@@ -95,8 +105,7 @@ std::string container_format(std::string_view bytes) {
   if (bytes.size() < kMagic.size() + 8 || bytes.substr(0, kMagic.size()) != kMagic) return {};
   bytes.remove_prefix(kMagic.size() + sizeof(std::uint32_t));
   const std::size_t header_size = take<std::uint32_t>(bytes);
-  const auto header =
-      nlohmann::json::parse(bytes.substr(0, header_size), nullptr, /*allow_exceptions=*/false);
+  const auto header = parse_header(bytes.substr(0, header_size));
   if (!header.is_object() || !header.contains("format") || !header["format"].is_string()) return {};
   return header["format"].get<std::string>();
 }

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/file_descriptor.hpp"
 #include "muffle/core/watchdog.hpp"
 
 namespace muffle {
@@ -23,25 +24,6 @@ namespace {
           ". Check that the folder exists, that you may write there, and that the disk is not full.",
       where);
 }
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-  int close() {
-    const int fd = fd_;
-    fd_ = -1;
-    return ::close(fd);
-  }
-
- private:
-  int fd_;
-};
 
 /// Without changing it, even for a moment: other threads make files.
 mode_t current_umask() {
@@ -124,6 +106,16 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   }
   if (in.bad()) throw IoError("reading '" + path.string() + "' failed half-way: check the disk.");
   return text;
+}
+
+bool is_there(const std::filesystem::path& file, const std::string& what, const std::string& consequence) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(file, error);
+  if (error) {
+    throw IoError("cannot look for " + what + " '" + file.string() + "': " + error.message() +
+                  ". Check the path and your permissions. " + consequence);
+  }
+  return there;
 }
 
 void ensure_writable_folder(const std::filesystem::path& folder) {

@@ -5,9 +5,9 @@
 #include "artifact_header.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
+#include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
-#include "muffle/privacy/round_up.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -187,7 +187,7 @@ void check_guarantee(const Artifact& a, Complaints& wrong) {
                                 exact_text(noise.noise_multiplier), exact_text(noise.epsilon),
                                 exact_text(noise.delta), exact_text(multiplier)));
   }
-  if (noise.sigma != privacy::multiply_up(noise.noise_multiplier, noise.sensitivity.value)) {
+  if (noise.sigma != multiply_up(noise.noise_multiplier, noise.sensitivity.value)) {
     wrong.push_back(fmt::format("sigma is stated as {}, which is not noise multiplier x sensitivity",
                                 exact_text(noise.sigma)));
   }

@@ -43,7 +43,7 @@ void read_privacy(const Fields& f, Artifact& a) {
                                        to_string(privacy::Adjacency::kAddRemoveOne)}) == 0
                     ? privacy::Adjacency::kReplaceOne
                     : privacy::Adjacency::kAddRemoveOne;
-  a.max_records_per_person = f.integer("max_records_per_person", 1, 1'000'000);
+  a.max_records_per_person = f.integer("max_records_per_person", 1, privacy::kMaxRecordsPerPerson);
   privacy::NoisePlan& noise = a.noise;
   noise.epsilon = f.number("epsilon");
   noise.delta = f.number("delta");
@@ -60,7 +60,7 @@ void read_counts(const Fields& f, Artifact& a) {
 }
 
 /// Whether the header is what this muffle would have written for what it says: no field more, which readers
-/// would show or ignore as they please, none twice and none left out.
+/// would show or ignore as they please, and none left out. (None twice: parse_container().)
 bool is_own_spelling(const json& header, std::uint64_t count, const Artifact& a) {
   json own = to_header(a);
   own["values"]["count"] = count;  // the values themselves are not read yet

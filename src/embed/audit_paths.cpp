@@ -1,12 +1,11 @@
-// The release paths that an audit attacks: the very functions that `muffle release` calls.
+// The release path that an audit attacks: embed::Aggregation and embed_shard(), as `muffle release` has them.
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <utility>
 
-#include "muffle/comm/secure_sum.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/embed/aggregation.hpp"
 #include "muffle/embed/audit.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/privacy/entropy.hpp"
@@ -53,42 +52,26 @@ class AuditedPath {
  public:
   AuditedPath(const Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& comm,
               const privacy::AggregationMode& mode)
-      : layout_(layout), plan_(plan), comm_(comm), mode_(mode), entropy_(privacy::os_entropy()) {
-    privacy::require_valid(mode);
-    require(mode.ranks == comm.size(), "the audited mode is for other ranks: this is a bug in muffle.");
-    if (mode.distributed) shares_ = privacy::plan_distributed_noise(plan, mode.ranks, mode.colluding);
-  }
+      : layout_(layout), plan_(plan), comm_(comm), mode_(mode), entropy_(privacy::os_entropy()) {}
 
   Released release(data::RecordSource& records) {
-    if (mode_.distributed) return distributed(records);
-    std::optional<comm::SecureSum> round;
-    if (mode_.masked) round.emplace(comm_, comm::SecureSumSpec{layout_.size(), "audit", nullptr});
-    std::optional<privacy::NoiseVector> noise;
-    if (comm_.is_root()) noise.emplace(plan_.parts, *entropy_);
-    PartialSum partial = embed_shard(layout_, records, 1, {});
-    privacy::RawSum raw = round ? reduce_to_root(std::move(*round), std::move(partial))
-                                : reduce_to_root(comm_, std::move(partial));
-    return comm_.is_root() ? std::move(*noise).publish(std::move(raw)).values : Released(layout_.size(), 0);
-  }
-
- private:
-  Released distributed(data::RecordSource& records) {
-    comm::SecureSum round(comm_, comm::SecureSumSpec{layout_.size(), "audit", nullptr});
-    const bool curious = comm_.rank() >= mode_.ranks - mode_.colluding;
-    privacy::NoiseShare share(*shares_,
-                              curious ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_);
-    Released released =
-        reduce_to_root(std::move(round), embed_shard(layout_, records, 1, {}), std::move(share)).values;
+    Aggregation aggregation(comm_, plan_, mode_);
+    const bool curious = mode_.distributed && comm_.rank() >= mode_.ranks - mode_.colluding;
+    aggregation.exchange_keys("audit", nullptr);
+    aggregation.draw_share(curious ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_);
+    if (comm_.is_root()) aggregation.draw_noise(*entropy_);
+    Released released = aggregation.sum(embed_shard(layout_, records, 1, {})).values;
     released.resize(layout_.size(), 0);
-    if (mode_.colluding > 0) take_off_curious_shares(curious, released);
+    if (mode_.colluding > 0) take_off_curious_shares(*aggregation.shares(), curious, released);
     return released;
   }
 
-  void take_off_curious_shares(bool curious, Released& released) {
+ private:
+  void take_off_curious_shares(const privacy::DistributedNoisePlan& plan, bool curious, Released& released) {
     std::vector<std::uint64_t> mine(layout_.size(), 0), all(comm_.is_root() ? layout_.size() : 0);
     if (curious) {
       ReplayedEntropy again(recorded_.take());
-      const Released share = privacy::draw_noise(shares_->shares, again);
+      const Released share = privacy::draw_noise(plan.shares, again);
       std::transform(share.begin(), share.end(), mine.begin(),
                      [](std::int64_t z) { return static_cast<std::uint64_t>(z); });
     }
@@ -101,7 +84,6 @@ class AuditedPath {
   const privacy::NoisePlan& plan_;
   comm::HostComm& comm_;
   privacy::AggregationMode mode_;
-  std::optional<privacy::DistributedNoisePlan> shares_;
   std::unique_ptr<privacy::EntropySource> entropy_;
   RecordedEntropy recorded_;
 };

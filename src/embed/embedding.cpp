@@ -1,7 +1,6 @@
 #include "muffle/embed/embedding.hpp"
 
 #include <fmt/core.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/wipe.hpp"
 
 namespace muffle::embed {
 
@@ -19,7 +19,7 @@ namespace {
 /// Sums that are wiped when they are no longer needed, also when an exception passes by.
 struct WipedSums {
   explicit WipedSums(std::size_t n) : values(n, 0) {}
-  ~WipedSums() { sodium_memzero(values.data(), values.size() * sizeof(std::uint64_t)); }
+  ~WipedSums() { wipe(values); }
   WipedSums(const WipedSums&) = delete;
   WipedSums& operator=(const WipedSums&) = delete;
   std::vector<std::uint64_t> values;
@@ -125,7 +125,7 @@ class ShardSum {
 
 }  // namespace
 
-PartialSum::~PartialSum() { sodium_memzero(sums_.data(), sums_.size() * sizeof(std::uint64_t)); }
+PartialSum::~PartialSum() { wipe(sums_); }
 
 PartialSum embed_shard(const Layout& layout, data::RecordSource& source, int threads,
                        const std::function<void(std::uint64_t)>& progress) {

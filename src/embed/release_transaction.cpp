@@ -14,20 +14,19 @@
 namespace muffle::embed {
 namespace {
 
-/// What cannot be told is an error: a release must not be taken for absent.
-bool is_there(const std::filesystem::path& file) {
-  std::error_code error;
-  const bool there = std::filesystem::exists(file, error);
-  if (error) {
-    throw IoError(
-        fmt::format("cannot look for the release '{}': {}. Check the path and your permissions. "
-                    "Nothing was charged or drawn.",
-                    file.string(), error.message()));
-  }
-  return there;
+/// Writes the file unless it is there with this text. @returns whether it did.
+bool keep_file(const std::filesystem::path& file, const std::string& text) {
+  if (is_there(file, "the release's", "The release itself is there.") && read_file(file) == text)
+    return false;
+  write_file_atomically(file, text);
+  return true;
 }
 
 }  // namespace
+
+bool release_is_there(const std::filesystem::path& file) {
+  return is_there(file, "the release", "Nothing was charged or drawn.");
+}
 
 void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
   if (artifact.config_hash != order.config_hash) {
@@ -66,7 +65,7 @@ privacy::ChargeTerms ReleaseTransaction::terms(const privacy::NoisePlan& plan, b
 
 bool ReleaseTransaction::settle() {
   require(state_ == State::kOpened, "a release was to be settled twice: this is a bug in muffle.");
-  if (!is_there(order_.file)) {
+  if (!release_is_there(order_.file)) {
     privacy::ChargeTerms wanted;
     wanted.run = order_.file.string();
     wanted.config_hash = order_.config_hash;
@@ -80,8 +79,8 @@ bool ReleaseTransaction::settle() {
   const privacy::ChargeTerms stated = terms(artifact.noise, artifact.is_private);
   ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes)), stated});
   sign(bytes);
-  // A job that was killed right after its COMMIT has none yet.
-  if (!is_there(order_.statement_json) || !is_there(order_.statement_text)) write_statements(artifact);
+  // A job that was killed right after its COMMIT has none yet; and what is there may be another's.
+  write_statements(artifact);
   state_ = State::kFinished;
   return true;
 }
@@ -118,15 +117,13 @@ void ReleaseTransaction::sign(std::string_view release) const {
   const comm::SiteKey key = comm::SiteKey::load(order_.signing_key);
   const std::filesystem::path file = signature_file(order_.file);
   // Ed25519 is deterministic: a job that is killed before makes the same bytes once more.
-  const std::string text = sign_release(key, release);
-  if (is_there(file) && read_file(file) == text) return;
-  write_file_atomically(file, text);
-  spdlog::info("release: signed by '{}' in {}", key.name(), file.string());
+  if (keep_file(file, sign_release(key, release)))
+    spdlog::info("release: signed by '{}' in {}", key.name(), file.string());
 }
 
 void ReleaseTransaction::write_statements(const Artifact& artifact) const {
-  write_file_atomically(order_.statement_json, privacy_statement_json(artifact));
-  write_file_atomically(order_.statement_text, privacy_statement_text(artifact));
+  keep_file(order_.statement_json, privacy_statement_json(artifact));
+  keep_file(order_.statement_text, privacy_statement_text(artifact));
 }
 
 }  // namespace muffle::embed

@@ -6,6 +6,7 @@
 #include "artifact_header.hpp"
 #include "block_header.hpp"
 #include "muffle/core/float_text.hpp"
+#include "muffle/core/round_up.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
@@ -127,6 +128,8 @@ std::vector<std::string> warnings(const Artifact& a) {
   return out;
 }
 
+double mu_of(const Artifact& a) { return divide_up(1.0, a.noise.noise_multiplier); }
+
 struct Point {
   double delta, epsilon;
 };
@@ -135,19 +138,15 @@ struct Point {
 /// left out.
 std::vector<Point> curve(const Artifact& a) {
   std::vector<Point> points;
-  const double mu = 1.0 / a.noise.noise_multiplier;
+  const double mu = mu_of(a);
   for (const double delta : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12}) {
     const double at_limit = privacy::log_delta(privacy::kMaxEpsilon, mu) + privacy::kLogDeltaError;
-    if (at_limit <= std::log(delta)) points.push_back({delta, privacy::epsilon_for(delta, mu)});
+    if (at_limit > std::log(delta)) continue;
+    // At its own delta the release was calibrated: the stated epsilon holds, without the rounding up of two
+    // ways.
+    points.push_back({delta, delta == a.noise.delta ? a.noise.epsilon : privacy::epsilon_for(delta, mu)});
   }
   return points;
-}
-
-/// Four significant digits, rounded up (the last digits of a double are no news).
-double shown(double epsilon) {
-  if (!(epsilon > 0)) return epsilon;
-  const double scale = std::pow(10.0, 3 - std::floor(std::log10(epsilon)));
-  return std::ceil(epsilon * scale * (1 - 1e-10)) / scale;
 }
 
 }  // namespace
@@ -191,7 +190,7 @@ std::string privacy_statement_json(const Artifact& a) {
       {"epsilon", promised(a.noise.epsilon)},
       {"delta", promised(a.noise.delta)},
       {"epsilon_at_delta", at_deltas},
-      {"mu", promised(1.0 / a.noise.noise_multiplier)},
+      {"mu", promised(mu_of(a))},
       {"noise_multiplier", a.noise.noise_multiplier},
       {"sensitivity", a.noise.sensitivity.value},
       {"sensitivity_derivation", a.noise.sensitivity.derivation},
@@ -220,7 +219,7 @@ std::string privacy_statement_text(const Artifact& a) {
         to_string(a.adjacency));
     out += "The same release at other deltas: ";
     for (const char* separator = ""; const Point& p : curve(a)) {
-      out += fmt::format("{}epsilon {:.4g} at {}", separator, shown(p.epsilon), exact_text(p.delta));
+      out += fmt::format("{}epsilon {} at {}", separator, rounded_up_text(p.epsilon, 4), exact_text(p.delta));
       separator = ", ";
     }
     out += " (rounded up).\n";
@@ -228,9 +227,10 @@ std::string privacy_statement_text(const Artifact& a) {
     out += fmt::format("{}\nIt carries no guarantee at all, whatever epsilon was configured.\n", kNotPrivate);
   }
   out += fmt::format(
-      "\nNoise: sigma = {:.10g} = {:.10g} (noise multiplier) x {:.10g} (sensitivity). mu = "
-      "{:.6g}.\n",
-      a.noise.sigma, a.noise.noise_multiplier, a.noise.sensitivity.value, 1.0 / a.noise.noise_multiplier);
+      "\nNoise: sigma = {} = {} (noise multiplier) x {} (sensitivity). mu = {}. (Rounded: noise down, the "
+      "others up.)\n",
+      rounded_down_text(a.noise.sigma, 10), rounded_down_text(a.noise.noise_multiplier, 10),
+      rounded_up_text(a.noise.sensitivity.value, 10), rounded_up_text(mu_of(a), 6));
   if (a.aggregation.masked) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
   out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";
   const auto list = [&](const char* title, const std::vector<std::string>& items) {

@@ -27,6 +27,7 @@ class Verifier {
   explicit Verifier(const Evidence& evidence) : evidence_(evidence) {
     out_.name = printable(evidence.name);
     out_.trusted = evidence.trusted;
+    out_.ledger_named = evidence.ledger && evidence.ledger->named;
   }
 
   Verification run() && {
@@ -185,15 +186,14 @@ class Verifier {
     const bool whole = attempt("consistency", "shapes, values and guarantee contradict nowhere",
                                [&] { out_.artifact = parse_artifact(evidence_.release, evidence_.name); });
     const Artifact& stated = *out_.artifact;
-    constexpr char kMaps[] = "feature maps";
     double numbers = 0.0;
     for (const ReleasedBlock& block : stated.blocks) numbers += whole ? numbers_in_map(block.spec) : 0.0;
     if (!whole || numbers > static_cast<double>(evidence_.most_frequencies)) {
-      add(kMaps, Check::Outcome::kSkipped,
+      add(kFeatureMaps, Check::Outcome::kSkipped,
           whole ? fmt::format("not rebuilt: {:.3g} numbers", numbers) : "not rebuilt");
     } else {
-      attempt(kMaps, "rebuilt from their public description, they have the stated SHA-256: no data in them",
-              [&] {
+      attempt(kFeatureMaps,
+              "rebuilt from their public description, they have the stated SHA-256: no data in them", [&] {
                 for (std::size_t b = 0; b < stated.blocks.size(); ++b) check_map(stated, b);
               });
     }
@@ -277,9 +277,10 @@ class Verifier {
 }  // namespace
 
 bool Verification::vouched() const {
-  return (trusted && signature) || std::any_of(checks.begin(), checks.end(), [](const Check& check) {
-           return check.name == kLedger && check.outcome == Check::Outcome::kPass;
-         });
+  return (trusted && signature) ||
+         (ledger_named && std::any_of(checks.begin(), checks.end(), [](const Check& check) {
+            return check.name == kLedger && check.outcome == Check::Outcome::kPass;
+          }));
 }
 
 ExitCode Verification::code() const {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "artifact_header.hpp"
+#include "muffle/core/float_text.hpp"
 #include "muffle/core/printable.hpp"
 #include "muffle/embed/verification.hpp"
 #include "muffle/privacy/accountant.hpp"
@@ -31,8 +32,22 @@ std::string verdict(const Verification& v) {
   if (refused(v)) return "REFUSED: do not use this file";
   if (!v.artifact->is_private) return kNotPrivate;
   if (v.code() != ExitCode::kDone) return "NO GUARANTEE: the data set's privacy budget is overspent";
-  if (!v.vouched()) return "consistent, but nobody vouches for it: no signature checked, no ledger";
+  if (!v.vouched()) {
+    return v.ledger
+               ? "consistent, but nobody vouches for it: no signature checked, and the ledger beside it is "
+                 "unsigned (--ledger names one that you trust)"
+               : "consistent, but nobody vouches for it: no signature checked, no ledger";
+  }
   return "good";
+}
+
+/// What was not looked at, behind the verdict.
+std::string not_checked(const Verification& v) {
+  for (const Check& c : v.checks) {
+    if (!refused(v) && c.name == kFeatureMaps && c.outcome == Check::Outcome::kSkipped)
+      return "; its feature maps are too large to be rebuilt here, and were not checked";
+  }
+  return "";
 }
 
 /// For JSON.
@@ -63,9 +78,9 @@ std::string ledger_line(const Verification& v) {
   if (!v.ledger) return "not looked at";
   const double mu = v.ledger->spent_mu(), delta = v.artifact->noise.delta;
   const auto epsilon = epsilon_of(mu, delta);
-  return fmt::format("all {} releases of data set '{}' together: mu {:.6g}, epsilon {} at delta {}{}",
-                     v.ledger->charges.size(), v.ledger->data_id, mu,
-                     epsilon ? fmt::format("{:.6g}", *epsilon) : "above 100", delta,
+  return fmt::format("all {} releases of data set '{}' together: mu {}, epsilon {} at delta {}{}",
+                     v.ledger->charges.size(), v.ledger->data_id, rounded_up_text(mu, 6),
+                     epsilon ? rounded_up_text(*epsilon, 6) : "above 100", delta,
                      v.ledger->insecure > 0 ? "; BUT SOME HAD SEEDED NOISE: NO GUARANTEE IS LEFT" : "");
 }
 
@@ -74,7 +89,7 @@ std::string ledger_line(const Verification& v) {
 std::string verification_text(const Verification& v) {
   std::string out = v.name + "\n";
   for (const Check& c : v.checks) out += fmt::format("  {:<8}{:<18}{}\n", word(c.outcome), c.name, c.detail);
-  out += fmt::format("verdict: {}\n", verdict(v));
+  out += fmt::format("verdict: {}{}\n", verdict(v), not_checked(v));
   if (refused(v)) return out;
   const std::string line(78, '*');
   if (!v.artifact->is_private) out += fmt::format("\n{}\n{:^78}\n{}\n", line, "N O T   P R I V A T E", line);

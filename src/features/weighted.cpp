@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
-
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
+#include "muffle/core/round_up.hpp"
 
 namespace muffle::features {
 namespace {
@@ -18,8 +16,6 @@ void check(double weight) {
     throw ConfigError(fmt::format("a feature block's weight is {}; it must be a number from {} to {}",
                                   exact_text(weight), kLeast, kMost));
 }
-
-double next_up(double v) { return std::nextafter(v, std::numeric_limits<double>::infinity()); }
 
 class WeightedBlock final : public Block {
  public:
@@ -46,18 +42,14 @@ class WeightedBlock final : public Block {
 BlockBound weighted(BlockBound bound, double weight) {
   check(weight);
   if (weight == 1.0) return bound;
-  const double norm = bound.norm * weight;
-  bound.norm = std::fma(bound.norm, weight, -norm) > 0 ? next_up(norm) : norm;
+  bound.norm = multiply_up(bound.norm, weight);
   bound.theorem = fmt::format("Scaled by {}: {}", exact_text(weight), bound.theorem);
   return bound;
 }
 
 std::vector<CoordinateRun> weighted(std::vector<CoordinateRun> runs, double weight) {
   check(weight);
-  for (CoordinateRun& run : runs) {
-    const double unit = run.unit / weight;
-    run.unit = std::fma(unit, weight, -run.unit) < 0 ? next_up(unit) : unit;
-  }
+  for (CoordinateRun& run : runs) run.unit = divide_up(run.unit, weight);
   return runs;
 }
 

@@ -11,14 +11,13 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
-#include "muffle/privacy/round_up.hpp"
+#include "muffle/core/round_up.hpp"
 
 namespace muffle::privacy {
 namespace {
 
 constexpr double kLogSqrt2Pi = 0.91893853320467274178;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMinNoiseMultiplier = 1e-3, kMaxNoiseMultiplier = 1e6;
 
 /// From here on the tail is computed by the continued fraction instead of erfc.
 constexpr double kTail = 4.0;
@@ -137,6 +136,10 @@ double noise_multiplier_for(double epsilon, double delta) {
                           [&](double multiplier) { return log_delta(epsilon, 1.0 / multiplier) <= wanted; });
 }
 
+void require_noise_multiplier(double multiplier, const std::string& what) {
+  require_range(multiplier, kMinNoiseMultiplier, kMaxNoiseMultiplier, what);
+}
+
 double mu_total(std::span<const double> mus) {
   if (mus.empty()) throw ConfigError("there is no release to compose: give at least one mu.");
   double squares = 0.0;
@@ -155,9 +158,7 @@ Guarantee complete_guarantee(std::optional<double> epsilon, std::optional<double
         "could "
         "contradict one another, and one alone decides nothing.");
   }
-  if (noise_multiplier) {
-    require_range(*noise_multiplier, kMinNoiseMultiplier, kMaxNoiseMultiplier, "the noise multiplier");
-  }
+  if (noise_multiplier) require_noise_multiplier(*noise_multiplier, "the noise multiplier");
   Guarantee g;
   if (!noise_multiplier) {
     g = {*epsilon, *delta, noise_multiplier_for(*epsilon, *delta)};
@@ -165,9 +166,10 @@ Guarantee complete_guarantee(std::optional<double> epsilon, std::optional<double
     g = {epsilon_for(*delta, 1.0 / *noise_multiplier), *delta, *noise_multiplier};
   } else {
     require_range(*epsilon, kMinEpsilon, kMaxEpsilon, "epsilon");
-    // Rounded up, as everything here that states a guarantee.
-    const double log_bound = log_delta(*epsilon, 1.0 / *noise_multiplier) + kLogDeltaError;
-    g = {*epsilon, std::fmin(1.0, std::exp(log_bound) * (1.0 + 1e-15)), *noise_multiplier};
+    // Rounded up, as everything here that states a guarantee; below the smallest double it is still not zero.
+    const double bound =
+        std::exp(log_delta(*epsilon, 1.0 / *noise_multiplier) + kLogDeltaError) * (1.0 + 1e-15);
+    g = {*epsilon, std::fmin(1.0, std::fmax(bound, std::numeric_limits<double>::min())), *noise_multiplier};
   }
   return g;
 }

@@ -1,7 +1,6 @@
 #include "muffle/privacy/distributed_noise.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/wipe.hpp"
 #include "muffle/privacy/gaussian.hpp"
 #include "problems.hpp"
 
@@ -34,12 +34,6 @@ std::uint64_t least_share(std::uint64_t sigma, std::uint64_t parts) {
     (Uint128{middle} * middle * parts >= wanted ? high : low) = middle;
   }
   return high;
-}
-
-template <class T>
-void wipe(std::vector<T>& values) {
-  if (!values.empty()) sodium_memzero(values.data(), values.size() * sizeof(T));
-  values.clear();
 }
 
 }  // namespace
@@ -137,6 +131,7 @@ std::vector<std::uint64_t> NoiseShare::cover(std::vector<std::uint64_t>&& partia
                   partial.size(), noise_.size()));
   for (std::size_t i = 0; i < noise_.size(); ++i) partial[i] += static_cast<std::uint64_t>(noise_[i]);
   wipe(noise_);
+  noise_.clear();  // spent
   return std::move(partial);
 }
 

@@ -11,7 +11,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/privacy/round_up.hpp"
+#include "muffle/core/round_up.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -77,17 +77,8 @@ ChargeTerms storable(ChargeTerms terms) {
   return terms;
 }
 
-/// Whether the file is there. What cannot be told is an error: a ledger must not be taken for absent.
 bool is_there(const std::filesystem::path& file) {
-  std::error_code error;
-  const bool there = std::filesystem::exists(file, error);
-  if (error) {
-    throw IoError(
-        fmt::format("cannot look for the ledger '{}': {}. Check the path and your permissions. Nothing was "
-                    "charged or drawn.",
-                    file.string(), error.message()));
-  }
-  return there;
+  return muffle::is_there(file, "the ledger", "Nothing was charged or drawn.");
 }
 
 /// One file, one lock, by whatever link it is reached.
@@ -155,7 +146,16 @@ class Ledger::Impl {
           "The privacy budget refuses: {}. Nothing was charged, drawn or released. The ledger is '{}'.",
           asked.text, file_.string()));
     }
-    append(ledger::IntentLine{id, terms});
+    const std::string line = write(ledger::IntentLine{id, terms});
+    try {
+      believe(line);
+    } catch (const Error& e) {
+      throw Error(
+          e.code(),
+          fmt::format("{} The charge {} was written before that: it stays spent, and nothing was drawn.",
+                      e.what(), id),
+          e.where());
+    }
     return id;
   }
 
@@ -172,11 +172,27 @@ class Ledger::Impl {
     created_ = true;
   }
 
-  /// Writes the line, then believes only what a reader of the file would.
   template <class Content>
   void append(Content content) {
-    const std::string line = ledger::render(next(std::move(content)));
+    believe(write(std::move(content)));
+  }
+
+  /// @returns the line that the file now ends with.
+  template <class Content>
+  std::string write(Content content) const {
+    std::string line = ledger::render(next(std::move(content)));
+    if (state_.good_bytes + line.size() + 1 > ledger::kMaxFile) {
+      throw IoError(fmt::format(
+          "The ledger '{}' is full: with one line more it would exceed the {} bytes that its readers accept. "
+          "Nothing was written, charged or drawn.",
+          file_.string(), ledger::kMaxFile));
+    }
     ledger::append_line(file_, state_.good_bytes, line);
+    return line;
+  }
+
+  /// After a write: only what a reader of the file would believe.
+  void believe(const std::string& line) {
     state_ = read_ledger(file_);
     require(state_.torn.empty() && state_.head == to_hex(sha256(line)),
             "the ledger '" + file_.string() + "' does not end with the line that was just written to it.");
@@ -189,6 +205,7 @@ class Ledger::Impl {
     const std::string whole = read_file(file_, ledger::kMaxFile).substr(0, state_.good_bytes);
     ledger::RepairLine line{state_.torn.size(), to_hex(sha256(state_.torn)), 0.0, std::nullopt};
     if (const auto torn = ledger::charge_of_fragment(state_.torn)) {
+      require_unit(state_, torn->unit);  // muffle writes none that is refused here
       line.mu = torn->mu;
       line.unit = torn->unit;
     }

@@ -5,9 +5,9 @@
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
+#include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
-#include "muffle/privacy/round_up.hpp"
 
 namespace muffle::privacy {
 namespace {

@@ -18,7 +18,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "muffle-ledger";
 constexpr std::string_view kHashKey = R"(,"sha256":")";
-constexpr std::uint64_t kMostRecords = 1'000'000;
 
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
@@ -92,7 +91,7 @@ PrivacyUnit read_unit(const Json& json) {
       adjacency == to_string(Adjacency::kReplaceOne) ? Adjacency::kReplaceOne : Adjacency::kAddRemoveOne;
   unit.max_records_per_person = json.at("max_records_per_person").get<std::uint64_t>();
   demand(adjacency == to_string(unit.adjacency), "an adjacency that this muffle does not know");
-  demand(unit.max_records_per_person >= 1 && unit.max_records_per_person <= kMostRecords,
+  demand(unit.max_records_per_person >= 1 && unit.max_records_per_person <= kMaxRecordsPerPerson,
          "a number of records per person that is out of range");
   return unit;
 }

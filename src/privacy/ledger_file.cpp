@@ -42,7 +42,7 @@ int sync_file(int fd) { return ::fsync(fd) == 0 ? 0 : errno; }
 
 int sync_folder_of(const std::filesystem::path& file) {
   const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return errno;
   const int error = sync_file(fd.get());
   return error == EINVAL || error == EROFS ? 0 : error;  // some network file systems have no such thing
@@ -59,34 +59,47 @@ std::string holder(int fd) {
   return name.empty() ? "a process that has not said who it is" : storable(name);
 }
 
-}  // namespace
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
+/// Whether the open file is the one that has this name now.
+bool has_name(int fd, const std::filesystem::path& file) {
+  struct stat mine {
+  }, named{};
+  return ::fstat(fd, &mine) == 0 && ::lstat(file.c_str(), &named) == 0 && mine.st_dev == named.st_dev &&
+         mine.st_ino == named.st_ino;
 }
 
-Lock::Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline)
-    : fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-  const std::string consequence = "Nothing was charged or drawn.";
-  if (fd_.get() < 0) fail("open the ledger's lock", file, errno, consequence);
+constexpr char kNothing[] = "Nothing was charged or drawn.";
+
+}  // namespace
+
+Lock::Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline) : fd_(-1) {
   const auto start = std::chrono::steady_clock::now();
+  do {
+    // As public as the user's other files: those who share a ledger share its lock. Never through a link.
+    fd_ = FileDescriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (fd_.get() < 0) fail("open the ledger's lock", file, errno, kNothing);
+    wait_for(file, start, deadline);
+  } while (!has_name(fd_.get(), file));
+  // For messages alone, so a failure here does no harm.
+  const std::string me = fmt::format("process {} on {} since {}\n", ::getpid(), host_name(), utc_now());
+  if (::ftruncate(fd_.get(), 0) == 0) (void)write_all(fd_.get(), me);
+}
+
+void Lock::wait_for(const std::filesystem::path& file, std::chrono::steady_clock::time_point start,
+                    std::chrono::milliseconds deadline) const {
   auto pause = std::chrono::milliseconds(1);
   while (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) fail("lock", file, errno, consequence);
+    if (errno != EWOULDBLOCK) fail("lock", file, errno, kNothing);
     if (std::chrono::steady_clock::now() - start >= deadline) {
       throw CommError(fmt::format(
           "The privacy ledger is in use: '{}' is held by {}, and {:.3g} s of waiting were not enough. "
           "Releases of one "
           "data set take turns: wait for that one, or end it if it hangs (its lock ends with it). {}",
-          file.string(), holder(fd_.get()), std::chrono::duration<double>(deadline).count(), consequence));
+          file.string(), holder(fd_.get()), std::chrono::duration<double>(deadline).count(), kNothing));
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(100));
   }
-  // For messages alone, so a failure here does no harm.
-  const std::string me = fmt::format("process {} on {} since {}\n", ::getpid(), host_name(), utc_now());
-  if (::ftruncate(fd_.get(), 0) == 0) (void)write_all(fd_.get(), me);
 }
 
 void require_one_name(const std::filesystem::path& file) {
@@ -124,8 +137,8 @@ void create_with_line(const std::filesystem::path& file, std::string_view line) 
 
 std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line) {
   const WatchedStep step("appending to the ledger", file);
-  const Descriptor fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  const std::string consequence = "The line was not added to the ledger.";
+  const FileDescriptor fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  std::string consequence = "The line was not added to the ledger.";
   if (fd.get() < 0) fail("append to the ledger", file, errno, consequence);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) fail("look at the ledger", file, errno, consequence);
@@ -142,7 +155,11 @@ std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size,
   if (error == 0) error = sync_folder_of(file);
   if (error != 0) {
     // Best effort: what cannot be cut off now is mended, and counted, by whoever opens the ledger next.
-    if (::ftruncate(fd.get(), static_cast<off_t>(size)) == 0) (void)sync_file(fd.get());
+    if (::ftruncate(fd.get(), static_cast<off_t>(size)) == 0) {
+      (void)sync_file(fd.get());
+    } else {
+      consequence = "Part of the line, or all of it, may be in the ledger: what it charges counts as spent.";
+    }
     fail("append to the ledger", file, error, consequence);
   }
   return size + text.size();

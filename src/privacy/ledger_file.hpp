@@ -6,30 +6,23 @@
 #include <string>
 #include <string_view>
 
+#include "muffle/core/file_descriptor.hpp"
+
 namespace muffle::privacy::ledger {
 
-/// A file descriptor, closed on destruction.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor();
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 /// An exclusive flock(2), held until destruction; the kernel drops it with the process. The lock's file
-/// stays behind, on purpose: deleting it would let two processes lock two files of the same name.
+/// stays behind, on purpose: deleting it would let two processes lock two files of the same name. A lock
+/// whose file was deleted meanwhile is noticed when it is gained, and the file of that name locked instead.
 class Lock {
  public:
   /// Waits up to `deadline`. @throws CommError naming the holder, IoError.
   Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline);
 
  private:
-  Descriptor fd_;
+  void wait_for(const std::filesystem::path& file, std::chrono::steady_clock::time_point start,
+                std::chrono::milliseconds deadline) const;
+
+  FileDescriptor fd_;
 };
 
 /// Creates `file` with this line and a newline, complete or absent, and syncs its folder. A file of that name

@@ -7,8 +7,8 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/round_up.hpp"
 #include "muffle/privacy/ledger.hpp"
-#include "muffle/privacy/round_up.hpp"
 
 namespace muffle::privacy {
 namespace {

@@ -3,15 +3,13 @@
 #include <cmath>
 
 #include "muffle/core/float_text.hpp"
+#include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/release.hpp"
-#include "muffle/privacy/round_up.hpp"
 #include "problems.hpp"
 
 namespace muffle::privacy {
 namespace {
-
-constexpr double kMinNoiseMultiplier = 1e-3, kMaxNoiseMultiplier = 1e6;
 
 // Written so that NaN fails.
 bool within(double value, double low, double high) { return value >= low && value <= high; }

@@ -1,21 +1,11 @@
 #include "muffle/privacy/release.hpp"
 
-#include <sodium.h>
-
 #include <string>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/wipe.hpp"
 
 namespace muffle::privacy {
-namespace {
-
-template <class T>
-void wipe(std::vector<T>& values) {
-  if (!values.empty()) sodium_memzero(values.data(), values.size() * sizeof(T));
-  values.clear();
-}
-
-}  // namespace
 
 RawSum::~RawSum() { wipe(sums_); }
 
@@ -81,7 +71,9 @@ NoisySum NoiseVector::publish(RawSum&& raw) && {
     out.values[i] = static_cast<std::int64_t>(raw.sums_[i] + static_cast<std::uint64_t>(noise_[i]));
   }
   wipe(raw.sums_);
+  raw.sums_.clear();
   wipe(noise_);
+  noise_.clear();  // spent
   return out;
 }
 

@@ -6,7 +6,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
-#include "muffle/privacy/round_up.hpp"
+#include "muffle/core/round_up.hpp"
 #include "problems.hpp"
 
 namespace muffle::privacy {
@@ -14,7 +14,6 @@ namespace {
 
 /// Norms and weights beyond these are slips of the keyboard; far below, their squares would vanish.
 constexpr double kMinNorm = 1e-9, kMaxNorm = 1e6;
-constexpr std::uint64_t kMaxRecordsPerPerson = 1'000'000;
 
 bool in_range(double norm) { return norm >= kMinNorm && norm <= kMaxNorm; }
 

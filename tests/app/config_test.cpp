@@ -360,6 +360,13 @@ TEST(ConfigTest, AggregationSettingsThatContradictEachOtherAreRefused) {
   EXPECT_THAT(problem_with({kMain, {}, {"privacy.site_key=\"a\"", "privacy.site_roster=\"b\""}, {}}),
               HasSubstr("needs privacy.secure_aggregation"));
   EXPECT_NE(problem_with_setting("privacy.colluding_ranks=-1"), "");
+  std::vector<std::string> shares = {"privacy.secure_aggregation=true", "privacy.distributed_noise=true",
+                                     "privacy.adjacency=add-remove-one", "privacy.release_counts=true",
+                                     "data.records=0"};
+  EXPECT_THAT(problem_with({kMain, {}, shares, {}}), HasSubstr("needs data.shards = \"per-rank\""));
+  shares.insert(shares.end(),
+                {"data.shards=per-rank", "data.features=a-{rank}.idx", "data.labels=b-{rank}.idx"});
+  EXPECT_EQ(problem_with({kMain, {}, shares, {}}), "");
   const Config c = load_config({kMain,
                                 {},
                                 {"privacy.secure_aggregation=true", "privacy.distributed_noise=true",

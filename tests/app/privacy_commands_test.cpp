@@ -109,6 +109,9 @@ TEST(AccountCommand, SensitivityOfBlocksCountsAndAdjacency) {
   // The paper's random Fourier block beside a one-hot block of k = 3 columns with d = 12 entries.
   EXPECT_NEAR(sensitivity({"--block", "norm=1", "--block", "norm=0.5,kernel=nonnegative"}),
               std::sqrt(4 + 2 * 0.25), 1e-15);
+  EXPECT_NEAR(sensitivity({"--block", "norm=1", "--block", "one-hot=3/12"}), std::sqrt(4 + 2 * 0.25), 1e-15);
+  EXPECT_THAT(muffle({"account", "--epsilon", "1", "--delta", "1e-5", "--block", "one-hot=3/12"}),
+              HasSubstr("norm sqrt(k/d)"));
 }
 
 TEST(AccountCommand, ReleasesCompose) {
@@ -167,6 +170,10 @@ TEST(AccountCommand, RefusesAbsurdInputInOneParagraph) {
       {ExitCode::kUsage, {"--epsilon", "1", "--delta", "1e-5", "--block", "norm=x"}, "'x'"},
       {ExitCode::kUsage, {"--epsilon", "1", "--delta", "1e-5", "--block", "norm=1,,"}, "''"},
       {ExitCode::kUsage, {"--epsilon", "1", "--delta", "1e-5", "--block", "kernel=odd"}, "kernel=odd"},
+      {ExitCode::kUsage, {"--epsilon", "1", "--delta", "1e-5", "--block", "one-hot=3"}, "one-hot=3"},
+      {ExitCode::kUsage, {"--epsilon", "1", "--delta", "1e-5", "--block", "one-hot=3/x"}, "one-hot=3/x"},
+      {ExitCode::kConfig, {"--epsilon", "1", "--delta", "1e-5", "--block", "one-hot=4/3"}, "4 columns"},
+      {ExitCode::kConfig, {"--epsilon", "1", "--delta", "1e-5", "--block", "one-hot=0/3"}, "0 columns"},
       {ExitCode::kUsage, {"--epsilon", "1", "--delta", "1e-5", "--adjacency", "both"}, "both"},
       {ExitCode::kUsage, {"--epsilon", "1", "--delta", "1e-5", "--format", "xml"}, "xml"},
       {ExitCode::kUsage, {"--epsilon", "1", "--delta", "1e-5", "--counts", "1"}, "--block"},
@@ -181,6 +188,21 @@ TEST(AccountCommand, RefusesAbsurdInputInOneParagraph) {
       {ExitCode::kConfig, {"--delta", "1e-5", "--noise-multiplier", "nan"}, "noise multiplier is nan"},
       {ExitCode::kConfig, {"--epsilon", "nan", "--noise-multiplier", "1"}, "epsilon is nan"},
       {ExitCode::kConfig, {"--delta", "1e-5", "--mu", "-2"}, "-2"},
+      {ExitCode::kConfig, {"--delta", "1e-5", "--mu", "nan"}, "mu is nan"},
+      // Beyond a multiplier of 1e-3 to 1e6: squares and means of these would vanish or round to the wrong
+      // side.
+      {ExitCode::kConfig, {"--delta", "1e-5", "--mu", "1e-155"}, "mu is 1e-155"},
+      {ExitCode::kConfig, {"--delta", "1e-5", "--mu", "1e-7"}, "mu is 1e-07"},
+      {ExitCode::kConfig, {"--epsilon", "1", "--mu", "1e9"}, "mu is 1000000000"},
+      {ExitCode::kConfig, {"--epsilon", "1", "--noise-multiplier", "1e-9"}, "noise multiplier is 1e-09"},
+      {ExitCode::kConfig, {"--delta", "1e-5", "--noise-multiplier", "1e100"}, "noise multiplier is 1e+100"},
+      {ExitCode::kConfig, {"--delta", "1e-5", "--noise-multiplier", "inf"}, "noise multiplier is inf"},
+      {ExitCode::kConfig,
+       {"--epsilon", "1", "--noise-multiplier", "0.01", "--releases", "1000000"},
+       "of all releases together"},
+      {ExitCode::kConfig,
+       {"--epsilon", "0.001", "--delta", "1e-5", "--releases", "1000000000"},
+       "of each release"},
       {ExitCode::kConfig, {"--delta", "1e-5", "--noise-multiplier", "0.001"}, "protects nobody"},
       {ExitCode::kConfig, {"--epsilon", "1", "--delta", "1e-5", "--releases", "0"}, "--releases is 0"},
       {ExitCode::kConfig, {"--epsilon", "1", "--delta", "1e-5", "--block", "norm=0"}, "norm bound"},

@@ -2,6 +2,7 @@
 # Breaks a running MPI job and looks at how it ends.
 #   fault_test.sh CASE PROGRAM MPIEXEC [FLAGS...]
 #   kill           a rank is killed: mpiexec ends the others
+#   kill-all       the ranks and mpiexec are killed at once: nothing of the ranks' messages is left
 #   kill-recovery  the same, but mpiexec is told to go on: only our deadline ends the others
 #   stop           a rank is frozen: only our deadline ends the others
 #   stop-worker    a rank works for longer than the deadline while the others wait for it; then it is frozen
@@ -52,6 +53,10 @@ wait_for_start() {
 # expected: mpiexec's own code; ranks: the code that the other ranks end with; says: what they say.
 mode=loop fault=none
 case $case_name in
+  kill-all)
+    expected=137
+    set -- "$@" --mca btl_vader_backing_directory "$folder"
+    ;;
   kill) fault=KILL expected=137 ranks_code=69 says="lost rank $victim (host" ;;
   kill-recovery)
     # Told to live with lost ranks, mpiexec hides the ranks' codes.
@@ -68,7 +73,17 @@ esac
 "$mpiexec" "$@" -n "$ranks" "$program" "$folder" "$deadline_ms" "$mode" >"$log" 2>&1 &
 job=$!
 wait_for_start
-if [ "$fault" != none ]; then kill -"$fault" "$(cat "$folder/rank-$victim.pid")"; fi
+if [ "$case_name" = kill-all ]; then
+  mapfile -t pids < <(cat "$folder"/rank-*.pid)
+  for pid in "${pids[@]}"; do
+    # Messages do go through shared memory here; and it has no name left.
+    [ "$(grep -c "$folder/vader_segment\..* (deleted)" "/proc/$pid/maps")" -ge $ranks ] ||
+      fail "process $pid has not mapped every rank's segment"
+  done
+  kill -KILL "$job" "${pids[@]}"
+elif [ "$fault" != none ]; then
+  kill -"$fault" "$(cat "$folder/rank-$victim.pid")"
+fi
 
 begun=$SECONDS
 while kill -0 "$job" 2>/dev/null; do
@@ -81,6 +96,11 @@ job=
 took=$((SECONDS - begun))
 
 if [ "$expected" != any ] && [ "$code" -ne "$expected" ]; then fail "exit code $code, expected $expected"; fi
+if [ "$case_name" = kill-all ]; then
+  if find "$folder" -name 'vader_segment*' | grep .; then fail "the ranks' shared memory is still there"; fi
+  echo "ok ($case_name): nothing is left"
+  exit
+fi
 told=0
 for rank in 0 2; do
   if grep -q "^rank $rank exits with $ranks_code: " "$log"; then

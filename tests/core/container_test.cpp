@@ -89,17 +89,36 @@ TEST(Container, RefusesAnotherFormatAndOtherVersions) {
   expect_error(ExitCode::kProtocol, {"container version is 2", "reads 1"}, [&] { parse(resigned(newer)); });
 }
 
+/// A file with this header (of up to 16 MB), no payload and the right checksum.
+std::string with_header(const std::string& text) {
+  std::string bytes = std::string("MUFFLE\r\n") + std::string("\x01\0\0\0", 4);
+  for (int i = 0; i < 3; ++i) bytes += static_cast<char>(text.size() >> (8 * i) & 0xFF);
+  bytes += '\0' + text + std::string(8, '\0');
+  return resigned(bytes + std::string(32, ' '));
+}
+
 TEST(Container, RefusesAHeaderThatIsNotItsOwn) {
   for (const char* header :
        {"[]", "{}", "{", R"({"format":1,"version":3})", R"({"format":"example"})",
         R"({"format":"example","version":"3"})", R"({"format":"example","version":3.5})"}) {
-    const std::string text = header;
-    std::string bytes = std::string("MUFFLE\r\n") + std::string("\x01\0\0\0", 4);
-    bytes += static_cast<char>(text.size());
-    bytes += std::string(3, '\0') + text + std::string(8, '\0');
-    expect_error(ExitCode::kProtocol, {"header is not readable"},
-                 [&] { parse(resigned(bytes + std::string(32, ' '))); });
+    expect_error(ExitCode::kProtocol, {"header is not readable"}, [&] { parse(with_header(header)); });
   }
+}
+
+TEST(Container, RefusesASecondSpellingOfAHeader) {
+  EXPECT_NO_THROW(parse(with_header(R"({"epsilon":0.1,"format":"example","version":3})")));
+  for (const char* header : {R"({"epsilon":10.0,"epsilon":0.1,"format":"example","version":3})",
+                             R"({"format":"example","version":3,"epsilon":0.1})",
+                             R"({"epsilon":0.1, "format":"example","version":3})",
+                             R"({"epsilon":1e-1,"format":"example","version":3})",
+                             R"({"epsilon":0.1,"format":"ex\u0061mple","version":3})"}) {
+    expect_error(ExitCode::kProtocol, {"not spelt as muffle spells it"}, [&] { parse(with_header(header)); });
+  }
+  // Deep enough to use up a stack.
+  const std::size_t deep = 1'000'000;
+  const std::string nested =
+      R"({"a":)" + std::string(deep, '[') + std::string(deep, ']') + R"(,"format":"example","version":3})";
+  expect_error(ExitCode::kProtocol, {"not spelt as muffle spells it"}, [&] { parse(with_header(nested)); });
 }
 
 TEST(Container, MutatedInputParsesOrThrowsAnError) {

@@ -25,6 +25,27 @@ TEST(ExactText, IsShortAndReadsBackAsTheSameNumber) {
   }
 }
 
+TEST(RoundedText, NeverStepsToTheOtherSide) {
+  EXPECT_EQ(rounded_up_text(0.72551001, 4), "0.7256");
+  EXPECT_EQ(rounded_down_text(3.73063163482, 10), "3.730631634");
+  EXPECT_EQ(rounded_up_text(1.0, 4), "1");
+  EXPECT_EQ(rounded_up_text(0.1, 4), "0.1");
+  EXPECT_EQ(rounded_up_text(1e-5, 4), "1e-05");
+  EXPECT_EQ(rounded_up_text(std::nextafter(1.0, 2.0), 4), "1.001");
+  EXPECT_EQ(rounded_down_text(std::nextafter(1.0, 0.0), 4), "0.9999");
+  EXPECT_EQ(rounded_up_text(12345.0, 3), "12345") << "no fewer digits than the whole part has";
+  EXPECT_EQ(rounded_up_text(std::nan(""), 4), "nan");
+  const CounterStream stream(9, Stream::kTest);
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    const double v = std::exp(40.0 * (stream.uniform(i) - 0.6));
+    const double up = std::strtod(rounded_up_text(v, 6).c_str(), nullptr),
+                 down = std::strtod(rounded_down_text(v, 6).c_str(), nullptr);
+    ASSERT_GE(up, v);
+    ASSERT_LE(down, v);
+    ASSERT_LE(up - down, 1.0001e-5 * v + (v > 1e5 ? 1.0 : 0.0));
+  }
+}
+
 TEST(OwnedCores, IsAtLeastOneAndNeverGrowsWithTheProcesses) {
   const int alone = owned_cores(1);
   EXPECT_GE(alone, 1);

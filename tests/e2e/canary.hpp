@@ -68,15 +68,14 @@ class Canary {
     for (std::size_t i = 0; i < labels_.size() * kDims; ++i) {
       points_.push_back(static_cast<float>(0.1 + 0.8 * random.uniform(i)));
     }
-    const std::size_t n = labels_.size();
-    data::write_idx(folder_ / "data" / "points.idx", std::vector<std::size_t>{n, kDims}, points_);
-    data::write_idx(folder_ / "data" / "labels.idx", std::vector<std::size_t>{n}, labels_);
+    write_points("points", points_);
+    write_labels("labels", labels_);
     labels_.back() = kBadLabel;  // outside every schema
-    data::write_idx(folder_ / "data" / "bad-labels.idx", std::vector<std::size_t>{n}, labels_);
+    write_labels("bad-labels", labels_);
     labels_.back() = kClasses - 1;
     std::vector<float> outside = points_;
     outside[kBadRecord * kDims] = kBadNumber;
-    data::write_idx(folder_ / "data" / "bad-points.idx", std::vector<std::size_t>{n, kDims}, outside);
+    write_points("bad-points", outside);
   }
   ~Canary() { fs::remove_all(folder_); }
   Canary(const Canary&) = delete;
@@ -119,18 +118,47 @@ class Canary {
         out[std::to_string(share)] = "a rank's number of records";
     }
     for (std::size_t i = 0; i < 400; ++i) {
-      const float value = points_[i * points_.size() / 400];
+      const std::size_t at = i * points_.size() / 400 / kDims * kDims;  // a record's first number
+      const float value = points_[at];
       out[fmt::format("{:.6f}", value)] = "a record's number as text";
       out[fmt::format("{}", value)] = "a record's number as its shortest text";
-      auto bits = std::bit_cast<std::uint32_t>(value);
-      out[std::string(reinterpret_cast<const char*>(&bits), 4)] = "a record's number as bytes";
-      bits = __builtin_bswap32(bits);
-      out[std::string(reinterpret_cast<const char*>(&bits), 4)] = "a record's number as big-endian bytes";
+      std::uint32_t bits[2] = {std::bit_cast<std::uint32_t>(value),
+                               std::bit_cast<std::uint32_t>(points_[at + 1])};
+      for (const char* order : {"", "big-endian "}) {
+        const char* const bytes = reinterpret_cast<const char*>(bits);
+        out[std::string(bytes, 4)] = fmt::format("a record's number as {}bytes", order);
+        out[std::string(bytes, 8)] = fmt::format("two of a record's numbers as {}bytes", order);
+        for (std::uint32_t& b : bits) b = __builtin_bswap32(b);
+      }
     }
     return out;
   }
 
  private:
+  /// NAME.idx, and each rank's half of it in NAME-RANK.idx.
+  void write_points(const std::string& name, const std::vector<float>& points) const {
+    const std::size_t n = points.size() / kDims;
+    data::write_idx(folder_ / "data" / (name + ".idx"), std::vector<std::size_t>{n, kDims}, points);
+    for (std::size_t r = 0; r < kRanks; ++r) {
+      const std::size_t first = r * n / kRanks, last = (r + 1) * n / kRanks;
+      data::write_idx(folder_ / "data" / fmt::format("{}-{}.idx", name, r),
+                      std::vector<std::size_t>{last - first, kDims},
+                      std::vector<float>(points.begin() + static_cast<std::ptrdiff_t>(first * kDims),
+                                         points.begin() + static_cast<std::ptrdiff_t>(last * kDims)));
+    }
+  }
+  void write_labels(const std::string& name, const std::vector<std::uint8_t>& labels) const {
+    const std::size_t n = labels.size();
+    data::write_idx(folder_ / "data" / (name + ".idx"), std::vector<std::size_t>{n}, labels);
+    for (std::size_t r = 0; r < kRanks; ++r) {
+      const std::size_t first = r * n / kRanks, last = (r + 1) * n / kRanks;
+      data::write_idx(folder_ / "data" / fmt::format("{}-{}.idx", name, r),
+                      std::vector<std::size_t>{last - first},
+                      std::vector<std::uint8_t>(labels.begin() + static_cast<std::ptrdiff_t>(first),
+                                                labels.begin() + static_cast<std::ptrdiff_t>(last)));
+    }
+  }
+
   /// Numbers below 1,000 would be found anywhere.
   void add_sums(Needles& out, const std::vector<std::uint64_t>& sums, const std::string& whose) const {
     constexpr std::int64_t kShort = 1000;
@@ -184,14 +212,25 @@ inline std::string setting(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Runs muffle on so many ranks inside the canary's folder. @returns the exit status.
+/// Runs muffle on so many ranks inside the canary's folder, in which core dumps and MPI's shared memory would
+/// be left, too. @returns the exit status.
 inline int run_muffle(const Canary& canary, const std::string& arguments, const std::string& log,
                       int ranks = kRanks, const std::string& binary = setting("MUFFLE"),
                       const std::string& environment = "") {
-  const std::string command =
-      fmt::format("cd {0} && env TMPDIR={0}/tmp {7} timeout -k 5 300 {1} {2} -n {6} {3} {4} >{0}/{5} 2>&1",
-                  canary.folder().string(), setting("MPIEXEC"), setting("MPIFLAGS"), binary, arguments, log,
-                  ranks, environment);
+  const std::string command = fmt::format(
+      "cd {0} && ulimit -c unlimited && env TMPDIR={0}/tmp {7} timeout -k 5 300 {1} {2} --mca "
+      "btl_vader_backing_directory {0}/tmp -n {6} {3} {4} >{0}/{5} 2>&1",
+      canary.folder().string(), setting("MPIEXEC"), setting("MPIFLAGS"), binary, arguments, log, ranks,
+      environment);
+  const int status = std::system(command.c_str());
+  return WEXITSTATUS(status);
+}
+
+/// Runs muffle alone, on a terminal of its own, which `log` copies. @param arguments  without double quotes.
+inline int run_on_terminal(const Canary& canary, const std::string& arguments, const std::string& log) {
+  const std::string command = fmt::format(
+      "cd {0} && TMPDIR={0}/tmp timeout -k 5 300 script -qec \"{1} {2}\" {0}/{3} >{0}/{3}-echo 2>&1",
+      canary.folder().string(), setting("MUFFLE"), arguments, log);
   const int status = std::system(command.c_str());
   return WEXITSTATUS(status);
 }
@@ -241,7 +280,7 @@ inline std::uint64_t expect_clean(const Canary& canary, const Needles& needles) 
     std::string content = read_file(entry.path());
     searched += content.size();
     // Files full of random-looking bytes contain any 4 given ones now and then: only text is searched for
-    // floats' bytes.
+    // one float's bytes, others for those of two.
     const bool binary = content.find('\0') != std::string::npos;
     if (!binary) content = without_pids(content);
     for (const auto& [needle, what] : needles) {

@@ -60,18 +60,38 @@ TEST(CanaryTest, ARunAtFullVerbosityWritesNoPrivateValue) {
   EXPECT_GT(expect_clean(canary, canary.needles(false)), 10'000u);
 }
 
+// A bar that overwrites itself shows other texts than the plain lines of the other runs.
+TEST(CanaryTest, ARunOnATerminalShowsNoPrivateValue) {
+  const Canary canary;
+  ASSERT_EQ(
+      run_on_terminal(canary, "run " + common(0) + " --set privacy.adjacency=add-remove-one --out run/out",
+                      "console-1"),
+      0)
+      << read_file(canary.folder() / "console-1");
+  EXPECT_NE(read_file(canary.folder() / "console-1").find("\r\033[K"), std::string::npos)
+      << "a bar was drawn";
+  EXPECT_GT(expect_clean(canary, canary.needles(true)), 10'000u);
+}
+
 /// How sums come together, and what a neighbouring data set is.
 struct Mode {
   std::string name, flags;
   bool m_is_private;
   std::vector<std::string> blocks{"rff"};
+  bool per_rank = false;  ///< each rank has a file of its own
 };
 
 class CanaryModeTest : public ::testing::TestWithParam<Mode> {
  protected:
   std::string job() const {
     const std::string adjacency = GetParam().m_is_private ? " --set privacy.adjacency=add-remove-one" : "";
-    return common(GetParam().m_is_private ? 0 : canary_.records()) + adjacency + GetParam().flags;
+    return common(GetParam().m_is_private ? 0 : canary_.records()) + adjacency + GetParam().flags +
+           (GetParam().per_rank ? " --set data.shards=per-rank" + files("points", "labels") : "");
+  }
+  std::string files(const std::string& points, const std::string& labels) const {
+    const char* suffix = GetParam().per_rank ? "-{rank}" : "";
+    return fmt::format(" --set 'data.features=data/{0}{2}.idx' --set 'data.labels=data/{1}{2}.idx'", points,
+                       labels, suffix);
   }
   std::string console(const std::string& name) const { return read_file(canary_.folder() / name); }
   void expect_nothing_private() const { expect_clean(canary_, canary_.needles(GetParam().m_is_private)); }
@@ -86,13 +106,16 @@ TEST_P(CanaryModeTest, AReleaseAtFullVerbosityWritesNoPrivateValue) {
   expect_nothing_private();
 }
 
-/// Killed between INTENT and COMMIT, in the middle of files; a disk that is full: what lies about then,
-/// temporary files among it, is searched too.
+/// Killed between INTENT and COMMIT, in the middle of files, alone or with all ranks and mpiexec; aborted,
+/// which dumps core where that is allowed; a disk that is full: what lies about then, temporary files and
+/// MPI's shared memory among it, is searched too.
 TEST_P(CanaryModeTest, AReleaseThatIsKilledMidwayLeavesNoPrivateValue) {
   bool half_written = false;
   for (const auto& [point, ends] : std::map<std::string, int>{{"write@release.mfl:short-kill:1", 137},
                                                               {"rename@release.mfl:kill-before:1", 137},
                                                               {"rename@release.mfl:kill-after:1", 137},
+                                                              {"fsync@release.mfl:kill-job:1", 137},
+                                                              {"fsync@release.mfl:abort-before:1", 134},
                                                               {"write@release.mfl:full:1", 74}}) {
     const std::string name = point.substr(0, point.rfind(':'));
     EXPECT_EQ(run_muffle(canary_, "release " + job() + " --out run/" + name, "console-" + name, kRanks,
@@ -103,13 +126,16 @@ TEST_P(CanaryModeTest, AReleaseThatIsKilledMidwayLeavesNoPrivateValue) {
       half_written |= entry.path().string().find(".tmp.") != std::string::npos;
   }
   EXPECT_TRUE(half_written) << "temporary files were there to be searched";
+  for (const auto& entry : fs::recursive_directory_iterator(canary_.folder())) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_FALSE(name.starts_with("core") || name.starts_with("vader_segment")) << entry.path();
+  }
   expect_nothing_private();
 }
 
 TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
-  for (const auto& [name, flags] :
-       std::map<std::string, std::string>{{"label", " --set data.labels=data/bad-labels.idx"},
-                                          {"outside", " --set data.features=data/bad-points.idx"}}) {
+  for (const auto& [name, flags] : std::map<std::string, std::string>{
+           {"label", files("points", "bad-labels")}, {"outside", files("bad-points", "labels")}}) {
     EXPECT_EQ(run_muffle(canary_, "release " + job() + flags + " --out run/" + name, "console-" + name), 65);
     const std::string text = console("console-" + name);
     EXPECT_FALSE(holds(text, std::to_string(kBadLabel)))
@@ -134,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mode{"MaskedReplaceOne", " --secure-aggregation", false},
         Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
         Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false},
-        Mode{"DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true}),
+        Mode{"DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true, {"rff"}, true}),
     [](const auto& mode) { return mode.param.name; });
 
 TEST(CanaryTest, ErrorTextsHoldNoPrivateValue) {

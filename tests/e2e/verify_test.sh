@@ -42,8 +42,11 @@ for line in 'pass +signature .*clinic-1' 'pass +ledger' 'pass +sigma .*by calibr
   check "the card says $line" says "$line"
 done
 check "the secret is nowhere" bash -c "! grep -rq 9d61b19deffd5a60 '$work/runs'"
-check "without a key, too" expect_code 0 verify "$release"
-check "for the ledger vouches" says 'verdict: good'
+check "without a key, too" expect_code 0 verify "$release" --ledger "$work/runs/ledger-fashion.jsonl"
+check "for the ledger that was named vouches" says 'verdict: good'
+check "one that is found beside it" expect_code 0 verify "$release"
+check "is checked" says 'pass +ledger'
+check "but vouches for nothing" says 'verdict: consistent, but nobody vouches for it: .* the ledger beside it is unsigned'
 mkdir "$work/alone"
 cp "$release" "$work/alone/"
 check "without key and ledger it is consistent" expect_code 0 verify "$work/alone/release.mfl"
@@ -91,4 +94,20 @@ check "a ledger without the COMMIT is 76" expect_code 76 verify "$release"
 check "a release with seeded noise" expect_code 0 on 1 release "${small[@]}" --insecure-seeded-noise 1 --out "$work/seeded/a"
 check "is 77" expect_code 77 verify "$work/seeded/a/release.mfl"
 check "in loud letters" says 'N O T   P R I V A T E'
+
+# A limit of 1 byte is the only one that the kernel heeds where core dumps go to a program.
+if [[ $(ulimit -Hc) != 0 ]] || (($(id -u) == 0)); then
+  mkfifo "$work/pipe"
+  "$MUFFLE" verify "$work/pipe" >/dev/null 2>&1 &
+  waiting=$!
+  limited() {
+    for _ in $(seq 100); do
+      grep -qE '^Max core file size +1 +1 ' "/proc/$waiting/limits" && return
+      sleep 0.1
+    done
+    return 1
+  }
+  check "no core is dumped, not even into a pipe" limited
+  kill "$waiting"
+fi
 finish

@@ -100,7 +100,10 @@ TEST_F(ReleaseKillTest, AThousandRandomKills) {
         const std::string point = std::to_string(1 + random() % steps) + ":" + kActions[kind - 2] + ":" +
                                   std::to_string(random() % 1000000);
         SCOPED_TRACE(point);
-        killed += release(run, {{"MUFFLE_KILL_POINT", point}}) != 0;
+        const int ended = release(run, {{"MUFFLE_KILL_POINT", point}});
+        const bool full = point.find("full") != std::string::npos;
+        ASSERT_TRUE(ended == 0 || ended == -SIGKILL || (full && ended == 74)) << ended << ": " << said(run);
+        killed += ended == -SIGKILL;
       }
       ASSERT_EQ(broken_promise(), "");
     }

@@ -82,6 +82,16 @@ TEST_F(ReleaseTransactionTest, AFinishedReleaseIsHandedOutAgain) {
   EXPECT_EQ(ledger().charges.size(), 1u);
 }
 
+TEST_F(ReleaseTransactionTest, AStatementThatSaysSomethingElseIsMadeAgain) {
+  release();
+  for (const auto& file : {order_.statement_text, order_.statement_json}) {
+    const std::string statement = read_file(file);
+    write_file_atomically(file, std::string("(0.001, 1e-12)-differentially private\n"));
+    EXPECT_TRUE(ReleaseTransaction(order_).settle());
+    EXPECT_EQ(read_file(file), statement);
+  }
+}
+
 TEST_F(ReleaseTransactionTest, ATestReleaseNeverStandsForAPrivateOne) {
   artifact_.is_private = false;
   order_.secure_noise = false;

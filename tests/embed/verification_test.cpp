@@ -13,8 +13,8 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
-#include "muffle/privacy/round_up.hpp"
 #include "recompute.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -195,7 +195,7 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
   // Everything that follows from the noise multiplier or the sensitivity is moved along.
   const auto consistent_sigma = [](json& h) {
     json& p = h["privacy"];
-    const double sigma = privacy::multiply_up(p["noise_multiplier"], p["sensitivity"]);
+    const double sigma = multiply_up(p["noise_multiplier"], p["sensitivity"]);
     p["sigma"] = sigma;
     for (json& block : h["blocks"]) {
       for (json& run : block["numbers"])
@@ -316,6 +316,16 @@ TEST(Verification, WithoutAKeyAndALedgerNobodyVouches) {
   }
 }
 
+TEST(Verification, TheVerdictSaysThatFeatureMapsWereNotChecked) {
+  const std::string release = bytes_of(sample());
+  const std::string skipped =
+      "verdict: consistent, but nobody vouches for it: no signature checked, no ledger; its "
+      "feature maps are too large";
+  EXPECT_THAT(verification_text(judge(release, [](Evidence& e) { e.most_frequencies = 1; })),
+              ::testing::HasSubstr(skipped));
+  EXPECT_THAT(verification_text(judge(release)), ::testing::Not(::testing::HasSubstr("too large")));
+}
+
 TEST(Verification, TheProofIsOursWhateverTheFileSays) {
   const std::string lie = "In truth (0.001, 1e-12)-DP.";
   const std::string release = with_header(bytes_of(sample()), [&](json& h) {
@@ -374,9 +384,9 @@ class VerificationLedger : public ::testing::Test {
     ledger.bind(id, to_hex(sha256(release)));
     ledger.commit(id, to_hex(sha256(release)));
   }
-  Verification judge_with_ledger(const std::string& release) {
+  Verification judge_with_ledger(const std::string& release, bool named = true) {
     return judge(release, [&](Evidence& e) {
-      e.ledger = Evidence::LedgerText{"ledger.jsonl", read_file(folder_ / "ledger.jsonl")};
+      e.ledger = Evidence::LedgerText{"ledger.jsonl", read_file(folder_ / "ledger.jsonl"), named};
     });
   }
   std::string ledger_detail(const Verification& v) {
@@ -401,6 +411,23 @@ TEST_F(VerificationLedger, ACommittedReleasePasses) {
               ::testing::AllOf(::testing::HasSubstr("all 1 releases of data set 'patients-2024'"),
                                ::testing::HasSubstr("verdict: good"),
                                ::testing::HasSubstr("whoever keeps the ledger vouches")));
+}
+
+// Whoever makes up a release can make up a ledger beside it: this test does.
+TEST_F(VerificationLedger, ALedgerThatNobodyNamedDoesNotVouchButCanRefuse) {
+  Artifact a = sample();
+  const std::string id = charge(a), release = bytes_of(a);
+  EXPECT_EQ(judge_with_ledger(release, false).code(), ExitCode::kProtocol) << "no COMMIT";
+  commit(id, release);
+  const Verification v = judge_with_ledger(release, false);
+  EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
+  EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kPass);
+  EXPECT_FALSE(v.vouched());
+  EXPECT_THAT(verification_text(v),
+              ::testing::AllOf(::testing::HasSubstr("verdict: consistent, but nobody vouches for it"),
+                               ::testing::HasSubstr("the ledger beside it is unsigned"),
+                               ::testing::HasSubstr("For that nobody vouches")));
+  EXPECT_EQ(json::parse(verification_json(v))["verdict"], "consistent");
 }
 
 TEST_F(VerificationLedger, WithoutItsCommitOrWithAnotherFilesItIsRefused) {

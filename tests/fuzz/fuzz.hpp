@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -65,13 +66,16 @@ inline std::string wrap(std::string_view header, std::string_view payload) {
   return out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
 }
 
-/// The file that an input stands for: 'R' and the file itself; or 'H', a piece that is the header, and the
-/// payload, in a container whose checksum is right.
+/// The file that an input stands for: 'R' and the file itself; or 'H', a piece that is the header, in
+/// whatever spelling, and the payload, in a container whose checksum is right and whose header is spelt as it
+/// must be.
 inline std::string container_file(const std::uint8_t* data, std::size_t size) {
   Input input(data, size);
   if (input.byte() == 'R') return std::string(input.rest());
   const std::string_view header = input.piece();
-  return wrap(header, input.rest());
+  const auto parsed = nlohmann::json::parse(
+      header, [](int depth, auto, auto&) { return depth < 100; }, /*allow_exceptions=*/false);
+  return wrap(parsed.is_discarded() ? std::string(header) : parsed.dump(), input.rest());
 }
 
 /// A file in memory, for readers that want a path.

@@ -13,8 +13,8 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
-#include "muffle/privacy/round_up.hpp"
 #include "privacy/expect_error.hpp"
 #include "privacy/ledger_file.hpp"
 

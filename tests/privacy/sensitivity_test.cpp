@@ -9,10 +9,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "muffle/core/philox.hpp"
+#include "muffle/features/one_hot.hpp"
 #include "privacy/expect_error.hpp"
 
 namespace muffle::privacy {
@@ -24,14 +27,21 @@ __extension__ using Int128 = __int128;
 
 constexpr int kBits = 24;
 
-/// How a block's vectors look: the three kinds of the specification's table.
-enum class Kind { kSigned, kNonnegative, kSecondMoments };
+/// How a block's vectors look: the kinds of the specification's table.
+enum class Kind { kSigned, kNonnegative, kSecondMoments, kOneHot };
 
 struct TestBlock {
   Kind kind = Kind::kSigned;
   double norm = 1.0;
-  std::size_t length = 4;  ///< of z for second moments
+  std::size_t length = 4;            ///< of z for second moments
+  std::vector<std::size_t> columns;  ///< of a one-hot block: their numbers of categories, `length` in all
 };
+
+/// Records of so many categorical columns, held to the bound that the product states for them.
+TestBlock one_hot_block(std::vector<std::size_t> columns) {
+  const std::size_t d = std::accumulate(columns.begin(), columns.end(), std::size_t{0});
+  return {Kind::kOneHot, features::one_hot_bound(columns.size(), d).norm, d, std::move(columns)};
+}
 
 struct TestCase {
   std::string name;
@@ -106,10 +116,25 @@ class Search {
     return out;
   }
 
+  /// In each column the category with the largest number; 1/sqrt(d) for it, truncated on the lattice.
+  static Vector one_hot(const TestBlock& block, const std::vector<double>& v) {
+    const auto one = static_cast<std::int64_t>(((1 << kBits) - 1) / std::sqrt(static_cast<double>(v.size())));
+    Vector out(v.size(), 0);
+    std::size_t first = 0;
+    for (const std::size_t categories : block.columns) {
+      const auto begin = v.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto chosen = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(categories));
+      out[static_cast<std::size_t>(chosen - v.begin())] = one;
+      first += categories;
+    }
+    return out;
+  }
+
   Vector make(const TestBlock& block, std::vector<double> v) const {
     if (block.kind == Kind::kNonnegative) {
       for (double& x : v) x = std::fabs(x);
     }
+    if (block.kind == Kind::kOneHot) return one_hot(block, v);
     if (block.kind != Kind::kSecondMoments) return to_lattice(v, block.norm);
     // z rounded to integers of 12 bits, products formed in integers: z z^T with off-diagonal entries once and
     // scaled by sqrt(2) has the same inner products as the full matrix, which is what is used here. 2^12 x
@@ -165,6 +190,11 @@ class Search {
   Vector axis(const TestBlock& block, std::size_t which) const {
     std::vector<double> v(block.length, 0.0);
     v[which] = 1.0;
+    std::size_t first = 0;  // of one-hot columns every one
+    for (const std::size_t categories : block.columns) {
+      v[first + which] = 1.0;
+      first += categories;
+    }
     return make(block, v);
   }
 
@@ -203,13 +233,18 @@ class Search {
 
 std::vector<TestCase> cases() {
   constexpr auto kReplace = Adjacency::kReplaceOne, kAdd = Adjacency::kAddRemoveOne;
-  const TestBlock rff{Kind::kSigned, 1.0, 6}, one_hot{Kind::kNonnegative, std::sqrt(3.0 / 11.0), 5},
-      moments{Kind::kSecondMoments, 1.0, 4}, half{Kind::kSigned, 0.5, 3};
+  const TestBlock rff{Kind::kSigned, 1.0, 6, {}}, positive{Kind::kNonnegative, 0.6, 5, {}},
+      one_hot = one_hot_block({2, 4, 5}), moments{Kind::kSecondMoments, 1.0, 4, {}},
+      half{Kind::kSigned, 0.5, 3, {}};
   return {
       {"one signed block", {rff}, kReplace},
       {"one signed block, counts for free", {rff}, kReplace, 1.0},
       {"one signed block, heavy counts", {rff}, kReplace, 1.7},
-      {"one non-negative block", {one_hot}, kReplace},
+      {"one non-negative block", {positive}, kReplace},
+      {"one-hot columns", {one_hot}, kReplace},
+      {"many one-hot columns", {one_hot_block(std::vector<std::size_t>(40, 3))}, kReplace},
+      {"one-hot columns with counts, two records a person", {one_hot}, kReplace, 0.3, 2},
+      {"add or remove one-hot columns", {one_hot}, kAdd},
       {"non-negative block with counts", {one_hot}, kReplace, 0.4},
       {"second moments", {moments}, kReplace},
       {"signed and non-negative", {rff, one_hot}, kReplace},
@@ -218,7 +253,7 @@ std::vector<TestCase> cases() {
       {"signed and second moments, counts", {half, moments}, kReplace, 0.8},
       // A start from the closed form: moments, random features, and the proxy.
       {"second moments and two signed blocks",
-       {moments, {Kind::kSigned, 0.2, 6}, {Kind::kSigned, 0.1, 4}},
+       {moments, {Kind::kSigned, 0.2, 6, {}}, {Kind::kSigned, 0.1, 4, {}}},
        kReplace},
       {"three records a person", {rff, one_hot}, kReplace, 0.5, 3},
       {"add or remove", {rff, one_hot}, kAdd},
@@ -264,7 +299,7 @@ SensitivityInput blocks(std::vector<BlockBound> list) {
 TEST(Sensitivity, ValuesOfTheSpecificationsTable) {
   const BlockBound rff{1.0, false, "RFF"}, moments{1.0, true, "moments"};
   const double k = 3, d = 11;
-  const BlockBound one_hot{std::sqrt(k / d), true, "one-hot"};
+  const BlockBound one_hot = features::one_hot_bound(3, 11);
 
   SensitivityInput in = blocks({rff});
   EXPECT_EQ(combined_sensitivity(in).value, 2.0);
@@ -287,6 +322,20 @@ TEST(Sensitivity, ValuesOfTheSpecificationsTable) {
   in.counts = true;
   in.counts_weight = 0.5;
   EXPECT_NEAR(combined_sensitivity(in).value, std::sqrt(2.5), 1e-15);
+}
+
+TEST(OneHotBound, IsNeverBelowTheExactRoot) {
+  for (std::uint64_t k = 1; k <= 200; ++k) {
+    for (std::uint64_t d = k; d <= 4 * k; ++d) {
+      const double norm = features::one_hot_bound(k, d).norm;
+      ASSERT_TRUE(static_cast<__float128>(norm) * norm * d >= static_cast<__float128>(k)) << k << " " << d;
+      ASSERT_LE(norm, std::sqrt(static_cast<double>(k) / static_cast<double>(d)) * (1 + 1e-15));
+    }
+  }
+  for (const auto& [k, d] : {std::pair{0, 3}, std::pair{4, 3}}) {
+    expect_error<ConfigError>([&, k = k, d = d] { (void)features::one_hot_bound(k, d); }, ExitCode::kConfig,
+                              {"one-hot", "3 categories"});
+  }
 }
 
 TEST(Sensitivity, IsNeverBelowTheExactBound) {

@@ -4,6 +4,8 @@
 //   MUFFLE_KILL_POINT=STEP:ACTION:SEED   at the STEP-th call (from 1), or at the first CALL@FILE, such as
 //                                        rename@release.mfl, do ACTION:
 //     kill-before, kill-after   SIGKILL around the call
+//     abort-before              SIGABRT, which dumps core where that is allowed
+//     kill-job                  SIGKILL for mpiexec and every rank: nobody is left to tidy up
 //     short-kill                half of a write, then SIGKILL
 //     partial                   half of a write, reported as such: the caller must go on
 //     full                      half of a write, then ENOSPC for this and every later write
@@ -85,7 +87,17 @@ std::string open_charge(const Path& ledger) {
 
 class Faults {
  public:
-  enum class Action { kNone, kKillBefore, kKillAfter, kShortKill, kPartial, kFull, kPowerCut };
+  enum class Action {
+    kNone,
+    kAbortBefore,
+    kKillJob,
+    kKillBefore,
+    kKillAfter,
+    kShortKill,
+    kPartial,
+    kFull,
+    kPowerCut
+  };
 
   Faults() {
     if (const char* setting = std::getenv("MUFFLE_KILL_POINT")) {
@@ -99,7 +111,9 @@ class Faults {
       else
         at_name_ = step;
       random_.seed(std::stoul(seed));
-      const std::map<std::string, Action> actions = {{"kill-before", Action::kKillBefore},
+      const std::map<std::string, Action> actions = {{"abort-before", Action::kAbortBefore},
+                                                     {"kill-job", Action::kKillJob},
+                                                     {"kill-before", Action::kKillBefore},
                                                      {"kill-after", Action::kKillAfter},
                                                      {"short-kill", Action::kShortKill},
                                                      {"partial", Action::kPartial},
@@ -125,6 +139,8 @@ class Faults {
     const bool here = ++step_ == at_ || name == at_name_;
     if (here) at_name_.clear();
     const Action action = here ? action_ : Action::kNone;
+    if (action == Action::kAbortBefore) std::abort();
+    if (action == Action::kKillJob) kill_job();
     if (action == Action::kKillBefore) kill();
     if (action == Action::kPowerCut) cut_power();
     if (action == Action::kFull) full_ = true;
@@ -184,6 +200,22 @@ class Faults {
   [[noreturn]] static void kill() {
     ::kill(::getpid(), SIGKILL);
     for (;;) ::pause();
+  }
+
+  /// On one host mpiexec itself is the ranks' parent.
+  [[noreturn]] static void kill_job() {
+    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) std::abort();
+    const pid_t launcher = ::getppid();
+    std::vector<pid_t> job{launcher};
+    for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+      const pid_t pid = std::atoi(process.path().filename().c_str());
+      const std::string status = pid > 0 ? contents(process.path() / "status") : "";
+      if (pid != ::getpid() &&
+          status.find("\nPPid:\t" + std::to_string(launcher) + "\n") != std::string::npos)
+        job.push_back(pid);
+    }
+    for (const pid_t pid : job) ::kill(pid, SIGKILL);
+    kill();
   }
 
   [[noreturn]] void cut_power() {

@@ -17,6 +17,10 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 /// Reads a whole file. @throws IoError if it is missing, unreadable or larger than max_bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 32);
 
+/// Whether the file is there. What cannot be told is an error: it must not be taken for absent.
+/// @param what  the file's name in the message, @param consequence  the message's end. @throws IoError.
+bool is_there(const std::filesystem::path& file, const std::string& what, const std::string& consequence);
+
 /// Creates the folder and its parents and proves that a file can be written in it. @throws IoError.
 void ensure_writable_folder(const std::filesystem::path& folder);
 

@@ -25,6 +25,9 @@ struct ReleaseOrder {
   bool secure_noise = true;                   ///< false: seeded noise, for tests; the release is NOT PRIVATE
 };
 
+/// Whether a release is at its place. @throws IoError  it cannot be told.
+bool release_is_there(const std::filesystem::path& file);
+
 /// That `artifact`, which lies where the order's release goes, is that release. Purely local.
 /// @throws ConfigError  it was made by another configuration, or is NOT PRIVATE where a private release is
 ///                      ordered, or the other way round.

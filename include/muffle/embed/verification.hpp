@@ -21,6 +21,7 @@ struct Evidence {
   std::optional<SignerKey> trusted;      ///< a signature of this key is demanded
   struct LedgerText {
     std::string name, text;
+    bool named = true;  ///< by the user, who knows whose it is; false: found beside the release
   };
   std::optional<LedgerText> ledger;  ///< of its data set: an entry for this release is demanded
   /// Feature maps with more numbers (frequencies) are not rebuilt.
@@ -34,6 +35,9 @@ struct Check {
   std::string detail;  ///< what was compared, or what is wrong; one line, printable
 };
 
+/// The check that a verdict mentions when it was skipped.
+inline constexpr char kFeatureMaps[] = "feature maps";
+
 struct Verification {
   std::string name;
   std::vector<Check> checks;
@@ -41,9 +45,11 @@ struct Verification {
   std::optional<ReleaseSignature> signature;  ///< none: there is none, or it does not verify
   std::optional<SignerKey> trusted;           ///< the demanded key
   std::optional<privacy::LedgerState> ledger;
+  bool ledger_named = false;  ///< Evidence::LedgerText::named
 
   /// Whether anybody stands behind what no file can prove: the demanded key's signature is there, or the
-  /// ledger has the release.
+  /// ledger that the user named has the release. One that was found beside it may be as made up as the
+  /// release: anybody can write a ledger.
   bool vouched() const;
   /// kDone (vouched or not); kProtocol: the file, its signature, its arithmetic or its ledger entry is wrong;
   /// kBudget: all of that is right, but it promises nothing: seeded noise, or the data set's budget is

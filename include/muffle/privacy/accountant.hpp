@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 namespace muffle::privacy {
 
@@ -10,6 +11,8 @@ namespace muffle::privacy {
 /// Domain: eps in [1e-3, 100], delta in [1e-12, 0.1]; anything else, and NaN, is a ConfigError.
 inline constexpr double kMinEpsilon = 1e-3, kMaxEpsilon = 100.0;
 inline constexpr double kMinDelta = 1e-12, kMaxDelta = 0.1;
+/// Noise multipliers beyond these are slips of the keyboard, and so is a mu beyond their reciprocals.
+inline constexpr double kMinNoiseMultiplier = 1e-3, kMaxNoiseMultiplier = 1e6;
 
 /// Bound on the absolute error of log_delta() over the domain (the tests hold a tenth of it to 40-digit
 /// values). Calibration demands log delta to be better by this much, so that rounding never flatters a
@@ -29,12 +32,15 @@ double epsilon_for(double delta, double mu);
 /// bisection, so that the guarantee holds for the returned number.
 double noise_multiplier_for(double epsilon, double delta);
 
+/// @param what  names it in the message. @throws ConfigError  outside the range above, or NaN.
+void require_noise_multiplier(double multiplier, const std::string& what);
+
 /// mu of several Gaussian releases of the same data: sqrt(sum mu_i^2), rounded up. Also the mu of one release
 /// whose blocks have their own scales (mu_b = Delta_b / sigma_b). @throws ConfigError  empty, or a mu that is
 /// not a finite positive number.
 double mu_total(std::span<const double> mus);
 
-/// Any two of the three give the third.
+/// Any two of the three give the third, rounded against the giver: epsilon, delta and noise multiplier up.
 struct Guarantee {
   double epsilon = 0.0, delta = 0.0, noise_multiplier = 0.0;
 };

@@ -12,7 +12,8 @@ namespace muffle::privacy {
 // releases themselves are made in embed/audit.hpp, on the real path.
 
 /// Upper end of the one-sided Clopper-Pearson interval: with probability at least 1 - alpha over k ~ Bin(n,
-/// p), p is at most this. Exact (Clopper & Pearson 1934), rounded up; 1 for k = n.
+/// p), p is at most this (Clopper & Pearson 1934): the upper end of a bisection, exact to the error of lgamma
+/// in the incomplete beta function, far below what the trials leave open; 1 for k = n.
 /// @throws InvariantError  k > n, n = 0, or alpha outside (0, 1).
 double clopper_pearson_upper(std::uint64_t k, std::uint64_t n, double alpha);
 

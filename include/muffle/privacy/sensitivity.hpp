@@ -14,6 +14,9 @@ enum class Adjacency {
   kAddRemoveOne,  ///< one person's records come or go; m is private
 };
 
+/// More records of one person are a slip of the keyboard; configuration, artifacts and ledgers refuse them.
+inline constexpr std::uint64_t kMaxRecordsPerPerson = 1'000'000;
+
 /// "replace-one", "add-remove-one": the words used in configs, artifacts and statements.
 std::string_view to_string(Adjacency adjacency);
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-namespace muffle::privacy {
+namespace muffle {
 
 // Arithmetic whose result is never below the exact one, for noise scales and sensitivities: the rounding
 // error of each operation is recovered exactly (two-sum and fused multiply-add; Ogita, Rump & Oishi 2005)
@@ -34,4 +34,4 @@ inline double sqrt_up(double x) {
   return std::fma(-root, root, x) > 0 ? next_up(root) : root;
 }
 
-}  // namespace muffle::privacy
+}  // namespace muffle

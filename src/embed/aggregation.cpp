@@ -1,0 +1,49 @@
+#include "muffle/embed/aggregation.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::embed {
+
+Aggregation::Aggregation(comm::HostComm& comm, const privacy::NoisePlan& plan,
+                         const privacy::AggregationMode& mode)
+    : comm_(comm), plan_(plan), mode_(mode) {
+  privacy::require_valid(mode);
+  require(mode.ranks == comm.size(), "an aggregation was planned for other ranks: this is a bug in muffle.");
+  if (mode.distributed) shares_ = privacy::plan_distributed_noise(plan, mode.ranks, mode.colluding);
+}
+
+void Aggregation::exchange_keys(const std::string& round, const comm::SiteIdentity* identity) {
+  if (!mode_.masked) return;
+  round_.emplace(comm_, comm::SecureSumSpec{privacy::length_of(plan_.parts), round, identity});
+  spdlog::debug("release: secure sum {}", round_->round());
+}
+
+void Aggregation::draw_share(privacy::EntropySource& entropy) {
+  if (!mode_.distributed) return;
+  comm::agree(
+      comm_, "drawing the shares of the noise", [&] { share_.emplace(*shares_, entropy); }, true);
+}
+
+void Aggregation::draw_noise(privacy::EntropySource& entropy) {
+  if (!mode_.distributed) noise_.emplace(plan_.parts, entropy);
+}
+
+privacy::NoisySum Aggregation::sum(PartialSum&& partial) {
+  if (mode_.distributed) return reduce_to_root(std::move(*round_), std::move(partial), std::move(*share_));
+  privacy::RawSum raw = mode_.masked ? reduce_to_root(std::move(*round_), std::move(partial))
+                                     : reduce_to_root(comm_, std::move(partial));
+  privacy::NoisySum noisy;
+  comm::agree(
+      comm_, "adding the noise",
+      [&] {
+        if (comm_.is_root()) noisy = std::move(*noise_).publish(std::move(raw));
+      },
+      true);
+  return noisy;
+}
+
+}  // namespace muffle::embed
