@@ -33,8 +33,8 @@ submit() {
   echo "slurm: job $id of $1 steps: $state after $((SECONDS - begun)) s, $(slurm_state "$id" Restarts) restart(s)"
 }
 
-# Training that lasts beyond the signal, whatever the machine.
-steps=${STEPS:-16000}
+# Training that lasts beyond the signal, whatever the machine; under the sanitizers a step takes several times as long.
+steps=${STEPS:-$([[ -n $sanitized ]] && echo 4000 || echo 16000)}
 submit "$steps"
 if [[ $state == COMPLETED && $restarts == 0 ]]; then submit $((steps * 3)); fi
 

@@ -7,11 +7,13 @@
 #include <functional>
 #include <limits>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/data/idx.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/synth/export.hpp"
 #include "support/expect_error.hpp"
+#include "support/fashion_mnist.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::evaluate {
@@ -214,15 +216,7 @@ TEST_F(Classifiers, RefuseSettingsThatMakeNoSense) {
 
 /// The public benchmark, so that a classifier that got worse is noticed.
 TEST_F(Classifiers, FashionMnist) {
-  data::DataSpec train;
-  train.dir = MUFFLE_FASHION_MNIST_DIR;
-  train.features = "train-images-idx3-ubyte.gz";
-  train.labels = "train-labels-idx1-ubyte.gz";
-  train.schema.shape = {1, 28, 28};
-  train.schema.classes = 10;
-  data::DataSpec test = train;
-  test.features = "t10k-images-idx3-ubyte.gz";
-  test.labels = "t10k-labels-idx1-ubyte.gz";
+  const data::DataSpec train = test::fashion_mnist("train"), test = test::fashion_mnist("t10k");
   EvaluateSpec spec = kLinearOnly;
   spec.also_real = true;
   spec.train_limit = 3000;
