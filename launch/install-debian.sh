@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what muffle is built from, run with and tested on: Debian 12 or newer, or Ubuntu 24.04 or newer.
+# Installs what muffle is built from and run with, on Debian 12. Newer ones and Ubuntu 24.04 have the packages, but were not tried.
 set -euo pipefail
 
 packages=(

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a bare Debian or Ubuntu machine to synthetic FashionMNIST: installs, builds, and runs the main job on 2 ranks.
+# From a bare Debian 12 machine to synthetic FashionMNIST: installs, builds, and runs the main job on 2 ranks.
 # launch/quickstart.sh [RUN_FOLDER]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -82,8 +82,12 @@ class SharedProgress {
   Progress progress_;
 };
 
+/// Ends a training because another one has failed.
+struct Abandoned {};
+
 /// One classifier, one thread: the results then do not depend on how many threads there are, and small
-/// batches lose nothing to threads that wait for each other. The costliest kinds begin.
+/// batches lose nothing to threads that wait for each other. The costliest kinds begin. The first error ends
+/// all trainings at their next step: a lost peer or a request to stop is reported once and to one thread.
 void train_all(std::vector<Contestant>& contestants, const data::Schema& schema, std::uint64_t seed,
                int threads, const std::function<void()>& between) {
   std::vector<std::size_t> order(contestants.size());
@@ -92,14 +96,19 @@ void train_all(std::vector<Contestant>& contestants, const data::Schema& schema,
                    [&](std::size_t a, std::size_t b) { return contestants[a].kind > contestants[b].kind; });
   SharedProgress progress("evaluate: training classifiers", contestants, between);
   std::atomic<std::size_t> next = 0;
-  std::vector<std::exception_ptr> errors(contestants.size());
+  std::atomic<bool> failed = false;
+  std::exception_ptr first_error;
+  const auto on_step = [&] {
+    if (failed) throw Abandoned{};
+    progress.step();
+  };
   const auto work = [&] {
-    for (std::size_t i = next++; i < order.size(); i = next++) {
+    for (std::size_t i = next++; i < order.size() && !failed; i = next++) {
       Contestant& c = contestants[order[i]];
       try {
-        c.classifier = train_classifier(c.kind, *c.set, schema, seed, [&] { progress.step(); });
+        c.classifier = train_classifier(c.kind, *c.set, schema, seed, on_step);
       } catch (...) {
-        errors[i] = std::current_exception();
+        if (!failed.exchange(true)) first_error = std::current_exception();
       }
     }
   };
@@ -108,17 +117,17 @@ void train_all(std::vector<Contestant>& contestants, const data::Schema& schema,
     for (int i = 1; i < std::min(threads, static_cast<int>(order.size())); ++i) helpers.emplace_back(work);
     work();
   }
-  for (const auto& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  if (first_error) std::rethrow_exception(first_error);
 }
 
 /// One pass over the test records for all contestants; memory is one batch.
-void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<Contestant>& contestants) {
+void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<Contestant>& contestants,
+              const std::function<void()>& between) {
   data::Batch batch;
   const auto dims = static_cast<std::int64_t>(spec.schema.dims());
   std::uint64_t tested = 0;
   for (test.next(kTestBatch, batch); batch.n > 0; test.next(kTestBatch, batch)) {
+    if (between) between();
     const auto n = static_cast<std::int64_t>(batch.n);
     const torch::Tensor x = torch::from_blob(batch.x.data(), {n, dims}, torch::kFloat32);
     for (Contestant& c : contestants) {
@@ -167,7 +176,7 @@ ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, co
   }
   const synth::ScopedThreads one_thread_each(1);
   train_all(contestants, schema, spec.seed, threads, between);
-  test_all(*test_source, test, contestants);
+  test_all(*test_source, test, contestants, between);
   for (const Contestant& c : contestants) {
     auto& scores = c.set == &sets.front() ? report.synthetic : report.real;
     scores.push_back({classifier_name(c.kind), c.confusion.accuracy(), c.confusion.macro_f1()});

@@ -151,6 +151,13 @@ TEST(ConfigTest, ContradictionsAreRefused) {
   }
 }
 
+// Ranks do not even start within less.
+TEST(ConfigTest, ADeadlineIsASecondAtLeast) {
+  EXPECT_EQ(load_config({kMain, {}, {"runtime.deadline_s=1.0"}, {}}).runtime.deadline_s, 1.0);
+  for (const char* setting : {"runtime.deadline_s=0.999", "runtime.deadline_s=0.0005"})
+    EXPECT_THAT(problem_with_setting(setting), HasSubstr("a number from 1 to 1e+06")) << setting;
+}
+
 TEST(ConfigTest, AVariableWithOneUnderscoreIsRefused) {
   ASSERT_EQ(::setenv("MUFFLE_PRIVACY_EPSILON", "3", 1), 0);
   ASSERT_EQ(::setenv("MUFFLE_TEST_SOMETHING", "3", 1), 0);

@@ -11,6 +11,7 @@
 #include "embed/shards.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/core/threads.hpp"
+#include "support/fashion_mnist.hpp"
 #include "support/raw_access.hpp"
 
 namespace muffle {
@@ -53,11 +54,10 @@ void embed_fashion_mnist(benchmark::State& state, comm::HostComm& comm) {
     const embed::Layout layout = test::rff_layout(kDims, kFeatures, 10, true);
     const auto source = data::open_shard(test::fashion_mnist(), comm.rank(), comm.size());
     auto raw = embed::reduce_to_root(comm, embed::embed_shard(layout, *source, threads, {}));
-    double slowest[1] = {comm.is_root() ? seconds_since(start) : 0.0};
-    comm.all_reduce_sum(
-        std::span<double>(slowest));  // the root's time: it ends when the last rank's sums are in
-    state.SetIterationTime(slowest[0]);
-    seconds = slowest[0];
+    // The root's time: it ends when the last rank's sums are in.
+    seconds = comm.is_root() ? seconds_since(start) : 0.0;
+    comm.all_reduce_sum(std::span(&seconds, 1));
+    state.SetIterationTime(seconds);
     if (comm.is_root()) {
       const auto sums = test::reveal(std::move(raw), layout.size());
       for (std::size_t c = 0; c < 10; ++c) counted += sums[10 * kFeatures + c] >> layout.lattice.bits;

@@ -1,24 +1,15 @@
 // FashionMNIST as Debian ships it (dataset-fashion-mnist).
+#include "support/fashion_mnist.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
-#include <string>
 
 #include "muffle/core/hash.hpp"
 #include "muffle/data/source.hpp"
 
 namespace muffle::data {
 namespace {
-
-DataSpec fashion_mnist(const std::string& part) {
-  DataSpec spec;
-  spec.dir = MUFFLE_FASHION_MNIST_DIR;
-  spec.features = part + "-images-idx3-ubyte.gz";
-  spec.labels = part + "-labels-idx1-ubyte.gz";
-  spec.schema.shape = {1, 28, 28};
-  spec.schema.classes = 10;
-  return spec;
-}
 
 /// Hash of every record with its label, in the order read, one by one.
 std::vector<Sha256Digest> record_hashes(const DataSpec& spec, int rank, int ranks) {
@@ -38,9 +29,7 @@ std::vector<Sha256Digest> record_hashes(const DataSpec& spec, int rank, int rank
 }
 
 TEST(FashionMnist, HasSixThousandOfEachClassInTrain) {
-  DataSpec spec = fashion_mnist("train");
-  spec.records = 60000;
-  const auto source = open_shard(spec, 0, 1);
+  const auto source = open_shard(test::fashion_mnist("train"), 0, 1);
   EXPECT_EQ(source->shard_size(), 60000u);
   std::array<int, 10> counts{};
   double sum = 0.0;
@@ -54,7 +43,7 @@ TEST(FashionMnist, HasSixThousandOfEachClassInTrain) {
 }
 
 TEST(FashionMnist, EveryShardingCoversEveryRecordExactlyOnce) {
-  DataSpec spec = fashion_mnist("t10k");
+  DataSpec spec = test::fashion_mnist("t10k");
   const auto whole = record_hashes(spec, 0, 1);
   ASSERT_EQ(whole.size(), 10000u);
   for (int ranks = 1; ranks <= 4; ++ranks) {

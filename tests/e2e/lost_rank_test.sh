@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A rank that is killed or stopped in the middle of the embedding: the others notice, the lowest of them says who is missing, all of
-# them end with 69 in time, and nothing is released, charged or left half-written.
+# A rank that is killed or stopped in the middle of the embedding, or while rank 0 evaluates: the others notice, the lowest of them
+# says who is missing, all of them end with 69 in time, and nothing is released, charged or left half-written.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -8,17 +8,21 @@ here=$(dirname "${BASH_SOURCE[0]}")
 local_sh=$here/../../launch/local.sh
 long=("${small[@]}" --set features.count=10000 --set runtime.deadline_s=6 --set data.id=lost -q)
 
-# strike SIGNAL VICTIM RANKS COMMAND...: runs COMMAND with --out $out, sends SIGNAL to muffle's rank VICTIM once all ranks embed;
-# $code is the command's exit code and $took the seconds from the signal to its end.
+stage=release begun='embedding begins' everywhere=yes
+
+# strike SIGNAL VICTIM RANKS COMMAND...: runs COMMAND with $stage and --out $out, sends SIGNAL to muffle's rank VICTIM once the logs
+# (of all ranks, or of rank 0 unless $everywhere) say $begun; $code is the command's exit code and $took the seconds from the signal to
+# its end.
 strike() {
   local signal=$1 victim=$2 n=$3 r start pid=
   shift 3
   out=$(mktemp -d "$work/job.XXXX")/run
-  timeout -k 5 120 "$@" release "${long[@]}" --out "$out" >"$work/log" 2>&1 &
+  if [[ $stage == evaluate ]]; then mkdir "$out" && cp "$work/done"/*.* "$out"; fi
+  timeout -k 5 120 "$@" "$stage" "${long[@]}" --out "$out" >"$work/log" 2>&1 &
   local job=$!
-  for ((r = 0; r < n; r++)); do
+  for ((r = 0; r < (${#everywhere} ? n : 1); r++)); do
     for _ in $(seq 1200); do
-      grep -qs 'embedding begins' "$out/logs/rank-$r.jsonl" && break
+      grep -qs "$begun" "$out/logs/rank-$r.jsonl" && break
       sleep 0.05
     done
   done
@@ -44,16 +48,19 @@ lose() {
     check "rank $r is left and ends with 69" test "$(cat "$said/$r.code")" = 69
     if [[ -z $speaker ]]; then
       speaker=$r
-      check "rank $r speaks, in one paragraph" test "$(wc -l <"$said/$r.stderr")" = 1
+      check "rank $r speaks, in one paragraph" test "$(grep -c '^muffle: ' "$said/$r.stderr")" = 1
       check "it names the rank and its host" grep -qE "(lost|not heard from:) rank $victim \(host $(uname -n)\)" "$said/$r.stderr"
       check "and says what to do" grep -qE "run the same command again|raise the deadline" "$said/$r.stderr"
     else
       check "rank $r leaves it to rank $speaker" test ! -s "$said/$r.stderr"
-      check "but has it in its log" grep -qE "(lost|not heard from:|has ended the job).*exit|rank $victim" "$out/logs/rank-$r.jsonl"
+      check "but has it in its log" grep -qE "(lost|not heard from:|not heard from since:) .*rank $victim \(|has ended the job with exit code 69" "$out/logs/rank-$r.jsonl"
     fi
   done
-  check "nothing is left of the release" bash -c "! compgen -G '$out/*.mfl' && ! compgen -G '$out/.*.tmp.*'"
-  check "and nothing was charged" bash -c "! grep -qs INTENT '$out'/../ledger-*.jsonl"
+  check "nothing is left half-written" bash -c "! compgen -G '$out/.*.tmp.*'"
+  if [[ $stage == evaluate ]]; then check "and there are no scores" test ! -e "$out/metrics.json"; else
+    check "nothing is released" bash -c "! compgen -G '$out/*.mfl'"
+    check "and nothing was charged" bash -c "! grep -qs INTENT '$out'/../ledger-*.jsonl"
+  fi
   if ((failures > 0)); then tail -n +1 "$said"/* "$work/log" | sed 's/^/    /' >&2; fi
 }
 
@@ -72,4 +79,14 @@ check "launch/local.sh ends with 69" test "$code" = 69
 check "and rank 0 has named rank 1" grep -qE 'muffle: lost rank 1 \(host ' "$work/log"
 check "in time" test "$took" -lt 40
 if ((failures > 0)); then sed 's/^/    /' "$work/log" >&2; fi
+
+# Rank 0 trains classifiers, several at a time, while the others wait for its verdict.
+on 1 run "${small[@]}" --set sample.count=20000 --set 'evaluate.metrics=[]' --out "$work/done" >"$work/log" 2>&1 ||
+  { cat "$work/log" >&2; fail "samples to evaluate"; }
+stage=evaluate begun='reads REAL test records' everywhere=
+long=("${small[@]}" --set sample.count=20000 --set 'evaluate.classifiers=["logistic_regression", "mlp", "cnn"]'
+  --set evaluate.also_real=true --set runtime.deadline_s=6 -q)
+lose KILL 1 3
+lose KILL 1 3 --mca orte_enable_recovery 1
+check "by the loss, not by the deadline" grep -q "lost rank 1" "$work/said/0.stderr"
 finish

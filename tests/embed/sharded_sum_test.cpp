@@ -4,6 +4,7 @@
 #include "embed/shards.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/features/moments.hpp"
+#include "support/fashion_mnist.hpp"
 #include "support/mpi_world.hpp"
 #include "support/raw_access.hpp"
 
@@ -57,8 +58,9 @@ TEST(ShardedSum, AllRecordsShuffledAndUneven) {
 TEST(ShardedSum, AllRecordsFromTheirFileAndNoneIsRejected) {
   const Layout layout = test::rff_layout(784, 256, 10, true);
   for (const auto rule : {data::ShardRule::kContiguous, data::ShardRule::kRoundRobin}) {
-    const auto source =
-        data::open_shard(test::fashion_mnist(rule), test::world().rank(), test::world().size());
+    data::DataSpec spec = test::fashion_mnist();
+    spec.shards = rule;
+    const auto source = data::open_shard(spec, test::world().rank(), test::world().size());
     auto raw = reduce_to_root(test::world(), embed_shard(layout, *source, 2, {}));
     if (!test::world().is_root()) continue;
     const auto sums = test::reveal(std::move(raw), layout.size());

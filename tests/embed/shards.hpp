@@ -43,27 +43,6 @@ class MemorySource final : public data::RecordSource {
   std::size_t done_ = 0;
 };
 
-/// FashionMNIST's training set, from Debian's package dataset-fashion-mnist.
-inline data::DataSpec fashion_mnist(data::ShardRule shards = data::ShardRule::kContiguous) {
-  data::DataSpec spec;
-  spec.dir = "/usr/share/datasets/fashion-mnist";
-  spec.features = "train-images-idx3-ubyte.gz";
-  spec.labels = "train-labels-idx1-ubyte.gz";
-  spec.records = 60000;
-  spec.schema.shape = {1, 28, 28};
-  spec.schema.classes = 10;
-  spec.shards = shards;
-  return spec;
-}
-
-/// The first n records of FashionMNIST.
-inline data::Batch fashion_mnist_records(std::size_t n) {
-  const auto source = data::open_shard(fashion_mnist(), 0, 1);
-  data::Batch batch;
-  source->next(n, batch);
-  return batch;
-}
-
 inline embed::Layout rff_layout(std::size_t dims, std::size_t features, std::size_t classes, bool counts) {
   embed::Layout layout;
   layout.blocks.push_back(features::make_rff_block({.dims = dims,

@@ -7,11 +7,13 @@
 #include <functional>
 #include <limits>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/data/idx.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/synth/export.hpp"
 #include "support/expect_error.hpp"
+#include "support/fashion_mnist.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::evaluate {
@@ -169,6 +171,37 @@ TEST_F(Classifiers, TestRecordsWithoutAKnownLabelDoNotCount) {
                      [&] { evaluate(images(300, true, 0), test, kLinearOnly); });
 }
 
+/// A lost peer is reported once, and to one thread: the others must not train on for minutes.
+TEST_F(Classifiers, AnErrorBetweenStepsEndsAllTrainingsAtOnce) {
+  const auto samples = synthetic(images(300, true, 0));
+  const auto test = real("test", images(30, true, 1));
+  for (const int threads : {1, 2, 3}) {
+    int calls = 0;
+    test::expect_error(ExitCode::kPeer, {"lost rank 1"}, [&] {
+      evaluate_classifiers(samples, test, {}, {}, threads, [&] {
+        if (++calls == 5) throw CommError("lost rank 1");
+      });
+    });
+    // The other threads may have been on their way to the same place.
+    EXPECT_LE(calls, 5 + threads - 1) << threads << " threads";
+  }
+}
+
+TEST_F(Classifiers, ShowLifeInEveryStepAndThroughoutTheTest) {
+  const auto samples = synthetic(images(300, true, 0));
+  const auto calls_until = [&](const data::DataSpec& test, int last) {
+    int calls = 0;
+    evaluate_classifiers(samples, test, {}, kLinearOnly, 1, [&] {
+      if (++calls == last) throw CommError("lost rank 1");
+    });
+    return calls;
+  };
+  const auto few = real("few", images(1000, true, 1)), many = real("many", images(6000, true, 1));
+  const int with_few = calls_until(few, 0), with_many = calls_until(many, 0);
+  EXPECT_GE(with_many, with_few + 5) << "at least once in a thousand test records";
+  test::expect_error(ExitCode::kPeer, {"lost rank 1"}, [&] { calls_until(many, with_many); });
+}
+
 TEST_F(Classifiers, RefuseAMissingOrASingleClass) {
   auto made = images(300, true, 0);
   std::replace(made.labels.begin(), made.labels.end(), std::uint8_t{1}, std::uint8_t{0});
@@ -214,15 +247,7 @@ TEST_F(Classifiers, RefuseSettingsThatMakeNoSense) {
 
 /// The public benchmark, so that a classifier that got worse is noticed.
 TEST_F(Classifiers, FashionMnist) {
-  data::DataSpec train;
-  train.dir = MUFFLE_FASHION_MNIST_DIR;
-  train.features = "train-images-idx3-ubyte.gz";
-  train.labels = "train-labels-idx1-ubyte.gz";
-  train.schema.shape = {1, 28, 28};
-  train.schema.classes = 10;
-  data::DataSpec test = train;
-  test.features = "t10k-images-idx3-ubyte.gz";
-  test.labels = "t10k-labels-idx1-ubyte.gz";
+  const data::DataSpec train = test::fashion_mnist("train"), test = test::fashion_mnist("t10k");
   EvaluateSpec spec = kLinearOnly;
   spec.also_real = true;
   spec.train_limit = 3000;

@@ -60,7 +60,7 @@ TEST(Objective, LossAndGradientMatchPlainLoops) {
 TEST(Objective, PlainGradientIsTheLosssFiniteDifference) {
   const Small s;
   const Tensor labels = torch::tensor(s.y, torch::kInt64), x = s.x.clone().requires_grad_();
-  const Objective objective = s.objective({.unbiased = false});
+  const Objective objective = s.objective({.unbiased = false, .stratified = true});
   objective.backward(x, labels, 7);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     constexpr double kStep = 1e-5;

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
@@ -30,6 +32,30 @@ TEST(DataParallelOnThreads, AnyNumberOfRanksFollowsOneRank) {
             << "batch " << c.batch << ", rank " << comm.rank() << " of " << ranks;
       });
     }
+  }
+}
+
+// What the tests of this room compare by.
+TEST(DataParallelOnThreads, TheDistanceSeesWhatIsNotANumberAndWhatIsNotThere) {
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  const test::Trajectory some{{1.0, 2.0}, {{"w", torch::tensor({1.0f, 2.0f})}, {"b", torch::ones({1})}}};
+  EXPECT_EQ(test::distance(some, some), 0.0);
+  const auto apart = [&](const auto& change) {
+    test::Trajectory other{some.losses, some.state};
+    change(other);
+    const double d = test::distance(some, other);
+    EXPECT_EQ(d, test::distance(other, some));
+    return d;
+  };
+  EXPECT_EQ(apart([](auto& t) { t.state[0].second = torch::tensor({1.0f, 2.5f}); }), 0.5);
+  for (const double d :
+       {apart([&](auto& t) {
+          t.state[0].second = torch::tensor({1.0f, nan});
+        }),
+        apart([&](auto& t) { t.losses[0] = nan; }), apart([](auto& t) { t.losses.pop_back(); }),
+        apart([](auto& t) { t.state.pop_back(); }),
+        apart([](auto& t) { t.state[0].second = torch::ones({1}); })}) {
+    EXPECT_EQ(d, std::numeric_limits<double>::infinity());
   }
 }
 

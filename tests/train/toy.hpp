@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -76,14 +77,21 @@ inline Trajectory follow(const Toy& toy, std::shared_ptr<model::TensorCollective
   return out;
 }
 
-/// Largest difference of any loss, parameter or statistic.
+/// Largest difference of any loss, parameter or statistic; infinite where one is not finite, or has no
+/// counterpart.
 inline double distance(const Trajectory& a, const Trajectory& b) {
+  constexpr double kApart = std::numeric_limits<double>::infinity();
+  if (a.losses.size() != b.losses.size() || a.state.size() != b.state.size()) return kApart;
   double worst = 0.0;
-  for (std::size_t i = 0; i < a.losses.size(); ++i)
-    worst = std::max(worst, std::fabs(a.losses[i] - b.losses[i]));
+  const auto add = [&](double difference) {
+    if (!(difference <= worst)) worst = std::isfinite(difference) ? difference : kApart;
+  };
+  for (std::size_t i = 0; i < a.losses.size(); ++i) add(std::fabs(a.losses[i] - b.losses[i]));
   for (std::size_t i = 0; i < a.state.size(); ++i) {
-    if (a.state[i].second.numel() == 0) continue;  // a linear lift has no blob, for example
-    worst = std::max(worst, (a.state[i].second - b.state[i].second).abs().max().item<double>());
+    const torch::Tensor &mine = a.state[i].second, &other = b.state[i].second;
+    if (mine.sizes() != other.sizes()) return kApart;
+    if (mine.numel() == 0) continue;  // a linear lift has no blob, for example
+    add((mine - other).abs().max().item<double>());
   }
   return worst;
 }

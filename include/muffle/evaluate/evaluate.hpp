@@ -40,6 +40,9 @@ struct ClassifierReport {
 /// @param threads    classifiers trained at a time, each by one thread: the scores do not depend on it. The
 /// process's
 ///                   thread counts are set back afterwards.
+/// @param between    called after every training step and before every batch of test records, by one thread
+/// at
+///                   a time; what it throws ends the evaluation at once and comes out of here.
 /// @throws IoError; ConfigError: an unknown or repeated classifier; DataError: unlabelled data, records of
 /// another size
 ///         than the test data's, a label outside the schema, a class (or all but one) without a training

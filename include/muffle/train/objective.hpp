@@ -12,10 +12,10 @@
 
 namespace muffle::train {
 
-/// How a batch's labels were drawn, and which estimate of the gradient is wanted.
+/// How a batch's labels were drawn, and which estimate of the gradient is wanted; TrainSpec has the defaults.
 struct ObjectiveOptions {
-  bool unbiased = true;
-  bool stratified = true;
+  bool unbiased;
+  bool stratified;
 };
 
 /// A block of a release, to be matched by the same sums over generated records.
