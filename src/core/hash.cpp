@@ -46,7 +46,7 @@ std::string to_hex(const Sha256Digest& digest) {
   return hex;
 }
 
-std::string sha256_file_hex(const std::string& path) {
+std::string sha256_file_hex(const std::string& path, const std::function<void()>& alive) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw IoError("cannot read '" + path + "' to compute its SHA-256: is it there and readable?");
   Sha256 hash;
@@ -58,6 +58,7 @@ std::string sha256_file_hex(const std::string& path) {
   };
   while (read_some()) {
     hash.update(std::string_view(buffer.data(), static_cast<std::size_t>(in.gcount())));
+    alive();
   }
   if (in.bad()) throw IoError("reading '" + path + "' failed half-way: check the disk");
   return to_hex(hash.digest());

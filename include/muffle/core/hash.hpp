@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,7 +29,8 @@ Sha256Digest sha256(std::span<const std::byte> bytes);
 Sha256Digest sha256(std::string_view text);
 /// 64 lower-case hexadecimal digits.
 std::string to_hex(const Sha256Digest& digest);
-/// SHA-256 of a file's bytes, in hex. @throws IoError if it cannot be read.
-std::string sha256_file_hex(const std::string& path);
+/// SHA-256 of a file's bytes, in hex. `alive` is called every megabyte. @throws IoError if it cannot be read.
+std::string sha256_file_hex(
+    const std::string& path, const std::function<void()>& alive = [] {});
 
 }  // namespace muffle
