@@ -298,7 +298,18 @@ void MpiComm::all_reduce_max(std::span<std::int64_t> values) {
 }
 
 std::vector<std::string> MpiComm::all_gather(const std::string& bytes) {
-  Collective collective(*this, "all_gather", bytes.size());
+  return gather_to(std::nullopt, bytes, "all_gather");
+}
+
+std::vector<std::string> MpiComm::gather(const std::string& bytes, int root) {
+  require(root >= 0 && root < size_, fmt::format("gather: there is no rank {} among {}", root, size_));
+  return gather_to(root, bytes, "gather");
+}
+
+std::vector<std::string> MpiComm::gather_to(std::optional<int> root, const std::string& bytes,
+                                            std::string_view name) {
+  Collective collective(*this, name, bytes.size());
+  const bool receives = !root || *root == rank_;
   const auto ranks = static_cast<std::size_t>(size_);
   std::byte* const my_length = first_.reserve(sizeof(std::uint64_t));
   std::byte* const all_lengths = second_.reserve(ranks * sizeof(std::uint64_t));
@@ -310,8 +321,8 @@ std::vector<std::string> MpiComm::all_gather(const std::string& bytes) {
   std::vector<std::uint64_t> lengths(ranks);
   std::memcpy(lengths.data(), all_lengths, ranks * sizeof(std::uint64_t));
 
-  std::vector<std::string> all(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) all[r].resize(lengths[r]);
+  std::vector<std::string> all(receives ? ranks : 0);
+  for (std::size_t r = 0; r < all.size(); ++r) all[r].resize(lengths[r]);
   // In rounds, so that what one rank receives in a round stays below the longest message.
   const std::size_t share = std::max<std::size_t>(1, options_.max_message_bytes / ranks);
   const std::uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
@@ -330,16 +341,20 @@ std::vector<std::string> MpiComm::all_gather(const std::string& bytes) {
 
     std::byte* const tables = first_.reserve(2 * table + mine);
     std::byte* const sent = tables + 2 * table;
-    std::byte* const received = second_.reserve(total);
+    std::byte* const received = receives ? second_.reserve(total) : nullptr;
     std::memcpy(tables, counts.data(), table);
     std::memcpy(tables + table, offsets.data(), table);
     if (mine > 0) std::memcpy(sent, bytes.data() + at, mine);
+    const auto* const their_counts = reinterpret_cast<const int*>(tables);
+    const auto* const their_offsets = reinterpret_cast<const int*>(tables + table);
     collective.run([&](MPI_Request* request) {
-      return MPI_Iallgatherv(sent, static_cast<int>(mine), MPI_BYTE, received,
-                             reinterpret_cast<const int*>(tables),
-                             reinterpret_cast<const int*>(tables + table), MPI_BYTE, comm_, request);
+      const int count = static_cast<int>(mine);
+      return root ? MPI_Igatherv(sent, count, MPI_BYTE, received, their_counts, their_offsets, MPI_BYTE,
+                                 *root, comm_, request)
+                  : MPI_Iallgatherv(sent, count, MPI_BYTE, received, their_counts, their_offsets, MPI_BYTE,
+                                    comm_, request);
     });
-    for (std::size_t r = 0; r < ranks; ++r) {
+    for (std::size_t r = 0; r < all.size(); ++r) {
       std::memcpy(all[r].data() + at, received + offsets[r], static_cast<std::size_t>(counts[r]));
     }
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,7 @@ class MpiComm final : public HostComm {
   void all_reduce_sum(std::span<double> values) override;
   void all_reduce_max(std::span<std::int64_t> values) override;
   std::vector<std::string> all_gather(const std::string& bytes) override;
+  std::vector<std::string> gather(const std::string& bytes, int root) override;
   void check_peers(std::string_view doing) override;
   void check_lost(std::string_view doing) override;
   std::unique_ptr<HostComm> split(bool member) override;
@@ -82,6 +84,9 @@ class MpiComm final : public HostComm {
   void hide_segments(MPI_Comm local);
   template <typename T>
   void all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name);
+  /// @param root  who receives; nobody: all do
+  std::vector<std::string> gather_to(std::optional<int> root, const std::string& bytes,
+                                     std::string_view name);
   void die();
   void say_farewell(ExitCode code) noexcept;
   /// Finds out who is missing and throws what this rank has to say about it. The communicator is dead.

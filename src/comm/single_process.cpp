@@ -35,6 +35,10 @@ class SingleProcess final : public HostComm {
   void all_reduce_sum(std::span<double>) override {}
   void all_reduce_max(std::span<std::int64_t>) override {}
   std::vector<std::string> all_gather(const std::string& bytes) override { return {bytes}; }
+  std::vector<std::string> gather(const std::string& bytes, int root) override {
+    check_root(root);
+    return {bytes};
+  }
 
   std::unique_ptr<HostComm> split(bool member) override { return member ? single_process() : nullptr; }
 

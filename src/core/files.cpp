@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/file_descriptor.hpp"
@@ -23,6 +24,10 @@ namespace {
       "cannot " + action + " '" + path.string() + "': " + std::strerror(error) +
           ". Check that the folder exists, that you may write there, and that the disk is not full.",
       where);
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
 /// Without changing it, even for a moment: other threads make files.
@@ -45,34 +50,61 @@ void sync_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
-void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+NewFile::NewFile(std::filesystem::path path) : path_(std::move(path)) {
+  std::string name = (folder_of(path_) / ("." + path_.filename().string() + ".tmp.XXXXXX")).string();
+  fd_ = ::mkostemp(name.data(), O_CLOEXEC);
+  if (fd_ < 0) fail("write", path_, errno);
+  temporary_ = name;
+}
+
+NewFile::~NewFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void NewFile::fail_to_write(int error) const { fail("write", path_, error); }
+
+void NewFile::write(std::span<const std::byte> bytes) {
   // Every call is a step of its own: a large file on a slow disk is no hang.
   constexpr std::size_t kAtATime = std::size_t{16} << 20;
-  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  std::string temporary = (folder / ("." + path.filename().string() + ".tmp.XXXXXX")).string();
-  FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (fd.get() < 0) fail("write", path, errno);
-  const auto undo = [&](int error) {
-    ::unlink(temporary.c_str());
-    fail("write", path, error);
-  };
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const WatchedStep step("writing", path);
-    const ssize_t n = ::write(fd.get(), bytes.data() + done, std::min(bytes.size() - done, kAtATime));
+    const WatchedStep step("writing", path_);
+    const ssize_t n = ::write(fd_, bytes.data() + done, std::min(bytes.size() - done, kAtATime));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) undo(errno);
+    if (n < 0) fail_to_write(errno);
     done += static_cast<std::size_t>(n);
   }
+}
+
+void NewFile::commit() {
   {
-    const WatchedStep step("syncing", path);
+    const WatchedStep step("syncing", path_);
     // mkostemp makes a file for this user alone; ours are as public as the user's other files.
-    if (::fchmod(fd.get(), 0666 & ~current_umask()) != 0) undo(errno);
-    if (::fsync(fd.get()) != 0) undo(errno);
-    if (fd.close() != 0) undo(errno);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) undo(errno);
+    if (::fchmod(fd_, 0666 & ~current_umask()) != 0) fail_to_write(errno);
+    if (::fsync(fd_) != 0) fail_to_write(errno);
+    if (::close(std::exchange(fd_, -1)) != 0) fail_to_write(errno);
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_to_write(errno);
   }
-  sync_folder(folder);
+  temporary_.clear();
+  sync_folder(folder_of(path_));
+}
+
+void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to) {
+  {
+    const FileDescriptor fd(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0) fail("open", from, errno);
+    const WatchedStep step("syncing", from);
+    if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS) fail("write", to, errno);
+    if (::rename(from.c_str(), to.c_str()) != 0) fail("write", to, errno);
+  }
+  sync_folder(folder_of(to));
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  NewFile file(path);
+  file.write(bytes);
+  file.commit();
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
@@ -137,16 +169,25 @@ void ensure_writable_folder(const std::filesystem::path& folder) {
 }
 
 void require_room(const std::filesystem::path& folder, std::size_t bytes) {
+  // What the C library writes into, block by block, where the file system cannot reserve: no more than this.
+  constexpr std::size_t kMostWritten = std::size_t{1} << 30;
   const WatchedStep step("reserving room in", folder);
+  const auto refuse = [&](const std::string& reason) {
+    throw IoError("there is no room for " + std::to_string(bytes) + " bytes in '" + folder.string() +
+                  "': " + reason + ". Make room, or choose another output folder.");
+  };
+  std::error_code unknown;
+  const std::filesystem::space_info space = std::filesystem::space(folder, unknown);
+  if (!unknown && space.available < bytes)
+    refuse("its disk has " + std::to_string(space.available) + " bytes left");
   std::string probe = (folder / ".muffle-room.XXXXXX").string();
   const FileDescriptor fd(::mkostemp(probe.data(), O_CLOEXEC));
   if (fd.get() < 0) fail("write into", folder, errno);
   ::unlink(probe.c_str());
-  const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    throw IoError("there is no room for " + std::to_string(bytes) + " bytes in '" + folder.string() +
-                  "': " + std::strerror(error) + ". Make room, or choose another output folder.");
-  }
+  int error = ::fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  if (error == EOPNOTSUPP)
+    error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(std::min(bytes, kMostWritten)));
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) refuse(std::strerror(error));
 }
 
 }  // namespace muffle

@@ -6,7 +6,6 @@
 
 #include "byte_stream.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 
 namespace muffle::data {
 namespace {
@@ -120,22 +119,6 @@ void check_file_size(const std::string& name, const IdxHeader& header, const Byt
   }
 }
 
-std::vector<std::byte> header_bytes(IdxType type, std::span<const std::size_t> dims, std::size_t elements) {
-  require(!dims.empty() && dims.size() <= 255, "an IDX file has 1 to 255 dimensions");
-  std::vector<std::byte> out{std::byte{0}, std::byte{0}, static_cast<std::byte>(type),
-                             static_cast<std::byte>(dims.size())};
-  std::size_t product = 1;
-  for (const std::size_t d : dims) {
-    require(d <= std::numeric_limits<std::uint32_t>::max() && !__builtin_mul_overflow(product, d, &product),
-            "an IDX size does not fit its 32 bits: " + std::to_string(d));
-    put_u32(out, static_cast<std::uint32_t>(d));
-  }
-  require(product == elements, "IDX dimensions promise " + std::to_string(product) + " elements, there are " +
-                                   std::to_string(elements));
-  out.reserve(out.size() + elements * element_size(type));
-  return out;
-}
-
 }  // namespace
 
 std::size_t element_size(IdxType type) { return type == IdxType::kUint8 ? 1 : 4; }
@@ -188,19 +171,55 @@ void IdxReader::expect_end() {
 
 float load_float(const std::byte* bytes) { return std::bit_cast<float>(load_u32(bytes)); }
 
+IdxWriter::IdxWriter(const std::filesystem::path& path, IdxType type, std::span<const std::size_t> dims)
+    : file_(path), type_(type) {
+  require(!dims.empty() && dims.size() <= 255, "an IDX file has 1 to 255 dimensions");
+  std::vector<std::byte> header{std::byte{0}, std::byte{0}, static_cast<std::byte>(type),
+                                static_cast<std::byte>(dims.size())};
+  for (const std::size_t d : dims) {
+    require(d <= std::numeric_limits<std::uint32_t>::max() && !__builtin_mul_overflow(promised_, d, &promised_),
+            "an IDX size does not fit its 32 bits: " + std::to_string(d));
+    put_u32(header, static_cast<std::uint32_t>(d));
+  }
+  file_.write(header);
+}
+
+void IdxWriter::count(IdxType type, std::size_t elements) {
+  require(type == type_, "elements of another type than the IDX file's");
+  written_ += elements;
+}
+
+void IdxWriter::write(std::span<const std::uint8_t> elements) {
+  count(IdxType::kUint8, elements.size());
+  file_.write(std::as_bytes(elements));
+}
+
+void IdxWriter::write(std::span<const float> elements) {
+  count(IdxType::kFloat32, elements.size());
+  std::vector<std::byte> bytes;
+  bytes.reserve(elements.size_bytes());
+  for (const float v : elements) put_u32(bytes, std::bit_cast<std::uint32_t>(v));
+  file_.write(bytes);
+}
+
+void IdxWriter::commit() {
+  require(written_ == promised_, "IDX dimensions promise " + std::to_string(promised_) +
+                                     " elements, there are " + std::to_string(written_));
+  file_.commit();
+}
+
 void write_idx(const std::filesystem::path& path, std::span<const std::size_t> dims,
                std::span<const std::uint8_t> elements) {
-  std::vector<std::byte> out = header_bytes(IdxType::kUint8, dims, elements.size());
-  const auto bytes = std::as_bytes(elements);
-  out.insert(out.end(), bytes.begin(), bytes.end());
-  write_file_atomically(path, out);
+  IdxWriter file(path, IdxType::kUint8, dims);
+  file.write(elements);
+  file.commit();
 }
 
 void write_idx(const std::filesystem::path& path, std::span<const std::size_t> dims,
                std::span<const float> elements) {
-  std::vector<std::byte> out = header_bytes(IdxType::kFloat32, dims, elements.size());
-  for (const float v : elements) put_u32(out, std::bit_cast<std::uint32_t>(v));
-  write_file_atomically(path, out);
+  IdxWriter file(path, IdxType::kFloat32, dims);
+  file.write(elements);
+  file.commit();
 }
 
 }  // namespace muffle::data

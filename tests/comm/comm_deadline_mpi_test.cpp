@@ -90,6 +90,7 @@ TEST(Deadline, EveryKindOfCollectiveHasOne) {
         c.all_reduce_max(v);
       },
       [](HostComm& c) { c.all_gather("mine"); },
+      [](HostComm& c) { c.gather("mine", 0); },
       [](HostComm& c) {  // large enough that a sender cannot just leave it behind
         std::vector<std::uint64_t> in(1 << 20, 1), out(c.is_root() ? in.size() : 0);
         c.reduce_sum(in, out, 0);

@@ -114,5 +114,22 @@ TEST(Mpi, TheReduceLeavesNoSumsInTheStagingBuffers) {
   }
 }
 
+/// What is gathered on one rank must not cost the others' memory.
+TEST(Mpi, AGatherBringsNobodysBytesToTheRanksThatAreNotItsRoot) {
+  MpiOptions options;
+  options.deadline = std::chrono::seconds(60);
+  const auto made = test::session().world(options);
+  const auto& comm = dynamic_cast<const MpiComm&>(*made);
+  const auto text_of = [](int rank) { return std::string(5000, static_cast<char>('A' + rank)); };
+  made->gather(text_of(comm.rank()), 0);
+  const std::string staged = TestAccess::staged(comm);
+  EXPECT_NE(staged.find(text_of(comm.rank())), std::string::npos);
+  for (int r = 0; r < comm.size(); ++r) {
+    if (r == comm.rank()) continue;
+    EXPECT_EQ(staged.find(text_of(r)) != std::string::npos, comm.is_root()) << "rank " << r;
+  }
+  made->barrier();
+}
+
 }  // namespace
 }  // namespace muffle::comm

@@ -153,28 +153,50 @@ void all_reduce_max_of_signed_numbers(HostComm& comm) {
   }
 }
 
+constexpr int kLengthShapes = 5;
+
+std::size_t gathered_length(int shape, int rank, int ranks) {
+  const int last = ranks - 1;
+  switch (shape) {
+    case 0:
+      return 0;  // nobody has anything
+    case 1:
+      return 33;  // equal
+    case 2:
+      return static_cast<std::size_t>(rank) * 301;  // growing, the first empty
+    case 3:
+      return static_cast<std::size_t>(last - rank) * 77;  // shrinking, the last empty
+    default:
+      return rank == last ? 5001 : 0;  // one rank only
+  }
+}
+
+void expect_all_texts(const std::vector<std::string>& all, int shape, int ranks) {
+  EXPECT_EQ(all.size(), static_cast<std::size_t>(ranks));
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const int rank = static_cast<int>(r);
+    EXPECT_TRUE(all[r] == text_of(rank, gathered_length(shape, rank, ranks)))
+        << "shape " << shape << ", " << r;
+  }
+}
+
 void all_gather_of_equal_different_and_no_lengths(HostComm& comm) {
-  const auto last = comm.size() - 1;
-  const auto length_of = [&](int shape, int rank) -> std::size_t {
-    switch (shape) {
-      case 0:
-        return 0;  // nobody has anything
-      case 1:
-        return 33;  // equal
-      case 2:
-        return static_cast<std::size_t>(rank) * 301;  // growing, the first empty
-      case 3:
-        return static_cast<std::size_t>(last - rank) * 77;  // shrinking, the last empty
-      default:
-        return rank == last ? 5001 : 0;  // one rank only
-    }
-  };
-  for (int shape = 0; shape < 5; ++shape) {
-    const auto all = comm.all_gather(text_of(comm.rank(), length_of(shape, comm.rank())));
-    ASSERT_EQ(all.size(), static_cast<std::size_t>(comm.size()));
-    for (int r = 0; r < comm.size(); ++r) {
-      EXPECT_TRUE(all[static_cast<std::size_t>(r)] == text_of(r, length_of(shape, r)))
-          << "shape " << shape << ", " << r;
+  for (int shape = 0; shape < kLengthShapes; ++shape) {
+    const std::size_t length = gathered_length(shape, comm.rank(), comm.size());
+    expect_all_texts(comm.all_gather(text_of(comm.rank(), length)), shape, comm.size());
+  }
+}
+
+void gather_on_every_root(HostComm& comm) {
+  for (int root = 0; root < comm.size(); ++root) {
+    for (int shape = 0; shape < kLengthShapes; ++shape) {
+      const std::size_t length = gathered_length(shape, comm.rank(), comm.size());
+      const auto all = comm.gather(text_of(comm.rank(), length), root);
+      if (comm.rank() == root) {
+        expect_all_texts(all, shape, comm.size());
+      } else {
+        EXPECT_TRUE(all.empty()) << "root " << root;
+      }
     }
   }
 }
@@ -192,6 +214,7 @@ void a_root_that_does_not_exist_is_refused(HostComm& comm) {
   std::vector<std::uint64_t> in(1), out(1);
   EXPECT_THROW(comm.broadcast({}, comm.size()), InvariantError);
   EXPECT_THROW(comm.reduce_sum(in, out, -1), InvariantError);
+  EXPECT_THROW(comm.gather("mine", comm.size()), InvariantError);
   comm.barrier();  // refused before anything was sent: the communicator lives
 }
 
@@ -356,6 +379,7 @@ const std::vector<HostCommCase>& host_comm_cases() {
       {"all_reduce_sum_double_same_bits", all_reduce_sum_gives_every_rank_the_same_bits<double>},
       MUFFLE_CASE(all_reduce_max_of_signed_numbers),
       MUFFLE_CASE(all_gather_of_equal_different_and_no_lengths),
+      MUFFLE_CASE(gather_on_every_root),
       MUFFLE_CASE(broadcast_text_of_every_root),
       MUFFLE_CASE(a_root_that_does_not_exist_is_refused),
       MUFFLE_CASE(time_in_collectives_grows),

@@ -42,6 +42,9 @@ class SpyComm final : public comm::HostComm {
     if (on_receive) on_receive(which, all);
     return all;
   }
+  std::vector<std::string> gather(const std::string& bytes, int root) override {
+    return inner_.gather(bytes, root);
+  }
   std::unique_ptr<comm::HostComm> split(bool member) override { return inner_.split(member); }
   [[noreturn]] void abort(ExitCode code) override {
     inner_.abort(code);

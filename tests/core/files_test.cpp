@@ -73,6 +73,44 @@ TEST(Files, AFailedRenameLeavesNoTemporaryFile) {
   EXPECT_TRUE(std::filesystem::is_directory(folder / "taken"));
 }
 
+TEST(Files, ANewFileIsWholeOrAbsent) {
+  const TemporaryFolder folder;
+  const auto hello = std::as_bytes(std::span("hello", 5));
+  {
+    NewFile dropped(folder / "a");
+    dropped.write(hello);
+    EXPECT_EQ(read_file(dropped.temporary()), "hello");
+    EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  NewFile file(folder / "a");
+  file.write(hello);
+  file.write(hello);
+  file.commit();
+  EXPECT_EQ(read_file(folder / "a"), "hellohello");
+}
+
+TEST(Files, MovesFilesAndFoldersIntoPlace) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "working" / "png");
+  write_file_atomically(folder / "working" / "a", "new");
+  write_file_atomically(folder / "a", "old");
+  move_into_place(folder / "working" / "a", folder / "a");
+  move_into_place(folder / "working" / "png", folder / "png");
+  EXPECT_EQ(read_file(folder / "a"), "new");
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "png"));
+  expect_error(ExitCode::kIo, {"nowhere"}, [&] { move_into_place(folder / "nowhere", folder / "a"); });
+}
+
+TEST(Files, RoomIsRefusedThatTheDiskHasNot) {
+  const TemporaryFolder folder;
+  require_room(folder.path(), 1 << 20);
+  const std::uintmax_t left = std::filesystem::space(folder.path()).available;
+  expect_error(ExitCode::kIo, {"no room for", "bytes left", "Make room"},
+               [&] { require_room(folder.path(), left + (std::uintmax_t{1} << 40)); });
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
 TEST(Files, ReadRefusesWhatIsMissingAFolderOrTooLarge) {
   const TemporaryFolder folder;
   expect_error(ExitCode::kIo, {"absent", "No such file"}, [&] { read_file(folder / "absent"); });

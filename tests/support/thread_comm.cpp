@@ -159,6 +159,16 @@ class ThreadComm final : public comm::HostComm {
     return result;
   }
 
+  std::vector<std::string> gather(const std::string& bytes, int root) override {
+    require(root >= 0 && root < size(), "gather: no such root");
+    std::vector<std::string> result;
+    exchange<char>("gather", bytes, Lengths::kAny, [&](const auto& all) {
+      if (rank_ != root) return;
+      for (const auto& part : all) result.emplace_back(part.begin(), part.end());
+    });
+    return result;
+  }
+
   /// The first member makes the group and hands the others its address.
   std::unique_ptr<comm::HostComm> split(bool member) override {
     const std::vector<std::string> said = all_gather(member ? "+" : "");

@@ -56,6 +56,9 @@ class HostComm {
   virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
   /// Every rank's bytes, on every rank, by rank. Lengths may differ.
   virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;
+  /// Every rank's bytes, on root only, by rank; nothing elsewhere, where nobody else's bytes arrive at all.
+  /// Lengths may differ.
+  virtual std::vector<std::string> gather(const std::string& bytes, int root) = 0;
   /// For long work between collectives, once a batch, inside agree(). Local and cheap; never waits while all
   /// is well. It is this rank's sign of life, for which the others' deadlines wait: whoever does the work
   /// calls it as the work gets on, one thread at a time, and never a thread that only keeps time.

@@ -8,6 +8,35 @@
 
 namespace muffle {
 
+/// A file that is written piece by piece and is complete or absent: it has a temporary name in the same folder
+/// until it is committed. Not thread-safe.
+class NewFile {
+ public:
+  /// @throws IoError, as do the others, naming the path and the system's reason.
+  explicit NewFile(std::filesystem::path path);
+  /// Removes what was not committed.
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  /// After the last byte: puts it in the place of a file that may be there.
+  void commit();
+  /// What has been written lies here before the commit.
+  const std::filesystem::path& temporary() const { return temporary_; }
+
+ private:
+  [[noreturn]] void fail_to_write(int error) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int fd_ = -1;
+};
+
+/// Renames a complete file or folder so that the new name is there, whole, after a power loss or not at all:
+/// fsync, rename, fsync of the new name's folder. A file of that name is replaced. @throws IoError.
+void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to);
+
 /// Writes a whole file so that it is complete or absent: temporary name in the same folder, fsync, rename,
 /// fsync of the folder. An existing file is replaced. @throws IoError naming the path and the system's
 /// reason.

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "muffle/core/files.hpp"
+
 namespace muffle::data {
 
 class ByteStream;
@@ -71,6 +73,27 @@ class IdxReader {
 
 /// Big-endian float32 as stored in an IDX file; reads 4 bytes.
 float load_float(const std::byte* bytes);
+
+/// Writes an IDX file, plain, piece by piece. Atomic.
+class IdxWriter {
+ public:
+  /// @param dims  records first
+  /// @throws IoError;  InvariantError if a size does not fit 32 bits.
+  IdxWriter(const std::filesystem::path& path, IdxType type, std::span<const std::size_t> dims);
+  /// The next elements, of the type that was announced. @throws IoError.
+  void write(std::span<const std::uint8_t> elements);
+  void write(std::span<const float> elements);
+  /// After the last element. @throws IoError;  InvariantError: too few or too many.
+  void commit();
+
+ private:
+  void count(IdxType type, std::size_t elements);
+
+  NewFile file_;
+  IdxType type_;
+  std::size_t promised_ = 1;  ///< elements, by the dimensions
+  std::size_t written_ = 0;
+};
 
 /// Writes an IDX file, plain. Atomic. dims: records first; their product must be elements.size().
 /// @throws IoError;  InvariantError if dims and elements disagree or a size does not fit 32 bits.
