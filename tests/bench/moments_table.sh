@@ -1,12 +1,13 @@
 #!/bin/bash
 # Scores of the closed form on FashionMNIST's real test set: three releases at each epsilon, whose noise comes from the
 # operating system's entropy, so no two runs agree to the digit. Prints one line a run.
-# usage: moments_table.sh MUFFLE OUT [DATADIR]   (DATADIR with eval12.py's twelve classifiers: give EVAL12=path too)
+# usage: [TWELVE=1] moments_table.sh MUFFLE OUT [DATADIR]   (TWELVE=1: at epsilon 1 the papers' twelve classifiers too)
 set -euo pipefail
 muffle=${1:?usage: moments_table.sh MUFFLE OUT [DATADIR]}
 out=${2:?usage: moments_table.sh MUFFLE OUT [DATADIR]}
 data=${3:-/usr/share/datasets/fashion-mnist}
-config=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/configs/fashion-mnist-moments.toml
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+config=$here/../../configs/fashion-mnist-moments.toml
 
 for epsilon in 0.2 1.0 10.0; do
   for run in 1 2 3; do
@@ -17,6 +18,8 @@ for epsilon in 0.2 1.0 10.0; do
     printf 'epsilon %s run %s: ' "$epsilon" "$run"
     tr -d '\n ' < "$folder/metrics.json"
     echo
-    if [[ -n ${EVAL12:-} ]]; then /usr/bin/python3 "$EVAL12" "$folder/samples.npz" "$data" | tail -1; fi
+    if [[ -n ${TWELVE:-} && $epsilon == 1.0 ]]; then
+      "$here/twelve_classifiers.py" "$folder/samples.npz" "$data" | tail -1
+    fi
   done
 done

@@ -1,0 +1,228 @@
+// What each part of the closed form is worth: the tables of docs/moments.md, "What each part is worth".
+//
+//   moments_ablation DATADIR [--seeds 3] [--samples FOLDER]
+//
+// On FashionMNIST's training images alone, with simulated noise (bench/simulated_release.hpp); all else is
+// what `muffle run` calls.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "bench/sample_scorer.hpp"
+#include "muffle/synth/scoped_threads.hpp"
+
+namespace muffle::bench {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+const std::vector<double> kEpsilons{0.2, 1.0, 10.0};
+constexpr const char* kEpsilonHead = "| epsilon | 0.2 | 1 | 10 |\n|---|---|---|---|\n";
+constexpr std::size_t kSide = 14;
+
+// Estimators that muffle does not use, beside its own.
+
+MatrixXd without_negative(const MatrixXd& noisy, double, const MatrixXd&) {
+  return model::nearest_psd(noisy);
+}
+
+MatrixXd shared_alone(const MatrixXd&, double, const MatrixXd& shared) { return shared; }
+
+/// Drawn to the shared one by James and Stein's factor: ||noise||^2 is n (n + 1) noise^2 in the mean.
+MatrixXd one_factor(const MatrixXd& noisy, double noise, const MatrixXd& shared) {
+  const auto n = static_cast<double>(noisy.rows());
+  const double factor = 1 - n * (n + 1) * noise * noise / (noisy - shared).squaredNorm();
+  return model::nearest_psd(shared + std::max(0.0, factor) * (noisy - shared));
+}
+
+struct Estimator {
+  const char* name;
+  model::CovarianceEstimator estimate;
+};
+
+const std::vector<Estimator>& estimators() {
+  static const std::vector<Estimator> all{{"noisy, eigenvalues below 0 removed", without_negative},
+                                          {"drawn to the shared one by one factor a class", one_factor},
+                                          {"the shared one for every class", shared_alone},
+                                          {"edge", model::edge_covariance},
+                                          {"wiener", model::wiener_covariance},
+                                          {"**the mean of edge and wiener**", model::class_covariance}};
+  return all;
+}
+
+// Errors.
+
+/// What step 3 is given (docs/moments.md, "From noisy sums to laws").
+struct Given {
+  std::vector<MatrixXd> noisy;
+  std::vector<double> noise;
+  MatrixXd shared, noisy_shared;
+};
+
+Given given(const embed::NoisyMoments& moments) {
+  Given out;
+  model::fit_class_gaussians(moments, [&](const MatrixXd& noisy, double noise, const MatrixXd& shared) {
+    out.noisy.push_back(noisy);
+    out.noise.push_back(noise);
+    out.shared = shared;
+    return noisy;
+  });
+  const std::vector<double> weight = model::conditional_moments(moments).weight;
+  out.noisy_shared = MatrixXd::Zero(out.shared.rows(), out.shared.cols());
+  for (std::size_t c = 0; c < weight.size(); ++c) out.noisy_shared += weight[c] * out.noisy[c];
+  return out;
+}
+
+/// Mean over classes of || estimate - exact ||.
+double mean_error(const Given& at, const Given& exact, const model::CovarianceEstimator& estimate) {
+  double sum = 0;
+  for (std::size_t c = 0; c < at.noisy.size(); ++c)
+    sum += (estimate(at.noisy[c], at.noise[c], at.shared) - exact.noisy[c]).norm();
+  return sum / static_cast<double>(at.noisy.size());
+}
+
+void print_covariances(const embed::NoisyMoments& sums, std::uint64_t seeds) {
+  const Given exact = given(sums);
+  double norm = 0;
+  for (const MatrixXd& covariance : exact.noisy)
+    norm += covariance.norm() / static_cast<double>(exact.noisy.size());
+  fmt::print(
+      "Errors of covariances (Frobenius; means over {} draws; the classes' exact ones have norm {:.1f})\n\n",
+      seeds, norm);
+  std::vector<std::string> lines;
+  for (const Estimator& e : estimators()) lines.push_back(fmt::format("| {} |", e.name));
+  lines.insert(lines.end(),
+               {"| the shared one itself: noisy |", "| the shared one itself: wiener, then edge |"});
+  for (const double epsilon : kEpsilons) {
+    std::vector<double> errors(lines.size());
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      const Given at = given(with_noise(sums, epsilon, seed));
+      for (std::size_t e = 0; e < estimators().size(); ++e)
+        errors[e] += mean_error(at, exact, estimators()[e].estimate);
+      errors[lines.size() - 2] += (at.noisy_shared - exact.noisy_shared).norm();
+      errors[lines.size() - 1] += (at.shared - exact.noisy_shared).norm();
+    }
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      lines[i] += fmt::format(" {:.1f} |", errors[i] / static_cast<double>(seeds));
+  }
+  fmt::print("{}{}\n", kEpsilonHead, fmt::join(lines, "\n"));
+}
+
+/// The exact sums' laws against the records' own moments of u, before and after step 5.
+void print_weighting(const data::Batch& images, const embed::NoisyMoments& sums) {
+  const features::MomentLift lift(sums.spec);
+  const auto n = static_cast<Eigen::Index>(lift.coefficients());
+  const std::vector<VectorXd> before = model::conditional_moments(sums).mean;
+  const model::ClassGaussians after = model::fit_class_gaussians(sums);
+  const Given weighted = given(sums);
+  double errors[2][2] = {};
+  VectorXd u(n);
+  for (std::size_t c = 0; c < sums.classes; ++c) {
+    VectorXd mean = VectorXd::Zero(n);
+    MatrixXd second = MatrixXd::Zero(n, n);
+    double records = 0;
+    for (std::size_t i = 0; i < images.n; ++i) {
+      if (images.y[i] != static_cast<std::int32_t>(c)) continue;
+      lift.forward(images.x.data() + i * lift.dims(), u.data());
+      mean += u;
+      second += u * u.transpose();
+      ++records;
+    }
+    mean /= records;
+    const MatrixXd covariance = second / records - mean * mean.transpose();
+    const double share = 1 / static_cast<double>(sums.classes);
+    errors[0][0] += share * (before[c] - mean).norm();
+    errors[0][1] += share * (after.mean[c] - mean).norm();
+    errors[1][0] += share * (weighted.noisy[c] - covariance).norm();
+    errors[1][1] += share * (after.covariance[c] - covariance).norm();
+  }
+  fmt::print(
+      "\nErrors of exact sums (means over classes)\n\n| | weighted | weighting undone |\n|---|---|---|\n");
+  fmt::print("| mean | {:.2f} | {:.2f} |\n", errors[0][0], errors[0][1]);
+  fmt::print("| covariance | {:.2f} | {:.2f} |\n", errors[1][0], errors[1][1]);
+}
+
+// Accuracies.
+
+std::string cell(const Accuracy& a) {
+  return fmt::format(" {:.3f} / {:.3f} |", a.logistic_regression, a.mlp);
+}
+
+void print_estimators(SampleScorer& scorer, const embed::NoisyMoments& sums) {
+  fmt::print("\nAccuracy by estimator of the classes' covariances (logistic regression / MLP)\n\n{}",
+             kEpsilonHead);
+  for (const Estimator& e : estimators()) {
+    fmt::print("| {} |", e.name);
+    for (const double epsilon : kEpsilons)
+      fmt::print("{}", cell(scorer.mean(sums, epsilon, {.estimate = e.estimate})));
+    fmt::print("\n");
+  }
+}
+
+void print_sides(SampleScorer& scorer, const data::Batch& images, const data::Schema& schema) {
+  fmt::print("\nAccuracy by side k (logistic regression / MLP)\n\n{}", kEpsilonHead);
+  for (const std::size_t k : {10, 14, 17, 20, 24}) {
+    const embed::NoisyMoments sums = exact_moments(images, schema, k);
+    fmt::print("| {} |", k);
+    for (const double epsilon : kEpsilons) fmt::print("{}", cell(scorer.mean(sums, epsilon, {})));
+    fmt::print("\n");
+  }
+}
+
+void print_pixels(SampleScorer& scorer, const embed::NoisyMoments& sums,
+                  const std::filesystem::path& samples) {
+  fmt::print(
+      "\nAccuracy by pixels' law and finishing, epsilon 1 (logistic regression / MLP)\n\n"
+      "| plain_share, floor, stray | |\n|---|---|\n");
+  const double rows[][3] = {{0, 0, 0},         {0.5, 0, 0},        {1, 0, 0},
+                            {0.5, 0.05, 0},    {0.5, 0.05, 0.005}, {0.5, 0.05, 0.02},
+                            {0.5, 0.05, 0.05}, {0, 0.05, 0.02},    {1, 0.05, 0.02}};
+  for (const auto& [plain_share, floor, stray] : rows) {
+    const Recipe recipe{.plain_share = plain_share, .floor = floor, .stray = stray};
+    std::filesystem::path keep;
+    if (!samples.empty())
+      keep = samples / fmt::format("plain-{}-floor-{}-stray-{}", plain_share, floor, stray);
+    fmt::print("| {}, {}, {} |{}\n", plain_share, floor, stray, cell(scorer.mean(sums, 1.0, recipe, keep)));
+  }
+}
+
+void ablate(const std::string& folder, std::uint64_t seeds, const std::filesystem::path& samples) {
+  if (!samples.empty()) std::filesystem::create_directories(samples);
+  const synth::ScopedThreads one_each(1);
+  const data::DataSpec files = training_files(folder);
+  const auto source = data::open_shard(files, 0, 1);
+  data::Batch fit, score;
+  source->next(kFit, fit);
+  source->next(kRecords - kFit, score);
+  const embed::NoisyMoments sums = exact_moments(fit, files.schema, kSide);
+  print_covariances(sums, seeds);
+  print_weighting(fit, sums);
+  SampleScorer scorer(score, files.schema, seeds);
+  print_estimators(scorer, sums);
+  print_sides(scorer, fit, files.schema);
+  print_pixels(scorer, sums, samples);
+  fmt::print("\nStandard deviation of one draw's accuracy: {:.4f}\n", scorer.deviation());
+}
+
+}  // namespace
+}  // namespace muffle::bench
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  CLI::App app{"What each part of the closed form is worth (docs/moments.md)"};
+  std::string folder, samples;
+  std::uint64_t seeds = 3;
+  app.add_option("DATADIR", folder, "folder of FashionMNIST's IDX files")->required();
+  app.add_option("--seeds", seeds, "draws of the noise")->check(CLI::Range(2, 100));
+  app.add_option("--samples", samples, "keep the samples of the table of pixels' laws in this folder");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    muffle::bench::ablate(folder, seeds, samples);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <Eigen/Eigenvalues>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/simulated_release.hpp"
+#include "muffle/evaluate/classifiers.hpp"
+#include "muffle/model/class_gaussians.hpp"
+#include "muffle/model/moments_model.hpp"
+#include "muffle/synth/export.hpp"
+#include "synth/draw_tile.hpp"
+
+namespace muffle::bench {
+
+/// How samples are made of noisy moments; the defaults are those of configs/fashion-mnist-moments.toml.
+struct Recipe {
+  model::CovarianceEstimator estimate = model::class_covariance;
+  double plain_share = 0.5, floor = 0.05, stray = 0.02;
+};
+
+struct Accuracy {
+  double logistic_regression = 0, mlp = 0;
+};
+
+/// 10,000 samples by a recipe, as `muffle sample` draws them: images as bytes.
+inline synth::Records draw_samples(const embed::NoisyMoments& moments, const data::Schema& schema,
+                                   const Recipe& recipe) {
+  model::MomentsModel fitted;
+  fitted.info.spec.kind = model::GeneratorKind::kMoments;
+  fitted.info.spec.schema = schema;
+  fitted.info.spec.plain_share = recipe.plain_share;
+  fitted.info.class_share.assign(schema.classes, 1.0 / static_cast<double>(schema.classes));
+  fitted.lift = moments.spec;
+  model::ClassGaussians laws = model::fit_class_gaussians(moments, recipe.estimate);
+  fitted.mean = std::move(laws.mean);
+  for (const Eigen::MatrixXd& covariance : laws.covariance) {
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance);
+    fitted.factor.push_back(solver.eigenvectors() *
+                            solver.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal());
+  }
+  synth::Draw draw{.info = fitted.info,
+                   .generator = nullptr,
+                   .moments = model::make_moments_generator(fitted),
+                   .class_share = fitted.info.class_share,
+                   .spec = {}};
+  draw.spec.count = 10'000;
+  draw.spec.floor = recipe.floor;
+  draw.spec.stray = recipe.stray;
+  synth::Records out;
+  out.shape = schema.shape;
+  out.labels = synth::draw_all_labels(draw);
+  for (std::uint64_t tile = 0; tile < draw.tiles(); ++tile) {
+    const std::string bytes = synth::draw_tile(draw, tile);
+    out.bytes.insert(out.bytes.end(), bytes.begin(), bytes.end());
+  }
+  return out;
+}
+
+/// Trains muffle's classifiers on samples and scores them on real images. One thread for each draw of the
+/// noise: LibTorch's own count must be 1.
+class SampleScorer {
+ public:
+  /// @param seeds  draws of the noise, at least 2
+  SampleScorer(const data::Batch& images, data::Schema schema, std::uint64_t seeds)
+      : schema_(std::move(schema)), seeds_(seeds) {
+    x_ = torch::tensor(images.x).reshape({static_cast<std::int64_t>(images.n), -1});
+    y_ = torch::tensor(images.y).to(torch::kInt64);
+  }
+
+  /// Mean over the draws of the noise. @param keep  empty, or a path: samples go to KEEP-seed-N.npz
+  Accuracy mean(const embed::NoisyMoments& exact, double epsilon, const Recipe& recipe,
+                const std::filesystem::path& keep = {}) {
+    std::vector<std::future<Accuracy>> runs;
+    for (std::uint64_t seed = 1; seed <= seeds_; ++seed) {
+      runs.push_back(std::async(std::launch::async, [&, seed] {
+        const synth::Records samples = draw_samples(with_noise(exact, epsilon, seed), schema_, recipe);
+        if (!keep.empty())
+          synth::write_npz(keep.string() + "-seed-" + std::to_string(seed) + ".npz", samples);
+        return score(samples);
+      }));
+    }
+    const auto count = static_cast<double>(seeds_);
+    std::vector<Accuracy> all;
+    Accuracy mean;
+    for (auto& run : runs) {
+      all.push_back(run.get());
+      mean.logistic_regression += all.back().logistic_regression / count;
+      mean.mlp += all.back().mlp / count;
+    }
+    for (const Accuracy& a : all) {
+      squares_ +=
+          std::pow(a.logistic_regression - mean.logistic_regression, 2) + std::pow(a.mlp - mean.mlp, 2);
+    }
+    degrees_ += 2 * (count - 1);
+    return mean;
+  }
+
+  /// Standard deviation between draws of the noise, over all that was scored.
+  double deviation() const { return std::sqrt(squares_ / degrees_); }
+
+ private:
+  Accuracy score(const synth::Records& samples) const {
+    const auto n = static_cast<std::int64_t>(samples.count());
+    const evaluate::TrainingSet set{
+        torch::tensor(samples.bytes).reshape({n, -1}).to(torch::kFloat32).div_(schema_.hi),
+        torch::tensor(samples.labels).to(torch::kInt64)};
+    const auto accuracy = [&](evaluate::ClassifierKind kind) {
+      const auto classifier = evaluate::train_classifier(kind, set, schema_, /*seed=*/1, [] {});
+      return classifier.predict(x_).eq(y_).to(torch::kFloat64).mean().item<double>();
+    };
+    return {accuracy(evaluate::ClassifierKind::kLogisticRegression),
+            accuracy(evaluate::ClassifierKind::kMlp)};
+  }
+
+  data::Schema schema_;
+  std::uint64_t seeds_;
+  torch::Tensor x_, y_;
+  double squares_ = 0, degrees_ = 0;
+};
+
+}  // namespace muffle::bench
