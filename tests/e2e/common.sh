@@ -82,7 +82,7 @@ expect_error() {
   ((speakers == 1)) || problem+=" $speakers ranks speak;"
   (($(cat "$said"/*.stderr | wc -l) == 1)) || problem+=" not one paragraph;"
   grep -qE -- "$says" "$said"/*.stderr || problem+=" nobody says '$says';"
-  if leftovers "$out"; then problem+=" something is left of it;"; fi
+  if leftovers "${to:-$out}"; then problem+=" something is left of it;"; fi
   if [[ -z $problem ]]; then echo "ok: exit $code on $n rank(s): $says"; else
     fail "expected exit $code on $n rank(s), but$problem muffle $*"
     tail -n +1 "$said"/* | sed 's/^/    /' >&2
