@@ -20,7 +20,7 @@ function(muffle_room name)
 endfunction()
 
 # Runs of MPI programs under CTest: as root in a container, on fewer cores than ranks, on loopback only. Ranks that mpirun ends
-# have 3 s for their last words, not 1 s: other tests share the cores.
+# have 3 s for their last words, not 1 s: other tests share the cores. (Scripts: launch/local-flags.sh.)
 set(MUFFLE_MPIEXEC_FLAGS --allow-run-as-root --oversubscribe --bind-to none
     --mca btl self,vader,tcp --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo
     --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 3 CACHE STRING "flags for mpiexec in tests")

@@ -14,12 +14,10 @@ shift
 muffle=${MUFFLE_BINARY:-$here/build/cpu/bin/muffle}
 [[ -x $muffle ]] || { echo "${0##*/}: $muffle is not built; run launch/build.sh first" >&2; exit 2; }
 
-# Ranks share this machine: shared memory and loopback only, no binding (muffle divides the cores among its ranks).
+# shellcheck source=launch/local-flags.sh
+source "$here/launch/local-flags.sh"
 # --quiet keeps mpirun's own page of text back when a rank fails: muffle has said what failed.
-flags=(-n "$ranks" --quiet --bind-to none --oversubscribe
-  --mca btl "self,vader,tcp" --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo --mca mpi_yield_when_idle 1
-  --mca odls_base_sigkill_timeout 3) # seconds that the other ranks have for their last words when one dies
-(($(id -u) == 0)) && flags+=(--allow-run-as-root)
+flags=(-n "$ranks" --quiet "${local_flags[@]}" "${loopback[@]}")
 
 # mpirun runs beside this script, so that a signal to the script reaches it at once.
 told=

@@ -9,15 +9,15 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 data=${DATA:-/usr/share/datasets/fashion-mnist}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-flags=(--oversubscribe --bind-to none --mca btl "self,vader,tcp" --mca mpi_yield_when_idle 1)
-(($(id -u) == 0)) && flags+=(--allow-run-as-root)
+# shellcheck source=launch/local-flags.sh
+source "$root/launch/local-flags.sh"
 
 # seconds NAME FLAGS...: one release into a folder of its own.
 seconds() {
   local out=$work/$1/run start
   shift
   start=$(date +%s.%N)
-  mpiexec "${flags[@]}" -n 4 "$build/bin/muffle" release --config "$root/configs/fashion-mnist.toml" --set "data.dir=$data" \
+  mpiexec "${local_flags[@]}" "${loopback[@]}" -n 4 "$build/bin/muffle" release --config "$root/configs/fashion-mnist.toml" --set "data.dir=$data" \
     "$@" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
   awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { print b - a }'
 }

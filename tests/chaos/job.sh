@@ -40,9 +40,8 @@ metrics = []
 threads = 1
 TOML
 
-job_flags=(--bind-to none --oversubscribe --mca mpi_yield_when_idle 1)
-(($(id -u) == 0)) && job_flags+=(--allow-run-as-root)
-loopback=(--mca btl "self,vader,tcp" --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo)
+# shellcheck source=launch/local-flags.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../launch/local-flags.sh"
 
 # job OUT ARGS...: muffle's arguments for the whole job in folder OUT, with a ledger of its own, in the array `args`.
 job() {

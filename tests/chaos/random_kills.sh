@@ -38,12 +38,12 @@ start() {
   if [[ $2 == CUT ]]; then
     local list i
     list=$(for i in $(seq "$ranks"); do printf '%s:1,' "$(host "$i")"; done)
-    "$net_folder/on-host" "$(host 1)" "$MPIEXEC" "${job_flags[@]}" --mca plm rsh --mca plm_rsh_agent "$net_folder/rsh" \
+    "$net_folder/on-host" "$(host 1)" "$MPIEXEC" "${local_flags[@]}" --mca plm rsh --mca plm_rsh_agent "$net_folder/rsh" \
       --mca btl tcp,self --mca pml ob1 --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
       --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 3 \
       --host "${list%,}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$1.log" 2>&1 &
   else
-    "$MPIEXEC" "${job_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$1.log" 2>&1 &
+    "$MPIEXEC" "${local_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$1.log" 2>&1 &
   fi
   mpi=$!
 }
@@ -144,7 +144,7 @@ strike() {
   local before
   before=$(lines INTENT "$out")
   job "$out" --set runtime.deadline_s=120
-  timeout -k 5 300 "$MPIEXEC" "${job_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$out.again" 2>&1 ||
+  timeout -k 5 300 "$MPIEXEC" "${local_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$out.again" 2>&1 ||
     problem "$name: the same command again ended with $?"
   [[ $(parameters "$out") == "$expected" ]] || problem "$name: other parameters after it was taken up again"
   [[ $(lines COMMIT "$out") == 1 ]] || problem "$name: $(lines COMMIT "$out") releases in the ledger"
@@ -165,7 +165,7 @@ strike() {
 # The job that nobody interrupts, twice: without this the comparisons below would mean nothing.
 for name in reference again; do
   job "$work/$name"
-  timeout -k 5 300 "$MPIEXEC" "${job_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$work/$name.log" 2>&1 ||
+  timeout -k 5 300 "$MPIEXEC" "${local_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$work/$name.log" 2>&1 ||
     { cat "$work/$name.log" >&2; exit 1; }
 done
 expected=$(parameters "$work/reference")

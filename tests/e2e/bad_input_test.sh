@@ -9,27 +9,31 @@ for n in "${rank_counts[@]}"; do ((n > 1)) && several+=("$n"); done
 mkdir "$work/bad"
 zcat "$DATA/train-images-idx3-ubyte.gz" >"$work/bad/images"
 zcat "$DATA/train-labels-idx1-ubyte.gz" >"$work/bad/labels"
-head -c 40000000 "$work/bad/images" >"$work/bad/truncated"
-head -c 9000000 "$DATA/train-images-idx3-ubyte.gz" >"$work/bad/truncated.gz"
-{ printf '\x00\x00\x08\x03\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff'; head -c 1000 "$work/bad/images"; } >"$work/bad/lying"
-printf 'not an IDX file at all, just some text' >"$work/bad/text"
+head -c 40000000 "$work/bad/images" >"$work/bad/a"
+head -c 3000000 "$DATA/t10k-images-idx3-ubyte.gz" >"$work/bad/b"
+{ printf '\x00\x00\x08\x03\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff'; head -c 1000 "$work/bad/images"; } >"$work/bad/c"
+printf 'just some words' >"$work/bad/d"
 
-for n in "${rank_counts[@]:0:2}"; do
-  expect_error 65 'truncated' "$n" release "${small[@]}" --data "$work/bad/truncated"
-  expect_error 65 'truncated.gz' "$n" release "${small[@]}" --data "$work/bad/truncated.gz"
-  expect_error 65 'lying' "$n" release "${small[@]}" --data "$work/bad/lying"
-  expect_error 65 'text' "$n" release "${small[@]}" --data "$work/bad/text"
-  expect_error 65 'label' "$n" release "${small[@]}" --set data.classes=7
-  expect_error 65 '59999' "$n" release "${small[@]}" --set data.records=59999
-  expect_error 74 'no-such-file|cannot' "$n" release "${small[@]}" --data "$work/bad/no-such-file"
-  expect_error 78 'epsilon' "$n" release "${small[@]}" --epsilon 0
-  expect_error 78 'epsilon' "$n" release "${small[@]}" --epsilon -1
-  expect_error 78 'epsilon' "$n" release "${small[@]}" --epsilon nan
-  expect_error 78 'delta' "$n" release "${small[@]}" --delta 1
+# The files' names say nothing, so that it is the message that is matched: what is wrong and what to do.
+for n in "${rank_counts[@]}"; do
+  expect_error 65 "bad/a' has fewer bytes than its header declares: it is truncated.*Copy or download" "$n" \
+    release "${small[@]}" --data "$work/bad/a"
+  expect_error 65 "bad/b' is truncated: its compressed data ends in the middle.*Copy or download" "$n" \
+    release "${small[@]}" --data "$work/bad/b" --labels "$DATA/t10k-labels-idx1-ubyte.gz" --set data.records=10000
+  expect_error 65 "bad/c' declares more elements than any file can hold.*Copy or download" "$n" release "${small[@]}" --data "$work/bad/c"
+  expect_error 65 "bad/d' is not an IDX file.*Is it the right file" "$n" release "${small[@]}" --data "$work/bad/d"
+  expect_error 65 'label outside 0\.\.6 .*correct the schema' "$n" release "${small[@]}" --set data.classes=7
+  expect_error 65 'holds [16]0000 records, the configuration says 59999\..*correct whichever is wrong' "$n" \
+    release "${small[@]}" --set data.records=59999
+  expect_error 74 "cannot read '.*/bad/e': No such file or directory\. Check the data folder" "$n" release "${small[@]}" --data "$work/bad/e"
+  for epsilon in 0 -1 nan; do
+    expect_error 78 "epsilon is $epsilon, not a number from .*Correct the configuration" "$n" release "${small[@]}" --epsilon "$epsilon"
+  done
+  expect_error 78 'privacy\.delta needs a number from .*, not 1\.' "$n" release "${small[@]}" --delta 1
   expect_error 78 'did you mean .privacy.epsilon' "$n" release "${small[@]}" --set privacy.epsilom=1
-  expect_error 78 'max_records_per_person' "$n" release "${small[@]}" --set privacy.max_records_per_person=0
-  expect_error 78 'noise.multiplier' "$n" release "${small[@]}" --set privacy.noise_multiplier=3
-  expect_error 2 'help' "$n" release "${small[@]}" --no-such-flag
+  expect_error 78 'max_records_per_person is missing or 0: say how many' "$n" release "${small[@]}" --set privacy.max_records_per_person=0
+  expect_error 78 'both epsilon and a noise multiplier are given.*keep one' "$n" release "${small[@]}" --set privacy.noise_multiplier=3
+  expect_error 2 'not expected: --no-such-flag.*See .muffle --help' "$n" release "${small[@]}" --no-such-flag
 done
 
 # A configuration, or a command line, that differs between ranks: the message names the key and both values.
@@ -48,8 +52,8 @@ for n in "${several[@]}"; do
   expect_error 78 "rank $((n - 1)).*did you mean .privacy.epsilon" "$n" release "${small[@]}"
   last_rank=(--no-such-flag)
   expect_error 2 "rank $((n - 1)).*no-such-flag" "$n" release "${small[@]}"
-  last_rank=(--data "$work/bad/truncated")
-  expect_error 78 'data.features' "$n" release "${small[@]}"
+  last_rank=(--data "$work/bad/a")
+  expect_error 78 "data\.features is .* on rank 0 and .*bad/a.* on rank $((n - 1))" "$n" release "${small[@]}"
 done
 unset run_with
 
@@ -67,23 +71,26 @@ for n in "${several[@]}"; do
     --data "$work/apart/x-{rank}" --labels "$work/apart/y-0" --set "data.records=${n}00"
   cp "$last" "$work/apart/whole"
   head -c 40000 "$work/apart/whole" >"$last"
-  expect_error 65 "rank $((n - 1)).*x-$((n - 1))" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
+  expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' has fewer bytes than its header declares.*Copy or download" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
   cp "$work/apart/whole" "$last"
   cp "$work/apart/y-$((n - 1))" "$work/apart/labels"
   printf '\x0a' | dd of="$work/apart/y-$((n - 1))" bs=1 seek=50 conv=notrunc status=none
-  expect_error 65 "rank $((n - 1)).*x-$((n - 1)).*label outside" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
+  expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' and .*y-$((n - 1))' does not fit.*label outside 0\.\.9 " "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
   cp "$work/apart/labels" "$work/apart/y-$((n - 1))"
 done
 
-# An output folder that cannot be: below a file (root may write anywhere else).
-touch "$work/bad/a-file"
-to=$work/bad/a-file/out
-for n in "${rank_counts[@]}"; do expect_error 74 'a-file/out' "$n" release "${small[@]}"; done
+# An output folder that cannot be: below a file (root may write anywhere else). Nothing is left beside that file or in it.
+mkdir "$work/below" && touch "$work/below/f"
+to=$work/below/f/out
+for n in "${rank_counts[@]}"; do
+  expect_error 74 "cannot create the folder '$to': .*Choose another output folder" "$n" release "${small[@]}"
+  check "nothing is left around it" test "$(cd "$work/below" && find . -type f -size 0)$(find "$work/below" -mindepth 1 | wc -l)" = ./f1
+done
 unset to
 
 # An error text that is no UTF-8; a standard error that is closed, gone or full: the exit code stands.
 for n in "${rank_counts[@]}"; do
-  expect_error 74 'no-such' "$n" release "${small[@]}" --data "$work/bad/no-such-"$'\xff\xfe'
+  expect_error 74 'No such file or directory\. Check the data folder' "$n" release "${small[@]}" --data "$work/bad/"$'\xff\xfe'
   for streams in '2>&-' '2>/dev/full' '2> >(exec true)' '<&- >&- 2>&-'; do
     rc=0 muffle=$MUFFLE
     MUFFLE=bash
@@ -101,10 +108,15 @@ mkdir "$work/flip"
 on 1 release "${small[@]}" --out "$work/flip" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "a release to damage"; }
 size=$(stat -c %s "$work/flip/release.mfl")
 for at in 3 20 $((size / 2)) $((size - 1)); do
-  cp "$work/flip/release.mfl" "$work/flip/damaged.mfl"
-  byte=$(od -An -tu1 -j "$at" -N1 "$work/flip/damaged.mfl" | tr -d ' ')
+  cp "$work/flip/release.mfl" "$work/flip/g"
+  byte=$(od -An -tu1 -j "$at" -N1 "$work/flip/g" | tr -d ' ')
   # shellcheck disable=SC2059
-  printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$work/flip/damaged.mfl" bs=1 seek="$at" conv=notrunc status=none
-  for n in "${rank_counts[@]}"; do expect_error 76 'damaged.mfl' "$n" train "${small[@]}" --release "$work/flip/damaged.mfl"; done
+  printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$work/flip/g" bs=1 seek="$at" conv=notrunc status=none
+  damage="its checksum does not match its content"
+  ((at == 3)) && damage="its first bytes are not muffle's"
+  for n in "${rank_counts[@]}"; do
+    expect_error 76 "flip/g' is not an intact muffle-release file: $damage.*must not be drawn again" "$n" \
+      train "${small[@]}" --release "$work/flip/g"
+  done
 done
 finish

@@ -8,10 +8,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
 
-# Ranks that mpirun ends have 3 s for their last words, not 1 s: other tests share the cores.
-mpi_flags=(--bind-to none --oversubscribe --mca btl "self,vader,tcp" --mca btl_tcp_if_include lo
-  --mca oob_tcp_if_include lo --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 3)
-(($(id -u) == 0)) && mpi_flags+=(--allow-run-as-root)
+# shellcheck source=launch/local-flags.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../launch/local-flags.sh"
+mpi_flags=("${local_flags[@]}" "${loopback[@]}")
 
 # on N ARGS...: muffle on N ranks, alone if N is 1; a run that hangs is ended and counts as a failure.
 on() {
@@ -83,7 +82,7 @@ expect_error() {
   ((speakers == 1)) || problem+=" $speakers ranks speak;"
   (($(cat "$said"/*.stderr | wc -l) == 1)) || problem+=" not one paragraph;"
   grep -qE -- "$says" "$said"/*.stderr || problem+=" nobody says '$says';"
-  if leftovers "$out"; then problem+=" something is left of it;"; fi
+  if leftovers "${to:-$out}"; then problem+=" something is left of it;"; fi
   if [[ -z $problem ]]; then echo "ok: exit $code on $n rank(s): $says"; else
     fail "expected exit $code on $n rank(s), but$problem muffle $*"
     tail -n +1 "$said"/* | sed 's/^/    /' >&2
