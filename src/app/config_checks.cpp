@@ -10,6 +10,7 @@
 #include "muffle/model/moments_model.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
+#include "muffle/synth/sampler.hpp"
 
 namespace muffle::app {
 namespace {
@@ -20,7 +21,6 @@ constexpr std::size_t kMostSide = std::size_t{1} << 24;  // of a record's shape,
 constexpr std::size_t kMostHidden = 64;                  // likewise
 constexpr std::size_t kMostPictureSide = 6000;           // ten of them side by side still make a PNG
 constexpr int kMostBitsOfPrivateSums = 16;
-constexpr double kMostSampleBytes = 1099511627776.0;  // 2^40: rank 0 holds all samples
 
 /// Collects what is wrong.
 class Problems {
@@ -260,11 +260,8 @@ void check_sampling(const Config& c, Problems& p) {
       !picture || std::max(schema.shape[1], schema.shape[2]) <= kMostPictureSide,
       fmt::format("data.shape has images with a side above {} pixels, of which samples.png cannot be made",
                   kMostPictureSide));
-  const double number = schema.is_image() ? 1 : 4;
-  p.unless(
-      static_cast<double>(c.sample.count) * static_cast<double>(schema.dims()) * number <= kMostSampleBytes,
-      "sample.count x data.shape is above 1 TB, and rank 0 holds all samples: draw them in parts, each "
-      "with a sample.seed of its own");
+  p.unless(synth::sample_bytes(c.sample, schema) <= synth::kMostSampleBytes,
+           "sample.count x data.shape is above 1 TB: draw them in parts, each with a sample.seed of its own");
   p.unless(c.sample.uniform_labels || counted(c),
            "sample.labels = \"released-counts\" needs privacy.release_counts = true (or the block "
            "\"moments\")");

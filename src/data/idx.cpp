@@ -177,8 +177,9 @@ IdxWriter::IdxWriter(const std::filesystem::path& path, IdxType type, std::span<
   std::vector<std::byte> header{std::byte{0}, std::byte{0}, static_cast<std::byte>(type),
                                 static_cast<std::byte>(dims.size())};
   for (const std::size_t d : dims) {
-    require(d <= std::numeric_limits<std::uint32_t>::max() && !__builtin_mul_overflow(promised_, d, &promised_),
-            "an IDX size does not fit its 32 bits: " + std::to_string(d));
+    require(
+        d <= std::numeric_limits<std::uint32_t>::max() && !__builtin_mul_overflow(promised_, d, &promised_),
+        "an IDX size does not fit its 32 bits: " + std::to_string(d));
     put_u32(header, static_cast<std::uint32_t>(d));
   }
   file_.write(header);

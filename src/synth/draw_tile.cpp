@@ -51,8 +51,8 @@ std::size_t Draw::tile_records(std::uint64_t tile) const {
   return static_cast<std::size_t>(std::min<std::uint64_t>(kTileRecords, spec.count - tile * kTileRecords));
 }
 
-std::vector<std::uint8_t> draw_all_labels(const Draw& draw) {
-  const torch::Tensor labels = labels_of(draw, 0, static_cast<std::size_t>(draw.spec.count));
+std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile) {
+  const torch::Tensor labels = labels_of(draw, tile * kTileRecords, draw.tile_records(tile));
   const std::int64_t* first = labels.data_ptr<std::int64_t>();
   return std::vector<std::uint8_t>(first, first + labels.size(0));
 }
@@ -78,24 +78,27 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   return out;
 }
 
-std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads) {
+std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads,
+                                    const std::function<void()>& alive) {
   std::vector<std::string> out(tiles.size());
   const auto workers = std::min(tiles.size(), static_cast<std::size_t>(std::max(1, threads)));
   std::atomic<std::size_t> next = 0;
   std::vector<std::exception_ptr> errors(tiles.size());
-  const auto work = [&] {
+  const auto work = [&](const std::function<void()>& drawn) {
     for (std::size_t i = next++; i < tiles.size(); i = next++) {
       try {
         out[i] = draw_tile(draw, tiles[i]);
+        drawn();
       } catch (...) {
         errors[i] = std::current_exception();
+        next = tiles.size();
       }
     }
   };
   {
     std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < workers; ++i) helpers.emplace_back(work);
-    work();
+    for (std::size_t i = 1; i < workers; ++i) helpers.emplace_back(work, [] {});
+    work(alive);
   }
   for (const auto& error : errors) {
     if (error) std::rethrow_exception(error);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,15 +28,16 @@ struct Draw {
   std::size_t tile_records(std::uint64_t tile) const;
 };
 
-/// Labels of all records.
-std::vector<std::uint8_t> draw_all_labels(const Draw& draw);
+/// Labels of the tile's records.
+std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile);
 
 /// The tile's records as they are stored: uint8, or float32 in this machine's byte order. Thread-safe.
 /// @throws InvariantError if the generator makes a number that is not finite.
 std::string draw_tile(const Draw& draw, std::uint64_t tile);
 
 /// The tiles, one text each, drawn by `threads` threads of which each computes alone: LibTorch's own count
-/// must be 1.
-std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads);
+/// must be 1. `alive` is called, by this thread, whenever it has drawn one; what it throws ends the work.
+std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads,
+                                    const std::function<void()>& alive);
 
 }  // namespace muffle::synth

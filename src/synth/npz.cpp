@@ -1,78 +1,18 @@
 #include <unistd.h>
-#include <zip.h>
 
-#include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <memory>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/synth/export.hpp"
 #include "npy.hpp"
-#include "records.hpp"
+#include "zip_archive.hpp"
 
 namespace muffle::synth {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "arrays are copied as the little-endian numbers they name");
-
-constexpr zip_uint16_t kFirstDosDate = 1 << 5 | 1;  // 1980-01-01: the same records make the same file
-constexpr std::uint64_t kDeflateRatio = 1032;       // no deflate stream grows by more
-
-struct CloseZip {
-  void operator()(zip_t* archive) const { zip_discard(archive); }
-  void operator()(zip_file_t* file) const { zip_fclose(file); }
-  void operator()(zip_source_t* source) const { zip_source_free(source); }
-};
-using Archive = std::unique_ptr<zip_t, CloseZip>;
-using Member = std::unique_ptr<zip_file_t, CloseZip>;
-using Source = std::unique_ptr<zip_source_t, CloseZip>;
-
-void add_member(zip_t* archive, const char* name, const std::string& content) {
-  zip_source_t* source = zip_source_buffer(archive, content.data(), content.size(), /*freep=*/0);
-  require(source != nullptr, std::string("libzip: ") + zip_strerror(archive));
-  const zip_int64_t index = zip_file_add(archive, name, source, ZIP_FL_ENC_UTF_8);
-  if (index < 0) zip_source_free(source);
-  require(index >= 0 &&
-              zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0) == 0 &&
-              zip_file_set_dostime(archive, static_cast<zip_uint64_t>(index), 0, kFirstDosDate, 0) == 0,
-          std::string("libzip: ") + zip_strerror(archive));
-}
-
-/// An archive of these members, built in memory, so that the file can be written atomically.
-std::vector<std::byte> zip_bytes(const std::vector<std::pair<const char*, std::string>>& members) {
-  zip_error_t error;
-  zip_error_init(&error);
-  const Source buffer(zip_source_buffer_create(nullptr, 0, 0, &error));
-  require(buffer != nullptr, "libzip could not make a buffer");
-  zip_source_keep(
-      buffer.get());  // closing the archive gives up one reference; the bytes are read through the other
-  Archive archive(zip_open_from_source(buffer.get(), ZIP_TRUNCATE, &error));
-  if (!archive) zip_source_free(buffer.get());
-  require(archive != nullptr, "libzip could not open a buffer");
-  for (const auto& [name, content] : members) add_member(archive.get(), name, content);
-  require(zip_close(archive.get()) == 0, std::string("libzip: ") + zip_strerror(archive.get()));
-  static_cast<void>(archive.release());
-  zip_stat_t info;
-  require(zip_source_open(buffer.get()) == 0 && zip_source_stat(buffer.get(), &info) == 0,
-          "libzip lost its buffer");
-  std::vector<std::byte> out(info.size);
-  const zip_int64_t got = zip_source_read(buffer.get(), out.data(), out.size());
-  zip_source_close(buffer.get());
-  require(got == static_cast<zip_int64_t>(out.size()), "libzip lost a part of its buffer");
-  return out;
-}
-
-template <class T>
-std::string npy_bytes(const char* descr, std::vector<std::size_t> shape, const std::vector<T>& elements) {
-  std::string out = npy_header({descr, std::move(shape)});
-  out.append(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(T));
-  return out;
-}
+constexpr std::uint64_t kDeflateRatio = 1032;  // no deflate stream grows by more
 
 Archive open_archive(const std::filesystem::path& path) {
   // Asked of the system: libzip says "no such file" of some damaged files, too.
@@ -188,15 +128,6 @@ void parse_y(std::string_view bytes, const std::string& name, Records& out) {
 }
 
 }  // namespace
-
-void write_npz(const std::filesystem::path& path, const Records& records) {
-  check_records(records);
-  const std::vector<std::size_t> shape{records.count(), record_dims(records)};
-  write_file_atomically(
-      path, zip_bytes({{"x.npy", records.floats.empty() ? npy_bytes("|u1", shape, records.bytes)
-                                                        : npy_bytes("<f4", shape, records.floats)},
-                       {"y.npy", npy_bytes("|u1", {records.count()}, records.labels)}}));
-}
 
 Records read_npz(const std::filesystem::path& path) {
   const Archive archive = open_archive(path);

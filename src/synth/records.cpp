@@ -6,29 +6,46 @@
 
 namespace muffle::synth {
 
-std::size_t record_dims(const Records& records) {
+std::size_t RecordKind::dims() const {
   std::size_t product = 1;
-  for (const std::size_t s : records.shape) product *= s;
+  for (const std::size_t s : shape) product *= s;
   return product;
 }
 
-void check_records(const Records& records) {
-  const std::size_t numbers = records.count() * record_dims(records);
-  require(records.bytes.empty() || records.floats.empty(), "records hold bytes or floats, not both");
-  require(records.bytes.size() + records.floats.size() == numbers,
-          fmt::format("{} records of {} numbers were announced, {} numbers are there", records.count(),
-                      record_dims(records), records.bytes.size() + records.floats.size()));
+void RecordWriter::add(const Records& some) {
+  check_records(some);
+  require(some.shape == kind_.shape && (kind_.floats ? some.bytes.empty() : some.floats.empty()),
+          "records of another kind than announced");
+  write(some);
+  written_ += some.count();
 }
 
-void check_images(const Records& records) {
-  check_records(records);
-  if (records.shape.size() != 3 || (records.shape[0] != 1 && records.shape[0] != 3) ||
-      !records.floats.empty()) {
+void RecordWriter::finish(const std::function<void()>& alive) {
+  require(written_ == kind_.count,
+          fmt::format("{} records were announced, {} have come", kind_.count, written_));
+  complete(alive);
+}
+
+void check_records(const Records& records) {
+  const std::size_t dims = records.kind().dims(), numbers = records.count() * dims;
+  require(records.bytes.empty() || records.floats.empty(), "records hold bytes or floats, not both");
+  require(records.bytes.size() + records.floats.size() == numbers,
+          fmt::format("{} records of {} numbers were announced, {} numbers are there", records.count(), dims,
+                      records.bytes.size() + records.floats.size()));
+}
+
+void check_images(const RecordKind& kind) {
+  if (kind.shape.size() != 3 || (kind.shape[0] != 1 && kind.shape[0] != 3) || kind.floats) {
     throw ConfigError(
         "only uint8 images of 1 or 3 channels can be written as PNG; these records are not such images. "
         "Choose the "
         "formats npz or idx.");
   }
+}
+
+void write_whole(RecordWriter& writer, const Records& records) {
+  writer.add(records);
+  writer.finish([] {});
 }
 
 std::vector<std::uint8_t> interleaved_image(const Records& records, std::size_t index) {

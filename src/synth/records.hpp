@@ -6,9 +6,6 @@
 
 namespace muffle::synth {
 
-/// Numbers per record.
-std::size_t record_dims(const Records& records);
-
 /// Throws InvariantError unless exactly one of bytes and floats is used (neither, if there are no records)
 /// and it holds count() records.
 void check_records(const Records& records);
@@ -18,6 +15,6 @@ void check_records(const Records& records);
 std::vector<std::uint8_t> interleaved_image(const Records& records, std::size_t index);
 
 /// Throws ConfigError unless the records are uint8 images of 1 or 3 channels.
-void check_images(const Records& records);
+void check_images(const RecordKind& kind);
 
 }  // namespace muffle::synth

@@ -5,27 +5,26 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/hash.hpp"
 
 namespace muffle::synth {
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* kJson = "samples.json";
 constexpr const char* kNpz = "samples.npz";
 constexpr const char* kIdxImages = "samples-images.idx";
 constexpr const char* kIdxLabels = "samples-labels.idx";
 constexpr const char* kPicture = "samples.png";
-constexpr const char* kPngFolder = "png";
-constexpr const char* kFormat = "muffle-samples";
 constexpr int kVersion = 1;
 constexpr std::size_t kGridSide = 10;
+/// A small file takes whole blocks; a PNG's header and checksums come to fewer bytes than this.
+constexpr std::uint64_t kDiskBlock = 4096, kPngExtra = 256;
 
 bool wants(const SampleSpec& spec, const char* format) {
   return std::find(spec.formats.begin(), spec.formats.end(), format) != spec.formats.end();
@@ -37,28 +36,47 @@ bool has_png(const data::Schema& schema) {
 
 bool is_plane(const data::Schema& schema) { return schema.shape == std::vector<std::size_t>{2}; }
 
-std::string records_hash(const Records& records) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(records.bytes)));
-  hash.update(std::as_bytes(std::span(records.floats)));
-  hash.update(std::as_bytes(std::span(records.labels)));
-  return to_hex(hash.digest());
+std::uint64_t bytes_on_disk(const Draw& draw) {
+  const std::uint64_t record = draw.record_bytes(), label = 1;
+  std::uint64_t each = 0;
+  if (wants(draw.spec, "idx")) each += record + label;
+  if (wants(draw.spec, "npz")) each += 2 * (record + label);  // the arrays, and then the archive of them
+  if (wants(draw.spec, "png")) each += (record + kPngExtra + kDiskBlock - 1) / kDiskBlock * kDiskBlock;
+  return draw.spec.count * each;
 }
 
-/// Class folders of an earlier run: only if its description says that it wrote them.
-bool wrote_png_folder(const std::filesystem::path& description) {
-  if (!std::filesystem::exists(description)) return false;
-  const json old = json::parse(read_file(description), nullptr, /*allow_exceptions=*/false);
-  if (!old.is_object() || old.value("format", json()) != kFormat) return false;
-  const json formats = old.value("formats", json::array());
-  return std::find(formats.begin(), formats.end(), "png") != formats.end();
+/// What draw_tile() gave, as numbers.
+Records records_of(const Draw& draw, std::uint64_t tile, std::string_view bytes) {
+  require(bytes.size() == draw.tile_records(tile) * draw.record_bytes(),
+          "a tile has more or fewer bytes than its records");
+  Records records;
+  records.shape = draw.info.spec.schema.shape;
+  if (draw.as_bytes()) {
+    records.bytes.assign(bytes.begin(), bytes.end());
+  } else {
+    records.floats.resize(bytes.size() / sizeof(float));
+    std::memcpy(records.floats.data(), bytes.data(), bytes.size());
+  }
+  records.labels = tile_labels(draw, tile);
+  return records;
 }
 
 }  // namespace
 
+double sample_bytes(const SampleSpec& spec, const data::Schema& schema) {
+  const double number = schema.is_image() ? 1 : sizeof(float);
+  return static_cast<double>(spec.count) * static_cast<double>(schema.dims()) * number;
+}
+
 void check_sample_spec(const SampleSpec& spec, const data::Schema& schema) {
   std::string problems;
   if (spec.count == 0) problems += " sample.count is 0: ask for at least one record.";
+  if (sample_bytes(spec, schema) > kMostSampleBytes) {
+    problems += fmt::format(
+        " sample.count is {}: records of shape {} would take {:.3g} TB, above 1 TB. Draw them in parts, each "
+        "with a sample.seed of its own.",
+        spec.count, fmt::join(schema.shape, " x "), sample_bytes(spec, schema) / kMostSampleBytes);
+  }
   if (spec.formats.empty()) problems += " sample.formats is empty: name npz, idx or png.";
   for (const std::string& format : spec.formats) {
     if (format != "npz" && format != "idx" && format != "png") {
@@ -74,69 +92,80 @@ void check_sample_spec(const SampleSpec& spec, const data::Schema& schema) {
   if (!problems.empty()) throw ConfigError("records cannot be drawn as configured:" + problems);
 }
 
-void prepare_sample_folder(const std::filesystem::path& folder) {
-  ensure_writable_folder(folder);
-  try {
-    const bool old_pngs = wrote_png_folder(folder / kJson);
-    for (const char* name : {kJson, kNpz, kIdxImages, kIdxLabels, kPicture})
-      std::filesystem::remove(folder / name);
-    if (old_pngs) std::filesystem::remove_all(folder / kPngFolder);
-  } catch (const std::filesystem::filesystem_error& e) {
-    throw IoError(
-        fmt::format("samples of an earlier run in '{}' cannot be removed: {}. Remove them, or choose another "
-                    "folder.",
-                    folder.string(), e.what()));
+SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw)
+    : draw_(draw),
+      path_(folder),
+      folder_(folder, wants(draw.spec, "png"), bytes_on_disk(draw)),
+      class_counts_(draw.info.spec.schema.classes, 0) {
+  const data::Schema& schema = draw.info.spec.schema;
+  const RecordKind kind{schema.shape, !draw.as_bytes(), draw.spec.count};
+  const auto& in = folder_.working();
+  if (wants(draw.spec, "idx")) {
+    files_.push_back({kIdxLabels, idx_label_writer(in / kIdxLabels, kind)});
+    files_.push_back({kIdxImages, idx_writer(in / kIdxImages, kind)});
+  }
+  if (wants(draw.spec, "npz")) files_.push_back({kNpz, npz_writer(in / kNpz, kind)});
+  if (wants(draw.spec, "png")) files_.push_back({kPngFolder, png_folder_writer(in / kPngFolder, kind)});
+  if (has_png(schema)) {
+    const std::size_t rows = std::min(schema.classes, kGridSide);
+    files_.push_back({kPicture, image_grid_writer(in / kPicture, kind, rows, kGridSide)});
+  } else if (is_plane(schema)) {
+    files_.push_back({kPicture, scatter_writer(in / kPicture, kind, schema)});
   }
 }
 
-std::string write_sample_files(const std::filesystem::path& folder, const Records& records, const Draw& draw,
-                               const std::string& model_hash, const std::string& sample_hash) {
-  const data::Schema& schema = draw.info.spec.schema;
-  json files = json::object();
-  const auto add = [&](const char* name) { return files[name] = sha256_file_hex((folder / name).string()); };
-  std::string result = records_hash(records);
-  json description{{"format", kFormat}, {"version", kVersion}, {"records_hash", result}};
-  if (wants(draw.spec, "idx")) {
-    write_idx_records(folder / kIdxImages, records);
-    write_idx_labels(folder / kIdxLabels, records.labels);
-    add(kIdxLabels);
-    result = add(kIdxImages);
-  }
-  if (wants(draw.spec, "npz")) {
-    write_npz(folder / kNpz, records);
-    result = add(kNpz);
-  }
-  if (wants(draw.spec, "png")) write_png_folder(folder / kPngFolder, records);
-  if (has_png(schema)) {
-    write_image_grid(folder / kPicture, records, std::min(schema.classes, kGridSide), kGridSide);
-    add(kPicture);
-  } else if (is_plane(schema)) {
-    write_scatter(folder / kPicture, records, schema);
-    add(kPicture);
-  }
+void SampleFiles::add(std::string_view tile) {
+  const Records records = records_of(draw_, tiles_++, tile);
+  numbers_.update(tile);
+  for (const std::uint8_t label : records.labels) ++class_counts_[label];
+  for (const File& file : files_) file.writer->add(records);
+}
 
-  std::vector<std::uint64_t> class_counts(schema.classes, 0);
-  for (const std::uint8_t label : records.labels) ++class_counts[label];
-  description.update({{"count", draw.spec.count},
+/// Of all records and then all labels.
+std::string SampleFiles::records_hash(const std::function<void()>& alive) {
+  for (std::uint64_t tile = 0; tile < tiles_; ++tile) {
+    const std::vector<std::uint8_t> labels = tile_labels(draw_, tile);
+    numbers_.update(std::as_bytes(std::span(labels)));
+    alive();
+  }
+  return to_hex(numbers_.digest());
+}
+
+std::string SampleFiles::finish(const std::string& model_hash, const std::string& sample_hash,
+                                const std::function<void()>& alive) {
+  const data::Schema& schema = draw_.info.spec.schema;
+  json hashes = json::object();
+  std::vector<std::string> names;
+  std::string result = records_hash(alive);
+  json description{{"format", kSamplesFormat}, {"version", kVersion}, {"records_hash", result}};
+  for (const File& file : files_) {
+    file.writer->finish(alive);
+    names.emplace_back(file.name);
+    if (names.back() == kPngFolder) continue;
+    hashes[file.name] = sha256_file_hex((folder_.working() / file.name).string(), alive);
+    if (names.back() == kIdxImages || names.back() == kNpz) result = hashes[file.name];
+  }
+  description.update({{"count", draw_.spec.count},
                       {"shape", schema.shape},
                       {"classes", schema.classes},
-                      {"class_counts", class_counts},
-                      {"element", draw.as_bytes() ? "uint8" : "float32"},
-                      {"lo", draw.as_bytes() ? 0.0 : schema.lo},
-                      {"hi", draw.as_bytes() ? 255.0 : schema.hi},
-                      {"seed", draw.spec.seed},
-                      {"floor", draw.spec.floor},
-                      {"stray", draw.spec.stray},
-                      {"labels", draw.spec.uniform_labels ? "uniform" : "released-counts"},
-                      {"formats", draw.spec.formats},
-                      {"files", files},
+                      {"class_counts", class_counts_},
+                      {"element", draw_.as_bytes() ? "uint8" : "float32"},
+                      {"lo", draw_.as_bytes() ? 0.0 : schema.lo},
+                      {"hi", draw_.as_bytes() ? 255.0 : schema.hi},
+                      {"seed", draw_.spec.seed},
+                      {"floor", draw_.spec.floor},
+                      {"stray", draw_.spec.stray},
+                      {"labels", draw_.spec.uniform_labels ? "uniform" : "released-counts"},
+                      {"formats", draw_.spec.formats},
+                      {"files", hashes},
                       {"model_hash", model_hash},
-                      {"release_hash", draw.info.release_hash},
+                      {"release_hash", draw_.info.release_hash},
                       {"sample_hash", sample_hash},
-                      {"is_private", draw.info.is_private}});
-  write_file_atomically(folder / kJson, description.dump(2) + "\n");
-  spdlog::info("sample: {} records{} in {}", draw.spec.count,
-               draw.info.is_private ? "" : ", NOT PRIVATE (the model's release is not),", folder.string());
+                      {"is_private", draw_.info.is_private}});
+  write_file_atomically(folder_.working() / kSamplesJson, description.dump(2) + "\n");
+  folder_.publish(names);
+  spdlog::info("sample: {} records{} in {}", draw_.spec.count,
+               draw_.info.is_private ? "" : ", NOT PRIVATE (the model's release is not),", path_.string());
   return result;
 }
 

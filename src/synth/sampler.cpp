@@ -1,7 +1,9 @@
 #include "muffle/synth/sampler.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "draw_tile.hpp"
@@ -10,91 +12,91 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/synth/export.hpp"
 #include "muffle/synth/scoped_threads.hpp"
 #include "sample_files.hpp"
 
 namespace muffle::synth {
 namespace {
 
-/// What a rank may hold of all ranks' tiles at a time.
-constexpr std::size_t kGatherBytes = std::size_t{64} << 20;
-constexpr std::size_t kMostTilesPerRound = 8;
+/// What a rank may hold of its own tiles, and what root gathers of all ranks' at a time.
+constexpr std::size_t kDrawnBytes = std::size_t{256} << 20;
+constexpr std::size_t kGatheredBytes = std::size_t{64} << 20;
+/// Tiles that a rank draws between two meetings, so that few threads do not meet all the time.
+constexpr std::uint64_t kLeastTiles = 8;
 
-/// Tiles that each rank draws between two gatherings: the same on all ranks, whatever their thread counts.
-std::uint64_t tiles_per_round(const Draw& draw, int ranks) {
-  const std::size_t one_each = static_cast<std::size_t>(ranks) * kTileRecords * draw.record_bytes();
-  return std::clamp<std::size_t>(kGatherBytes / std::max<std::size_t>(1, one_each), 1, kMostTilesPerRound);
+/// How many tiles of so many bytes fit; at least one.
+std::uint64_t tiles_in(std::size_t bytes, const Draw& draw) {
+  return std::max<std::uint64_t>(1, bytes / std::max<std::size_t>(1, kTileRecords * draw.record_bytes()));
 }
 
-/// This rank's tiles among the next `ranks * each`, ascending.
-std::vector<std::uint64_t> own_tiles(std::uint64_t first, std::uint64_t each, int rank, int ranks,
-                                     std::uint64_t end) {
+/// Tiles that each rank draws in a round, the same on all ranks: one or more for each thread of the rank that
+/// has the most.
+std::uint64_t tiles_per_round(comm::HostComm& comm, const Draw& draw, int threads) {
+  std::int64_t most = std::max(1, threads);
+  comm.all_reduce_max(std::span(&most, 1));
+  const auto each = static_cast<std::uint64_t>(most);
+  return std::min(each * std::max<std::uint64_t>(1, kLeastTiles / each), tiles_in(kDrawnBytes, draw));
+}
+
+/// This rank's tiles in [first, end), ascending.
+std::vector<std::uint64_t> own_tiles(const comm::HostComm& comm, std::uint64_t first, std::uint64_t end) {
   std::vector<std::uint64_t> tiles;
-  for (std::uint64_t j = 0; j < each; ++j) {
-    const std::uint64_t tile =
-        first + j * static_cast<std::uint64_t>(ranks) + static_cast<std::uint64_t>(rank);
-    if (tile < end) tiles.push_back(tile);
-  }
+  const auto ranks = static_cast<std::uint64_t>(comm.size()), rank = static_cast<std::uint64_t>(comm.rank());
+  for (std::uint64_t tile = first + (rank + ranks - first % ranks) % ranks; tile < end; tile += ranks)
+    tiles.push_back(tile);
   return tiles;
 }
 
-Records empty_records(const Draw& draw) {
-  const std::size_t numbers = static_cast<std::size_t>(draw.spec.count) * draw.info.spec.schema.dims();
-  Records records;
-  records.shape = draw.info.spec.schema.shape;
-  if (draw.as_bytes()) {
-    records.bytes.resize(numbers);
-  } else {
-    records.floats.resize(numbers);
-  }
-  records.labels = draw_all_labels(draw);
-  return records;
+/// Brings the tiles first .. end - 1 to root, which writes them.
+/// @param drawn  this rank's own tiles among them
+void gather_tiles(comm::HostComm& comm, const Draw& draw, std::uint64_t first, std::uint64_t end,
+                  std::span<const std::string> drawn, SampleFiles* files) {
+  std::string mine;
+  for (const std::string& tile : drawn) mine += tile;
+  const std::vector<std::string> all = comm.gather(mine, 0);
+  comm::agree(
+      comm, "writing samples",
+      [&] {
+        if (files == nullptr) return;
+        std::vector<std::string_view> left(all.begin(), all.end());
+        for (std::uint64_t tile = first; tile < end; ++tile) {
+          std::string_view& from = left[tile % left.size()];
+          const std::size_t length = draw.tile_records(tile) * draw.record_bytes();
+          require(length <= from.size(), "a rank sent fewer samples than its tiles hold");
+          files->add(from.substr(0, length));
+          from.remove_prefix(length);
+          comm.check_peers("writing samples");
+        }
+      },
+      true);
 }
 
-/// Puts one rank's gathered bytes in place.
-void store(Records& records, const Draw& draw, const std::vector<std::uint64_t>& tiles,
-           const std::string& bytes) {
-  auto* all = draw.as_bytes() ? reinterpret_cast<char*>(records.bytes.data())
-                              : reinterpret_cast<char*>(records.floats.data());
-  std::size_t from = 0;
-  for (const std::uint64_t tile : tiles) {
-    const std::size_t length = draw.tile_records(tile) * draw.record_bytes();
-    require(from + length <= bytes.size(), "a rank gathered fewer samples than its tiles hold");
-    std::memcpy(all + tile * kTileRecords * draw.record_bytes(), bytes.data() + from, length);
-    from += length;
-  }
-  require(from == bytes.size(), "a rank gathered more samples than its tiles hold");
-}
-
-/// All records on root, nothing elsewhere.
-Records draw_records(comm::HostComm& comm, const Draw& draw, int threads) {
-  Records records;
-  if (comm.is_root()) records = empty_records(draw);
+/// @param files  on root; null elsewhere
+void draw_records(comm::HostComm& comm, const Draw& draw, int threads, SampleFiles* files) {
   Progress progress("sampling", draw.spec.count, "records", comm.is_root());
-  const std::uint64_t each = tiles_per_round(draw, comm.size()), end = draw.tiles();
-  const std::uint64_t round = each * static_cast<std::uint64_t>(comm.size());
-  for (std::uint64_t first = 0; first < end; first += round) {
-    std::string mine;
+  const std::uint64_t round = tiles_per_round(comm, draw, threads) * static_cast<std::uint64_t>(comm.size());
+  const std::uint64_t gathered = tiles_in(kGatheredBytes, draw), all = draw.tiles();
+  for (std::uint64_t first = 0; first < all; first += round) {
+    const std::uint64_t end = std::min(all, first + round);
+    std::vector<std::string> drawn;
     comm::agree(
         comm, "drawing samples",
         [&] {
           comm.check_peers("drawing samples");
-          for (const std::string& tile :
-               draw_tiles(draw, own_tiles(first, each, comm.rank(), comm.size(), end), threads)) {
-            mine += tile;
-          }
+          drawn = draw_tiles(draw, own_tiles(comm, first, end), threads,
+                             [&] { comm.check_peers("drawing samples"); });
         },
         true);
-    const std::vector<std::string> all = comm.all_gather(mine);
-    if (!comm.is_root()) continue;
-    for (int r = 0; r < comm.size(); ++r) {
-      store(records, draw, own_tiles(first, each, r, comm.size(), end), all[static_cast<std::size_t>(r)]);
+    std::span<const std::string> left = drawn;
+    for (std::uint64_t part = first; part < end; part += gathered) {
+      const std::uint64_t part_end = std::min(end, part + gathered);
+      const std::size_t mine = own_tiles(comm, part, part_end).size();
+      gather_tiles(comm, draw, part, part_end, left.first(mine), files);
+      left = left.subspan(mine);
+      progress.update(std::min<std::uint64_t>(draw.spec.count, part_end * kTileRecords));
     }
-    progress.update(std::min<std::uint64_t>(draw.spec.count, (first + round) * kTileRecords));
   }
   progress.finish();
-  return records;
 }
 
 }  // namespace
@@ -115,6 +117,7 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
   // Records must not depend on how a sum is split over threads: each tile is computed by one.
   const ScopedThreads one_thread(1);
   Draw draw;
+  std::optional<SampleFiles> files;
   comm::agree(
       comm, "preparing to sample",
       [&] {
@@ -138,17 +141,18 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
         draw.class_share = spec.uniform_labels
                                ? std::vector<double>(classes, 1.0 / static_cast<double>(classes))
                                : draw.info.class_share;
-        if (comm.is_root()) prepare_sample_folder(folder);
+        if (comm.is_root()) files.emplace(folder, draw);
       },
       true);
   model_bytes = {};
 
-  const Records records = draw_records(comm, draw, threads);
+  draw_records(comm, draw, threads, files ? &*files : nullptr);
   std::string hash;
   comm::agree(
       comm, "writing samples",
       [&] {
-        if (comm.is_root()) hash = write_sample_files(folder, records, draw, model_hash, sample_hash);
+        if (files)
+          hash = files->finish(model_hash, sample_hash, [&] { comm.check_peers("writing samples"); });
       },
       true);
   return comm::broadcast_text(comm, hash);

@@ -59,32 +59,52 @@ void draw_axes(Canvas& canvas, const data::Schema& schema) {
   }
 }
 
+class Scatter final : public RecordWriter {
+ public:
+  Scatter(std::filesystem::path path, const RecordKind& kind, const data::Schema& schema)
+      : RecordWriter(kind),
+        path_(std::move(path)),
+        schema_(schema),
+        canvas_(kTop + kPlot + kBottom, kLeft + kPlot + kRight) {
+    schema.validate();
+    if (kind.dims() != 2) {
+      throw ConfigError("a scatter plot shows records of two numbers; these have " +
+                        std::to_string(kind.dims()) + ".");
+    }
+    draw_axes(canvas_, schema);
+  }
+
+ private:
+  void write(const Records& some) override {
+    const auto number = [&](std::size_t i) -> double {
+      return kind().floats ? some.floats[i] : some.bytes[i];
+    };
+    for (std::size_t i = 0; i < some.count(); ++i) {
+      const double x = number(2 * i), y = number(2 * i + 1);
+      if (!(x >= schema_.lo && x <= schema_.hi && y >= schema_.lo && y <= schema_.hi)) continue;
+      const long px = kLeft + along(x, schema_), py = kTop + kPlot - 1 - along(y, schema_);
+      const Colour colour = kColours[some.labels[i] % kColours.size()];
+      canvas_.blend(px, py, colour, kOpacity);
+      canvas_.blend(px - 1, py, colour, kOpacity / 2);
+      canvas_.blend(px + 1, py, colour, kOpacity / 2);
+      canvas_.blend(px, py - 1, colour, kOpacity / 2);
+      canvas_.blend(px, py + 1, colour, kOpacity / 2);
+    }
+  }
+  void complete(const std::function<void()>&) override {
+    write_png(path_, canvas_.pixels(), canvas_.height(), canvas_.width(), 3);
+  }
+
+  std::filesystem::path path_;
+  data::Schema schema_;
+  Canvas canvas_;
+};
+
 }  // namespace
 
-void write_scatter(const std::filesystem::path& path, const Records& records, const data::Schema& schema) {
-  check_records(records);
-  schema.validate();
-  if (record_dims(records) != 2) {
-    throw ConfigError("a scatter plot shows records of two numbers; these have " +
-                      std::to_string(record_dims(records)) + ".");
-  }
-  Canvas canvas(kTop + kPlot + kBottom, kLeft + kPlot + kRight);
-  draw_axes(canvas, schema);
-  const auto number = [&](std::size_t i) -> double {
-    return records.floats.empty() ? records.bytes[i] : records.floats[i];
-  };
-  for (std::size_t i = 0; i < records.count(); ++i) {
-    const double x = number(2 * i), y = number(2 * i + 1);
-    if (!(x >= schema.lo && x <= schema.hi && y >= schema.lo && y <= schema.hi)) continue;
-    const long px = kLeft + along(x, schema), py = kTop + kPlot - 1 - along(y, schema);
-    const Colour colour = kColours[records.labels[i] % kColours.size()];
-    canvas.blend(px, py, colour, kOpacity);
-    canvas.blend(px - 1, py, colour, kOpacity / 2);
-    canvas.blend(px + 1, py, colour, kOpacity / 2);
-    canvas.blend(px, py - 1, colour, kOpacity / 2);
-    canvas.blend(px, py + 1, colour, kOpacity / 2);
-  }
-  write_png(path, canvas.pixels(), canvas.height(), canvas.width(), 3);
+std::unique_ptr<RecordWriter> scatter_writer(const std::filesystem::path& path, const RecordKind& kind,
+                                             const data::Schema& schema) {
+  return std::make_unique<Scatter>(path, kind, schema);
 }
 
 }  // namespace muffle::synth

@@ -194,6 +194,21 @@ rmdir "$work/late/run/privacy.json"
 says 0 'is there already and matches' on 1 release "${job[@]}" --set data.id=late --out "$work/late/run"
 check "charged once" test "$(cat "$work"/late/ledger-* | grep -c INTENT)" = 1
 
+# Samples for which there is no room, or that nobody means: refused before the earlier ones are touched.
+# shellcheck disable=SC2016
+says 74 'there is no room' bash -c 'trap "" XFSZ; ulimit -f 500; exec "$0" "$@"' "$MUFFLE" sample --set sample.count=100000 --out "$run"
+says 74 'there is no room' "$MUFFLE" sample --set sample.count=4000000000 --set 'sample.formats=["png"]' --out "$run"
+check "the earlier samples are as they were" test "$made" = "$(hashes "$run")" -a -s "$run/samples.json" -a ! -e "$run/.samples.tmp"
+
+# The folder after quickstart.sh is the caller's, not the repository's.
+mkdir -p "$work/tree/launch" "$work/caller"
+cp "$(dirname "${BASH_SOURCE[0]}")/../../launch/quickstart.sh" "$work/tree/launch"
+for stub in install-debian build local; do printf '#!/bin/sh\necho "$@"\n' >"$work/tree/launch/$stub.sh"; chmod +x "$work/tree/launch/$stub.sh"; done
+pushd "$work/caller" >/dev/null
+says 0 "run .* --out $work/caller/mine$" "$work/tree/launch/quickstart.sh" mine
+says 0 'run .* --out out/fashion-mnist$' "$work/tree/launch/quickstart.sh"
+popd >/dev/null
+
 # Labels by counts that no release told.
 says 78 'without class counts' on 1 sample --set sample.count=60 --set sample.labels=released-counts --out "$run"
 

@@ -76,7 +76,7 @@ TEST_F(Images, PngRefusesSizesThatDisagree) {
 
 TEST_F(Images, FolderHasOnePngPerRecordUnderItsClass) {
   const Records r = images({3, 2, 4}, {7, 0, 7});
-  write_png_folder(folder_ / "png", r);
+  write_whole(*png_folder_writer(folder_ / "png", r.kind()), r);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "png/7/000000.png"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "png/0/000001.png"));
   const Picture p = read_png(folder_ / "png/7/000002.png");
@@ -92,7 +92,7 @@ TEST_F(Images, FolderHasOnePngPerRecordUnderItsClass) {
 
 TEST_F(Images, GridShowsTheFirstRecordsOfEachClassInItsRow) {
   const Records r = images({1, 3, 4}, {1, 0, 1, 1, 9});
-  write_image_grid(folder_ / "grid.png", r, 3, 2);
+  write_whole(*image_grid_writer(folder_ / "grid.png", r.kind(), 3, 2), r);
   const Picture p = read_png(folder_ / "grid.png");
   EXPECT_EQ(p.height, 3u * 3 + 2 * 2);
   EXPECT_EQ(p.width, 2u * 4 + 2);
@@ -112,10 +112,10 @@ TEST_F(Images, OnlyImagesBecomePictures) {
   r.shape = {2};
   r.floats = {0.0f, 1.0f};
   r.labels = {0};
-  expect_error(ExitCode::kConfig, {"npz or idx"}, [&] { write_png_folder(folder_ / "png", r); });
-  expect_error(ExitCode::kConfig, {"PNG"}, [&] { write_image_grid(folder_ / "g.png", r, 1, 1); });
+  expect_error(ExitCode::kConfig, {"npz or idx"}, [&] { png_folder_writer(folder_ / "png", r.kind()); });
+  expect_error(ExitCode::kConfig, {"PNG"}, [&] { image_grid_writer(folder_ / "g.png", r.kind(), 1, 1); });
   expect_error(ExitCode::kConfig, {"PNG"}, [&] {
-    write_image_grid(folder_ / "g.png", images({2, 2, 2}, {0}), 1, 1);
+    image_grid_writer(folder_ / "g.png", images({2, 2, 2}, {0}).kind(), 1, 1);
   });
   EXPECT_FALSE(std::filesystem::exists(folder_ / "png"));
 }
@@ -128,11 +128,11 @@ TEST_F(Images, ScatterPutsPointsWhereTheAxesSay) {
   Records r;
   r.shape = {2};
   r.labels = {};
-  write_scatter(folder_ / "empty.png", r, schema);
+  write_whole(*scatter_writer(folder_ / "empty.png", r.kind(), schema), r);
   const Picture empty = read_png(folder_ / "empty.png");
   r.floats = {-1, -1, 5, 5, 2, 2, -1, 5, std::nanf(""), 0, 99, 0};
   r.labels = {0, 1, 2, 13, 0, 0};
-  write_scatter(folder_ / "points.png", r, schema);
+  write_whole(*scatter_writer(folder_ / "points.png", r.kind(), schema), r);
   const Picture p = read_png(folder_ / "points.png");
   ASSERT_EQ(p.pixels.size(), empty.pixels.size());
   // The plot is the square framed by the ink; a changed pixel tells where a point went.
@@ -171,7 +171,7 @@ TEST_F(Images, ScatterHasAFrameAndTicks) {
   schema.hi = 1.0;
   Records r;
   r.shape = {2};
-  write_scatter(folder_ / "empty.png", r, schema);
+  write_whole(*scatter_writer(folder_ / "empty.png", r.kind(), schema), r);
   const Picture p = read_png(folder_ / "empty.png");
   const auto dark = [&](std::size_t y, std::size_t x) { return p.at(y, x)[0] < 128; };
   std::size_t long_rows = 0, long_columns = 0, bottom = 0, left = 0;
@@ -201,7 +201,7 @@ TEST_F(Images, ScatterNeedsTwoNumbersPerRecord) {
   r.floats = {0, 0, 0};
   r.labels = {0};
   expect_error(ExitCode::kConfig, {"two numbers", "have 3"},
-               [&] { write_scatter(folder_ / "a.png", r, schema); });
+               [&] { scatter_writer(folder_ / "a.png", r.kind(), schema); });
 }
 
 }  // namespace

@@ -76,6 +76,11 @@ model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerM
     info.spec.schema.hi = 5.0;
     info.class_share = {0.2, 0.2, 0.2, 0.2, 0.2};
   }
+  if (which == SamplerModel::kLargeImages) {
+    info.spec.schema.shape = {1, 128, 128};
+    info.spec.schema.lo = 0.0;
+    info.spec.schema.hi = 255.0;
+  }
   info.release_hash = "release";
   info.train_hash = "train";
   info.is_private = which != SamplerModel::kPlane;

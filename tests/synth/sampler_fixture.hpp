@@ -13,6 +13,7 @@ enum class SamplerModel {
   kPlane,         ///< fully connected, 2 columns in [-1, 5], 5 classes
   kMomentImages,  ///< closed form, colour, 3 x 8 x 8, 2 classes
   kMomentPlane,   ///< closed form on a grid, 2 columns in [-1, 5], 2 classes
+  kLargeImages,   ///< fully connected, 1 x 128 x 128, 5 classes
   kOverflowing,   ///< kPlane with weights that overflow float32
 };
 

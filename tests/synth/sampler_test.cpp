@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <png.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <cmath>
+#include <csignal>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/files.hpp"
@@ -52,7 +55,7 @@ TEST_F(Sampler, TheSameFilesForAnyNumberOfRanksAndThreads) {
   const std::string alone = sample_alone(images_, out_);
   const std::string text = read_file(out_ / "samples.json");
   EXPECT_EQ(alone, sha256_file_hex((out_ / "samples.npz").string()));
-  for (const int threads : {2, 3, 8}) {
+  for (const int threads : {2, 3, 11}) {
     EXPECT_EQ(sample_alone(images_, folder_ / "threads", threads), alone) << threads << " threads";
   }
   for (int ranks = 1; ranks <= 4; ++ranks) {
@@ -85,6 +88,18 @@ TEST_F(Sampler, ClosedFormModelsDoNotDependOnRanksAndThreadsEither) {
     const Records records = read_npz(out_ / "samples.npz");
     EXPECT_EQ(records.count(), kCount);
   }
+}
+
+/// So large that root gathers a round in parts.
+TEST_F(Sampler, LargeRecordsDoNotDependOnRanksEither) {
+  const auto model = folder_ / "large.mfl";
+  test::write_sampler_model(model, SamplerModel::kLargeImages);
+  spec_.formats = {"idx"};
+  spec_.count = 17 * kTileRecords + 3;
+  const std::string alone = sample_alone(model, out_, 2);
+  test::run_thread_ranks(3, [&](comm::HostComm& comm) {
+    EXPECT_EQ(sample(comm, model, folder_ / "ranks", spec_, "settings", 1), alone);
+  });
 }
 
 TEST_F(Sampler, MoreRanksThanTiles) {
@@ -247,6 +262,56 @@ TEST_F(Sampler, OtherPeoplesFilesStay) {
   sample_alone(images_, out_);
   sample_alone(images_, out_);
   EXPECT_EQ(read_file(out_ / "png" / "holiday.png"), "mine");
+  spec_.formats = {"png"};
+  test::expect_error(ExitCode::kIo, {"'" + (out_ / "png").string() + "' is in the way", "sample.formats"},
+                     [&] { sample_alone(images_, out_); });
+  EXPECT_EQ(read_file(out_ / "png" / "holiday.png"), "mine");
+  EXPECT_TRUE(std::filesystem::exists(out_ / "samples.npz"));
+}
+
+/// A process may be killed anywhere: what it left is never mixed with the next samples.
+class SamplerKilled : public Sampler {
+ protected:
+  SamplerKilled() {
+    spec_.count = 40;
+    spec_.formats = {"npz", "png"};
+    sample_alone(images_, out_);
+    std::filesystem::create_directories(working_);
+    spec_.count = 7;
+  }
+  void expect_seven() {
+    sample_alone(images_, out_);
+    std::size_t pngs = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(out_ / "png"))
+      pngs += entry.is_regular_file() ? 1 : 0;
+    EXPECT_EQ(pngs, 7u);
+    EXPECT_EQ(read_npz(out_ / "samples.npz").count(), 7u);
+    EXPECT_FALSE(std::filesystem::exists(working_));
+  }
+  const std::filesystem::path working_ = out_ / ".samples.tmp";
+};
+
+TEST_F(SamplerKilled, WhileNewFilesCameToBe) {
+  std::filesystem::copy(out_ / "png", working_ / "png", std::filesystem::copy_options::recursive);
+  std::ofstream(working_ / "samples-images.idx") << "half";
+  expect_seven();
+}
+
+TEST_F(SamplerKilled, WhileEarlierFilesWereRemoved) {
+  std::filesystem::rename(out_ / "samples.json", working_ / "replaced.json");
+  expect_seven();
+}
+
+TEST_F(SamplerKilled, BeforeTheDescriptionFollowedTheFiles) {
+  std::filesystem::rename(out_ / "samples.json", working_ / "samples.json");
+  expect_seven();
+}
+
+TEST_F(SamplerKilled, WithSomebodyElsesPngs) {
+  std::filesystem::rename(out_ / "samples.json", working_ / "samples.json");
+  std::filesystem::rename(out_ / "png", working_ / "png");
+  std::filesystem::create_directories(out_ / "png");
+  test::expect_error(ExitCode::kIo, {"in the way"}, [&] { sample_alone(images_, out_); });
 }
 
 /// Every rank must throw the same kind of error, and none may wait for another.
@@ -285,6 +350,59 @@ TEST_F(SamplerErrors, ModelThatOverflows) {
   const auto model = folder_ / "overflowing.mfl";
   test::write_sampler_model(model, SamplerModel::kOverflowing);
   all_ranks_refuse(ExitCode::kInvariant, {"not finite", "train.learning_rate"}, model, out_);
+}
+
+/// With samples in the folder already, all of which must outlive a sampling that fails.
+class SamplerKeeps : public Sampler {
+ protected:
+  SamplerKeeps() {
+    spec_.count = 40;
+    spec_.formats = {"npz", "idx", "png"};
+    sample_alone(images_, out_);
+    before_ = everything();
+  }
+  std::map<std::string, std::string> everything() const {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(out_))
+      all[entry.path().string()] = entry.is_regular_file() ? read_file(entry.path()) : "";
+    return all;
+  }
+  void expect_kept_after(ExitCode code, std::initializer_list<std::string> parts,
+                         const std::filesystem::path& model) {
+    test::run_thread_ranks(2, [&](comm::HostComm& comm) {
+      test::expect_error(code, parts, [&] { sample(comm, model, out_, spec_, "settings", 1); });
+    });
+    EXPECT_EQ(everything(), before_);
+  }
+  std::map<std::string, std::string> before_;
+};
+
+TEST_F(SamplerKeeps, WhenTheModelOverflows) {
+  const auto model = folder_ / "overflowing.mfl";
+  test::write_sampler_model(model, SamplerModel::kOverflowing);
+  spec_.formats = {"npz", "idx"};
+  spec_.count = kCount;
+  expect_kept_after(ExitCode::kInvariant, {"not finite"}, model);
+}
+
+TEST_F(SamplerKeeps, WhenMoreIsAskedForThanAnybodyMeans) {
+  spec_.count = std::uint64_t{1} << 40;
+  expect_kept_after(ExitCode::kConfig, {"sample.count is 1099511627776", "above 1 TB", "sample.seed"},
+                    images_);
+}
+
+TEST_F(SamplerKeeps, WhenThereIsNoRoom) {
+  // A file may grow to 1 MB, and no further; the samples take 64 bytes each.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 1 << 20;
+  const auto ignored = ::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  spec_.count = 20'000;
+  expect_kept_after(ExitCode::kIo, {"no room", "out'"}, images_);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, ignored);
 }
 
 TEST_F(SamplerErrors, Settings) {

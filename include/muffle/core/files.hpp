@@ -8,8 +8,8 @@
 
 namespace muffle {
 
-/// A file that is written piece by piece and is complete or absent: it has a temporary name in the same folder
-/// until it is committed. Not thread-safe.
+/// A file that is written piece by piece and is complete or absent: it has a temporary name in the same
+/// folder until it is committed. Not thread-safe.
 class NewFile {
  public:
   /// @throws IoError, as do the others, naming the path and the system's reason.

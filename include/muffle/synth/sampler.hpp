@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/data/schema.hpp"
 
 namespace muffle::synth {
 
@@ -23,6 +24,11 @@ struct SampleSpec {
 /// thread: what a record looks like depends on neither ranks nor threads.
 inline constexpr std::size_t kTileRecords = 500;
 
+/// More is taken for a slip of the pen: 2^40 bytes of numbers.
+inline constexpr double kMostSampleBytes = 1099511627776.0;
+/// What the numbers of all records take, in bytes.
+double sample_bytes(const SampleSpec& spec, const data::Schema& schema);
+
 /// Draws records from a trained or closed-form model and writes them under `folder` on root: samples.npz
 /// (keys x, y), samples-images.idx / samples-labels.idx, png/<class>/<number>.png, samples.json (what, from
 /// which model, hashes; written last, so its presence means that the rest is complete) and, for images of 1
@@ -30,17 +36,16 @@ inline constexpr std::size_t kTileRecords = 500;
 /// scatter plot samples.png. Images are rounded to uint8 (half up); other records are scaled back to [lo, hi]
 /// as float32. Labels meet the class shares as closely as whole numbers allow, and are interleaved in a fixed
 /// public order: the files are not sorted by class, and every run of records holds the classes about evenly.
-/// Files of an earlier run are removed before the first new one is written. Collective: every rank calls it
-/// with equal arguments; root alone reads `model_file` and writes. The files are the same for any number of
-/// ranks and threads (on one kind of processor). Root holds all records; the gathering takes at most about 64
-/// MiB a rank.
+/// Files of an earlier run stay until all new ones are complete, and then go. Collective: every rank calls it
+/// with equal arguments but `threads`; root alone reads `model_file` and writes. The files are the same for
+/// any number of ranks and threads (on one kind of processor). Memory does not grow with the count: a rank
+/// holds the tiles of one round, one a thread and at most 256 MiB (or one tile), root at most 64 MiB (or one
+/// tile) of all ranks' besides, which it writes as they come.
 /// @param sample_hash  identifies the settings; goes into samples.json as it is.
 /// @returns SHA-256 of samples.npz; without that format, of samples-images.idx; with PNG alone, of the
 /// records' bytes.
-/// @throws on every rank alike: ConfigError (count 0, unknown or impossible format, shares of counts that
-/// were not
-///         released); IoError (model or
-/// folder);
+/// @throws on every rank alike: ConfigError (count 0 or beyond kMostSampleBytes, unknown or impossible
+///         format, shares of counts that were not released); IoError (model, folder, no room on its disk);
 ///         ProtocolError (model); InvariantError (the model makes numbers that are not finite); CommError.
 /// Privacy: post-processing of the release the model was trained on.
 std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file,
