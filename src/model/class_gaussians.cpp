@@ -213,6 +213,10 @@ void undo_weighting(double offset, VectorXd& mean, MatrixXd& covariance) {
 }
 
 ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments) {
+  return fit_class_gaussians(moments, class_covariance);
+}
+
+ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate) {
   const features::MomentLift lift(moments.spec);
   const ConditionalMoments given = conditional_moments(moments);
   const auto n = static_cast<Eigen::Index>(moments.order) - 1;
@@ -223,7 +227,7 @@ ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments) {
   ClassGaussians out;
   out.mean = shrunk_means(given);
   for (std::size_t c = 0; c < moments.classes; ++c) {
-    out.covariance.push_back(class_covariance(centred(given, c), given.second_noise[c], shared));
+    out.covariance.push_back(estimate(centred(given, c), given.second_noise[c], shared));
     if (moments.spec.kind != features::MomentLiftKind::kImage) continue;
     undo_weighting(moments.spec.offset, out.mean[c], out.covariance[c]);
     out.covariance[c] = nearest_psd(out.covariance[c]);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <functional>
 #include <vector>
 
 #include "muffle/embed/noisy_moments.hpp"
@@ -63,6 +64,14 @@ Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const Eigen::VectorX
 /// Step 3, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being
 /// the prior: their errors differ, so that the mean errs less than either.
 Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared);
+
+/// A function such as class_covariance().
+using CovarianceEstimator =
+    std::function<Eigen::MatrixXd(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared)>;
+
+/// fit_class_gaussians() with another step 3, which is called once a class, in their order: what the step is
+/// worth is measured with it (tests/bench/moments_ablation.cpp).
+ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate);
 
 /// Step 4: class means drawn to their weighted mean by James and Stein's factor, max(0, 1 - (n - 2) noise^2 /
 /// distance^2).
