@@ -6,6 +6,9 @@ if(NOT MUFFLE_FUZZ)
   find_package(MPI REQUIRED COMPONENTS CXX)
 endif()
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+# Eigen's teams of threads split sums by their size, and start in any thread that muffle starts: then the bytes of a sample
+# would depend on the threads. Muffle's threads are its own. Here, so that all who see a product see the same one.
+target_compile_definitions(Eigen3::Eigen INTERFACE EIGEN_DONT_PARALLELIZE)
 find_package(CLI11 2.1 REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(spdlog 1.10 REQUIRED)

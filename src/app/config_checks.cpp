@@ -175,6 +175,9 @@ void check_training(const Config& c, Problems& p) {
   p.unless(!c.train.from_moments || c.model.kind != model::GeneratorKind::kMoments,
            "train.init = \"moments\" trains a network from the closed form on, so model.generator must be "
            "\"convolutional\" or \"fully-connected\"; the closed form itself needs no training");
+  p.unless(
+      c.train.from_moments || !c.train.keep_trained,
+      "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
   p.unless(convolutional ? c.model.channels.size() == 2 : c.model.channels.size() <= 2,
            "model.channels needs 2 numbers: after the linear part, and between the convolutions");
 }

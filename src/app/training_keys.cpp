@@ -52,6 +52,10 @@ std::vector<Key> training_keys() {
           "train.init", kTrain,
           "where training starts; moments: at the closed form, which is kept unless the proxy says better",
           {{"random", false}, {"moments", true}}, MUFFLE_FIELD(train.from_moments)),
+      choice<bool>(
+          "train.keep", kTrain,
+          "with train.init = \"moments\": the model that is written; trained: whatever the proxy says",
+          {{"proxy", false}, {"trained", true}}, MUFFLE_FIELD(train.keep_trained)),
       count("train.steps", kTrain, "optimizer steps", 1, kMostSteps, MUFFLE_FIELD(train.steps)),
       count("train.batch", kTrain, "global batch, over all ranks", 2, 1 << 24, MUFFLE_FIELD(train.batch)),
       number("train.learning_rate", kTrain, "Adam's learning rate", Range{0, 1e3, false},

@@ -45,6 +45,17 @@ std::optional<NoisyCounts> noisy_counts(const Artifact& a) {
   return std::nullopt;
 }
 
+std::vector<double> class_share(const Artifact& a) {
+  std::vector<double> share(a.classes(), 0.0);
+  if (const auto noisy = noisy_counts(a)) {
+    std::transform(noisy->counts.begin(), noisy->counts.end(), share.begin(),
+                   [](double count) { return std::max(count, 0.0); });
+  }
+  const double sum = std::accumulate(share.begin(), share.end(), 0.0);
+  for (double& s : share) s = sum > 0 ? s / sum : 1.0 / static_cast<double>(share.size());
+  return share;
+}
+
 double records_of(const Artifact& a) {
   if (a.adjacency == privacy::Adjacency::kReplaceOne) return static_cast<double>(a.records);
   const auto noisy = noisy_counts(a);
@@ -69,16 +80,14 @@ Target make_target(const Artifact& a, std::string_view kind) {
       "a release has another number of values than its classes and features need: this is a bug in muffle.");
   Target target;
   target.records = records_of(a);
-  target.class_share.assign(classes, 1.0 / static_cast<double>(classes));
+  target.class_share = class_share(a);
   target.column_weight.assign(classes, 1.0);
   if (const auto noisy = noisy_counts(a)) {
     const std::vector<double>& counts = noisy->counts;
-    double positive = 0.0;
-    for (const double count : counts) positive += std::max(count, 0.0);
     const double least = std::max(1.0, noisy->sigma);
     // Should every count be negative, all that is known is the number of classes.
-    for (std::size_t c = 0; positive > 0 && c < classes; ++c) {
-      target.class_share[c] = std::max(counts[c], 0.0) / positive;
+    const bool known = std::any_of(counts.begin(), counts.end(), [](double count) { return count > 0; });
+    for (std::size_t c = 0; known && c < classes; ++c) {
       target.column_weight[c] =
           counts[c] > 0 ? target.records / (static_cast<double>(classes) * std::max(counts[c], least)) : 0.0;
     }

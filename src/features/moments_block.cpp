@@ -84,16 +84,8 @@ class MomentsBlock final : public Block {
     double squares = 0;
     for (std::size_t i = 0; i < order_; ++i) squares += z[i] * z[i];
     const double factor = scale_ / std::sqrt(squares);
-    const double most = std::ldexp(1.0, lift_.spec().bits);
-    const auto most_squared = std::uint64_t{1} << (2 * lift_.spec().bits);
-    std::uint64_t norm = 0;
-    for (std::size_t i = 0; i < order_; ++i) {
-      z[i] = std::nearbyint(z[i] * factor);
-      if (!(std::fabs(z[i]) <= most)) return false;  // nor NaN
-      const auto integer = static_cast<std::int64_t>(z[i]);
-      norm += static_cast<std::uint64_t>(integer * integer);  // at most 2^13 terms of 2^40
-    }
-    return norm <= most_squared;
+    for (std::size_t i = 0; i < order_; ++i) z[i] = std::nearbyint(z[i] * factor);
+    return within_norm(std::span(z, order_), lift_.spec().bits);
   }
 
   void add_products(MomentsWorkspace& scratch, std::size_t records, std::uint64_t* sums) const {
@@ -118,6 +110,17 @@ class MomentsBlock final : public Block {
 };
 
 }  // namespace
+
+bool within_norm(std::span<const double> z, int bits) {
+  const double most = std::ldexp(1.0, bits);
+  std::uint64_t squares = 0;
+  for (const double v : z) {
+    if (!(std::fabs(v) <= most)) return false;  // nor NaN
+    const auto integer = static_cast<std::int64_t>(v);
+    squares += static_cast<std::uint64_t>(integer * integer);  // at most 2^13 terms of 2^40
+  }
+  return squares <= std::uint64_t{1} << (2 * bits);
+}
 
 std::unique_ptr<Block> make_moments_block(const MomentsSpec& spec) {
   return std::make_unique<MomentsBlock>(spec);

@@ -199,7 +199,9 @@ std::vector<VectorXd> shrunk_means(const ConditionalMoments& moments) {
     const double noise = moments.mean_noise[c] * moments.mean_noise[c] * (1 - moments.weight[c]);
     const double degrees = std::max(0.0, static_cast<double>(n) - 2);
     const VectorXd off = moments.mean[c] - centre;
-    const double factor = std::isinf(noise) ? 0.0 : 1 - degrees * noise / off.squaredNorm();
+    // A class that is alone above the noise is the centre: it has neither distance nor noise.
+    const double distance = off.squaredNorm();
+    const double factor = std::isinf(noise) || !(distance > 0) ? 0.0 : 1 - degrees * noise / distance;
     out.push_back(centre + std::clamp(factor, 0.0, 1.0) * off);
   }
   return out;
@@ -212,23 +214,27 @@ void undo_weighting(double offset, VectorXd& mean, MatrixXd& covariance) {
   mean += 2 / norm * pull;
 }
 
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments) {
-  return fit_class_gaussians(moments, class_covariance);
+ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const std::function<void()>& between) {
+  return fit_class_gaussians(moments, class_covariance, between);
 }
 
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate) {
+ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate,
+                                   const std::function<void()>& between) {
   const features::MomentLift lift(moments.spec);
   const ConditionalMoments given = conditional_moments(moments);
   const auto n = static_cast<Eigen::Index>(moments.order) - 1;
   VectorXd weights = VectorXd::Ones(n);
   if (lift.is_affine()) weights = Eigen::Map<const VectorXd>(lift.weights().data(), n);
 
+  if (between) between();
   const MatrixXd shared = shared_covariance(pooled_covariance(given), pooled_noise(given), weights);
   ClassGaussians out;
   out.mean = shrunk_means(given);
   for (std::size_t c = 0; c < moments.classes; ++c) {
+    if (between) between();
     out.covariance.push_back(estimate(centred(given, c), given.second_noise[c], shared));
     if (moments.spec.kind != features::MomentLiftKind::kImage) continue;
+    if (between) between();
     undo_weighting(moments.spec.offset, out.mean[c], out.covariance[c]);
     out.covariance[c] = nearest_psd(out.covariance[c]);
   }

@@ -35,10 +35,12 @@ void parse_provenance(const Fields& fields, ModelInfo& info) {
   // Files of earlier builds do not say it.
   info.counts_released = fields.has("counts_released") && fields.boolean("counts_released");
   if (const json& choice = fields.at("choice"); !choice.is_null()) {
-    const Fields made(choice, "the model's choice",
-                      {"trained", "closed_form", "after_training", "deviation"});
+    const Fields made(choice, "the model's choice", {"trained", "closed_form", "after_training", "deviation"},
+                      {"closed_form_deviation"});
     info.choice = ProxyChoice{made.boolean("trained"), made.number("closed_form"),
                               made.number("after_training"), made.number("deviation")};
+    if (made.has("closed_form_deviation"))
+      info.choice->closed_form_deviation = made.number("closed_form_deviation");
   }
   const json& share = fields.at("class_share");
   if (!share.is_array() || share.size() != info.spec.schema.classes)
@@ -62,7 +64,8 @@ void add_provenance(json& header, const ModelInfo& info) {
     header["choice"] = {{"trained", c->trained},
                         {"closed_form", c->closed_form},
                         {"after_training", c->after_training},
-                        {"deviation", c->deviation}};
+                        {"deviation", c->deviation},
+                        {"closed_form_deviation", c->closed_form_deviation}};
   }
 }
 

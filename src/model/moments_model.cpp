@@ -21,7 +21,8 @@ Eigen::MatrixXd root(const Eigen::MatrixXd& covariance) {
 
 }  // namespace
 
-MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info) {
+MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info,
+                               const std::function<void()>& between) {
   MomentsModel model;
   model.info = std::move(info);
   model.info.spec.kind = GeneratorKind::kMoments;
@@ -36,12 +37,15 @@ MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo inf
         moments.classes, moments.order - 1, bytes * 1e-9, kMostModelBytes * 1e-9));
   }
   if (!affine) {
-    model.grid = fit_grid_density(moments);
+    model.grid = fit_grid_density(moments, between);
     return model;
   }
-  ClassGaussians laws = fit_class_gaussians(moments);
+  ClassGaussians laws = fit_class_gaussians(moments, between);
   model.mean = std::move(laws.mean);
-  for (const Eigen::MatrixXd& covariance : laws.covariance) model.factor.push_back(root(covariance));
+  for (const Eigen::MatrixXd& covariance : laws.covariance) {
+    if (between) between();
+    model.factor.push_back(root(covariance));
+  }
   return model;
 }
 

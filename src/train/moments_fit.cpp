@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "muffle/core/error.hpp"
@@ -12,22 +11,6 @@
 #include "muffle/model/moments_model.hpp"
 
 namespace muffle::train {
-namespace {
-
-/// By the noisy counts, negative ones as 0; all alike where the release tells nothing.
-std::vector<double> class_share(const embed::Artifact& artifact) {
-  std::vector<double> share(artifact.classes(), 1.0);
-  if (const auto noisy = embed::noisy_counts(artifact); noisy) {
-    std::transform(noisy->counts.begin(), noisy->counts.end(), share.begin(),
-                   [](double count) { return std::max(count, 0.0); });
-  }
-  double sum = 0.0;
-  for (const double s : share) sum += s;
-  for (double& s : share) s = sum > 0 ? s / sum : 1.0 / static_cast<double>(share.size());
-  return share;
-}
-
-}  // namespace
 
 std::string fit_moments(comm::HostComm& comm, const std::filesystem::path& release_file,
                         const std::filesystem::path& model_file, const model::GeneratorSpec& generator,
@@ -40,11 +23,13 @@ std::string fit_moments(comm::HostComm& comm, const std::filesystem::path& relea
         const auto start = std::chrono::steady_clock::now();
         const std::string bytes = read_file(release_file);
         const embed::Artifact artifact = embed::parse_artifact(bytes, release_file.string());
-        model::ModelInfo info{generator,  class_share(artifact), to_hex(sha256(bytes)),
-                              train_hash, artifact.is_private,   embed::noisy_counts(artifact).has_value()};
+        model::ModelInfo info{
+            generator,  embed::class_share(artifact), to_hex(sha256(bytes)),
+            train_hash, artifact.is_private,          embed::noisy_counts(artifact).has_value()};
         info.spec.schema = artifact.schema;
-        hash = model::save_moments_model(model_file,
-                                         model::fit_moments_model(embed::make_noisy_moments(artifact), info));
+        const auto alive = [&] { comm.check_peers("fitting the closed form"); };
+        hash = model::save_moments_model(
+            model_file, model::fit_moments_model(embed::make_noisy_moments(artifact), info, alive));
         const double seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         spdlog::info("train: closed form in {:.1f} s", seconds);

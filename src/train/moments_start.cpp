@@ -86,7 +86,8 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact
         if (!comm.is_root()) return;
         model::ModelInfo info;
         info.spec = generator_;
-        closed_model_ = model::fit_moments_model(*moments, info);
+        closed_model_ =
+            model::fit_moments_model(*moments, info, [&] { comm.check_peers("fitting the closed form"); });
         closed_->set_closed_form(*closed_model_);
       },
       /*share_message=*/true);
@@ -98,10 +99,10 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact
   const std::size_t rff = *artifact.find("rff"), own = *artifact.find("moments"),
                     proxy = *artifact.find("proxy");
   const bool log = comm.is_root();
-  Matching second = match_moments(*moments, match_fourier(frequencies, target).weights, placement.device);
+  Matching fourier = match_fourier(frequencies, target);
+  Matching second = match_moments(*moments, fourier.weights, placement.device);
   weigh(second, artifact.blocks[own].spec.weight);
   add_block(std::move(second), noise_square(*moments), "moments", log);
-  Matching fourier = match_fourier(frequencies, target);
   weigh(fourier, artifact.blocks[rff].spec.weight);
   const double noise = fourier_noise(artifact, rff, target.records);
   add_block(std::move(fourier), noise * noise * static_cast<double>(artifact.features(rff)), "rff", log);
@@ -110,7 +111,7 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact
 }
 
 void MomentsStart::add_block(Matching block, double noise_square, const std::string& name, bool log) {
-  const Tensor start = average(mean_embeddings(*closed_, {block}, measurement_, *collective_).front());
+  const Tensor start = mean_embedding(*closed_, block, measurement_, *collective_);
   const Tensor noisy = block.target;
   block.target = credible_target(noisy, start, noise_square, sampling_error(start, measurement_));
   if (log) {

@@ -18,6 +18,17 @@ double product(const Tensor& a, const Tensor& b, const Tensor& weights) {
   return ((a * b).sum(1) * weights).sum().item<double>();
 }
 
+/// Standard deviation of the batches' mean, by their spread.
+double error_of_mean(const std::vector<double>& batches) {
+  const auto n = static_cast<double>(batches.size());
+  double sum = 0, squares = 0;
+  for (const double b : batches) {
+    sum += b;
+    squares += b * b;
+  }
+  return std::sqrt(std::fmax(0.0, squares / n - (sum / n) * (sum / n)) / (n - 1));
+}
+
 }  // namespace
 
 Tensor sampling_error(const Tensor& mean, const Measurement& m) {
@@ -33,23 +44,19 @@ model::ProxyChoice choose(const Matching& proxy, const std::vector<Tensor>& clos
   const Tensor target = doubles(proxy.target);
   const Tensor weights = torch::tensor(proxy.weights, torch::kFloat64);
 
-  double sum = 0, squares = 0;
+  std::vector<double> own, differences;
   for (std::size_t i = 0; i < closed.size(); ++i) {
     const Tensor a = doubles(closed[i]), b = doubles(trained[i]);
-    const double difference = product(a - b, a + b - 2 * target, weights);
-    sum += difference;
-    squares += difference * difference;
+    own.push_back(product(a - target, a - target, weights));
+    differences.push_back(product(a - b, a + b - 2 * target, weights));
   }
-  const auto batches = static_cast<double>(closed.size());
-  const double spread = std::fmax(0.0, squares / batches - (sum / batches) * (sum / batches));
-  const double sampling = std::sqrt(spread / (batches - 1));
 
   const Tensor mean_closed = doubles(average(closed)), mean_trained = doubles(average(trained));
   const Tensor moved = mean_closed - mean_trained;
   const double from_noise = 2 * noise * std::sqrt(product(moved, moved, weights * weights));
 
-  const double noise_square =
-      noise * noise * static_cast<double>(target.size(1)) * weights.sum().item<double>();
+  const double row_noise = noise * noise * static_cast<double>(target.size(1));
+  const double noise_square = row_noise * weights.sum().item<double>();
   const auto distance = [&](const Tensor& mean) {
     const Tensor off = mean - target;
     return product(off, off, weights) - noise_square -
@@ -58,10 +65,20 @@ model::ProxyChoice choose(const Matching& proxy, const std::vector<Tensor>& clos
   model::ProxyChoice choice;
   choice.closed_form = distance(mean_closed);
   choice.after_training = distance(mean_trained);
-  choice.deviation = std::hypot(sampling, from_noise);
+  choice.deviation = std::hypot(error_of_mean(differences), from_noise);
+
+  // sum_c w_c^2 (2 s^4 D + 4 s^2 ||mu_c - mu_data,c||^2), the last distance debiased.
+  const Tensor off = mean_closed - target, squared_weights = weights * weights;
+  const double sum_of_squares = squared_weights.sum().item<double>();
+  const double model_error = std::fmax(0.0, product(off, off, squared_weights) - row_noise * sum_of_squares);
+  const double variance = 2 * noise * noise * row_noise * sum_of_squares + 4 * noise * noise * model_error;
+  choice.closed_form_deviation = std::hypot(error_of_mean(own), std::sqrt(variance));
+
   // Written so that NaN keeps the closed form.
   const double gain = choice.closed_form - choice.after_training;
-  choice.trained = gain > kDeviationsToSwitch * choice.deviation && gain > kLeastGain * choice.closed_form;
+  const double at_most = choice.closed_form + kDeviationsToSwitch * choice.closed_form_deviation;
+  choice.trained =
+      gain > kDeviationsToSwitch * choice.deviation && gain > kLeastGain * std::fmax(0.0, at_most);
   return choice;
 }
 

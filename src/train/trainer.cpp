@@ -149,9 +149,10 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   comm::agree(
       comm, "building the generator",
       [&] {
-        Problem problem{{match_fourier(frequencies, target)}, target.class_share, placement.device};
-        training.emplace(network, spec, start_model ? start_model->problem() : std::move(problem),
-                         placement.collective);
+        Problem problem =
+            start_model ? start_model->problem()
+                        : Problem{{match_fourier(frequencies, target)}, target.class_share, placement.device};
+        training.emplace(network, spec, std::move(problem), placement.collective);
         if (start_model) start_model->install(*training->generator());
         if (setup.cuda_graph) training->use_graph();
       },
@@ -175,7 +176,15 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
           "steps: run all ranks on the same kind of processor and build",
           disagreement, spec.steps));
 
-  if (start_model) report.choice = start_model->choose(*training->generator());
+  if (start_model) {
+    report.choice = start_model->choose(*training->generator());
+    if (spec.keep_trained) {
+      if (comm.is_root())
+        spdlog::info("train: the proxy's choice is the {}, but train.keep = \"trained\"",
+                     report.choice->trained ? "trained model" : "closed form");
+      report.choice->trained = true;
+    }
+  }
   placement.collective->finish();
   meet();
 
@@ -203,10 +212,10 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   if (comm.is_root() && report.choice) {
     const model::ProxyChoice& c = *report.choice;
     spdlog::info(
-        "train: the {} is kept: squared distance to the proxy {:.4g} in closed form, {:.4g} after the "
-        "training; "
-        "their difference is known to {:.2g} (one standard deviation)",
-        c.trained ? "trained model" : "closed form", c.closed_form, c.after_training, c.deviation);
+        "train: the {} is kept: squared distance to the proxy {:.4g} in closed form (known to {:.2g}, one "
+        "standard deviation), {:.4g} after the training; their difference is known to {:.2g}",
+        c.trained ? "trained model" : "closed form", c.closed_form, c.closed_form_deviation, c.after_training,
+        c.deviation);
   }
   if (comm.is_root()) {
     spdlog::info("train: {} steps in {:.1f} s ({}), loss {:.5g} -> {:.5g}, as sampled {:.5g}",

@@ -301,6 +301,8 @@ TEST(ConfigTest, AStartFromTheClosedFormNeedsItsThreeBlocks) {
   EXPECT_THAT(problem({"proxy.count=11"}), HasSubstr("proxy.count must be even"));
   EXPECT_THAT(problem({"moments.kind=\"fourier\""}), HasSubstr("starts from moments of kind"));
   EXPECT_THAT(problem({"model.generator=\"moments\""}), HasSubstr("needs no training"));
+  EXPECT_EQ(problem({"train.keep=trained"}), "");
+  EXPECT_THAT(problem({"train.keep=trained", "train.init=random"}), HasSubstr("train.keep = \"trained\""));
   ConfigSources sources{
       std::string(MUFFLE_CONFIGS) + "/fashion-mnist.toml", {}, {}, {{"train.init", "moments"}}};
   EXPECT_THAT(problem_with(sources), HasSubstr("train.init = \"moments\" needs features.blocks"));

@@ -110,6 +110,24 @@ TEST(MomentsBlock, RecordsThatAreNoneContributeNothing) {
   EXPECT_EQ(sums, sums_of(*block, good, {0, 1}, 2, 2));
 }
 
+TEST(MomentsBlock, NormsAreCheckedToTheLastInteger) {
+  for (const int bits : {8, 16, 20}) {
+    const double most = std::ldexp(1.0, bits);
+    EXPECT_TRUE(within_norm(std::vector{most}, bits)) << "2^bits itself";
+    EXPECT_TRUE(within_norm(std::vector{-most, 0.0}, bits));
+    EXPECT_FALSE(within_norm(std::vector{most + 1}, bits));
+    EXPECT_FALSE(within_norm(std::vector{most, 1.0}, bits)) << "one above 2^(2 bits)";
+    EXPECT_TRUE(within_norm(std::vector<double>(4, most / 2), bits)) << "2^(2 bits) in four parts";
+    EXPECT_FALSE(within_norm(std::vector{most / 2, most / 2, most / 2, most / 2, -1.0}, bits));
+    EXPECT_TRUE(within_norm(std::vector{most - 1, std::floor(std::sqrt(2 * most - 1))}, bits))
+        << "just below";
+    EXPECT_FALSE(within_norm(std::vector{most - 1, std::floor(std::sqrt(2 * most - 1)) + 1}, bits));
+  }
+  EXPECT_FALSE(within_norm(std::vector{1.0, std::nan("")}, 16));
+  EXPECT_FALSE(within_norm(std::vector{-std::numeric_limits<double>::infinity()}, 16));
+  EXPECT_FALSE(within_norm(std::vector<double>(8001, 0x1p20), 20)) << "the most that z can have";
+}
+
 /// phi of one record, as the block sums it.
 std::vector<std::int64_t> phi(const Block& block, const std::vector<float>& x) {
   const auto sums = sums_of(block, x, {0}, 1, 1);

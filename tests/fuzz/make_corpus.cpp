@@ -123,7 +123,7 @@ void moments_models() {
     m.mean.push_back(Eigen::VectorXd::Constant(4, 0.5 - c));
     m.factor.push_back(Eigen::MatrixXd::Identity(4, 4));
   }
-  m.info.choice = model::ProxyChoice{false, 1e-3, 2e-3, 1e-4};
+  m.info.choice = model::ProxyChoice{false, 1e-3, 2e-3, 1e-4, 2e-4};
   add("image", m);
   m.info.choice.reset();
   m.info.spec.schema.shape = {3};

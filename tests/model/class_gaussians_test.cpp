@@ -77,6 +77,20 @@ TEST(ClassGaussians, AClassThatTheNoiseHidesGetsTheLawOfAll) {
   EXPECT_GT(got.covariance[2].trace(), 0.5 * got.covariance[1].trace());
 }
 
+/// It is the centre of all classes then: no distance to it, and no noise in that distance.
+TEST(ClassGaussians, OneClassAloneAboveTheNoiseIsTheLawOfAll) {
+  PlantedMoments planted = plant(2, 8, 1000, 0.5, 3);
+  for (std::size_t i = 0; i < 81; ++i) planted.moments.second[81 + i] *= 1e-4;
+  const ConditionalMoments given = conditional_moments(planted.moments);
+  ASSERT_EQ(given.weight[0], 1.0);
+  EXPECT_EQ(given.weight[1], 0.0);
+  EXPECT_TRUE(std::isinf(given.mean_noise[1]));
+  const ClassGaussians got = fit_class_gaussians(planted.moments);
+  EXPECT_LT((got.mean[0] - planted.mean[0]).norm(), 0.01);
+  EXPECT_EQ(got.mean[1], got.mean[0]);
+  for (const MatrixXd& covariance : got.covariance) EXPECT_TRUE(covariance.allFinite());
+}
+
 TEST(ClassGaussians, NothingButNoiseIsRefused) {
   PlantedMoments planted = plant(3, 8, 1000, 1e6, 3);
   for (std::size_t c = 0; c < 3; ++c) planted.moments.second[c * 81] = -5;

@@ -185,6 +185,20 @@ TEST(MomentsModel, AGridOverManyNumbersIsRefused) {
   EXPECT_THROW(fit_moments_model(moments, info_for({4}, 1)), ConfigError);
 }
 
+TEST(MomentsModel, ALongFitShowsLifeBetweenItsSteps) {
+  int calls = 0;
+  const auto count = [&] { ++calls; };
+  fit_moments_model(plant(3, 4, 1000, 1.0, 1).moments, info_for({4}, 3), count);
+  EXPECT_GE(calls, 6) << "twice a class";
+  calls = 0;
+  features::MomentsSpec spec;
+  spec.kind = features::MomentLiftKind::kFourier;
+  spec.shape = {2};
+  spec.coefficients = 16;
+  fit_moments_model(moments_of(spec, blobs(), 1.0), info_for({2}, 2), count);
+  EXPECT_GE(calls, 100);
+}
+
 TEST(MomentsModel, FilesComeBackAsTheyWere) {
   const test::TemporaryFolder folder;
   const auto file = folder.path() / "model.mfl";

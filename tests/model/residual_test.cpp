@@ -129,7 +129,7 @@ TEST(ResidualGenerator, ItsFileHoldsTheClosedFormAndTheChoice) {
     for (const GeneratorKind kind : kinds_for(image)) {
       ModelInfo info = closed.info;
       info.spec = beside(closed, kind);
-      info.choice = ProxyChoice{true, 2e-3, 1e-3, 1e-4};
+      info.choice = ProxyChoice{true, 2e-3, 1e-3, 1e-4, 2e-4};
       const auto generator = make_generator(info.spec, 1, nullptr);
       generator->set_closed_form(closed);
       generator->eval();

@@ -10,10 +10,13 @@ namespace muffle::test {
 namespace {
 
 /// Fitted to the second moments of 400 random records a class.
-model::ModelInfo write_moments_model(const std::filesystem::path& path, bool images) {
+model::ModelInfo write_moments_model(const std::filesystem::path& path, SamplerModel which) {
+  const bool images = which == SamplerModel::kMomentImages, columns = which == SamplerModel::kMomentColumns;
   model::ModelInfo info;
   info.spec.kind = model::GeneratorKind::kMoments;
-  info.spec.schema.shape = images ? std::vector<std::size_t>{3, 8, 8} : std::vector<std::size_t>{2};
+  info.spec.schema.shape = {2};
+  if (images) info.spec.schema.shape = {3, 8, 8};
+  if (columns) info.spec.schema.shape = {400};
   info.spec.schema.classes = 2;
   if (!images) {
     info.spec.schema.lo = -1.0;
@@ -23,7 +26,9 @@ model::ModelInfo write_moments_model(const std::filesystem::path& path, bool ima
   info.release_hash = "release";
   info.train_hash = "train";
   features::MomentsSpec spec;
-  spec.kind = images ? features::MomentLiftKind::kImage : features::MomentLiftKind::kFourier;
+  spec.kind = images    ? features::MomentLiftKind::kImage
+              : columns ? features::MomentLiftKind::kVector
+                        : features::MomentLiftKind::kFourier;
   spec.shape = info.spec.schema.shape;
   const features::MomentLift lift(spec);
   embed::NoisyMoments moments;
@@ -53,8 +58,9 @@ model::ModelInfo write_moments_model(const std::filesystem::path& path, bool ima
 }  // namespace
 
 model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerModel which) {
-  if (which == SamplerModel::kMomentImages || which == SamplerModel::kMomentPlane)
-    return write_moments_model(path, which == SamplerModel::kMomentImages);
+  if (which == SamplerModel::kMomentImages || which == SamplerModel::kMomentColumns ||
+      which == SamplerModel::kMomentPlane)
+    return write_moments_model(path, which);
   model::ModelInfo info;
   if (which == SamplerModel::kImages) {
     info.spec.kind = model::GeneratorKind::kConvolutional;

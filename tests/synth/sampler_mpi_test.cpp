@@ -15,8 +15,9 @@ TEST(SamplerMpi, TheSameBytesAsOneProcess) {
   const test::TemporaryFolder folder;
   SampleSpec spec;
   spec.count = 4 * kTileRecords + 77;
-  for (const auto which : {test::SamplerModel::kImages, test::SamplerModel::kPlane,
-                           test::SamplerModel::kMomentImages, test::SamplerModel::kMomentPlane}) {
+  for (const auto which :
+       {test::SamplerModel::kImages, test::SamplerModel::kPlane, test::SamplerModel::kMomentImages,
+        test::SamplerModel::kMomentColumns, test::SamplerModel::kMomentPlane}) {
     if (world.is_root()) test::write_sampler_model(folder / "model.mfl", which);
     const std::string hash = sample(world, folder / "model.mfl", folder / "out", spec, "settings", 1);
     EXPECT_EQ(std::filesystem::exists(folder / "out"), world.is_root());

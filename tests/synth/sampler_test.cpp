@@ -76,7 +76,9 @@ TEST_F(Sampler, FloatRecordsDoNotDependOnRanksEither) {
 }
 
 TEST_F(Sampler, ClosedFormModelsDoNotDependOnRanksAndThreadsEither) {
-  for (const SamplerModel which : {SamplerModel::kMomentImages, SamplerModel::kMomentPlane}) {
+  // 400 columns: a matrix library that splits its sums splits such ones (those of more than 320 terms).
+  for (const SamplerModel which :
+       {SamplerModel::kMomentImages, SamplerModel::kMomentColumns, SamplerModel::kMomentPlane}) {
     const auto model = folder_ / "moments.mfl";
     test::write_sampler_model(model, which);
     const std::string alone = sample_alone(model, out_);
@@ -84,7 +86,7 @@ TEST_F(Sampler, ClosedFormModelsDoNotDependOnRanksAndThreadsEither) {
     test::run_thread_ranks(3, [&](comm::HostComm& comm) {
       EXPECT_EQ(sample(comm, model, folder_ / "ranks", spec_, "settings", 1 + comm.rank() % 2), alone);
     });
-    EXPECT_TRUE(std::filesystem::exists(out_ / "samples.png"));
+    EXPECT_EQ(std::filesystem::exists(out_ / "samples.png"), which != SamplerModel::kMomentColumns);
     const Records records = read_npz(out_ / "samples.npz");
     EXPECT_EQ(records.count(), kCount);
   }

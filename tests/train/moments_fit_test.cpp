@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "embed/sample_artifact.hpp"
+#include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/model/moments_model.hpp"
+#include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
 
@@ -65,6 +69,19 @@ TEST_F(MomentsFit, EveryRankThrowsAlike) {
   test::run_thread_ranks(2, [&](comm::HostComm& comm) {
     EXPECT_THROW(fit_moments(comm, release_, model_, spec_, "settings"), ConfigError);
   });
+  EXPECT_FALSE(std::filesystem::exists(model_));
+}
+
+// Root shows life between the steps of the fit, which may be long, and hears there that it is to stop.
+TEST_F(MomentsFit, RootHearsTheOthersBetweenTheSteps) {
+  release(true);
+  comm::install_termination_handler();
+  ASSERT_EQ(std::raise(SIGUSR1), 0);
+  test::run_thread_ranks(2, [&](comm::HostComm& comm) {
+    test::expect_error(ExitCode::kStopped, {"fitting the closed form"},
+                       [&] { fit_moments(comm, release_, model_, spec_, "settings"); });
+  });
+  comm::clear_termination_request();
   EXPECT_FALSE(std::filesystem::exists(model_));
 }
 

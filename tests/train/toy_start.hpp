@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "muffle/core/philox.hpp"
@@ -13,10 +14,16 @@
 
 namespace muffle::test {
 
-/// A release of moments, random features and proxy of 3,000 records of 4 numbers in 3 classes, each class in
-/// two far corners, which no normal law draws. No noise was added, but its plan says so little that all is
-/// credible.
-inline embed::Artifact start_release() {
+enum class StartRecords {
+  kTwoCorners,  ///< each class in two far corners, which no normal law draws
+  kNormal,      ///< each class a normal law of its own, inside the cube
+};
+
+/// A release of moments, random features and proxy of 3,000 records of 4 numbers in 3 classes.
+/// @param draw  of the noise of the plan, in all three blocks; 0: none is added, and with epsilon 100 the
+/// plan says so little that all is credible
+inline embed::Artifact start_release(StartRecords records = StartRecords::kTwoCorners, double epsilon = 100.0,
+                                     std::uint32_t draw = 0) {
   constexpr std::size_t kRecords = 3000, kDims = 4, kClasses = 3;
   embed::Artifact a;
   a.schema.shape = {kDims};
@@ -38,7 +45,7 @@ inline embed::Artifact start_release() {
   a.config_hash = std::string(64, '0');
   a.muffle_version = "test";
   privacy::PrivacySpec spec;
-  spec.epsilon = 100.0;
+  spec.epsilon = epsilon;
   spec.max_records_per_person = 1;
   a.noise = privacy::plan_noise(spec, input, a.coordinates());
 
@@ -47,15 +54,18 @@ inline embed::Artifact start_release() {
   std::vector<std::int32_t> y;
   for (std::uint64_t i = 0; i < kRecords; ++i) {
     const auto c = static_cast<std::int32_t>(i % kClasses);
-    const double side = random.uniform(8 * i) < 0.5 ? 0.3 : -0.3;
+    const bool corners = records == StartRecords::kTwoCorners;
+    const double side = corners ? (random.uniform(8 * i) < 0.5 ? 0.3 : -0.3) : 0.1;
     for (std::size_t j = 0; j < kDims; ++j) {
       const double turned = c == static_cast<std::int32_t>(j) ? -side : side;
-      x.push_back(
-          static_cast<float>(std::clamp(0.5 + turned + 0.05 * random.normal(8 * i + 1 + j), 0.0, 1.0)));
+      const double around = (corners ? 0.05 : 0.1) * random.normal(8 * i + 1 + j);
+      x.push_back(static_cast<float>(std::clamp(0.5 + turned + around, 0.0, 1.0)));
     }
     y.push_back(c);
   }
-  for (const embed::ReleasedBlock& released : a.blocks) {
+  const CounterStream noise(draw, Stream::kTest, 1);
+  for (std::size_t b = 0; b < a.blocks.size(); ++b) {
+    const embed::ReleasedBlock& released = a.blocks[b];
     const auto block = make_block(released.spec, {a.lattice_bits});
     const auto workspace = block->make_workspace();
     std::vector<std::uint64_t> sums(kClasses * block->features());
@@ -63,7 +73,12 @@ inline embed::Artifact start_release() {
       const std::size_t n = std::min(block->tile(), kRecords - first);
       block->accumulate(x.data() + first * kDims, y.data() + first, n, *workspace, sums);
     }
-    for (const std::uint64_t s : sums) a.values.push_back(static_cast<std::int64_t>(s));
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const std::size_t run = i % block->features() < block->coordinates().front().count ? 0 : 1;
+      const double sigma = draw > 0 ? embed::carried_sigma(a, b, run) : 0.0;
+      const double added = sigma * noise.normal(a.values.size());
+      a.values.push_back(static_cast<std::int64_t>(sums[i]) + std::llround(added));
+    }
   }
   return a;
 }

@@ -94,6 +94,8 @@ struct NoisyCounts {
   double sigma = 0.0;          ///< standard deviation of the noise in each
 };
 std::optional<NoisyCounts> noisy_counts(const Artifact& artifact);
+/// C, sums to 1: by the noisy counts, negative ones as 0; all alike where they tell nothing.
+std::vector<double> class_share(const Artifact& artifact);
 /// m, or under add/remove-one the noisy counts' sum. @throws DataError  that is below one record.
 double records_of(const Artifact& artifact);
 
@@ -103,7 +105,7 @@ double records_of(const Artifact& artifact);
 /// ||r_c||)^2.
 struct Target {
   std::vector<float> mean_embedding;  ///< C x D class-major: S~ / (m (2^k - 1))
-  std::vector<double> class_share;    ///< C, sums to 1: uniform, or from the released counts clamped at 0
+  std::vector<double> class_share;    ///< class_share()
   /// C: what a column's residual is multiplied by. All ones without noisy_counts(). With them (imbalanced
   /// DP-MERF, spec section 5) m / (C c~_c): then every class's mean embedding weighs the same, however rare
   /// the class; 1 for balanced data. c~_c is noisy: it is taken as at least one record and one standard

@@ -109,6 +109,10 @@ class MomentLift {
 /// sensitivity sqrt(2) is a theorem about what is summed, rounding and all.
 std::unique_ptr<Block> make_moments_block(const MomentsSpec& spec);
 
+/// Whether z, integers, is finite and has a norm of at most 2^bits, in integers: what the block asks of each
+/// record, and what the bound rests on. @param bits  at most 20
+bool within_norm(std::span<const double> z, int bits);
+
 /// What is proven about the block, and the units of its numbers: 2^(2 bits) on the diagonal, 2^(2 bits) /
 /// sqrt(2) beside it.
 BlockBound moments_bound();

@@ -17,8 +17,11 @@ struct ClassGaussians {
 /// The closed form, from the release's moments to the laws; the steps below in their order. Each step weighs
 /// what it keeps by the noise's known size, the number of records and the moments themselves: no scores, no
 /// settings. A class that the noise hides gets the law that all classes share. Without noise: the exact
-/// moments (of images, were they normal). @throws DataError  no class has moments above the noise.
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments);
+/// moments (of images, were they normal). Each class takes a few diagonalisations of n x n.
+/// @param between  called between them (may be empty), so that a long fit shows life; what it throws ends it
+/// @throws DataError  no class has moments above the noise.
+ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments,
+                                   const std::function<void()>& between = {});
 
 // The steps, each a pure function.
 
@@ -32,8 +35,8 @@ struct ConditionalMoments {
   std::vector<double> weight;           ///< C, sums to 1: how much a class says about all, by its noise
 };
 
-/// Step 1: mean = c0 C[0, 1:] / C[0, 0] and second = c0^2 C[1:, 1:] / C[0, 0]. A C[0, 0] that noise may have
-/// made is taken as twice the noise's deviation, so that what is divided by it counts as (mostly) noise.
+/// Step 1: mean = c0 C[0, 1:] / C[0, 0] and second = c0^2 C[1:, 1:] / C[0, 0]. A class whose C[0, 0] is not 4
+/// deviations of its noise above 0 says nothing: its moments are 0, their noise is infinite, its weight 0.
 ConditionalMoments conditional_moments(const embed::NoisyMoments& moments);
 
 // Steps 2 and 3 estimate a covariance S from S + noise and a guess of S, the `prior`, positive semi-definite.
@@ -71,7 +74,8 @@ using CovarianceEstimator =
 
 /// fit_class_gaussians() with another step 3, which is called once a class, in their order: what the step is
 /// worth is measured with it (tests/bench/moments_ablation.cpp).
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate);
+ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate,
+                                   const std::function<void()>& between = {});
 
 /// Step 4: class means drawn to their weighted mean by James and Stein's factor, max(0, 1 - (n - 2) noise^2 /
 /// distance^2).

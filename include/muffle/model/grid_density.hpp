@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "muffle/embed/noisy_moments.hpp"
@@ -29,6 +30,7 @@ std::size_t grid_side(std::size_t dims);
 /// records the noise hides gets the density of all. @throws DataError  the noise hides even the sum of all
 /// classes.
 ///  ConfigError  records of more than kMaxGridDims numbers.
-GridDensity fit_grid_density(const embed::NoisyMoments& moments);
+/// @param between  called between the steps; may be empty. What it throws ends the fit.
+GridDensity fit_grid_density(const embed::NoisyMoments& moments, const std::function<void()>& between = {});
 
 }  // namespace muffle::model

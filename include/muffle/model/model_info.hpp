@@ -15,7 +15,8 @@ struct ProxyChoice {
   /// Squared distances of the two models' mean embeddings to the data's, in the proxy's features, without the
   /// parts that noise and sampling add: they may fall below 0.
   double closed_form = 0, after_training = 0;
-  double deviation = 0;  ///< standard deviation of their difference, by noise and sampling
+  double deviation = 0;              ///< standard deviation of their difference, by noise and sampling
+  double closed_form_deviation = 0;  ///< of closed_form itself
 
   bool operator==(const ProxyChoice&) const = default;
 };

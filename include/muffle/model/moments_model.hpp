@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,10 +24,13 @@ struct MomentsModel {
   std::optional<GridDensity> grid;
 };
 
-/// Fits the laws. Seconds at most; one thread. `info` becomes the model's.
+/// Fits the laws; one thread. Images take seconds; in general a class takes up to four diagonalisations of n
+/// x n, whose time grows as n^3 (docs/moments.md). `info` becomes the model's.
+/// @param between  called between them; may be empty. What it throws ends the fit.
 /// @throws DataError  the noise hides everything. ConfigError  a lift that is not affine, of too many
 /// numbers, or a model that is larger than a model file.
-MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info);
+MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info,
+                               const std::function<void()>& between = {});
 
 /// Bytes of numbers in the file of a Gaussian closed form (affine lifts): C of n + n^2.
 double moments_model_bytes(const features::MomentsSpec& resolved_spec, std::size_t classes);

@@ -34,6 +34,10 @@ std::vector<std::vector<torch::Tensor>> mean_embeddings(model::Generator& genera
                                                         const Measurement& measurement,
                                                         model::TensorCollective& collective);
 
+/// The same of one block, over all batches, of which it holds two at a time: C x D may be large.
+torch::Tensor mean_embedding(model::Generator& generator, const Matching& block,
+                             const Measurement& measurement, model::TensorCollective& collective);
+
 /// The mean of a block's batches.
 torch::Tensor average(const std::vector<torch::Tensor>& batches);
 

@@ -12,17 +12,26 @@ namespace muffle::train {
 
 /// By how many standard deviations the trained model must be nearer to be kept.
 inline constexpr double kDeviationsToSwitch = 2.0;
-/// And by how much of the closed form's distance: kernel distances are not scores, and a model that was
-/// nearer by a twentieth scored worse (docs/moments.md).
+/// And by how much of the closed form's distance at most: kernel distances are not scores, and a model that
+/// was nearer by a twentieth scored worse (docs/moments.md).
 inline constexpr double kLeastGain = 1.0 / 3.0;
 
 /// Which of two models is nearer to the data, by the private proxy: features that neither was trained on,
 /// released with noise of their own (docs/moments.md). With d = sum_c w_c ||mu_c - mu~_c||^2 the noise's
 /// square cancels in d_closed - d_trained, and what is left of it has the standard deviation
 /// 2 s sqrt(sum_c w_c^2 ||mu_closed,c - mu_trained,c||^2), s that of a number of mu~. The sampling error of
-/// the difference is found from the batches' spread. The closed form is kept unless the trained model is
-/// nearer by kDeviationsToSwitch deviations of both together and by kLeastGain of the closed form's
-/// distance.
+/// the difference is found from the batches' spread.
+///
+/// d_closed itself does carry the noise's square. Of D features, less its mean s^2 D sum_c w_c, it has the
+/// variance sum_c w_c^2 (2 s^4 D + 4 s^2 ||mu_c - mu_data,c||^2): for off = delta - s e with e standard
+/// normal,
+/// ||off||^2 = ||delta||^2 - 2 s <delta, e> + s^2 ||e||^2, whose last two terms are uncorrelated. ||delta||^2
+/// is not known; ||off||^2 - s^2 D stands for it. With the batches' spread this is closed_form_deviation; at
+/// small epsilon it is larger than the distance, which then may come out below 0.
+///
+/// The closed form is kept unless the trained model is nearer by kDeviationsToSwitch deviations of the
+/// difference, and by kLeastGain of the largest distance that the closed form may well have, d_closed +
+/// kDeviationsToSwitch closed_form_deviation.
 /// @param proxy    the noisy target and the classes' weights
 /// @param closed, trained  each model's mean embeddings, batch by batch, as `measurement` had them: C x D
 /// @param noise    s

@@ -26,6 +26,7 @@ struct TrainSpec {
   /// Starts from the closed form of the release's second moments, and ends with the better of the two models
   /// (proxy.hpp).
   bool from_moments = false;
+  bool keep_trained = false;  ///< the trained model is written whatever the proxy says: to measure its choice
   // When root writes a checkpoint; neither changes the model.
   std::uint64_t checkpoint_every = 0;  ///< after every so many steps; 0: by time alone
   double checkpoint_every_s = 60;      ///< when the last one is so old; 0: by steps alone
@@ -61,7 +62,7 @@ struct TrainReport {
 /// alone needs the artifact (it is broadcast). K ranks follow the trajectory of one rank, up to rounding.
 ///
 /// With TrainSpec::from_moments the model is the trained one or the closed form that it started from,
-/// whichever the release's proxy says is nearer to the data.
+/// whichever the release's proxy says is nearer to the data; TrainSpec::keep_trained leaves it unheard.
 ///
 /// Beside model_file lie two checkpoints (checkpoint_slots.hpp) from then on; they are the caller's to
 /// remove, once it has noted that the training is done. The newest good one of the same settings and release
