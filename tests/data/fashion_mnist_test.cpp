@@ -43,7 +43,7 @@ TEST(FashionMnist, HasSixThousandOfEachClassInTrain) {
 }
 
 TEST(FashionMnist, EveryShardingCoversEveryRecordExactlyOnce) {
-  DataSpec spec = test::fashion_mnist("t10k");
+  DataSpec spec = muffle::test::fashion_mnist("t10k");
   const auto whole = record_hashes(spec, 0, 1);
   ASSERT_EQ(whole.size(), 10000u);
   for (int ranks = 1; ranks <= 4; ++ranks) {
