@@ -15,9 +15,10 @@ std::filesystem::path plain(const std::filesystem::path& path) {
   std::error_code error;
   const auto full = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
   if (error)
-    throw IoError(fmt::format("the path '{}' leads nowhere: {}. Check it and your permissions. Nothing was "
-                              "charged or drawn.",
-                              path.string(), error.message()));
+    throw IoError(
+        fmt::format("the path '{}' leads nowhere: {}. Check it and your permissions. Nothing was "
+                    "charged or drawn.",
+                    path.string(), error.message()));
   return full.has_filename() ? full : full.parent_path();
 }
 
