@@ -72,5 +72,6 @@ check "under its own number" grep -q "exit code 75; job $(cat array.id)_2 is que
 on 3 train "${options[@]}" --release "$run/release.mfl" --out whole >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the reference"; }
 check "the model is that of an undisturbed run, bit for bit" cmp "$run/model.mfl" whole/model.mfl
 echo "$SECONDS s in all"
-check "in under 5 minutes" test "$SECONDS" -lt 300
+# Of an idle machine: with more to do than it has cores for, the daemons wait too.
+if (($(cut -d. -f1 /proc/loadavg) <= 2 * $(nproc))); then check "in under 5 minutes" test "$SECONDS" -lt 300; fi
 finish
