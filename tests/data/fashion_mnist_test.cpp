@@ -29,7 +29,7 @@ std::vector<Sha256Digest> record_hashes(const DataSpec& spec, int rank, int rank
 }
 
 TEST(FashionMnist, HasSixThousandOfEachClassInTrain) {
-  const auto source = open_shard(test::fashion_mnist("train"), 0, 1);
+  const auto source = open_shard(muffle::test::fashion_mnist("train"), 0, 1);
   EXPECT_EQ(source->shard_size(), 60000u);
   std::array<int, 10> counts{};
   double sum = 0.0;
