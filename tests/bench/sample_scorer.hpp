@@ -54,10 +54,11 @@ inline synth::Records draw_samples(const embed::NoisyMoments& moments, const dat
   draw.spec.stray = recipe.stray;
   synth::Records out;
   out.shape = schema.shape;
-  out.labels = synth::draw_all_labels(draw);
   for (std::uint64_t tile = 0; tile < draw.tiles(); ++tile) {
     const std::string bytes = synth::draw_tile(draw, tile);
     out.bytes.insert(out.bytes.end(), bytes.begin(), bytes.end());
+    const std::vector<std::uint8_t> labels = synth::tile_labels(draw, tile);
+    out.labels.insert(out.labels.end(), labels.begin(), labels.end());
   }
   return out;
 }
