@@ -193,7 +193,7 @@ TEST(AccountCommand, RefusesAbsurdInputInOneParagraph) {
       // side.
       {ExitCode::kConfig, {"--delta", "1e-5", "--mu", "1e-155"}, "mu is 1e-155"},
       {ExitCode::kConfig, {"--delta", "1e-5", "--mu", "1e-7"}, "mu is 1e-07"},
-      {ExitCode::kConfig, {"--epsilon", "1", "--mu", "1e9"}, "mu is 1000000000"},
+      {ExitCode::kConfig, {"--epsilon", "1", "--mu", "1e9"}, "mu is 1e+09"},
       {ExitCode::kConfig, {"--epsilon", "1", "--noise-multiplier", "1e-9"}, "noise multiplier is 1e-09"},
       {ExitCode::kConfig, {"--delta", "1e-5", "--noise-multiplier", "1e100"}, "noise multiplier is 1e+100"},
       {ExitCode::kConfig, {"--delta", "1e-5", "--noise-multiplier", "inf"}, "noise multiplier is inf"},

@@ -70,9 +70,9 @@ class Canary {
     }
     write_points("points", points_);
     write_labels("labels", labels_);
-    labels_.back() = kBadLabel;  // outside every schema
-    write_labels("bad-labels", labels_);
-    labels_.back() = kClasses - 1;
+    std::vector<std::uint8_t> wrong = labels_;
+    wrong[kBadRecord] = kBadLabel;  // outside every schema
+    write_labels("bad-labels", wrong);
     std::vector<float> outside = points_;
     outside[kBadRecord * kDims] = kBadNumber;
     write_points("bad-points", outside);
