@@ -65,10 +65,9 @@ inline embed::NoisyMoments with_noise(embed::NoisyMoments moments, double epsilo
   const double sensitivity = privacy::combined_sensitivity({.blocks = {features::moments_bound()}}).value;
   const double sigma = sensitivity * privacy::noise_multiplier_for(epsilon, kDelta);
   const auto runs = features::moments_coordinates(moments.spec);
-  const double share = moments.records / static_cast<double>(kRecords);
-  const double scale = std::pow(features::moments_scale(moments.spec), 2);
-  moments.noise_diagonal = share * sigma * runs[0].unit / scale;
-  moments.noise_off_diagonal = share * sigma * runs[1].unit / scale;
+  const double unit = std::pow(features::moments_scale(moments.spec), 2) * kRecords / moments.records;
+  moments.noise_diagonal = sigma * runs[0].unit / unit;
+  moments.noise_off_diagonal = sigma * runs[1].unit / unit;
   const std::size_t q = moments.order;
   for (std::size_t c = 0; c < moments.classes; ++c) {
     const CounterStream random(seed, Stream::kTest, static_cast<std::uint32_t>(c));
