@@ -206,10 +206,7 @@ void MpiComm::hide_segments(MPI_Comm local) {
         host_, segments.front().string());
     return;
   }
-  for (const std::filesystem::path& file : segments) {
-    std::error_code gone;  // a neighbour may have been faster
-    std::filesystem::remove(file, gone);
-  }
+  for (const std::filesystem::path& file : segments) unname(file);
 }
 
 void MpiComm::die() {

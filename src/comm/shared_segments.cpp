@@ -1,9 +1,15 @@
 #include "shared_segments.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
+
+#include "muffle/core/file_descriptor.hpp"
 
 namespace muffle::comm {
 
@@ -24,6 +30,15 @@ std::vector<std::filesystem::path> mapped_segments() {
     if (std::find(found.begin(), found.end(), file) == found.end()) found.push_back(file);
   }
   return found;
+}
+
+void unname(const std::filesystem::path& segment) {
+  const std::filesystem::path empty = segment.string() + ".of-" + std::to_string(::getpid());
+  const FileDescriptor file(::open(empty.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (file.get() < 0) return;
+  std::error_code failed;
+  std::filesystem::rename(empty, segment, failed);
+  if (failed) std::filesystem::remove(empty, failed);
 }
 
 }  // namespace muffle::comm

@@ -3,8 +3,14 @@
 #include <fmt/format.h>
 
 #include "muffle/core/error.hpp"
+#include "muffle/synth/sampler.hpp"
 
 namespace muffle::synth {
+
+double sample_bytes(const SampleSpec& spec, const data::Schema& schema) {
+  const double number = schema.is_image() ? 1 : sizeof(float);
+  return static_cast<double>(spec.count) * static_cast<double>(schema.dims()) * number;
+}
 
 std::size_t RecordKind::dims() const {
   std::size_t product = 1;

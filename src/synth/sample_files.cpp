@@ -63,11 +63,6 @@ Records records_of(const Draw& draw, std::uint64_t tile, std::string_view bytes)
 
 }  // namespace
 
-double sample_bytes(const SampleSpec& spec, const data::Schema& schema) {
-  const double number = schema.is_image() ? 1 : sizeof(float);
-  return static_cast<double>(spec.count) * static_cast<double>(schema.dims()) * number;
-}
-
 void check_sample_spec(const SampleSpec& spec, const data::Schema& schema) {
   std::string problems;
   if (spec.count == 0) problems += " sample.count is 0: ask for at least one record.";

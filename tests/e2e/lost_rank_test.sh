@@ -48,7 +48,7 @@ lose() {
     check "rank $r is left and ends with 69" test "$(cat "$said/$r.code")" = 69
     if [[ -z $speaker ]]; then
       speaker=$r
-      check "rank $r speaks, in one paragraph" test "$(grep -c '^muffle: ' "$said/$r.stderr")" = 1
+      check "rank $r speaks, in one paragraph" test "$(grep -cE '^muffle( \(rank [0-9]+ on [^)]*\))?: ' "$said/$r.stderr")" = 1
       check "it names the rank and its host" grep -qE "(lost|not heard from:) rank $victim \(host $(uname -n)\)" "$said/$r.stderr"
       check "and says what to do" grep -qE "run the same command again|raise the deadline" "$said/$r.stderr"
     else
