@@ -246,6 +246,7 @@ TEST(Termination, ASignalToOneRankReachesAllThatWork) {
   for (int told = 0; told < test::world().size(); ++told) {
     const auto comm = test::session().world(std::chrono::seconds(60));
     comm->check_peers("embedding");  // all is well
+    test::world().barrier();         // for every rank, before one is told
     if (comm->rank() == told) {
       ASSERT_EQ(std::raise(SIGUSR1), 0);
     }
