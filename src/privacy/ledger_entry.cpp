@@ -83,13 +83,18 @@ std::string text(const Json& json, const char* key) {
   return value;
 }
 double number(const Json& json, const char* key) { return json.at(key).get<double>(); }
+/// Not get() alone, which would also convert a fraction, or 1e30, for which C++ has no conversion.
+std::uint64_t count(const Json& json, const char* key) {
+  demand(json.at(key).is_number_unsigned(), "a number that should be a whole one, and is not");
+  return json.at(key).get<std::uint64_t>();
+}
 
 PrivacyUnit read_unit(const Json& json) {
   const std::string adjacency = text(json, "adjacency");
   PrivacyUnit unit;
   unit.adjacency =
       adjacency == to_string(Adjacency::kReplaceOne) ? Adjacency::kReplaceOne : Adjacency::kAddRemoveOne;
-  unit.max_records_per_person = json.at("max_records_per_person").get<std::uint64_t>();
+  unit.max_records_per_person = count(json, "max_records_per_person");
   demand(adjacency == to_string(unit.adjacency), "an adjacency that this muffle does not know");
   demand(unit.max_records_per_person >= 1 && unit.max_records_per_person <= kMaxRecordsPerPerson,
          "a number of records per person that is out of range");
@@ -128,8 +133,7 @@ Line read_artifact_line(const Json& json) {
 }
 
 RepairLine read_repair(const Json& json) {
-  RepairLine line{json.at("cut_bytes").get<std::uint64_t>(), text(json, "cut_sha256"), number(json, "mu"),
-                  std::nullopt};
+  RepairLine line{count(json, "cut_bytes"), text(json, "cut_sha256"), number(json, "mu"), std::nullopt};
   demand(is_hex(line.cut_sha256, 64), "a repair's hash that is not 64 hexadecimal digits");
   demand(line.mu == 0 || valid_charge(line.mu), "a repair whose mu is out of range");
   if (line.mu > 0) line.unit = read_unit(json);
@@ -168,7 +172,7 @@ Entry parse(std::string_view line) {
     const Json json = Json::parse(line);
     demand(text(json, "format") == kFormat, "a line of another format");
     demand(json.at("version") == kVersion, "a line of a version that this muffle does not know");
-    entry.sequence = json.at("seq").get<std::uint64_t>();
+    entry.sequence = count(json, "seq");
     entry.previous = text(json, "prev");
     entry.data_id = text(json, "data_id");
     entry.time = text(json, "time");
