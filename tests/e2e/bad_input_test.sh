@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every bad input ends in one paragraph, the documented exit code, no hang, on every rank,
-# and nothing half-written; on 1, 2 and 3 ranks. (A rank that dies: lost_rank_test.sh.)
+# and nothing half-written; on 1 rank and on several. (A rank that dies: lost_rank_test.sh.)
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -15,7 +15,7 @@ head -c 3000000 "$DATA/t10k-images-idx3-ubyte.gz" >"$work/bad/b"
 printf 'just some words' >"$work/bad/d"
 
 # The files' names say nothing, so that it is the message that is matched: what is wrong and what to do.
-for n in "${rank_counts[@]}"; do
+for n in 1 "${rank_counts[-1]}"; do
   expect_error 65 "bad/a' has fewer bytes than its header declares: it is truncated.*Copy or download" "$n" \
     release "${small[@]}" --data "$work/bad/a"
   expect_error 65 "bad/b' is truncated: its compressed data ends in the middle.*Copy or download" "$n" \
@@ -114,7 +114,7 @@ for at in 3 20 $((size / 2)) $((size - 1)); do
   printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$work/flip/g" bs=1 seek="$at" conv=notrunc status=none
   damage="its checksum does not match its content"
   ((at == 3)) && damage="its first bytes are not muffle's"
-  for n in "${rank_counts[@]}"; do
+  for n in 1 "${rank_counts[-1]}"; do
     expect_error 76 "flip/g' is not an intact muffle-release file: $damage.*must not be drawn again" "$n" \
       train "${small[@]}" --release "$work/flip/g"
   done

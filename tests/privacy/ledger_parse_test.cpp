@@ -115,7 +115,7 @@ TEST_F(LedgerParseTest, ForgedLinesWithRightHashesMustStillMakeSense) {
   expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":0.25,\"mu\":0.01"), "not spelt");
   expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":0.25,\"more\":1"), "not spelt");
   expect_damaged(forged(1, "\"seq\":1", "\"seq\":2"), "out of sequence");
-  expect_damaged(forged(1, "\"seq\":1", "\"seq\":-1"), "not spelt");
+  expect_damaged(forged(1, "\"seq\":1", "\"seq\":-1"), "should be a whole one");
   expect_damaged(forged(1, "\"version\":2", "\"version\":3"), "version");
   expect_damaged(forged(1, "muffle-ledger", "muffle-lodger"), "another format");
   expect_damaged(forged(1, "INTENT", "INTEND"), "kind");
