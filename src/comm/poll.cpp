@@ -8,18 +8,19 @@
 namespace muffle::comm {
 namespace {
 
-constexpr std::chrono::microseconds kSpinFor{50};
+constexpr std::chrono::microseconds kSpinFor{50}, kShortest{20};
+constexpr int kPartOfWait = 32;
 
 }  // namespace
 
 void Backoff::pause() {
+  const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start_);
   if (!sleeping_) {
-    sleeping_ = Clock::now() - start_ >= kSpinFor;
+    sleeping_ = waited >= kSpinFor;
     sched_yield();
     return;
   }
-  std::this_thread::sleep_for(sleep_);
-  sleep_ = std::min(longest_, sleep_ + sleep_ / 4);
+  std::this_thread::sleep_for(std::min(longest_, std::max(kShortest, waited / kPartOfWait)));
 }
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {

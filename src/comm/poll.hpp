@@ -7,8 +7,9 @@ namespace muffle::comm {
 using Clock = std::chrono::steady_clock;
 
 /// Pauses between polls of an operation that MPI or NCCL drives only when asked: it yields the processor at
-/// first, for latency, then sleeps, longer and longer up to `longest`, so that waiting ranks leave the cores
-/// to working ones.
+/// first, for latency, then sleeps, so that waiting ranks leave the cores to working ones: a small part of
+/// the time waited already, up to `longest`. A long message goes in many pieces, each driven by a poll:
+/// sleeps that grow faster would make it take a hundred times as long.
 class Backoff {
  public:
   explicit Backoff(std::chrono::microseconds longest = std::chrono::milliseconds(1)) : longest_(longest) {}
@@ -19,7 +20,6 @@ class Backoff {
  private:
   std::chrono::microseconds longest_;
   Clock::time_point start_ = Clock::now();
-  std::chrono::microseconds sleep_{20};
   bool sleeping_ = false;
 };
 

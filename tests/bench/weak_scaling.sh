@@ -5,7 +5,7 @@
 # from the second rank, 2.0 perfect. Needs idle cores. Usage: tests/bench/weak_scaling.sh MUFFLE [RECORDS] [FEATURES]
 set -euo pipefail
 muffle=${1:?"usage: $0 MUFFLE [RECORDS] [FEATURES]"}
-records=${2:-30000} features=${3:-10000}
+records=${2:-120000} features=${3:-10000}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
