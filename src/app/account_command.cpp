@@ -38,6 +38,8 @@ struct Account {
   double sigma = 0.0;  ///< noise multiplier x sensitivity, rounded up
 };
 
+constexpr double kLeastWeight = 1e-6, kMostWeight = 1e6;  // a release's (features/weighted.hpp)
+
 double number_of(const std::string& text, const std::string& block) {
   std::size_t read = 0;
   double value = 0.0;
@@ -92,8 +94,8 @@ WeightedBlock parse_block(const std::string& text) {
                       text, part));
     }
   }
-  if (!(block.weight > 0 && std::isfinite(block.weight)))
-    throw ConfigError(fmt::format("--block {}: the weight is {}, but it must be a finite number above 0.",
+  if (!(block.weight >= kLeastWeight && block.weight <= kMostWeight))
+    throw ConfigError(fmt::format("--block {}: the weight is {}, but it must be a number from 1e-6 to 1e6.",
                                   text, exact_text(block.weight)));
   return block;
 }

@@ -66,7 +66,8 @@ lose() {
 }
 
 lose KILL 1 3
-check "mpirun reports the killed rank" test "$code" = 137
+# Which it hears of first is a matter of milliseconds: the killed rank, or those that are left.
+check "mpirun reports the killed rank, or the others' code" test "$code" = 137 -o "$code" = 69
 lose KILL 0 3
 # With recovery on, mpiexec lets the survivors be and hides their exit codes: they notice by themselves.
 lose KILL 1 3 --mca orte_enable_recovery 1
