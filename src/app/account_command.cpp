@@ -9,6 +9,7 @@
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/features/one_hot.hpp"
+#include "muffle/features/weighted.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
@@ -37,8 +38,6 @@ struct Account {
   privacy::Sensitivity sensitivity;
   double sigma = 0.0;  ///< noise multiplier x sensitivity, rounded up
 };
-
-constexpr double kLeastWeight = 1e-6, kMostWeight = 1e6;  // a release's (features/weighted.hpp)
 
 double number_of(const std::string& text, const std::string& block) {
   std::size_t read = 0;
@@ -94,9 +93,6 @@ WeightedBlock parse_block(const std::string& text) {
                       text, part));
     }
   }
-  if (!(block.weight >= kLeastWeight && block.weight <= kMostWeight))
-    throw ConfigError(fmt::format("--block {}: the weight is {}, but it must be a number from 1e-6 to 1e6.",
-                                  text, exact_text(block.weight)));
   return block;
 }
 
@@ -105,8 +101,9 @@ privacy::SensitivityInput sensitivity_input(const AccountCommand& c,
   privacy::SensitivityInput input;
   for (const WeightedBlock& b : blocks) {
     const std::string scaled = b.weight == 1.0 ? "" : "scaled by " + exact_text(b.weight);
-    input.blocks.push_back({multiply_up(b.norm, b.weight), b.nonnegative,
-                            scaled + (scaled.empty() || b.theorem.empty() ? "" : ": ") + b.theorem});
+    input.blocks.push_back(
+        {features::weighted(features::BlockBound{b.norm, b.nonnegative, {}}, b.weight).norm, b.nonnegative,
+         scaled + (scaled.empty() || b.theorem.empty() ? "" : ": ") + b.theorem});
   }
   if (c.adjacency != "replace-one" && c.adjacency != "add-remove-one")
     throw UsageError("--adjacency is replace-one or add-remove-one, not '" + c.adjacency + "'.");

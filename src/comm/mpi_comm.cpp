@@ -199,14 +199,14 @@ void MpiComm::hide_segments(MPI_Comm local) {
   check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &ready, 1, MPI_INT, MPI_MIN, local, &request), "MPI_Iallreduce");
   wait_or_throw(request, "setting up communication", options_.deadline, options_.stop_within);
   if (segments.empty()) return;  // another transport, or done already
-  if (ready == 0) {
-    spdlog::warn(
-        "MPI keeps messages between the ranks of host {} in '{}' and the like, and not every rank has mapped "
-        "them: if the job is killed, remove these files",
-        host_, segments.front().string());
-    return;
-  }
-  for (const std::filesystem::path& file : segments) unname(file);
+  bool hidden = ready != 0;
+  if (ready != 0)
+    for (const std::filesystem::path& file : segments) hidden = unname(file) && hidden;
+  if (hidden) return;
+  spdlog::warn(
+      "MPI keeps messages between the ranks of host {} in '{}' and the like, and their names could not be "
+      "taken away: if the job is killed, remove these files",
+      host_, segments.front().string());
 }
 
 void MpiComm::die() {

@@ -32,13 +32,15 @@ std::vector<std::filesystem::path> mapped_segments() {
   return found;
 }
 
-void unname(const std::filesystem::path& segment) {
+bool unname(const std::filesystem::path& segment) {
   const std::filesystem::path empty = segment.string() + ".of-" + std::to_string(::getpid());
   const FileDescriptor file(::open(empty.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (file.get() < 0) return;
+  if (file.get() < 0) return false;
   std::error_code failed;
   std::filesystem::rename(empty, segment, failed);
-  if (failed) std::filesystem::remove(empty, failed);
+  if (!failed) return true;
+  std::filesystem::remove(empty, failed);
+  return false;
 }
 
 }  // namespace muffle::comm

@@ -11,7 +11,7 @@ std::vector<std::filesystem::path> mapped_segments();
 
 /// Takes the name from a segment and gives it to an empty file, which Open MPI removes at the end as it would
 /// the segment (without any it complains). The memory stays for whoever has mapped it, and ends with them.
-/// What fails is left as it is.
-void unname(const std::filesystem::path& segment);
+/// @returns whether it has no name any more; a segment for which that fails is left as it is.
+bool unname(const std::filesystem::path& segment);
 
 }  // namespace muffle::comm
