@@ -33,10 +33,19 @@ std::string from_here(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
-/// The same for several paths between commas (CIFAR), unless one file has that name.
-std::string all_from_here(const std::string& paths) {
+/// Is that, with its commas, the name of one file? Of "{rank}" rank 0's, or else one in a folder that is
+/// there.
+bool is_one_file(const std::string& paths) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  if (std::filesystem::exists(paths, error)) return from_here(paths);
+  const std::string folder = fs::path(paths).parent_path().string();
+  return fs::exists(data::resolve_path({}, paths, 0), error) ||
+         (folder.find(',') != std::string::npos && fs::is_directory(folder, error));
+}
+
+/// The same for several paths between commas (CIFAR).
+std::string all_from_here(const std::string& paths) {
+  if (is_one_file(paths)) return from_here(paths);
   std::string out;
   for (std::size_t at = 0; at <= paths.size();) {
     const std::size_t end = std::min(paths.find(',', at), paths.size());

@@ -58,10 +58,10 @@ data::DataSpec test_records(const Context& context) {
 }
 
 /// A file that cannot be read is for the evaluation to report.
-std::string content_of(const std::string& file) {
+std::string content_of(const Context& context, const std::string& file) {
   try {
-    return sha256_file_hex(file);
-  } catch (const Error&) {
+    return sha256_file_hex(file, [&] { context.comm.check_peers("looking at the test records"); });
+  } catch (const IoError&) {
     return "unreadable";
   }
 }
@@ -82,7 +82,7 @@ std::string scored_by(const Context& context) {
       const std::vector<std::string> train = data::paths_of(records_of(context), 0);
       files.insert(files.end(), train.begin(), train.end());
     }
-    for (const std::string& file : files) all += content_of(file) + "\n";
+    for (const std::string& file : files) all += content_of(context, file) + "\n";
   }
   return to_hex(sha256(all));
 }
@@ -148,7 +148,8 @@ void evaluate(Context& context, const std::filesystem::path& samples_file) {
           if (wants(context.config, "mixture-nll"))
             metrics["mixture_nll"] = score_mixture(samples_file, context.quiet);
           if (!samples_are_private(description)) metrics["is_private"] = false;
-          metrics["samples_hash"] = sha256_file_hex(samples_file.string());
+          metrics["samples_hash"] = sha256_file_hex(
+              samples_file.string(), [&] { context.comm.check_peers("looking at the samples"); });
           metrics["evaluate_hash"] = work.settings;
           write_file_atomically(file, metrics.dump(2) + "\n");
           spdlog::info("evaluate: {}", file.string());

@@ -41,9 +41,9 @@ mode_t current_umask() {
 }
 
 void sync_folder(const std::filesystem::path& folder) {
+  const WatchedStep step("syncing the folder", folder);
   const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) fail("open the folder", folder, errno);
-  const WatchedStep step("syncing the folder", folder);
   // Some network file systems refuse fsync on folders; the rename itself is still atomic there.
   if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS) fail("sync the folder", folder, errno);
 }
@@ -52,6 +52,7 @@ void sync_folder(const std::filesystem::path& folder) {
 
 NewFile::NewFile(std::filesystem::path path) : path_(std::move(path)) {
   std::string name = (folder_of(path_) / ("." + path_.filename().string() + ".tmp.XXXXXX")).string();
+  const WatchedStep step("creating", path_);
   fd_ = ::mkostemp(name.data(), O_CLOEXEC);
   if (fd_ < 0) fail("write", path_, errno);
   temporary_ = name;
@@ -92,9 +93,9 @@ void NewFile::commit() {
 
 void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to) {
   {
+    const WatchedStep step("syncing", from);
     const FileDescriptor fd(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
     if (fd.get() < 0) fail("open", from, errno);
-    const WatchedStep step("syncing", from);
     if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS) fail("write", to, errno);
     if (::rename(from.c_str(), to.c_str()) != 0) fail("write", to, errno);
   }
@@ -112,12 +113,12 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  std::error_code ec;
-  if (std::filesystem::is_directory(path, ec))
-    throw IoError("'" + path.string() + "' is a folder; a file is needed.");
   std::ifstream in;
   {
     const WatchedStep step("opening", path);
+    std::error_code ec;
+    if (std::filesystem::is_directory(path, ec))
+      throw IoError("'" + path.string() + "' is a folder; a file is needed.");
     in.open(path, std::ios::binary);
   }
   if (!in)
@@ -141,6 +142,7 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
 }
 
 bool is_there(const std::filesystem::path& file, const std::string& what, const std::string& consequence) {
+  const WatchedStep step("looking for", file);
   std::error_code error;
   const bool there = std::filesystem::exists(file, error);
   if (error) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <utility>
 
 namespace muffle {
 namespace {
@@ -23,7 +24,7 @@ std::string duration_text(double seconds) {
 }  // namespace
 
 Progress::Progress(std::string title, std::uint64_t total, std::string unit, bool enabled,
-                   std::uint64_t begun_at)
+                   std::uint64_t begun_at, std::function<Clock::time_point()> now)
     : title_(std::move(title)),
       unit_(std::move(unit)),
       total_(total),
@@ -31,7 +32,8 @@ Progress::Progress(std::string title, std::uint64_t total, std::string unit, boo
       done_(begun_at),
       enabled_(enabled && shown),
       terminal_(::isatty(STDERR_FILENO) == 1),
-      start_(Clock::now()),
+      now_(std::move(now)),
+      start_(now_()),
       last_print_(start_) {}
 
 void Progress::show(bool yes) { shown = yes; }
@@ -42,7 +44,7 @@ void Progress::update(std::uint64_t done, const std::string& note) {
   done_ = done;
   note_ = note;
   if (!enabled_ || finished_) return;
-  const auto now = Clock::now();
+  const auto now = now_();
   if (terminal_ ? now - last_print_ < kTerminalPeriod : now - last_print_ < kPlainPeriod) return;
   last_print_ = now;
   print(false);
@@ -55,7 +57,7 @@ void Progress::finish() {
 }
 
 void Progress::print(bool last) {
-  const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+  const double elapsed = std::chrono::duration<double>(now_() - start_).count();
   const double rate = elapsed > 0 ? static_cast<double>(done_ - begun_at_) / elapsed : 0.0;
   std::string tail = fmt::format("in {}", duration_text(elapsed));
   if (!last && rate > 0 && total_ >= done_) {

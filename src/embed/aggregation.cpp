@@ -25,11 +25,15 @@ void Aggregation::exchange_keys(const std::string& round, const comm::SiteIdenti
 void Aggregation::draw_share(privacy::EntropySource& entropy) {
   if (!mode_.distributed) return;
   comm::agree(
-      comm_, "drawing the shares of the noise", [&] { share_.emplace(*shares_, entropy); }, true);
+      comm_, "drawing the shares of the noise",
+      [&] { share_.emplace(*shares_, entropy, [&] { comm_.check_peers("drawing the shares of the noise"); }); },
+      true);
 }
 
 void Aggregation::draw_noise(privacy::EntropySource& entropy) {
-  if (!mode_.distributed) noise_.emplace(plan_.parts, entropy);
+  // After the charge: a request to stop waits, a lost rank does not.
+  if (!mode_.distributed)
+    noise_.emplace(plan_.parts, entropy, [&] { comm_.check_lost("drawing the noise"); });
 }
 
 privacy::NoisySum Aggregation::sum(PartialSum&& partial) {

@@ -56,10 +56,12 @@ std::vector<ClassifierKind> applicable_kinds(const EvaluateSpec& spec, const dat
 /// A progress line that several trainings share.
 class SharedProgress {
  public:
-  SharedProgress(const std::string& title, const std::vector<Contestant>& contestants,
+  /// @param shown  false where the steps would tell a private number of records
+  SharedProgress(const std::string& title, const std::vector<Contestant>& contestants, bool shown,
                  const std::function<void()>& between)
       : between_(between),
-        progress_(title, total_steps(contestants), "steps", spdlog::should_log(spdlog::level::info)) {}
+        progress_(title, total_steps(contestants), "steps",
+                  shown && spdlog::should_log(spdlog::level::info)) {}
 
   void step() {
     const std::lock_guard lock(mutex_);
@@ -89,12 +91,12 @@ struct Abandoned {};
 /// batches lose nothing to threads that wait for each other. The costliest kinds begin. The first error ends
 /// all trainings at their next step: a lost peer or a request to stop is reported once and to one thread.
 void train_all(std::vector<Contestant>& contestants, const data::Schema& schema, std::uint64_t seed,
-               int threads, const std::function<void()>& between) {
+               int threads, bool show_progress, const std::function<void()>& between) {
   std::vector<std::size_t> order(contestants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return contestants[a].kind > contestants[b].kind; });
-  SharedProgress progress("evaluate: training classifiers", contestants, between);
+  SharedProgress progress("evaluate: training classifiers", contestants, show_progress, between);
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
   std::exception_ptr first_error;
@@ -160,13 +162,13 @@ ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, co
                     std::to_string(schema.classes) + ": evaluate something else, or name the label files.");
   }
   const auto test_source = data::open_shard(test, 0, 1);  // its headers are checked before minutes are spent
-  std::vector<TrainingSet> sets{read_synthetic(synthetic, schema, spec.train_limit)};
+  std::vector<TrainingSet> sets{read_synthetic(synthetic, schema, spec.train_limit, between)};
   if (spec.also_real) {
     if (real_train.schema.shape != schema.shape || real_train.schema.classes != schema.classes) {
       throw DataError(
           "the real training data's schema differs from the test data's: give both the same one.");
     }
-    sets.push_back(read_real(real_train, spec.train_limit));
+    sets.push_back(read_real(real_train, spec.train_limit, between));
   }
   std::vector<Contestant> contestants;
   for (const TrainingSet& set : sets) {
@@ -175,7 +177,9 @@ ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, co
     }
   }
   const synth::ScopedThreads one_thread_each(1);
-  train_all(contestants, schema, spec.seed, threads, between);
+  // Without a public number of records (add/remove-one) the steps of those trained on them stay unsaid.
+  const bool show_progress = !spec.also_real || real_train.records > 0;
+  train_all(contestants, schema, spec.seed, threads, show_progress, between);
   test_all(*test_source, test, contestants, between);
   for (const Contestant& c : contestants) {
     auto& scores = c.set == &sets.front() ? report.synthetic : report.real;

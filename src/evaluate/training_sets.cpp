@@ -16,30 +16,42 @@ namespace {
 constexpr std::size_t kReadBatch = 1000;
 constexpr double kLargestByte = 255.0;
 
-/// @param counts  records of each class
-void require_all_classes(const std::vector<std::uint64_t>& counts, const std::string& name) {
-  std::vector<std::size_t> empty;
-  for (std::size_t c = 0; c < counts.size(); ++c) {
-    if (counts[c] == 0) empty.push_back(c);
-  }
-  if (empty.empty()) return;
-  if (empty.size() == counts.size()) {
-    throw DataError(fmt::format("{} has no record to train a classifier on.", name));
-  }
-  const std::string what =
-      empty.size() + 1 == counts.size() ? "records of a single class only" : "no record of every class";
-  throw DataError(fmt::format(
-      "{} has {}: class{} {} of 0..{} {} missing, so that a classifier trained on it could never be right "
-      "there. Make more records (sample.count), draw the labels uniformly, or raise evaluate.train_limit.",
-      name, what, empty.size() == 1 ? "" : "es", fmt::join(empty, ", "), counts.size() - 1,
-      empty.size() == 1 ? "is" : "are"));
-}
-
-std::vector<std::uint64_t> count_classes(const torch::Tensor& y, std::size_t classes) {
+std::vector<std::size_t> empty_classes(const torch::Tensor& y, std::size_t classes) {
   std::vector<std::uint64_t> counts(classes, 0);
   const std::int64_t* labels = y.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < y.size(0); ++i) ++counts[static_cast<std::size_t>(labels[i])];
-  return counts;
+  std::vector<std::size_t> empty;
+  for (std::size_t c = 0; c < classes; ++c) {
+    if (counts[c] == 0) empty.push_back(c);
+  }
+  return empty;
+}
+
+void require_all_classes(const torch::Tensor& y, std::size_t classes, const std::string& name) {
+  const std::vector<std::size_t> empty = empty_classes(y, classes);
+  if (empty.empty()) return;
+  if (empty.size() == classes) {
+    throw DataError(fmt::format("{} has no record to train a classifier on.", name));
+  }
+  const std::string what =
+      empty.size() + 1 == classes ? "records of a single class only" : "no record of every class";
+  throw DataError(fmt::format(
+      "{} has {}: class{} {} of 0..{} {} missing, so that a classifier trained on it could never be right "
+      "there. Make more records (sample.count), draw the labels uniformly, or raise evaluate.train_limit.",
+      name, what, empty.size() == 1 ? "" : "es", fmt::join(empty, ", "), classes - 1,
+      empty.size() == 1 ? "is" : "are"));
+}
+
+/// The same of real records, whose classes are private: the public text is one for all data.
+void require_all_real_classes(const torch::Tensor& y, std::size_t classes, const std::string& name) {
+  const std::vector<std::size_t> empty = empty_classes(y, classes);
+  if (empty.empty()) return;
+  throw DataError(
+      fmt::format("classifiers cannot be trained on the real records of {}: not every class of the schema has "
+                  "one among them. Raise evaluate.train_limit, leave evaluate.also_real out, or look at the "
+                  "log of the rank that read them.",
+                  name),
+      LocalDetail{fmt::format("{} has no record of the classes {}", name, fmt::join(empty, ", "))});
 }
 
 std::string shape_text(const std::vector<std::size_t>& shape) {
@@ -69,10 +81,10 @@ std::size_t limited(std::uint64_t count, std::uint64_t limit) {
 
 }  // namespace
 
-TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema& schema,
-                           std::uint64_t limit) {
+TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema& schema, std::uint64_t limit,
+                           const std::function<void()>& alive) {
   const std::string name = fmt::format("'{}'", path.string());
-  const synth::Records records = synth::read_npz(path);
+  const synth::Records records = synth::read_npz(path, alive);
   std::size_t dims = 1;
   for (const std::size_t s : records.shape) dims *= s;
   if (dims != schema.dims()) {
@@ -92,7 +104,7 @@ TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema
     }
     y.data_ptr<std::int64_t>()[i] = records.labels[i];
   }
-  require_all_classes(count_classes(y, schema.classes), name);
+  require_all_classes(y, schema.classes, name);
   if (!records.floats.empty()) return {scaled_floats(records, schema, n, name), y};
   const auto rows = static_cast<std::int64_t>(n), columns = static_cast<std::int64_t>(dims);
   torch::Tensor x = torch::empty({rows, columns}, torch::kUInt8);
@@ -100,7 +112,7 @@ TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema
   return {x.to(torch::kFloat32).div_(kLargestByte), y};
 }
 
-TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit) {
+TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const std::function<void()>& alive) {
   const auto source = data::open_shard(spec, 0, 1);
   const std::size_t dims = spec.schema.dims(), most = limited(source->shard_size(), limit);
   torch::Tensor x = torch::empty({static_cast<std::int64_t>(most), static_cast<std::int64_t>(dims)});
@@ -110,6 +122,7 @@ TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit) {
   for (std::size_t seen = 0; seen < most; seen += batch.n) {
     source->next(std::min(kReadBatch, most - seen), batch);
     if (batch.n == 0) break;
+    if (alive) alive();
     for (std::size_t i = 0; i < batch.n; ++i) {
       if (batch.y[i] == data::Batch::kNoClass) continue;
       std::memcpy(x.data_ptr<float>() + kept * dims, batch.x.data() + i * dims, dims * sizeof(float));
@@ -118,8 +131,8 @@ TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit) {
   }
   const auto n = static_cast<std::int64_t>(kept);
   TrainingSet set{x.slice(0, 0, n), y.slice(0, 0, n)};
-  require_all_classes(
-      count_classes(set.y, spec.schema.classes),
+  require_all_real_classes(
+      set.y, spec.schema.classes,
       fmt::format("'{}'", data::resolve_path(spec, spec.labels.empty() ? spec.features : spec.labels, 0)));
   return set;
 }

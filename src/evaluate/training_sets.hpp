@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 
 #include "muffle/data/source.hpp"
 #include "muffle/evaluate/classifiers.hpp"
@@ -11,12 +12,13 @@ namespace muffle::evaluate {
 /// The first `limit` (0: all) records of a samples.npz, scaled to [0, 1]: bytes by 1/255, floats by the
 /// schema's bounds and clamped to them. @throws IoError; DataError: another number of values per record than
 /// the schema, a value that is not finite, a label >= C, or a class without a record.
-TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema& schema,
-                           std::uint64_t limit);
+/// @param alive  called from time to time; what it throws comes out of here.
+TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema& schema, std::uint64_t limit,
+                           const std::function<void()>& alive);
 
 /// The first `limit` (0: all) records of real data, without those whose label the schema does not know
 /// (on_error clamp).
-/// @throws IoError; DataError, also for a class without a record.
-TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit);
+/// @throws IoError; DataError, also for a class without a record: which one is a local detail.
+TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const std::function<void()>& alive);
 
 }  // namespace muffle::evaluate

@@ -75,8 +75,11 @@ Lock::Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline
   const auto start = std::chrono::steady_clock::now();
   do {
     // As public as the user's other files: those who share a ledger share its lock. Never through a link.
-    fd_ = FileDescriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-    if (fd_.get() < 0) fail("open the ledger's lock", file, errno, kNothing);
+    {
+      const WatchedStep step("opening the ledger's lock", file);
+      fd_ = FileDescriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+      if (fd_.get() < 0) fail("open the ledger's lock", file, errno, kNothing);
+    }
     wait_for(file, start, deadline);
   } while (!has_name(fd_.get(), file));
   // For messages alone, so a failure here does no harm.
@@ -87,9 +90,14 @@ Lock::Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline
 void Lock::wait_for(const std::filesystem::path& file, std::chrono::steady_clock::time_point start,
                     std::chrono::milliseconds deadline) const {
   auto pause = std::chrono::milliseconds(1);
-  while (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) fail("lock", file, errno, kNothing);
+  // A network file system may ask its server, and wait for it.
+  const auto lock = [&] {
+    const WatchedStep step("locking", file);
+    return ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  };
+  for (int error = lock(); error != 0; error = lock()) {
+    if (error == EINTR) continue;
+    if (error != EWOULDBLOCK) fail("lock", file, error, kNothing);
     if (std::chrono::steady_clock::now() - start >= deadline) {
       throw CommError(fmt::format(
           "The privacy ledger is in use: '{}' is held by {}, and {:.3g} s of waiting were not enough. "
@@ -104,6 +112,7 @@ void Lock::wait_for(const std::filesystem::path& file, std::chrono::steady_clock
 
 void require_one_name(const std::filesystem::path& file) {
   struct stat status {};
+  const WatchedStep step("looking at the ledger", file);
   const auto look = [&] {
     if (::stat(file.c_str(), &status) != 0)
       fail("look at the ledger", file, errno, "Nothing was charged or drawn.");
@@ -124,8 +133,12 @@ void create_with_line(const std::filesystem::path& file, std::string_view line) 
   const std::filesystem::path fresh = beginning_of(file);
   write_file_atomically(fresh, std::string(line) + "\n");
   // A rename would replace a ledger, and with it all that was ever charged; a link never does.
-  const int linked = ::link(fresh.c_str(), file.c_str()) == 0 ? 0 : errno;
-  ::unlink(fresh.c_str());
+  int linked = 0;
+  {
+    const WatchedStep step("creating the ledger", file);
+    linked = ::link(fresh.c_str(), file.c_str()) == 0 ? 0 : errno;
+    ::unlink(fresh.c_str());
+  }
   const std::string consequence = "No ledger was created, and nothing was charged or drawn.";
   if (linked != 0 && linked != EEXIST) {
     fail("create, by a hard link, the ledger", file, linked,

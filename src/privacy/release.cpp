@@ -38,19 +38,29 @@ void for_each_run(const std::vector<NoisePart>& parts,
   }
 }
 
-std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy) {
+std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy,
+                                     const std::function<void()>& alive) {
   std::vector<std::int64_t> noise(length_of(parts));
   RoundedGaussian gaussian(entropy);
-  for_each_run(parts, [&](std::uint64_t first, const NoiseRun& run) {
-    for (std::uint64_t i = first; i < first + run.count; ++i) noise[i] = gaussian.draw(run.sigma_lattice);
-  });
+  try {
+    for_each_run(parts, [&](std::uint64_t first, const NoiseRun& run) {
+      for (std::uint64_t i = first; i < first + run.count; ++i) {
+        if (alive && i % kDrawsBetweenSigns == 0) alive();
+        noise[i] = gaussian.draw(run.sigma_lattice);
+      }
+    });
+  } catch (...) {
+    wipe(noise);
+    throw;
+  }
   return noise;
 }
 
-NoiseVector::NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy)
+NoiseVector::NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy,
+                         const std::function<void()>& alive)
     : secure_(entropy.is_secure()) {
   require(length_of(parts) > 0, "noise was asked for a release of no numbers: this is a bug in muffle.");
-  noise_ = draw_noise(parts, entropy);
+  noise_ = draw_noise(parts, entropy, alive);
 }
 
 NoiseVector::NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy)

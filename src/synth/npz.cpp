@@ -1,10 +1,12 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/synth/export.hpp"
 #include "npy.hpp"
 #include "zip_archive.hpp"
@@ -12,10 +14,12 @@
 namespace muffle::synth {
 namespace {
 
-constexpr std::uint64_t kDeflateRatio = 1032;  // no deflate stream grows by more
+constexpr std::uint64_t kDeflateRatio = 1032;             // no deflate stream grows by more
+constexpr std::size_t kReadAtATime = std::size_t{16} << 20;  // between two calls of alive()
 
 Archive open_archive(const std::filesystem::path& path) {
   // Asked of the system: libzip says "no such file" of some damaged files, too.
+  const WatchedStep step("opening", path);
   if (::access(path.c_str(), R_OK) != 0)
     throw IoError("cannot read '" + path.string() + "': " + std::strerror(errno) + ".");
   int code = 0;
@@ -34,7 +38,7 @@ Archive open_archive(const std::filesystem::path& path) {
 
 /// The decompressed member, checked against the archive's CRC. Believes no size that the file could not hold.
 std::string read_member(zip_t* archive, const char* member, const std::string& name,
-                        std::uint64_t file_size) {
+                        const std::filesystem::path& path, std::uint64_t file_size, const std::function<void()>& alive) {
   zip_stat_t info;
   if (zip_stat(archive, member, 0, &info) != 0) {
     throw DataError(name + " is missing: muffle needs the arrays x and y in an .npz file.");
@@ -57,7 +61,10 @@ std::string read_member(zip_t* archive, const char* member, const std::string& n
   std::string out(info.size, '\0');
   std::size_t done = 0;
   while (done < out.size()) {
-    const zip_int64_t n = zip_fread(file.get(), out.data() + done, out.size() - done);
+    if (alive) alive();
+    const WatchedStep step("reading", path);
+    const zip_int64_t n =
+        zip_fread(file.get(), out.data() + done, std::min(out.size() - done, kReadAtATime));
     if (n < 0) throw damaged(zip_file_strerror(file.get()));
     if (n == 0) throw damaged("it ends early");
     done += static_cast<std::size_t>(n);
@@ -129,15 +136,18 @@ void parse_y(std::string_view bytes, const std::string& name, Records& out) {
 
 }  // namespace
 
-Records read_npz(const std::filesystem::path& path) {
+Records read_npz(const std::filesystem::path& path, const std::function<void()>& alive) {
   const Archive archive = open_archive(path);
   const std::uint64_t file_size = std::filesystem::file_size(path);
   const auto name = [&](const char* array) {
     return std::string("array ") + array + " of '" + path.string() + "'";
   };
   Records out;
-  const std::size_t rows = parse_x(read_member(archive.get(), "x.npy", name("x"), file_size), name("x"), out);
-  parse_y(read_member(archive.get(), "y.npy", name("y"), file_size), name("y"), out);
+  const auto member = [&](const char* file, const char* array) {
+    return read_member(archive.get(), file, name(array), path, file_size, alive);
+  };
+  const std::size_t rows = parse_x(member("x.npy", "x"), name("x"), out);
+  parse_y(member("y.npy", "y"), name("y"), out);
   if (rows != out.count()) {
     throw DataError("'" + path.string() + "' holds " + std::to_string(rows) + " records in x but " +
                     std::to_string(out.count()) + " labels in y: the arrays do not belong together.");

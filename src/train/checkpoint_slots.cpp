@@ -6,6 +6,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::train {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 void remove_unfinished(const std::filesystem::path& file) {
   std::string prefix(".");
   prefix.append(file.filename().string()).append(".tmp.");
+  const WatchedStep step("looking for the rests of", file);
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(file.parent_path(), ignored)) {
     if (entry.path().filename().string().starts_with(prefix)) std::filesystem::remove(entry.path(), ignored);
@@ -31,9 +33,8 @@ std::optional<std::string> CheckpointSlots::newest(const std::string& train_hash
   std::uint64_t best_step = 0;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     remove_unfinished(files_[i]);
-    std::error_code error;
-    if (!std::filesystem::exists(files_[i], error) && !error) continue;
     try {
+      if (!is_there(files_[i], "the checkpoint", "The other one is looked for.")) continue;
       std::string bytes = read_file(files_[i]);
       const Checkpoint found = parse_checkpoint(bytes, files_[i].string());
       if (found.train_hash != train_hash || found.release_hash != release_hash) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muffle::app {
 namespace {
@@ -39,6 +41,14 @@ TEST(CommandLineTest, ATypedPathIsRelativeToTheFolderThatOneIsIn) {
   const auto shards = parsed({"release", "--out", "o", "--data", "x-{rank}.idx"});
   EXPECT_EQ(flag(*shards, "data.features"), here + "/x-{rank}.idx");
   EXPECT_EQ(flag(*shards, "data.shards"), "per-rank");
+  // A comma may also be part of a name.
+  test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "a,b");
+  write_file_atomically(folder / "x,0.idx", "");
+  for (const char* name : {"a,b/x-{rank}.idx", "x,{rank}.idx", "x,0.idx"}) {
+    const std::string path = (folder.path() / name).string();
+    EXPECT_EQ(flag(*parsed({"release", "--out", "o", "--data", path.c_str()}), "data.features"), path);
+  }
   const auto several = parsed({"release", "--out", "o", "--data", "a.bin, b.bin,/abs/c.bin"});
   EXPECT_EQ(flag(*several, "data.features"), here + "/a.bin," + here + "/b.bin,/abs/c.bin");
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace muffle {
 namespace {
 
@@ -21,6 +23,31 @@ TEST(Progress, EndsWithOnePlainLineOfCountRateAndNote) {
   EXPECT_THAT(text,
               ::testing::MatchesRegex(
                   "embedding: 60000/60000 records \\(100%\\), [0-9.e+]+ records/s, in [0-9]+s, loss 0.5\n"));
+}
+
+TEST(Progress, ShowsTheTimeLeftEveryFewSeconds) {
+  using namespace std::chrono_literals;
+  Progress::Clock::time_point now{};
+  ::testing::internal::CaptureStderr();
+  {
+    Progress progress("training", 1000, "steps", true, 400, [&] { return now; });
+    const auto after = [&](auto time, std::uint64_t done) {
+      now = Progress::Clock::time_point{} + time;
+      progress.update(done);
+    };
+    after(4s, 402);    // too early for a line
+    after(6s, 403);    // half a step a second
+    after(7s, 410);    // too early again
+    after(100s, 600);  // two steps a second
+    after(110s, 1000);
+    after(2h, 1000);
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "training: 403/1000 steps (40%), 0.5 steps/s, 19m54s left\n"
+            "training: 600/1000 steps (60%), 2 steps/s, 3m20s left\n"
+            "training: 1000/1000 steps (100%), 5.455 steps/s, 0s left\n"
+            "training: 1000/1000 steps (100%), 0.08333 steps/s, 0s left\n"
+            "training: 1000/1000 steps (100%), 0.08333 steps/s, in 2h00m\n");
 }
 
 TEST(Progress, TheDestructorFinishesTheLine) {

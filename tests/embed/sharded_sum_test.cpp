@@ -68,6 +68,19 @@ TEST(ShardedSum, AllRecordsFromTheirFileAndNoneIsRejected) {
     for (std::size_t c = 0; c < 10; ++c)
       EXPECT_EQ(sums[2560 + c], std::uint64_t{6000} << 24) << "class " << c;
   }
+  // The counts go by the label; whether a record passed the norm check its block says.
+  const features::Block& block = *layout.blocks.front();
+  const auto mine = data::open_shard(test::fashion_mnist(), test::world().rank(), test::world().size());
+  const auto workspace = block.make_workspace();
+  std::vector<std::uint64_t> sums(10 * block.features());
+  std::uint64_t refused = 0, seen = 0;
+  data::Batch batch;
+  for (mine->next(block.tile(), batch); batch.n > 0; mine->next(block.tile(), batch)) {
+    refused += block.accumulate(batch.x.data(), batch.y.data(), batch.n, *workspace, sums);
+    seen += batch.n;
+  }
+  EXPECT_EQ(seen, mine->shard_size());
+  EXPECT_EQ(refused, 0u);
 }
 
 // Second moments beside random features: every sharding gives what one process gives.

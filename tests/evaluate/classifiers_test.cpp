@@ -216,6 +216,46 @@ TEST_F(Classifiers, RefuseAMissingOrASingleClass) {
   refuses(ExitCode::kData, {"samples.npz", "no record"}, none);
 }
 
+/// Which class real records lack is private: the message is the same whichever it is.
+TEST_F(Classifiers, RefuseRealRecordsOfTooFewClassesWithoutTellingWhich) {
+  EvaluateSpec spec = kLinearOnly;
+  spec.also_real = true;
+  const auto test = real("test", images(30, true, 1));
+  std::string said;
+  for (const int missing : {0, 1}) {
+    auto records = images(300, true, 2);
+    std::replace(records.labels.begin(), records.labels.end(), static_cast<std::uint8_t>(missing),
+                 std::uint8_t{2});
+    const auto train = real("train", records);
+    std::string message;
+    test::expect_local_detail(ExitCode::kData, {"train-labels.idx", "also_real"},
+                              {"classes " + std::to_string(missing)}, [&] {
+                                try {
+                                  evaluate(images(300, true, 0), test, spec, train);
+                                } catch (const Error& e) {
+                                  message = e.what();
+                                  throw;
+                                }
+                              });
+    if (said.empty()) said = message;
+    EXPECT_EQ(message, said);
+  }
+}
+
+/// Steps are counted from the records: where their number is private (`records` 0) no line shows them.
+TEST_F(Classifiers, ShowNoProgressThatTellsAPrivateNumberOfRecords) {
+  EvaluateSpec spec = kLinearOnly;
+  spec.also_real = true;
+  const auto test = real("test", images(30, true, 1));
+  for (const std::uint64_t known : {0, 300}) {
+    auto train = real("train", images(300, true, 2));
+    train.records = known;
+    ::testing::internal::CaptureStderr();
+    evaluate(images(300, true, 0), test, spec, train);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr().find("steps") != std::string::npos, known > 0);
+  }
+}
+
 TEST_F(Classifiers, RefuseRecordsOfAnotherKind) {
   auto narrow = images(300, true, 0);
   narrow.shape = {1, kSide, kSide - 1};

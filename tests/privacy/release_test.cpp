@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "muffle/core/error.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "privacy/expect_error.hpp"
 
@@ -156,6 +157,16 @@ TEST(PlanNoise, RefusesWithEveryProblemInOneMessage) {
   other.adjacency = Adjacency::kAddRemoveOne;
   expect_error<InvariantError>([&] { (void)plan_noise(spec, other, numbers_of(24)); }, ExitCode::kInvariant,
                                {"adjacency"});
+}
+
+TEST(NoiseVector, ShowsLifeByCountWhileItIsDrawn) {
+  const auto entropy = insecure_seeded_entropy(3);
+  const std::vector<NoisePart> parts{{{{3 * kDrawsBetweenSigns + 1, 1.0, 1000}}, 1}};
+  int calls = 0;
+  const auto noise = draw_noise(parts, *entropy, [&] { ++calls; });
+  EXPECT_EQ(calls, 4);
+  EXPECT_EQ(noise, draw_noise(parts, *insecure_seeded_entropy(3)));
+  EXPECT_THROW(NoiseVector(parts, *entropy, [&] { throw CommError("lost rank 1"); }), CommError);
 }
 
 TEST(NoiseVector, PublishesSumPlusNoiseModulo2To64) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "muffle/core/container.hpp"
@@ -33,6 +34,18 @@ TEST(DataParallelOnThreads, AnyNumberOfRanksFollowsOneRank) {
       });
     }
   }
+}
+
+// Several ranks without samples: nobody waits, and the loss is the one of all samples (toy.hpp says why no
+// more).
+TEST(DataParallelOnThreads, RanksWithoutSamplesTakePart) {
+  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 2, true);
+  const auto alone = comm::single_process();
+  const double expected = test::follow(toy, model::host_collective(*alone), 1).losses.front();
+  run_thread_ranks(4, [&](comm::HostComm& comm) {
+    EXPECT_NEAR(test::follow(toy, model::host_collective(comm), 1).losses.front(), expected,
+                1e-6 * std::abs(expected));
+  });
 }
 
 // What the tests of this room compare by.

@@ -100,6 +100,10 @@ inline double distance(const Trajectory& a, const Trajectory& b) {
 /// their size. Adam divides a gradient by its own running size, so a component near zero can amplify that;
 /// over 20 steps of 0.01 (parameters move by up to 0.2) 1e-5 was seen. A wrong sum moves parameters by 0.01
 /// and more (see the tests with broken collectives).
+/// Not with 2 samples: what a batch norm makes of two numbers is +1 and -1 whatever they are, so the gradient
+/// through it is a difference that all but cancels, most of it rounding, and Adam makes whole steps of that.
+/// There the products' last bits show, which in MKL (LibTorch 2.11) depend on the number of rows: 1.1e-3 was
+/// seen.
 inline constexpr double kTolerance = 2e-4;
 inline constexpr int kSteps = 20;
 
@@ -110,13 +114,13 @@ struct ToyCase {
   bool unbiased;
 };
 
-/// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 3 or 4 ranks (a rank without samples); both
+/// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 4 ranks (a rank without samples); both
 /// generators with both forms of the objective.
 inline std::vector<ToyCase> toy_cases() {
   using enum model::GeneratorKind;
   return {{kFullyConnected, 24, true, true},  {kFullyConnected, 25, false, false},
           {kConvolutional, 23, true, false},  {kConvolutional, 24, false, true},
-          {kFullyConnected, 2, true, false},  {kConvolutional, 3, false, true},
+          {kFullyConnected, 3, true, false},  {kConvolutional, 3, false, true},
           {kFullyConnected, 25, false, true}, {kFullyConnected, 24, true, false}};
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace muffle {
@@ -11,9 +12,11 @@ namespace muffle {
 /// Counts are public numbers (records per rank, steps); nothing private goes into `note`.
 class Progress {
  public:
+  using Clock = std::chrono::steady_clock;
   /// @param begun_at  done before this process began, such as the steps of a checkpoint: no part of the rate
-  Progress(std::string title, std::uint64_t total, std::string unit, bool enabled,
-           std::uint64_t begun_at = 0);
+  /// @param now       the time (tests)
+  Progress(std::string title, std::uint64_t total, std::string unit, bool enabled, std::uint64_t begun_at = 0,
+           std::function<Clock::time_point()> now = Clock::now);
   ~Progress();
   Progress(const Progress&) = delete;
   /// Whether progress lines are shown at all in this process (`-q`); set_up_logging sets it.
@@ -26,7 +29,6 @@ class Progress {
   void finish();
 
  private:
-  using Clock = std::chrono::steady_clock;
   void print(bool last);
 
   std::string title_;
@@ -38,6 +40,7 @@ class Progress {
   bool enabled_;
   bool terminal_ = false;
   bool finished_ = false;
+  std::function<Clock::time_point()> now_;
   Clock::time_point start_;
   Clock::time_point last_print_;
 };

@@ -36,12 +36,12 @@ struct ClassifierReport {
 /// release's guarantee, and choosing anything by it costs privacy; callers say so.
 /// @param synthetic  samples.npz
 /// @param test       real test records (open_shard with one rank)
-/// @param real_train used only with also_real
+/// @param real_train used only with also_real; if its `records` is 0, m is private and no progress is shown
 /// @param threads    classifiers trained at a time, each by one thread: the scores do not depend on it. The
 /// process's
 ///                   thread counts are set back afterwards.
-/// @param between    called after every training step and before every batch of test records, by one thread
-/// at
+/// @param between    called while files are read, after every training step and before every batch of test
+/// records, by one thread at
 ///                   a time; what it throws ends the evaluation at once and comes out of here.
 /// @throws IoError; ConfigError: an unknown or repeated classifier; DataError: unlabelled data, records of
 /// another size

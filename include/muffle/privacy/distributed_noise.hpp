@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "muffle/privacy/entropy.hpp"
@@ -46,8 +47,10 @@ double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 /// Secret: whoever knows P - t shares and the total knows the sum. Move-only; wiped; spent once.
 class NoiseShare {
  public:
+  /// @param alive  as draw_noise()'s.
   /// @throws InvariantError  the plan covers no numbers or more than kMaxDistributedLength, or entropy fails.
-  NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy);
+  NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy,
+             const std::function<void()>& alive = {});
   NoiseShare(NoiseShare&&) noexcept = default;
   NoiseShare& operator=(NoiseShare&&) = delete;
   NoiseShare(const NoiseShare&) = delete;

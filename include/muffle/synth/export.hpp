@@ -83,8 +83,9 @@ void write_idx_labels(const std::filesystem::path& path, std::span<const std::ui
 void write_npz(const std::filesystem::path& path, const Records& records);
 /// Reads back what write_npz wrote (also compressed members, and x of shape n x ...; dtypes |u1, <f4; y |u1
 /// or <i8).
+/// @param alive  called every 16 MiB; what it throws comes out of here.
 /// @throws IoError, DataError.
-Records read_npz(const std::filesystem::path& path);
+Records read_npz(const std::filesystem::path& path, const std::function<void()>& alive = {});
 /// Grey (1 channel) or RGB (3) PNG of interleaved bytes, height x width x channels. Atomic.
 void write_png(const std::filesystem::path& path, std::span<const std::uint8_t> pixels, std::size_t height,
                std::size_t width, std::size_t channels);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Hosts of their own on one machine, as network namespaces; sourced. Root. A host has its own address (10.77.0.I), host name
 # and /var/tmp; they meet at a switch whose ports can be cut, so that packets vanish while links stay up, as in a cut cable.
-#   hosts_up N            makes hosts $(host 1) .. $(host N)
+#   hosts_up N            makes hosts $(host 1) .. $(host N); fails where the system does not allow that
 #   on_host H COMMAND...  runs a command there
 #   cut_link H            nothing gets to or from host H any more; mend_link H mends it
 #   hosts_down            ends what still runs on them, and removes them
@@ -17,6 +17,7 @@ hosts_up() {
   local i h
   net_count=$1
   net_folder=$(mktemp -d)
+  unshare --uts --mount --propagation private true || return # in some containers and in a chroot
   ip netns add "$net_prefix-sw" || return  # not allowed to
   ip -n "$net_prefix-sw" link add br0 type bridge
   ip -n "$net_prefix-sw" link set br0 up
