@@ -65,12 +65,12 @@ std::string why_not_done(comm::HostComm& comm, const StageWork& work) {
   const json stages = noted_stages(work.folder);
   if (!stages.contains(work.stage)) return "it was not done before";
   const json& noted = stages.at(work.stage);
-  if (noted.at("settings") != work.settings) return "its settings are others than before";
-  if (noted.at("input") != hash_of_file(work.input))
+  if (noted.at("settings").get<std::string>() != work.settings) return "its settings are others than before";
+  if (noted.at("input").get<std::string>() != hash_of_file(work.input))
     return fmt::format("'{}' is another than before", work.input.string());
   for (const auto& [name, hash] : noted.at("outputs").items()) {
     if (!is_there(work.folder / name, "the output", "Nothing was changed.")) return fmt::format("'{}' is missing", name);
-    if (hash_of_file(work.folder / name) != hash) return fmt::format("'{}' is not as it was made", name);
+    if (hash_of_file(work.folder / name) != hash.get<std::string>()) return fmt::format("'{}' is not as it was made", name);
   }
   return {};
 }
