@@ -91,7 +91,7 @@ bool is_done(comm::HostComm& comm, const StageWork& work) {
           reason = why_not_done(comm, work);
         } catch (const CommError&) {
           throw;
-        } catch (const StoppedError&) {
+        } catch (const comm::StoppedError&) {
           throw;
         } catch (const std::exception& e) {
           reason = fmt::format("what is there cannot be checked ({})", e.what());
