@@ -69,8 +69,10 @@ std::string why_not_done(comm::HostComm& comm, const StageWork& work) {
   if (noted.at("input").get<std::string>() != hash_of_file(work.input))
     return fmt::format("'{}' is another than before", work.input.string());
   for (const auto& [name, hash] : noted.at("outputs").items()) {
-    if (!is_there(work.folder / name, "the output", "Nothing was changed.")) return fmt::format("'{}' is missing", name);
-    if (hash_of_file(work.folder / name) != hash.get<std::string>()) return fmt::format("'{}' is not as it was made", name);
+    if (!is_there(work.folder / name, "the output", "Nothing was changed."))
+      return fmt::format("'{}' is missing", name);
+    if (hash_of_file(work.folder / name) != hash.get<std::string>())
+      return fmt::format("'{}' is not as it was made", name);
   }
   return {};
 }

@@ -26,7 +26,9 @@ void Aggregation::draw_share(privacy::EntropySource& entropy) {
   if (!mode_.distributed) return;
   comm::agree(
       comm_, "drawing the shares of the noise",
-      [&] { share_.emplace(*shares_, entropy, [&] { comm_.check_peers("drawing the shares of the noise"); }); },
+      [&] {
+        share_.emplace(*shares_, entropy, [&] { comm_.check_peers("drawing the shares of the noise"); });
+      },
       true);
 }
 

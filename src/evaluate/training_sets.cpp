@@ -47,10 +47,11 @@ void require_all_real_classes(const torch::Tensor& y, std::size_t classes, const
   const std::vector<std::size_t> empty = empty_classes(y, classes);
   if (empty.empty()) return;
   throw DataError(
-      fmt::format("classifiers cannot be trained on the real records of {}: not every class of the schema has "
-                  "one among them. Raise evaluate.train_limit, leave evaluate.also_real out, or look at the "
-                  "log of the rank that read them.",
-                  name),
+      fmt::format(
+          "classifiers cannot be trained on the real records of {}: not every class of the schema has "
+          "one among them. Raise evaluate.train_limit, leave evaluate.also_real out, or look at the "
+          "log of the rank that read them.",
+          name),
       LocalDetail{fmt::format("{} has no record of the classes {}", name, fmt::join(empty, ", "))});
 }
 

@@ -14,7 +14,7 @@
 namespace muffle::synth {
 namespace {
 
-constexpr std::uint64_t kDeflateRatio = 1032;             // no deflate stream grows by more
+constexpr std::uint64_t kDeflateRatio = 1032;                // no deflate stream grows by more
 constexpr std::size_t kReadAtATime = std::size_t{16} << 20;  // between two calls of alive()
 
 Archive open_archive(const std::filesystem::path& path) {
@@ -38,7 +38,8 @@ Archive open_archive(const std::filesystem::path& path) {
 
 /// The decompressed member, checked against the archive's CRC. Believes no size that the file could not hold.
 std::string read_member(zip_t* archive, const char* member, const std::string& name,
-                        const std::filesystem::path& path, std::uint64_t file_size, const std::function<void()>& alive) {
+                        const std::filesystem::path& path, std::uint64_t file_size,
+                        const std::function<void()>& alive) {
   zip_stat_t info;
   if (zip_stat(archive, member, 0, &info) != 0) {
     throw DataError(name + " is missing: muffle needs the arrays x and y in an .npz file.");
@@ -63,8 +64,7 @@ std::string read_member(zip_t* archive, const char* member, const std::string& n
   while (done < out.size()) {
     if (alive) alive();
     const WatchedStep step("reading", path);
-    const zip_int64_t n =
-        zip_fread(file.get(), out.data() + done, std::min(out.size() - done, kReadAtATime));
+    const zip_int64_t n = zip_fread(file.get(), out.data() + done, std::min(out.size() - done, kReadAtATime));
     if (n < 0) throw damaged(zip_file_strerror(file.get()));
     if (n == 0) throw damaged("it ends early");
     done += static_cast<std::size_t>(n);
