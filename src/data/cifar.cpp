@@ -58,17 +58,16 @@ class CifarSource final : public RecordSource {
 
   void next(std::size_t max_records, Batch& batch) override {
     require(max_records > 0, "RecordSource::next() needs room for a record");
-    const std::size_t dims = schema_.dims();
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(max_records, share_.count - done_));
-    batch.n = 0;
-    batch.x.resize(n * dims);
-    batch.y.resize(n);
+    scaler_.make_room(n, schema_.dims(), as_bytes_, batch);
     for (std::size_t i = 0; i < n; ++i, ++done_) {
       go_to(share_.first + done_ * share_.stride);
-      read_record(batch.x.data() + i * dims, batch.y[i]);
+      read_record(i, batch);
     }
     batch.n = n;
   }
+
+  void hand_out_bytes() override { as_bytes_ = true; }
 
  private:
   DataError changed() const {
@@ -95,14 +94,15 @@ class CifarSource final : public RecordSource {
     position_ = place;
   }
 
-  void read_record(float* x, std::int32_t& y) {
+  void read_record(std::size_t i, Batch& batch) {
     const std::string& name = files_[file_].name;
     if (stream_->read(stored_) < stored_.size()) throw changed();
     const std::uint64_t record = position_++;
-    if (!scaler_.scale(std::span<const std::byte>(stored_).subspan(1), IdxType::kUint8, x)) {
+    if (!scaler_.put(std::span<const std::byte>(stored_).subspan(1), IdxType::kUint8, i, batch)) {
       throw misfit(schema_, "'" + name + "'", record,
                    "'" + name + "' has a number outside the bounds [lo, hi].");
     }
+    std::int32_t& y = batch.y[i];
     const auto label = std::to_integer<std::uint32_t>(stored_[0]);
     if (schema_.classes == 1) {
       y = 0;  // unlabelled: whatever the byte says
@@ -123,6 +123,7 @@ class CifarSource final : public RecordSource {
   std::uint64_t records_ = 0;
   Share share_;
   std::uint64_t done_ = 0;
+  bool as_bytes_ = false;
   std::size_t file_ = 0;
   std::uint64_t before_ = 0;  ///< records in the files before file_
   std::optional<ByteStream> stream_;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 
@@ -16,19 +15,23 @@ class Scaler {
  public:
   explicit Scaler(const Schema& schema);
 
-  /// Scales one record as stored in an IDX file of this type. @returns false if a number is NaN or outside
-  /// the bounds and the schema rejects that; under kClamp NaN becomes 0 and the others the nearer bound, and
-  /// it returns true.
-  bool scale(std::span<const std::byte> stored, IdxType type, float* out) const;
+  /// Makes room for n records in `batch`; they are to come in bytes, or scaled.
+  void make_room(std::size_t n, std::size_t dims, bool as_bytes, Batch& batch) const;
+
+  /// Puts one record, as stored in an IDX file of this type, at place i of a batch with room for it; bytes
+  /// where that was asked for. @returns false if a number is NaN or outside the bounds and the schema rejects
+  /// that; under kClamp NaN becomes 0 and the others the nearer bound, and it returns true.
+  bool put(std::span<const std::byte> stored, IdxType type, std::size_t i, Batch& batch) const;
 
  private:
+  bool scale(std::span<const std::byte> stored, IdxType type, float* out) const;
   bool fits(float v) const { return v >= lo_ && v <= hi_; }  // NaN fits nowhere
   float to_unit(float v) const;
 
   float lo_;
   float hi_;
   bool clamp_;
-  std::array<float, 256> bytes_;
+  ByteScale bytes_;
 };
 
 }  // namespace muffle::data

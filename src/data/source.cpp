@@ -52,19 +52,18 @@ class IdxSource : public RecordSource {
 
   void next(std::size_t max_records, Batch& batch) override {
     require(max_records > 0, "RecordSource::next() needs room for a record");
-    const std::size_t dims = schema_.dims();
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(max_records, share_.count - done_));
-    batch.n = 0;
-    batch.x.resize(n * dims);
-    batch.y.resize(n);
+    scaler_.make_room(n, schema_.dims(), as_bytes_, batch);
     for (std::size_t i = 0; i < n; ++i) {
       go_to(share_.first + done_ * share_.stride);
-      read_record(batch.x.data() + i * dims, batch.y[i]);
+      read_record(i, batch);
       ++done_;
     }
     batch.n = n;
     if (done_ == share_.count && !end_checked_) check_end();
   }
+
+  void hand_out_bytes() override { as_bytes_ = features_.header().type == IdxType::kUint8; }
 
  private:
   void check_headers(const DataSpec& spec) const {
@@ -107,14 +106,15 @@ class IdxSource : public RecordSource {
     if (labels_) labels_->skip(record - labels_->position());
   }
 
-  void read_record(float* x, std::int32_t& y) {
+  void read_record(std::size_t i, Batch& batch) {
     const std::uint64_t record = features_.position();
     features_.read(stored_);
-    if (!scaler_.scale(stored_, features_.header().type, x)) {
+    if (!scaler_.put(stored_, features_.header().type, i, batch)) {
       throw misfit(
           schema_, files(), record,
           "'" + features_.name() + "' has a number that is not finite or lies outside the bounds [lo, hi].");
     }
+    std::int32_t& y = batch.y[i];
     y = 0;
     if (!labels_) return;
     std::byte label[1];
@@ -151,6 +151,7 @@ class IdxSource : public RecordSource {
   Share share_;
   std::uint64_t done_ = 0;
   bool end_checked_ = false;
+  bool as_bytes_ = false;
   std::vector<std::byte> stored_;
 };
 

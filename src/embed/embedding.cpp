@@ -33,6 +33,8 @@ class ShardSum {
   ShardSum(const Layout& layout, data::RecordSource& source, std::vector<std::uint64_t>& total)
       : layout_(layout), source_(source), total_(total) {
     for (const auto& block : layout.blocks) tile_ = std::max(tile_, block->tile());
+    if (std::ranges::all_of(layout.blocks, [](const auto& block) { return block->takes_bytes(); }))
+      source.hand_out_bytes();
   }
 
   void run(int threads, const std::function<void(std::uint64_t)>& progress) {
@@ -91,7 +93,7 @@ class ShardSum {
 
   void add(const data::Batch& batch, std::vector<std::unique_ptr<features::Workspace>>& workspaces,
            std::vector<std::uint64_t>& sums) const {
-    const std::size_t dims = batch.x.size() / batch.n;
+    const std::size_t dims = (batch.as_bytes() ? batch.bytes.size() : batch.x.size()) / batch.n;
     for (std::size_t b = 0; b < layout_.blocks.size(); ++b) {
       const features::Block& block = *layout_.blocks[b];
       require(dims == block.dims(), fmt::format("records have {} numbers, but block '{}' is made for {}",
@@ -100,7 +102,13 @@ class ShardSum {
                                           layout_.classes * block.features());
       for (std::size_t i = 0; i < batch.n; i += block.tile()) {
         const std::size_t n = std::min(block.tile(), batch.n - i);
-        block.accumulate(batch.x.data() + i * dims, batch.y.data() + i, n, *workspaces[b], part);
+        const std::int32_t* const labels = batch.y.data() + i;
+        if (batch.as_bytes()) {
+          block.accumulate_bytes(batch.bytes.data() + i * dims, *batch.scale, labels, n, *workspaces[b],
+                                 part);
+        } else {
+          block.accumulate(batch.x.data() + i * dims, labels, n, *workspaces[b], part);
+        }
       }
     }
     if (!layout_.counts) return;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,23 +57,25 @@ class Stream {
 /// What the device holds of one tile. The stream is declared last, so that it ends first.
 struct Buffers {
   Buffers(std::size_t tile, std::size_t dims, std::size_t features, std::size_t sums)
-      : records(tile * dims),
+      : records(tile * dims * sizeof(float)),
+        unit(std::tuple_size_v<data::ByteScale>),
         lattice(tile * features),
         labels(tile),
         order(tile),
         norms(tile),
         refused(tile),
         sums(sums),
-        host_records(tile * dims),
+        host_records(tile * dims * sizeof(float)),
         host_labels(2 * tile),
         host_refused(tile),
         host_sums(sums) {}
-  DeviceArray<float> records;
+  DeviceArray<std::uint8_t> records;  ///< float32, or bytes
+  DeviceArray<float> unit;            ///< what the bytes stand for
   DeviceArray<std::int32_t> lattice, labels, order;
   DeviceArray<Wide> norms;
   DeviceArray<std::uint32_t> refused;
   DeviceArray<Wide> sums;
-  PinnedArray<float> host_records;
+  PinnedArray<std::uint8_t> host_records;
   PinnedArray<std::int32_t> host_labels;  ///< labels, then the order
   PinnedArray<std::uint32_t> host_refused;
   PinnedArray<Wide> host_sums;
@@ -135,6 +139,19 @@ class RffCudaBlock final : public Block {
 
   std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
                            std::span<std::uint64_t> sums) const override {
+    return accumulate(x, nullptr, y, n, workspace, sums);
+  }
+  bool takes_bytes() const override { return true; }
+  std::uint64_t accumulate_bytes(const std::uint8_t* x, const data::ByteScale& scale, const std::int32_t* y,
+                                 std::size_t n, Workspace& workspace,
+                                 std::span<std::uint64_t> sums) const override {
+    return accumulate(x, &scale, y, n, workspace, sums);
+  }
+
+ private:
+  /// @param x  n x dims numbers: float32, or bytes that `unit` scales
+  std::uint64_t accumulate(const void* x, const data::ByteScale* unit, const std::int32_t* y, std::size_t n,
+                           Workspace& workspace, std::span<std::uint64_t> sums) const {
     require(n <= tile_, std::to_string(n) + " records in a tile of " + std::to_string(tile_));
     require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
     if (n == 0) return 0;
@@ -146,9 +163,9 @@ class RffCudaBlock final : public Block {
       scratch.sums = sums.size();
     }
     Buffers& b = *scratch.buffers;
-    std::copy_n(x, n * spec_.dims, b.host_records.data());
+    std::memcpy(b.host_records.data(), x, n * spec_.dims * (unit != nullptr ? 1 : sizeof(float)));
     const std::size_t count = sort_by_label(y, n, sums.size() / spec_.features, b);
-    enqueue(n, count, b);
+    enqueue(n, count, unit, b);
     check_cuda(cudaGetLastError(), "starting the kernels");
     {
       const WatchedStep step("waiting for", kKernels);
@@ -162,7 +179,6 @@ class RffCudaBlock final : public Block {
     return n - added;
   }
 
- private:
   /// Fills host_labels; @returns how many records have a class.
   std::size_t sort_by_label(const std::int32_t* y, std::size_t n, std::size_t classes, Buffers& b) const {
     std::int32_t* const labels = b.host_labels.data();
@@ -177,13 +193,14 @@ class RffCudaBlock final : public Block {
     return count;
   }
 
-  void enqueue(std::size_t n, std::size_t count, Buffers& b) const {
+  void enqueue(std::size_t n, std::size_t count, const data::ByteScale* unit, Buffers& b) const {
     const cudaStream_t stream = b.stream.get();
     const auto send = [&](auto& to, const auto* from, std::size_t numbers) {
       check_cuda(cudaMemcpyAsync(to.data(), from, numbers * sizeof *from, cudaMemcpyHostToDevice, stream),
                  "copying a tile to the GPU");
     };
-    send(b.records, b.host_records.data(), n * spec_.dims);
+    send(b.records, b.host_records.data(), n * spec_.dims * (unit != nullptr ? 1 : sizeof(float)));
+    if (unit != nullptr) send(b.unit, unit->data(), unit->size());
     send(b.labels, b.host_labels.data(), n);
     send(b.order, b.host_labels.data() + tile_, count);
     for (const auto& [data, bytes] : {std::pair<void*, std::size_t>{b.norms.data(), b.norms.bytes()},
@@ -194,8 +211,9 @@ class RffCudaBlock final : public Block {
     rff_features<<<dim3(static_cast<unsigned>(stride_ / kTileSide),
                         static_cast<unsigned>(blocks_for(n, kTileSide))),
                    kThreads, 0, stream>>>(
-        frequencies_->data(), static_cast<int>(stride_), static_cast<int>(half_), b.records.data(),
-        static_cast<int>(n), static_cast<int>(spec_.dims), scale_, lattice_.bits, lattice_.max_squared_norm(),
+        frequencies_->data(), static_cast<int>(stride_), static_cast<int>(half_), 
+        reinterpret_cast<const float*>(b.records.data()), unit != nullptr ? b.records.data() : nullptr,
+        b.unit.data(), static_cast<int>(n), static_cast<int>(spec_.dims), scale_, lattice_.bits, lattice_.max_squared_norm(),
         b.lattice.data(), b.norms.data(), b.refused.data());
     if (count > 0) {
       add_rows<<<dim3(static_cast<unsigned>(blocks_for(spec_.features, kThreads)),

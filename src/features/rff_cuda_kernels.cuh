@@ -58,10 +58,12 @@ MUFFLE_DEVICE void add_square(std::int32_t v, int bits, Wide& sum, bool& outside
 /// += their squares; refused[i] = 1 once that is above `limit`, or a value is outside the lattice.
 /// Grid: (stride / 128, ceil(n / 128)), 256 threads.
 /// @param frequencies  dims x stride in quarter turns, zero beyond half; stride is a multiple of 128
-/// @param records      n x dims  @param norms, refused  n, zero at the start
-MUFFLE_KERNEL void rff_features(const float* frequencies, int stride, int half, const float* records, int n,
-                                int dims, float scale, int bits, Wide limit, std::int32_t* features,
-                                Wide* norms, std::uint32_t* refused) {
+/// @param records      n x dims; @param bytes  null, or the records as bytes, which stand for unit[0..255]
+/// @param norms, refused  n, zero at the start
+MUFFLE_KERNEL void rff_features(const float* frequencies, int stride, int half, const float* records,
+                                const std::uint8_t* bytes, const float* unit, int n, int dims, float scale,
+                                int bits, Wide limit, std::int32_t* features, Wide* norms,
+                                std::uint32_t* refused) {
   // Rows of x_tile are four numbers longer, so that the 32 threads of a warp write to 32 different banks.
   alignas(16) MUFFLE_SHARED float x_tile[kDepth][kTileSide + 4];
   alignas(16) MUFFLE_SHARED float w_tile[kDepth][kTileSide];
@@ -83,9 +85,9 @@ MUFFLE_KERNEL void rff_features(const float* frequencies, int stride, int half, 
           c0 + depth < dims ? frequencies[static_cast<long long>(c0 + depth) * stride + first_column + column]
                             : 0.0f;
       const int row = k / kDepth, number = k % kDepth;
-      x_tile[number][row] = first_row + row < n && c0 + number < dims
-                                ? records[static_cast<long long>(first_row + row) * dims + c0 + number]
-                                : 0.0f;
+      const long long at = static_cast<long long>(first_row + row) * dims + c0 + number;
+      const bool inside = first_row + row < n && c0 + number < dims;
+      x_tile[number][row] = !inside ? 0.0f : bytes != nullptr ? unit[bytes[at]] : records[at];
     }
     __syncthreads();
     // Beyond the record's last number nothing is added, not even 0 * 0: -0.0 must stay what it is.

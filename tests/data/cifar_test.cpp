@@ -55,6 +55,15 @@ TEST_F(Cifar, ReadsLabelsAndNumbersInTheFilesOrder) {
     }
   }
   EXPECT_EQ(open_shard(spec, 0, 1)->file_records(), 12u);
+
+  const auto source = open_shard(spec, 0, 1);
+  source->hand_out_bytes();
+  Batch bytes;
+  source->next(12, bytes);
+  ASSERT_TRUE(bytes.as_bytes());
+  ASSERT_EQ(bytes.bytes.size(), all.x.size());
+  for (std::size_t i = 0; i < all.x.size(); ++i) EXPECT_EQ((*bytes.scale)[bytes.bytes[i]], all.x[i]);
+  EXPECT_EQ(bytes.y, all.y);
 }
 
 TEST_F(Cifar, RanksShareTheRecordsOfAllFilesByTheRule) {

@@ -28,6 +28,46 @@ TEST_F(Shards, ScalesBytesByDividingBy255) {
   }
 }
 
+TEST_F(Shards, HandsOutStoredBytesWhereThatIsAskedFor) {
+  DataSpec spec = spec_of(images(10), labels(10));
+  const Batch scaled = read_all(spec);
+  const auto source = open_shard(spec, 0, 1);
+  source->hand_out_bytes();
+  Batch batch, all;
+  for (source->next(4, batch); batch.n > 0; source->next(4, batch)) {
+    ASSERT_TRUE(batch.as_bytes());
+    EXPECT_TRUE(batch.x.empty());
+    ASSERT_EQ(batch.bytes.size(), 6 * batch.n);
+    for (const std::uint8_t v : batch.bytes) all.x.push_back((*batch.scale)[v]);
+    all.y.insert(all.y.end(), batch.y.begin(), batch.y.end());
+  }
+  EXPECT_EQ(all.x, scaled.x);
+  EXPECT_EQ(all.y, scaled.y);
+
+  // The bounds are checked as ever: refused, or clamped by the scale.
+  spec.schema.lo = 10;
+  spec.schema.hi = 200;
+  const auto refusing = open_shard(spec, 0, 1);
+  refusing->hand_out_bytes();
+  EXPECT_THROW(refusing->next(4, batch), DataError);
+  spec.schema.on_error = OnError::kClamp;
+  const auto clamping = open_shard(spec, 0, 1);
+  clamping->hand_out_bytes();
+  clamping->next(1, batch);
+  EXPECT_EQ(batch.bytes, (std::vector<std::uint8_t>{0, 40, 80, 120, 160, 200}));
+  EXPECT_EQ((*batch.scale)[0], 0.0f);
+  EXPECT_EQ((*batch.scale)[200], 1.0f);
+  EXPECT_EQ((*batch.scale)[201], 1.0f);
+
+  // A file of float32 has none; and a batch that held bytes takes them.
+  spec = vector_spec({0.25f, 0.5f}, 2, 0, 1);
+  const auto floats = open_shard(spec, 0, 1);
+  floats->hand_out_bytes();
+  floats->next(4, batch);
+  EXPECT_FALSE(batch.as_bytes());
+  EXPECT_EQ(batch.x, (std::vector<float>{0.25f, 0.5f}));
+}
+
 TEST_F(Shards, EveryRuleDealsEveryRecordExactlyOnceInOrder) {
   for (const std::uint32_t m : {0u, 1u, 3u, 4u, 10u, 13u}) {
     for (const bool compressed : {false, true}) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/features/block_spec.hpp"
 #include "reference/rff_reference.hpp"
+#include "support/fashion_mnist.hpp"
 #include "support/raw_access.hpp"
 #include "support/thread_comm.hpp"
 
@@ -132,6 +134,67 @@ TEST(EmbedShard, UnlabelledRecordsAreOneClass) {
   const auto sums = sums_of(test::rff_layout(9, 70, 1, true), records);
   ASSERT_EQ(sums.size(), 71u);
   EXPECT_EQ(sums[70], 60u << 24);
+}
+
+/// Random features that take bytes, as a GPU's do; and that tell which of the two they were given.
+class FromBytes final : public features::Block {
+ public:
+  explicit FromBytes(std::shared_ptr<const features::Block> inner) : inner_(std::move(inner)) {}
+  std::string name() const override { return "from-bytes"; }
+  std::size_t dims() const override { return inner_->dims(); }
+  std::size_t features() const override { return inner_->features(); }
+  features::BlockBound bound() const override { return inner_->bound(); }
+  std::vector<features::CoordinateRun> coordinates() const override { return inner_->coordinates(); }
+  std::unique_ptr<features::Workspace> make_workspace() const override { return inner_->make_workspace(); }
+  std::size_t tile() const override { return inner_->tile(); }
+  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n,
+                           features::Workspace& workspace, std::span<std::uint64_t> sums) const override {
+    floats += n;
+    return inner_->accumulate(x, y, n, workspace, sums);
+  }
+  bool takes_bytes() const override { return true; }
+  std::uint64_t accumulate_bytes(const std::uint8_t* x, const data::ByteScale& scale, const std::int32_t* y,
+                                 std::size_t n, features::Workspace& workspace,
+                                 std::span<std::uint64_t> sums) const override {
+    bytes += n;
+    std::vector<float> numbers(n * dims());
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = scale[x[i]];
+    return inner_->accumulate(numbers.data(), y, n, workspace, sums);
+  }
+  mutable std::atomic<std::size_t> floats = 0, bytes = 0;
+
+ private:
+  std::shared_ptr<const features::Block> inner_;
+};
+
+TEST(EmbedShard, HandsOutBytesWhereEveryBlockTakesThemAndTheFileHasThem) {
+  Layout layout = test::rff_layout(784, 64, 10, true);
+  const auto sums = [&](const Layout& of) {
+    const auto source = data::open_shard(test::fashion_mnist(), 0, 60);  // 1,000 records
+    return TestAccess::values(embed_shard(of, *source, 2, {}));
+  };
+  const auto expected = sums(layout);
+  Layout taking = layout;
+  const auto block = std::make_shared<FromBytes>(layout.blocks[0]);
+  taking.blocks[0] = block;
+  EXPECT_EQ(sums(taking), expected);
+  EXPECT_EQ(block->bytes, 1000u);
+  EXPECT_EQ(block->floats, 0u);
+  // Beside a block that needs float32, all get float32.
+  layout.counts = false;
+  const auto twice = sums(layout);
+  taking.counts = false;
+  taking.blocks.push_back(layout.blocks[0]);
+  const auto both = sums(taking);
+  EXPECT_TRUE(std::equal(twice.begin(), twice.end(), both.begin()));
+  EXPECT_TRUE(std::equal(twice.begin(), twice.end(), both.begin() + 640, both.end()));
+  EXPECT_EQ(block->floats, 1000u);
+  // Numbers that no file of bytes holds come as float32.
+  const auto records = made_up(50, 9, 4);
+  layout = test::rff_layout(9, 70, 4, true);
+  const auto from_memory = sums_of(layout, records);
+  layout.blocks[0] = std::make_shared<FromBytes>(layout.blocks[0]);
+  EXPECT_EQ(sums_of(layout, records), from_memory);
 }
 
 /// Takes records whose first number is at most a half; their feature is 1.

@@ -66,6 +66,25 @@ TEST(CudaBlock, SumsAreWithinOneStepARecordAndDoNotDependOnTiles) {
   }
 }
 
+TEST(CudaBlock, BytesGiveTheSumsOfTheNumbersTheyStandFor) {
+  MUFFLE_NEEDS_A_GPU;
+  const RffSpec spec = fashion_like(FrequencyKind::kDense);
+  Records records(300, spec.dims, 10);
+  data::ByteScale unit;
+  for (std::size_t v = 0; v < unit.size(); ++v) unit[v] = static_cast<float>(v) / 255.0f;
+  std::vector<std::uint8_t> bytes;
+  for (float& x : records.x) {
+    bytes.push_back(static_cast<std::uint8_t>(255.0f * x));
+    x = unit[bytes.back()];
+  }
+  const auto gpu = make_rff_cuda_block(spec, Lattice{}, 0);
+  ASSERT_TRUE(gpu->takes_bytes());
+  const auto workspace = gpu->make_workspace();
+  std::vector<std::uint64_t> sums(10 * spec.features);
+  EXPECT_EQ(gpu->accumulate_bytes(bytes.data(), unit, records.y.data(), records.n, *workspace, sums), 0u);
+  EXPECT_EQ(sums, sums_of(*gpu, records, 10));
+}
+
 TEST(CudaBlock, RecordsThatFailTheCheckOrHaveNoClassAddNothing) {
   MUFFLE_NEEDS_A_GPU;
   const RffSpec spec{.dims = 5, .features = 300, .length_scale = 0.5};

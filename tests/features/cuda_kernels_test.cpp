@@ -25,7 +25,9 @@ struct Result {
 };
 
 /// @param omega  half x dims, in quarter turns
-Result features_of(const std::vector<float>& omega, const Records& records, float scale, Wide limit) {
+/// @param unit   what the records' bytes stand for; null: they are float32
+Result features_of(const std::vector<float>& omega, const Records& records, float scale, Wide limit,
+                   const data::ByteScale* unit = nullptr, const std::vector<std::uint8_t>& bytes = {}) {
   const auto dims = static_cast<int>(records.dims), n = static_cast<int>(records.n);
   const auto half = static_cast<int>(omega.size() / records.dims);
   const int stride = (half + kTileSide - 1) / kTileSide * kTileSide;
@@ -39,8 +41,9 @@ Result features_of(const std::vector<float>& omega, const Records& records, floa
   r.norms.assign(records.n, 0);
   r.refused.assign(records.n, 0);
   test::cuda::launch({stride / kTileSide, (n + kTileSide - 1) / kTileSide}, kThreads, [&] {
-    rff_features(columns.data(), stride, half, records.x.data(), n, dims, scale, kBits, limit,
-                 r.features.data(), r.norms.data(), r.refused.data());
+    rff_features(columns.data(), stride, half, unit == nullptr ? records.x.data() : nullptr,
+                 unit == nullptr ? nullptr : bytes.data(), unit == nullptr ? nullptr : unit->data(), n, dims,
+                 scale, kBits, limit, r.features.data(), r.norms.data(), r.refused.data());
   });
   return r;
 }
@@ -95,6 +98,24 @@ TEST(CudaKernels, SumTheSameIntegersAsTheCpu) {
     EXPECT_TRUE(std::equal(sums.begin(), sums.end(), expected.begin(), expected.end()))
         << s.n << " x " << s.dims << ", " << s.features << " features";
   }
+}
+
+TEST(CudaKernels, BytesGiveTheIntegersOfTheNumbersTheyStandFor) {
+  const RffSpec spec{.dims = 13, .features = 300, .length_scale = 0.7, .seed = 5};
+  Records records(150, spec.dims, 4);
+  data::ByteScale unit;
+  for (std::size_t v = 0; v < unit.size(); ++v) unit[v] = static_cast<float>(v) / 255.0f;
+  std::vector<std::uint8_t> bytes;
+  for (float& x : records.x) {
+    bytes.push_back(static_cast<std::uint8_t>(255.0f * x));
+    x = unit[bytes.back()];
+  }
+  const float scale = rff_lattice_scale(spec.features, Lattice{kBits});
+  const Result floats = features_of(quarter_turns(spec), records, scale, kLimit),
+               ours = features_of(quarter_turns(spec), records, scale, kLimit, &unit, bytes);
+  EXPECT_EQ(ours.features, floats.features);
+  EXPECT_EQ(ours.norms, floats.norms);
+  EXPECT_EQ(ours.refused, floats.refused);
 }
 
 /// One record a phase: x is the phase and omega is 1.

@@ -68,6 +68,12 @@ class Block {
   /// Privacy: sums are raw.
   virtual std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
                                    std::span<std::uint64_t> sums) const = 0;
+  /// Can accumulate_bytes() be called? Then records of bytes need not be widened first.
+  virtual bool takes_bytes() const { return false; }
+  /// accumulate() of the records whose numbers are scale[x]: the same integers.
+  virtual std::uint64_t accumulate_bytes(const std::uint8_t* x, const data::ByteScale& scale,
+                                         const std::int32_t* y, std::size_t n, Workspace& workspace,
+                                         std::span<std::uint64_t> sums) const;
 };
 
 }  // namespace muffle::features
