@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "adam_state.hpp"
+#include "muffle/core/error.hpp"
 
 #ifdef MUFFLE_TORCH_CUDA
 #include <ATen/cuda/CUDAGraph.h>
@@ -36,7 +37,7 @@ struct StepGraph::State {
                      std::get<1>(o.betas()), o.weight_decay(), o.eps(), o.amsgrad(), /*maximize=*/false);
   }
 
-  /// @returns what went wrong; empty: nothing.
+  /// @returns what cannot be recorded; empty: nothing. @throws CommError, InvariantError  as `body`.
   std::string record(const Body& body) {
     try {
       // Errors are for this thread's own calls: NCCL's and the autograd engine's threads go on meanwhile.
@@ -54,6 +55,10 @@ struct StepGraph::State {
       }
       graph->capture_end();
       return {};
+    } catch (const DeviceError& e) {
+      return e.what();  // a call that cannot be captured; the collective lives
+    } catch (const Error&) {
+      throw;  // the collective is dead, or a promise is broken: no step can follow
     } catch (const c10::Error& e) {
       return e.what_without_backtrace();
     } catch (const std::exception& e) {
