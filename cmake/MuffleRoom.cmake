@@ -25,9 +25,10 @@ set(MUFFLE_MPIEXEC_FLAGS --allow-run-as-root --oversubscribe --bind-to none
     --mca btl self,vader,tcp --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo
     --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 3 CACHE STRING "flags for mpiexec in tests")
 
-# muffle_test(NAME LABEL unit|thread|stat|e2e|gpu [TORCH] SOURCES ... ROOMS ... [LINK ...] [TIMEOUT s])
+# muffle_test(NAME LABEL unit|thread|stat|e2e|gpu [TORCH] [TWO_GPUS] SOURCES ... ROOMS ... [LINK ...] [TIMEOUT s])
+# TWO_GPUS: suites named ...OnTwoGpus are a test of their own, NAME.two_gpus, which is skipped where there are fewer.
 function(muffle_test name)
-  cmake_parse_arguments(ARG "TORCH" "LABEL;TIMEOUT" "SOURCES;ROOMS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;TWO_GPUS" "LABEL;TIMEOUT" "SOURCES;ROOMS;LINK" ${ARGN})
   if(ARG_LABEL STREQUAL gpu)  # says by exit code 77 that there is no GPU
     muffle_test_executable(${name} "muffle_gpu_test_main" ${ARGN})
   else()
@@ -36,7 +37,14 @@ function(muffle_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  add_test(NAME ${name} COMMAND ${name})
+  if(ARG_TWO_GPUS)
+    add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*OnTwoGpus.*)
+    add_test(NAME ${name}.two_gpus COMMAND ${name} --gtest_filter=*OnTwoGpus.*)
+    set_tests_properties(${name}.two_gpus PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+      ENVIRONMENT MUFFLE_TEST_GPUS=2)
+  else()
+    add_test(NAME ${name} COMMAND ${name})
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
 endfunction()
 
@@ -57,7 +65,7 @@ function(muffle_mpi_test name)
 endfunction()
 
 function(muffle_test_executable name main)
-  cmake_parse_arguments(ARG "TORCH" "LABEL;TIMEOUT" "SOURCES;ROOMS;LINK;RANKS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;TWO_GPUS" "LABEL;TIMEOUT" "SOURCES;ROOMS;LINK;RANKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # they compile faster so, and none is timed

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "doctor_facts.hpp"
+#include "doctor_findings.hpp"
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_probe.hpp"
 #endif
@@ -108,30 +110,39 @@ std::string as_text(const std::vector<Finding>& findings) {
                            counts[2] == 1 ? "" : "s");
 }
 
-/// Over the ranks that have a GPU, unless a check failed: two ranks on one GPU, say, which NCCL would only
-/// repeat.
-void try_nccl([[maybe_unused]] comm::HostComm& comm, [[maybe_unused]] const std::vector<RankFacts>& ranks,
-              [[maybe_unused]] double deadline_s, [[maybe_unused]] NetworkFacts& network) {
+/// Over one rank a GPU, unless a check failed. @returns what ended the communicator, which is yet to be
+/// thrown; null: nothing did.
+std::exception_ptr try_nccl([[maybe_unused]] comm::HostComm& comm,
+                            [[maybe_unused]] const std::vector<RankFacts>& ranks,
+                            [[maybe_unused]] double deadline_s, [[maybe_unused]] NetworkFacts& network) {
 #ifdef MUFFLE_CUDA
-  const auto has_gpu = [](const RankFacts& f) { return !f.gpus.empty(); };
+  const std::vector<bool> takes_part = one_a_gpu(ranks);
   // Rank 0 decides for all: it alone knows whether the sums were right.
-  std::int64_t go = comm.is_root() && std::any_of(ranks.begin(), ranks.end(), has_gpu) &&
+  std::int64_t go = comm.is_root() &&
+                            std::find(takes_part.begin(), takes_part.end(), true) != takes_part.end() &&
                             verdict(examine(ranks, network)) == ExitCode::kDone
                         ? 1
                         : 0;
   comm.all_reduce_max(std::span(&go, 1));
-  if (go == 0) return;
-  const auto with_gpus = comm.split(has_gpu(ranks[static_cast<std::size_t>(comm.rank())]));
+  if (go == 0) return nullptr;
+  const auto me = static_cast<std::size_t>(comm.rank());
   std::string version, error;
   try {
-    if (with_gpus) version = comm::probe_nccl(*with_gpus, deadline_s);
-  } catch (const Error& e) {
-    if (!e.agreed()) throw;  // the communicator is dead
-    error = e.what();
+    const auto with_gpus = comm.split(takes_part[me]);
+    try {
+      if (with_gpus) version = comm::probe_nccl(*with_gpus, ranks[me].gpu, deadline_s);
+    } catch (const Error& e) {
+      if (!e.agreed()) throw;
+      error = e.what();
+    }
+    for (const std::string& v : comm.all_gather(version)) network.nccl = std::max(network.nccl, v);
+    for (const std::string& e : comm.all_gather(error)) network.nccl_error = std::max(network.nccl_error, e);
+  } catch (const Error& e) {  // a rank is lost
+    network.nccl_error = e.what();
+    return std::current_exception();
   }
-  for (const std::string& v : comm.all_gather(version)) network.nccl = std::max(network.nccl, v);
-  for (const std::string& e : comm.all_gather(error)) network.nccl_error = std::max(network.nccl_error, e);
 #endif
+  return nullptr;
 }
 
 }  // namespace
@@ -152,13 +163,14 @@ ExitCode doctor(comm::HostComm& comm, const DoctorCommand& command, std::ostream
 
   std::vector<RankFacts> ranks;
   for (const std::string& text : comm.all_gather(facts_to_json(mine))) ranks.push_back(facts_from_json(text));
-  try_nccl(comm, ranks, command.deadline_s, network);
+  const std::exception_ptr lost = try_nccl(comm, ranks, command.deadline_s, network);
   std::int64_t code = 0;
   if (comm.is_root()) {
     const std::vector<Finding> findings = examine(ranks, network);
     out << (command.format == "json" ? as_json(ranks, network, findings) : as_text(findings)) << std::flush;
     code = static_cast<std::int64_t>(verdict(findings));
   }
+  if (lost) std::rethrow_exception(lost);  // once rank 0 has told what was found
   comm.all_reduce_max(std::span(&code, 1));
   return static_cast<ExitCode>(code);
 }

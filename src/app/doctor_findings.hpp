@@ -53,6 +53,9 @@ std::string groups(const Facts& ranks, const std::function<std::string(const Ran
 
 bool all_equal(const Facts& ranks, const std::function<std::string(const RankFacts&)>& value);
 
+/// By rank: is it the first on its GPU? NCCL is tried over these.
+std::vector<bool> one_a_gpu(const Facts& ranks);
+
 // One check each: facts in, findings out. doctor_host_checks.cpp looks at what each host offers its ranks.
 void check_cores(const Facts& ranks, Findings& out);
 void check_limits(const Facts& ranks, Findings& out);

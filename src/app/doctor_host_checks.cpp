@@ -10,6 +10,12 @@
 namespace muffle::app {
 namespace {
 
+/// The host and UUID of the GPU that a rank would use; empty: it has none.
+std::string gpu_of(const RankFacts& f) {
+  if (f.gpu < 0 || static_cast<std::size_t>(f.gpu) >= f.gpus.size()) return "";
+  return f.host + " " + f.gpus[static_cast<std::size_t>(f.gpu)];
+}
+
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20, kGiB = std::uint64_t{1} << 30;
 
 }  // namespace
@@ -108,6 +114,16 @@ void check_memory(const Facts& ranks, Findings& out) {
                                            static_cast<double>(least) / static_cast<double>(kGiB)));
 }
 
+std::vector<bool> one_a_gpu(const Facts& ranks) {
+  std::set<std::string> taken;
+  std::vector<bool> out;
+  for (const RankFacts& f : ranks) {
+    const std::string gpu = gpu_of(f);
+    out.push_back(!gpu.empty() && taken.insert(gpu).second);
+  }
+  return out;
+}
+
 void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out) {
   const auto idle = ranks_where(ranks, [](const RankFacts& f) { return f.gpu_driver && !f.cuda; });
   if (!idle.empty()) {
@@ -128,14 +144,17 @@ void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out) 
   }
   std::map<std::string, std::vector<int>> users;
   for (const RankFacts& f : ranks) {
-    if (f.gpu >= 0 && static_cast<std::size_t>(f.gpu) < f.gpus.size())
-      users[f.host + " " + f.gpus[static_cast<std::size_t>(f.gpu)]].push_back(f.rank);
+    if (const std::string gpu = gpu_of(f); !gpu.empty()) users[gpu].push_back(f.rank);
   }
+  bool shared = false;
   for (const auto& [gpu, who] : users) {
     if (who.size() < 2) continue;
-    out.fail("gpus", who, fmt::format("these ranks would share one GPU ({})", gpu),
-             "start at most one rank a GPU: --ntasks-per-node equal to the GPUs of a node",
-             ExitCode::kConfig);
+    shared = true;
+    out.warn(
+        "gpus", who,
+        fmt::format("these ranks would share one GPU ({}), which a job refuses unless it is told to", gpu),
+        "start at most one rank a GPU (--ntasks-per-node), let only those train that have one of their "
+        "own (train.ranks = \"with-gpu\"), or allow it (runtime.share_gpus = true)");
   }
   if (!network.nccl_error.empty()) {
     out.fail("gpus", {}, "NCCL does not work over these ranks: " + network.nccl_error,
@@ -147,7 +166,10 @@ void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out) 
              "mend that, and start the doctor again");
     return;
   }
-  out.ok_unless_said("gpus", fmt::format("one a rank; NCCL {} summed over them", network.nccl));
+  if (!network.nccl_error.empty()) return;
+  const std::string which = shared || !without.empty() ? fmt::format("{} among the ranks", users.size())
+                                                       : std::string("one a rank");
+  out.ok("gpus", fmt::format("{}; NCCL {} summed over them", which, network.nccl));
 }
 
 void check_entropy(const Facts& ranks, Findings& out) {

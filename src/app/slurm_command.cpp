@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <regex>
 #include <sstream>
@@ -69,16 +70,36 @@ void check(const SlurmJob& job) {
         fmt::format("--time {} is too short: ranks are told to stop --grace = {} s before it, up to half a "
                     "minute sooner, and have to start before; more than {} s are needed",
                     job.time, job.grace_s, job.grace_s + kBeforeGrace));
-  if (job.gpus_per_node > 0 && job.ranks_per_node > job.gpus_per_node)
-    problems.push_back(
-        fmt::format("--ntasks-per-node is {}, but a node has {} GPU{}: two ranks on one GPU are refused",
-                    job.ranks_per_node, job.gpus_per_node, job.gpus_per_node == 1 ? "" : "s"));
   for (const auto& [option, value] : {std::pair("--config", &job.config), std::pair("--out", &job.out),
                                       std::pair("--muffle", &job.muffle)}) {
     if (value->empty() || value->find('\n') != std::string::npos)
       problems.push_back(fmt::format("{} must be a path on one line", option));
   }
   if (!problems.empty()) throw UsageError(fmt::format("{}.", fmt::join(problems, "; ")));
+}
+
+/// What the job itself would be refused for, hours later, as comm::choose_gpus() does.
+void check_gpus(const SlurmJob& job, const Config& config) {
+  const auto& devices = config.devices;
+  if (job.gpus_per_node == 0 || devices.share_gpus) return;
+  const auto require_one_each = [&](int ranks, const char* doing, const char* instead) {
+    if (ranks <= job.gpus_per_node) return;
+    throw UsageError(
+        fmt::format("{} of the ranks on a node {} on GPUs, but it has {} (--gpus-per-node), and two ranks on "
+                    "one GPU are refused. Lower --ntasks-per-node, {}, or allow it "
+                    "(runtime.share_gpus = true).",
+                    ranks, doing, job.gpus_per_node, instead));
+  };
+  const bool embeds = job.kind == "whole" || job.kind == "embed";
+  if (embeds && devices.embed != comm::DeviceWish::kCpu)
+    require_one_each(job.ranks_per_node, "embed", "embed on CPUs (features.device = \"cpu\")");
+  if (job.kind == "embed" || devices.train == comm::DeviceWish::kCpu) return;
+  const comm::RankWish& wish = devices.train_ranks;
+  if (wish.kind == comm::RankWish::Kind::kWithGpu) return;
+  const bool first = wish.kind == comm::RankWish::Kind::kFirst;
+  require_one_each(
+      first ? static_cast<int>(std::min<std::int64_t>(wish.count, job.ranks_per_node)) : job.ranks_per_node,
+      "train", "let only those train that have one (train.ranks = \"with-gpu\")");
 }
 
 std::string purpose(const SlurmJob& job) {
@@ -201,11 +222,13 @@ std::string slurm_script(const SlurmJob& job) {
 }
 
 std::string slurm(const SlurmJob& job, const ConfigSources& sources) {
-  const std::string script = slurm_script(job);
   const Stages stages = job.kind == "whole"   ? Stages::all()
                         : job.kind == "embed" ? Stages{.release = true}
                                               : Stages{.train = true, .sample = true};
-  static_cast<void>(load_config(sources, stages));  // a mistake is cheaper here than after a day in the queue
+  // A mistake is cheaper here than after a day in the queue.
+  const Config config = load_config(sources, stages);
+  const std::string script = slurm_script(job);
+  check_gpus(job, config);
   return script;
 }
 

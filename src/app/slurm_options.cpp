@@ -26,7 +26,7 @@ void add_slurm(CLI::App& app, SlurmJob& job) {
   count("--nodes", job.nodes, "machines");
   count("--ntasks-per-node", job.ranks_per_node, "ranks on each of them");
   count("--cpus-per-task", job.cores_per_rank, "cores of each rank");
-  count("--gpus-per-node", job.gpus_per_node, "GPUs; no fewer than ranks on a node");
+  count("--gpus-per-node", job.gpus_per_node, "GPUs; no fewer than ranks that compute on them (train.ranks)");
   count("--grace", job.grace_s, "seconds before the time limit at which ranks checkpoint and stop");
   text("--seeds", job.seeds, "of --kind seeds: the array", "LIST");
   text("--name", job.name, "the job's name", "NAME");

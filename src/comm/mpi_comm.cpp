@@ -40,17 +40,20 @@ class MpiComm::Collective {
  public:
   /// @param bytes  what this rank puts in
   Collective(MpiComm& comm, std::string_view name, std::size_t bytes)
+      : Collective(comm, name, bytes, comm.options_.deadline) {}
+  Collective(MpiComm& comm, std::string_view name, std::size_t bytes, std::chrono::milliseconds deadline)
       : comm_(comm),
         name_(name),
         bytes_(bytes),
         started_(Clock::now()),
-        until_(started_ + comm.options_.deadline) {
+        deadline_(deadline),
+        until_(started_ + deadline_) {
     if (!comm_.died_in_.empty()) {
       throw CommError(
           fmt::format("{} on rank {}: this communicator died earlier, in {}; the process should end", name,
                       comm_.rank_, comm_.died_in_));
     }
-    const auto third = comm_.options_.deadline / 3;
+    const auto third = deadline_ / 3;
     ask_at_ = started_ + std::min<Clock::duration>(comm_.options_.notice_after, third);
     ++comm_.collectives_;
     if (comm_.roll_call_) comm_.roll_call_->enter(comm_.collectives_);
@@ -100,8 +103,7 @@ class MpiComm::Collective {
     if (now >= ask_at_) {
       comm_.roll_call_->ask();
       // Once more shortly before the end, so that what the error says is fresh.
-      const auto last =
-          until_ - std::min<Clock::duration>(std::chrono::seconds(1), comm_.options_.deadline / 6);
+      const auto last = until_ - std::min<Clock::duration>(std::chrono::seconds(1), deadline_ / 6);
       ask_at_ = now + comm_.roll_call_->interval();
       if (last > now) ask_at_ = std::min(ask_at_, last);
     }
@@ -127,6 +129,7 @@ class MpiComm::Collective {
   std::string_view name_;
   std::size_t bytes_;
   Clock::time_point started_;
+  std::chrono::milliseconds deadline_;
   Clock::time_point until_;
   Clock::time_point ask_at_;
 };
@@ -222,6 +225,11 @@ std::vector<CollectiveUse> MpiComm::collective_use() const {
   std::vector<CollectiveUse> all;
   for (const auto& [name, use] : use_) all.push_back(use);
   return all;
+}
+
+void MpiComm::roll_call(std::chrono::milliseconds within) {
+  Collective collective(*this, "roll call", 0, std::min(within, options_.deadline));
+  collective.run([&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
 }
 
 void MpiComm::barrier() {

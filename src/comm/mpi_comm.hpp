@@ -54,6 +54,7 @@ class MpiComm final : public HostComm {
   std::string host() const override { return host_; }
 
   void barrier() override;
+  void roll_call(std::chrono::milliseconds within) override;
   void broadcast(std::span<std::byte> bytes, int root) override;
   void reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) override;
   void all_reduce_sum(std::span<float> values) override;

@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
-#include <cstring>
+#include <exception>
 #include <filesystem>
-#include <map>
 #include <utility>
 
 #include "../core/cuda_check.hpp"
+#include "gpu_stopwatch.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "nccl_setup.hpp"
 #include "poll.hpp"
 
 namespace muffle::comm {
@@ -22,72 +23,15 @@ constexpr std::chrono::microseconds kLongestPause{50};
 /// For the watchdog: NCCL's calls that end a communicator have no deadline.
 const std::filesystem::path kCommunicator = "NCCL's communicator";
 
-int choose_device(const HostComm& host, const NcclOptions& options) {
-  const int gpus = visible_gpus();
-  if (gpus == 0) {
-    throw DeviceError(
-        fmt::format("rank {} (host {}) sees no GPU. Look at nvidia-smi and CUDA_VISIBLE_DEVICES there, or "
-                    "train on CPUs",
-                    host.rank(), host.host()));
-  }
-  const int device = options.device < 0 ? host.local_rank() % gpus : options.device;
-  if (device >= gpus) {
-    throw DeviceError(fmt::format("rank {} (host {}) was given GPU {}, but sees only {}", host.rank(),
-                                  host.host(), device, gpus));
-  }
-  return device;
-}
-
-/// The GPU's identity, whatever number each process knows it by.
-std::string identity_of(int device) {
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, device),
-             fmt::format("asking for GPU {}'s properties", device));
-  return {properties.uuid.bytes, sizeof properties.uuid.bytes};
-}
-
-/// The same verdict on every rank, from the same facts.
-void refuse_shared_gpus(const std::vector<std::string>& identities, const std::vector<std::string>& hosts) {
-  std::map<std::string, std::size_t> owner;
-  for (std::size_t rank = 0; rank < identities.size(); ++rank) {
-    const auto [first, is_new] = owner.emplace(identities[rank], rank);
-    if (is_new) continue;
-    throw DeviceError(
-        fmt::format("ranks {} and {} (host {}) would share one GPU. Start at most one rank per GPU, or give "
-                    "each rank its own by CUDA_VISIBLE_DEVICES",
-                    first->second, rank, hosts[rank]));
-  }
-}
-
-/// Root's unique id, or its failure, on every rank.
-ncclUniqueId share_unique_id(HostComm& host) {
-  ncclUniqueId id{};
-  std::string message;
-  if (host.is_root()) {
-    const ncclResult_t result = ncclGetUniqueId(&id);
-    message = result == ncclSuccess
-                  ? "+" + std::string(id.internal, sizeof id.internal)
-                  : fmt::format("-{}: {}", ncclGetErrorString(result), ncclGetLastError(nullptr));
-  }
-  message = broadcast_text(host, message);
-  if (message.size() != 1 + sizeof id.internal || message[0] != '+') {
-    throw CommError(
-        "NCCL made no unique id on rank 0: " + message.substr(std::min<std::size_t>(1, message.size())) +
-        ". Check NCCL_SOCKET_IFNAME and that the machine has a network interface");
-  }
-  std::memcpy(id.internal, message.data() + 1, sizeof id.internal);
-  return id;
-}
-
 }  // namespace
 
-int visible_gpus() noexcept {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
-    return 0;
-  }
-  return std::max(count, 0);
+NcclOptions watched_by(HostComm& host, int device, std::chrono::milliseconds deadline) {
+  NcclOptions options;
+  options.device = device;
+  options.deadline = deadline;
+  options.meanwhile = [&host] { host.check_lost("waiting for the GPUs"); };
+  options.call_roll = [&host](std::chrono::milliseconds within) { host.roll_call(within); };
+  return options;
 }
 
 struct NcclGroup::State {
@@ -101,6 +45,9 @@ struct NcclGroup::State {
   cudaStream_t side = nullptr;  ///< for sums that run beside other work
   cudaEvent_t ready = nullptr;  ///< what the next of them has to wait for, or what waits for them
   std::function<void()> meanwhile, before_end;
+  std::function<void(std::chrono::milliseconds)> call_roll;
+  bool late = false;  ///< a wait has passed its deadline
+  GpuStopwatch sums, broadcasts;
 
   ~State() {
     abort();
@@ -132,6 +79,39 @@ struct NcclGroup::State {
                     operation, rank, size, host, device, reason));
   }
 
+  /// Fails for a reason that may lie with another rank, once that one had the chance to come to the roll
+  /// call: the others may wait in NCCL until `until` as well.
+  [[noreturn]] void fail_elsewhere(std::string_view operation, const std::string& reason,
+                                   Clock::time_point until) {
+    died_in = operation;
+    abort();
+    if (!call_roll) fail(operation, reason + ": a rank is lost, hangs, or is still busy elsewhere");
+    try {
+      const auto left = std::max(Clock::duration::zero(), until - Clock::now());
+      call_roll(std::chrono::duration_cast<std::chrono::milliseconds>(left) + deadline / 2);
+    } catch (const CommError& e) {
+      CommError missing(fmt::format("NCCL: {} on rank {} of {} (host {}, GPU {}): {}. {}", operation, rank,
+                                    size, host, device, reason, e.what()));
+      if (e.quiet()) missing.mark_quiet();
+      throw missing;
+    }
+    fail(operation, reason + ", though every rank is there: a GPU, or the network between them, is stuck");
+  }
+
+  [[noreturn]] void fail_late(std::string_view operation, Clock::time_point until) {
+    late = true;
+    fail_elsewhere(operation,
+                   fmt::format("not done within {:.1f} s", static_cast<double>(deadline.count()) / 1000),
+                   until);
+  }
+
+  /// By what NCCL met, which may be that another rank has given up.
+  [[noreturn]] void fail(std::string_view operation, ncclResult_t result, Clock::time_point until) {
+    const std::string reason = text(result);
+    if (result == ncclRemoteError) fail_elsewhere(operation, reason, until);
+    fail(operation, reason);
+  }
+
   std::string text(ncclResult_t result) const {
     return fmt::format("{} ({})", ncclGetErrorString(result), ncclGetLastError(comm));
   }
@@ -142,10 +122,10 @@ struct NcclGroup::State {
     for (Backoff backoff(kLongestPause); result == ncclInProgress; backoff.pause()) {
       if (const ncclResult_t asked = ncclCommGetAsyncError(comm, &result); asked != ncclSuccess)
         result = asked;
-      if (result == ncclInProgress && Clock::now() >= until) fail(operation, late());
+      if (result == ncclInProgress && Clock::now() >= until) fail_late(operation, until);
       if (result == ncclInProgress && backoff.sleeping()) listen(operation);
     }
-    if (result != ncclSuccess) fail(operation, text(result));
+    if (result != ncclSuccess) fail(operation, result, until);
   }
 
   /// What happens on the other ranks may end the wait.
@@ -160,11 +140,6 @@ struct NcclGroup::State {
     }
   }
 
-  std::string late() const {
-    return fmt::format("not done within {:.1f} s: a rank is lost, hangs, or is still busy elsewhere",
-                       static_cast<double>(deadline.count()) / 1000);
-  }
-
   void connect(const ncclUniqueId& id) {
     const DeviceScope scope(device);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -177,13 +152,35 @@ struct NcclGroup::State {
     check_cuda(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming), "cudaEventCreateWithFlags");
   }
 
+  bool capturing(cudaStream_t stream) const {
+    const DeviceScope scope(device);
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check_cuda(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+    return status != cudaStreamCaptureStatusNone;
+  }
+
+  /// Enqueues one collective on `stream`, and takes its time unless it goes into a CUDA graph.
+  template <typename Start>
+  void enqueue_timed(std::string_view operation, GpuStopwatch& watch, cudaStream_t stream,
+                     const Start& start) {
+    require_alive(operation);
+    const DeviceScope scope(device);
+    const bool timed = !capturing(stream);
+    if (timed) watch.start(stream);
+    enqueue(operation, start);
+    if (timed) watch.stop(stream);
+  }
+
+  void require_alive(std::string_view operation) const {
+    if (comm != nullptr) return;
+    throw CommError(fmt::format("NCCL: {} on rank {}: this group {}", operation, rank,
+                                died_in.empty() ? "has been finished" : "died earlier, in " + died_in));
+  }
+
   /// Enqueues one collective; errors of earlier ones surface here.
   template <typename Start>
   void enqueue(std::string_view operation, const Start& start) {
-    if (comm == nullptr) {
-      throw CommError(fmt::format("NCCL: {} on rank {}: this group {}", operation, rank,
-                                  died_in.empty() ? "has been finished" : "died earlier, in " + died_in));
-    }
+    require_alive(operation);
     const DeviceScope scope(device);
     settle(start(), operation);
   }
@@ -198,9 +195,9 @@ struct NcclGroup::State {
   }
 
   void all_reduce_sum(void* data, std::size_t count, ncclDataType_t type, void* stream) {
-    enqueue("all_reduce_sum", [&] {
-      return ncclAllReduce(data, data, count, type, ncclSum, comm, static_cast<cudaStream_t>(stream));
-    });
+    const auto on = static_cast<cudaStream_t>(stream);
+    enqueue_timed("all_reduce_sum", sums, on,
+                  [&] { return ncclAllReduce(data, data, count, type, ncclSum, comm, on); });
   }
 };
 
@@ -229,11 +226,34 @@ std::unique_ptr<NcclGroup> NcclGroup::create(HostComm& host, const NcclOptions& 
       true);
   const auto identities = host.all_gather(identity);
   const auto hosts = host.all_gather(host.host());
-  refuse_shared_gpus(identities, hosts);
+  agree(
+      host, "choosing a GPU for each rank", [&] { refuse_shared_gpus(identities, hosts); }, true);
 
   const ncclUniqueId id = share_unique_id(host);
+  std::exception_ptr problem;
+  try {
+    state->connect(id);
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  try {
+    // A rank that does not come at all is named here. Those that waited for it in NCCL have waited already.
+    if (state->late) {
+      host.roll_call(options.deadline / 2);
+    } else {
+      host.barrier();
+    }
+  } catch (const Error&) {
+    if (problem && !state->late) std::rethrow_exception(problem);  // which says more than a lost connection
+    throw;
+  }
   agree(
-      host, "setting up NCCL", [&] { state->connect(id); }, true);
+      host, "setting up NCCL",
+      [&] {
+        if (problem) std::rethrow_exception(problem);
+      },
+      true);
+  state->call_roll = options.call_roll;
   return std::unique_ptr<NcclGroup>(new NcclGroup(std::move(state)));
 }
 
@@ -269,9 +289,9 @@ void NcclGroup::finish_sums(void* stream) {
 
 void NcclGroup::broadcast(void* data, std::size_t bytes, int root, void* stream) {
   require(root >= 0 && root < size(), fmt::format("broadcast: there is no rank {} among {}", root, size()));
-  state_->enqueue("broadcast", [&] {
-    return ncclBroadcast(data, data, bytes, ncclUint8, root, state_->comm, static_cast<cudaStream_t>(stream));
-  });
+  const auto on = static_cast<cudaStream_t>(stream);
+  state_->enqueue_timed("broadcast", state_->broadcasts, on,
+                        [&] { return ncclBroadcast(data, data, bytes, ncclUint8, root, state_->comm, on); });
 }
 
 void NcclGroup::synchronize(void* stream) {
@@ -284,17 +304,26 @@ void NcclGroup::synchronize(void* stream) {
     ncclResult_t health = ncclSuccess;
     const ncclResult_t asked = ncclCommGetAsyncError(state.comm, &health);
     if (asked != ncclSuccess) health = asked;
-    if (health != ncclSuccess && health != ncclInProgress) state.fail("synchronize", state.text(health));
-    if (done == cudaSuccess) return;
+    if (health != ncclSuccess && health != ncclInProgress) state.fail("synchronize", health, until);
+    if (done == cudaSuccess) {
+      state.sums.read();
+      state.broadcasts.read();
+      return;
+    }
     if (done != cudaErrorNotReady) {
       state.died_in = "synchronize";
       state.abort();
       check_cuda(done, fmt::format("work on GPU {} of rank {}", state.device, state.rank));
     }
-    if (Clock::now() >= until) state.fail("synchronize", state.late());
+    if (Clock::now() >= until) state.fail_late("synchronize", until);
     if (backoff.sleeping()) state.listen("synchronize");
   }
 }
+
+bool NcclGroup::capturing(void* stream) const { return state_->capturing(static_cast<cudaStream_t>(stream)); }
+
+GpuTime NcclGroup::time_in_sums() const { return state_->sums.total(); }
+GpuTime NcclGroup::time_in_broadcasts() const { return state_->broadcasts.total(); }
 
 void NcclGroup::before_end(std::function<void()> release) { state_->before_end = std::move(release); }
 

@@ -36,8 +36,9 @@ std::vector<std::string> gpu_uuids() noexcept {
   return out;
 }
 
-std::string probe_nccl(HostComm& host, double deadline_s) {
+std::string probe_nccl(HostComm& host, int device, double deadline_s) {
   NcclOptions options;
+  options.device = device;
   options.deadline = std::chrono::milliseconds(static_cast<long long>(deadline_s * 1000 / 2));
   const auto group = NcclGroup::create(host, options);
   // Integers: the sums are exact, so a wrong one is a fault and never rounding.
@@ -48,7 +49,7 @@ std::string probe_nccl(HostComm& host, double deadline_s) {
         check_cuda(cudaSetDevice(group->device()), "cudaSetDevice");
         std::uint64_t* raw = nullptr;
         check_cuda(cudaMalloc(reinterpret_cast<void**>(&raw), kCount * sizeof *raw), "cudaMalloc of 8 MiB");
-        const std::unique_ptr<std::uint64_t, FreeOnDevice> device(raw);
+        const std::unique_ptr<std::uint64_t, FreeOnDevice> owned(raw);
         std::vector<std::uint64_t> numbers(kCount);
         const auto ranks = static_cast<std::uint64_t>(group->size());
         for (std::size_t i = 0; i < kCount; ++i)
@@ -66,7 +67,8 @@ std::string probe_nccl(HostComm& host, double deadline_s) {
         }
       },
       true);
-  group->finish();
+  agree(
+      host, "ending NCCL", [&] { group->finish(); }, true);
   int version = 0;
   static_cast<void>(ncclGetVersion(&version));
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);

@@ -211,10 +211,10 @@ class RffCudaBlock final : public Block {
     rff_features<<<dim3(static_cast<unsigned>(stride_ / kTileSide),
                         static_cast<unsigned>(blocks_for(n, kTileSide))),
                    kThreads, 0, stream>>>(
-        frequencies_->data(), static_cast<int>(stride_), static_cast<int>(half_), 
+        frequencies_->data(), static_cast<int>(stride_), static_cast<int>(half_),
         reinterpret_cast<const float*>(b.records.data()), unit != nullptr ? b.records.data() : nullptr,
-        b.unit.data(), static_cast<int>(n), static_cast<int>(spec_.dims), scale_, lattice_.bits, lattice_.max_squared_norm(),
-        b.lattice.data(), b.norms.data(), b.refused.data());
+        b.unit.data(), static_cast<int>(n), static_cast<int>(spec_.dims), scale_, lattice_.bits,
+        lattice_.max_squared_norm(), b.lattice.data(), b.norms.data(), b.refused.data());
     if (count > 0) {
       add_rows<<<dim3(static_cast<unsigned>(blocks_for(spec_.features, kThreads)),
                       static_cast<unsigned>(blocks_for(count, kRowsOfSum))),

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "muffle/core/error.hpp"
@@ -38,6 +39,25 @@ struct GradientReducer::State {
     collective->begin_all_reduce_sum(buckets[begun++].gradients);
   }
 };
+
+namespace {
+
+std::size_t total_bytes(const std::vector<torch::Tensor>& parameters) {
+  std::size_t total = 0;
+  for (const torch::Tensor& p : parameters) total += p.nbytes();
+  return total;
+}
+
+}  // namespace
+
+std::size_t GradientReducer::bucket_bytes(std::size_t total, bool overlaps) {
+  return overlaps ? std::clamp(total / 4, kLeastBucketBytes, kBucketBytes) : kBucketBytes;
+}
+
+GradientReducer::GradientReducer(std::vector<torch::Tensor> parameters,
+                                 std::shared_ptr<model::TensorCollective> collective)
+    : GradientReducer(parameters, collective, bucket_bytes(total_bytes(parameters), collective->overlaps())) {
+}
 
 GradientReducer::GradientReducer(std::vector<torch::Tensor> parameters,
                                  std::shared_ptr<model::TensorCollective> collective,

@@ -13,6 +13,9 @@
 namespace muffle::train {
 namespace {
 
+constexpr const char* kSums = "NCCL all_reduce_sum";
+constexpr const char* kBroadcasts = "NCCL broadcast";
+
 class NcclCollective : public model::TensorCollective {
  public:
   NcclCollective(std::unique_ptr<comm::NcclGroup> group, bool alone)
@@ -25,7 +28,7 @@ class NcclCollective : public model::TensorCollective {
     check(t);
     const auto n = static_cast<std::size_t>(t.numel());
     if (n == 0 || idle_) return;
-    count("NCCL all_reduce_sum", t);
+    count(kSums, t);
     if (t.scalar_type() == torch::kFloat32) {
       group_->all_reduce_sum(t.data_ptr<float>(), n, stream());
     } else {
@@ -37,7 +40,7 @@ class NcclCollective : public model::TensorCollective {
     check(t);
     const auto n = static_cast<std::size_t>(t.numel());
     if (n == 0 || idle_) return;
-    count("NCCL all_reduce_sum", t);
+    count(kSums, t);
     begun_ = true;
     if (t.scalar_type() == torch::kFloat32) {
       group_->begin_all_reduce_sum(t.data_ptr<float>(), n, stream());
@@ -58,6 +61,7 @@ class NcclCollective : public model::TensorCollective {
     use.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   bool capturable() const override { return true; }
+  bool overlaps() const override { return !idle_; }
   void before_end(std::function<void()> release) override { group_->before_end(std::move(release)); }
 
   std::vector<comm::CollectiveUse> use() const override {
@@ -65,6 +69,8 @@ class NcclCollective : public model::TensorCollective {
     for (const auto& [name, use] : use_) {
       all.push_back(use);
       all.back().name = name;
+      if (name == kSums) all.back().seconds = group_->time_in_sums().seconds;
+      if (name == kBroadcasts) all.back().seconds = group_->time_in_broadcasts().seconds;
     }
     return all;
   }
@@ -81,7 +87,7 @@ class NcclCollective : public model::TensorCollective {
   void broadcast(torch::Tensor& t) override {
     check(t);
     if (t.numel() == 0 || idle_) return;
-    count("NCCL broadcast", t);
+    count(kBroadcasts, t);
     group_->broadcast(t.data_ptr(), t.nbytes(), 0, stream());
     wait();
   }
@@ -93,8 +99,9 @@ class NcclCollective : public model::TensorCollective {
 
  private:
   void count(const char* name, const torch::Tensor& t) {
-    comm::CollectiveUse& use = use_[name];
-    use.timed = false;
+    const bool in_graph = group_->capturing(stream());
+    comm::CollectiveUse& use = use_[in_graph ? std::string(name) + model::kInGraph : name];
+    use.timed = !in_graph;
     ++use.calls;
     use.bytes += t.nbytes();
   }
@@ -120,11 +127,8 @@ class NcclCollective : public model::TensorCollective {
 
 std::shared_ptr<model::TensorCollective> nccl_collective(comm::HostComm& comm, int device,
                                                          std::chrono::milliseconds deadline, bool alone) {
-  comm::NcclOptions options;
-  options.device = device;
-  options.deadline = deadline;
-  options.meanwhile = [&comm] { comm.check_lost("waiting for the GPUs"); };
-  return std::make_shared<NcclCollective>(comm::NcclGroup::create(comm, options), alone);
+  return std::make_shared<NcclCollective>(
+      comm::NcclGroup::create(comm, comm::watched_by(comm, device, deadline)), alone);
 }
 
 }  // namespace muffle::train

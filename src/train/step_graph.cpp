@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "adam_state.hpp"
+#include "muffle/core/error.hpp"
 
 #ifdef MUFFLE_TORCH_CUDA
 #include <ATen/cuda/CUDAGraph.h>
@@ -17,12 +18,43 @@ using torch::Tensor;
 
 #ifdef MUFFLE_TORCH_CUDA
 
+namespace {
+
+/// A graph, and whether it is being recorded at the moment.
+struct Recording {
+  at::cuda::CUDAGraph graph;
+  bool open = false;
+
+  void begin() {
+    // Errors are for this thread's own calls: NCCL's and the autograd engine's threads go on meanwhile.
+    graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    open = true;
+  }
+  void end() {
+    if (std::exchange(open, false)) graph.capture_end();
+  }
+  /// After an error: or the stream stays in capture mode.
+  void give_up() noexcept {
+    try {
+      end();
+    } catch (...) {
+    }
+  }
+  /// Before the collective ends: an abort would wait for a half-recorded graph too.
+  void drop() {
+    give_up();
+    graph.reset();
+  }
+};
+
+}  // namespace
+
 struct StepGraph::State {
   Tensor codes, labels, hand, learning_rate, seen;
   std::vector<Tensor> parameters, gradients, means, squares, steps;
   torch::optim::Adam* optimizer = nullptr;
   /// Shared with nobody, but looked at by the collective, which may end before or after it.
-  std::shared_ptr<at::cuda::CUDAGraph> graph = std::make_shared<at::cuda::CUDAGraph>();
+  std::shared_ptr<Recording> recording = std::make_shared<Recording>();
   model::TensorCollective* collective = nullptr;
   std::vector<comm::CollectiveUse> calls;  ///< in the graph
 
@@ -36,24 +68,24 @@ struct StepGraph::State {
                      std::get<1>(o.betas()), o.weight_decay(), o.eps(), o.amsgrad(), /*maximize=*/false);
   }
 
-  /// @returns what went wrong; empty: nothing.
+  /// @returns what cannot be recorded; empty: nothing. @throws CommError, InvariantError  as `body`.
   std::string record(const Body& body) {
     try {
-      // Errors are for this thread's own calls: NCCL's and the autograd engine's threads go on meanwhile.
-      graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+      recording->begin();
       try {
         seen = body(codes, labels, hand);
         const torch::NoGradGuard no_grad;
         adam();
       } catch (...) {
-        try {
-          graph->capture_end();  // or the stream stays in capture mode
-        } catch (...) {
-        }
+        recording->give_up();
         throw;
       }
-      graph->capture_end();
+      recording->end();
       return {};
+    } catch (const DeviceError& e) {
+      return e.what();  // a call that cannot be captured; the collective lives
+    } catch (const Error&) {
+      throw;  // the collective is dead, or a promise is broken: no step can follow
     } catch (const c10::Error& e) {
       return e.what_without_backtrace();
     } catch (const std::exception& e) {
@@ -87,8 +119,8 @@ std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor&
     s->steps.push_back(torch::full({}, static_cast<double>(step), codes.options()));
   }
   s->collective = &collective;
-  collective.before_end([weak = std::weak_ptr(s->graph)] {
-    if (const auto graph = weak.lock()) graph->reset();
+  collective.before_end([weak = std::weak_ptr(s->recording)] {
+    if (const auto recording = weak.lock()) recording->drop();
   });
   collective.wait();  // the recording finds nothing under way
   const std::vector<comm::CollectiveUse> before = collective.use();
@@ -114,7 +146,7 @@ Tensor StepGraph::replay(const Tensor& codes, const Tensor& labels, bool hand, d
   s.labels.copy_(labels);
   s.hand.fill_(hand ? 1.0 : 0.0);
   s.learning_rate.fill_(learning_rate);
-  s.graph->replay();
+  s.recording->graph.replay();
   s.collective->replayed(s.calls);
   for (const Tensor& p : s.parameters) {  // for checkpoints: the host's counter
     auto& adam = adam_state(*s.optimizer, p);

@@ -64,6 +64,19 @@ model::GeneratorSpec fitted(model::GeneratorSpec generator, const embed::Artifac
   return generator;
 }
 
+/// In what NCCL did, for the log.
+std::string time_on_gpus(const std::vector<comm::CollectiveUse>& uses) {
+  double seconds = 0;
+  bool all = true;
+  for (const comm::CollectiveUse& use : uses) {
+    if (use.name == model::kGpuWait) continue;
+    seconds += use.timed ? use.seconds : 0.0;
+    all = all && use.timed;
+  }
+  return fmt::format("{:.1f} s of the GPU in collectives{}", seconds,
+                     all ? "" : ", those in CUDA graphs not measured");
+}
+
 void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& spec,
                  const comm::Detachment::Pulse& pulse, CheckpointKeeper& checkpoints, Curves& curves,
                  TrainReport& report) {
@@ -222,7 +235,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
                  spec.steps - report.resumed_at, report.seconds,
                  on_gpus.empty() ? fmt::format("{:.1f} s in collectives",
                                                comm.seconds_in_collectives() - collectives_before)
-                                 : "the time in collectives is not measured on GPUs",
+                                 : time_on_gpus(on_gpus),
                  report.first_loss, report.last_loss, settled);
   }
   return report;

@@ -3,14 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
+
+#include "doctor_findings.hpp"
 
 namespace muffle::app {
 namespace {
 
 using Level = Finding::Level;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -244,7 +248,7 @@ TEST(DoctorChecks, Gpus) {
            n.nccl = "2.28.9";
            r[1].gpu = 0;
          }),
-         "gpus", Level::kFailure, {0, 1}, ExitCode::kConfig, "share one GPU");
+         "gpus", Level::kWarning, {0, 1}, ExitCode::kDone, "share one GPU");
   expect(only_finding([](auto& r, auto& n) {
            give_gpus(r);
            n.nccl = "2.28.9";
@@ -259,6 +263,22 @@ TEST(DoctorChecks, Gpus) {
          "gpus", Level::kFailure, {}, ExitCode::kPeer, "no socket interface");
   expect(only_finding([](auto& r, auto&) { give_gpus(r); }), "gpus", Level::kNote, {}, ExitCode::kDone,
          "NCCL was not tried");
+  // Ranks that share: both settings are named, and NCCL is tried over the first on each GPU.
+  ranks[1].gpu = ranks[3].gpu = 0;
+  EXPECT_THAT(one_a_gpu(ranks), ElementsAre(true, false, true, false));
+  const auto shared = examine(ranks, net);
+  EXPECT_EQ(verdict(shared), ExitCode::kDone);
+  for (const Finding& f : bad(shared))
+    EXPECT_THAT(f.fix,
+                AllOf(HasSubstr("train.ranks = \"with-gpu\""), HasSubstr("runtime.share_gpus = true")));
+  EXPECT_TRUE(std::any_of(shared.begin(), shared.end(), [](const Finding& f) {
+    return f.message == "2 among the ranks; NCCL 2.28.9 summed over them";
+  }));
+  ranks[0].gpus.clear();
+  ranks[0].gpu = -1;
+  EXPECT_THAT(one_a_gpu(ranks), ElementsAre(false, true, true, false));
+  net.nccl_error = "no socket interface";
+  EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kPeer);
   expect(only_finding([](auto& r, auto& n) {
            give_gpus(r);
            n.nccl = "2.28.9";

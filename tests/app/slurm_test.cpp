@@ -104,7 +104,6 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
   refused([](SlurmJob& j) { j.kind = "fast"; }, "--kind");
   refused([](SlurmJob& j) { j.seeds = "1-"; }, "--seeds");
   refused([](SlurmJob& j) { j.out = "a\nb"; }, "--out");
-  refused([](SlurmJob& j) { j.gpus_per_node = 2; }, "two ranks on one GPU");
   refused(
       [](SlurmJob& j) {
         j.nodes = -1;
@@ -162,6 +161,33 @@ TEST(SlurmScript, LostRanksAreCountedApartFromStops) {
 TEST(SlurmScript, AJobThatDoesNotGetOnIsGivenUp) {
   EXPECT_EQ(starts("75", "SLURM_RESTART_COUNT=100"), " -> 75\n");
   EXPECT_EQ(starts("75", "", "return 1"), " -> 75\n") << "its own code, not scontrol's";
+}
+
+TEST(SlurmCommand, TwoRanksOnOneGpuAreRefusedUnlessTheConfigurationAllowsThem) {
+  // 4 ranks and 2 GPUs a node.
+  const auto problem = [](const std::string& kind, const std::vector<std::string>& set) -> std::string {
+    SlurmJob job = of_kind(kind);
+    job.gpus_per_node = 2;
+    try {
+      EXPECT_THAT(slurm(job, {MUFFLE_CONFIGS "/fashion-mnist.toml", {}, set, {}}),
+                  HasSubstr("#SBATCH --gpus-per-node=2\n"));
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  for (const char* kind : {"whole", "train", "seeds"}) {
+    EXPECT_THAT(problem(kind, {}), HasSubstr("4 of the ranks on a node train on GPUs")) << kind;
+    EXPECT_THAT(problem(kind, {"train.ranks=3"}), HasSubstr("3 of the ranks on a node")) << kind;
+    EXPECT_EQ(problem(kind, {"train.ranks=2"}), "") << kind;
+    EXPECT_EQ(problem(kind, {"train.ranks=with-gpu"}), "") << kind;
+    EXPECT_EQ(problem(kind, {"runtime.share_gpus=true"}), "") << kind;
+    EXPECT_EQ(problem(kind, {"train.device=cpu"}), "") << kind;
+  }
+  EXPECT_EQ(problem("embed", {}), "") << "on CPUs";
+  EXPECT_THAT(problem("embed", {"features.device=cuda"}), HasSubstr("embed on GPUs"));
+  EXPECT_THAT(problem("whole", {"features.device=auto", "train.ranks=with-gpu"}), HasSubstr("embed on GPUs"));
+  EXPECT_EQ(problem("train", {"features.device=cuda", "train.ranks=with-gpu"}), "") << "it embeds nothing";
 }
 
 TEST(SlurmCommand, AWrongConfigurationIsFoundBeforeTheQueue) {

@@ -75,6 +75,19 @@ TEST(Deadline, WithoutRankZeroTheOthersSaySo) {
   }
 }
 
+TEST(Deadline, ARollCallNamesTheAbsentRankSooner) {
+  constexpr milliseconds kLong{8'000}, kElsewhere{6'000}, kSoon{500};
+  const auto comm = test::session().world(kLong);
+  const int absent = comm->size() - 1;
+  std::this_thread::sleep_for(kElsewhere);  // a rank that was heard of just now would be waited for as ever
+  const auto start = steady_clock::now();
+  const std::string message = failure_without(absent, *comm, [&] { comm->roll_call(kSoon); });
+  if (comm->rank() == absent) return;
+  EXPECT_LT(steady_clock::now() - start, kLong);
+  EXPECT_THAT(message, HasSubstr("roll call (collective"));
+  EXPECT_THAT(message, HasSubstr("not heard from: " + named(absent)));
+}
+
 TEST(Deadline, EveryKindOfCollectiveHasOne) {
   const std::function<void(HostComm&)> kinds[] = {
       [](HostComm& c) {

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 class NcclEnd : public testing::Test {
  protected:
-  NcclEnd() { double_ = {}; }
+  NcclEnd() { double_.reset(); }
 
   std::unique_ptr<NcclGroup> group(std::function<void()> meanwhile = {}) {
     NcclOptions options;
@@ -92,6 +92,56 @@ TEST_F(NcclEnd, AnotherRanksEndIsHeardWhileNcclSettles) {
     EXPECT_STREQ(e.what(), "rank 1 is lost");
   }
   EXPECT_EQ(double_.aborted, 1);
+}
+
+TEST_F(NcclEnd, TheGpusTimeIsReadOnceItHasDoneTheWork) {
+  const auto nccl = group();
+  float number = 0;
+  nccl->all_reduce_sum(&number, 1, nullptr);
+  nccl->begin_all_reduce_sum(&number, 1, nullptr);
+  nccl->finish_sums(nullptr);
+  nccl->broadcast(&number, sizeof number, 0, nullptr);
+  EXPECT_EQ(nccl->time_in_sums().calls, 0u) << "nobody has waited";
+  double_.events_happen = false;  // begun, and not waited for
+  nccl->synchronize(nullptr);
+  EXPECT_EQ(nccl->time_in_sums().calls, 0u);
+  double_.events_happen = true;
+  for (int repeat = 0; repeat < 2; ++repeat) {  // a pair of events counts once
+    nccl->synchronize(nullptr);
+    EXPECT_EQ(nccl->time_in_sums().calls, 2u);
+    EXPECT_DOUBLE_EQ(nccl->time_in_sums().seconds, 2 * test::kMilliseconds / 1000.0);
+    EXPECT_EQ(nccl->time_in_broadcasts().calls, 1u);
+    EXPECT_DOUBLE_EQ(nccl->time_in_broadcasts().seconds, test::kMilliseconds / 1000.0);
+  }
+  const int made = double_.events;
+  nccl->all_reduce_sum(&number, 1, nullptr);
+  nccl->synchronize(nullptr);
+  EXPECT_EQ(double_.events, made) << "events are used again";
+}
+
+TEST_F(NcclEnd, NoTimeIsTakenWithinACudaGraph) {
+  const auto nccl = group();
+  float number = 0;
+  EXPECT_FALSE(nccl->capturing(nullptr));
+  double_.capturing = true;
+  EXPECT_TRUE(nccl->capturing(nullptr));
+  const int recorded = double_.recorded;
+  nccl->all_reduce_sum(&number, 1, nullptr);
+  EXPECT_EQ(double_.recorded, recorded);
+  double_.capturing = false;
+  nccl->synchronize(nullptr);
+  EXPECT_EQ(nccl->time_in_sums().calls, 0u);
+}
+
+TEST_F(NcclEnd, NoEventOutlivesItsGroup) {
+  {
+    const auto nccl = group();
+    float number = 0;
+    nccl->all_reduce_sum(&number, 1, nullptr);
+    nccl->synchronize(nullptr);
+    nccl->all_reduce_sum(&number, 1, nullptr);
+  }
+  EXPECT_EQ(double_.events, 0);
 }
 
 TEST_F(NcclEnd, AnUnfinishedGroupIsAbortedWithoutItsGraphs) {

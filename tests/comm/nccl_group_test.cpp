@@ -110,7 +110,7 @@ TEST(NcclGroup, OneRank) {
   check_group(*single_process());
 }
 
-TEST(NcclGroup, ARankForEveryGpu) {
+TEST(NcclGroupOnTwoGpus, ARankForEveryGpu) {
   MUFFLE_NEEDS_GPUS(2);
   test::run_thread_ranks(std::min(visible_gpus(), 4), check_group, std::chrono::minutes(2));
 }

@@ -28,6 +28,7 @@ class SpyComm final : public comm::HostComm {
   int local_rank() const override { return inner_.local_rank(); }
   std::string host() const override { return inner_.host(); }
   void barrier() override { inner_.barrier(); }
+  void roll_call(std::chrono::milliseconds within) override { inner_.roll_call(within); }
   void broadcast(std::span<std::byte> bytes, int root) override { inner_.broadcast(bytes, root); }
   void reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) override {
     reduced.emplace_back(in.begin(), in.end());

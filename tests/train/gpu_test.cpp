@@ -77,11 +77,16 @@ TEST(TrainingOnGpu, ARankAloneCanCaptureItsSumsOverNcclAndEnd) {
     const Followed nccl = follow_on_gpu(toy, *alone, {.gpu = 0, .cuda_graph = graph, .nccl_alone = true});
     EXPECT_EQ(nccl.used_graph, graph);
     EXPECT_LT(test::distance(plain.trajectory, nccl.trajectory), kGpuTolerance);
-    const auto sums = std::find_if(nccl.use.begin(), nccl.use.end(),
-                                   [](const auto& u) { return u.name == "NCCL all_reduce_sum"; });
-    ASSERT_NE(sums, nccl.use.end());
-    EXPECT_GE(sums->calls, 2u * test::kSteps) << "embeddings and gradients, replayed or not";
-    EXPECT_FALSE(sums->timed);
+    std::uint64_t calls = 0;
+    bool in_graph = false;
+    for (const auto& use : nccl.use) {
+      if (!use.name.starts_with("NCCL all_reduce_sum")) continue;
+      calls += use.calls;
+      in_graph = in_graph || !use.timed;
+      EXPECT_EQ(use.timed, use.seconds > 0) << use.name;
+    }
+    EXPECT_GE(calls, 2u * test::kSteps) << "embeddings and gradients, replayed or not";
+    EXPECT_EQ(in_graph, graph);
   }
 }
 
@@ -100,7 +105,7 @@ TEST(TrainingOnGpu, RanksThatShareAGpuFollowOneRank) {
       std::chrono::minutes(2));
 }
 
-TEST(TrainingOnGpu, AGpuARankOverNcclFollowsOneRank) {
+TEST(TrainingOnTwoGpus, AGpuARankOverNcclFollowsOneRank) {
   MUFFLE_NEEDS_GPUS(2);
   const auto alone = comm::single_process();
   for (const bool graph : {false, true}) {

@@ -21,7 +21,7 @@ struct SlurmJob {
   int nodes = 2;
   int ranks_per_node = 4;
   int cores_per_rank = 8;
-  int gpus_per_node = 0;
+  int gpus_per_node = 0;                   ///< 0: none asked for
   std::string time = "01:00:00";           ///< as sbatch reads it
   int grace_s = 120;                       ///< the ranks are told to stop so long before the time is over
   std::string seeds = "1-5";               ///< of kind "seeds": as sbatch reads --array
@@ -32,7 +32,8 @@ struct SlurmJob {
 /// @throws UsageError  naming every field that sbatch would read as something else.
 std::string slurm_script(const SlurmJob& job);
 
-/// `muffle slurm`: checks that the configuration can be read, and makes the script. Opens nothing else.
+/// `muffle slurm`: checks that the configuration can be read, and does not put two ranks on one GPU unless it
+/// allows that (train.ranks, runtime.share_gpus), and makes the script. Opens nothing else.
 /// @throws UsageError, ConfigError, IoError.
 std::string slurm(const SlurmJob& job, const ConfigSources& sources);
 

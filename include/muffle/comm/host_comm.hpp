@@ -20,7 +20,7 @@ struct CollectiveUse {
   std::uint64_t calls = 0;
   double seconds = 0;       ///< from entry to return: the wait for the slowest rank is part of it
   std::uint64_t bytes = 0;  ///< that this rank put in (broadcast: that it got), before any algorithm
-  bool timed = true;        ///< false: it goes on beside other work (NCCL), and `seconds` says nothing
+  bool timed = true;        ///< false: it is part of a CUDA graph, and `seconds` says nothing
 };
 
 /// `later` less `earlier`, without what was not called in between.
@@ -47,6 +47,13 @@ class HostComm {
   bool is_root() const { return rank() == 0; }
 
   virtual void barrier() = 0;
+  /// A barrier for ranks that have waited for the others elsewhere, on their GPUs, and would give up: whoever
+  /// has not come after `within`, where that is shorter than the deadline, is named. One that was heard of
+  /// since is waited for as ever. @throws CommError  naming who is missing.
+  virtual void roll_call(std::chrono::milliseconds within) {
+    static_cast<void>(within);
+    barrier();
+  }
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   /// Sum modulo 2^64; `out` is written on root only (it may be empty elsewhere). In chunks, so that any
   /// length works.

@@ -23,6 +23,22 @@ struct NcclOptions {
   /// Called now and then by every wait, so that a rank that waits for a GPU hears what happens elsewhere;
   /// what it throws ends the wait, and the group.
   std::function<void()> meanwhile;
+  /// Called once the communicator is aborted, where a wait has passed its deadline or NCCL says that another
+  /// rank has gone or given up, with how long those that are there need at most to come to the same call. It
+  /// may throw a CommError that says who is missing, which becomes a part of the error.
+  std::function<void(std::chrono::milliseconds)> call_roll;
+};
+
+/// Of a group whose waits hear of lost ranks through `host`, and, past the deadline, have it name who is
+/// missing, within half as long again. `host` outlives the group, and is left alone while the group waits.
+NcclOptions watched_by(HostComm& host, int device, std::chrono::milliseconds deadline);
+
+/// What the GPU has spent in one kind of collective so far, from its start to its end there: the wait for the
+/// slowest rank is part of it, and so is other work that it went on beside. Only of calls that
+/// synchronize() has seen done, and of none in a CUDA graph, where CUDA gives no times.
+struct GpuTime {
+  std::uint64_t calls = 0;
+  double seconds = 0;
 };
 
 /// Ranks that sum and broadcast device memory with NCCL. Only in builds with MUFFLE_CUDA (library
@@ -37,7 +53,8 @@ class NcclGroup {
  public:
   /// Collective over `host`, which is used during the call only. Two ranks on one GPU, which NCCL refuses in
   /// the end, are refused at once, with both names. Either every rank gets a group or every rank
-  /// throws: root's unique id travels together with its status, and all agree on the outcome.
+  /// throws: root's unique id travels together with its status, and all agree on the outcome (Error::agreed).
+  /// A rank that does not come is named by `host`, in an error that is not agreed.
   /// @throws DeviceError  a rank has no usable GPU, or shares one. @throws CommError  NCCL or a peer did not
   /// answer within the deadline. @throws ConfigError  deadline not above 0.
   static std::unique_ptr<NcclGroup> create(HostComm& host, const NcclOptions& options);
@@ -65,6 +82,11 @@ class NcclGroup {
   /// Waits on the host until the stream has done everything, up to the deadline, watching for NCCL's own
   /// errors. Use it in place of cudaStreamSynchronize, which never returns when a peer is lost.
   void synchronize(void* stream);
+  /// Is `stream` being captured into a CUDA graph?
+  bool capturing(void* stream) const;
+  /// Of all_reduce_sum() and begin_all_reduce_sum(), and of broadcast().
+  GpuTime time_in_sums() const;
+  GpuTime time_in_broadcasts() const;
   /// Called once before the communicator ends, by finish() or by an abort: it drops the CUDA graphs that its
   /// operations were captured into, for as long as there are any NCCL waits, without a deadline.
   void before_end(std::function<void()> release);

@@ -13,7 +13,8 @@ std::vector<std::string> gpu_uuids() noexcept;
 
 /// NCCL's version, such as "2.28.9", after an all-reduce of known integers over the ranks' GPUs gave the
 /// known sums. Collective; every rank needs a GPU of its own. @throws DeviceError, CommError as NcclGroup;
-/// InvariantError  the sums were wrong.
-std::string probe_nccl(HostComm& host, double deadline_s);
+/// InvariantError  the sums were wrong. All of them agreed, unless a rank did not come.
+/// @param device  this rank's GPU, as this process numbers them
+std::string probe_nccl(HostComm& host, int device, double deadline_s);
 
 }  // namespace muffle::comm

@@ -46,7 +46,8 @@ class RecordSource {
   ///                    content.
   virtual void next(std::size_t max_records, Batch& batch) = 0;
   /// From now on next() hands out stored bytes in place of float32, where the file holds bytes: a quarter of
-  /// the traffic to a GPU, which scales them itself. Checks and errors stay the same. Before the first next().
+  /// the traffic to a GPU, which scales them itself. Checks and errors stay the same. Before the first
+  /// next().
   virtual void hand_out_bytes() {}
 };
 

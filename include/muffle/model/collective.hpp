@@ -12,6 +12,8 @@ namespace muffle::model {
 
 /// What TensorCollective::use() calls the host's waits for a GPU: for its own work as for the sums beside it.
 constexpr const char* kGpuWait = "waits for the GPU's work and sums";
+/// Behind the name of collectives that a CUDA graph held: CUDA gives no times within graphs.
+constexpr const char* kInGraph = " in CUDA graphs";
 
 /// Sums tensors over the ranks that train together: the seam between the training step and the wire. Host
 /// tensors go over MPI (host_collective); device tensors over NCCL (train/nccl_collective.hpp, when built
@@ -36,13 +38,15 @@ class TensorCollective {
   /// Waits on the host until everything enqueued is done. @throws CommError  a peer is lost, or the deadline
   /// has passed.
   virtual void wait() {}
+  /// Do sums that were begun go on beside what the caller does next?
+  virtual bool overlaps() const { return false; }
   /// May the calls be captured into a CUDA graph?
   virtual bool capturable() const { return false; }
   /// `release` is called before the collective ends, in order or not, and drops the graphs that calls were
   /// captured into: NCCL's communicators do not end before them.
   virtual void before_end(std::function<void()> release) { static_cast<void>(release); }
-  /// What this rank has spent so far, where the host communicator does not know of it (NCCL, whose sums are
-  /// counted but not timed), by name, with kGpuWait. Public.
+  /// What this rank has spent so far, where the host communicator does not know of it (NCCL: the GPU's time
+  /// up to the last wait()), by name, with kGpuWait. Public.
   virtual std::vector<comm::CollectiveUse> use() const { return {}; }
   /// A graph with these calls in it was launched: they count again.
   virtual void replayed(const std::vector<comm::CollectiveUse>& calls) { static_cast<void>(calls); }

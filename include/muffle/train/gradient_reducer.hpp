@@ -18,12 +18,18 @@ namespace muffle::train {
 /// before it have begun: the same order on every rank, whatever order the gradients come in.
 class GradientReducer {
  public:
-  static constexpr std::size_t kBucketBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kBucketBytes = std::size_t{4} << 20, kLeastBucketBytes = std::size_t{64} << 10;
+
+  /// How large a bucket is to be, of gradients of `total` bytes: where sums overlap with the backward pass, a
+  /// quarter of them within the bounds above, so that all but the last can; else as much as a message takes.
+  static std::size_t bucket_bytes(std::size_t total, bool overlaps);
 
   /// @param parameters  the same on every rank, in the same order; their grads are replaced by views of the
   /// buckets.
+  GradientReducer(std::vector<torch::Tensor> parameters, std::shared_ptr<model::TensorCollective> collective);
+  /// @param bucket_bytes  the most that a bucket of several parameters holds
   GradientReducer(std::vector<torch::Tensor> parameters, std::shared_ptr<model::TensorCollective> collective,
-                  std::size_t bucket_bytes = kBucketBytes);
+                  std::size_t bucket_bytes);
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
