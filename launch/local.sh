@@ -16,8 +16,7 @@ muffle=${MUFFLE_BINARY:-$here/build/cpu/bin/muffle}
 
 # shellcheck source=launch/local-flags.sh
 source "$here/launch/local-flags.sh"
-# --quiet keeps mpirun's own page of text back when a rank fails: muffle has said what failed.
-flags=(-n "$ranks" --quiet "${local_flags[@]}" "${loopback[@]}")
+flags=(-n "$ranks" "${quiet[@]}" "${local_flags[@]}" "${loopback[@]}")
 
 # mpirun runs beside this script, so that a signal to the script reaches it at once.
 told=
