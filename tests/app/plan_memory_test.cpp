@@ -1,6 +1,7 @@
 // What the plan says of memory against what the stages take. Not built under the sanitizers, which keep freed
 // memory.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <fstream>
 #include <string>
@@ -27,6 +28,7 @@ double resident_or_peak(const std::string& which) {
 /// Bytes by which the peak rises above what is resident before.
 template <class Work>
 double rise(const Work& work) {
+  malloc_trim(0);                               // what is free is not resident
   std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
   const double before = resident_or_peak("VmRSS");
   work();

@@ -74,7 +74,7 @@ model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerM
     info.spec.schema.shape = {1, 8, 8};
     if (convolutions) {
       info.spec.channels = {16, 8};
-      info.spec.schema.shape = {1, 64, 64};
+      info.spec.schema.shape = {1, 32, 32};
     }
     info.spec.schema.classes = 3;
     info.class_share = {0.5, 0.5, 0.0};

@@ -16,7 +16,7 @@ enum class SamplerModel {
   kMomentPlane,        ///< closed form on a grid, 2 columns in [-1, 5], 2 classes
   kLargeImages,        ///< fully connected, 1 x 128 x 128, 5 classes
   kLargeMomentImages,  ///< closed form, 3 x 64 x 64, 2 classes
-  kLargeConvolutions,  ///< convolutional with 16 and 8 channels, 1 x 64 x 64, 3 classes
+  kLargeConvolutions,  ///< convolutional with 16 and 8 channels, 1 x 32 x 32, 3 classes
   kOverflowing,        ///< kPlane with weights that overflow float32
 };
 
