@@ -7,6 +7,7 @@
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <tuple>
 
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
