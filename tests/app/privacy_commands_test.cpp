@@ -319,6 +319,21 @@ TEST(PlanCommand, PrivateNumberOfRecordsNeedsAGuess) {
   EXPECT_GT(plan_json(guessed).at("blocks").at(0).at("signal_to_noise_most").get<double>(), 8.0);
 }
 
+/// What no thread could draw later is refused before anything is charged.
+TEST(PlanCommand, RefusesRecordsThatAreTooLongToBeDrawn) {
+  const std::string file = MUFFLE_CONFIGS + std::string("/fashion-mnist-moments.toml");
+  const auto load = [&](const std::string& shape) {
+    ConfigSources sources;
+    sources.file = file;
+    sources.set = {"data.shape=" + shape, "sample.count=1000", "moments.coefficients=14",
+                   "evaluate.metrics=[]"};
+    load_config(sources);
+  };
+  load("[1, 1952, 1952]");
+  expect_error(ExitCode::kConfig, {"3873024 numbers", "500 are drawn at a time in 17.4 GB", "17.2 GB"},
+               [&] { load("[1, 1968, 1968]"); });
+}
+
 TEST(PlanCommand, RefusesAbsurdInput) {
   expect_error(ExitCode::kUsage, {"--ranks"}, [] { plan_json({"--ranks", "0"}); });
   expect_error(ExitCode::kUsage, {"data.records"}, [] { plan_json({"--records", "5"}); });
