@@ -265,6 +265,12 @@ void check_sampling(const Config& c, Problems& p) {
                   kMostPictureSide));
   p.unless(synth::sample_bytes(c.sample, schema) <= synth::kMostSampleBytes,
            "sample.count x data.shape is above 1 TB: draw them in parts, each with a sample.seed of its own");
+  p.unless(
+      synth::tile_bytes(schema) <= synth::kMostTileBytes,
+      fmt::format("data.shape has {} numbers a record, of which {} are drawn at a time in {:.3g} GB, above "
+                  "{:.3g} GB: describe records by fewer numbers",
+                  schema.dims(), synth::kTileRecords, synth::tile_bytes(schema) * 1e-9,
+                  synth::kMostTileBytes * 1e-9));
   p.unless(c.sample.uniform_labels || counted(c),
            "sample.labels = \"released-counts\" needs privacy.release_counts = true (or the block "
            "\"moments\")");

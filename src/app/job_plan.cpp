@@ -8,6 +8,7 @@
 #include "aggregation.hpp"
 #include "generator_size.hpp"
 #include "muffle/core/float_text.hpp"
+#include "muffle/model/grid_density.hpp"
 
 namespace muffle::app {
 namespace {
@@ -56,6 +57,55 @@ double flops_of_record(const features::BlockSpec& spec) {
   return q * (q + 1) + 2 * d * k;
 }
 
+/// C q^2, the numbers of all classes' second moments with both triangles.
+std::uint64_t moment_numbers(const Config& c) {
+  for (const features::BlockSpec& spec : block_specs(c)) {
+    if (const features::MomentsSpec* moments = spec.moments())
+      return c.data.schema.classes * moments_order(*moments) * moments_order(*moments);
+  }
+  return 0;
+}
+
+/// Root alone, which fits the closed form and writes it (moments_fit.cpp).
+std::uint64_t fit_memory(const Config& c, std::uint64_t numbers) {
+  const std::uint64_t all = moment_numbers(c);
+  // To the end: the release's bytes and numbers, the moments. Writing takes more than fitting (the classes'
+  // moments, covariances and factors): factors, the file's payload and its bytes, and, since what is written
+  // is read first, the payload and the factors once more.
+  std::uint64_t memory = 16 * numbers + 8 * all + 5 * 8 * all;
+  for (const features::BlockSpec& spec : block_specs(c)) {
+    const features::MomentsSpec* moments = spec.moments();
+    if (moments == nullptr || moments->kind == features::MomentLiftKind::kImage ||
+        moments->kind == features::MomentLiftKind::kVector)
+      continue;
+    // A density on a grid instead: each cell's z, the cells' kernel in double and in float, the moments.
+    std::uint64_t cells = 1;
+    for (std::size_t j = 0; j < dims_of(spec); ++j) cells *= model::grid_side(dims_of(spec));
+    memory = 16 * numbers + 3 * 8 * all + cells * (8 * moments_order(*moments) + 12 * cells);
+  }
+  return memory;
+}
+
+/// What a training from the closed form adds on root; the other ranks lack the closed form's own 8 C q^2.
+std::uint64_t start_memory(const Config& c, std::uint64_t batch) {
+  const std::uint64_t all = moment_numbers(c), d = c.data.schema.dims(), classes = c.data.schema.classes;
+  std::uint64_t order = 0;
+  for (const features::BlockSpec& spec : block_specs(c)) {
+    if (spec.moments() != nullptr) order = moments_order(*spec.moments());
+  }
+  // While targets are drawn towards the closed form (moments_start.cpp, credible_target): the closed form and
+  // the moments in double; the factors under the network, the noisy target and the closed form's own in
+  // float; four differences in double and their result in float.
+  const std::uint64_t setup = all * (8 + 8 + 3 * 4 + 4 * 8 + 4);
+  // In a step (objective.cpp): the closed form in double; the factors under both networks, target, sums,
+  // message and mean in float; the difference in float and, for the loss, three times in double.
+  const std::uint64_t step = all * (8 + 6 * 4 + 4 + 3 * 8);
+  // The proxy's mean embeddings, of 20 batches and two models, and its frequencies (measure.hpp).
+  const std::uint64_t proxy = 4 * c.proxy.features * (2 * 20 * classes + d / 2);
+  // Records in the closed form's and the moments' tensors (closed_form_tensors.cpp, moments_embedding.cpp).
+  return std::max(setup, step) + proxy + 4 * batch * (8 * d + 6 * order);
+}
+
 MemoryPlan plan_memory(const Config& c, const JobPlan& plan, std::uint64_t ranks, std::uint64_t threads) {
   const std::uint64_t numbers = plan.numbers, d = c.data.schema.dims(), features = c.features.rff.features;
   MemoryPlan m;
@@ -68,12 +118,17 @@ MemoryPlan plan_memory(const Config& c, const JobPlan& plan, std::uint64_t ranks
   }
   // The shard's sums and the reduced ones, the noise, the released numbers and the file's bytes.
   m.release_root = std::max(m.release, maps + 8 * numbers * 5);
+  if (c.model.kind == model::GeneratorKind::kMoments) {
+    if (releases(c, "moments")) m.fit_root = fit_memory(c, numbers);
+    return m;
+  }
   if (!releases(c, "rff")) return m;
   const std::uint64_t batch = (c.train.batch + ranks - 1) / ranks, frequencies = 4 * (features / 2) * d;
   // The artifact and its bytes; target, sums, message and gradient of a step; phases and their gradient;
   // parameters, gradients and Adam's two moments.
   m.train = 2 * frequencies + 16 * numbers + 4 * 4 * features * c.data.schema.classes +
             4 * batch * (features + 4 * d) + 16 * plan.generator_parameters;
+  if (c.train.from_moments) m.train += start_memory(c, batch);
   return m;
 }
 

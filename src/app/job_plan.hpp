@@ -31,7 +31,9 @@ struct BlockPlan {
 struct MemoryPlan {
   std::uint64_t release = 0;       ///< every rank while it embeds
   std::uint64_t release_root = 0;  ///< the coordinator while it adds the noise and writes
-  std::uint64_t train = 0;         ///< every rank, on its device or host
+  std::uint64_t fit_root =
+      0;                    ///< the coordinator while it fits a closed form and writes it; 0: no such model
+  std::uint64_t train = 0;  ///< every rank, on its device or host; the coordinator's, where it has the most
 };
 
 /// Payloads in bytes. A reduce sends each rank's payload once; a ring all-reduce sends and receives 2 (K-1)/K

@@ -45,37 +45,39 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                       {"signal_to_noise_most", known(b.signal_to_noise_most)},
                       {"kernel_where_equal", known(b.kernel_where_equal)}});
   }
-  const Json out = {
-      {"format", "muffle-plan"},
-      {"version", 1},
-      {"ranks", ranks},
-      {"threads", threads},
-      {"epsilon", p.noise.epsilon},
-      {"delta", p.noise.delta},
-      {"noise_multiplier", p.noise.noise_multiplier},
-      {"adjacency", privacy::to_string(c.privacy.adjacency)},
-      {"max_records_per_person", c.privacy.max_records_per_person},
-      {"sensitivity", p.noise.sensitivity.value},
-      {"sensitivity_derivation", p.noise.sensitivity.derivation},
-      {"sigma", p.noise.sigma},
-      {"records", or_null(p.records)},
-      {"released_values", p.numbers},
-      {"blocks", blocks},
-      {"count_noise", or_null(p.count_noise)},
-      {"generator_parameters", p.generator_parameters},
-      {"memory_bytes",
-       {{"release", p.memory.release}, {"release_root", p.memory.release_root}, {"train", p.memory.train}}},
-      {"wire_bytes",
-       {{"release", p.wire.release},
-        {"release_all_ranks", p.wire.release_all},
-        {"step", p.wire.step()},
-        {"step_embedding", p.wire.step_embedding},
-        {"step_batch_norm", p.wire.step_batch_norm},
-        {"step_gradients", p.wire.step_gradients},
-        {"step_sent_per_rank", p.wire.step_per_rank}}},
-      {"embed_flops", or_null(p.embed_flops)},
-      {"step_embed_flops", p.step_flops},
-      {"warnings", p.warnings}};
+  const Json memory = {{"release", p.memory.release},
+                       {"release_root", p.memory.release_root},
+                       {"fit_root", p.memory.fit_root},
+                       {"train", p.memory.train}};
+  const Json out = {{"format", "muffle-plan"},
+                    {"version", 1},
+                    {"ranks", ranks},
+                    {"threads", threads},
+                    {"epsilon", p.noise.epsilon},
+                    {"delta", p.noise.delta},
+                    {"noise_multiplier", p.noise.noise_multiplier},
+                    {"adjacency", privacy::to_string(c.privacy.adjacency)},
+                    {"max_records_per_person", c.privacy.max_records_per_person},
+                    {"sensitivity", p.noise.sensitivity.value},
+                    {"sensitivity_derivation", p.noise.sensitivity.derivation},
+                    {"sigma", p.noise.sigma},
+                    {"records", or_null(p.records)},
+                    {"released_values", p.numbers},
+                    {"blocks", blocks},
+                    {"count_noise", or_null(p.count_noise)},
+                    {"generator_parameters", p.generator_parameters},
+                    {"memory_bytes", memory},
+                    {"wire_bytes",
+                     {{"release", p.wire.release},
+                      {"release_all_ranks", p.wire.release_all},
+                      {"step", p.wire.step()},
+                      {"step_embedding", p.wire.step_embedding},
+                      {"step_batch_norm", p.wire.step_batch_norm},
+                      {"step_gradients", p.wire.step_gradients},
+                      {"step_sent_per_rank", p.wire.step_per_rank}}},
+                    {"embed_flops", or_null(p.embed_flops)},
+                    {"step_embed_flops", p.step_flops},
+                    {"warnings", p.warnings}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -107,6 +109,8 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
   const bool trains = p.generator_parameters > 0;
   out += fmt::format("\nmemory per rank (large arrays)\n  release  {}, the coordinator {}\n",
                      bytes_text(p.memory.release), bytes_text(p.memory.release_root));
+  if (p.memory.fit_root > 0)
+    out += fmt::format("  fit      the coordinator alone, {}\n", bytes_text(p.memory.fit_root));
   if (trains) out += fmt::format("  train    {}\n", bytes_text(p.memory.train));
   out += fmt::format(
       "\non the wire\n  release  8 B x {} numbers = {} from each rank but the coordinator, {} in all\n",

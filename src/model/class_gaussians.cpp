@@ -57,6 +57,12 @@ MatrixXd pooled_covariance(const ConditionalMoments& m) {
   return pooled;
 }
 
+/// Called before each diagonalisation, since one of a large matrix takes long.
+Eigen::SelfAdjointEigenSolver<MatrixXd> diagonalised(const MatrixXd& symmetric, const Between& between) {
+  if (between) between();
+  return Eigen::SelfAdjointEigenSolver<MatrixXd>(symmetric);
+}
+
 double pooled_noise(const ConditionalMoments& m) {
   double squares = 0;
   for (std::size_t c = 0; c < m.weight.size(); ++c) {
@@ -101,8 +107,8 @@ ConditionalMoments conditional_moments(const embed::NoisyMoments& moments) {
   return out;
 }
 
-MatrixXd nearest_psd(const MatrixXd& symmetric) {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(symmetric);
+MatrixXd nearest_psd(const MatrixXd& symmetric, const Between& between) {
+  const auto solver = diagonalised(symmetric, between);
   const auto& v = solver.eigenvectors();
   return v * solver.eigenvalues().cwiseMax(0.0).asDiagonal() * v.transpose();
 }
@@ -115,10 +121,10 @@ double credible_trace(const MatrixXd& noisy, double noise, const MatrixXd& prior
   return guess + weight * (std::max(0.0, noisy.trace()) - guess);
 }
 
-MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior) {
-  if (noise == 0) return nearest_psd(noisy);
+MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior, const Between& between) {
+  if (noise == 0) return nearest_psd(noisy, between);
   if (std::isinf(noise)) return prior;
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(noisy);
+  const auto solver = diagonalised(noisy, between);
   const auto n = static_cast<double>(noisy.rows());
   const double edge = 2 * noise * std::sqrt(n);
   // The largest eigenvalue of noise alone fluctuates by edge / 2 n^(-2/3) (Tracy and Widom): twice that.
@@ -139,10 +145,11 @@ MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& pr
   return out;
 }
 
-MatrixXd wiener_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior) {
-  if (noise == 0) return nearest_psd(noisy);
+MatrixXd wiener_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior,
+                           const Between& between) {
+  if (noise == 0) return nearest_psd(noisy, between);
   if (std::isinf(noise) || !(prior.trace() > 0)) return prior;
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(prior);
+  const auto solver = diagonalised(prior, between);
   const MatrixXd& basis = solver.eigenvectors();
   // Directions of which the prior knows nothing would otherwise keep nothing.
   VectorXd p = solver.eigenvalues().cwiseMax(1e-6 * prior.trace() / static_cast<double>(prior.rows()));
@@ -157,16 +164,19 @@ MatrixXd wiener_covariance(const MatrixXd& noisy, double noise, const MatrixXd& 
     }
   }
   off.diagonal() += p;
-  return nearest_psd(basis * off * basis.transpose());
+  return nearest_psd(basis * off * basis.transpose(), between);
 }
 
-MatrixXd shared_covariance(const MatrixXd& noisy, double noise, const VectorXd& weights) {
+MatrixXd shared_covariance(const MatrixXd& noisy, double noise, const VectorXd& weights,
+                           const Between& between) {
   const MatrixXd smooth = power_law(noisy.diagonal(), weights).asDiagonal();
-  return edge_covariance(noisy, noise, wiener_covariance(noisy, noise, smooth));
+  return edge_covariance(noisy, noise, wiener_covariance(noisy, noise, smooth, between), between);
 }
 
-MatrixXd class_covariance(const MatrixXd& noisy, double noise, const MatrixXd& shared) {
-  return 0.5 * (edge_covariance(noisy, noise, shared) + wiener_covariance(noisy, noise, shared));
+MatrixXd class_covariance(const MatrixXd& noisy, double noise, const MatrixXd& shared,
+                          const Between& between) {
+  return 0.5 *
+         (edge_covariance(noisy, noise, shared, between) + wiener_covariance(noisy, noise, shared, between));
 }
 
 VectorXd power_law(const VectorXd& variances, const VectorXd& weights) {
@@ -214,29 +224,26 @@ void undo_weighting(double offset, VectorXd& mean, MatrixXd& covariance) {
   mean += 2 / norm * pull;
 }
 
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const std::function<void()>& between) {
+ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const Between& between) {
   return fit_class_gaussians(moments, class_covariance, between);
 }
 
 ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate,
-                                   const std::function<void()>& between) {
+                                   const Between& between) {
   const features::MomentLift lift(moments.spec);
   const ConditionalMoments given = conditional_moments(moments);
   const auto n = static_cast<Eigen::Index>(moments.order) - 1;
   VectorXd weights = VectorXd::Ones(n);
   if (lift.is_affine()) weights = Eigen::Map<const VectorXd>(lift.weights().data(), n);
 
-  if (between) between();
-  const MatrixXd shared = shared_covariance(pooled_covariance(given), pooled_noise(given), weights);
+  const MatrixXd shared = shared_covariance(pooled_covariance(given), pooled_noise(given), weights, between);
   ClassGaussians out;
   out.mean = shrunk_means(given);
   for (std::size_t c = 0; c < moments.classes; ++c) {
-    if (between) between();
-    out.covariance.push_back(estimate(centred(given, c), given.second_noise[c], shared));
+    out.covariance.push_back(estimate(centred(given, c), given.second_noise[c], shared, between));
     if (moments.spec.kind != features::MomentLiftKind::kImage) continue;
-    if (between) between();
     undo_weighting(moments.spec.offset, out.mean[c], out.covariance[c]);
-    out.covariance[c] = nearest_psd(out.covariance[c]);
+    out.covariance[c] = nearest_psd(out.covariance[c], between);
   }
   return out;
 }

@@ -16,8 +16,7 @@ using Eigen::MatrixXf;
 using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr double kMostCells = 2048;
-/// Few enough that the noise is not fitted: between 100 and 300 the likelihood of the papers' mixture falls
-/// or rises by 2 % as the features are chosen (docs/moments.md).
+/// A public constant, whatever the release.
 constexpr int kSteps = 200;
 /// A trace that is not this many standard deviations of its noise above 0 is hidden by it.
 constexpr double kLeastSignal = 4.0;

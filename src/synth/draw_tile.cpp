@@ -30,6 +30,23 @@ torch::Tensor labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
                             draw.class_share, /*stratified=*/true);
 }
 
+/// float32 numbers that a model has at once for each record, at most, its d numbers and their copy included.
+double numbers_at_once(const model::GeneratorSpec& spec) {
+  const auto d = static_cast<double>(spec.schema.dims());
+  // The closed form: a record, its normal numbers and what the factor makes of them, both at most d.
+  if (spec.kind == model::GeneratorKind::kMoments) return 3 * d;
+  // The last layer, its sigmoid and the copy; or what the closed form beside the network takes in tensors.
+  double numbers = static_cast<double>(spec.code) + (spec.residual ? 10 : 3) * d;
+  // A layer's input and output; of images also the library's copy in an order of its own.
+  for (const std::size_t width : spec.hidden) numbers += 2 * static_cast<double>(width);
+  if (spec.kind == model::GeneratorKind::kConvolutional) {
+    const double pixels = static_cast<double>(spec.schema.shape[1] * spec.schema.shape[2]);
+    const auto first = static_cast<double>(spec.channels[0]), second = static_cast<double>(spec.channels[1]);
+    numbers += 2 * pixels * (first / 16 + first / 4 + second / 4 + second);
+  }
+  return numbers;
+}
+
 /// n x d numbers, in [0, 1] up to rounding.
 std::vector<float> unit_records(const Draw& draw, std::uint64_t first, std::size_t n) {
   const torch::Tensor labels = labels_of(draw, first, n);
@@ -49,6 +66,16 @@ std::vector<float> unit_records(const Draw& draw, std::uint64_t first, std::size
 
 std::size_t Draw::tile_records(std::uint64_t tile) const {
   return static_cast<std::size_t>(std::min<std::uint64_t>(kTileRecords, spec.count - tile * kTileRecords));
+}
+
+double Draw::working_bytes() const {
+  const double model = sizeof(float) * static_cast<double>(kTileRecords) * numbers_at_once(info.spec);
+  return std::max(model, tile_bytes(info.spec.schema));
+}
+
+std::size_t drawing_threads(const Draw& draw, int threads, double working_bytes) {
+  const double fit = std::floor(working_bytes / draw.working_bytes());
+  return static_cast<std::size_t>(std::clamp(fit, 1.0, static_cast<double>(std::max(1, threads))));
 }
 
 std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile) {
@@ -79,9 +106,9 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
 }
 
 std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads,
-                                    const std::function<void()>& alive) {
+                                    const std::function<void()>& alive, double working_bytes) {
   std::vector<std::string> out(tiles.size());
-  const auto workers = std::min(tiles.size(), static_cast<std::size_t>(std::max(1, threads)));
+  const std::size_t workers = std::min(tiles.size(), drawing_threads(draw, threads, working_bytes));
   std::atomic<std::size_t> next = 0;
   std::vector<std::exception_ptr> errors(tiles.size());
   const auto work = [&](const std::function<void()>& drawn) {

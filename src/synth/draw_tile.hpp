@@ -26,6 +26,9 @@ struct Draw {
   std::uint64_t tiles() const { return (spec.count + kTileRecords - 1) / kTileRecords; }
   /// Records of this tile: kTileRecords but for the last one.
   std::size_t tile_records(std::uint64_t tile) const;
+  /// Bytes that a thread holds while it draws a tile, at most: tile_bytes(), and what the model computes on
+  /// the way.
+  double working_bytes() const;
 };
 
 /// Labels of the tile's records.
@@ -35,9 +38,16 @@ std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile);
 /// @throws InvariantError if the generator makes a number that is not finite.
 std::string draw_tile(const Draw& draw, std::uint64_t tile);
 
-/// The tiles, one text each, drawn by `threads` threads of which each computes alone: LibTorch's own count
-/// must be 1. `alive` is called, by this thread, whenever it has drawn one; what it throws ends the work.
+/// What the threads of a rank may hold together while they draw tiles.
+inline constexpr double kWorkingBytes = 0x1p31;
+
+/// How many of `threads` may draw at a time: as many as hold `working_bytes` together, at least one.
+std::size_t drawing_threads(const Draw& draw, int threads, double working_bytes = kWorkingBytes);
+
+/// The tiles, one text each, drawn by drawing_threads() threads of which each computes alone: LibTorch's own
+/// count must be 1. `alive` is called, by this thread, whenever it has drawn one; what it throws ends the
+/// work. How many threads there are changes no byte.
 std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads,
-                                    const std::function<void()>& alive);
+                                    const std::function<void()>& alive, double working_bytes = kWorkingBytes);
 
 }  // namespace muffle::synth

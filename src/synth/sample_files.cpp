@@ -72,6 +72,13 @@ void check_sample_spec(const SampleSpec& spec, const data::Schema& schema) {
         "with a sample.seed of its own.",
         spec.count, fmt::join(schema.shape, " x "), sample_bytes(spec, schema) / kMostSampleBytes);
   }
+  if (tile_bytes(schema) > kMostTileBytes) {
+    problems += fmt::format(
+        " The model's records have {} numbers: {} of them, which are drawn at a time so that their bytes do "
+        "not "
+        "depend on ranks and threads, take {:.3g} GB, above {:.3g} GB. Describe records by fewer numbers.",
+        schema.dims(), kTileRecords, tile_bytes(schema) * 1e-9, kMostTileBytes * 1e-9);
+  }
   if (spec.formats.empty()) problems += " sample.formats is empty: name npz, idx or png.";
   for (const std::string& format : spec.formats) {
     if (format != "npz" && format != "idx" && format != "png") {

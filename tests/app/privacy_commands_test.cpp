@@ -258,6 +258,28 @@ TEST(PlanCommand, NeedsNoData) {
   EXPECT_EQ(plan_json({"--ranks", "1"}).at("wire_bytes").at("step_sent_per_rank"), 0.0);
 }
 
+TEST(PlanCommand, ClosedFormsHaveTheirMemoryOnTheCoordinator) {
+  const std::string folder = MUFFLE_CONFIGS;
+  const std::string closed = folder + "/fashion-mnist-moments.toml",
+                    start = folder + "/fashion-mnist-init.toml";
+  const auto memory = [](const std::string& file, std::vector<std::string> more) {
+    more.insert(more.begin(), {"plan", "--config", file, "--format", "json"});
+    return json::parse(muffle(more)).at("memory_bytes");
+  };
+  // By hand: the release's 10 x 19,503 numbers twice, and six times 10 matrices of 197 x 197 doubles.
+  const json own = memory(closed, {});
+  EXPECT_EQ(own.at("fit_root"), 16 * 195'030 + 48 * 10 * 197 * 197);
+  EXPECT_EQ(own.at("train"), 0);
+  EXPECT_THAT(muffle({"plan", "--config", closed}), HasSubstr("fit      the coordinator alone, 21.7 MB"));
+  // A thousand coefficients: 25 times the numbers.
+  const double many = memory(closed, {"--set", "moments.coefficients=28"}).at("fit_root");
+  EXPECT_GT(many, 15 * own.at("fit_root").get<double>());
+  const json from = memory(start, {}), plain = memory(start, {"--set", "train.init=\"random\""});
+  EXPECT_EQ(from.at("fit_root"), 0) << "it is part of the training";
+  EXPECT_GT(from.at("train").get<double>() - plain.at("train").get<double>(), 64.0 * 10 * 197 * 197);
+  EXPECT_EQ(memory(kMain, {}).at("fit_root"), 0);
+}
+
 TEST(PlanCommand, TextHasTheFigures) {
   const std::string text = muffle({"plan", "--config", kMain, "--ranks", "2"});
   for (const char* part : {"sigma 7.46126327", "100000 numbers", "signal-to-noise  at most 8.04", "800 kB"})
@@ -295,6 +317,21 @@ TEST(PlanCommand, PrivateNumberOfRecordsNeedsAGuess) {
   std::vector<std::string> guessed = secret;
   guessed.insert(guessed.end(), {"--records", "60000"});
   EXPECT_GT(plan_json(guessed).at("blocks").at(0).at("signal_to_noise_most").get<double>(), 8.0);
+}
+
+/// What no thread could draw later is refused before anything is charged.
+TEST(PlanCommand, RefusesRecordsThatAreTooLongToBeDrawn) {
+  const std::string file = MUFFLE_CONFIGS + std::string("/fashion-mnist-moments.toml");
+  const auto load = [&](const std::string& shape) {
+    ConfigSources sources;
+    sources.file = file;
+    sources.set = {"data.shape=" + shape, "sample.count=1000", "moments.coefficients=14",
+                   "evaluate.metrics=[]"};
+    load_config(sources);
+  };
+  load("[1, 1952, 1952]");
+  expect_error(ExitCode::kConfig, {"3873024 numbers", "500 are drawn at a time in 17.4 GB", "17.2 GB"},
+               [&] { load("[1, 1968, 1968]"); });
 }
 
 TEST(PlanCommand, RefusesAbsurdInput) {

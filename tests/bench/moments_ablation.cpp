@@ -1,6 +1,6 @@
 // What each part of the closed form is worth: the tables of docs/moments.md, "What each part is worth".
 //
-//   moments_ablation DATADIR [--seeds 3] [--samples FOLDER]
+//   moments_ablation DATADIR [--seeds 3] [--samples FOLDER] [--only PART]...
 //
 // On FashionMNIST's training images alone, with simulated noise (bench/simulated_release.hpp); all else is
 // what `muffle run` calls.
@@ -8,8 +8,10 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
+#include "bench/cells.hpp"
 #include "bench/sample_scorer.hpp"
 #include "muffle/synth/scoped_threads.hpp"
 
@@ -25,14 +27,16 @@ constexpr std::size_t kSide = 14;
 
 // Estimators that muffle does not use, beside its own.
 
-MatrixXd without_negative(const MatrixXd& noisy, double, const MatrixXd&) {
+MatrixXd without_negative(const MatrixXd& noisy, double, const MatrixXd&, const model::Between&) {
   return model::nearest_psd(noisy);
 }
 
-MatrixXd shared_alone(const MatrixXd&, double, const MatrixXd& shared) { return shared; }
+MatrixXd shared_alone(const MatrixXd&, double, const MatrixXd& shared, const model::Between&) {
+  return shared;
+}
 
 /// Drawn to the shared one by James and Stein's factor: ||noise||^2 is n (n + 1) noise^2 in the mean.
-MatrixXd one_factor(const MatrixXd& noisy, double noise, const MatrixXd& shared) {
+MatrixXd one_factor(const MatrixXd& noisy, double noise, const MatrixXd& shared, const model::Between&) {
   const auto n = static_cast<double>(noisy.rows());
   const double factor = 1 - n * (n + 1) * noise * noise / (noisy - shared).squaredNorm();
   return model::nearest_psd(shared + std::max(0.0, factor) * (noisy - shared));
@@ -64,44 +68,79 @@ struct Given {
 
 Given given(const embed::NoisyMoments& moments) {
   Given out;
-  model::fit_class_gaussians(moments, [&](const MatrixXd& noisy, double noise, const MatrixXd& shared) {
-    out.noisy.push_back(noisy);
-    out.noise.push_back(noise);
-    out.shared = shared;
-    return noisy;
-  });
+  model::fit_class_gaussians(moments,
+                             [&](const MatrixXd& noisy, double noise, const MatrixXd& shared, const auto&) {
+                               out.noisy.push_back(noisy);
+                               out.noise.push_back(noise);
+                               out.shared = shared;
+                               return noisy;
+                             });
   const std::vector<double> weight = model::conditional_moments(moments).weight;
   out.noisy_shared = MatrixXd::Zero(out.shared.rows(), out.shared.cols());
   for (std::size_t c = 0; c < weight.size(); ++c) out.noisy_shared += weight[c] * out.noisy[c];
   return out;
 }
 
+/// `at` as it would be if the noise of its size in the exact covariances were alike in every basis: without
+/// what that of the mean does to mean mean^T.
+Given with_plain_noise(Given at, const Given& exact, const embed::NoisyMoments& moments, std::uint64_t seed) {
+  const std::vector<double> weight = model::conditional_moments(moments).weight;
+  const Eigen::Index n = at.shared.rows();
+  at.noisy_shared.setZero();
+  double pooled = 0;
+  for (std::size_t c = 0; c < at.noisy.size(); ++c) {
+    const CounterStream random(seed, Stream::kTest, static_cast<std::uint32_t>(1000 + c));
+    MatrixXd& noisy = at.noisy[c] = exact.noisy[c];
+    for (Eigen::Index j = 0; j < n; ++j) {
+      for (Eigen::Index i = 0; i <= j; ++i) {
+        const double noise = at.noise[c] * random.normal(static_cast<std::uint64_t>(j * n + i));
+        noisy(i, j) += (i == j ? std::sqrt(2.0) : 1.0) * noise;
+        noisy(j, i) = noisy(i, j);
+      }
+    }
+    at.noisy_shared += weight[c] * noisy;
+    pooled += std::pow(weight[c] * at.noise[c], 2);
+  }
+  const features::MomentLift lift(moments.spec);
+  at.shared = model::shared_covariance(at.noisy_shared, std::sqrt(pooled),
+                                       Eigen::Map<const VectorXd>(lift.weights().data(), n));
+  return at;
+}
+
 /// Mean over classes of || estimate - exact ||.
 double mean_error(const Given& at, const Given& exact, const model::CovarianceEstimator& estimate) {
   double sum = 0;
   for (std::size_t c = 0; c < at.noisy.size(); ++c)
-    sum += (estimate(at.noisy[c], at.noise[c], at.shared) - exact.noisy[c]).norm();
+    sum += (estimate(at.noisy[c], at.noise[c], at.shared, {}) - exact.noisy[c]).norm();
   return sum / static_cast<double>(at.noisy.size());
 }
 
 void print_covariances(const embed::NoisyMoments& sums, std::uint64_t seeds) {
   const Given exact = given(sums);
+  std::vector<double> means;
+  for (const VectorXd& mean : model::conditional_moments(sums).mean) means.push_back(mean.norm());
+  const auto [least, most] = std::minmax_element(means.begin(), means.end());
   double norm = 0;
   for (const MatrixXd& covariance : exact.noisy)
     norm += covariance.norm() / static_cast<double>(exact.noisy.size());
   fmt::print(
-      "Errors of covariances (Frobenius; means over {} draws; the classes' exact ones have norm {:.1f})\n\n",
-      seeds, norm);
+      "Errors of covariances (Frobenius; means over {} draws; the classes' exact ones have norm {:.1f}, "
+      "their means {:.1f} to {:.1f})\n\n",
+      seeds, norm, *least, *most);
   std::vector<std::string> lines;
   for (const Estimator& e : estimators()) lines.push_back(fmt::format("| {} |", e.name));
   lines.insert(lines.end(),
-               {"| the shared one itself: noisy |", "| the shared one itself: wiener, then edge |"});
+               {"| the same, were the noise of a covariance alike in every basis |",
+                "| the shared one itself: noisy |", "| the shared one itself: wiener, then edge |"});
   for (const double epsilon : kEpsilons) {
     std::vector<double> errors(lines.size());
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-      const Given at = given(with_noise(sums, epsilon, seed));
+      const embed::NoisyMoments noisy = with_noise(sums, epsilon, seed);
+      const Given at = given(noisy);
       for (std::size_t e = 0; e < estimators().size(); ++e)
         errors[e] += mean_error(at, exact, estimators()[e].estimate);
+      errors[lines.size() - 3] +=
+          mean_error(with_plain_noise(at, exact, noisy, seed), exact, model::class_covariance);
       errors[lines.size() - 2] += (at.noisy_shared - exact.noisy_shared).norm();
       errors[lines.size() - 1] += (at.shared - exact.noisy_shared).norm();
     }
@@ -189,7 +228,30 @@ void print_pixels(SampleScorer& scorer, const embed::NoisyMoments& sums,
   }
 }
 
-void ablate(const std::string& folder, std::uint64_t seeds, const std::filesystem::path& samples) {
+void print_cells(SampleScorer& scorer, const data::Batch& images, const data::Schema& schema) {
+  fmt::print(
+      "\nAccuracy by cells a class (logistic regression / MLP)\n\n"
+      "| cells; epsilon | 0.2 | 1 | 10 | records of a class in its largest cell |\n|---|---|---|---|---|\n");
+  for (const std::size_t cells : {1, 4, 8}) {
+    const data::Batch labelled = in_cells(images, schema, cells, kSide);
+    data::Schema split = schema;
+    split.classes *= cells;
+    const embed::NoisyMoments sums = exact_moments(labelled, split, kSide);
+    fmt::print("| {} |", cells);
+    for (const double epsilon : kEpsilons)
+      fmt::print("{}", cell(scorer.mean(sums, epsilon, {.cells = cells})));
+    const auto [least, most] = largest_cells(labelled, schema.classes, cells);
+    fmt::print(" {:.2f} to {:.2f} |\n", least, most);
+  }
+}
+
+const std::vector<std::string> kParts{"covariances", "weighting", "estimators", "sides", "pixels", "cells"};
+
+void ablate(const std::string& folder, std::uint64_t seeds, const std::filesystem::path& samples,
+            const std::vector<std::string>& only) {
+  const auto wanted = [&](const char* part) {
+    return only.empty() || std::find(only.begin(), only.end(), part) != only.end();
+  };
   if (!samples.empty()) std::filesystem::create_directories(samples);
   const synth::ScopedThreads one_each(1);
   const data::DataSpec files = training_files(folder);
@@ -198,13 +260,15 @@ void ablate(const std::string& folder, std::uint64_t seeds, const std::filesyste
   source->next(kFit, fit);
   source->next(kRecords - kFit, score);
   const embed::NoisyMoments sums = exact_moments(fit, files.schema, kSide);
-  print_covariances(sums, seeds);
-  print_weighting(fit, sums);
+  if (wanted("covariances")) print_covariances(sums, seeds);
+  if (wanted("weighting")) print_weighting(fit, sums);
   SampleScorer scorer(score, files.schema, seeds);
-  print_estimators(scorer, sums);
-  print_sides(scorer, fit, files.schema);
-  print_pixels(scorer, sums, samples);
-  fmt::print("\nStandard deviation of one draw's accuracy: {:.4f}\n", scorer.deviation());
+  if (wanted("estimators")) print_estimators(scorer, sums);
+  if (wanted("sides")) print_sides(scorer, fit, files.schema);
+  if (wanted("pixels")) print_pixels(scorer, sums, samples);
+  if (wanted("cells")) print_cells(scorer, fit, files.schema);
+  if (scorer.scored())
+    fmt::print("\nStandard deviation of one draw's accuracy: {:.4f}\n", scorer.deviation());
 }
 
 }  // namespace
@@ -215,12 +279,14 @@ int main(int argc, char** argv) {
   CLI::App app{"What each part of the closed form is worth (docs/moments.md)"};
   std::string folder, samples;
   std::uint64_t seeds = 3;
+  std::vector<std::string> only;
   app.add_option("DATADIR", folder, "folder of FashionMNIST's IDX files")->required();
   app.add_option("--seeds", seeds, "draws of the noise")->check(CLI::Range(2, 100));
   app.add_option("--samples", samples, "keep the samples of the table of pixels' laws in this folder");
+  app.add_option("--only", only, "this part alone")->check(CLI::IsMember(muffle::bench::kParts));
   CLI11_PARSE(app, argc, argv);
   try {
-    muffle::bench::ablate(folder, seeds, samples);
+    muffle::bench::ablate(folder, seeds, samples, only);
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
     return 1;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/cells.hpp"
 #include "bench/simulated_release.hpp"
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/model/class_gaussians.hpp"
@@ -22,6 +23,7 @@ namespace muffle::bench {
 struct Recipe {
   model::CovarianceEstimator estimate = model::class_covariance;
   double plain_share = 0.5, floor = 0.05, stray = 0.02;
+  std::size_t cells = 1;  ///< of which a class is a mixture: the moments' classes are (class, cell)
 };
 
 struct Accuracy {
@@ -29,13 +31,14 @@ struct Accuracy {
 };
 
 /// 10,000 samples by a recipe, as `muffle sample` draws them: images as bytes.
-inline synth::Records draw_samples(const embed::NoisyMoments& moments, const data::Schema& schema,
+inline synth::Records draw_samples(const embed::NoisyMoments& moments, data::Schema schema,
                                    const Recipe& recipe) {
+  schema.classes *= recipe.cells;
   model::MomentsModel fitted;
   fitted.info.spec.kind = model::GeneratorKind::kMoments;
   fitted.info.spec.schema = schema;
   fitted.info.spec.plain_share = recipe.plain_share;
-  fitted.info.class_share.assign(schema.classes, 1.0 / static_cast<double>(schema.classes));
+  fitted.info.class_share = cell_shares(moments, recipe.cells);
   fitted.lift = moments.spec;
   model::ClassGaussians laws = model::fit_class_gaussians(moments, recipe.estimate);
   fitted.mean = std::move(laws.mean);
@@ -58,7 +61,8 @@ inline synth::Records draw_samples(const embed::NoisyMoments& moments, const dat
     const std::string bytes = synth::draw_tile(draw, tile);
     out.bytes.insert(out.bytes.end(), bytes.begin(), bytes.end());
     const std::vector<std::uint8_t> labels = synth::tile_labels(draw, tile);
-    out.labels.insert(out.labels.end(), labels.begin(), labels.end());
+    for (const std::uint8_t label : labels)
+      out.labels.push_back(static_cast<std::uint8_t>(label / recipe.cells));
   }
   return out;
 }
@@ -101,6 +105,8 @@ class SampleScorer {
     degrees_ += 2 * (count - 1);
     return mean;
   }
+
+  bool scored() const { return degrees_ > 0; }
 
   /// Standard deviation between draws of the noise, over all that was scored.
   double deviation() const { return std::sqrt(squares_ / degrees_); }

@@ -11,11 +11,14 @@ namespace {
 
 /// Fitted to the second moments of 400 random records a class.
 model::ModelInfo write_moments_model(const std::filesystem::path& path, SamplerModel which) {
-  const bool images = which == SamplerModel::kMomentImages, columns = which == SamplerModel::kMomentColumns;
+  const bool large = which == SamplerModel::kLargeMomentImages;
+  const bool images = large || which == SamplerModel::kMomentImages,
+             columns = which == SamplerModel::kMomentColumns;
   model::ModelInfo info;
   info.spec.kind = model::GeneratorKind::kMoments;
   info.spec.schema.shape = {2};
   if (images) info.spec.schema.shape = {3, 8, 8};
+  if (large) info.spec.schema.shape = {3, 64, 64};
   if (columns) info.spec.schema.shape = {400};
   info.spec.schema.classes = 2;
   if (!images) {
@@ -59,15 +62,20 @@ model::ModelInfo write_moments_model(const std::filesystem::path& path, SamplerM
 
 model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerModel which) {
   if (which == SamplerModel::kMomentImages || which == SamplerModel::kMomentColumns ||
-      which == SamplerModel::kMomentPlane)
+      which == SamplerModel::kMomentPlane || which == SamplerModel::kLargeMomentImages)
     return write_moments_model(path, which);
   model::ModelInfo info;
-  if (which == SamplerModel::kImages) {
+  const bool convolutions = which == SamplerModel::kLargeConvolutions;
+  if (which == SamplerModel::kImages || convolutions) {
     info.spec.kind = model::GeneratorKind::kConvolutional;
     info.spec.code = 4;
     info.spec.hidden = {16};
     info.spec.channels = {4, 2};
     info.spec.schema.shape = {1, 8, 8};
+    if (convolutions) {
+      info.spec.channels = {16, 8};
+      info.spec.schema.shape = {1, 32, 32};
+    }
     info.spec.schema.classes = 3;
     info.class_share = {0.5, 0.5, 0.0};
     info.counts_released = true;

@@ -9,13 +9,15 @@
 namespace muffle::test {
 
 enum class SamplerModel {
-  kImages,         ///< convolutional, 1 x 8 x 8, 3 classes with shares 0.5, 0.5, 0
-  kPlane,          ///< fully connected, 2 columns in [-1, 5], 5 classes
-  kMomentImages,   ///< closed form, colour, 3 x 8 x 8, 2 classes
-  kMomentColumns,  ///< closed form, 400 columns in [-1, 5], 2 classes
-  kMomentPlane,    ///< closed form on a grid, 2 columns in [-1, 5], 2 classes
-  kLargeImages,    ///< fully connected, 1 x 128 x 128, 5 classes
-  kOverflowing,    ///< kPlane with weights that overflow float32
+  kImages,             ///< convolutional, 1 x 8 x 8, 3 classes with shares 0.5, 0.5, 0
+  kPlane,              ///< fully connected, 2 columns in [-1, 5], 5 classes
+  kMomentImages,       ///< closed form, colour, 3 x 8 x 8, 2 classes
+  kMomentColumns,      ///< closed form, 400 columns in [-1, 5], 2 classes
+  kMomentPlane,        ///< closed form on a grid, 2 columns in [-1, 5], 2 classes
+  kLargeImages,        ///< fully connected, 1 x 128 x 128, 5 classes
+  kLargeMomentImages,  ///< closed form, 3 x 64 x 64, 2 classes
+  kLargeConvolutions,  ///< convolutional with 16 and 8 channels, 1 x 32 x 32, 3 classes
+  kOverflowing,        ///< kPlane with weights that overflow float32
 };
 
 /// Writes an untrained (seeded) model, or one fitted to made-up moments. @returns what it says about itself.

@@ -1,14 +1,22 @@
 // The memory of sampling does not grow with the number of records: O(the tiles of one round). Not built under
 // the sanitizers, which keep freed memory.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <cmath>
 #include <fstream>
+#include <numeric>
 #include <string>
+#include <tuple>
 
+#include "muffle/core/files.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/synth/sampler.hpp"
+#include "muffle/synth/scoped_threads.hpp"
 #include "sampler_fixture.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
+#include "synth/draw_tile.hpp"
 
 namespace muffle::synth {
 namespace {
@@ -24,6 +32,72 @@ long now_or_peak_kb(const std::string& which) {
     if (line.rfind(which + ":", 0) == 0) return std::stol(line.substr(which.size() + 1));
   }
   return -1;
+}
+
+/// kB by which the peak rises above what is resident before.
+template <class Work>
+long rise_kb(const Work& work) {
+  malloc_trim(0);                               // what is free is not resident
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
+  const long before = now_or_peak_kb("VmRSS");
+  work();
+  return now_or_peak_kb("VmHWM") - before;
+}
+
+Draw draw_of(const std::filesystem::path& model, SampleSpec spec) {
+  Draw draw;
+  const std::string bytes = read_file(model);
+  if (model::holds_moments_model(bytes)) {
+    const model::MomentsModel closed = model::parse_moments_model(bytes, "model");
+    draw.info = closed.info;
+    draw.moments = model::make_moments_generator(closed);
+  } else {
+    std::tie(draw.info, draw.generator) = model::parse_model(bytes, "model");
+  }
+  draw.class_share = draw.info.class_share;
+  draw.spec = std::move(spec);
+  return draw;
+}
+
+/// Threads that together hold more than the limit wait for each other, and draw the same bytes.
+TEST(SamplerMemory, OfManyThreadsSoManyDrawAsTheLimitHolds) {
+  const test::TemporaryFolder folder;
+  const ScopedThreads one_each(1);
+  constexpr int kThreads = 6;
+  for (const auto which : {test::SamplerModel::kLargeImages, test::SamplerModel::kLargeMomentImages,
+                           test::SamplerModel::kLargeConvolutions}) {
+    test::write_sampler_model(folder / "model.mfl", which);
+    SampleSpec spec;
+    spec.count = kThreads * kTileRecords;
+    spec.stray = 0.02;
+    const Draw draw = draw_of(folder / "model.mfl", spec);
+    const double limit = 2.5 * draw.working_bytes();
+    EXPECT_EQ(drawing_threads(draw, kThreads, limit), 2u);
+    EXPECT_EQ(drawing_threads(draw, 1, limit), 1u);
+    EXPECT_EQ(drawing_threads(draw, kThreads, 0.1 * draw.working_bytes()), 1u) << "one draws, come what may";
+    EXPECT_EQ(drawing_threads(draw, kThreads, 1e12), std::size_t{kThreads});
+    EXPECT_EQ(drawing_threads(draw, 1 << 20),
+              static_cast<std::size_t>(std::floor(0x1p31 / draw.working_bytes())));
+
+    std::vector<std::uint64_t> tiles(kThreads);
+    std::iota(tiles.begin(), tiles.end(), 0);
+    const std::vector<std::string> few = draw_tiles(draw, {0}, 1, [] {});  // what stays for good is there now
+    const long one = rise_kb([&] { draw_tile(draw, 0); });
+    const double stated = draw.working_bytes() / 1024;
+    EXPECT_LT(static_cast<double>(one), 1.1 * stated) << "what a tile is said to take is too little";
+    EXPECT_GT(static_cast<double>(one), 0.3 * stated) << "what a tile is said to take is far too much";
+    std::vector<std::string> some;
+    const long rise = rise_kb([&] {
+      some = draw_tiles(
+          draw, tiles, kThreads, [] {}, limit);
+    });
+    const double stored = static_cast<double>(kThreads * some.front().size()) / 1024;
+    EXPECT_LT(static_cast<double>(rise), limit / 1024 + stored + kAllowedKb);
+    EXPECT_EQ(some, draw_tiles(
+                        draw, tiles, kThreads, [] {}, 2 * limit))
+        << "more threads change no byte";
+    EXPECT_EQ(some.front(), few.front());
+  }
 }
 
 TEST(SamplerMemory, DoesNotGrowWithTheCount) {

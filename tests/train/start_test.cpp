@@ -131,6 +131,24 @@ TEST_F(Start, ThroughNoiseTheTrainedModelIsKeptWhereTheLawsAreFarFromNormal) {
   }
 }
 
+/// Epsilon 1, as it is mostly asked for: of 60,000 records the proxy shows that their laws are far from
+/// normal, of 3,000 its noise hides it, and the closed form stays.
+TEST_F(Start, AtEpsilonOneTheTrainedModelIsKeptUnlessTheNoiseHidesItsGain) {
+  spec_.steps = 1200;
+  spec_.batch = 968;
+  for (const std::size_t records : {60'000, 3'000}) {
+    release_ = test::start_release(test::StartRecords::kTwoCorners, 1.0, /*draw=*/1, records);
+    const std::string name = std::to_string(records);
+    const model::ProxyChoice choice = run(2, name).choice.value();
+    const bool seen = records == 60'000;
+    EXPECT_EQ(choice.trained, seen) << name << ": " << choice.closed_form << ", " << choice.after_training
+                                    << ", " << choice.closed_form_deviation << ", " << choice.deviation;
+    // What decides: whether the noise in the closed form's distance is smaller than that distance.
+    EXPECT_EQ(kDeviationsToSwitch * choice.closed_form_deviation < choice.closed_form, seen) << name;
+    EXPECT_EQ(model::holds_moments_model(read_file(model_in(name))), !seen);
+  }
+}
+
 TEST_F(Start, ThroughNoiseTheClosedFormIsKeptWhereThereIsNothingElseToLearn) {
   for (const std::uint32_t draw : {1, 2}) {
     release_ = test::start_release(test::StartRecords::kNormal, 10.0, draw);

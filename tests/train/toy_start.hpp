@@ -19,16 +19,16 @@ enum class StartRecords {
   kNormal,      ///< each class a normal law of its own, inside the cube
 };
 
-/// A release of moments, random features and proxy of 3,000 records of 4 numbers in 3 classes.
+/// A release of moments, random features and proxy of `count` records of 4 numbers in 3 classes.
 /// @param draw  of the noise of the plan, in all three blocks; 0: none is added, and with epsilon 100 the
 /// plan says so little that all is credible
 inline embed::Artifact start_release(StartRecords records = StartRecords::kTwoCorners, double epsilon = 100.0,
-                                     std::uint32_t draw = 0) {
-  constexpr std::size_t kRecords = 3000, kDims = 4, kClasses = 3;
+                                     std::uint32_t draw = 0, std::size_t count = 3000) {
+  constexpr std::size_t kDims = 4, kClasses = 3;
   embed::Artifact a;
   a.schema.shape = {kDims};
   a.schema.classes = kClasses;
-  a.records = kRecords;
+  a.records = count;
   a.is_private = false;
   const features::MomentsSpec moments =
       features::resolved({.kind = features::MomentLiftKind::kVector, .shape = {kDims}});
@@ -52,7 +52,7 @@ inline embed::Artifact start_release(StartRecords records = StartRecords::kTwoCo
   const CounterStream random(5, Stream::kTest);
   std::vector<float> x;
   std::vector<std::int32_t> y;
-  for (std::uint64_t i = 0; i < kRecords; ++i) {
+  for (std::uint64_t i = 0; i < count; ++i) {
     const auto c = static_cast<std::int32_t>(i % kClasses);
     const bool corners = records == StartRecords::kTwoCorners;
     const double side = corners ? (random.uniform(8 * i) < 0.5 ? 0.3 : -0.3) : 0.1;
@@ -69,8 +69,8 @@ inline embed::Artifact start_release(StartRecords records = StartRecords::kTwoCo
     const auto block = make_block(released.spec, {a.lattice_bits});
     const auto workspace = block->make_workspace();
     std::vector<std::uint64_t> sums(kClasses * block->features());
-    for (std::size_t first = 0; first < kRecords; first += block->tile()) {
-      const std::size_t n = std::min(block->tile(), kRecords - first);
+    for (std::size_t first = 0; first < count; first += block->tile()) {
+      const std::size_t n = std::min(block->tile(), count - first);
       block->accumulate(x.data() + first * kDims, y.data() + first, n, *workspace, sums);
     }
     for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -45,8 +45,8 @@ struct MomentsSpec {
 /// The side k for images where the noise in the mean of a class's z z^T has this standard deviation a number:
 /// the largest whose highest frequency keeps its signal, as a public power law has it, above the noise; at
 /// least the default by size, which serves large noise. The law's exponent and constant are such that images
-/// of 28 x 28 get 14 at 9e-4 and 20 at 1.2e-4, as was measured on public data (docs/moments.md). 0 where the
-/// spec is not of images.
+/// of 28 x 28 get 14 at 9e-4 and 20 at 1.2e-4, which served FashionMNIST's training images best
+/// (docs/moments.md, "What was chosen by looking"). 0 where the spec is not of images.
 std::size_t side_for_noise(const MomentsSpec& spec, double noise);
 
 /// Every default filled in, everything checked. Idempotent: what an artifact holds is resolved.

@@ -8,6 +8,10 @@
 
 namespace muffle::model {
 
+/// Called before each diagonalisation of an n x n matrix, so that a long fit shows life; may be empty. What
+/// it throws ends the fit.
+using Between = std::function<void()>;
+
 /// A normal law of the lift's coefficients u for each class (docs/moments.md). Public: post-processing.
 struct ClassGaussians {
   std::vector<Eigen::VectorXd> mean;        ///< C of n
@@ -17,11 +21,10 @@ struct ClassGaussians {
 /// The closed form, from the release's moments to the laws; the steps below in their order. Each step weighs
 /// what it keeps by the noise's known size, the number of records and the moments themselves: no scores, no
 /// settings. A class that the noise hides gets the law that all classes share. Without noise: the exact
-/// moments (of images, were they normal). Each class takes a few diagonalisations of n x n.
-/// @param between  called between them (may be empty), so that a long fit shows life; what it throws ends it
+/// moments (of images, were they normal). Each class takes three diagonalisations of n x n, images four, and
+/// what they share three.
 /// @throws DataError  no class has moments above the noise.
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments,
-                                   const std::function<void()>& between = {});
+ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const Between& between = {});
 
 // The steps, each a pure function.
 
@@ -51,31 +54,35 @@ double credible_trace(const Eigen::MatrixXd& noisy, double noise, const Eigen::M
 /// By spectrum: eigenvalues y below the noise's edge e = 2 noise sqrt(n) are removed and the others debiased
 /// to (y + sqrt(y^2 - e^2)) / 2; what they leave of the trace goes to the other directions in the prior's
 /// proportions, at least kLeastRest of the prior.
-Eigen::MatrixXd edge_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& prior);
+Eigen::MatrixXd edge_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& prior,
+                                const Between& between = {});
 
 /// Entry by entry, in the basis of the prior's eigenvectors (eigenvalues p): S - prior has the variance t p_i
 /// p_j (twice that on the diagonal), and is multiplied by t p_i p_j / (t p_i p_j + noise^2); t is estimated.
-Eigen::MatrixXd wiener_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& prior);
+Eigen::MatrixXd wiener_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& prior,
+                                  const Between& between = {});
 
 /// Step 2: the covariance that all classes share, from its noisy estimate: wiener_covariance() with the
 /// diagonal prior of power_law(), which is the prior of edge_covariance().
-Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::VectorXd& weights);
+Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::VectorXd& weights,
+                                  const Between& between = {});
 
 /// The coefficients' variances as a power of the lift's weights, a weight_i^-b, as fits best. Positive.
 Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const Eigen::VectorXd& weights);
 
 /// Step 3, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being
 /// the prior: their errors differ, so that the mean errs less than either.
-Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared);
+Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared,
+                                 const Between& between = {});
 
 /// A function such as class_covariance().
-using CovarianceEstimator =
-    std::function<Eigen::MatrixXd(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared)>;
+using CovarianceEstimator = std::function<Eigen::MatrixXd(
+    const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared, const Between& between)>;
 
 /// fit_class_gaussians() with another step 3, which is called once a class, in their order: what the step is
 /// worth is measured with it (tests/bench/moments_ablation.cpp).
 ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate,
-                                   const std::function<void()>& between = {});
+                                   const Between& between = {});
 
 /// Step 4: class means drawn to their weighted mean by James and Stein's factor, max(0, 1 - (n - 2) noise^2 /
 /// distance^2).
@@ -89,6 +96,6 @@ std::vector<Eigen::VectorXd> shrunk_means(const ConditionalMoments& moments);
 void undo_weighting(double offset, Eigen::VectorXd& mean, Eigen::MatrixXd& covariance);
 
 /// The nearest positive semi-definite matrix (Frobenius): negative eigenvalues become 0.
-Eigen::MatrixXd nearest_psd(const Eigen::MatrixXd& symmetric);
+Eigen::MatrixXd nearest_psd(const Eigen::MatrixXd& symmetric, const Between& between = {});
 
 }  // namespace muffle::model

@@ -24,9 +24,10 @@ struct MomentsModel {
   std::optional<GridDensity> grid;
 };
 
-/// Fits the laws; one thread. Images take seconds; in general a class takes up to four diagonalisations of n
-/// x n, whose time grows as n^3 (docs/moments.md). `info` becomes the model's.
-/// @param between  called between them; may be empty. What it throws ends the fit.
+/// Fits the laws; one thread. Images take seconds; in general a class takes four diagonalisations of n x n,
+/// of images five, whose time grows as n^3 (docs/moments.md). `info` becomes the model's.
+/// @param between  called before each (of a density on a grid: before each step); may be empty. What it
+/// throws ends the fit.
 /// @throws DataError  the noise hides everything. ConfigError  a lift that is not affine, of too many
 /// numbers, or a model that is larger than a model file.
 MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info,

@@ -29,6 +29,13 @@ inline constexpr double kMostSampleBytes = 1099511627776.0;
 /// What the numbers of all records take, in bytes.
 double sample_bytes(const SampleSpec& spec, const data::Schema& schema);
 
+/// What a thread may take to draw a tile: 2^34 bytes. A tile is drawn as a whole, since its products and its
+/// strays need all of its records, so longer records cannot be drawn.
+inline constexpr double kMostTileBytes = 17179869184.0;
+/// What a thread holds while it draws a tile, whatever the model: the numbers, a copy of them, what is
+/// stored.
+double tile_bytes(const data::Schema& schema);
+
 /// Draws records from a trained or closed-form model and writes them under `folder` on root: samples.npz
 /// (keys x, y), samples-images.idx / samples-labels.idx, png/<class>/<number>.png, samples.json (what, from
 /// which model, hashes; written last, so its presence means that the rest is complete) and, for images of 1
@@ -40,13 +47,15 @@ double sample_bytes(const SampleSpec& spec, const data::Schema& schema);
 /// with equal arguments but `threads`; root alone reads `model_file` and writes. The files are the same for
 /// any number of ranks and threads (on one kind of processor). Memory does not grow with the count: a rank
 /// holds the tiles of one round, one a thread and at most 256 MiB (or one tile), root at most 64 MiB (or one
-/// tile) of all ranks' besides, which it writes as they come.
+/// tile) of all ranks' besides, which it writes as they come. Of the threads, so many draw at a time as hold
+/// 2 GiB together (or one).
 /// @param sample_hash  identifies the settings; goes into samples.json as it is.
 /// @returns SHA-256 of samples.npz; without that format, of samples-images.idx; with PNG alone, of the
 /// records' bytes.
-/// @throws on every rank alike: ConfigError (count 0 or beyond kMostSampleBytes, unknown or impossible
-///         format, shares of counts that were not released); IoError (model, folder, no room on its disk);
-///         ProtocolError (model); InvariantError (the model makes numbers that are not finite); CommError.
+/// @throws on every rank alike: ConfigError (count 0 or beyond kMostSampleBytes, records beyond
+///         kMostTileBytes, unknown or impossible format, shares of counts that were not released); IoError
+///         (model, folder, no room on its disk); ProtocolError (model); InvariantError (the model makes
+///         numbers that are not finite); CommError.
 /// Privacy: post-processing of the release the model was trained on.
 std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file,
                    const std::filesystem::path& folder, const SampleSpec& spec,

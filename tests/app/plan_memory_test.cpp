@@ -1,0 +1,118 @@
+// What the plan says of memory against what the stages take. Not built under the sanitizers, which keep freed
+// memory.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <fstream>
+#include <string>
+
+#include "app/job_plan.hpp"
+#include "muffle/comm/host_comm.hpp"
+#include "muffle/core/philox.hpp"
+#include "muffle/embed/artifact.hpp"
+#include "muffle/train/moments_fit.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::app {
+namespace {
+
+/// Of this process's resident memory, bytes.
+double resident_or_peak(const std::string& which) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(which + ":", 0) == 0) return 1024.0 * std::stod(line.substr(which.size() + 1));
+  }
+  return -1;
+}
+
+/// Bytes by which the peak rises above what is resident before.
+template <class Work>
+double rise(const Work& work) {
+  malloc_trim(0);                               // what is free is not resident
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
+  const double before = resident_or_peak("VmRSS");
+  work();
+  return resident_or_peak("VmHWM") - before;
+}
+
+/// Columns in 20 classes: few enough to be fitted soon, and enough that their moments outweigh all else.
+Config config_of(std::size_t columns, const std::string& file) {
+  ConfigSources sources;
+  sources.file = std::string(MUFFLE_CONFIGS) + "/" + file;
+  sources.set = {"data.shape=[" + std::to_string(columns) + "]", "data.classes=20", "data.records=2000",
+                 "moments.kind=\"vector\"", "privacy.epsilon=100.0"};
+  if (file == "fashion-mnist-init.toml") {
+    sources.set.insert(sources.set.end(),
+                       {"model.generator=\"fully-connected\"", "model.hidden=[16]", "features.count=64",
+                        "proxy.count=64", "train.steps=3", "train.batch=100"});
+  }
+  return load_config(sources, {.release = true, .train = true});
+}
+
+/// Of uniform records, without noise: it would change no size.
+void write_release(const std::filesystem::path& path, const Config& config) {
+  embed::Artifact a;
+  a.schema = config.data.schema;
+  a.records = config.data.records;
+  a.is_private = false;
+  a.config_hash = std::string(64, '0');
+  a.muffle_version = "test";
+  a.noise = plan_release(config);
+  const std::size_t dims = a.schema.dims(), n = config.data.records;
+  const CounterStream random(1, Stream::kTest);
+  std::vector<float> x;
+  std::vector<std::int32_t> y;
+  for (std::size_t i = 0; i < n; ++i) y.push_back(static_cast<std::int32_t>(i % a.schema.classes));
+  for (std::size_t i = 0; i < n * dims; ++i) x.push_back(static_cast<float>(random.uniform(i)));
+  for (const features::BlockSpec& spec : block_specs(config)) {
+    a.blocks.push_back({spec, map_hash(spec)});
+    const auto block = make_block(spec, {a.lattice_bits});
+    const auto workspace = block->make_workspace();
+    std::vector<std::uint64_t> sums(a.schema.classes * block->features());
+    for (std::size_t i = 0; i < n; i += block->tile())
+      block->accumulate(x.data() + i * dims, y.data() + i, std::min(block->tile(), n - i), *workspace, sums);
+    for (const std::uint64_t sum : sums) a.values.push_back(static_cast<std::int64_t>(sum));
+  }
+  embed::write_artifact(path, a);
+}
+
+class PlanMemory : public ::testing::Test {
+ protected:
+  /// Bytes that a small job takes for good, and then what the one that counts takes beside the plan's figure.
+  template <class Stage>
+  double measured(const std::string& file, const Stage& stage) {
+    for (const std::size_t columns : {8, 8, 250}) {
+      config_ = config_of(columns, file);
+      write_release(release_, config_);
+      last_ = rise([&] { stage(config_); });
+    }
+    return last_;
+  }
+
+  test::TemporaryFolder folder_;
+  const std::filesystem::path release_ = folder_ / "release.mfl", model_ = folder_ / "model.mfl";
+  const std::unique_ptr<comm::HostComm> comm_ = comm::single_process();
+  Config config_;
+  double last_ = 0;
+};
+
+TEST_F(PlanMemory, OfTheClosedForm) {
+  const double got = measured("fashion-mnist-moments.toml", [&](const Config& c) {
+    train::fit_moments(*comm_, release_, model_, c.model, "hash");
+  });
+  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).memory.fit_root);
+  EXPECT_LT(got, 1.05 * planned) << "the plan says too little";
+  EXPECT_GT(got, 0.7 * planned) << "the plan says too much";
+}
+
+TEST_F(PlanMemory, OfATrainingFromTheClosedForm) {
+  const double got = measured("fashion-mnist-init.toml", [&](const Config& c) {
+    train::train(*comm_, release_, model_, c.model, c.train, "hash", 1);
+  });
+  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).memory.train);
+  EXPECT_LT(got, 1.05 * planned) << "the plan says too little";
+  EXPECT_GT(got, 0.6 * planned) << "the plan says too much";
+}
+
+}  // namespace
+}  // namespace muffle::app
