@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what muffle is built from and run with, on Debian 12. Newer ones and Ubuntu 24.04 have the packages, but were not tried.
+# Installs what muffle is built from and run with: on Debian 12, and on Ubuntu 26.04. Ubuntu 24.04 has no LibTorch package.
 set -euo pipefail
 
 packages=(
@@ -31,6 +31,12 @@ if (($(id -u) != 0)); then
   root=(sudo)
 fi
 "${root[@]}" apt-get update -qq
+for p in "${missing[@]}"; do
+  apt-cache show "$p" >/dev/null 2>&1 || {
+    echo "install: this distribution has no package $p: muffle was built on Debian 12 and Ubuntu 26.04" >&2
+    exit 1
+  }
+done
 for p in "${missing_lint[@]}"; do
   if apt-cache show "$p" >/dev/null 2>&1; then missing+=("$p"); else echo "install: this distribution has no $p; tests/lint.sh will skip it"; fi
 done
