@@ -76,13 +76,27 @@ hit() {
   esac
 }
 
-# ended FAULT: waits for the job; its code in `rc`, the time it took in `took_ms`.
+# over_without OUT VICTIM: every rank has said its last word, and all but the victim are gone. Who is stopped then, in the
+# middle of exiting, keeps nobody waiting but mpirun, which cannot be told.
+over_without() {
+  local r pid
+  for r in $(seq 0 $((ranks - 1))); do
+    grep -q 'run: done' "$1/logs/rank-$r.jsonl" 2>/dev/null || return 1
+    pid=$(pid_of "$r" "$1")
+    [[ $r == "$2" ]] || ! is_muffle "$pid" || return 1
+  done
+}
+
+# ended FAULT OUT VICTIM: waits for the job; its code in `rc`, the time it took in `took_ms`.
 ended() {
   local since limit
   since=$(now_ms)
   limit=$((($([[ $1 == CUT ]] && echo "$cut_deadline" || echo "$deadline") + margin) * 1000))
   rc=0
   while kill -0 "$mpi" 2>/dev/null; do
+    if [[ $1 == STOP ]] && (($(now_ms) - since > limit / 2)) && over_without "$2" "$3"; then
+      kill -CONT "$(pid_of "$3" "$2")" # counted as over before it was hit
+    fi
     if (($(now_ms) - since > limit)); then
       problem "$name: the job still runs after $((limit / 1000)) s"
       kill -KILL "$mpi" 2>/dev/null || true
@@ -120,7 +134,7 @@ strike() {
     rm -rf "$out" "$out".*
     return
   fi
-  ended "$fault"
+  ended "$fault" "$out" "$victim"
   [[ $fault == CUT ]] && mend_link $((victim + 1))
   for r in $(seq 0 $((ranks - 1))); do
     pid=$(pid_of "$r" "$out")
