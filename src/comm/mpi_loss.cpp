@@ -26,7 +26,8 @@ void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s)
   RollCall::Findings found;
   std::string missing = "who is missing is not known";
   if (roll_call_) {
-    if (outcome == Waited::kDeadline) missing = roll_call_->describe_missing();
+    // Rank 0 keeps the roll call, and looks before a launcher that ends the job wakes whoever was stopped.
+    if (outcome == Waited::kDeadline || rank_ == 0) missing = roll_call_->describe_missing();
     found = roll_call_->find_out(options_.termination_grace);
   }
   die();
@@ -50,6 +51,8 @@ void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s)
   } else if (!found.silent.empty()) {
     message = fmt::format("{}: {}; not heard from since: {}. {}", where, why(outcome),
                           roll_call_->names(found.silent), kWhatToDo);
+  } else if (rank_ == 0) {
+    message = fmt::format("{}: {}; {}. {}", where, why(outcome), missing, kWhatToDo);
   } else {
     message = fmt::format("{}: {}, and the others, which are there, did not come to it in time", where,
                           why(outcome));

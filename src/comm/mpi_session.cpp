@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,6 +9,7 @@
 #include "mpi_comm.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "peer_watch.hpp"
 
 namespace muffle::comm {
 
@@ -25,6 +28,8 @@ MpiSession::MpiSession(int* argc, char*** argv) {
     throw CommError("this MPI offers no MPI_THREAD_SERIALIZED; use a build of MPI with thread support");
   }
 }
+
+MpiSession::~MpiSession() = default;
 
 bool MpiSession::launched_by_mpi() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"}) {
@@ -71,7 +76,9 @@ std::unique_ptr<HostComm> MpiSession::world(const MpiOptions& options) {
     throw ConfigError("notice_after, termination_grace and stop_within must not be negative");
   }
   deadline_ = options.deadline;
-  return std::make_unique<MpiComm>(MPI_COMM_WORLD, options);
+  auto comm = std::make_unique<MpiComm>(MPI_COMM_WORLD, options);
+  peers_ = std::make_unique<PeerWatch>(comm->introductions(), comm->rank());
+  return comm;
 }
 
 std::unique_ptr<HostComm> MpiSession::world(std::chrono::milliseconds deadline) {
@@ -93,6 +100,25 @@ void MpiSession::finish() {
   static const std::filesystem::path kCall = "MPI_Finalize";  // has no non-blocking form
   const WatchedStep step("the call of", kCall);
   check_mpi(MPI_Finalize(), "MPI_Finalize");
+  outlive_the_others();
+}
+
+void MpiSession::outlive_the_others() noexcept {
+  // A job that was stopped as a whole, and goes on, finds its deadline passed: the others get this long.
+  constexpr std::chrono::seconds kLastChance{2};
+  if (!peers_ || !peers_->is_last()) return;
+  try {
+    if (peers_->wait_for_all(deadline_).empty()) return;
+    const std::vector<int> left = peers_->wait_for_all(kLastChance);
+    if (left.empty()) return;
+    spdlog::error(
+        "rank(s) {} of this machine have not ended {:.1f} s after the job's last word: they are stopped, or "
+        "hang. Everything is written; they are ended by SIGKILL, which the launcher reports as its own exit "
+        "code",
+        fmt::join(left, ", "), std::chrono::duration<double>(deadline_ + kLastChance).count());
+  } catch (...) {  // the message could not be made
+  }
+  peers_->end_all();
 }
 
 }  // namespace muffle::comm

@@ -3,7 +3,9 @@
 //   fault_program FOLDER DEADLINE_MS MODE
 // FOLDER/rank-N.pid appears when rank N runs, FOLDER/rank-N.started once it is in the loop. MODE: loop,
 // data-error (rank 1 finds a bad record while the others are in a collective), or work-R (rank R works for
-// ever while the others wait for it; "started" is after 1.5 deadlines of that).
+// ever while the others wait for it; "started" is after 1.5 deadlines of that), or end-R (all is done, and
+// rank R stops after MPI's end).
+#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -70,6 +72,14 @@ int main(int argc, char** argv) {
     world = mpi.world(std::chrono::milliseconds(std::atoi(argv[2])));
     mark(folder, world->rank(), "pid");
     const std::string mode = argv[3];
+    if (mode.starts_with("end-")) {
+      mark(folder, world->rank(), "started");
+      const bool stops = world->rank() == std::atoi(argv[3] + 4);
+      world.reset();
+      mpi.finish();
+      if (stops) ::raise(SIGSTOP);
+      std::_Exit(0);
+    }
     if (mode.starts_with("work-")) work_for_ever(*world, folder, std::atoi(argv[2]), std::atoi(argv[3] + 5));
     sum_for_ever(*world, folder, mode == "data-error");
   } catch (const Error& e) {

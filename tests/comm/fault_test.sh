@@ -7,6 +7,7 @@
 #   stop           a rank is frozen: only our deadline ends the others
 #   stop-worker    a rank works for longer than the deadline while the others wait for it; then it is frozen
 #   stop-waiting   a rank that waits for the working one is frozen
+#   stop-ended     a rank is frozen when all is done, before it has ended: the machine's last rank ends it
 #   data-error     a rank fails by itself while the others are in a collective
 set -euo pipefail
 
@@ -66,6 +67,7 @@ case $case_name in
   stop) fault=STOP expected=69 ranks_code=69 says="not heard from: rank $victim (host" ;;
   stop-worker) mode=work-1 fault=STOP expected=69 ranks_code=69 says="not heard from: rank $victim (host" ;;
   stop-waiting) mode=work-2 fault=STOP expected=69 ranks_code=69 says="not heard from: rank $victim (host" ;;
+  stop-ended) mode=end-0 expected=137 says="rank(s) 0 of this machine have not ended" ;;
   data-error) mode=data-error expected=65 ranks_code=65 says="rank $victim (host .*) has ended the job with exit code 65" ;;
   *) echo "unknown case $case_name"; exit 2 ;;
 esac
@@ -99,6 +101,11 @@ if [ "$expected" != any ] && [ "$code" -ne "$expected" ]; then fail "exit code $
 if [ "$case_name" = kill-all ]; then
   if find "$folder" -name 'vader_segment*' -size +0 | grep .; then fail "the ranks' shared memory is still there"; fi
   echo "ok ($case_name): nothing is left"
+  exit
+fi
+if [ "$case_name" = stop-ended ]; then
+  grep -q -- "$says" "$log" || fail "nobody said '$says'"
+  echo "ok ($case_name): exit code $code, after $took s"
   exit
 fi
 told=0
