@@ -17,6 +17,8 @@ namespace {
 constexpr double kDoubtfulKernel = 0.1;
 /// Records that one thread embeds at a time (rff_block.cpp, moments_block.cpp); an estimate needs no more.
 constexpr std::uint64_t kRffTile = 48, kMomentsTile = 1024;
+/// Records of all ranks with which a training's running statistics are settled (trainer.cpp).
+constexpr std::uint64_t kSettlingBatch = 4'000;
 
 /// @param sigma  of the noise that the block's numbers carry, in units of its (weighted) features
 BlockPlan plan_block(const Config& c, const features::BlockSpec& spec, double sigma,
@@ -87,7 +89,7 @@ std::uint64_t fit_memory(const Config& c, std::uint64_t numbers) {
 }
 
 /// What a training from the closed form adds on root; the other ranks lack the closed form's own 8 C q^2.
-std::uint64_t start_memory(const Config& c, std::uint64_t batch) {
+std::uint64_t start_memory(const Config& c, std::uint64_t ranks) {
   const std::uint64_t all = moment_numbers(c), d = c.data.schema.dims(), classes = c.data.schema.classes;
   std::uint64_t order = 0;
   for (const features::BlockSpec& spec : block_specs(c)) {
@@ -102,7 +104,10 @@ std::uint64_t start_memory(const Config& c, std::uint64_t batch) {
   const std::uint64_t step = all * (8 + 6 * 4 + 4 + 3 * 8);
   // The proxy's mean embeddings, of 20 batches and two models, and its frequencies (measure.hpp).
   const std::uint64_t proxy = 4 * c.proxy.features * (2 * 20 * classes + d / 2);
-  // Records in the closed form's and the moments' tensors (closed_form_tensors.cpp, moments_embedding.cpp).
+  // Records in the closed form's and the moments' tensors (closed_form_tensors.cpp, moments_embedding.cpp),
+  // most of them when the running statistics are settled (trainer.cpp).
+  const std::uint64_t records = std::max<std::uint64_t>(c.train.batch, kSettlingBatch),
+                      batch = records / ranks + 1;
   return std::max(setup, step) + proxy + 4 * batch * (8 * d + 6 * order);
 }
 
@@ -128,7 +133,7 @@ MemoryPlan plan_memory(const Config& c, const JobPlan& plan, std::uint64_t ranks
   // parameters, gradients and Adam's two moments.
   m.train = 2 * frequencies + 16 * numbers + 4 * 4 * features * c.data.schema.classes +
             4 * batch * (features + 4 * d) + 16 * plan.generator_parameters;
-  if (c.train.from_moments) m.train += start_memory(c, batch);
+  if (c.train.from_moments) m.train += start_memory(c, ranks);
   return m;
 }
 
