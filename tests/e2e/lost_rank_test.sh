@@ -37,7 +37,7 @@ strike() {
 
 # lose SIGNAL VICTIM RANKS [mpiexec flags]: the same, with every rank's own exit code and words.
 lose() {
-  local signal=$1 victim=$2 n=$3 said=$work/said r speaker=
+  local signal=$1 victim=$2 n=$3 said=$work/said r speaker='' words=()
   shift 3
   rm -rf "$said" && mkdir "$said"
   strike "$signal" "$victim" "$n" "$MPIEXEC" "${mpi_flags[@]}" "$@" -n "$n" bash "$here/record_rank.sh" "$said" "$MUFFLE"
@@ -49,11 +49,13 @@ lose() {
     if [[ -z $speaker ]]; then
       speaker=$r
       check "rank $r speaks, in one paragraph" test "$(grep -cE '^muffle( \(rank [0-9]+ on [^)]*\))?: ' "$said/$r.stderr")" = 1
-      check "it names the rank and its host" grep -qE "(lost|not heard from:) rank $victim \(host $(uname -n)\)" "$said/$r.stderr"
-      check "and says what to do" grep -qE "run the same command again|raise the deadline" "$said/$r.stderr"
-    else
       # Under the sanitizers all deadlines pass at once, a rank's word takes longer than the others wait for it, and mpirun wakes
-      # and ends the ranks in between: there it is enough that the first of them names who is lost.
+      # and ends the ranks in between: there it is enough that one of them names who is lost.
+      words=("$said/$r.stderr")
+      if [[ -n $sanitized && $signal == STOP ]]; then words=("$said"/*.stderr); fi
+      check "it names the rank and its host" grep -qE "(lost|not heard from:) rank $victim \(host $(uname -n)\)" "${words[@]}"
+      check "and says what to do" grep -qE "run the same command again|raise the deadline" "${words[@]}"
+    else
       [[ -n $sanitized && $signal == STOP ]] && continue
       # While it trains, rank 0 may hear of the loss later than the others wait for its word; then both say it.
       [[ $stage == evaluate ]] || check "rank $r leaves it to rank $speaker" test ! -s "$said/$r.stderr"
