@@ -150,8 +150,8 @@ MpiComm::MpiComm(MPI_Comm ranks, const MpiOptions& options) : options_(options) 
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   host_ = processor_name();
   std::vector<std::string> hosts = all_gather(host_);
-  introductions_ = all_gather(PeerWatch::introduction());
-  roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), std::move(hosts), introductions_,
+  const std::vector<std::string> introductions = all_gather(PeerWatch::introduction());
+  roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), std::move(hosts), introductions,
                                           options_.deadline);
   find_neighbours();
 }

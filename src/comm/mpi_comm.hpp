@@ -63,8 +63,6 @@ class MpiComm final : public HostComm {
   std::vector<std::string> all_gather(const std::string& bytes) override;
   std::vector<std::string> gather(const std::string& bytes, int root) override;
   void check_peers(std::string_view doing) override;
-  /// PeerWatch::introduction() of every rank.
-  const std::vector<std::string>& introductions() const { return introductions_; }
   void check_lost(std::string_view doing) override;
   std::unique_ptr<HostComm> split(bool member) override;
   [[noreturn]] void abort(ExitCode code) override;
@@ -102,7 +100,6 @@ class MpiComm final : public HostComm {
   int local_rank_ = 0;
   int local_size_ = 1;
   std::string host_;
-  std::vector<std::string> introductions_;
   std::unique_ptr<RollCall> roll_call_;
   MpiComm* parent_ = nullptr;       ///< that this one was split from
   std::vector<MpiComm*> children_;  ///< split from this one, and alive

@@ -1,17 +1,43 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
+#include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "mpi_comm.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/watchdog.hpp"
-#include "peer_watch.hpp"
 
 namespace muffle::comm {
+namespace {
+
+/// Unlike a thread's, the kernel's timer runs on in a process that is stopped, and SIGKILL ends that too.
+void end_myself_after(std::chrono::milliseconds most) noexcept {
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGKILL;
+  const auto s = std::chrono::duration_cast<std::chrono::seconds>(most);
+  itimerspec when{};
+  when.it_value.tv_sec = s.count();
+  when.it_value.tv_nsec = std::chrono::nanoseconds(most - s).count();
+  timer_t timer{};
+  if (::timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && ::timer_settime(timer, 0, &when, nullptr) == 0)
+    return;
+  spdlog::debug("no timer for this process's end ({}): its launcher would wait for one that is stopped there",
+                std::strerror(errno));
+}
+
+void meet_all(std::chrono::milliseconds deadline) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
+  wait_or_throw(request, "ending the MPI session", deadline, MpiOptions{}.stop_within);
+}
+
+}  // namespace
 
 MpiSession::MpiSession(int* argc, char*** argv) {
   int initialized = 0;
@@ -28,8 +54,6 @@ MpiSession::MpiSession(int* argc, char*** argv) {
     throw CommError("this MPI offers no MPI_THREAD_SERIALIZED; use a build of MPI with thread support");
   }
 }
-
-MpiSession::~MpiSession() = default;
 
 bool MpiSession::launched_by_mpi() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"}) {
@@ -76,9 +100,7 @@ std::unique_ptr<HostComm> MpiSession::world(const MpiOptions& options) {
     throw ConfigError("notice_after, termination_grace and stop_within must not be negative");
   }
   deadline_ = options.deadline;
-  auto comm = std::make_unique<MpiComm>(MPI_COMM_WORLD, options);
-  peers_ = std::make_unique<PeerWatch>(comm->introductions(), comm->rank());
-  return comm;
+  return std::make_unique<MpiComm>(MPI_COMM_WORLD, options);
 }
 
 std::unique_ptr<HostComm> MpiSession::world(std::chrono::milliseconds deadline) {
@@ -94,31 +116,19 @@ void MpiSession::abort(ExitCode code) noexcept {
 }
 
 void MpiSession::finish() {
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
-  wait_or_throw(request, "ending the MPI session", deadline_, MpiOptions{}.stop_within);
+  int size = 1;
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  if (size > 1) {
+    constexpr std::chrono::seconds kLastChance{2};  // so that those who wait give up first, and say so
+    constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(10);
+    const auto most = std::min(deadline_, kLongest);
+    meet_all(deadline_);
+    end_myself_after(most + kLastChance);
+    meet_all(most);  // whoever stopped before its timer ran is missed here
+  }
   static const std::filesystem::path kCall = "MPI_Finalize";  // has no non-blocking form
   const WatchedStep step("the call of", kCall);
   check_mpi(MPI_Finalize(), "MPI_Finalize");
-  outlive_the_others();
-}
-
-void MpiSession::outlive_the_others() noexcept {
-  // A job that was stopped as a whole, and goes on, finds its deadline passed: the others get this long.
-  constexpr std::chrono::seconds kLastChance{2};
-  if (!peers_ || !peers_->is_last()) return;
-  try {
-    if (peers_->wait_for_all(deadline_).empty()) return;
-    const std::vector<int> left = peers_->wait_for_all(kLastChance);
-    if (left.empty()) return;
-    spdlog::error(
-        "rank(s) {} of this machine have not ended {:.1f} s after the job's last word: they are stopped, or "
-        "hang. Everything is written; they are ended by SIGKILL, which the launcher reports as its own exit "
-        "code",
-        fmt::join(left, ", "), std::chrono::duration<double>(deadline_ + kLastChance).count());
-  } catch (...) {  // the message could not be made
-  }
-  peers_->end_all();
 }
 
 }  // namespace muffle::comm

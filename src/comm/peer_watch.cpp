@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include <charconv>
 #include <chrono>
 #include <fstream>
-#include <thread>
 
 namespace muffle::comm {
 namespace {
@@ -53,7 +51,6 @@ PeerWatch::PeerWatch(const std::vector<std::string>& introductions, int my_rank)
     const int descriptor = open_process(pid);
     if (descriptor >= 0) running_.push_back({static_cast<int>(r), descriptor});
   }
-  is_last_ = !running_.empty() && running_.back().rank < my_rank;
 }
 
 PeerWatch::~PeerWatch() {
@@ -73,22 +70,6 @@ void PeerWatch::look() {
     running_[i].descriptor = -1;
   }
   std::erase_if(running_, [](const Peer& peer) { return peer.descriptor < 0; });
-}
-
-std::vector<int> PeerWatch::wait_for_all(std::chrono::milliseconds most) {
-  for (const long long until = now_ms() + most.count(); !running_.empty() && now_ms() < until;) {
-    pollfd next{running_.front().descriptor, POLLIN, 0};
-    ::poll(&next, 1, static_cast<int>(std::min<long long>(until - now_ms(), kLookEveryMs)));
-    next_look_ms_ = 0;
-    look();
-  }
-  std::vector<int> ranks;
-  for (const Peer& peer : running_) ranks.push_back(peer.rank);
-  return ranks;
-}
-
-void PeerWatch::end_all() noexcept {
-  for (const Peer& peer : running_) ::syscall(SYS_pidfd_send_signal, peer.descriptor, SIGKILL, nullptr, 0U);
 }
 
 bool PeerWatch::has_ended(int rank) {

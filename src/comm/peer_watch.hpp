@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -25,13 +24,6 @@ class PeerWatch {
   bool has_ended(int rank);
   bool any_has_ended();
 
-  /// Is this the machine's highest rank, and is there another? Then it is for this one to outlive the others.
-  bool is_last() const { return is_last_; }
-  /// Waits until all of them have ended, at most this long. @returns the ranks that have not.
-  std::vector<int> wait_for_all(std::chrono::milliseconds most);
-  /// SIGKILL to those that still run.
-  void end_all() noexcept;
-
  private:
   void look();
 
@@ -42,7 +34,6 @@ class PeerWatch {
   std::vector<Peer> running_;
   std::vector<bool> ended_;
   long long next_look_ms_ = 0;
-  bool is_last_ = false;
 };
 
 }  // namespace muffle::comm

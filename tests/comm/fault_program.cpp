@@ -4,7 +4,7 @@
 // FOLDER/rank-N.pid appears when rank N runs, FOLDER/rank-N.started once it is in the loop. MODE: loop,
 // data-error (rank 1 finds a bad record while the others are in a collective), or work-R (rank R works for
 // ever while the others wait for it; "started" is after 1.5 deadlines of that), or end-R (all is done, and
-// rank R stops after MPI's end).
+// rank R, or each for end-all, stops after MPI's end).
 #include <signal.h>
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
     const std::string mode = argv[3];
     if (mode.starts_with("end-")) {
       mark(folder, world->rank(), "started");
-      const bool stops = world->rank() == std::atoi(argv[3] + 4);
+      const bool stops = mode == "end-all" || world->rank() == std::atoi(argv[3] + 4);
       world.reset();
       mpi.finish();
       if (stops) ::raise(SIGSTOP);

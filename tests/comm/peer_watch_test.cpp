@@ -66,22 +66,6 @@ TEST(PeerWatch, AStoppedRankHasNotEnded) {
   EXPECT_FALSE(watch.any_has_ended());
 }
 
-TEST(PeerWatch, TheLastRankOutlivesTheOthers) {
-  using namespace std::chrono_literals;
-  Sleeper one, two;
-  const std::string me = PeerWatch::introduction();
-  EXPECT_FALSE(PeerWatch({me}, 0).is_last()) << "alone";
-  EXPECT_FALSE(PeerWatch({one.introduction(), me, two.introduction()}, 1).is_last());
-  PeerWatch watch({one.introduction(), two.introduction(), me}, 2);
-  EXPECT_TRUE(watch.is_last());
-  two.stop();
-  EXPECT_EQ(watch.wait_for_all(60ms), (std::vector<int>{0, 1}));
-  one.kill();
-  EXPECT_EQ(watch.wait_for_all(500ms), std::vector<int>{1});
-  watch.end_all();  // a stopped process ends at SIGKILL too
-  EXPECT_EQ(watch.wait_for_all(10s), std::vector<int>{});
-}
-
 TEST(PeerWatch, RanksElsewhereAreNotMistakenForProcessesHere) {
   Sleeper sleeper;
   const std::string number = sleeper.introduction().substr(0, sleeper.introduction().find(' '));

@@ -9,8 +9,6 @@
 
 namespace muffle::comm {
 
-class PeerWatch;
-
 /// How a communicator over MPI behaves.
 struct MpiOptions {
   /// The longest that one collective may take, all of its chunks together, once every rank has come; and the
@@ -39,7 +37,6 @@ class MpiSession {
  public:
   /// MPI_Init_thread. @throws CommError if MPI offers less; InvariantError on a second session.
   MpiSession(int* argc, char*** argv);
-  ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
   /// True when a launcher (mpirun, srun) started this process.
@@ -67,16 +64,14 @@ class MpiSession {
   /// return.
   [[noreturn]] static void abort(ExitCode code) noexcept;
   /// MPI_Finalize, after a barrier that has the deadline of the last world(); every rank calls it when all
-  /// went well. Communicators may outlive it, but not be used. The machine's highest rank then waits until
-  /// the others have ended: from here on nobody else would notice one that is stopped, and their launcher
-  /// would wait for it for ever. After the deadline it says so and ends them by SIGKILL. @throws CommError.
+  /// went well. Communicators may outlive it, but not be used. From here on nobody would notice a rank that
+  /// is stopped (SIGSTOP), and its launcher would wait for it for ever: the kernel ends each process by
+  /// SIGKILL if it is still there after the deadline (10 minutes, if that is shorter) and 2 s. @throws
+  /// CommError.
   void finish();
 
  private:
-  void outlive_the_others() noexcept;
-
   std::chrono::milliseconds deadline_{std::chrono::minutes(2)};
-  std::unique_ptr<PeerWatch> peers_;
 };
 
 }  // namespace muffle::comm
