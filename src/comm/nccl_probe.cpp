@@ -5,7 +5,9 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 
 #include "../core/cuda_check.hpp"
@@ -17,6 +19,28 @@ namespace {
 struct FreeOnDevice {
   void operator()(std::uint64_t* p) const { static_cast<void>(cudaFree(p)); }
 };
+
+/// Integers: the sums are exact, so a wrong one is a fault and never rounding.
+void sum_known_integers(NcclGroup& group, const HostComm& host) {
+  constexpr std::size_t kCount = std::size_t{1} << 20;
+  check_cuda(cudaSetDevice(group.device()), "cudaSetDevice");
+  std::uint64_t* raw = nullptr;
+  check_cuda(cudaMalloc(reinterpret_cast<void**>(&raw), kCount * sizeof *raw), "cudaMalloc of 8 MiB");
+  const std::unique_ptr<std::uint64_t, FreeOnDevice> owned(raw);
+  std::vector<std::uint64_t> numbers(kCount);
+  const auto ranks = static_cast<std::uint64_t>(group.size());
+  for (std::size_t i = 0; i < kCount; ++i)
+    numbers[i] = (static_cast<std::uint64_t>(group.rank()) + 1) * (i + 1);
+  check_cuda(cudaMemcpy(raw, numbers.data(), kCount * sizeof *raw, cudaMemcpyHostToDevice), "cudaMemcpy");
+  group.all_reduce_sum(raw, kCount, nullptr);
+  group.synchronize(nullptr);
+  check_cuda(cudaMemcpy(numbers.data(), raw, kCount * sizeof *raw, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  for (std::size_t i = 0; i < kCount; ++i) {
+    require(numbers[i] == ranks * (ranks + 1) / 2 * (i + 1),
+            fmt::format("NCCL's sum of known integers is wrong at position {} on rank {} (host {})", i,
+                        group.rank(), host.host()));
+  }
+}
 
 }  // namespace
 
@@ -37,38 +61,28 @@ std::vector<std::string> gpu_uuids() noexcept {
 }
 
 std::string probe_nccl(HostComm& host, int device, double deadline_s) {
-  NcclOptions options;
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = std::chrono::milliseconds(static_cast<long long>(deadline_s * 1000 / 2));
+  NcclOptions options;  // without a roll call: it comes below, on the ranks whose sums went well too
   options.device = device;
-  options.deadline = std::chrono::milliseconds(static_cast<long long>(deadline_s * 1000 / 2));
+  options.deadline = deadline;
+  options.meanwhile = [&host] { host.check_lost("trying NCCL"); };
   const auto group = NcclGroup::create(host, options);
-  // Integers: the sums are exact, so a wrong one is a fault and never rounding.
-  constexpr std::size_t kCount = std::size_t{1} << 20;
+  const auto give_up = Clock::now() + deadline + deadline / 2;
+  std::exception_ptr problem;
+  try {
+    sum_known_integers(*group, host);
+    group->finish();
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  host.roll_call(std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now()));
   agree(
       host, "summing over the GPUs",
       [&] {
-        check_cuda(cudaSetDevice(group->device()), "cudaSetDevice");
-        std::uint64_t* raw = nullptr;
-        check_cuda(cudaMalloc(reinterpret_cast<void**>(&raw), kCount * sizeof *raw), "cudaMalloc of 8 MiB");
-        const std::unique_ptr<std::uint64_t, FreeOnDevice> owned(raw);
-        std::vector<std::uint64_t> numbers(kCount);
-        const auto ranks = static_cast<std::uint64_t>(group->size());
-        for (std::size_t i = 0; i < kCount; ++i)
-          numbers[i] = (static_cast<std::uint64_t>(group->rank()) + 1) * (i + 1);
-        check_cuda(cudaMemcpy(raw, numbers.data(), kCount * sizeof *raw, cudaMemcpyHostToDevice),
-                   "cudaMemcpy");
-        group->all_reduce_sum(raw, kCount, nullptr);
-        group->synchronize(nullptr);
-        check_cuda(cudaMemcpy(numbers.data(), raw, kCount * sizeof *raw, cudaMemcpyDeviceToHost),
-                   "cudaMemcpy");
-        for (std::size_t i = 0; i < kCount; ++i) {
-          require(numbers[i] == ranks * (ranks + 1) / 2 * (i + 1),
-                  fmt::format("NCCL's sum of known integers is wrong at position {} on rank {} (host {})", i,
-                              group->rank(), host.host()));
-        }
+        if (problem) std::rethrow_exception(problem);
       },
       true);
-  agree(
-      host, "ending NCCL", [&] { group->finish(); }, true);
   int version = 0;
   static_cast<void>(ncclGetVersion(&version));
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);

@@ -3,6 +3,9 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <cstdlib>
+#include <cstring>
+
 namespace muffle::test {
 
 NcclDouble& nccl_double() {
@@ -32,6 +35,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   p->uuid.bytes[0] = static_cast<char>(device);
   return cudaSuccess;
 }
+cudaError_t cudaMalloc(void** p, size_t bytes) { return *p = std::malloc(bytes), cudaSuccess; }
+cudaError_t cudaFree(void* p) { return std::free(p), cudaSuccess; }
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  return std::memcpy(to, from, bytes), cudaSuccess;
+}
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) { return *s = nullptr, cudaSuccess; }
 cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamQuery(cudaStream_t) { return state().work_ends ? cudaSuccess : cudaErrorNotReady; }
@@ -51,6 +59,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t) { return --state().events, cudaSuccess; }
 
+ncclResult_t ncclGetVersion(int* version) { return *version = 22809, ncclSuccess; }
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   *id = {};
   return state().makes_ids ? ncclSuccess : ncclSystemError;
@@ -69,6 +78,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* health) {
 }
 ncclResult_t ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
                            cudaStream_t) {
+  if (state().in_sum) state().in_sum();
   return ncclSuccess;
 }
 ncclResult_t ncclBroadcast(const void*, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t) {

@@ -19,6 +19,7 @@ struct NcclDouble {
   bool capturing = false;                ///< is every stream being captured into a graph?
   bool events_happen = true;             ///< or none of them yet
   std::function<void(int)> in_setup{};   ///< called with the rank
+  std::function<void()> in_sum{};        ///< called as a sum is enqueued
   // As it went.
   std::atomic<int> aborted{0}, destroyed{0};
   std::atomic<int> graphs_at_end{0};  ///< at the abort or the destruction: NCCL would wait for these for ever

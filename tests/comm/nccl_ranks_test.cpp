@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "muffle/comm/nccl_group.hpp"
+#include "muffle/comm/nccl_probe.hpp"
 #include "nccl_double.hpp"
 #include "support/thread_comm.hpp"
 
@@ -114,6 +115,32 @@ TEST_F(NcclRanks, OneThatHangsIsNamedAlsoWhereNcclHearsFirstThatAnotherHasGivenU
     nccl->synchronize(nullptr);
   });
   EXPECT_THAT(messages, Each(AllOf(HasSubstr("an error of the double"), HasSubstr("for want of rank 1"))));
+}
+
+TEST_F(NcclRanks, OneThatHangsWhileNcclIsTriedIsNamed) {
+  thread_local int me = -1;
+  double_.in_sum = [&] {
+    double_.work_ends = false;
+    if (me == kHung) hang();
+  };
+  const auto messages = said([&](HostComm& host) {
+    me = host.rank();
+    probe_nccl(host, me, std::chrono::duration<double>(kDeadline).count());
+  });
+  EXPECT_THAT(messages, Each(HasSubstr("for want of rank 1")));
+}
+
+TEST_F(NcclRanks, ATrialThatGoesWrongIsToldByAll) {
+  test::run_thread_ranks(kRanks, [&](HostComm& host) {  // the double does not sum: right for one rank alone
+    try {
+      probe_nccl(host, host.rank(), 10);
+      ADD_FAILURE() << "it went well";
+    } catch (const InvariantError& e) {
+      EXPECT_THAT(e.what(), HasSubstr("wrong at position 0"));
+      EXPECT_TRUE(e.agreed());
+    }
+  });
+  EXPECT_EQ(probe_nccl(*single_process(), 0, 10), "2.28.9");
 }
 
 TEST_F(NcclRanks, WhereAllAreThereNobodyIsBlamed) {
