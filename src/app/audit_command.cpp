@@ -137,9 +137,13 @@ AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
       },
       true);
   Progress progress("audit", command.trials, "trials", comm.is_root());
-  a.report = embed::audit(a.layout, a.plan, a.pair, embed::real_release(a.layout, a.plan, comm, a.mode),
-                          {command.trials, command.confidence, comm.rank(), comm.size()},
-                          [&progress](std::uint64_t trials) { progress.update(trials); });
+  a.report =
+      embed::audit(a.layout, a.plan, a.pair, embed::real_release(a.layout, a.plan, comm, a.mode),
+                   {command.trials, command.confidence, comm.rank(), comm.size()}, [&](std::uint64_t trials) {
+                     comm::agree(
+                         comm, "auditing", [&] { comm.check_peers("auditing"); }, true);
+                     progress.update(trials);
+                   });
   progress.update(command.trials);
   if (!comm.is_root()) return {};
   return {command.format == "json" ? as_json(a, command) : as_text(a, command), a.report.exceeds()};

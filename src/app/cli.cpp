@@ -8,6 +8,7 @@
 #include "muffle/app/commands.hpp"
 #include "muffle/app/doctor.hpp"
 #include "muffle/comm/mpi.hpp"
+#include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/log.hpp"
@@ -16,8 +17,8 @@
 namespace muffle::app {
 namespace {
 
-/// How long the other ranks wait for root, which alone carries out a verb that needs no ranks: an audit may
-/// take hours. If root dies, its launcher ends them.
+/// How long the other ranks wait for root, which alone carries out a verb that needs no ranks, or for the
+/// audit of hours. If root dies, its launcher ends them.
 constexpr double kAloneDeadline = 7 * 24 * 3600.0;
 
 /// The deadline is itself a setting; until the ranks have agreed on the configuration this rank's own holds.
@@ -103,6 +104,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
     return 0;
   }
   if (alone) {
+    comm::end_on_termination();
     comm::agree(
         comm, "muffle " + line.verb(),
         [&] {

@@ -112,9 +112,10 @@ void print_mixture(const evaluate::MixtureScore& score) {
   std::fflush(stdout);
 }
 
-nlohmann::json score_mixture(const std::filesystem::path& samples_file, bool quiet) {
-  const auto score = evaluate::evaluate_mixture(samples_file);
-  if (!quiet) print_mixture(score);
+nlohmann::json score_mixture(const Context& context, const std::filesystem::path& samples_file) {
+  const auto score =
+      evaluate::evaluate_mixture(samples_file, [&] { context.comm.check_peers("evaluating"); });
+  if (!context.quiet) print_mixture(score);
   return {{"records", score.records},
           {"nll_true", score.nll_true},
           {"nll_authors_convention", score.nll_authors_convention},
@@ -146,7 +147,7 @@ void evaluate(Context& context, const std::filesystem::path& samples_file) {
           nlohmann::json metrics = {{"format", "muffle-metrics"}, {"version", 1}};
           if (wants(context.config, "classifiers")) metrics.update(score_classifiers(context, samples_file));
           if (wants(context.config, "mixture-nll"))
-            metrics["mixture_nll"] = score_mixture(samples_file, context.quiet);
+            metrics["mixture_nll"] = score_mixture(context, samples_file);
           if (!samples_are_private(description)) metrics["is_private"] = false;
           metrics["samples_hash"] = sha256_file_hex(
               samples_file.string(), [&] { context.comm.check_peers("looking at the samples"); });

@@ -63,6 +63,9 @@ void Detachment::wait_for_the_others() {
   for (;;) {
     Meeting m;
     m.stop() = termination_requested() ? 1 : 0;
+    // The wish to stop is told at the next meeting: it is not to cut short the wait for it, nor for those
+    // that write a checkpoint.
+    const TerminationHold hold;
     all_.all_reduce_max(m.values);
     if (m.done() != 0) return;
   }
@@ -88,6 +91,7 @@ void Detachment::run(const std::string& doing, const std::function<void(HostComm
     m.done() = 1;
     all_.all_reduce_max(m.values);
   }
+  const TerminationHold hold;  // that one rank was told to stop is known to all
   agree(
       all_, doing,
       [&] {

@@ -14,8 +14,8 @@ namespace {
 // Set by a handler on whichever thread the signal finds, read by all.
 std::atomic<bool> told_to_stop{false};
 std::atomic<bool> told_by_sigterm{false};
-std::atomic<int> holds{0};
 std::atomic<int> last_code{0};
+thread_local int holds = 0;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void note(int signal) {
@@ -43,6 +43,11 @@ void install_termination_handler() {
       throw IoError(fmt::format("cannot install a handler for signal {}: {}", signal, std::strerror(errno)));
     }
   }
+}
+
+void end_on_termination() noexcept {
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGUSR1, SIG_DFL);
 }
 
 bool termination_requested() noexcept { return told_to_stop && holds == 0; }

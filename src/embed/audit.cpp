@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::uint64_t kMinTrials = 100, kMaxTrials = 100'000'000;
 constexpr std::uint64_t kGuessedSeeds = 64;
+/// Trials between two calls of `progress`: seconds, whatever the release.
+constexpr std::uint64_t kTellEvery = 16;
 /// Thresholds around half the distance, in sigmas. The middle one tests sigma; the outer ones the tails.
 constexpr std::array<double, 3> kOffsets{-2.0, 0.0, 2.0};
 
@@ -119,7 +121,7 @@ AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const Ca
         (with_second ? scores[a].of_second : scores[a].of_first).push_back(score[a]);
       }
     }
-    if (progress && trial % 1024 == 0) progress(trial);
+    if (progress && trial % kTellEvery == 0) progress(trial);
   }
 
   if (settings.rank != 0) return {};

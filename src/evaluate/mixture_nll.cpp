@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kCentres = data::kMixtureGrid * data::kMixtureGrid;
 constexpr double kPapersRecords = 90000.0;
+constexpr std::size_t kAliveEvery = 100'000;  ///< records: some milliseconds
 
 /// log sum exp(-r^2 / (2 s^2)) over the centres of class y; finite wherever the point is, for the nearest
 /// centre's exponent is taken out first.
@@ -35,8 +36,8 @@ double log_sum_of_class(double x1, double x2, int y) {
 
 }  // namespace
 
-MixtureScore evaluate_mixture(const std::filesystem::path& synthetic) {
-  const synth::Records records = synth::read_npz(synthetic);
+MixtureScore evaluate_mixture(const std::filesystem::path& synthetic, const std::function<void()>& alive) {
+  const synth::Records records = synth::read_npz(synthetic, alive);
   const std::size_t n = records.count();
   if (n == 0) throw DataError("'" + synthetic.string() + "' holds no records to score.");
   if (records.floats.size() != 2 * n) {
@@ -45,6 +46,7 @@ MixtureScore evaluate_mixture(const std::filesystem::path& synthetic) {
   }
   double sum = 0.0;
   for (std::size_t i = 0; i < n; ++i) {
+    if (alive && i % kAliveEvery == 0) alive();
     const double x1 = records.floats[2 * i], x2 = records.floats[2 * i + 1];
     const int y = records.labels[i];
     if (!std::isfinite(x1) || !std::isfinite(x2) || y >= data::kMixtureGrid) {

@@ -314,6 +314,24 @@ TEST(Detachment, ASignalToARankThatWaitsReachesThoseThatWork) {
   }
 }
 
+TEST(Detachment, ARankThatWasToldToStopWaitsForThoseThatWork) {
+  install_termination_handler();
+  MpiOptions options;
+  options.deadline = std::chrono::seconds(60);
+  options.stop_within = milliseconds(200);
+  const auto comm = test::session().world(options);
+  Detachment detachment(*comm, all_but(0));
+  if (!detachment.works()) {
+    ASSERT_EQ(std::raise(SIGTERM), 0);
+  }
+  EXPECT_NO_THROW(detachment.run("training", [&](HostComm&, const Detachment::Pulse& pulse) {
+    EXPECT_TRUE(pulse(/*at_once=*/true));
+    std::this_thread::sleep_for(5 * options.stop_within);  // a checkpoint is written
+  }));
+  clear_termination_request();
+  test::world().barrier();
+}
+
 TEST(Detachment, LongPhasesAfterManyFastStepsHaveADeadlineEach) {
   const auto deadline = milliseconds(1500);
   const auto comm = test::session().world(deadline);

@@ -53,6 +53,15 @@ TEST(Termination, IsFoundAfterAHold) {
   clear_termination_request();
 }
 
+TEST(TerminationDeathTest, WorkThatWouldNotLookIsEnded) {
+  const auto told = [] {
+    install_termination_handler();
+    end_on_termination();
+    std::raise(SIGTERM);
+  };
+  EXPECT_EXIT(told(), testing::KilledBySignal(SIGTERM), "");
+}
+
 TEST(TerminationDeathTest, AProcessThatIsAbortingEndsWithItsOwnCode) {
   const auto later = [] {
     install_termination_handler();

@@ -21,6 +21,10 @@ std::string stopped_while(std::string_view doing);
 /// MpiSession (MPI_Init installs handlers of its own). @throws IoError if refused.
 void install_termination_handler();
 
+/// Undoes install_termination_handler: for work that would not look at the flag, and leaves nothing
+/// half-done.
+void end_on_termination() noexcept;
+
 /// True once SIGTERM or SIGUSR1 has arrived, unless it is held off.
 bool termination_requested() noexcept;
 
@@ -29,8 +33,8 @@ bool termination_requested() noexcept;
 /// already, and its SIGKILL a second later would lose the code.
 void exit_on_termination(int exit_code) noexcept;
 
-/// While one lives, termination_requested() is false on this rank: for work that may not be left half-done. A
-/// signal that comes meanwhile is found afterwards.
+/// While one lives, termination_requested() is false on this thread: for work that may not be left half-done.
+/// A signal that comes meanwhile is found afterwards.
 class TerminationHold {
  public:
   TerminationHold() noexcept;

@@ -82,7 +82,8 @@ struct AuditReport {
 ///                 again cancels;
 ///   "seeds"       subtracts the noise of guessed seeds 0..63 and looks for S or S'.
 /// @param release   what is audited: real_release(), or in tests a broken mechanism
-/// @param progress  called from time to time with the trials done
+/// @param progress  called with the trials done, by all ranks after the same ones; what it throws ends the
+/// audit
 /// Collective if the release function is; the report is root's.
 /// @throws ConfigError  trials outside 100..1e8, confidence outside (0, 1).
 AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const CanaryPair& pair,

@@ -60,8 +60,10 @@ struct MixtureScore {
   double per_90000_authors_convention = 0.0;
 };
 /// @param synthetic  samples.npz with x float32 n x 2 in the mixture's own units, y in 0..4
+/// @param alive  called now and then; what it throws ends the evaluation
 /// @throws DataError  another shape or type, no records, a coordinate that is not finite, a label above 4;
 /// IoError.
-MixtureScore evaluate_mixture(const std::filesystem::path& synthetic);
+MixtureScore evaluate_mixture(const std::filesystem::path& synthetic,
+                              const std::function<void()>& alive = {});
 
 }  // namespace muffle::evaluate
