@@ -126,6 +126,15 @@ void forbid_core_dumps() {
   muffle::last_words("core dumps could not be switched off; one would hold private records");
 }
 
+/// Each rank holds descriptors of its machine's other ranks; the usual limit of 1,024 is for select(2), which
+/// we do not use.
+void allow_many_files() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
+}
+
 void require_written_output() {
   if (muffle::flush_standard_output()) return;
   throw muffle::IoError(
@@ -136,14 +145,16 @@ void require_written_output() {
 
 int main(int argc, char** argv) {
   forbid_core_dumps();
+  allow_many_files();
   muffle::secure_standard_streams();
   muffle::privacy::exit_on_entropy_failure();
   try {
     // Until the configuration is read, its default holds.
     watchdog = std::make_unique<muffle::Watchdog>(std::chrono::minutes(10), end_stuck);
     if (muffle::comm::MpiSession::launched_by_mpi()) {
+      muffle::comm::install_termination_handler();  // a large job's start takes minutes
       session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);
-      muffle::comm::install_termination_handler();
+      muffle::comm::install_termination_handler();  // MPI has its own
     }
     const int code = muffle::app::dispatch(argc, argv, connect);
     require_written_output();

@@ -171,6 +171,12 @@ void release(Context& context) {
   }
 
   const auto start = std::chrono::steady_clock::now();
+  const auto seconds_since = [](std::chrono::steady_clock::time_point then) {
+    return Seconds(std::chrono::steady_clock::now() - then).count();
+  };
+  const std::vector<comm::CollectiveUse> use_before = comm.collective_use();
+  // Times tell m, which is private under add/remove-one.
+  const bool time_is_public = config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
   std::unique_ptr<data::RecordSource> source;
   if (!context.dry_run) {
     const data::DataSpec records = prepare_records(context);
@@ -224,13 +230,17 @@ void release(Context& context) {
       [&] {
         spdlog::debug("release: embedding begins");
         // Under add/remove-one the number of records is private: the line shows no count.
-        const bool show = comm.is_root() && config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
-        Progress progress("embed", source->shard_size(), "records", show);
+        Progress progress("embed", source->shard_size(), "records", comm.is_root() && time_is_public);
+        const auto begun = std::chrono::steady_clock::now();
         partial.emplace(embed::embed_shard(layout, *source, context.threads, [&](std::uint64_t n) {
           comm.check_peers("embedding the records");
           progress.update(n);
         }));
         progress.update(source->shard_size());
+        if (!time_is_public) return;
+        const double s = seconds_since(begun);
+        spdlog::debug("release: rank {} has embedded {} records in {:.3g} s, {:.4g} a second", comm.rank(),
+                      source->shard_size(), s, static_cast<double>(source->shard_size()) / s);
       },
       false);
   spdlog::debug("release: every rank has embedded its records");
@@ -283,15 +293,15 @@ void release(Context& context) {
         const std::size_t numbers = artifact.values.size();
         std::string hash;
         charged([&] { hash = transaction->finish(std::move(artifact)); });
-        // The time taken tells m, which is private under add/remove-one.
-        const bool time_is_public = config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
         spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, file.string(), hash,
                      transaction->charge(),
-                     time_is_public ? fmt::format(", {:.1f} s",
-                                                  Seconds(std::chrono::steady_clock::now() - start).count())
-                                    : "");
+                     time_is_public ? fmt::format(", {:.1f} s", seconds_since(start)) : "");
       },
       true);
+  if (time_is_public) {
+    spdlog::debug("release: collectives of rank {}: {}", comm.rank(),
+                  comm::describe_use(use_before, comm.collective_use()));
+  }
 }
 
 }  // namespace muffle::app

@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "muffle/app/commands.hpp"
@@ -30,8 +31,14 @@ std::vector<std::string> files_of(const Context& context) {
 void sample(Context& context, const std::filesystem::path& model_file) {
   const StageWork work{"sample", stage_hash(context.config, Stage::kSample), model_file, context.out};
   if (!is_done(context.comm, work)) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<comm::CollectiveUse> use_before = context.comm.collective_use();
     synth::sample(context.comm, model_file, context.out, context.config.sample, work.settings,
                   context.threads);
+    const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    spdlog::debug("sample: {} records in {:.3g} s, {:.4g} a second; collectives of rank {}: {}",
+                  context.config.sample.count, s, static_cast<double>(context.config.sample.count) / s,
+                  context.comm.rank(), comm::describe_use(use_before, context.comm.collective_use()));
     mark_done(context.comm, work, context.comm.is_root() ? files_of(context) : std::vector<std::string>{});
   }
   comm::agree(

@@ -17,8 +17,10 @@ void remove_unfinished(const std::filesystem::path& file) {
   prefix.append(file.filename().string()).append(".tmp.");
   const WatchedStep step("looking for the rests of", file);
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(file.parent_path(), ignored)) {
-    if (entry.path().filename().string().starts_with(prefix)) std::filesystem::remove(entry.path(), ignored);
+  for (std::filesystem::directory_iterator at(file.parent_path(), ignored), end; at != end;
+       at.increment(ignored)) {
+    std::error_code kept;
+    if (at->path().filename().string().starts_with(prefix)) std::filesystem::remove(at->path(), kept);
   }
 }
 

@@ -20,16 +20,17 @@ namespace muffle::train {
 /// On GPUs, whose sums go on beside their work, the share of the time that the host waits for the GPU.
 class Curves {
  public:
-  /// Writes to the folder `tensorboard` beside the model.
-  /// Both outlive it.
+  /// Writes to the folder `tensorboard` beside the model; `comm` and `collective` outlive it.
+  /// @param resumed_at  steps done before
   Curves(const std::filesystem::path& model_file, comm::HostComm& comm,
-         const model::TensorCollective& collective, const TrainSpec& spec)
+         const model::TensorCollective& collective, const TrainSpec& spec, std::uint64_t resumed_at)
       : comm_(comm),
         collective_(collective),
         every_(std::max<std::uint64_t>(1, spec.steps / kPoints)),
         batch_(spec.batch) {
     if (comm.is_root()) {
-      file_.emplace(std::filesystem::absolute(model_file).parent_path() / "tensorboard", comm.host());
+      file_.emplace(std::filesystem::absolute(model_file).parent_path() / "tensorboard", comm.host(),
+                    resumed_at);
     }
   }
 

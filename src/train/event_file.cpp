@@ -71,7 +71,7 @@ std::string tf_record(std::string_view event) {
          little_endian(masked(crc32c(event)));
 }
 
-EventFile::EventFile(const std::filesystem::path& folder, const std::string& host)
+EventFile::EventFile(const std::filesystem::path& folder, const std::string& host, std::uint64_t resumed_at)
     : file_(folder /
             fmt::format("events.out.tfevents.{}.{}.{}", static_cast<long long>(now_s()), host, ::getpid())) {
   const WatchedStep step("opening", file_);
@@ -79,6 +79,8 @@ EventFile::EventFile(const std::filesystem::path& folder, const std::string& hos
   std::filesystem::create_directories(folder, reported_by_write);
   out_.open(file_, std::ios::binary);
   write(double_field(1, now_s()) + bytes_field(3, "brain.Event:2"));
+  constexpr std::uint64_t kStart = 1;  // SessionLog.START: what is of this step or later is void
+  write(double_field(1, now_s()) + varint_field(2, resumed_at + 1) + bytes_field(7, varint_field(1, kStart)));
 }
 
 void EventFile::add(std::uint64_t step, const std::vector<std::pair<std::string, double>>& scalars) {

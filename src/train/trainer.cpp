@@ -86,7 +86,11 @@ void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& 
   bool stop_heard = false;
   while (training.steps_done() < spec.steps) {
     const bool first = training.steps_done() == 0;
-    report.last_loss = training.step(stop_heard || comm::termination_requested());
+    const bool told = stop_heard || comm::termination_requested();
+    // The wish to stop travels in the step's own sum: it is to cut short neither that nor the wait for root,
+    // which may be long over a checkpoint.
+    const comm::TerminationHold hold;
+    report.last_loss = training.step(told);
     if (first) report.first_loss = report.last_loss;
     const std::uint64_t done = training.steps_done();
     curves.add(done, report.last_loss, training.learning_rate());
@@ -176,8 +180,20 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   CheckpointKeeper checkpoints(comm, model_file, spec, train_hash, release.hash);
   checkpoints.resume(*training, report);
   meet();
-  Curves curves(model_file, comm, *placement.collective, spec);
-  train_steps(comm, *training, spec, setup.pulse, checkpoints, curves, report);
+  Curves curves(model_file, comm, *placement.collective, spec, report.resumed_at);
+  const auto tell_use = [&] {
+    std::vector<comm::CollectiveUse> used = comm.collective_use();
+    const std::vector<comm::CollectiveUse> on_gpus = placement.collective->use();
+    used.insert(used.end(), on_gpus.begin(), on_gpus.end());
+    spdlog::log(comm.is_root() ? spdlog::level::info : spdlog::level::debug,
+                "train: collectives of rank {}: {}", comm.rank(), comm::describe_use(use_before, used));
+  };
+  try {
+    train_steps(comm, *training, spec, setup.pulse, checkpoints, curves, report);
+  } catch (const comm::StoppedError&) {
+    tell_use();
+    throw;
+  }
   meet();
   const double settled = training->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec.batch));
   meet();
@@ -216,12 +232,8 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
       /*share_message=*/true);
   report.model_hash = comm::broadcast_text(comm, report.model_hash);
   report.seconds = elapsed();
+  tell_use();
   const std::vector<comm::CollectiveUse> on_gpus = placement.collective->use();
-  std::vector<comm::CollectiveUse> used = comm.collective_use();
-  used.insert(used.end(), on_gpus.begin(), on_gpus.end());
-  const std::string use = comm::describe_use(use_before, used);
-  const auto level = comm.is_root() ? spdlog::level::info : spdlog::level::debug;
-  spdlog::log(level, "train: collectives of rank {}: {}", comm.rank(), use);
   if (comm.is_root() && report.choice) {
     const model::ProxyChoice& c = *report.choice;
     spdlog::info(

@@ -37,21 +37,24 @@ std::vector<std::string> events_in(const std::string& bytes) {
 
 TEST(EventFile, HoldsVersionAndScalars) {
   const test::TemporaryFolder folder;
-  EventFile file(folder / "curves", "host");
+  EventFile file(folder / "curves", "host", 299);
   file.add(300, {{"train/loss", 0.5}, {"x", -2}});
   ASSERT_EQ(std::distance(std::filesystem::directory_iterator(folder / "curves"), {}), 1);
   const auto path = std::filesystem::directory_iterator(folder / "curves")->path();
   EXPECT_THAT(path.filename().string(), ::testing::StartsWith("events.out.tfevents."));
   const std::vector<std::string> events = events_in(read_file(path));
-  ASSERT_EQ(events.size(), 2u);
+  ASSERT_EQ(events.size(), 3u);
   // wall_time (1, double), then file_version (3).
   EXPECT_EQ(events[0].substr(9),
             "\x1a\x0d"
             "brain.Event:2");
+  // wall_time, step (2) = 300, session_log (7) of status (1) START (1): drops this step's points and later
+  // ones.
+  EXPECT_EQ(events[1].substr(9), "\x10\xac\x02\x3a\x02\x08\x01");
   // wall_time, step (2) = 300, summary (5) of two values (1): tag (1), simple_value (2, float).
   const std::string loss = std::string("\x0a\x11\x0a\x0a") + "train/loss" + std::string("\x15\0\0\0\x3f", 5);
   const std::string x = std::string("\x0a\x08\x0a\x01x\x15\0\0\0\xc0", 10);
-  EXPECT_EQ(events[1].substr(9), std::string("\x10\xac\x02\x2a\x1d") + loss + x);
+  EXPECT_EQ(events[2].substr(9), std::string("\x10\xac\x02\x2a\x1d") + loss + x);
 }
 
 TEST(EventFile, AFolderThatCannotBeMadeEndsNothing) {

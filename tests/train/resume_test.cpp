@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 
+#include "comm/spy_comm.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
@@ -201,6 +202,37 @@ TEST_F(Interrupted, AToldTrainingStopsOnAllRanksAndGoesOnToTheSameModel) {
     EXPECT_TRUE(CheckpointSlots(folder_ / b).newest("hash", sha256_file_hex(folder_ / "release.mfl")))
         << "a job that ends before it has noted that the model is done goes on from here";
   }
+}
+
+/// Once the wish to stop is agreed on, it cuts no wait short: root may be long over its checkpoint.
+TEST_F(Interrupted, AToldRankWaitsForTheCheckpoint) {
+  const test::Toy& toy = toy_;
+  int waits = 0;
+  run_thread_ranks(2, [&](comm::HostComm& inner) {
+    test::SpyComm comm(inner);
+    bool told = false;
+    comm.on_send = [&](int, const std::string& bytes) {
+      if (told && !inner.is_root()) {
+        ++waits;
+        EXPECT_FALSE(comm::termination_requested());
+      }
+      return bytes;
+    };
+    comm::install_termination_handler();
+    TrainSetup setup;
+    setup.pulse.beat = [&](bool at_once) {
+      if (!at_once) {
+        std::raise(SIGUSR1);
+        told = true;
+      }
+      return false;
+    };
+    test::expect_error(ExitCode::kStopped, {"step 2 of 40"}, [&] {
+      train(comm, read_file(folder_ / "release.mfl"), "release", folder_ / "a" / "model.mfl", toy.generator,
+            toy.spec, "hash", 1, setup);
+    });
+  });
+  EXPECT_GT(waits, 0);
 }
 
 }  // namespace

@@ -16,8 +16,10 @@ namespace muffle::train {
 class EventFile {
  public:
   /// Makes `folder` and a file in it whose name says when and where. A file that cannot be written is named
-  /// in the log, once, and nothing more happens: no training ends for its curve.
-  EventFile(const std::filesystem::path& folder, const std::string& host);
+  /// in the log, once, and nothing more happens: no training ends for its curve. Points of steps after
+  /// `resumed_at` in the folder's older files are of a training that ended without a checkpoint of them:
+  /// TensorBoard is told to drop them.
+  EventFile(const std::filesystem::path& folder, const std::string& host, std::uint64_t resumed_at = 0);
 
   /// One point of each curve at `step`; flushed, so that TensorBoard sees it while the training runs.
   void add(std::uint64_t step, const std::vector<std::pair<std::string, double>>& scalars);
