@@ -36,6 +36,12 @@ std::vector<std::string> gpu_uuids() noexcept {
   return out;
 }
 
+std::string nccl_version() {
+  int version = 0;
+  static_cast<void>(ncclGetVersion(&version));
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 std::string probe_nccl(HostComm& host, int device, double deadline_s) {
   NcclOptions options;
   options.device = device;
@@ -69,9 +75,7 @@ std::string probe_nccl(HostComm& host, int device, double deadline_s) {
       true);
   agree(
       host, "ending NCCL", [&] { group->finish(); }, true);
-  int version = 0;
-  static_cast<void>(ncclGetVersion(&version));
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+  return nccl_version();
 }
 
 }  // namespace muffle::comm
