@@ -63,8 +63,8 @@ void check_versions(const Facts& ranks, Findings& out) {
     out.warn("versions", {}, "the ranks run different builds of muffle: " + groups(ranks, binary),
              "copy one binary to every host, unless CPU and GPU builds are mixed on purpose");
   }
-  // Shared libraries, which one binary may find in two versions. Ranks of CPU builds, which may hold records for
-  // others to train on, have a LibTorch of their own.
+  // Shared libraries, which one binary may find in two versions. Ranks of CPU builds, which may hold records
+  // for others to train on, have a LibTorch of their own.
   const auto libtorch = [](const RankFacts& f) { return f.libtorch.empty() ? "unknown" : f.libtorch; };
   const auto nccl = [](const RankFacts& f) { return f.nccl.empty() ? "unknown" : f.nccl; };
   for (const bool cuda : {false, true}) {
@@ -83,10 +83,9 @@ void check_versions(const Facts& ranks, Findings& out) {
     out.note("versions", {}, "the embedding's kernels differ: " + groups(ranks, kernels),
              "the sums do not change, but the slowest rank sets the pace");
   }
-  out.ok_unless_said("versions",
-                     fmt::format("muffle {} everywhere, binary {}, {}{}", ranks.front().version,
-                                 ranks.front().binary.substr(0, 12), libtorch(ranks.front()),
-                                 ranks.front().cuda ? ", NCCL " + nccl(ranks.front()) : ""));
+  out.ok_unless_said("versions", fmt::format("muffle {} everywhere, binary {}, {}{}", ranks.front().version,
+                                             ranks.front().binary.substr(0, 12), libtorch(ranks.front()),
+                                             ranks.front().cuda ? ", NCCL " + nccl(ranks.front()) : ""));
 }
 
 void check_clocks(const Facts& ranks, Findings& out) {

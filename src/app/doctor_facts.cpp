@@ -30,11 +30,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FolderFacts, path, filesystem, f
                                                 exclusive, syncs_file, syncs_folder, locks, sees_root,
                                                 respects_lock)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RankFacts, rank, local_rank, local_size, host, version,
-                                                binary, cuda, mpi, libtorch, nccl, kernels, system, launcher, before, after,
-                                                cores_online, cores, core_quota, threads, omp_threads,
-                                                open_files, file_bytes, address_bytes, locked_bytes,
-                                                memory_bytes, shared_memory_bytes, tcp_retries, keepalive_s,
-                                                entropy, gpu_driver, gpus, gpu, folder)
+                                                binary, cuda, mpi, libtorch, nccl, kernels, system, launcher,
+                                                before, after, cores_online, cores, core_quota, threads,
+                                                omp_threads, open_files, file_bytes, address_bytes,
+                                                locked_bytes, memory_bytes, shared_memory_bytes, tcp_retries,
+                                                keepalive_s, entropy, gpu_driver, gpus, gpu, folder)
 
 namespace {
 

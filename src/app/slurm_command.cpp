@@ -76,10 +76,10 @@ void check(const SlurmJob& job) {
   }
   for (const std::string& s : job.set) {
     if (job.kind == "seeds" && s.starts_with("train.seed="))
-      problems.push_back(
-          fmt::format("--set {} contradicts --kind seeds, which trains once with each of --seeds {}: leave it "
-                      "out, or name that seed in --seeds",
-                      s, job.seeds));
+      problems.push_back(fmt::format(
+          "--set {} contradicts --kind seeds, which trains once with each of --seeds {}: leave it "
+          "out, or name that seed in --seeds",
+          s, job.seeds));
   }
   if (!problems.empty()) throw UsageError(fmt::format("{}.", fmt::join(problems, "; ")));
 }
@@ -88,7 +88,8 @@ void check(const SlurmJob& job) {
 void check_gpus(const SlurmJob& job, const Config& config) {
   using comm::DeviceWish;
   const auto& devices = config.devices;
-  const auto check = [&](const char* key, DeviceWish wish, int ranks, const char* doing, const char* instead) {
+  const auto check = [&](const char* key, DeviceWish wish, int ranks, const char* doing,
+                         const char* instead) {
     if (wish == DeviceWish::kCpu) return;
     if (job.gpus_per_node == 0) {
       if (wish == DeviceWish::kAuto) return;
@@ -112,7 +113,8 @@ void check_gpus(const SlurmJob& job, const Config& config) {
   int trainers = job.ranks_per_node;
   if (devices.train_ranks.kind == comm::RankWish::Kind::kFirst)
     trainers = static_cast<int>(std::min<std::int64_t>(devices.train_ranks.count, trainers));
-  if (devices.train_ranks.kind == comm::RankWish::Kind::kWithGpu) trainers = 0;  // none without one of its own
+  if (devices.train_ranks.kind == comm::RankWish::Kind::kWithGpu)
+    trainers = 0;  // none without one of its own
   check("train.device", devices.train, trainers, "train",
         "let only those train that have one (train.ranks = \"with-gpu\")");
 }

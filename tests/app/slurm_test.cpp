@@ -75,8 +75,7 @@ TEST(SlurmScript, WordsReachTheShellUnchanged) {
   const test::TemporaryFolder folder;
   const auto cut = script.find("\n# A rank computes");
   ASSERT_NE(cut, std::string::npos);
-  write_file_atomically(folder / "script",
-                        script.substr(0, cut) + "\nprintf '%s|' \"${settings[@]}\"\n");
+  write_file_atomically(folder / "script", script.substr(0, cut) + "\nprintf '%s|' \"${settings[@]}\"\n");
   const std::string told = (folder / "told").string();
   ASSERT_EQ(std::system(("bash '" + (folder / "script").string() + "' >'" + told + "'").c_str()), 0);
   EXPECT_EQ(read_file(told),
@@ -110,7 +109,8 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
   };
   for (const char* no_time : {"tomorrow", "", "1-", "-1", "1:2:3:4", "1-2:3:4:5", "1-2-3"})
     refused([&](SlurmJob& j) { j.time = no_time; }, ("--time is \"" + std::string(no_time) + "\"").c_str());
-  for (const char* short_time : {"3", "3:00", "0:03:00", "0-0:3", "0-0:3:0"})  // 120 s of grace, and 60 to get on
+  for (const char* short_time :
+       {"3", "3:00", "0:03:00", "0-0:3", "0-0:3:0"})  // 120 s of grace, and 60 to get on
     refused([&](SlurmJob& j) { j.time = short_time; }, "is too short");
   refused([](SlurmJob& j) { j.partition = "a --wrap=evil"; }, "--partition");
   refused([](SlurmJob& j) { j.name = "a\n#SBATCH --nodes=9"; }, "--name");
@@ -133,7 +133,8 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
 }
 
 TEST(SlurmScript, TakesEveryTimeThatIsLongEnough) {
-  for (const char* time : {"4", "3:01", "0:03:01", "1-00:00:00", "0-0:4", "1-0:0", "0", "1-12", "2-0", "0-1"}) {
+  for (const char* time :
+       {"4", "3:01", "0:03:01", "1-00:00:00", "0-0:4", "1-0:0", "0", "1-12", "2-0", "0-1"}) {
     SlurmJob job;
     job.time = time;
     EXPECT_NO_THROW(slurm_script(job)) << time;

@@ -61,7 +61,7 @@ def main():
         z = rng.uniform(-4, 9)
         mu = -z + (z * z + 2 * eps) ** 0.5
         rows.append((eps, mu))
-    # The far tail, where delta is 1e-15 to 1e-23.
+    # The far tail: delta of 1e-15 and far below.
     while len(rows) < 300:
         eps = 10 ** rng.uniform(-3, 2)
         z = rng.uniform(8, 10)
