@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -44,6 +45,13 @@ void check_mpi(const Facts& ranks, const NetworkFacts& network, Findings& out) {
                          network.large_s * 1e3));
 }
 
+Facts of_build(const Facts& ranks, bool cuda) {
+  Facts out;
+  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(out),
+               [&](const RankFacts& f) { return f.cuda == cuda; });
+  return out;
+}
+
 void check_versions(const Facts& ranks, Findings& out) {
   const auto version = [](const RankFacts& f) { return f.version; };
   const auto binary = [](const RankFacts& f) { return "binary " + f.binary.substr(0, 12); };
@@ -55,12 +63,29 @@ void check_versions(const Facts& ranks, Findings& out) {
     out.warn("versions", {}, "the ranks run different builds of muffle: " + groups(ranks, binary),
              "copy one binary to every host, unless CPU and GPU builds are mixed on purpose");
   }
+  // Shared libraries, which one binary may find in two versions. Ranks of CPU builds, which may hold records
+  // for others to train on, have a LibTorch of their own.
+  const auto libtorch = [](const RankFacts& f) { return f.libtorch.empty() ? "unknown" : f.libtorch; };
+  const auto nccl = [](const RankFacts& f) { return f.nccl.empty() ? "unknown" : f.nccl; };
+  for (const bool cuda : {false, true}) {
+    const Facts alike = of_build(ranks, cuda);
+    const std::string fix =
+        "install the same one on every host and look at LD_LIBRARY_PATH there, or start all ranks from one "
+        "container image";
+    if (!all_equal(alike, libtorch))
+      out.fail("versions", {}, "the ranks load different builds of LibTorch: " + groups(alike, libtorch), fix,
+               ExitCode::kConfig);
+    if (cuda && !all_equal(alike, nccl))
+      out.fail("versions", {}, "the ranks load different versions of NCCL: " + groups(alike, nccl), fix,
+               ExitCode::kConfig);
+  }
   if (!all_equal(ranks, kernels)) {
     out.note("versions", {}, "the embedding's kernels differ: " + groups(ranks, kernels),
              "the sums do not change, but the slowest rank sets the pace");
   }
-  out.ok_unless_said("versions", fmt::format("muffle {} everywhere, binary {}", ranks.front().version,
-                                             ranks.front().binary.substr(0, 12)));
+  out.ok_unless_said("versions", fmt::format("muffle {} everywhere, binary {}, {}{}", ranks.front().version,
+                                             ranks.front().binary.substr(0, 12), libtorch(ranks.front()),
+                                             ranks.front().cuda ? ", NCCL " + nccl(ranks.front()) : ""));
 }
 
 void check_clocks(const Facts& ranks, Findings& out) {

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "loaded_library.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/threads.hpp"
@@ -29,11 +30,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FolderFacts, path, filesystem, f
                                                 exclusive, syncs_file, syncs_folder, locks, sees_root,
                                                 respects_lock)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RankFacts, rank, local_rank, local_size, host, version,
-                                                binary, cuda, mpi, kernels, system, launcher, before, after,
-                                                cores_online, cores, core_quota, threads, omp_threads,
-                                                open_files, file_bytes, address_bytes, locked_bytes,
-                                                memory_bytes, shared_memory_bytes, tcp_retries, keepalive_s,
-                                                entropy, gpu_driver, gpus, gpu, folder)
+                                                binary, cuda, mpi, libtorch, nccl, kernels, system, launcher,
+                                                before, after, cores_online, cores, core_quota, threads,
+                                                omp_threads, open_files, file_bytes, address_bytes,
+                                                locked_bytes, memory_bytes, shared_memory_bytes, tcp_retries,
+                                                keepalive_s, entropy, gpu_driver, gpus, gpu, folder)
 
 namespace {
 
@@ -104,6 +105,7 @@ RankFacts local_facts(const comm::HostComm& comm, int threads) {
   f.version = MUFFLE_VERSION;
   f.binary = sha256_file_hex("/proc/self/exe");
   f.mpi = comm::MpiSession::library();
+  f.libtorch = loaded_library("libtorch_cpu.so");
   f.kernels = features::kernel_variant();
   utsname system{};
   if (::uname(&system) == 0)
@@ -141,6 +143,7 @@ RankFacts local_facts(const comm::HostComm& comm, int threads) {
   f.gpu_driver = std::filesystem::exists("/proc/driver/nvidia/version");
 #ifdef MUFFLE_CUDA
   f.cuda = true;
+  f.nccl = comm::nccl_version();
   f.gpus = comm::gpu_uuids();
   if (!f.gpus.empty()) f.gpu = comm.local_rank() % static_cast<int>(f.gpus.size());
 #endif

@@ -32,7 +32,7 @@ void add_sources(CLI::App& command, ConfigSources& sources) {
 void add_account_options(CLI::App& command, AccountCommand& o) {
   command.add_option("--epsilon", o.epsilon, "epsilon of all releases together, 0.001 to 100")
       ->type_name("NUMBER");
-  command.add_option("--delta", o.delta, "delta of all releases together, 1e-12 to 0.1")->type_name("NUMBER");
+  command.add_option("--delta", o.delta, "delta of all releases together, 1e-18 to 0.1")->type_name("NUMBER");
   command
       .add_option("--noise-multiplier", o.noise_multipliers,
                   "sigma / sensitivity of a release; given again: of a further one")

@@ -52,8 +52,7 @@ void check(const SlurmJob& job) {
   fits("--kind", job.kind, "whole|embed|train|seeds", "whole, embed, train or seeds");
   fits("--launcher", job.launcher, "srun|mpirun", "srun or mpirun");
   fits("--name", job.name, "[A-Za-z0-9_.-]+", "muffle-1");
-  fits("--time", job.time, "[0-9]{1,9}|([0-9]{1,5}-)?[0-9]{1,9}(:[0-9]{1,9}){1,2}",
-       "90, 12:00:00 or 2-00:00:00");
+  fits("--time", job.time, "([0-9]{1,5}-)?[0-9]{1,9}(:[0-9]{1,9}){0,2}", "90, 12:00:00, 2-12 or 2-00:00:00");
   fits("--seeds", job.seeds, "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*(%[0-9]+)?", "1-5, 1,3,7 or 1-20%4");
   fits("--partition", job.partition, "[A-Za-z0-9_.,-]*", "gpu");
   fits("--account", job.account, "[A-Za-z0-9_.-]*", "project1");
@@ -75,31 +74,49 @@ void check(const SlurmJob& job) {
     if (value->empty() || value->find('\n') != std::string::npos)
       problems.push_back(fmt::format("{} must be a path on one line", option));
   }
+  for (const std::string& s : job.set) {
+    if (job.kind == "seeds" && s.starts_with("train.seed="))
+      problems.push_back(fmt::format(
+          "--set {} contradicts --kind seeds, which trains once with each of --seeds {}: leave it "
+          "out, or name that seed in --seeds",
+          s, job.seeds));
+  }
   if (!problems.empty()) throw UsageError(fmt::format("{}.", fmt::join(problems, "; ")));
 }
 
 /// What the job itself would be refused for, hours later, as comm::choose_gpus() does.
 void check_gpus(const SlurmJob& job, const Config& config) {
+  using comm::DeviceWish;
   const auto& devices = config.devices;
-  if (job.gpus_per_node == 0 || devices.share_gpus) return;
-  const auto require_one_each = [&](int ranks, const char* doing, const char* instead) {
-    if (ranks <= job.gpus_per_node) return;
+  const auto check = [&](const char* key, DeviceWish wish, int ranks, const char* doing,
+                         const char* instead) {
+    if (wish == DeviceWish::kCpu) return;
+    if (job.gpus_per_node == 0) {
+      if (wish == DeviceWish::kAuto) return;
+      throw UsageError(
+          fmt::format("{} = \"cuda\" promises a GPU to every rank, but the job asks for none. Ask for them "
+                      "(--gpus-per-node), or set {} to \"auto\" or \"cpu\".",
+                      key, key));
+    }
+    if (ranks <= job.gpus_per_node || devices.share_gpus) return;
     throw UsageError(
         fmt::format("{} of the ranks on a node {} on GPUs, but it has {} (--gpus-per-node), and two ranks on "
                     "one GPU are refused. Lower --ntasks-per-node, {}, or allow it "
                     "(runtime.share_gpus = true).",
                     ranks, doing, job.gpus_per_node, instead));
   };
-  const bool embeds = job.kind == "whole" || job.kind == "embed";
-  if (embeds && devices.embed != comm::DeviceWish::kCpu)
-    require_one_each(job.ranks_per_node, "embed", "embed on CPUs (features.device = \"cpu\")");
-  if (job.kind == "embed" || devices.train == comm::DeviceWish::kCpu) return;
-  const comm::RankWish& wish = devices.train_ranks;
-  if (wish.kind == comm::RankWish::Kind::kWithGpu) return;
-  const bool first = wish.kind == comm::RankWish::Kind::kFirst;
-  require_one_each(
-      first ? static_cast<int>(std::min<std::int64_t>(wish.count, job.ranks_per_node)) : job.ranks_per_node,
-      "train", "let only those train that have one (train.ranks = \"with-gpu\")");
+  if (job.kind == "whole" || job.kind == "embed")
+    check("features.device", devices.embed, job.ranks_per_node, "embed",
+          "embed on CPUs (features.device = \"cpu\")");
+  // A closed form is fitted by rank 0, on its CPU.
+  if (job.kind == "embed" || config.model.kind == model::GeneratorKind::kMoments) return;
+  int trainers = job.ranks_per_node;
+  if (devices.train_ranks.kind == comm::RankWish::Kind::kFirst)
+    trainers = static_cast<int>(std::min<std::int64_t>(devices.train_ranks.count, trainers));
+  if (devices.train_ranks.kind == comm::RankWish::Kind::kWithGpu)
+    trainers = 0;  // none without one of its own
+  check("train.device", devices.train, trainers, "train",
+        "let only those train that have one (train.ranks = \"with-gpu\")");
 }
 
 std::string purpose(const SlurmJob& job) {
@@ -124,6 +141,10 @@ std::string header(const SlurmJob& job) {
   line(fmt::format("nodes={}", job.nodes));
   line(fmt::format("ntasks-per-node={}", job.ranks_per_node));
   line(fmt::format("cpus-per-task={}", job.cores_per_rank));
+  if (job.launcher == "mpirun") {
+    out += "# A CPU is a core: mpirun counts cores, and Slurm may count their hardware threads.\n";
+    line("hint=nomultithread");
+  }
   if (job.gpus_per_node > 0) line(fmt::format("gpus-per-node={}", job.gpus_per_node));
   if (!job.memory.empty()) line("mem=" + job.memory);
   if (!job.partition.empty()) line("partition=" + job.partition);
@@ -155,9 +176,10 @@ launch() {
 constexpr const char* kMpirun = R"(
 # The time limit's signal is handed on to the ranks, which checkpoint and leave with 75. Preemption is not: Slurm's TERM ends
 # mpirun's daemons before the ranks have checkpointed; use srun where jobs are preempted. A cut link is noticed in 11 s.
-job=
-trap '[[ -z $job ]] || kill -USR1 "$job" 2>/dev/null || true' USR1
+job='' told=''
+trap 'told=yes; [[ -z $job ]] || kill -USR1 "$job" 2>/dev/null || true' USR1
 launch() {
+  [[ -z $told ]] || return 75  # told between two steps, or too late for the last one
   mpirun --map-by "slot:PE=$SLURM_CPUS_PER_TASK" --bind-to core -x OMP_NUM_THREADS \
     --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 3 "$@" &
   job=$!
@@ -197,8 +219,7 @@ step() {
 
 std::string steps(const SlurmJob& job) {
   const auto step = [](const std::string& verb, const std::string& folder, const std::string& more) {
-    return fmt::format("step {} --config \"$config\" --out \"{}\"{} \"${{settings[@]}}\"\n", verb, folder,
-                       more);
+    return fmt::format("step {} \"${{settings[@]}}\" --out \"{}\"{}\n", verb, folder, more);
   };
   if (job.kind == "embed") return step("release", "$out", "");
   if (job.kind == "train") return step("train", "$out", "") + step("sample", "$out", "");
@@ -213,8 +234,9 @@ std::string steps(const SlurmJob& job) {
 
 std::string slurm_script(const SlurmJob& job) {
   check(job);
-  std::string settings;
-  for (const std::string& s : job.set) settings += (settings.empty() ? "--set " : " --set ") + word(s);
+  // Never empty: to bash before 4.4 an empty array is an unset one, which `set -u` refuses.
+  std::string settings = "--config \"$config\"";
+  for (const std::string& s : job.set) settings += " --set " + word(s);
   return header(job) +
          fmt::format("\nmuffle={}\nconfig={}\nout={}\nsettings=({})\n", word(job.muffle), word(job.config),
                      word(job.out), settings) +

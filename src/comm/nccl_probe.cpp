@@ -60,6 +60,12 @@ std::vector<std::string> gpu_uuids() noexcept {
   return out;
 }
 
+std::string nccl_version() {
+  int version = 0;
+  static_cast<void>(ncclGetVersion(&version));
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 std::string probe_nccl(HostComm& host, int device, double deadline_s) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = std::chrono::milliseconds(static_cast<long long>(deadline_s * 1000 / 2));
@@ -83,9 +89,7 @@ std::string probe_nccl(HostComm& host, int device, double deadline_s) {
         if (problem) std::rethrow_exception(problem);
       },
       true);
-  int version = 0;
-  static_cast<void>(ncclGetVersion(&version));
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+  return nccl_version();
 }
 
 }  // namespace muffle::comm

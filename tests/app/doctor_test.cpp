@@ -31,6 +31,7 @@ std::vector<RankFacts> healthy() {
     f.version = "1.2.3";
     f.binary = std::string(64, 'a');
     f.mpi = "Open MPI v4.1.4, ident";
+    f.libtorch = "libtorch_cpu.so.1.13 e20b0b9d69c3";
     f.kernels = "avx2";
     f.launcher = "mpirun";
     for (int i = 0; i < 5; ++i) {
@@ -119,8 +120,46 @@ TEST(DoctorChecks, Versions) {
          ExitCode::kConfig, "1.2.3 on ranks 0, 2, 3; 1.2.4 on rank 1");
   expect(only_finding([](auto& r, auto&) { r[3].binary = std::string(64, 'b'); }), "versions",
          Level::kWarning, {}, ExitCode::kDone, "binary bbbbbbbbbbbb on rank 3");
+  expect(only_finding([](auto& r, auto&) { r[2].libtorch = "libtorch_cpu.so 0123456789ab"; }), "versions",
+         Level::kFailure, {}, ExitCode::kConfig,
+         "libtorch_cpu.so 0123456789ab on rank 2; libtorch_cpu.so.1.13 e20b0b9d69c3 on ranks 0, 1, 3");
   expect(only_finding([](auto& r, auto&) { r[3].kernels = "generic"; }), "versions", Level::kNote, {},
          ExitCode::kDone, "generic on rank 3");
+}
+
+TEST(DoctorChecks, LibrariesOfGpuBuildsAreComparedAmongThemselves) {
+  const auto on_gpus = [](auto& r, auto& n) {
+    for (RankFacts& f : r) {
+      f.cuda = true;
+      f.nccl = "2.28.9";
+      f.gpus = {"GPU-" + std::to_string(f.rank)};
+      f.gpu = 0;
+    }
+    n.nccl = "2.28.9";
+  };
+  expect(only_finding([&](auto& r, auto& n) {
+           on_gpus(r, n);
+           r[1].nccl = "2.14.3";
+         }),
+         "versions", Level::kFailure, {}, ExitCode::kConfig, "2.14.3 on rank 1; 2.28.9 on ranks 0, 2, 3");
+  // Two hosts with CPU builds that hold records: other binaries, as the warning says, and another LibTorch.
+  const auto mixed = [&](auto& r, auto& n) {
+    on_gpus(r, n);
+    for (const std::size_t i : {2, 3}) {
+      r[i].cuda = false;
+      r[i].nccl.clear();
+      r[i].gpus.clear();
+      r[i].gpu = -1;
+      r[i].binary = std::string(64, 'b');
+      r[i].libtorch = "libtorch_cpu.so.2 0123456789ab";
+    }
+  };
+  auto ranks = healthy();
+  auto net = network();
+  mixed(ranks, net);
+  EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kDone);
+  ranks[3].libtorch = "libtorch_cpu.so.2 ffffffffffff";
+  EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kConfig);
 }
 
 void shift_clock(RankFacts& f, double seconds) {
@@ -287,6 +326,9 @@ TEST(DoctorChecks, Gpus) {
          "limits", Level::kWarning, {3}, ExitCode::kDone, "may be locked");
   expect(only_finding([](auto& r, auto&) { r[0].gpu_driver = true; }), "gpus", Level::kNote, {0},
          ExitCode::kDone, "this build is for CPUs");
+  EXPECT_THAT(only_finding([](auto& r, auto&) { r[0].gpu_driver = true; }).fix,
+              HasSubstr("launch/cuda-libtorch.sh"))
+      << "launch/build.sh cuda trains on CPUs where LibTorch is Debian's";
 }
 
 TEST(DoctorChecks, LinksAndEntropy) {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "doctor_facts.hpp"
+#include "loaded_library.hpp"
 #include "muffle/app/doctor.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
@@ -45,6 +46,7 @@ TEST(DoctorRun, LooksAtRealRanksAndLeavesNothing) {
       EXPECT_FALSE(rank["cores"].empty());
       EXPECT_LE(rank["clock_minus_rank_0"][0], rank["clock_minus_rank_0"][1]);
       EXPECT_EQ(rank["binary"].get<std::string>().size(), 64u);
+      EXPECT_THAT(rank["libtorch"].get<std::string>(), ::testing::StartsWith("libtorch_cpu.so"));
     }
   }
 }
@@ -73,15 +75,24 @@ TEST(DoctorRun, FoldersThatAreNotSharedAreSeen) {
   });
 }
 
+TEST(DoctorFacts, ALoadedLibraryHasTheNameOfItsFileAndItsBuild) {
+  EXPECT_THAT(loaded_library("libc.so"), ::testing::MatchesRegex("libc[-.0-9a-z]*so[.0-9]* [0-9a-f]+"));
+  EXPECT_EQ(loaded_library("libnosuch.so"), "");
+}
+
 TEST(DoctorFacts, TravelAsJson) {
   RankFacts f;
   f.rank = 3;
   f.host = "h\xff";  // a host name is bytes
+  f.libtorch = "libtorch_cpu.so.1.13 e20b0b9d69c3";
+  f.nccl = "2.28.9";
   f.cores = {1, 2};
   f.folder.error = "why";
   const RankFacts back = facts_from_json(facts_to_json(f));
   EXPECT_EQ(back.rank, 3);
   EXPECT_EQ(back.cores, f.cores);
+  EXPECT_EQ(back.libtorch, f.libtorch);
+  EXPECT_EQ(back.nccl, f.nccl);
   EXPECT_EQ(back.folder.error, "why");
   EXPECT_EQ(facts_from_json("{\"rank\": 2}").rank, 2) << "an older version knows fewer facts";
   EXPECT_THROW(facts_from_json("not JSON"), ProtocolError);

@@ -305,6 +305,19 @@ TEST(PlanCommand, WarnsWhenTheNoiseDominates) {
               HasSubstr("counts: their noise"));
 }
 
+/// docs/scaling.md: its advice on delta can be followed.
+TEST(PlanCommand, ATrillionRecordsHaveADeltaThatFits) {
+  const auto plan = [](const char* delta) {
+    return plan_json({"--set", "data.records=1000000000000", "--set", "features.lattice_bits=22", "--set",
+                      std::string("privacy.delta=") + delta});
+  };
+  EXPECT_THAT(plan("1e-12").at("warnings").dump(), HasSubstr("delta 1e-12 is not below"));
+  const json j = plan("1e-13");
+  EXPECT_EQ(j.at("warnings"), json::array());
+  EXPECT_NEAR(j.at("sigma").get<double>(), 2 * 6.879976400632, 1e-10);
+  EXPECT_NEAR(j.at("blocks").at(0).at("noise_per_number").get<double>(), 1.376e-11, 1e-14);
+}
+
 TEST(PlanCommand, PrivateNumberOfRecordsNeedsAGuess) {
   const std::vector<std::string> secret{"--set", "privacy.adjacency=add-remove-one",
                                         "--set", "privacy.release_counts=true",

@@ -75,13 +75,25 @@ TEST(SlurmScript, WordsReachTheShellUnchanged) {
   const test::TemporaryFolder folder;
   const auto cut = script.find("\n# A rank computes");
   ASSERT_NE(cut, std::string::npos);
-  write_file_atomically(folder / "script",
-                        script.substr(0, cut) + "\nprintf '%s|' \"$config\" \"${settings[@]}\"\n");
+  write_file_atomically(folder / "script", script.substr(0, cut) + "\nprintf '%s|' \"${settings[@]}\"\n");
   const std::string told = (folder / "told").string();
   ASSERT_EQ(std::system(("bash '" + (folder / "script").string() + "' >'" + told + "'").c_str()), 0);
   EXPECT_EQ(read_file(told),
-            "/data/my jobs/it's.toml|--set|data.features=a b|--set|train.steps=5|--set|x=$(touch "
+            "--config|/data/my jobs/it's.toml|--set|data.features=a b|--set|train.steps=5|--set|x=$(touch "
             "/tmp/evil)`id`\"'|");
+}
+
+TEST(SlurmScript, HasNoEmptyArrayWhichAnOldBashCallsUnset) {
+  for (const char* kind : {"whole", "embed", "train", "seeds"})
+    EXPECT_THAT(slurm_script(of_kind(kind)), Not(HasSubstr("=()"))) << kind;
+}
+
+TEST(SlurmScript, MpirunGetsCoresWhereSlurmCountsThreads) {
+  SlurmJob job;
+  EXPECT_THAT(slurm_script(job), Not(HasSubstr("--hint"))) << "srun binds to cores by itself";
+  job.launcher = "mpirun";
+  const std::string script = slurm_script(job);
+  EXPECT_LT(script.find("\n#SBATCH --hint=nomultithread\n"), script.find("set -euo"));
 }
 
 TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
@@ -95,8 +107,10 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
       EXPECT_THAT(e.what(), HasSubstr(says));
     }
   };
-  refused([](SlurmJob& j) { j.time = "tomorrow"; }, "--time is \"tomorrow\"");
-  for (const char* short_time : {"3", "3:00", "0:03:00", "0-0:3"})  // 120 s of grace, and 60 to get on
+  for (const char* no_time : {"tomorrow", "", "1-", "-1", "1:2:3:4", "1-2:3:4:5", "1-2-3"})
+    refused([&](SlurmJob& j) { j.time = no_time; }, ("--time is \"" + std::string(no_time) + "\"").c_str());
+  for (const char* short_time :
+       {"3", "3:00", "0:03:00", "0-0:3", "0-0:3:0"})  // 120 s of grace, and 60 to get on
     refused([&](SlurmJob& j) { j.time = short_time; }, "is too short");
   refused([](SlurmJob& j) { j.partition = "a --wrap=evil"; }, "--partition");
   refused([](SlurmJob& j) { j.name = "a\n#SBATCH --nodes=9"; }, "--name");
@@ -106,6 +120,12 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
   refused([](SlurmJob& j) { j.out = "a\nb"; }, "--out");
   refused(
       [](SlurmJob& j) {
+        j.kind = "seeds";
+        j.set = {"train.steps=5", "train.seed=3"};
+      },
+      "--set train.seed=3 contradicts --kind seeds");
+  refused(
+      [](SlurmJob& j) {
         j.nodes = -1;
         j.memory = "much";
       },
@@ -113,7 +133,8 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
 }
 
 TEST(SlurmScript, TakesEveryTimeThatIsLongEnough) {
-  for (const char* time : {"4", "3:01", "0:03:01", "1-00:00:00", "0-0:4", "1-0:0", "0"}) {
+  for (const char* time :
+       {"4", "3:01", "0:03:01", "1-00:00:00", "0-0:4", "1-0:0", "0", "1-12", "2-0", "0-1"}) {
     SlurmJob job;
     job.time = time;
     EXPECT_NO_THROW(slurm_script(job)) << time;
@@ -163,6 +184,33 @@ TEST(SlurmScript, AJobThatDoesNotGetOnIsGivenUp) {
   EXPECT_EQ(starts("75", "", "return 1"), " -> 75\n") << "its own code, not scontrol's";
 }
 
+/// Under mpirun: a signal that comes too late for the training ends the job before the sampling, to be queued
+/// again, and not by its time limit.
+TEST(SlurmScript, ASignalBetweenTwoStepsIsNotLost) {
+  const test::TemporaryFolder folder;
+  SlurmJob job = of_kind("train");
+  job.launcher = "mpirun";
+  job.out = (folder / "out").string();
+  write_file_atomically(folder / "script", slurm_script(job));
+  write_file_atomically(folder / "run", R"(
+mpirun() {
+  trap '' USR1
+  [[ " $* " =~ \ muffle\ ([a-z]+) ]] && echo "${BASH_REMATCH[1]}"
+  [[ -z $signal ]] || kill -USR1 $$
+  command sleep 0.2
+}
+scontrol() { echo "$1 $2"; }
+sleep() { :; }
+export -f mpirun scontrol sleep
+export SLURM_JOB_ID=9 SLURM_CPUS_PER_TASK=1
+for signal in '' yes; do export signal; code=0; bash script || code=$?; echo "-> $code"; done
+)");
+  ASSERT_EQ(std::system(("cd '" + folder.path().string() + "' && bash run >told 2>&1").c_str()), 0);
+  EXPECT_EQ(read_file(folder / "told"),
+            "train\nsample\n-> 0\n"
+            "train\nmuffle sample: exit code 75; job 9 is queued again\nrequeue 9\n-> 75\n");
+}
+
 TEST(SlurmCommand, TwoRanksOnOneGpuAreRefusedUnlessTheConfigurationAllowsThem) {
   // 4 ranks and 2 GPUs a node.
   const auto problem = [](const std::string& kind, const std::vector<std::string>& set) -> std::string {
@@ -188,6 +236,33 @@ TEST(SlurmCommand, TwoRanksOnOneGpuAreRefusedUnlessTheConfigurationAllowsThem) {
   EXPECT_THAT(problem("embed", {"features.device=cuda"}), HasSubstr("embed on GPUs"));
   EXPECT_THAT(problem("whole", {"features.device=auto", "train.ranks=with-gpu"}), HasSubstr("embed on GPUs"));
   EXPECT_EQ(problem("train", {"features.device=cuda", "train.ranks=with-gpu"}), "") << "it embeds nothing";
+}
+
+TEST(SlurmCommand, AGpuThatTheJobDoesNotAskForIsNotPromised) {
+  // Without GPUs. @returns the setting that is refused.
+  const auto refused = [](const std::string& kind, const std::vector<std::string>& set,
+                          const std::string& config = "fashion-mnist.toml") -> std::string {
+    SlurmJob job = of_kind(kind);
+    job.gpus_per_node = 0;
+    try {
+      slurm(job, {MUFFLE_CONFIGS "/" + config, {}, set, {}});
+    } catch (const UsageError& e) {
+      EXPECT_THAT(e.what(), HasSubstr("the job asks for none. Ask for them (--gpus-per-node)"));
+      return std::string(e.what()).substr(0, std::string(e.what()).find(' '));
+    }
+    return "";
+  };
+  for (const char* kind : {"whole", "train", "seeds"}) {
+    EXPECT_EQ(refused(kind, {"train.device=cuda"}), "train.device") << kind;
+    for (const char* ranks : {"train.ranks=with-gpu", "train.ranks=1", "runtime.share_gpus=true"})
+      EXPECT_EQ(refused(kind, {"train.device=cuda", ranks}), "train.device") << kind << " " << ranks;
+    EXPECT_EQ(refused(kind, {"train.device=auto", "features.device=auto"}), "") << kind;
+    EXPECT_EQ(refused(kind, {"train.device=cuda"}, "fashion-mnist-moments.toml"), "") << "nothing is trained";
+  }
+  for (const char* kind : {"whole", "embed"})
+    EXPECT_EQ(refused(kind, {"features.device=cuda"}), "features.device") << kind;
+  EXPECT_EQ(refused("embed", {"train.device=cuda"}), "") << "it trains nothing";
+  EXPECT_EQ(refused("train", {"features.device=cuda"}), "") << "it embeds nothing";
 }
 
 TEST(SlurmCommand, AWrongConfigurationIsFoundBeforeTheQueue) {

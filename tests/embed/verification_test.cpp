@@ -80,7 +80,7 @@ TEST(Recompute, AgreesWithTheReferenceValues) {
 
 TEST(Recompute, AgreesWithTheAccountantOverItsDomain) {
   for (const double epsilon : {1e-3, 0.03, 0.7, 8.0, 40.0, 100.0}) {
-    for (const double delta : {1e-12, 1e-8, 1e-5, 1e-3, 0.1}) {
+    for (const double delta : {1e-18, 1e-15, 1e-12, 1e-8, 1e-5, 1e-3, 0.1}) {
       const double exact = privacy::noise_multiplier_for(epsilon, delta);
       EXPECT_NEAR(static_cast<double>(plain_multiplier(epsilon, delta)) / exact, 1, 1e-10)
           << epsilon << " " << delta;

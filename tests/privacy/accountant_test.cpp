@@ -92,7 +92,7 @@ TEST(Accountant, ReferenceValuesOfTheSpecification) {
 TEST(Accountant, IsMonotone) {
   std::vector<double> epsilons, deltas;
   for (int i = 0; i <= 60; ++i) epsilons.push_back(std::clamp(1e-3 * std::pow(1e5, i / 60.0), 1e-3, 100.0));
-  for (int i = 0; i <= 24; ++i) deltas.push_back(std::clamp(1e-12 * std::pow(1e11, i / 24.0), 1e-12, 0.1));
+  for (int i = 0; i <= 24; ++i) deltas.push_back(std::clamp(1e-18 * std::pow(1e17, i / 24.0), 1e-18, 0.1));
   std::vector<double> at_smaller_delta(epsilons.size(), kInf);
   for (const double delta : deltas) {
     double at_smaller_epsilon = kInf;
@@ -150,14 +150,14 @@ TEST(Accountant, AnyTwoGiveTheThird) {
 }
 
 TEST(Accountant, RefusesAbsurdInput) {
-  const double tiny = 1e-13;
+  const double tiny = 1e-19;
   for (const double epsilon : {0.0, -1.0, kNan, kInf, 9e-4, 101.0}) {
     expect_error<ConfigError>([=] { (void)noise_multiplier_for(epsilon, 1e-5); }, ExitCode::kConfig,
                               {"epsilon", "0.001"});
   }
   for (const double delta : {0.0, -1e-5, kNan, kInf, tiny, 0.2, 1.0, 2.0}) {
     expect_error<ConfigError>([=] { (void)noise_multiplier_for(1.0, delta); }, ExitCode::kConfig,
-                              {"delta", "1e-12"});
+                              {"delta", "1e-18"});
     expect_error<ConfigError>([=] { (void)epsilon_for(delta, 1.0); }, ExitCode::kConfig, {"delta", "0.1"});
   }
   for (const double mu : {0.0, -1.0, kNan, kInf}) {

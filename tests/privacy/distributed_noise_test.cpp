@@ -237,9 +237,9 @@ TEST(DistributedNoiseTheoremTest, TooLittleNoiseExceedsTheGuarantee) {
 }
 
 // The calibration's margin of kLogDeltaError in log delta covers the theorem's loss: |d log delta / d eps| is
-// at most 1 / delta, and d tau < 1e-30.
+// at most 1 / delta, and d tau < 1e-40.
 TEST(DistributedNoiseTheoremTest, TheCalibrationsMarginCoversTheLoss) {
-  const double d_tau = 1e-30;
+  const double d_tau = 1e-40;
   EXPECT_LT(2 * d_tau / (kMinDelta * std::exp(-kLogDeltaError)) + d_tau, kLogDeltaError / 1e5);
 }
 

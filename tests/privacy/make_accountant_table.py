@@ -57,10 +57,15 @@ def main():
             (100.0, 1.0), (100.0, 10.0), (100.0, 14.142135623730951), (100.0, 40.0)]
     while len(rows) < 220:
         eps = 10 ** rng.uniform(-3, 2)
-        # z = eps/mu - mu/2 between -4 and 9 covers delta from 1 to far below 1e-12.
+        # z = eps/mu - mu/2 between -4 and 9 covers delta from 1 to below 1e-18.
         z = rng.uniform(-4, 9)
         mu = -z + (z * z + 2 * eps) ** 0.5
         rows.append((eps, mu))
+    # The far tail: delta of 1e-15 and far below.
+    while len(rows) < 300:
+        eps = 10 ** rng.uniform(-3, 2)
+        z = rng.uniform(8, 10)
+        rows.append((eps, -z + (z * z + 2 * eps) ** 0.5))
     for eps, mu in rows:
         print(f"    {{{eps!r}, {mu!r}, {digits(mp.log(delta(mp.mpf(eps), mp.mpf(mu))))}}},")
     print("};")
@@ -68,7 +73,7 @@ def main():
     print("// epsilon, delta, noise multiplier")
     print("constexpr CalibrationRow kCalibration[] = {")
     for eps in [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 100.0]:
-        for wanted in [1e-12, 1e-10, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1]:
+        for wanted in [1e-18, 1e-16, 1e-14, 1e-12, 1e-10, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1]:
             print(f"    {{{eps!r}, {wanted!r}, {digits(calibrated(mp.mpf(eps), mp.mpf(wanted)))}}},")
     print("};")
 

@@ -35,6 +35,8 @@ struct RankFacts {
   std::string binary;                 ///< SHA-256 of the executable
   bool cuda = false;                  ///< built with MUFFLE_CUDA
   std::string mpi;                    ///< the MPI library's own line
+  std::string libtorch;               ///< file and build of the LibTorch that is loaded
+  std::string nccl;                   ///< version of the NCCL that is loaded; empty: built without CUDA
   std::string kernels;                ///< variant of the embedding kernels: "generic", "avx2", "avx512"
   std::string system;                 ///< kernel and processor, as uname says
   std::string launcher;               ///< "mpirun", "srun" or "none"

@@ -32,8 +32,9 @@ struct SlurmJob {
 /// @throws UsageError  naming every field that sbatch would read as something else.
 std::string slurm_script(const SlurmJob& job);
 
-/// `muffle slurm`: checks that the configuration can be read, and does not put two ranks on one GPU unless it
-/// allows that (train.ranks, runtime.share_gpus), and makes the script. Opens nothing else.
+/// `muffle slurm`: checks that the configuration can be read, promises no GPU to a job without any, and does
+/// not put two ranks on one GPU unless it allows that (train.ranks, runtime.share_gpus), and makes the
+/// script. Opens nothing else.
 /// @throws UsageError, ConfigError, IoError.
 std::string slurm(const SlurmJob& job, const ConfigSources& sources);
 

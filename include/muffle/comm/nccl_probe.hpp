@@ -11,7 +11,10 @@ namespace muffle::comm {
 /// driver or device. Only in builds with MUFFLE_CUDA (library muffle::nccl).
 std::vector<std::string> gpu_uuids() noexcept;
 
-/// NCCL's version, such as "2.28.9", after an all-reduce of known integers over the ranks' GPUs gave the
+/// Of the NCCL that is loaded, such as "2.28.9".
+std::string nccl_version();
+
+/// nccl_version(), after an all-reduce of known integers over the ranks' GPUs gave the
 /// known sums. Collective; every rank needs a GPU of its own. @throws DeviceError, CommError as NcclGroup;
 /// InvariantError  the sums were wrong. All of them agreed, unless a rank did not come.
 /// @param device  this rank's GPU, as this process numbers them

@@ -8,9 +8,9 @@ namespace muffle::privacy {
 
 /// Accounting of Gaussian releases (Balle & Wang, ICML 2018, Theorem 8; Gaussian DP composition of Dong, Roth
 /// & Su). mu = sensitivity / sigma of a release; several releases compose to sqrt(sum mu_i^2), exactly.
-/// Domain: eps in [1e-3, 100], delta in [1e-12, 0.1]; anything else, and NaN, is a ConfigError.
+/// Domain: eps in [1e-3, 100], delta in [1e-18, 0.1]; anything else, and NaN, is a ConfigError.
 inline constexpr double kMinEpsilon = 1e-3, kMaxEpsilon = 100.0;
-inline constexpr double kMinDelta = 1e-12, kMaxDelta = 0.1;
+inline constexpr double kMinDelta = 1e-18, kMaxDelta = 0.1;
 /// Noise multipliers beyond these are slips of the keyboard, and so is a mu beyond their reciprocals.
 inline constexpr double kMinNoiseMultiplier = 1e-3, kMaxNoiseMultiplier = 1e6;
 

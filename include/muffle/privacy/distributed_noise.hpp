@@ -24,7 +24,7 @@ struct DistributedNoisePlan {
   std::vector<NoisePart> shares;
   /// Upper bound of ln(d tau) for every d up to kMaxDistributedLength and every coalition of at most t: the
   /// release is (eps + 2 d tau, e^{d tau} delta)-DP (docs/secure-aggregation.md, theorem 2). Minus infinity
-  /// for one rank. Below ln(1e-30) in every plan, which the calibration's own margin covers.
+  /// for one rank. Below ln(1e-40) in every plan, which the calibration's own margin covers.
   double log_closeness = 0.0;
 
   /// sqrt(P - t) s of a run of `shares`, rounded down, lattice units. Never below what was planned.
