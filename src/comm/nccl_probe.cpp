@@ -82,7 +82,8 @@ std::string probe_nccl(HostComm& host, int device, double deadline_s) {
   } catch (...) {
     problem = std::current_exception();
   }
-  host.roll_call(std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now()));
+  host.roll_call(
+      std::max(deadline / 4, std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now())));
   agree(
       host, "summing over the GPUs",
       [&] {
