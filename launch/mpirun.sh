@@ -6,8 +6,7 @@
 #
 #   --threads T     cores bound to each rank, and OMP_NUM_THREADS (1)
 #   --network CIDR  only this network, such as 10.1.0.0/16: needed where machines have several (MUFFLE_NETWORK)
-#   --limit TIME    after so long (as in timeout(1), such as 90m) muffle is told to checkpoint and leave (7d; 0: never,
-#                   and then a rank that is stopped between its last word and its end is waited for)
+#   --limit TIME    after so long (as in timeout(1), such as 90m) muffle is told to checkpoint and leave (7d; 0: never)
 #   --grace S       how many seconds it may take over that, before everything is killed (60)
 #
 # TERM, INT, HUP and the time limit become USR1, which mpirun hands on to every rank; a TERM would end mpirun's own daemons before
