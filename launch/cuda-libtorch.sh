@@ -15,33 +15,37 @@ if [[ ${1:-} == --fetch-only ]]; then
   shift
 fi
 
-fetch() { # WHEEL...: unpacks wheels, without what they depend on
-  local wheels
+new=
+trap '[[ -z $new ]] || rm -rf "$new"' EXIT
+fetch() { # FILE WHEEL: unpacks a wheel, without what it depends on; FILE of it comes last, so that where it is, all is
   python3 -m pip --version >/dev/null 2>&1 || {
     echo "cuda-libtorch: fetches wheels with pip, which is missing: apt-get install python3-pip" >&2
     exit 1
   }
-  wheels=$(mktemp -d)
-  python3 -m pip download --quiet --no-deps --dest "$wheels" "$@"
-  for wheel in "$wheels"/*.whl; do
-    python3 -m zipfile -e "$wheel" "$root"
-  done
-  rm -r "$wheels"
+  mkdir -p "$root"
+  new=$(mktemp -d "$root/.new.XXXXXX")
+  python3 -m pip download --quiet --no-deps --dest "$new" "$2"
+  python3 -m zipfile -e "$new"/*.whl "$new/files"
+  mv "$new/files/$1" "$new/last"
+  cp -rlf "$new/files/." "$root" # links, not copies
+  mv "$new/last" "$root/$1"
+  rm -r "$new"
 }
 
 provided() { # LIBRARY: is it in the CUDA toolkit or known to the loader?
   [[ -e $cuda/lib/$1 || -e $cuda/lib64/$1 ]] || ldconfig -p | grep -q "$1 "
 }
 
-if [[ ! -e $root/torch/share/cmake/Torch/TorchConfig.cmake ]]; then
-  mkdir -p "$root"
-  fetch "torch==$torch_version"
-fi
+need() { # FILE WHEEL: fetches the wheel unless its FILE is there, or such a library is
+  [[ -e $root/$1 ]] || provided "${1##*/}" || fetch "$1" "$2"
+}
+
+need torch/share/cmake/Torch/TorchConfig.cmake "torch==$torch_version"
 # What libtorch_cuda.so links beside the toolkit. It looks for them in nvidia/ beside itself.
-[[ -e $root/nvidia/cusparselt/lib/libcusparseLt.so.0 ]] || provided libcusparseLt.so.0 || fetch nvidia-cusparselt-cu13==0.8.0
-[[ -e $root/nvidia/nvshmem/lib/libnvshmem_host.so.3 ]] || provided libnvshmem_host.so.3 || fetch nvidia-nvshmem-cu13==3.4.5
-[[ -e $root/nvidia/cu13/lib/libcufile.so.0 ]] || provided libcufile.so.0 || fetch nvidia-cufile
-provided libcudnn.so.9 || [[ -e $root/nvidia/cudnn/lib/libcudnn.so.9 ]] || fetch nvidia-cudnn-cu13==9.19.0.56
+need nvidia/cusparselt/lib/libcusparseLt.so.0 nvidia-cusparselt-cu13==0.8.0
+need nvidia/nvshmem/lib/libnvshmem_host.so.3 nvidia-nvshmem-cu13==3.4.5
+need nvidia/cu13/lib/libcufile.so.0 nvidia-cufile
+need nvidia/cudnn/lib/libcudnn.so.9 nvidia-cudnn-cu13==9.19.0.56
 provided libnccl.so.2 || echo "cuda-libtorch: no NCCL in $cuda: CMake will say where it looked" >&2
 echo "cuda-libtorch: LibTorch $torch_version in $root"
 if $fetch_only; then exit 0; fi

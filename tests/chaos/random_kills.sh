@@ -3,8 +3,8 @@
 # Each of N jobs is hit while it embeds or trains: one rank is killed (SIGKILL), stopped (SIGSTOP), or, where this is root
 # and there are network namespaces, the host of one rank is cut off. Faults are dealt in turn: ten jobs see each of them in
 # either phase. Rank and moment are drawn from SEED. It must end within the deadline, with the right exit
-# code, and leave no rank behind; the same command again must end with the same parameters as a job that was never
-# interrupted, and with one charge in the ledger.
+# code, and leave no rank behind: none once it has ended, or, where mpirun could not reach them, by the ranks' own deadline. The
+# same command again must end with the same parameters as a job that was never interrupted, and with one charge in the ledger.
 # Needs MUFFLE and MPIEXEC. DEADLINE_S (default 4) is the jobs' runtime.deadline_s: raise it on a busy machine.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -15,6 +15,8 @@ readonly deadline=${DEADLINE_S:-4}
 readonly margin=20
 # Over several hosts mpirun finds a cut link by TCP keepalive (5 + 3 x 2 s), and hangs if our own deadline is earlier.
 readonly cut_deadline=40
+# After mpirun, its daemons on the other hosts have so long to end their ranks (odls_base_sigkill_timeout).
+readonly daemons_ms=3000
 RANDOM=$seed
 
 work=$(mktemp -d)
@@ -50,7 +52,7 @@ start() {
 
 now_ms() { date +%s%3N; }
 
-failures=0 done=0 late=0 in_window=0
+failures=0 done=0 late=0 once=0 in_window=0
 declare -A codes=() hits=() slowest=()
 problem() {
   echo "FAILED: $*" >&2
@@ -76,9 +78,9 @@ hit() {
   esac
 }
 
-# ended FAULT: waits for the job; its code in `rc`, the time it took in `took_ms`.
+# ended FAULT: waits for the job; its code in `rc`, when the wait began in `since`, the time it took in `took_ms`.
 ended() {
-  local since limit
+  local limit
   since=$(now_ms)
   limit=$((($([[ $1 == CUT ]] && echo "$cut_deadline" || echo "$deadline") + margin) * 1000))
   rc=0
@@ -100,12 +102,45 @@ phase_of() {
   else echo embedding; fi
 }
 
+# all_said_done OUT: every rank had said the job's last word.
+all_said_done() { (($(grep -ls '"run: done' "$1"/logs/rank-*.jsonl | wc -l) == ranks)); }
+
+# none_left UNTIL HOST...: waits until no muffle runs on these hosts. False if one still does at UNTIL (in ms, as now_ms).
+none_left() {
+  local until=$1 h pid
+  shift
+  for h in "$@"; do
+    for pid in $(pids_on "$h"); do
+      while is_muffle "$pid"; do
+        (($(now_ms) < until)) || return 1
+        sleep 0.05
+      done
+    done
+  done
+}
+
+# ended_where_cut VICTIM: the ranks of a job whose link was cut. Those on mpirun's side (host 1's) end with the job; those on the other
+# side cannot be told to, and have until their own deadline. The link is still cut.
+ended_where_cut() {
+  local h near=() far=() far_ms
+  for h in $(seq "$ranks"); do
+    if (((h == $1 + 1) != ($1 == 0))); then far+=("$h"); else near+=("$h"); fi
+  done
+  none_left $((since + took_ms + daemons_ms)) "${near[@]}" || problem "$name: a rank is left on host ${near[*]}, on mpirun's side"
+  none_left $((since + (cut_deadline + margin) * 1000)) "${far[@]}" ||
+    problem "$name: a rank is left on host ${far[*]}, $((cut_deadline + margin)) s after it was cut off"
+  far_ms=$(($(now_ms) - since))
+  if ((far_ms > ${slowest[CUT OFF]:-0})); then slowest[CUT OFF]=$far_ms; fi
+  mend_link $(($1 + 1))
+  for h in $(seq "$ranks"); do
+    for pid in $(pids_on "$h"); do kill -KILL "$pid" 2>/dev/null || true; done # mpirun's daemons
+  done
+}
+
 allowed() {
   case $1 in
     KILL) echo "69 137" ;;     # mpirun's own code for a killed rank, or a survivor's
-    STOP) # 137 where all was done: the last rank ends the one that is stopped
-      if grep -qs 'have not ended .* after the job' "$2.log"; then echo "69 137"; else echo "69"; fi
-      ;;
+    STOP) if all_said_done "$2"; then echo "69 137"; else echo "69"; fi ;; # 137: ended by SIGKILL, as nobody waits for it any more
     CUT) echo "69 205" ;;      # mpirun's own code for a lost host
   esac
 }
@@ -123,18 +158,18 @@ strike() {
     return
   fi
   ended "$fault"
-  [[ $fault == CUT ]] && mend_link $((victim + 1))
-  for r in $(seq 0 $((ranks - 1))); do
-    pid=$(pid_of "$r" "$out")
-    # A host that is cut off cannot be told to end its rank: its own deadline must.
-    if [[ -n $pid && $fault != CUT ]] && is_muffle "$pid"; then
-      problem "$name: rank $r (process $pid) is left behind"
-      kill -KILL "$pid" || true
-    fi
-  done
-  if [[ $fault == CUT ]]; then for pid in $(pids_on $((victim + 1))); do kill -KILL "$pid" 2>/dev/null || true; done; fi
+  if [[ $fault == CUT ]]; then ended_where_cut "$victim"; else
+    for r in $(seq 0 $((ranks - 1))); do
+      pid=$(pid_of "$r" "$out")
+      if [[ -n $pid ]] && is_muffle "$pid"; then
+        problem "$name: rank $r (process $pid) is left behind"
+        kill -KILL "$pid" || true
+      fi
+    done
+  fi
   if ((rc == 0)); then
     late=$((late + 1)) # it was done already, all but its end
+    [[ $(parameters "$out") == "$expected" ]] || problem "$name: exit 0, but the job was not done"
   else
     codes[$fault:$rc]=$((${codes[$fault:$rc]:-0} + 1))
     [[ " $(allowed "$fault" "$out") " == *" $rc "* ]] || problem "$name: exit code $rc, not one of $(allowed "$fault" "$out")"
@@ -150,8 +185,8 @@ strike() {
     problem "$name: the same command again ended with $?"
   [[ $(parameters "$out") == "$expected" ]] || problem "$name: other parameters after it was taken up again"
   [[ $(lines COMMIT "$out") == 1 ]] || problem "$name: $(lines COMMIT "$out") releases in the ledger"
-  if [[ $(lines INTENT "$out") != 1 ]]; then
-    # Killed between charge and release: that charge stays spent, as it must, and the second release is another one.
+  if [[ $(lines INTENT "$out") == 1 ]]; then once=$((once + 1)); else
+    # Hit between charge and release: that charge stays spent, as it must, and the second release is another one.
     if [[ $before == 1 && $(lines INTENT "$out") == 2 && $really != training ]]; then in_window=$((in_window + 1)); else
       problem "$name: $(lines INTENT "$out") charges in the ledger"
     fi
@@ -197,12 +232,15 @@ counts() {
   echo "${text%, }"
 }
 slow=
-for fault in "${!slowest[@]}"; do slow+="$fault ${slowest[$fault]} ms, "; done
+for fault in KILL STOP CUT "CUT OFF"; do
+  if [[ -n ${slowest[$fault]:-} ]]; then slow+="$fault ${slowest[$fault]} ms, "; fi
+done
 echo "chaos (seed $seed): $done of $kills jobs broken, $late over before they could be (tried again), in $SECONDS s; cuts: ${hosts:-not possible here}"
 echo "  hits: $(counts hits)"
 echo "  exit codes: $(counts codes)"
-echo "  slowest ends after the fault: ${slow%, } (deadline $deadline s; cut: keepalives 11 s, deadline $cut_deadline s)"
-echo "  $in_window killed between charge and release: that charge stays spent"
+echo "  slowest ends after the fault: ${slow%, } (deadline $deadline s; cut: keepalives 11 s, deadline $cut_deadline s;" \
+  "CUT OFF: the ranks that mpirun could not reach)"
+echo "  $once releases charged once; $in_window hit between charge and release were charged again, as they must"
 ((failures == 0)) || { echo "$failures check(s) failed" >&2; exit 1; }
 ((done * 3 >= kills * 2)) || { echo "FAILED: only $done of $kills jobs were broken" >&2; exit 1; }
 # Where a fault lands is a race, which it may lose; but hardly every time.

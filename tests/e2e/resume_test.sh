@@ -32,11 +32,16 @@ begin() {
     timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n "$n" bash -c "trap : TERM USR1; $rank" "$out" "$MUFFLE" "$@" >"$work/log" 2>&1 &
   fi
   running=$!
+  wait_for "$when" "$out"
+}
+
+# wait_for WHEN OUT: until rank 0's log says so.
+wait_for() {
   for _ in $(seq 3000); do
-    grep -q -- "$when" "$out/logs/rank-0.jsonl" 2>/dev/null && return
+    grep -q -- "$1" "$2/logs/rank-0.jsonl" 2>/dev/null && return
     sleep 0.02
   done
-  fail "no line '$when' in 60 s"
+  fail "no line '$1' in 60 s"
 }
 
 # ends_with 'CODES': waits for it.
@@ -82,6 +87,18 @@ train_to "$out"
 begin "$out" 2 'train: steps begin' "${train[@]}"
 pkill -USR1 -P "$running" || true # timeout's child: mpirun
 ends_with 75
+
+# The launcher of the README makes a SIGUSR1 of SIGTERM, which would let mpirun end the ranks.
+out=$work/launched
+train_to "$out"
+MUFFLE_BINARY=$MUFFLE timeout -k 5 300 "$here/../../launch/local.sh" 2 "${train[@]}" >"$work/log" 2>&1 &
+running=$!
+wait_for 'train: steps begin' "$out"
+pkill -TERM -P "$running" # timeout's child: the script
+ends_with 75
+MUFFLE_BINARY=$MUFFLE timeout -k 5 300 "$here/../../launch/local.sh" 2 "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "local.sh again"; }
+check "it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
+check "to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
 
 # The newest checkpoint is damaged: reported, and the other slot is used; and another number of ranks goes on.
 out=$work/damaged

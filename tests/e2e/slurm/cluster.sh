@@ -17,7 +17,15 @@ slurm_packages() {
   done
   ((${#missing[@]} == 0)) && return
   apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  ( # Debian's packages would start a munge and a Slurm of the system's own; with this they do not, before the next boot.
+    policy=/usr/sbin/policy-rc.d
+    if [[ ! -e $policy ]]; then
+      trap 'rm -f "$policy"' EXIT
+      printf '#!/bin/sh\nexit 101\n' >"$policy"
+      chmod 755 "$policy"
+    fi
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  )
 }
 
 # free_ports N: N ports of loopback that nobody listens on.
