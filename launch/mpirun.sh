@@ -61,6 +61,10 @@ trap 'kill -USR1 "$job" 2>/dev/null || true' TERM INT HUP USR1
 while kill -0 "$job" 2>/dev/null; do wait "$job" || true; done  # a signal ends wait, but not the job
 code=0
 wait "$job" || code=$?
+if ((code == 128 + 10)); then # SIGUSR1: before muffle was ready for it, or in a verb that needs no stopping
+  echo "${0##*/}: ended by the signal; exit code 75 (run the same command again)" >&2
+  exit 75
+fi
 # Above 128: a rank was killed (128 + its signal), or one of mpirun's daemons was lost (205).
 if ((code > 128)); then
   echo "${0##*/}: mpirun ended with $code: a rank or a host was lost; exit code 69 (a rank is missing)" >&2

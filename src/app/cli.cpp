@@ -17,14 +17,16 @@
 namespace muffle::app {
 namespace {
 
-/// How long the other ranks wait for root, which alone carries out a verb that needs no ranks, or for the
-/// audit of hours. If root dies, its launcher ends them.
-constexpr double kAloneDeadline = 7 * 24 * 3600.0;
+/// How long the other ranks wait for root, which alone carries out a verb that needs no ranks and does not
+/// look at them meanwhile: far beyond the time to verify a large release.
+constexpr double kAloneDeadline = 3600.0;
 
 /// The deadline is itself a setting; until the ranks have agreed on the configuration this rank's own holds.
 double deadline_of(const CommandLine& line) {
   if (line.verb() == "doctor") return line.doctor.deadline_s;
   try {
+    if (line.verb() == "audit")
+      return load_config(line.audit_sources(), {.release = true}).runtime.deadline_s;
     return load_config(line.sources, line.stages()).runtime.deadline_s;
   } catch (const Error&) {  // reported by open_run, on all ranks
     return Config{}.runtime.deadline_s;
@@ -108,6 +110,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
     comm::agree(
         comm, "muffle " + line.verb(),
         [&] {
+          comm.check_peers("starting");  // for a signal that came before
           if (comm.is_root()) alone();
         },
         true);

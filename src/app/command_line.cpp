@@ -294,6 +294,8 @@ std::function<void()> CommandLine::alone() {
   return {};
 }
 
+ConfigSources CommandLine::audit_sources() const { return privacy_.audit_sources(); }
+
 void CommandLine::audit(comm::HostComm& comm) { privacy_.run_audit(std::cout, comm); }
 
 Stages CommandLine::stages() const {

@@ -30,6 +30,7 @@ class CommandLine {
   std::function<void()> alone();
   /// `muffle audit`. Collective.
   void audit(comm::HostComm& comm);
+  ConfigSources audit_sources() const;
   /// The stages of a collective verb.
   Stages stages() const;
   /// What must be the same on all ranks beside the configuration; names as they are typed.

@@ -119,8 +119,14 @@ void PrivacyCommands::run(std::ostream& out) {
   }
 }
 
+ConfigSources PrivacyCommands::audit_sources() const {
+  ConfigSources sources = audit_.sources;
+  sources.environment = environment_settings();
+  return sources;
+}
+
 void PrivacyCommands::run_audit(std::ostream& out, comm::HostComm& comm) {
-  audit_.sources.environment = environment_settings();
+  audit_.sources = audit_sources();
   const AuditOutcome outcome = audit(audit_, comm);
   comm::agree(
       comm, "judging the audit",

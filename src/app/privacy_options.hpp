@@ -20,6 +20,8 @@ class PrivacyCommands {
   /// Runs `account` or `plan`, whichever was parsed, and prints what it returns to `out`. Reads MUFFLE_*
   /// variables as the other commands do. @throws what the command throws.
   void run(std::ostream& out);
+  /// Where the audit's settings come from.
+  ConfigSources audit_sources() const;
   /// Runs `audit`. Collective: it attacks the release path of all ranks that there are; root prints.
   /// @throws InvariantError (exit 70), on every rank and after printing, if the release exceeds its claim.
   void run_audit(std::ostream& out, comm::HostComm& comm);

@@ -14,6 +14,7 @@
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/log.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/printable.hpp"
 #include "muffle/core/progress.hpp"
@@ -34,7 +35,6 @@ using Seconds = std::chrono::duration<double>;
 void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t mine) {
   if (config.privacy.adjacency != privacy::Adjacency::kReplaceOne) return;
   std::uint64_t total = 0;
-  std::string shares;
   const std::vector<std::string> all = comm.all_gather(std::to_string(mine));
   for (std::size_t r = 0; r < all.size(); ++r) {
     std::uint64_t count = 0;
@@ -48,15 +48,15 @@ void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t 
       error.mark_agreed(!comm.is_root());  // every rank sees the same texts
       throw error;
     }
-    if (r < 8) shares += fmt::format("{}rank {}: {}", r ? ", " : "", r, all[r]);
   }
   if (total == config.data.records) return;
+  log_local(fmt::format("release: this rank's shard holds {} records", mine));
   DataError error(
-      fmt::format("The shards hold {} records together ({}{}), but data.records says {}. Under replace-one "
+      fmt::format("The shards hold {} records together, but data.records says {}. Under replace-one "
                   "adjacency m is public and "
                   "enters the means: set data.records to the true number, or find the missing or doubled "
-                  "shard. Nothing was released.",
-                  total, shares, all.size() > 8 ? ", ..." : "", config.data.records));
+                  "shard (each rank's log has the size of its own). Nothing was released.",
+                  total, config.data.records));
   error.mark_agreed(!comm.is_root());
   throw error;
 }

@@ -72,7 +72,15 @@ std::string probe_nccl(HostComm& host, int device, double deadline_s) {
   NcclOptions options;  // without a roll call: it comes below, on the ranks whose sums went well too
   options.device = device;
   options.deadline = deadline;
-  options.meanwhile = [&host] { host.check_lost("trying NCCL"); };
+  bool lost = false;  // then nobody is left to meet, and the loss is told at once
+  options.meanwhile = [&] {
+    try {
+      host.check_lost("trying NCCL");
+    } catch (...) {
+      lost = true;
+      throw;
+    }
+  };
   const auto group = NcclGroup::create(host, options);
   const auto give_up = Clock::now() + deadline + deadline / 2;
   std::exception_ptr problem;
@@ -82,6 +90,7 @@ std::string probe_nccl(HostComm& host, int device, double deadline_s) {
   } catch (...) {
     problem = std::current_exception();
   }
+  if (lost) std::rethrow_exception(problem);
   host.roll_call(
       std::max(deadline / 4, std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now())));
   agree(

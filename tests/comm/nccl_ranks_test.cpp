@@ -13,6 +13,7 @@
 #include "muffle/comm/nccl_group.hpp"
 #include "muffle/comm/nccl_probe.hpp"
 #include "nccl_double.hpp"
+#include "spy_comm.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle::comm {
@@ -141,6 +142,20 @@ TEST_F(NcclRanks, ATrialThatGoesWrongIsToldByAll) {
     }
   });
   EXPECT_EQ(probe_nccl(*single_process(), 0, 10), "2.28.9");
+}
+
+TEST_F(NcclRanks, ALostRankEndsTheTrialAtOnce) {
+  const auto alone = single_process();
+  test::SpyComm host(*alone);
+  host.on_check_lost = [] { throw CommError("lost rank 1 (host h)"); };
+  double_.in_sum = [&] { double_.work_ends = false; };
+  try {
+    probe_nccl(host, 0, 10);
+    ADD_FAILURE() << "it went well";
+  } catch (const CommError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("lost rank 1 (host h)"));
+    EXPECT_FALSE(e.agreed()) << "there is nobody to agree with";
+  }
 }
 
 TEST_F(NcclRanks, WhereAllAreThereNobodyIsBlamed) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ class SpyComm final : public comm::HostComm {
   std::vector<std::vector<std::uint64_t>> reduced;  ///< every vector given to reduce_sum, in order
   /// (which gather, what this rank sends) -> what is sent instead.
   std::function<std::string(int, std::string)> on_send;
+  std::function<void()> on_check_lost;
   /// (which gather, what arrived) -> what this rank believes to have arrived.
   std::function<void(int, std::vector<std::string>&)> on_receive;
 
@@ -29,6 +31,10 @@ class SpyComm final : public comm::HostComm {
   std::string host() const override { return inner_.host(); }
   void barrier() override { inner_.barrier(); }
   void roll_call(std::chrono::milliseconds within) override { inner_.roll_call(within); }
+  void check_lost(std::string_view doing) override {
+    if (on_check_lost) on_check_lost();
+    inner_.check_lost(doing);
+  }
   void broadcast(std::span<std::byte> bytes, int root) override { inner_.broadcast(bytes, root); }
   void reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) override {
     reduced.emplace_back(in.begin(), in.end());

@@ -33,19 +33,17 @@ on 2 audit "${config[@]}" --set privacy.secure_aggregation=true --trials 200 --c
 check "it attacked masked sums on 2 ranks, and root alone says so" test "$(grep -c 'path  *2 ranks, masked' "$work/out")" = 1
 exits 78 'trials' audit "${config[@]}" --trials 3
 # Of hours; but it listens. TERM is bit 14 of the caught signals.
-"$MUFFLE" audit "${config[@]}" --trials 100000000 >"$work/out" 2>"$work/err" &
-audit=$!
-for _ in $(seq 200); do
-  caught=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' "/proc/$audit/status" || true)
+timeout -s KILL 120 "$MUFFLE" audit "${config[@]}" --trials 100000000 >"$work/out" 2>"$work/err" &
+job=$!
+for _ in $(seq 400); do
+  audit=$(pgrep -P "$job" || true)
+  caught=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' "/proc/${audit:-none}/status" 2>/dev/null || true)
   if ((${caught:-0} & 1 << 14)); then break; fi
   sleep 0.05
 done
 kill -TERM "$audit"
-(sleep 60; kill -KILL "$audit" 2>/dev/null) &
-too_late=$!
 code=0
-wait "$audit" || code=$?
-kill "$too_late" 2>/dev/null || true
+wait "$job" || code=$?
 check "an audit that is told to stop ends with 75" test "$code" = 75
 check "and says so" grep -q 'told to stop .* while auditing' "$work/err"
 check "nothing was written" test ! -e "$work/none"

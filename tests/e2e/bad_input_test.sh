@@ -65,7 +65,7 @@ for r in 0 1 2; do
 done
 for n in "${several[@]}"; do
   last=$work/apart/x-$((n - 1))
-  expect_error 65 "shards hold ${n}00 records.*rank 0: 100.*data.records says 99" "$n" release "${small[@]}" \
+  expect_error 65 "shards hold ${n}00 records together, but data.records says 99" "$n" release "${small[@]}" \
     --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set data.records=99
   expect_error 78 'data.labels and data.features go together' "$n" release "${small[@]}" \
     --data "$work/apart/x-{rank}" --labels "$work/apart/y-0" --set "data.records=${n}00"

@@ -17,8 +17,8 @@ std::string stopped_while(std::string_view doing);
 /// it takes the machine away. Long work looks at the flag once a batch (HostComm::check_peers), a training
 /// once a step (train/data_parallel.hpp), and the ranks agree, so that a signal to one rank stops all with
 /// exit code
-/// 75. Whoever waits in a collective waits on, for at most MpiOptions::stop_within. Call once in main, after
-/// MpiSession (MPI_Init installs handlers of its own). @throws IoError if refused.
+/// 75. Whoever waits in a collective waits on, for at most MpiOptions::stop_within. Called by main, before
+/// MpiSession and again after it, as MPI_Init may install handlers of its own. @throws IoError if refused.
 void install_termination_handler();
 
 /// Undoes install_termination_handler: for work that would not look at the flag, and leaves nothing
