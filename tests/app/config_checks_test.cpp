@@ -15,10 +15,7 @@ namespace muffle::app {
 namespace {
 
 using ::testing::HasSubstr;
-using testing_config::kMain;
-using testing_config::problem_with;
-using testing_config::problem_with_setting;
-using testing_config::TemporaryFile;
+using namespace testing_config;
 
 TEST(ConfigTest, EveryProblemIsReportedAtOnce) {
   const std::string text = problem_with(

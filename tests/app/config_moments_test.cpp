@@ -16,8 +16,7 @@ namespace muffle::app {
 namespace {
 
 using ::testing::HasSubstr;
-using testing_config::problem_with;
-using testing_config::shipped;
+using namespace testing_config;
 
 TEST(ConfigTest, TheClosedFormNeedsMomentsItCanDrawFrom) {
   const std::string images = shipped("fashion-mnist-moments.toml");

@@ -15,11 +15,7 @@ namespace muffle::app {
 namespace {
 
 using ::testing::HasSubstr;
-using testing_config::kMain;
-using testing_config::problem_with;
-using testing_config::problem_with_setting;
-using testing_config::shipped;
-using testing_config::TemporaryFile;
+using namespace testing_config;
 
 TEST(ConfigTest, EveryShippedConfigurationLoads) {
   int found = 0;

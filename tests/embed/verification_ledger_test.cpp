@@ -14,11 +14,7 @@ namespace muffle::embed {
 namespace {
 
 using nlohmann::json;
-using testing_artifact::bytes_of;
-using testing_artifact::failed;
-using testing_artifact::judge;
-using testing_artifact::outcome;
-using testing_artifact::sample_artifact;
+using namespace testing_artifact;
 
 class VerificationLedger : public ::testing::Test {
  protected:

@@ -16,13 +16,7 @@ namespace muffle::embed {
 namespace {
 
 using nlohmann::json;
-using testing_artifact::bytes_of;
-using testing_artifact::failed;
-using testing_artifact::judge;
-using testing_artifact::outcome;
-using testing_artifact::sample_artifact;
-using testing_artifact::Settings;
-using testing_artifact::with_header;
+using namespace testing_artifact;
 
 TEST(Verification, AGoodReleasePassesEveryCheck) {
   for (const Settings& s :
