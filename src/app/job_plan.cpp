@@ -9,6 +9,7 @@
 #include "generator_size.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/model/grid_density.hpp"
+#include "muffle/train/trainer.hpp"
 
 namespace muffle::app {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 constexpr double kDoubtfulKernel = 0.1;
 /// Records that one thread embeds at a time (rff_block.cpp, moments_block.cpp); an estimate needs no more.
 constexpr std::uint64_t kRffTile = 48, kMomentsTile = 1024;
-/// Records of all ranks with which a training's running statistics are settled (trainer.cpp).
-constexpr std::uint64_t kSettlingBatch = 4'000;
 
 /// @param sigma  of the noise that the block's numbers carry, in units of its (weighted) features
 BlockPlan plan_block(const Config& c, const features::BlockSpec& spec, double sigma,
@@ -105,8 +104,8 @@ std::uint64_t start_memory(const Config& c, std::uint64_t ranks) {
   // The proxy's mean embeddings, of 20 batches and two models, and its frequencies (measure.hpp).
   const std::uint64_t proxy = 4 * c.proxy.features * (2 * 20 * classes + d / 2);
   // Records in the closed form's and the moments' tensors (closed_form_tensors.cpp, moments_embedding.cpp),
-  // most of them when the running statistics are settled (trainer.cpp).
-  const std::uint64_t records = std::max<std::uint64_t>(c.train.batch, kSettlingBatch),
+  // most of them when the running statistics are settled (trainer.hpp).
+  const std::uint64_t records = std::max<std::uint64_t>(c.train.batch, train::kSettlingBatch),
                       batch = records / ranks + 1;
   return std::max(setup, step) + proxy + 4 * batch * (8 * d + 6 * order);
 }

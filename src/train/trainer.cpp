@@ -27,8 +27,6 @@
 namespace muffle::train {
 namespace {
 
-/// Codes that settle the running statistics: their mean is known to 1.6 % of a standard deviation.
-constexpr std::uint64_t kSettlingBatch = 4'000;
 /// Ranks whose parameters differ by more than this have not taken the same steps.
 constexpr double kMaxDisagreement = 1e-3;
 

@@ -1,9 +1,7 @@
 // What the plan says of memory against what the stages take. Not built under the sanitizers, which keep freed
 // memory.
 #include <gtest/gtest.h>
-#include <malloc.h>
 
-#include <fstream>
 #include <string>
 
 #include "app/job_plan.hpp"
@@ -11,29 +9,11 @@
 #include "muffle/core/philox.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/train/moments_fit.hpp"
+#include "support/resident_memory.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::app {
 namespace {
-
-/// Of this process's resident memory, bytes.
-double resident_or_peak(const std::string& which) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(which + ":", 0) == 0) return 1024.0 * std::stod(line.substr(which.size() + 1));
-  }
-  return -1;
-}
-
-/// Bytes by which the peak rises above what is resident before.
-template <class Work>
-double rise(const Work& work) {
-  malloc_trim(0);                               // what is free is not resident
-  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
-  const double before = resident_or_peak("VmRSS");
-  work();
-  return resident_or_peak("VmHWM") - before;
-}
 
 /// Columns in 20 classes: few enough to be fitted soon, and enough that their moments outweigh all else.
 Config config_of(std::size_t columns, const std::string& file) {
@@ -84,7 +64,7 @@ class PlanMemory : public ::testing::Test {
     for (const std::size_t columns : {8, 8, 250}) {
       config_ = config_of(columns, file);
       write_release(release_, config_);
-      last_ = rise([&] { stage(config_); });
+      last_ = 1024.0 * static_cast<double>(test::rise_kb([&] { stage(config_); }));
     }
     return last_;
   }

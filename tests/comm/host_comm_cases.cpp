@@ -1,6 +1,5 @@
 #include "comm/host_comm_cases.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,8 +16,6 @@ namespace muffle::test {
 namespace {
 
 using comm::HostComm;
-using testing::HasSubstr;
-using testing::Not;
 
 // Zero, one, odd, and several times the 64-byte messages that the MPI test also runs with.
 constexpr std::size_t kLengths[] = {0, 1, 7, 64, 1000, 4099};
@@ -228,140 +225,6 @@ void time_in_collectives_grows(HostComm& comm) {
   }
 }
 
-/// The Error that agree() threw on this rank.
-struct Thrown {
-  ExitCode code = ExitCode::kDone;
-  std::string message;
-  bool quiet = false;
-};
-
-Thrown thrown_by_agree(HostComm& comm, const std::function<void()>& step, bool share) {
-  try {
-    comm::agree(comm, "reading the shards", step, share);
-  } catch (const Error& e) {
-    return {e.code(), e.what(), e.quiet()};
-  }
-  return {};
-}
-
-void agree_returns_when_all_is_well(HostComm& comm) {
-  int calls = 0;
-  comm::agree(
-      comm, "a step", [&] { ++calls; }, true);
-  EXPECT_EQ(calls, 1);
-}
-
-void agree_tells_everybody_about_one_failure(HostComm& comm) {
-  for (const int failing : {0, comm.size() - 1}) {
-    for (const bool share : {true, false}) {
-      const auto step = [&] {
-        if (comm.rank() == failing) throw DataError("shard.idx does not fit the schema");
-      };
-      const Thrown thrown = thrown_by_agree(comm, step, share);
-      EXPECT_EQ(thrown.code, ExitCode::kData);
-      EXPECT_EQ(thrown.quiet, !comm.is_root()) << "rank 0 speaks for all";
-      if (comm.rank() == failing) {
-        EXPECT_EQ(thrown.message, "shard.idx does not fit the schema");
-        continue;
-      }
-      EXPECT_THAT(thrown.message, HasSubstr("reading the shards failed on rank " + std::to_string(failing)));
-      EXPECT_THAT(thrown.message, HasSubstr("host " + comm.host()));
-      EXPECT_THAT(thrown.message, HasSubstr("does not fit"));
-      EXPECT_THAT(thrown.message, Not(HasSubstr("own log")));
-    }
-  }
-  comm.barrier();  // an agreed failure leaves the communicator alive
-}
-
-void agree_keeps_local_details_on_their_rank(HostComm& comm) {
-  for (const int failing : {0, comm.size() - 1}) {
-    const auto step = [&] {
-      if (comm.rank() == failing) throw DataError("shard.idx is bad.", LocalDetail{"record 7"});
-    };
-    const Thrown thrown = thrown_by_agree(comm, step, true);
-    EXPECT_EQ(thrown.code, ExitCode::kData);
-    EXPECT_THAT(thrown.message, HasSubstr("shard.idx is bad."));
-    EXPECT_THAT(thrown.message, HasSubstr("logs/rank-" + std::to_string(failing) + ".jsonl"));
-    EXPECT_THAT(thrown.message, Not(HasSubstr("record 7"))) << "also on the failing rank: mpirun shows it";
-  }
-  // What an exception that nobody has vetted says about private records may be anything.
-  const int failing = comm.size() - 1;
-  const auto foreign = [&] {
-    if (comm.rank() == failing) throw std::out_of_range("record 7");
-  };
-  const Thrown thrown = thrown_by_agree(comm, foreign, false);
-  EXPECT_EQ(thrown.code, ExitCode::kInternal);
-  EXPECT_THAT(thrown.message, Not(HasSubstr("record 7")));
-  EXPECT_THAT(thrown.message, HasSubstr("logs/rank-" + std::to_string(failing) + ".jsonl"));
-}
-
-void agree_throws_the_class_that_fits_the_code(HostComm& comm) {
-  const int failing = comm.size() - 1;
-  const auto fails_with = [&](auto error) {
-    return [&comm, failing, error] {
-      if (comm.rank() == failing) throw error;
-    };
-  };
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(UsageError("e")), true), UsageError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(DataError("e")), true), DataError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(CommError("e")), true), CommError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(InvariantError("e")), true), InvariantError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(IoError("e")), true), IoError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(ProtocolError("e")), true), ProtocolError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(PrivacyError("e")), true), PrivacyError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(ConfigError("e")), true), ConfigError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(DeviceError("e")), true), DeviceError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(ErrorOf<ExitCode::kStopped>("e")), true),
-               ErrorOf<ExitCode::kStopped>);
-}
-
-void agree_goes_by_the_lowest_failing_rank(HostComm& comm) {
-  // Rank 0 is well unless it is alone; the others fail, with different codes.
-  const int lowest = std::min(1, comm.size() - 1);
-  const auto step = [&] {
-    if (comm.rank() == lowest) throw IoError("disk of rank " + std::to_string(lowest));
-    if (comm.rank() > lowest) throw ConfigError("key of rank " + std::to_string(comm.rank()));
-  };
-  const Thrown thrown = thrown_by_agree(comm, step, true);
-  EXPECT_EQ(thrown.code, ExitCode::kIo);
-  EXPECT_THAT(thrown.message, HasSubstr("disk of rank " + std::to_string(lowest)));
-  if (comm.rank() > lowest) {
-    EXPECT_THAT(thrown.message, HasSubstr("key of rank " + std::to_string(comm.rank())))
-        << "its own failure, too";
-  }
-}
-
-void agree_when_all_fail_alike_gives_each_its_own(HostComm& comm) {
-  const auto mine = "bad file " + std::to_string(comm.rank());
-  const Thrown thrown = thrown_by_agree(
-      comm, [&] { throw DataError(mine); }, false);
-  EXPECT_EQ(thrown.code, ExitCode::kData);
-  EXPECT_EQ(thrown.message, mine);
-}
-
-void agree_takes_foreign_exceptions_for_internal_errors(HostComm& comm) {
-  const int failing = comm.size() - 1;
-  const auto standard = [&] {
-    if (comm.rank() == failing) throw std::out_of_range("vector::at");
-  };
-  Thrown thrown = thrown_by_agree(comm, standard, true);
-  EXPECT_EQ(thrown.code, ExitCode::kInternal);
-  EXPECT_THAT(thrown.message, HasSubstr("vector::at"));
-  EXPECT_THAT(thrown.message, HasSubstr("reading the shards"));
-  const auto unknown = [&] {
-    if (comm.rank() == failing) throw 42;
-  };
-  EXPECT_EQ(thrown_by_agree(comm, unknown, true).code, ExitCode::kInternal);
-  const auto done = [&] {
-    if (comm.rank() == failing) throw Error(ExitCode::kDone, "an error that calls itself success");
-  };
-  if (comm.rank() != failing) {
-    EXPECT_EQ(thrown_by_agree(comm, done, true).code, ExitCode::kInternal);
-  } else {
-    EXPECT_THROW(comm::agree(comm, "s", done, true), Error);
-  }
-}
-
 }  // namespace
 
 const std::vector<HostCommCase>& host_comm_cases() {
@@ -383,18 +246,12 @@ const std::vector<HostCommCase>& host_comm_cases() {
       MUFFLE_CASE(broadcast_text_of_every_root),
       MUFFLE_CASE(a_root_that_does_not_exist_is_refused),
       MUFFLE_CASE(time_in_collectives_grows),
-      MUFFLE_CASE(agree_returns_when_all_is_well),
-      MUFFLE_CASE(agree_tells_everybody_about_one_failure),
-      MUFFLE_CASE(agree_keeps_local_details_on_their_rank),
-      MUFFLE_CASE(agree_throws_the_class_that_fits_the_code),
-      MUFFLE_CASE(agree_goes_by_the_lowest_failing_rank),
-      MUFFLE_CASE(agree_when_all_fail_alike_gives_each_its_own),
-      MUFFLE_CASE(agree_takes_foreign_exceptions_for_internal_errors),
   };
 #undef MUFFLE_CASE
   static const std::vector<HostCommCase> cases = [] {
     std::vector<HostCommCase> all = own;
-    all.insert(all.end(), detachment_cases().begin(), detachment_cases().end());
+    for (const auto* more : {&agreement_cases(), &detachment_cases()})
+      all.insert(all.end(), more->begin(), more->end());
     return all;
   }();
   return cases;

@@ -15,6 +15,8 @@ struct HostCommCase {
 };
 
 const std::vector<HostCommCase>& host_comm_cases();
+/// agree()'s: part of host_comm_cases().
+const std::vector<HostCommCase>& agreement_cases();
 /// comm/detachment.hpp's: part of host_comm_cases().
 const std::vector<HostCommCase>& detachment_cases();
 

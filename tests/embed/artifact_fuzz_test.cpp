@@ -13,11 +13,13 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/core/philox.hpp"
+#include "support/container_around.hpp"
 
 namespace muffle::embed {
 namespace {
+
+using test::container_around;
 
 class Mutator {
  public:
@@ -73,21 +75,6 @@ class Mutator {
   std::uint64_t next_ = 0;
 };
 
-/// A container with this header text, well formed on the outside, whatever the text is.
-std::string wrap(const std::string& header, const std::string& payload) {
-  std::string out = "MUFFLE\r\n";
-  const auto put = [&](std::uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
-  };
-  put(1, 4);
-  put(header.size(), 4);
-  out += header;
-  put(payload.size(), 8);
-  out += payload;
-  const Sha256Digest digest = sha256(out);
-  return out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
-}
-
 /// @returns whether the reader took it.
 bool survives(const std::string& bytes) {
   try {
@@ -121,13 +108,13 @@ TEST(ArtifactFuzz, MutatedReleasesNeverCrashTheReader) {
     const std::string header = container.header.dump();
     const std::string payload(reinterpret_cast<const char*>(container.payload.data()),
                               container.payload.size());
-    ASSERT_TRUE(survives(wrap(header, payload)));
+    ASSERT_TRUE(survives(container_around(header, payload)));
     Mutator mutator(counts ? 1 : 2);
     for (int i = 0; i < 3000; ++i) {
       // The header (the checksum is right), the payload, or the file as it is.
       const std::string bytes = i % 4 == 0   ? mutator.mutate(whole)
-                                : i % 4 == 1 ? wrap(header, mutator.mutate(payload))
-                                             : wrap(mutator.mutate(header), payload);
+                                : i % 4 == 1 ? container_around(header, mutator.mutate(payload))
+                                             : container_around(mutator.mutate(header), payload);
       (survives(bytes) ? accepted : refused) += 1;
     }
   }

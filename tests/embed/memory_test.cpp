@@ -14,6 +14,7 @@
 
 #include "data/idx_bytes.hpp"
 #include "embed/shards.hpp"
+#include "support/resident_memory.hpp"
 #include "support/temporary_folder.hpp"
 
 extern char** environ;
@@ -38,15 +39,6 @@ data::DataSpec spec_of(const std::filesystem::path& folder, const std::string& e
   return spec;
 }
 
-/// The peak of this process's resident memory, kB. (getrusage would count the parent's from before exec.)
-long peak_kb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind("VmHWM:", 0) == 0) return std::stol(line.substr(6));
-  }
-  return -1;
-}
-
 /// In the measured process.
 int measure(const std::filesystem::path& folder, const std::string& ending, std::uint32_t records) {
   const auto source = data::open_shard(spec_of(folder, ending, records), 0, 1);
@@ -54,7 +46,7 @@ int measure(const std::filesystem::path& folder, const std::string& ending, std:
   std::uint64_t done = 0;
   const embed::PartialSum sum = embed::embed_shard(layout, *source, 2, [&](std::uint64_t n) { done = n; });
   if (done != records) return 3;
-  std::ofstream(folder / "peak") << peak_kb();
+  std::ofstream(folder / "peak") << test::resident_kb("VmHWM");
   return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "embed/made_up_records.hpp"
 #include "embed/sample_artifact.hpp"
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
@@ -19,6 +20,8 @@ namespace {
 
 using test::Deal;
 using test::expect_error;
+using test::made_up;
+using test::sums_of;
 using testing_artifact::sample_artifact;
 
 constexpr std::size_t kSide = 6, kDims = kSide * kSide, kClasses = 3;
@@ -28,16 +31,6 @@ features::MomentsSpec image() {
       {.kind = features::MomentLiftKind::kImage, .shape = {1, kSide, kSide}, .coefficients = 3});
 }
 
-data::Batch made_up(std::size_t n, std::size_t classes = kClasses) {
-  const CounterStream stream(21, Stream::kTest);
-  data::Batch batch;
-  batch.n = n;
-  for (std::size_t i = 0; i < n * kDims; ++i) batch.x.push_back(static_cast<float>(stream.uniform(i)));
-  for (std::size_t i = 0; i < n; ++i)
-    batch.y.push_back(static_cast<std::int32_t>(stream.below(n * kDims + i, classes)));
-  return batch;
-}
-
 /// Moments of weight 2, then 70 random features.
 Layout two_blocks(std::size_t classes = kClasses, bool counts = true) {
   Layout layout = test::rff_layout(kDims, 70, classes, counts);
@@ -45,14 +38,8 @@ Layout two_blocks(std::size_t classes = kClasses, bool counts = true) {
   return layout;
 }
 
-std::vector<std::uint64_t> sums_of(const Layout& layout, const data::Batch& records, int threads = 1,
-                                   std::size_t at_most = 1000000) {
-  test::MemorySource source(records, test::shard(records.n, Deal::kContiguous, 0, 1), at_most);
-  return TestAccess::values(embed_shard(layout, source, threads, {}));
-}
-
 TEST(MomentsRelease, BlocksLieSideBySideAndKeepTheirIntegers) {
-  const data::Batch records = made_up(2500);
+  const data::Batch records = made_up(2500, kDims, kClasses);
   const Layout both = two_blocks();
   const auto sums = sums_of(both, records);
   const features::MomentLift lift(image());
@@ -64,7 +51,7 @@ TEST(MomentsRelease, BlocksLieSideBySideAndKeepTheirIntegers) {
 }
 
 TEST(MomentsRelease, RanksThreadsTilesAndOrderDoNotMatter) {
-  const data::Batch records = made_up(2500);
+  const data::Batch records = made_up(2500, kDims, kClasses);
   const Layout layout = two_blocks();
   const auto expected = sums_of(layout, records);
   for (const int threads : {2, 3}) {
@@ -85,7 +72,7 @@ TEST(MomentsRelease, RanksThreadsTilesAndOrderDoNotMatter) {
 }
 
 TEST(MomentsRelease, UnlabelledRecordsAreOneClass) {
-  const data::Batch records = made_up(300, 1);
+  const data::Batch records = made_up(300, kDims, 1);
   const Layout layout = two_blocks(1, false);
   const auto sums = sums_of(layout, records);
   const auto moments =
@@ -115,7 +102,7 @@ Artifact release_of(const Layout& layout, const data::Batch& records, privacy::A
 }
 
 TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
-  const data::Batch records = made_up(500);
+  const data::Batch records = made_up(500, kDims, kClasses);
   const Artifact a = release_of(two_blocks(), records, privacy::Adjacency::kReplaceOne);
   const NoisyMoments m = make_noisy_moments(a);
   EXPECT_EQ(m.classes, kClasses);
@@ -145,7 +132,7 @@ TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
 }
 
 TEST(NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
-  const Artifact a = release_of(two_blocks(), made_up(50), privacy::Adjacency::kReplaceOne);
+  const Artifact a = release_of(two_blocks(), made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
   const NoisyMoments m = make_noisy_moments(a);
   // Weight 2: half of sigma in the block's own units; the constants: 2^16 against the scale of z.
   const double shrink = std::ldexp(1.0, 16) / features::moments_scale(m.spec);
@@ -157,7 +144,7 @@ TEST(NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
 }
 
 TEST(NoisyMoments, TracesTellAPrivateNumberOfRecords) {
-  const data::Batch records = made_up(500);
+  const data::Batch records = made_up(500, kDims, kClasses);
   const Artifact a = release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
   EXPECT_EQ(a.records, 0u);
   EXPECT_NEAR(make_noisy_moments(a).records, 500, 0.05);

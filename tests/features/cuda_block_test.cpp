@@ -70,13 +70,7 @@ TEST(CudaBlock, BytesGiveTheSumsOfTheNumbersTheyStandFor) {
   MUFFLE_NEEDS_A_GPU;
   const RffSpec spec = fashion_like(FrequencyKind::kDense);
   Records records(300, spec.dims, 10);
-  data::ByteScale unit;
-  for (std::size_t v = 0; v < unit.size(); ++v) unit[v] = static_cast<float>(v) / 255.0f;
-  std::vector<std::uint8_t> bytes;
-  for (float& x : records.x) {
-    bytes.push_back(static_cast<std::uint8_t>(255.0f * x));
-    x = unit[bytes.back()];
-  }
+  const auto [unit, bytes] = round_to_bytes(records);
   const auto gpu = make_rff_cuda_block(spec, Lattice{}, 0);
   ASSERT_TRUE(gpu->takes_bytes());
   const auto workspace = gpu->make_workspace();

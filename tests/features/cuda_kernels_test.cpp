@@ -103,13 +103,7 @@ TEST(CudaKernels, SumTheSameIntegersAsTheCpu) {
 TEST(CudaKernels, BytesGiveTheIntegersOfTheNumbersTheyStandFor) {
   const RffSpec spec{.dims = 13, .features = 300, .length_scale = 0.7, .seed = 5};
   Records records(150, spec.dims, 4);
-  data::ByteScale unit;
-  for (std::size_t v = 0; v < unit.size(); ++v) unit[v] = static_cast<float>(v) / 255.0f;
-  std::vector<std::uint8_t> bytes;
-  for (float& x : records.x) {
-    bytes.push_back(static_cast<std::uint8_t>(255.0f * x));
-    x = unit[bytes.back()];
-  }
+  const auto [unit, bytes] = round_to_bytes(records);
   const float scale = rff_lattice_scale(spec.features, Lattice{kBits});
   const Result floats = features_of(quarter_turns(spec), records, scale, kLimit),
                ours = features_of(quarter_turns(spec), records, scale, kLimit, &unit, bytes);

@@ -38,6 +38,22 @@ inline std::vector<std::uint64_t> sums_of(const Block& block, const Records& rec
   return sums;
 }
 
+/// Numbers of records as bytes, and the numbers that the bytes stand for.
+struct AsBytes {
+  data::ByteScale unit;
+  std::vector<std::uint8_t> bytes;
+};
+/// Makes all numbers of the records, which are in [0, 1], those that bytes stand for.
+inline AsBytes round_to_bytes(Records& records) {
+  AsBytes out;
+  for (std::size_t v = 0; v < out.unit.size(); ++v) out.unit[v] = static_cast<float>(v) / 255.0f;
+  for (float& x : records.x) {
+    out.bytes.push_back(static_cast<std::uint8_t>(255.0f * x));
+    x = out.unit[out.bytes.back()];
+  }
+  return out;
+}
+
 /// One record's lattice values.
 inline std::vector<std::int64_t> features_of(const Block& block, const float* x) {
   std::vector<std::uint64_t> sums(block.features());

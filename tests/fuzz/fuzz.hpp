@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "muffle/core/hash.hpp"
+#include "support/container_around.hpp"
 
 // Every target is one LLVMFuzzerTestOneInput: libFuzzer drives it in the preset `fuzz`, replay_main.cpp over
 // the corpus in every other. A target lets the errors pass that its reader's contract names, and no other; a
@@ -51,21 +51,6 @@ class Input {
   std::string_view rest_;
 };
 
-/// A container with the right lengths and checksum around any header.
-inline std::string wrap(std::string_view header, std::string_view payload) {
-  std::string out = "MUFFLE\r\n";
-  const auto put = [&](std::uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
-  };
-  put(1, 4);
-  put(header.size(), 4);
-  out += header;
-  put(payload.size(), 8);
-  out += payload;
-  const Sha256Digest digest = sha256(out);
-  return out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
-}
-
 /// The file that an input stands for: 'R' and the file itself; or 'H', a piece that is the header, in
 /// whatever spelling, and the payload, in a container whose checksum is right and whose header is spelt as it
 /// must be.
@@ -75,7 +60,7 @@ inline std::string container_file(const std::uint8_t* data, std::size_t size) {
   const std::string_view header = input.piece();
   const auto parsed = nlohmann::json::parse(
       header, [](int depth, auto, auto&) { return depth < 100; }, /*allow_exceptions=*/false);
-  return wrap(parsed.is_discarded() ? std::string(header) : parsed.dump(), input.rest());
+  return test::container_around(parsed.is_discarded() ? std::string(header) : parsed.dump(), input.rest());
 }
 
 /// A file in memory, for readers that want a path.

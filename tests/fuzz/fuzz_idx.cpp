@@ -5,6 +5,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/data/idx.hpp"
 #include "muffle/data/source.hpp"
+#include "read_shard.hpp"
 
 namespace {
 
@@ -21,22 +22,6 @@ void read_all(const std::string& path) {
   reader.skip(skipped);
   for (std::uint64_t i = skipped; i < records; ++i) reader.read(record);
   reader.expect_end();
-}
-
-void read_shard(const data::DataSpec& spec, int rank, int ranks) {
-  const auto source = data::open_shard(spec, rank, ranks);
-  data::Batch batch;
-  std::uint64_t seen = 0;
-  for (source->next(7, batch); batch.n > 0; source->next(7, batch)) {
-    fuzz::demand(batch.x.size() == batch.n * spec.schema.dims() && batch.y.size() == batch.n,
-                 "whole records");
-    for (const float x : batch.x) fuzz::demand(x >= 0 && x <= 1, "numbers are scaled to [0, 1]");
-    for (const std::int32_t y : batch.y)
-      fuzz::demand(y >= data::Batch::kNoClass && y < static_cast<std::int32_t>(spec.schema.classes),
-                   "labels are in range");
-    seen += batch.n;
-  }
-  fuzz::demand(seen == source->shard_size(), "the whole shard is read");
 }
 
 template <class Action>
@@ -62,6 +47,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if ((options & 4) != 0) spec.schema.on_error = data::OnError::kClamp;
   spec.shards = (options & 8) != 0 ? data::ShardRule::kRoundRobin : data::ShardRule::kContiguous;
   const int ranks = 1 + (options >> 4 & 1);
-  for (int rank = 0; rank < ranks; ++rank) tolerate([&] { read_shard(spec, rank, ranks); });
+  for (int rank = 0; rank < ranks; ++rank) tolerate([&] { fuzz::read_shard(spec, rank, ranks); });
   return 0;
 }

@@ -1,8 +1,15 @@
 // The ledger's file and its lock.
+#include "privacy/ledger_file.hpp"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -16,7 +23,98 @@
 namespace muffle::privacy {
 namespace {
 
+using ::testing::HasSubstr;
 using testing_support::expect_error;
+
+using LedgerTest = LedgerFixture;
+
+TEST_F(LedgerTest, SaysWhetherItHadToMakeTheFile) {
+  EXPECT_TRUE(open().created());
+  EXPECT_FALSE(open().created());
+}
+
+TEST_F(LedgerTest, ASecondNameOfTheFileIsRefused) {
+  { open(); }
+  std::filesystem::create_hard_link(file_, folder_ / "other.jsonl");
+  for (const auto& name : {file_, folder_ / "other.jsonl"}) {
+    expect_error<ProtocolError>(
+        [&] { Ledger::open(name, "patients-2024", std::nullopt, std::chrono::seconds(1)); },
+        ExitCode::kProtocol, {name.string(), "2 names", "hard links", "Nothing was charged"});
+  }
+  std::filesystem::remove(folder_ / "other.jsonl");
+  // What a crash while the ledger was created leaves.
+  std::filesystem::create_hard_link(file_, file_.string() + ".new");
+  EXPECT_NO_THROW(open());
+}
+
+TEST_F(LedgerTest, WhoWaitsTooLongIsToldWhoHoldsTheLock) {
+  const Ledger holder = open();
+  expect_error<CommError>([&] { open(std::nullopt, 50); }, ExitCode::kPeer,
+                          {"ledger.jsonl.lock", "process " + std::to_string(::getpid()) + " on ", "since 2"});
+}
+
+TEST_F(LedgerTest, WhatStandsInTheLockIsShownWithoutControlCharacters) {
+  const Ledger holder = open();
+  { std::ofstream(file_.string() + ".lock") << "\x1b[2Jevil \xc2\x9b\x07\n"; }
+  try {
+    open(std::nullopt, 50);
+    FAIL() << "the lock was had twice";
+  } catch (const CommError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("held by ?[2Jevil ??,"));
+  }
+}
+
+TEST_F(LedgerTest, ALinkLeadsToTheSameLock) {
+  { open(); }
+  std::filesystem::create_symlink(file_, folder_ / "link.jsonl");
+  const Ledger holder = open();
+  EXPECT_THROW(
+      Ledger::open(folder_ / "link.jsonl", "patients-2024", std::nullopt, std::chrono::milliseconds(20)),
+      CommError);
+}
+
+TEST_F(LedgerTest, WritingInSpiteOfTheLockIsNoticed) {
+  Ledger ledger = open();
+  write_file_atomically(file_, read_file(file_) + "x");
+  expect_error<ProtocolError>([&] { ledger.begin(terms(0.5)); }, ExitCode::kProtocol,
+                              {"Locks do not seem to work"});
+}
+
+TEST_F(LedgerTest, AFullDiskChargesNothingAndLeavesNoHalfLine) {
+  Ledger ledger = open(Budget::from_mu(1, 1e-5));
+  const std::string before = read_file(file_);
+  // A limit on the file's size cuts the write short, as a full disk does.
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{}, low{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  low = old;
+  low.rlim_cur = before.size() + 100;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &low), 0);
+  expect_error<IoError>([&] { ledger.begin(terms(0.5)); }, ExitCode::kIo,
+                        {"ledger.jsonl", "space", "not added"});
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
+  EXPECT_EQ(read_file(file_), before);
+  EXPECT_NO_THROW(ledger.begin(terms(0.5))) << "and when there is space again it goes on";
+}
+
+TEST_F(LedgerTest, CreatingNeverReplacesALedger) {
+  { open(); }
+  const std::string before = read_file(file_);
+  // As if this machine's cache of a network folder had not shown the file.
+  ledger::create_with_line(file_, "another first line");
+  EXPECT_EQ(read_file(file_), before);
+  EXPECT_FALSE(std::filesystem::exists(file_.string() + ".new"));
+}
+
+TEST_F(LedgerTest, AnUnwritableFolderIsAnIoError) {
+  std::filesystem::create_symlink(folder_ / "loop", folder_ / "loop");
+  expect_error<IoError>([&] { Ledger::open(folder_ / "loop", "x", std::nullopt, std::chrono::seconds(1)); },
+                        ExitCode::kIo, {"loop"});
+  write_file_atomically(folder_ / "a-file", "x");
+  expect_error<IoError>(
+      [&] { Ledger::open(folder_ / "a-file" / "ledger.jsonl", "x", std::nullopt, std::chrono::seconds(1)); },
+      ExitCode::kIo, {"a-file"});
+}
 
 class LedgerFileTest : public LedgerFixture {
  protected:

@@ -1,10 +1,8 @@
 // The memory of sampling does not grow with the number of records: O(the tiles of one round). Not built under
 // the sanitizers, which keep freed memory.
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <cmath>
-#include <fstream>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -14,6 +12,7 @@
 #include "muffle/synth/sampler.hpp"
 #include "muffle/synth/scoped_threads.hpp"
 #include "sampler_fixture.hpp"
+#include "support/resident_memory.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
 #include "synth/draw_tile.hpp"
@@ -24,25 +23,6 @@ namespace {
 /// Of 8 bytes and a label: 18 MB in all. Keeping half of it would be seen.
 constexpr std::uint64_t kFew = 20 * kTileRecords, kMany = 4000 * kTileRecords;
 constexpr long kAllowedKb = 8000;
-
-/// Of this process's resident memory, kB.
-long now_or_peak_kb(const std::string& which) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(which + ":", 0) == 0) return std::stol(line.substr(which.size() + 1));
-  }
-  return -1;
-}
-
-/// kB by which the peak rises above what is resident before.
-template <class Work>
-long rise_kb(const Work& work) {
-  malloc_trim(0);                               // what is free is not resident
-  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
-  const long before = now_or_peak_kb("VmRSS");
-  work();
-  return now_or_peak_kb("VmHWM") - before;
-}
 
 Draw draw_of(const std::filesystem::path& model, SampleSpec spec) {
   Draw draw;
@@ -82,12 +62,12 @@ TEST(SamplerMemory, OfManyThreadsSoManyDrawAsTheLimitHolds) {
     std::vector<std::uint64_t> tiles(kThreads);
     std::iota(tiles.begin(), tiles.end(), 0);
     const std::vector<std::string> few = draw_tiles(draw, {0}, 1, [] {});  // what stays for good is there now
-    const long one = rise_kb([&] { draw_tile(draw, 0); });
+    const long one = test::rise_kb([&] { draw_tile(draw, 0); });
     const double stated = draw.working_bytes() / 1024;
     EXPECT_LT(static_cast<double>(one), 1.1 * stated) << "what a tile is said to take is too little";
     EXPECT_GT(static_cast<double>(one), 0.3 * stated) << "what a tile is said to take is far too much";
     std::vector<std::string> some;
-    const long rise = rise_kb([&] {
+    const long rise = test::rise_kb([&] {
       some = draw_tiles(
           draw, tiles, kThreads, [] {}, limit);
     });
@@ -112,12 +92,12 @@ TEST(SamplerMemory, DoesNotGrowWithTheCount) {
     });
   };
   draw(kFew);
-  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
-  const long before = now_or_peak_kb("VmRSS");
+  test::forget_peak();
+  const long before = test::resident_kb("VmRSS");
   ASSERT_GT(before, 1000);
-  ASSERT_LT(now_or_peak_kb("VmHWM") - before, kAllowedKb);
+  ASSERT_LT(test::resident_kb("VmHWM") - before, kAllowedKb);
   draw(kMany);
-  EXPECT_LT(now_or_peak_kb("VmHWM") - before, kAllowedKb) << before << " kB before";
+  EXPECT_LT(test::resident_kb("VmHWM") - before, kAllowedKb) << before << " kB before";
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "muffle/app/config.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+
+// Shipped configurations, what changes to them are refused for, and configurations written on the way.
+namespace muffle::app::testing_config {
+
+inline std::string shipped(const std::string& name) { return std::string(MUFFLE_CONFIGS) + "/" + name; }
+inline const std::string kMain = shipped("fashion-mnist.toml");
+
+/// What load_config() says against it; empty where it says nothing.
+inline std::string problem_with(const ConfigSources& sources, Stages stages = Stages::all()) {
+  try {
+    load_config(sources, stages);
+  } catch (const ConfigError& e) {
+    EXPECT_EQ(e.code(), ExitCode::kConfig);
+    return e.what();
+  }
+  return {};
+}
+
+inline std::string problem_with_setting(const std::string& assignment) {
+  return problem_with({kMain, {}, {assignment}, {}});
+}
+
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() /
+              ("muffle-config-" + std::to_string(::getpid()) + ".toml")) {
+    write_file_atomically(path_, text);
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace muffle::app::testing_config

@@ -1,0 +1,114 @@
+// The files that a sampling leaves.
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/data/idx.hpp"
+#include "muffle/synth/export.hpp"
+#include "sampler_case.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::synth {
+namespace {
+
+TEST_F(Sampler, FormatsAgreeAndAreDescribed) {
+  spec_.count = 40;
+  spec_.formats = {"npz", "idx", "png"};
+  sample_alone(images_, out_);
+  const Records records = read_npz(out_ / "samples.npz");
+  data::IdxReader images(out_ / "samples-images.idx"), labels(out_ / "samples-labels.idx");
+  EXPECT_EQ(images.header().dims, (std::vector<std::uint64_t>{40, 8, 8}));
+  std::vector<std::uint8_t> bytes(records.bytes.size()), ys(40);
+  images.read(std::as_writable_bytes(std::span(bytes)));
+  labels.read(std::as_writable_bytes(std::span(ys)));
+  EXPECT_EQ(bytes, records.bytes);
+  EXPECT_EQ(ys, records.labels);
+  std::size_t pngs = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(out_ / "png")) {
+    pngs += entry.path().extension() == ".png" ? 1 : 0;
+  }
+  EXPECT_EQ(pngs, 40u);
+
+  const auto json = description();
+  EXPECT_EQ(json["format"], "muffle-samples");
+  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["count"], 40);
+  EXPECT_EQ(json["shape"], nlohmann::json({1, 8, 8}));
+  EXPECT_EQ(json["sample_hash"], "settings");
+  EXPECT_EQ(json["model_hash"], sha256_file_hex(images_.string()));
+  EXPECT_EQ(json["release_hash"], "release");
+  EXPECT_TRUE(json["is_private"]);
+  ASSERT_EQ(json["files"].size(), 4u);
+  for (const auto& [name, hash] : json["files"].items())
+    EXPECT_EQ(hash, sha256_file_hex((out_ / name).string()));
+}
+
+TEST_F(Sampler, ReturnsTheHashOfWhatWasWritten) {
+  spec_.count = 40;
+  spec_.formats = {"idx"};
+  const std::string idx = sample_alone(images_, out_);
+  EXPECT_EQ(idx, sha256_file_hex((out_ / "samples-images.idx").string()));
+  EXPECT_FALSE(std::filesystem::exists(out_ / "samples.npz"));
+  spec_.formats = {"png"};
+  const std::string hash = sample_alone(images_, out_);
+  EXPECT_EQ(hash, description()["records_hash"]);
+}
+
+TEST_F(Sampler, PictureOfImagesIsAGrid) {
+  sample_alone(images_, out_);
+  png_image picture{};
+  picture.version = PNG_IMAGE_VERSION;
+  ASSERT_TRUE(png_image_begin_read_from_file(&picture, (out_ / "samples.png").c_str())) << picture.message;
+  EXPECT_EQ(picture.width, 10u * (8 + 2) - 2);
+  EXPECT_EQ(picture.height, 3u * (8 + 2) - 2);
+  picture.format = PNG_FORMAT_GRAY;
+  std::vector<std::uint8_t> pixels(PNG_IMAGE_SIZE(picture));
+  ASSERT_TRUE(png_image_finish_read(&picture, nullptr, pixels.data(), 0, nullptr)) << picture.message;
+  const Records records = read_npz(out_ / "samples.npz");
+  const auto first = static_cast<std::size_t>(std::find(records.labels.begin(), records.labels.end(), 1) -
+                                              records.labels.begin());
+  EXPECT_EQ(pixels[10 * picture.width], records.bytes[first * 64])
+      << "row 1 begins with the first of class 1";
+}
+
+TEST_F(Sampler, PictureOfPointsIsAScatterPlot) {
+  sample_alone(plane_, out_);
+  png_image picture{};
+  picture.version = PNG_IMAGE_VERSION;
+  ASSERT_TRUE(png_image_begin_read_from_file(&picture, (out_ / "samples.png").c_str())) << picture.message;
+  png_image_free(&picture);
+}
+
+TEST_F(Sampler, FilesOfAnEarlierRunGoAway) {
+  spec_.count = 40;
+  spec_.formats = {"idx", "png"};
+  sample_alone(images_, out_);
+  spec_.formats = {"npz"};
+  sample_alone(images_, out_);
+  EXPECT_FALSE(std::filesystem::exists(out_ / "samples-images.idx"));
+  EXPECT_FALSE(std::filesystem::exists(out_ / "png"));
+  EXPECT_TRUE(std::filesystem::exists(out_ / "samples.npz"));
+}
+
+TEST_F(Sampler, OtherPeoplesFilesStay) {
+  std::filesystem::create_directories(out_ / "png");
+  std::ofstream(out_ / "png" / "holiday.png") << "mine";
+  spec_.count = 40;
+  sample_alone(images_, out_);
+  sample_alone(images_, out_);
+  EXPECT_EQ(read_file(out_ / "png" / "holiday.png"), "mine");
+  spec_.formats = {"png"};
+  test::expect_error(ExitCode::kIo, {"'" + (out_ / "png").string() + "' is in the way", "sample.formats"},
+                     [&] { sample_alone(images_, out_); });
+  EXPECT_EQ(read_file(out_ / "png" / "holiday.png"), "mine");
+  EXPECT_TRUE(std::filesystem::exists(out_ / "samples.npz"));
+}
+
+}  // namespace
+}  // namespace muffle::synth
