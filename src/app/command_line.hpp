@@ -30,6 +30,7 @@ class CommandLine {
   std::function<void()> alone();
   /// `muffle audit`. Collective.
   void audit(comm::HostComm& comm);
+  /// Where its settings come from.
   ConfigSources audit_sources() const;
   /// The stages of a collective verb.
   Stages stages() const;
