@@ -20,6 +20,11 @@ inline long resident_kb(const std::string& which) {
 /// The peak begins anew.
 inline void forget_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
 
+/// Freed blocks of a megabyte and more are resident no longer, in any thread: what is measured is then what
+/// is held at a time, and not what glibc keeps of it for the next (up to 64 MB a thread, by chance of who
+/// frees when).
+inline void keep_no_freed_memory() { mallopt(M_MMAP_THRESHOLD, 1 << 20); }
+
 /// kB by which the peak rises above what is resident before.
 template <class Work>
 long rise_kb(const Work& work) {
