@@ -7,3 +7,4 @@ muffle_test(audit_paths_stat_test LABEL stat
   ROOMS embed privacy features data comm core
   LINK muffle_test_support
   TIMEOUT 900)
+set_tests_properties(audit_paths_stat_test PROPERTIES COST 190)  # begins early: see tests/e2e
