@@ -139,7 +139,7 @@ struct Point {
 std::vector<Point> curve(const Artifact& a) {
   std::vector<Point> points;
   const double mu = mu_of(a);
-  for (const double delta : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12}) {
+  for (const double delta : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18}) {
     const double at_limit = privacy::log_delta(privacy::kMaxEpsilon, mu) + privacy::kLogDeltaError;
     if (at_limit > std::log(delta)) continue;
     // At its own delta the release was calibrated: the stated epsilon holds, without the rounding up of two
