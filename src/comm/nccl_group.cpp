@@ -57,6 +57,7 @@ struct NcclGroup::State {
 
   /// A communicator does not end before the CUDA graphs that its operations were captured into.
   void release_graphs() noexcept {
+    const WatchedStep step("releasing the graphs of", kCommunicator);
     try {
       if (before_end) before_end();
     } catch (...) {  // it is tried all the same: the watchdog sees to it that it ends
@@ -141,7 +142,7 @@ struct NcclGroup::State {
   }
 
   void connect(const ncclUniqueId& id) {
-    const DeviceScope scope(device);
+    use_device(device);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     const ncclResult_t result = ncclCommInitRankConfig(&comm, size, id, rank, &config);
@@ -153,7 +154,7 @@ struct NcclGroup::State {
   }
 
   bool capturing(cudaStream_t stream) const {
-    const DeviceScope scope(device);
+    use_device(device);
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check_cuda(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
     return status != cudaStreamCaptureStatusNone;
@@ -164,7 +165,7 @@ struct NcclGroup::State {
   void enqueue_timed(std::string_view operation, GpuStopwatch& watch, cudaStream_t stream,
                      const Start& start) {
     require_alive(operation);
-    const DeviceScope scope(device);
+    use_device(device);
     const bool timed = !capturing(stream);
     if (timed) watch.start(stream);
     enqueue(operation, start);
@@ -181,16 +182,14 @@ struct NcclGroup::State {
   template <typename Start>
   void enqueue(std::string_view operation, const Start& start) {
     require_alive(operation);
-    const DeviceScope scope(device);
+    use_device(device);
     settle(start(), operation);
   }
 
   void begin_all_reduce_sum(void* data, std::size_t count, ncclDataType_t type, void* stream) {
-    {
-      const DeviceScope scope(device);
-      check_cuda(cudaEventRecord(ready, static_cast<cudaStream_t>(stream)), "cudaEventRecord");
-      check_cuda(cudaStreamWaitEvent(side, ready, 0), "cudaStreamWaitEvent");
-    }
+    use_device(device);
+    check_cuda(cudaEventRecord(ready, static_cast<cudaStream_t>(stream)), "cudaEventRecord");
+    check_cuda(cudaStreamWaitEvent(side, ready, 0), "cudaStreamWaitEvent");
     all_reduce_sum(data, count, type, side);
   }
 
@@ -282,7 +281,7 @@ void NcclGroup::begin_all_reduce_sum(double* data, std::size_t count, void* stre
 }
 
 void NcclGroup::finish_sums(void* stream) {
-  const DeviceScope scope(state_->device);
+  use_device(state_->device);
   check_cuda(cudaEventRecord(state_->ready, state_->side), "cudaEventRecord");
   check_cuda(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), state_->ready, 0), "cudaStreamWaitEvent");
 }
@@ -297,7 +296,7 @@ void NcclGroup::broadcast(void* data, std::size_t bytes, int root, void* stream)
 void NcclGroup::synchronize(void* stream) {
   State& state = *state_;
   state.enqueue("synchronize", [] { return ncclSuccess; });  // a dead group is refused
-  const DeviceScope scope(state.device);
+  use_device(state.device);
   const auto until = Clock::now() + state.deadline;
   for (Backoff backoff(kLongestPause);; backoff.pause()) {
     const cudaError_t done = cudaStreamQuery(static_cast<cudaStream_t>(stream));

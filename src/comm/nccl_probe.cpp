@@ -23,7 +23,7 @@ struct FreeOnDevice {
 /// Integers: the sums are exact, so a wrong one is a fault and never rounding.
 void sum_known_integers(NcclGroup& group, const HostComm& host) {
   constexpr std::size_t kCount = std::size_t{1} << 20;
-  check_cuda(cudaSetDevice(group.device()), "cudaSetDevice");
+  use_device(group.device());
   std::uint64_t* raw = nullptr;
   check_cuda(cudaMalloc(reinterpret_cast<void**>(&raw), kCount * sizeof *raw), "cudaMalloc of 8 MiB");
   const std::unique_ptr<std::uint64_t, FreeOnDevice> owned(raw);

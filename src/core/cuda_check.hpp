@@ -20,19 +20,10 @@ inline void check_cuda(cudaError_t code, const std::string& operation) {
                     "train.device = \"cpu\")");
 }
 
-/// Makes a device current for this thread, and the former one again at the end.
-class DeviceScope {
- public:
-  explicit DeviceScope(int device) {
-    check_cuda(cudaGetDevice(&before_), "cudaGetDevice");
-    check_cuda(cudaSetDevice(device), "using GPU " + std::to_string(device));
-  }
-  ~DeviceScope() { static_cast<void>(cudaSetDevice(before_)); }
-  DeviceScope(const DeviceScope&) = delete;
-  DeviceScope& operator=(const DeviceScope&) = delete;
-
- private:
-  int before_ = 0;
-};
+/// Makes a device current for this thread, for good: a rank uses one GPU, and going back to the one before
+/// would make a context on it (half a gigabyte of GPU 0 for each rank of a node).
+inline void use_device(int device) {
+  check_cuda(cudaSetDevice(device), "using GPU " + std::to_string(device));
+}
 
 }  // namespace muffle

@@ -32,7 +32,10 @@ class ShardSum {
  public:
   ShardSum(const Layout& layout, data::RecordSource& source, std::vector<std::uint64_t>& total)
       : layout_(layout), source_(source), total_(total) {
-    for (const auto& block : layout.blocks) tile_ = std::max(tile_, block->tile());
+    for (const auto& block : layout.blocks) {
+      tile_ = std::max(tile_, block->tile());
+      useful_threads_ = std::max(useful_threads_, block->useful_threads());
+    }
     if (std::ranges::all_of(layout.blocks, [](const auto& block) { return block->takes_bytes(); }))
       source.hand_out_bytes();
   }
@@ -40,8 +43,9 @@ class ShardSum {
   void run(int threads, const std::function<void(std::uint64_t)>& progress) {
     // A small shard does not start threads that would find nothing to do.
     const std::uint64_t tiles = source_.shard_size() / tile_ + 1;
-    const auto others =
-        static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(threads), tiles)) - 1;
+    const auto others = static_cast<int>(std::min<std::uint64_t>(
+                            static_cast<std::uint64_t>(std::min(threads, useful_threads_)), tiles)) -
+                        1;
     {
       std::vector<std::jthread> helpers;
       try {
@@ -125,6 +129,7 @@ class ShardSum {
   data::RecordSource& source_;
   std::vector<std::uint64_t>& total_;
   std::size_t tile_ = 1;
+  int useful_threads_ = 1;
   std::mutex source_mutex_;  ///< also guards failure_ until the threads are joined
   std::mutex total_mutex_;
   std::exception_ptr failure_;

@@ -26,8 +26,18 @@ using Wide = unsigned long long;
 #define MUFFLE_UNROLL _Pragma("unroll")
 #include "rff_cuda_kernels.cuh"
 
-/// Records at a time: enough blocks to fill a GPU, and few enough that the features of a tile fit.
-constexpr std::size_t kMostRecords = 4096, kFeatureBytes = std::size_t{256} << 20;
+/// Records at a time: enough blocks to fill a GPU, and few enough that a tile's records and features fit, in
+/// device memory and, as pinned memory holds the records too, on the host.
+constexpr std::size_t kMostRecords = 4096, kFeatureBytes = std::size_t{256} << 20,
+                      kRecordBytes = std::size_t{128} << 20;
+/// While one thread's tile is computed, the others' are read and copied.
+constexpr int kThreadsOfUse = 4;
+
+std::size_t tile_of(const RffSpec& spec) {
+  const std::size_t fit = std::min(kFeatureBytes / (spec.features * sizeof(std::int32_t)),
+                                   kRecordBytes / (spec.dims * sizeof(float)));
+  return std::clamp<std::size_t>(fit, 1, kMostRecords);
+}
 
 const std::filesystem::path kKernels = "the embedding's kernels";  ///< for the watchdog
 
@@ -85,11 +95,8 @@ struct Buffers {
 struct CudaWorkspace final : Workspace {
   explicit CudaWorkspace(int device_number) : device(device_number) {}
   ~CudaWorkspace() override {
-    int before = 0;
-    static_cast<void>(cudaGetDevice(&before));
     static_cast<void>(cudaSetDevice(device));
     buffers.reset();
-    static_cast<void>(cudaSetDevice(before));
   }
   int device;
   std::size_t sums = 0;
@@ -104,15 +111,14 @@ class RffCudaBlock final : public Block {
         device_(device),
         half_(spec.features / 2),
         stride_(padded(half_)),
-        tile_(
-            std::clamp<std::size_t>(kFeatureBytes / (spec.features * sizeof(std::int32_t)), 1, kMostRecords)),
+        tile_(tile_of(spec)),
         scale_(rff_lattice_scale(spec.features, lattice)) {
     const std::vector<float> omega = rff_frequencies(spec);
     std::vector<float> columns(spec.dims * stride_, 0.0f);
     for (std::size_t j = 0; j < half_; ++j) {
       for (std::size_t c = 0; c < spec.dims; ++c) columns[c * stride_ + j] = 4.0f * omega[j * spec.dims + c];
     }
-    const DeviceScope scope(device_);
+    use_device(device_);
     frequencies_ = std::make_unique<DeviceArray<float>>(columns.size());
     check_cuda(cudaMemcpy(frequencies_->data(), columns.data(), columns.size() * sizeof(float),
                           cudaMemcpyHostToDevice),
@@ -120,17 +126,15 @@ class RffCudaBlock final : public Block {
     check_cuda(cudaDeviceSynchronize(), "copying the frequencies");  // it may return before its last stretch
   }
   ~RffCudaBlock() override {
-    int before = 0;
-    static_cast<void>(cudaGetDevice(&before));
     static_cast<void>(cudaSetDevice(device_));
     frequencies_.reset();
-    static_cast<void>(cudaSetDevice(before));
   }
 
   std::string name() const override { return "rff"; }
   std::size_t dims() const override { return spec_.dims; }
   std::size_t features() const override { return spec_.features; }
   std::size_t tile() const override { return tile_; }
+  int useful_threads() const override { return kThreadsOfUse; }
   BlockBound bound() const override { return rff_bound(); }
   std::vector<CoordinateRun> coordinates() const override { return rff_coordinates(spec_, lattice_); }
   std::unique_ptr<Workspace> make_workspace() const override {
@@ -156,7 +160,7 @@ class RffCudaBlock final : public Block {
     require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
     if (n == 0) return 0;
     auto& scratch = dynamic_cast<CudaWorkspace&>(workspace);
-    const DeviceScope scope(device_);
+    use_device(device_);
     if (!scratch.buffers || scratch.sums != sums.size()) {
       scratch.buffers.reset();
       scratch.buffers = std::make_unique<Buffers>(tile_, spec_.dims, spec_.features, sums.size());

@@ -29,7 +29,11 @@ class FromBytes final : public features::Block {
   std::size_t features() const override { return inner_->features(); }
   features::BlockBound bound() const override { return inner_->bound(); }
   std::vector<features::CoordinateRun> coordinates() const override { return inner_->coordinates(); }
-  std::unique_ptr<features::Workspace> make_workspace() const override { return inner_->make_workspace(); }
+  std::unique_ptr<features::Workspace> make_workspace() const override {
+    ++workspaces;
+    return inner_->make_workspace();
+  }
+  int useful_threads() const override { return 2; }
   std::size_t tile() const override { return inner_->tile(); }
   std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n,
                            features::Workspace& workspace, std::span<std::uint64_t> sums) const override {
@@ -45,11 +49,28 @@ class FromBytes final : public features::Block {
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = scale[x[i]];
     return inner_->accumulate(numbers.data(), y, n, workspace, sums);
   }
-  mutable std::atomic<std::size_t> floats = 0, bytes = 0;
+  mutable std::atomic<std::size_t> floats = 0, bytes = 0, workspaces = 0;
 
  private:
   std::shared_ptr<const features::Block> inner_;
 };
+
+TEST(EmbedShard, UsesAsManyThreadsAsAnyBlockHasAUseFor) {
+  const Layout layout = test::rff_layout(784, 64, 10, true);
+  const auto block = std::make_shared<FromBytes>(layout.blocks[0]);
+  const auto sums = [&](const Layout& of) {
+    const auto source = data::open_shard(test::fashion_mnist(), 0, 60);
+    return TestAccess::values(embed_shard(of, *source, 5, {}));
+  };
+  Layout few = layout;
+  few.blocks[0] = block;
+  EXPECT_EQ(sums(few), sums(layout));
+  EXPECT_EQ(block->workspaces, 2u) << "1,000 records are tiles enough for five";
+  few.blocks.push_back(layout.blocks[0]);  // which keeps a processor busy with each thread
+  few.counts = false;
+  sums(few);
+  EXPECT_EQ(block->workspaces, 2u + 5u);
+}
 
 TEST(EmbedShard, HandsOutBytesWhereEveryBlockTakesThemAndTheFileHasThem) {
   Layout layout = test::rff_layout(784, 64, 10, true);

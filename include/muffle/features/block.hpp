@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,6 +57,9 @@ class Block {
   /// The units of one class's numbers, in their order; the counts add up to features().
   virtual std::vector<CoordinateRun> coordinates() const = 0;
   virtual std::unique_ptr<Workspace> make_workspace() const = 0;
+  /// Threads at a time that are of use. Where a GPU does the work few keep it busy, and each has a workspace
+  /// in its memory.
+  virtual int useful_threads() const { return std::numeric_limits<int>::max(); }
   /// Records one call of accumulate() works on at a time; callers pass at most this many.
   virtual std::size_t tile() const = 0;
   /// Adds phi(x_i) to row y_i of sums for i < n, after the integer norm check; a record that fails it, or
