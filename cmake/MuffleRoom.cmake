@@ -48,11 +48,14 @@ function(muffle_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
 endfunction()
 
-# muffle_mpi_test(NAME RANKS 1 2 3 4 [TORCH] SOURCES ... ROOMS ... [TIMEOUT s]): label mpi, one CTest per size.
+# muffle_mpi_test(NAME RANKS 1 2 3 4 [LABEL mpi|gpu] [TORCH] SOURCES ... ROOMS ... [TIMEOUT s]): one CTest per size, label mpi.
 # tests/support/mpi_main.cpp is the main: it checks the rank count it was promised and tags failures by rank.
 function(muffle_mpi_test name)
-  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "RANKS;SOURCES;ROOMS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "LABEL;TIMEOUT" "RANKS;SOURCES;ROOMS;LINK" ${ARGN})
   muffle_test_executable(${name} "muffle_mpi_test_main" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL mpi)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -60,7 +63,7 @@ function(muffle_mpi_test name)
     add_test(NAME ${name}.np${n}
              COMMAND ${MPIEXEC_EXECUTABLE} ${MUFFLE_MPIEXEC_FLAGS} -n ${n} $<TARGET_FILE:${name}>)
     set_tests_properties(${name}.np${n} PROPERTIES
-      LABELS mpi TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2 ENVIRONMENT "MUFFLE_TEST_RANKS=${n}")
+      LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2 ENVIRONMENT "MUFFLE_TEST_RANKS=${n}" SKIP_RETURN_CODE 77)
   endforeach()
 endfunction()
 

@@ -106,7 +106,7 @@ class NcclCollective : public model::TensorCollective {
     use.bytes += t.nbytes();
   }
 
-  /// Of the calling thread: the autograd engine sets it for the hooks that it runs on threads of its own.
+  /// Of the calling thread: the autograd engine sets it for the hooks that it runs.
   void* stream() const {
     return at::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(group_->device())).stream();
   }

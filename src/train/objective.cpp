@@ -7,6 +7,10 @@
 
 #include "muffle/core/error.hpp"
 
+#ifdef MUFFLE_TORCH_CUDA
+#include <c10/core/AutogradState.h>
+#endif
+
 namespace muffle::train {
 
 using torch::Tensor;
@@ -23,6 +27,24 @@ Matching fourier_matching(const model::FourierEmbedding& embedding, const Tensor
   return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
           target.contiguous(), weights};
 }
+
+/// While it lives, this thread's backward passes run on it alone. Of a pass on a GPU LibTorch would have a
+/// thread of its own run all: then sums over ranks would start there, on another thread than all else of a
+/// rank, and could not end a recording that began here; ranks that are threads of one process would wait for
+/// each other on it for ever.
+class BackwardHere {
+#ifdef MUFFLE_TORCH_CUDA
+ public:
+  BackwardHere() { state().set_multithreading_enabled(false); }
+  ~BackwardHere() { state().set_multithreading_enabled(before_); }
+  BackwardHere(const BackwardHere&) = delete;
+  BackwardHere& operator=(const BackwardHere&) = delete;
+
+ private:
+  static c10::AutogradState& state() { return c10::AutogradState::get_tls_state(); }
+  bool before_ = state().get_multithreading_enabled();
+#endif
+};
 
 }  // namespace
 
@@ -106,6 +128,7 @@ Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::i
     }
     gradients.push_back((mean - blocks_[i].target) * weights_[i] * (2.0 / b));
   }
+  [[maybe_unused]] const BackwardHere here;
   torch::autograd::backward(m.own_sums, gradients);
   return m.seen;
 }

@@ -26,7 +26,8 @@ struct Recording {
   bool open = false;
 
   void begin() {
-    // Errors are for this thread's own calls: NCCL's and the autograd engine's threads go on meanwhile.
+    // Errors are for this thread's own calls: NCCL's threads go on meanwhile. This thread alone may end it:
+    // the backward pass, and with it all sums, run on it too (objective.cpp).
     graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
     open = true;
   }
@@ -129,6 +130,9 @@ std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor&
   Tensor failed = torch::full({1}, problem.empty() ? 0.0 : 1.0, codes.options());
   collective.all_reduce_sum(failed);
   collective.wait();
+  // After a recording that CUDA has called invalid LibTorch (before 2.12, pytorch #180395) keeps pointing to
+  // it.
+  if (!problem.empty()) static_cast<void>(new std::shared_ptr<Recording>(s->recording));  // never deleted
   if (failed.item<float>() > 0) {
     spdlog::warn(
         "train: the step was not recorded as a CUDA graph, so steps are launched kernel by kernel: {}",

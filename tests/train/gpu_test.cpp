@@ -1,48 +1,13 @@
-// Training on GPUs: the same trajectory as on the CPU up to float32 rounding, with and without a CUDA graph,
-// on one rank, on ranks that share a GPU, and on a GPU a rank.
+// Training on a GPU: the same trajectory as on the CPU up to float32 rounding, with and without a CUDA graph,
+// on one rank and on ranks that share the GPU. (A GPU a rank: gpu_mpi_test.cpp.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "support/thread_comm.hpp"
-#include "train/device.hpp"
-#include "train/toy.hpp"
+#include "train/gpu_follow.hpp"
 
 namespace muffle::train {
 namespace {
-
-#define MUFFLE_NEEDS_GPUS(n)                                                                     \
-  if (torch_gpus() < (n)) {                                                                      \
-    GTEST_SKIP() << "needs " << (n) << " GPU(s), and LibTorch sees " << torch_gpus() << " here"; \
-  }
-
-/// A GPU rounds sines, products and sums otherwise than a CPU; Adam amplifies that where gradients are near
-/// zero (toy.hpp). A wrong sum moves parameters by 0.01 and more.
-constexpr double kGpuTolerance = 5 * test::kTolerance;
-
-struct Followed {
-  test::Trajectory trajectory;
-  bool used_graph = false;
-  std::vector<comm::CollectiveUse> use;
-};
-
-Followed follow_on_gpu(const test::Toy& toy, comm::HostComm& comm, TrainSetup setup) {
-  const Placement placement = place(comm, setup);
-  DataParallel training(toy.generator, toy.spec, toy.frequencies.to(placement.device), toy.target,
-                        placement.collective);
-  if (setup.cuda_graph) training.use_graph();
-  Followed out;
-  for (int i = 0; i < test::kSteps; ++i) out.trajectory.losses.push_back(training.step());
-  out.used_graph = training.used_graph();
-  EXPECT_EQ(training.disagreement(), 0.0);
-  for (const auto& t : training.checkpoint().tensors) EXPECT_FALSE(t.values.empty());
-  test::add_state(out.trajectory, *training.generator());
-  for (auto& [name, tensor] : out.trajectory.state) tensor = tensor.cpu();
-  out.use = placement.collective->use();
-  placement.collective->finish();  // before `training`, and its graph: as train() does
-  return out;
-}
 
 TEST(TrainingOnGpu, FollowsTheCpu) {
   MUFFLE_NEEDS_GPUS(1);
@@ -50,8 +15,8 @@ TEST(TrainingOnGpu, FollowsTheCpu) {
   for (const test::ToyCase& c : test::toy_cases()) {
     const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
     const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
-    const Followed ours = follow_on_gpu(toy, *alone, {.gpu = 0});
-    EXPECT_LT(test::distance(expected, ours.trajectory), kGpuTolerance) << "batch " << c.batch;
+    const test::Followed ours = test::follow_on_gpu(toy, *alone, {.gpu = 0});
+    EXPECT_LT(test::distance(expected, ours.trajectory), test::kGpuTolerance) << "batch " << c.batch;
     EXPECT_FALSE(ours.used_graph);
   }
 }
@@ -61,22 +26,25 @@ TEST(TrainingOnGpu, AGraphTakesTheSameSteps) {
   const auto alone = comm::single_process();
   for (const test::ToyCase& c : test::toy_cases()) {
     const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
-    const Followed plain = follow_on_gpu(toy, *alone, {.gpu = 0});
-    const Followed graph = follow_on_gpu(toy, *alone, {.gpu = 0, .cuda_graph = true});
+    const test::Followed plain = test::follow_on_gpu(toy, *alone, {.gpu = 0});
+    const test::Followed graph = test::follow_on_gpu(toy, *alone, {.gpu = 0, .cuda_graph = true});
     EXPECT_TRUE(graph.used_graph) << "it was not captured: the log says why";
-    EXPECT_LT(test::distance(plain.trajectory, graph.trajectory), kGpuTolerance) << "batch " << c.batch;
+    EXPECT_LT(test::distance(plain.trajectory, graph.trajectory), test::kGpuTolerance) << "batch " << c.batch;
   }
 }
 
+/// Of one rank NCCL starts no kernel: what is recorded are the fork and join of the sums' stream. (NCCL's own
+/// operations in a graph: gpu_mpi_test.cpp, on two GPUs.)
 TEST(TrainingOnGpu, ARankAloneCanCaptureItsSumsOverNcclAndEnd) {
   MUFFLE_NEEDS_GPUS(1);
   const auto alone = comm::single_process();
   const test::Toy toy = test::toy(model::GeneratorKind::kConvolutional, 23, true, false);
-  const Followed plain = follow_on_gpu(toy, *alone, {.gpu = 0});
+  const test::Followed plain = test::follow_on_gpu(toy, *alone, {.gpu = 0});
   for (const bool graph : {false, true}) {
-    const Followed nccl = follow_on_gpu(toy, *alone, {.gpu = 0, .cuda_graph = graph, .nccl_alone = true});
+    const test::Followed nccl =
+        test::follow_on_gpu(toy, *alone, {.gpu = 0, .cuda_graph = graph, .nccl_alone = true});
     EXPECT_EQ(nccl.used_graph, graph);
-    EXPECT_LT(test::distance(plain.trajectory, nccl.trajectory), kGpuTolerance);
+    EXPECT_LT(test::distance(plain.trajectory, nccl.trajectory), test::kGpuTolerance);
     std::uint64_t calls = 0;
     bool in_graph = false;
     for (const auto& use : nccl.use) {
@@ -98,28 +66,12 @@ TEST(TrainingOnGpu, RanksThatShareAGpuFollowOneRank) {
   test::run_thread_ranks(
       2,
       [&](comm::HostComm& comm) {
-        const Followed ours = follow_on_gpu(toy, comm, {.gpu = 0, .shared_gpus = true, .cuda_graph = true});
+        const test::Followed ours =
+            test::follow_on_gpu(toy, comm, {.gpu = 0, .shared_gpus = true, .cuda_graph = true});
         EXPECT_FALSE(ours.used_graph) << "sums through host memory cannot be captured";
-        EXPECT_LT(test::distance(expected, ours.trajectory), kGpuTolerance);
+        EXPECT_LT(test::distance(expected, ours.trajectory), test::kGpuTolerance);
       },
       std::chrono::minutes(2));
-}
-
-TEST(TrainingOnTwoGpus, AGpuARankOverNcclFollowsOneRank) {
-  MUFFLE_NEEDS_GPUS(2);
-  const auto alone = comm::single_process();
-  for (const bool graph : {false, true}) {
-    const test::Toy toy = test::toy(model::GeneratorKind::kConvolutional, 23, true, false);
-    const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
-    test::run_thread_ranks(
-        2,
-        [&](comm::HostComm& comm) {
-          const Followed ours = follow_on_gpu(toy, comm, {.gpu = comm.rank(), .cuda_graph = graph});
-          EXPECT_EQ(ours.used_graph, graph);
-          EXPECT_LT(test::distance(expected, ours.trajectory), kGpuTolerance);
-        },
-        std::chrono::minutes(2));
-  }
 }
 
 TEST(TrainingOnGpu, WithoutOneTheReasonIsSaid) {
