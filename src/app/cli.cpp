@@ -89,8 +89,10 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
     wrong = std::current_exception();
   }
   const std::function<void()> alone = wrong ? std::function<void()>() : line.alone();
-  const double io_deadline_s = alone ? Config{}.runtime.deadline_s : deadline_of(line);
-  comm::HostComm& comm = connect(alone ? kAloneDeadline : io_deadline_s, io_deadline_s);
+  const double deadline_s = alone ? Config{}.runtime.deadline_s : deadline_of(line);
+  // The doctor's rank whose folder does not answer can say so before the others give it up.
+  const double io_deadline_s = line.verb() == "doctor" ? deadline_s / 2 : deadline_s;
+  comm::HostComm& comm = connect(alone ? kAloneDeadline : deadline_s, io_deadline_s);
   set_up_logging({comm.rank(), comm.host(), {}, line.verbosity()});
   comm::agree(
       comm, "reading the command line",

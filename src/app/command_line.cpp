@@ -8,6 +8,7 @@
 #include "config_keys.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/data/mixture.hpp"
 
 namespace muffle::app {
@@ -38,7 +39,9 @@ std::string from_here(const std::string& path) {
 bool is_one_file(const std::string& paths) {
   namespace fs = std::filesystem;
   std::error_code error;
-  const std::string folder = fs::path(paths).parent_path().string();
+  const fs::path path = paths;
+  const std::string folder = path.parent_path().string();
+  const WatchedStep step("looking for", path);
   return fs::exists(data::resolve_path({}, paths, 0), error) ||
          (folder.find(',') != std::string::npos && fs::is_directory(folder, error));
 }
@@ -171,7 +174,10 @@ CLI::App* add_doctor(CLI::App& app, DoctorCommand& o) {
   command->add_option("--format", o.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");
-  command->add_option("--deadline", o.deadline_s, "every wait for another rank ends after so many seconds")
+  command
+      ->add_option("--deadline", o.deadline_s,
+                   "every wait for another rank ends after so many seconds, one for the folder "
+                   "after half of them")
       ->check(CLI::Range(1.0, 86400.0))
       ->type_name("SECONDS")
       ->capture_default_str();

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,33 +9,58 @@
 #include <random>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "doctor_facts.hpp"
+#include "muffle/core/file_descriptor.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::app {
 namespace {
 
 namespace fs = std::filesystem;
 
+/// A file whose system calls may fail. A folder that never answers, such as of NFS without its lock server,
+/// is named by the watchdog, which ends the doctor.
 class Opened {
  public:
-  Opened(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  Opened(fs::path path, int flags)
+      : path_(std::move(path)),
+        file_(tried("opening", [&] { return ::open(path_.c_str(), flags | O_CLOEXEC, 0600); })) {}
   ~Opened() {
-    if (fd_ >= 0) ::close(fd_);
+    if (ok()) tried("closing", [&] { return file_.close(); });
   }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
-  bool ok() const { return fd_ >= 0; }
-  bool lock() const { return ok() && ::flock(fd_, LOCK_EX | LOCK_NB) == 0; }
-  bool sync() const { return ok() && ::fsync(fd_) == 0; }
+  bool ok() const { return file_.get() >= 0; }
+  bool lock() const {
+    return ok() && tried("locking", [&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); }) == 0;
+  }
+  bool sync() const {
+    return ok() && tried("syncing", [&] { return ::fsync(file_.get()); }) == 0;
+  }
 
  private:
-  int fd_;
+  template <class Call>
+  int tried(const char* doing, const Call& call) const {
+    const WatchedStep step(doing, path_);
+    return call();
+  }
+
+  fs::path path_;
+  FileDescriptor file_;
 };
+
+void remove_file(const fs::path& file) {
+  const WatchedStep step("removing", file);
+  std::error_code nothing_to_do;
+  fs::remove(file, nothing_to_do);
+}
 
 /// Type of the file system under `folder`: the longest mount point above it, as the kernel lists them.
 std::string filesystem_of(const fs::path& folder) {
+  const WatchedStep step("looking at", folder);
   std::error_code ec;
   const std::string path = fs::canonical(folder, ec).string();
   std::ifstream mounts("/proc/self/mounts");
@@ -71,10 +95,10 @@ void try_locally(const fs::path& folder, const std::string& mark, int rank, Fold
     const Opened first(file, O_RDWR), second(file, O_RDWR);
     f.locks = first.lock() && !second.lock();
   }
-  std::error_code ec;
-  fs::remove(file, ec);
+  remove_file(file);
   f.filesystem = filesystem_of(folder);
   struct statvfs space {};
+  const WatchedStep step("asking for the free space of", folder);
   if (::statvfs(folder.c_str(), &space) == 0) f.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
 }
 
@@ -84,9 +108,12 @@ bool appears(const fs::path& file, double wait_s) {
   for (;;) {
     if (Opened(file, O_RDONLY).ok()) return true;
     if (std::chrono::steady_clock::now() >= until) return false;
-    std::error_code ec;
-    for (fs::directory_iterator it(file.parent_path(), ec); !ec && it != fs::directory_iterator();
-         it.increment(ec)) {
+    {
+      const fs::path folder = file.parent_path();
+      const WatchedStep step("listing", folder);
+      std::error_code ec;
+      for (fs::directory_iterator it(folder, ec); !ec && it != fs::directory_iterator(); it.increment(ec)) {
+      }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -118,8 +145,7 @@ FolderFacts folder_facts(comm::HostComm& comm, const fs::path& folder, double wa
   comm.barrier();
   if (comm.is_root()) {
     held.reset();
-    std::error_code ec;
-    fs::remove(shared, ec);
+    remove_file(shared);
   }
   return f;
 }

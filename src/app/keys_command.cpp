@@ -15,7 +15,7 @@ void make_site_key(const KeygenRequest& request, std::ostream& out) {
   ensure_writable_folder(request.out);
   const auto secret = request.out / (request.name + ".key"), open = request.out / (request.name + ".pub");
   // A public key without its secret would go into rosters and lock the site out.
-  if (std::filesystem::exists(open)) {
+  if (watched::exists(open)) {
     throw IoError(
         fmt::format("'{}' is there already, and a key is never overwritten: choose another folder or "
                     "name.",

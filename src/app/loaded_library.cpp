@@ -10,6 +10,8 @@
 #include <span>
 #include <system_error>
 
+#include "muffle/core/watchdog.hpp"
+
 namespace muffle::app {
 namespace {
 
@@ -47,6 +49,7 @@ int look_at(dl_phdr_info* info, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   const fs::path path = info->dlpi_name;
   if (!path.filename().string().starts_with(search.name)) return 0;
+  const WatchedStep step("looking at", path);
   std::error_code error;
   const fs::path file = fs::canonical(path, error);
   std::string id;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <iostream>
+#include <utility>
 
 #include "aggregation.hpp"
 #include "devices.hpp"
@@ -18,6 +19,7 @@
 #include "muffle/core/log.hpp"
 #include "muffle/core/printable.hpp"
 #include "muffle/core/progress.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/embed/artifact.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/embed/release_transaction.hpp"
@@ -150,6 +152,16 @@ void release(Context& context) {
   const Config& config = context.config;
   const auto file = context.out / kReleaseFile;
 
+  // Releases of one data set take turns. Nothing is charged yet, so a rank that is told to stop ends the
+  // wait.
+  const auto begin_transaction = [&] {
+    bool said = false;
+    return embed::ReleaseTransaction(release_order(context), [&] {
+      comm.check_peers("waiting for the privacy ledger");
+      if (!std::exchange(said, true))
+        spdlog::info("release: waits for another release of the data set, which holds the ledger");
+    });
+  };
   bool there = false;
   comm::agree(
       comm, "looking for an earlier release",
@@ -160,7 +172,7 @@ void release(Context& context) {
           there = embed::release_is_there(file);
           if (there) embed::require_ordered(release_order(context), embed::read_artifact(file));
         } else {
-          there = embed::ReleaseTransaction(release_order(context)).settle();
+          there = begin_transaction().settle();
         }
       },
       true);
@@ -245,19 +257,34 @@ void release(Context& context) {
       false);
   spdlog::debug("release: every rank has embedded its records");
 
-  // From the charge to its COMMIT root holds the ledger's lock: releases of one data set take turns. Charged
-  // this late, a job that a bad record or a lost rank ended has cost nothing. The whole noise vector exists
-  // before the reduced sum does, and the sampler sees no data: its running time cannot depend on them.
-  // A signal that comes in between waits for the COMMIT: a charge without a release would be budget for
+  // From the charge to its COMMIT root holds the ledger's lock. Charged this late, a job that a bad record or
+  // a lost rank ended has cost nothing. The whole noise vector exists before the reduced sum does, and the
+  // sampler sees no data: its running time cannot depend on them.
+  std::optional<embed::ReleaseTransaction> transaction;
+  comm::agree(
+      comm, "looking for an earlier release",
+      [&] {
+        if (!comm.is_root()) return;
+        transaction.emplace(begin_transaction());
+        there = transaction->settle();  // another process may have been faster
+      },
+      true);
+  if (root_says(comm, there)) {
+    spdlog::info("release: another process made {} meanwhile; its noise is not drawn again", file.string());
+    keep_release(context);
+    return;
+  }
+
+  // A signal that comes from here on waits for the COMMIT: a charge without a release would be budget for
   // nothing.
   const comm::TerminationHold hold;
-  std::optional<embed::ReleaseTransaction> transaction;
   // Root's errors from the charge on say what became of it.
   const auto charged = [&](const std::function<void()>& step) {
     try {
       step();
     } catch (const Error& e) {
       if (!transaction || transaction->charge().empty()) throw;
+      const WatchedStep looking("looking for", file);
       std::error_code unknown;
       throw with_fate(e, transaction->charge(), std::filesystem::exists(file, unknown));
     }
@@ -266,20 +293,12 @@ void release(Context& context) {
       comm, "charging the ledger and drawing the noise",
       [&] {
         if (!comm.is_root()) return;
-        transaction.emplace(release_order(context));
-        there = transaction->settle();  // another process may have been faster
-        if (there) return;
         // Before the charge, and while no release is there that it could belie.
         record_settings(context, Stage::kRelease);
         require_room(context.out, release_bytes(config));
         charged([&] { transaction->begin(plan, !context.insecure_seed, [&] { aggregation.draw_noise(); }); });
       },
       true);
-  if (root_says(comm, there)) {
-    spdlog::info("release: another process made {} meanwhile; its noise is not drawn again", file.string());
-    keep_release(context);
-    return;
-  }
   spdlog::debug("release: the sum begins");
   std::optional<privacy::NoisySum> noisy;
   charged([&] { noisy.emplace(aggregation.sum(std::move(*partial))); });

@@ -3,23 +3,24 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <system_error>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 
 namespace muffle::app {
 namespace {
 
 std::filesystem::path plain(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto full = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
-  if (error)
+  try {
+    const std::filesystem::path full = watched::canonical(path);
+    return full.has_filename() ? full : full.parent_path();
+  } catch (const std::filesystem::filesystem_error& e) {
     throw IoError(
         fmt::format("the path '{}' leads nowhere: {}. Check it and your permissions. Nothing was "
                     "charged or drawn.",
-                    path.string(), error.message()));
-  return full.has_filename() ? full : full.parent_path();
+                    path.string(), e.code().message()));
+  }
 }
 
 std::string name_of_data(const Config& config) {

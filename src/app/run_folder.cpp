@@ -25,7 +25,7 @@ void record_settings(const Context& context, Stage stage) {
   const auto file = context.out / kConfigFile;
   std::map<std::string, std::string> settings;
   std::string before;
-  if (std::filesystem::exists(file)) {
+  if (is_there(file, "the settings of the run folder", "They were not changed.")) {
     before = read_file(file);
     try {
       settings = settings_in(file.string());

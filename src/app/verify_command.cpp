@@ -24,10 +24,10 @@ std::optional<embed::Evidence::LedgerText> ledger_beside(const fs::path& release
     return std::nullopt;  // verify_release says why it cannot be read
   }
   if (!privacy::is_data_id(data_id)) return std::nullopt;
-  const fs::path folder = fs::weakly_canonical(fs::absolute(release)).parent_path();
+  const fs::path folder = watched::canonical(release).parent_path();
   for (const fs::path& place : {folder, folder.parent_path()}) {
     const fs::path file = place / ("ledger-" + data_id + ".jsonl");
-    if (fs::exists(file))
+    if (watched::exists(file))
       return embed::Evidence::LedgerText{file.string(), read_file(file, kMaxLedger), false};
   }
   return std::nullopt;
@@ -51,7 +51,7 @@ void verify(const VerifyCommand& command) {
   evidence.release = bytes;
   if (!command.key.empty())
     evidence.trusted = embed::parse_signer_key(read_file(command.key, kMaxSmallFile), command.key);
-  if (const fs::path file = embed::signature_file(command.file); fs::exists(file))
+  if (const fs::path file = embed::signature_file(command.file); watched::exists(file))
     evidence.signature = read_file(file, kMaxSmallFile);
   if (!command.ledger.empty()) {
     evidence.ledger = {command.ledger, read_file(command.ledger, kMaxLedger), true};

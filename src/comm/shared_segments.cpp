@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "muffle/core/file_descriptor.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::comm {
 
@@ -34,6 +35,7 @@ std::vector<std::filesystem::path> mapped_segments() {
 
 bool unname(const std::filesystem::path& segment) {
   const std::filesystem::path empty = segment.string() + ".of-" + std::to_string(::getpid());
+  const WatchedStep step("taking away the name of", segment);
   const FileDescriptor file(::open(empty.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (file.get() < 0) return false;
   std::error_code failed;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sodium.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +13,9 @@
 #include <utility>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/file_descriptor.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::comm {
 namespace {
@@ -166,21 +165,21 @@ SiteKey SiteKey::parse(std::string_view text, const std::string& source) {
 }
 
 SiteKey SiteKey::load(const std::filesystem::path& path) {
-  // The permissions of the very file that is read.
-  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0)
-    throw IoError(fmt::format("cannot read the site key '{}': {}. Check the path and your permissions.",
-                              path.string(), std::strerror(errno)));
-  if ((status.st_mode & 077) != 0) {
+  InputFile in(path, "a site's key", "Check the site key's path and your permissions.");
+  if ((in.mode() & 077) != 0) {
     throw ConfigError(
         fmt::format("others than its owner may use the site key '{}' (mode {:o}): chmod 600 it, and make a "
                     "new key if somebody may have read it.",
-                    path.string(), status.st_mode & 0777));
+                    path.string(), in.mode() & 0777));
   }
+  if (in.size() > kMaxFileBytes)
+    not_a_key_file(path.string(), fmt::format("it has more than {} bytes", kMaxFileBytes));
   SecretText file;
-  file.text = read_file(fmt::format("/proc/self/fd/{}", fd.get()), kMaxFileBytes);
-  return parse(file.text, path.string());
+  file.text.resize(in.size());
+  std::size_t done = 0;
+  for (std::size_t n = 1; n > 0 && done < file.text.size(); done += n)
+    n = in.read(std::as_writable_bytes(std::span(file.text)).subspan(done));
+  return parse(std::string_view(file.text).substr(0, done), path.string());
 }
 
 SiteSignature SiteKey::sign(std::span<const std::byte> message) const {
@@ -208,6 +207,7 @@ void SiteKey::save(const std::filesystem::path& path) const {
                               error == EEXIST ? "A key is never overwritten: choose another folder or name."
                                               : "Check the folder's permissions and the disk."));
   };
+  const WatchedStep step("writing", path);
   // O_EXCL: never through a link that somebody else put there.
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) fail("create", errno);

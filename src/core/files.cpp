@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/file_descriptor.hpp"
@@ -50,6 +51,43 @@ void sync_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
+InputFile::InputFile(std::filesystem::path path, std::string_view needed, std::string_view hint)
+    : path_(std::move(path)), fd_(-1) {
+  const WatchedStep step("opening", path_);
+  // Non-blocking, so that a FIFO is refused below instead of waited for.
+  fd_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (fd_.get() < 0 || ::fstat(fd_.get(), &info) != 0)
+    throw IoError("cannot read '" + path_.string() + "': " + std::strerror(errno) + ". " + std::string(hint));
+  if (!S_ISREG(info.st_mode)) {
+    throw IoError("'" + path_.string() + "' is not a regular file; " + std::string(needed) + " is needed.");
+  }
+  size_ = static_cast<std::uint64_t>(info.st_size);
+  mode_ = info.st_mode & 07777;
+}
+
+InputFile::~InputFile() {
+  const WatchedStep step("closing", path_);
+  static_cast<void>(fd_.close());
+}
+
+std::size_t InputFile::read(std::span<std::byte> out) {
+  for (;;) {
+    const WatchedStep step("reading", path_);
+    const ssize_t n = ::read(fd_.get(), out.data(), out.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      throw IoError("reading '" + path_.string() + "' failed half-way: " + std::strerror(errno) + ".");
+    return static_cast<std::size_t>(n);
+  }
+}
+
+void InputFile::skip(std::uint64_t bytes) {
+  const WatchedStep step("seeking in", path_);
+  if (::lseek(fd_.get(), static_cast<off_t>(bytes), SEEK_CUR) < 0)
+    throw IoError("cannot seek in '" + path_.string() + "': " + std::strerror(errno) + ".");
+}
+
 NewFile::NewFile(std::filesystem::path path) : path_(std::move(path)) {
   std::string name = (folder_of(path_) / ("." + path_.filename().string() + ".tmp.XXXXXX")).string();
   const WatchedStep step("creating", path_);
@@ -59,6 +97,8 @@ NewFile::NewFile(std::filesystem::path path) : path_(std::move(path)) {
 }
 
 NewFile::~NewFile() {
+  if (fd_ < 0 && temporary_.empty()) return;
+  const WatchedStep step("removing", temporary_);
   if (fd_ >= 0) ::close(fd_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
@@ -151,6 +191,33 @@ bool is_there(const std::filesystem::path& file, const std::string& what, const 
   }
   return there;
 }
+
+namespace watched {
+
+bool exists(const std::filesystem::path& path) {
+  const WatchedStep step("looking for", path);
+  return std::filesystem::exists(path);
+}
+
+void remove_all(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> inside;
+  {
+    const WatchedStep step("listing", path);
+    if (std::filesystem::is_directory(std::filesystem::symlink_status(path))) {
+      for (const auto& entry : std::filesystem::directory_iterator(path)) inside.push_back(entry.path());
+    }
+  }
+  for (const auto& entry : inside) watched::remove_all(entry);
+  const WatchedStep step("removing", path);
+  std::filesystem::remove(path);
+}
+
+std::filesystem::path canonical(const std::filesystem::path& path) {
+  const WatchedStep step("looking for", path);
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+}
+
+}  // namespace watched
 
 void ensure_writable_folder(const std::filesystem::path& folder) {
   const WatchedStep step("opening the folder", folder);

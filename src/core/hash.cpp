@@ -2,11 +2,10 @@
 
 #include <sodium.h>
 
-#include <fstream>
+#include <span>
 #include <vector>
 
-#include "muffle/core/error.hpp"
-#include "muffle/core/watchdog.hpp"
+#include "muffle/core/files.hpp"
 
 namespace muffle {
 namespace {
@@ -47,20 +46,13 @@ std::string to_hex(const Sha256Digest& digest) {
 }
 
 std::string sha256_file_hex(const std::string& path, const std::function<void()>& after_chunk) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw IoError("cannot read '" + path + "' to compute its SHA-256: is it there and readable?");
+  InputFile in(path, "one", "Check the path and your permissions.");
   Sha256 hash;
-  std::vector<char> buffer(1 << 20);
-  const std::filesystem::path name = path;
-  const auto read_some = [&] {
-    const WatchedStep step("reading", name);
-    return in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0;
-  };
-  while (read_some()) {
-    hash.update(std::string_view(buffer.data(), static_cast<std::size_t>(in.gcount())));
+  std::vector<std::byte> buffer(1 << 20);
+  for (std::size_t n; (n = in.read(buffer)) > 0;) {
+    hash.update(std::span(buffer).first(n));
     if (after_chunk) after_chunk();
   }
-  if (in.bad()) throw IoError("reading '" + path + "' failed half-way: check the disk");
   return to_hex(hash.digest());
 }
 

@@ -93,6 +93,7 @@ void set_up_logging(const LogOptions& options) {
                     ". Check its permissions and the disk's space");
     }
     using std::filesystem::perms;
+    const WatchedStep step("setting the permissions of", path);
     std::error_code ignored;  // a file system without permissions
     std::filesystem::permissions(path, perms::owner_read | perms::owner_write, ignored);
     auto formatter = std::make_unique<spdlog::pattern_formatter>();

@@ -73,7 +73,7 @@ std::string Watchdog::find_expired() const {
     if (now - step.since < deadline_) return {};
     return fmt::format(
         "{} '{}' has not come to an end within {:.1f} s: the disk, file system, network or device behind it "
-        "hangs or is far too slow. Mend it, or raise runtime.deadline_s",
+        "hangs or is far too slow. Mend it, or raise runtime.deadline_s (muffle doctor: --deadline)",
         step.doing, step.what->string(), static_cast<double>(deadline_.count()) / 1000);
   }
   return {};

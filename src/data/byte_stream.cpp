@@ -1,15 +1,9 @@
 #include "byte_stream.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/watchdog.hpp"
 
 namespace muffle::data {
 namespace {
@@ -20,41 +14,23 @@ constexpr int kGzipOnly = 15 + 16;  // inflateInit2: the largest window, gzip wr
 
 }  // namespace
 
-ByteStream::ByteStream(const std::filesystem::path& path) : path_(path), name_(path.string()) {
-  const WatchedStep step("opening", path_);
-  // Non-blocking, so that a FIFO is refused below instead of waited for.
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd_ < 0) {
-    throw IoError("cannot read '" + name_ + "': " + std::strerror(errno) +
-                  ". Check the data folder and the file's name in the configuration.");
-  }
-  try {
-    struct stat info {};
-    if (::fstat(fd_, &info) != 0)
-      throw IoError("cannot inspect '" + name_ + "': " + std::strerror(errno) + ".");
-    if (!S_ISREG(info.st_mode))
-      throw IoError("'" + name_ + "' is not a regular file; a record file is needed.");
-    file_size_ = static_cast<std::uint64_t>(info.st_size);
-    ready_.resize(kBufferBytes);
-    end_ = read_disk(ready_);
-    compressed_ = end_ >= 2 && ready_[0] == kGzipMagic[0] && ready_[1] == kGzipMagic[1];
-    if (compressed_) {
-      input_.resize(kBufferBytes);
-      std::swap(input_, ready_);
-      zlib_.next_in = input_.data();
-      zlib_.avail_in = static_cast<uInt>(end_);
-      end_ = 0;
-      require(::inflateInit2(&zlib_, kGzipOnly) == Z_OK, "zlib could not be set up: out of memory?");
-    }
-  } catch (...) {
-    ::close(fd_);
-    throw;
-  }
+ByteStream::ByteStream(const std::filesystem::path& path)
+    : name_(path.string()),
+      file_(path, "a record file", "Check the data folder and the file's name in the configuration.") {
+  ready_.resize(kBufferBytes);
+  end_ = read_disk(ready_);
+  if (end_ < 2 || ready_[0] != kGzipMagic[0] || ready_[1] != kGzipMagic[1]) return;
+  input_.resize(kBufferBytes);
+  std::swap(input_, ready_);
+  zlib_.next_in = input_.data();
+  zlib_.avail_in = static_cast<uInt>(end_);
+  end_ = 0;
+  require(::inflateInit2(&zlib_, kGzipOnly) == Z_OK, "zlib could not be set up: out of memory?");
+  compressed_ = true;
 }
 
 ByteStream::~ByteStream() {
   if (compressed_) ::inflateEnd(&zlib_);
-  ::close(fd_);
 }
 
 std::size_t ByteStream::read(std::span<std::byte> out) {
@@ -74,11 +50,9 @@ std::uint64_t ByteStream::skip(std::uint64_t n) {
   while (done < n) {
     if (begin_ == end_) {
       if (!compressed_ && n - done > kBufferBytes) {
-        const std::uint64_t left = file_size_ - std::min(file_size_, disk_position_);
+        const std::uint64_t left = file_.size() - std::min(file_.size(), disk_position_);
         const std::uint64_t jump = std::min(n - done, left);
-        if (::lseek(fd_, static_cast<off_t>(jump), SEEK_CUR) < 0) {
-          throw IoError("cannot seek in '" + name_ + "': " + std::strerror(errno) + ".");
-        }
+        file_.skip(jump);
         disk_position_ += jump;
         return done + jump;
       }
@@ -109,9 +83,10 @@ bool ByteStream::inflate_more() {
       zlib_.avail_in = static_cast<uInt>(read_disk(input_));
       if (zlib_.avail_in == 0) {
         if (between_members_) return false;
-        throw DataError("'" + name_ + "' is truncated: its compressed data ends in the middle of the " +
-                            "stream. Copy or download it again.",
-                        LocalDetail{"'" + name_ + "' ends after " + std::to_string(file_size_) + " bytes."});
+        throw DataError(
+            "'" + name_ + "' is truncated: its compressed data ends in the middle of the " +
+                "stream. Copy or download it again.",
+            LocalDetail{"'" + name_ + "' ends after " + std::to_string(file_.size()) + " bytes."});
       }
     }
     if (between_members_) {
@@ -140,14 +115,9 @@ bool ByteStream::inflate_more() {
 }
 
 std::size_t ByteStream::read_disk(std::span<unsigned char> out) {
-  for (;;) {
-    const WatchedStep step("reading", path_);
-    const ssize_t n = ::read(fd_, out.data(), out.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw IoError("reading '" + name_ + "' failed half-way: " + std::strerror(errno) + ".");
-    disk_position_ += static_cast<std::uint64_t>(n);
-    return static_cast<std::size_t>(n);
-  }
+  const std::size_t n = file_.read(std::as_writable_bytes(out));
+  disk_position_ += n;
+  return n;
 }
 
 }  // namespace muffle::data

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "muffle/core/files.hpp"
+
 namespace muffle::data {
 
 /// The bytes of a file, decompressed if it is gzip. zlib's gz* functions would do, but they pass over garbage
@@ -23,7 +25,7 @@ class ByteStream {
 
   bool compressed() const { return compressed_; }
   /// Bytes on disk.
-  std::uint64_t file_size() const { return file_size_; }
+  std::uint64_t file_size() const { return file_.size(); }
 
   /// Fills `out` as far as the stream goes. @returns bytes written: out.size() unless the stream ended.
   /// @throws DataError  compressed data that is damaged, truncated, or followed by something else;  IoError.
@@ -36,11 +38,9 @@ class ByteStream {
   bool inflate_more();
   std::size_t read_disk(std::span<unsigned char> out);
 
-  std::filesystem::path path_;
-  std::string name_;  ///< the same, for messages
-  int fd_ = -1;
+  std::string name_;  ///< for messages
+  InputFile file_;
   bool compressed_ = false;
-  std::uint64_t file_size_ = 0;
   std::uint64_t disk_position_ = 0;
   std::vector<unsigned char> input_;  ///< compressed bytes
   std::vector<unsigned char> ready_;  ///< bytes to hand out: ready_[begin_, end_)

@@ -48,9 +48,10 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
                         order.file.string()));
 }
 
-ReleaseTransaction::ReleaseTransaction(ReleaseOrder order)
+ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const std::function<void()>& meanwhile)
     : order_(std::move(order)),
-      ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline)) {
+      ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline,
+                                    meanwhile)) {
   if (ledger_.created())
     spdlog::warn(
         "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, stop, and "

@@ -83,13 +83,12 @@ bool is_there(const std::filesystem::path& file) {
 
 /// One file, one lock, by whatever link it is reached.
 std::filesystem::path resolved(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
-  if (error) {
+  try {
+    return watched::canonical(path);
+  } catch (const std::filesystem::filesystem_error& e) {
     throw IoError(fmt::format("the ledger's path '{}' leads nowhere: {}. Nothing was charged or drawn.",
-                              path.string(), error.message()));
+                              path.string(), e.code().message()));
   }
-  return file;
 }
 
 }  // namespace
@@ -97,8 +96,8 @@ std::filesystem::path resolved(const std::filesystem::path& path) {
 class Ledger::Impl {
  public:
   Impl(std::filesystem::path file, const std::string& data_id, const std::optional<Budget>& budget,
-       std::chrono::milliseconds deadline)
-      : file_(std::move(file)), lock_(lock_of(file_), deadline) {
+       std::chrono::milliseconds deadline, const std::function<void()>& meanwhile)
+      : file_(std::move(file)), lock_(lock_of(file_), deadline, meanwhile) {
     if (!is_there(file_)) create(data_id, budget);
     ledger::require_one_name(file_);
     state_ = read_ledger(file_);
@@ -287,11 +286,12 @@ Ledger::Ledger(Ledger&&) noexcept = default;
 Ledger::~Ledger() = default;
 
 Ledger Ledger::open(const std::filesystem::path& path, const std::string& data_id,
-                    const std::optional<Budget>& budget, std::chrono::milliseconds deadline) {
+                    const std::optional<Budget>& budget, std::chrono::milliseconds deadline,
+                    const std::function<void()>& meanwhile) {
   require_id(data_id);
   const auto file = resolved(path);
   if (!is_there(file)) ensure_writable_folder(file.parent_path());
-  return Ledger(std::make_unique<Impl>(file, data_id, budget, deadline));
+  return Ledger(std::make_unique<Impl>(file, data_id, budget, deadline, meanwhile));
 }
 
 LedgerState Ledger::preview(const std::filesystem::path& path, const std::string& data_id,

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
@@ -42,6 +43,7 @@ int sync_file(int fd) { return ::fsync(fd) == 0 ? 0 : errno; }
 
 int sync_folder_of(const std::filesystem::path& file) {
   const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  const WatchedStep step("syncing the folder", folder);
   const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return errno;
   const int error = sync_file(fd.get());
@@ -51,8 +53,9 @@ int sync_folder_of(const std::filesystem::path& file) {
 /// Where a ledger is written before it has its name.
 std::filesystem::path beginning_of(const std::filesystem::path& file) { return file.string() + ".new"; }
 
-std::string holder(int fd) {
+std::string holder(int fd, const std::filesystem::path& file) {
   std::array<char, 256> text{};
+  const WatchedStep step("reading", file);
   const ssize_t n = ::pread(fd, text.data(), text.size() - 1, 0);
   std::string name(text.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
   name.resize(std::min(name.size(), name.find('\n')));
@@ -63,6 +66,7 @@ std::string holder(int fd) {
 bool has_name(int fd, const std::filesystem::path& file) {
   struct stat mine {
   }, named{};
+  const WatchedStep step("looking at the ledger's lock", file);
   return ::fstat(fd, &mine) == 0 && ::lstat(file.c_str(), &named) == 0 && mine.st_dev == named.st_dev &&
          mine.st_ino == named.st_ino;
 }
@@ -71,40 +75,52 @@ constexpr char kNothing[] = "Nothing was charged or drawn.";
 
 }  // namespace
 
-Lock::Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline) : fd_(-1) {
-  const auto start = std::chrono::steady_clock::now();
+Lock::Lock(std::filesystem::path file, std::chrono::milliseconds deadline,
+           const std::function<void()>& meanwhile)
+    : file_(std::move(file)), fd_(-1) {
+  const auto end = std::chrono::steady_clock::now() + deadline;
   do {
-    // As public as the user's other files: those who share a ledger share its lock. Never through a link.
-    {
-      const WatchedStep step("opening the ledger's lock", file);
-      fd_ = FileDescriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-      if (fd_.get() < 0) fail("open the ledger's lock", file, errno, kNothing);
-    }
-    wait_for(file, start, deadline);
-  } while (!has_name(fd_.get(), file));
+    open();
+    wait_until(end, deadline, meanwhile);
+  } while (!has_name(fd_.get(), file_));
   // For messages alone, so a failure here does no harm.
   const std::string me = fmt::format("process {} on {} since {}\n", ::getpid(), host_name(), utc_now());
+  const WatchedStep step("writing", file_);
   if (::ftruncate(fd_.get(), 0) == 0) (void)write_all(fd_.get(), me);
 }
 
-void Lock::wait_for(const std::filesystem::path& file, std::chrono::steady_clock::time_point start,
-                    std::chrono::milliseconds deadline) const {
+Lock::~Lock() {
+  const WatchedStep step("unlocking", file_);
+  static_cast<void>(fd_.close());
+}
+
+void Lock::open() {
+  const WatchedStep step("opening the ledger's lock", file_);
+  // As public as the user's other files: those who share a ledger share its lock. Never through a link.
+  fd_ = FileDescriptor(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (fd_.get() < 0) fail("open the ledger's lock", file_, errno, kNothing);
+}
+
+void Lock::wait_until(std::chrono::steady_clock::time_point end, std::chrono::milliseconds deadline,
+                      const std::function<void()>& meanwhile) const {
   auto pause = std::chrono::milliseconds(1);
   // A network file system may ask its server, and wait for it.
   const auto lock = [&] {
-    const WatchedStep step("locking", file);
+    const WatchedStep step("locking", file_);
     return ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
   };
   for (int error = lock(); error != 0; error = lock()) {
     if (error == EINTR) continue;
-    if (error != EWOULDBLOCK) fail("lock", file, error, kNothing);
-    if (std::chrono::steady_clock::now() - start >= deadline) {
+    if (error != EWOULDBLOCK) fail("lock", file_, error, kNothing);
+    if (std::chrono::steady_clock::now() >= end) {
       throw CommError(fmt::format(
           "The privacy ledger is in use: '{}' is held by {}, and {:.3g} s of waiting were not enough. "
           "Releases of one "
           "data set take turns: wait for that one, or end it if it hangs (its lock ends with it). {}",
-          file.string(), holder(fd_.get()), std::chrono::duration<double>(deadline).count(), kNothing));
+          file_.string(), holder(fd_.get(), file_), std::chrono::duration<double>(deadline).count(),
+          kNothing));
     }
+    if (meanwhile) meanwhile();
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(100));
   }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,12 +17,20 @@ namespace muffle::privacy::ledger {
 class Lock {
  public:
   /// Waits up to `deadline`. @throws CommError naming the holder, IoError.
-  Lock(const std::filesystem::path& file, std::chrono::milliseconds deadline);
+  /// @param meanwhile  called every tenth of a second while another process holds it, or more often; what it
+  ///                   throws ends the wait.
+  Lock(std::filesystem::path file, std::chrono::milliseconds deadline,
+       const std::function<void()>& meanwhile = {});
+  ~Lock();
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
 
  private:
-  void wait_for(const std::filesystem::path& file, std::chrono::steady_clock::time_point start,
-                std::chrono::milliseconds deadline) const;
+  void open();
+  void wait_until(std::chrono::steady_clock::time_point end, std::chrono::milliseconds deadline,
+                  const std::function<void()>& meanwhile) const;
 
+  std::filesystem::path file_;
   FileDescriptor fd_;
 };
 

@@ -54,7 +54,10 @@ std::string read_member(zip_t* archive, const char* member, const std::string& n
       (stored && info.size != info.comp_size)) {
     throw DataError(name + " declares a size that its file cannot hold: the file is damaged or lies.");
   }
-  const Member file(zip_fopen(archive, member, 0));
+  const Member file([&] {
+    const WatchedStep step("reading", path);
+    return zip_fopen(archive, member, 0);
+  }());
   const auto damaged = [&](const char* reason) {
     return DataError(name + " is damaged: " + reason + ". Make or copy the file again.");
   };
@@ -71,6 +74,7 @@ std::string read_member(zip_t* archive, const char* member, const std::string& n
   }
   // libzip compares the checksum when it meets the end.
   char extra;
+  const WatchedStep step("reading", path);
   const zip_int64_t n = zip_fread(file.get(), &extra, 1);
   if (n != 0) throw damaged(n < 0 ? zip_file_strerror(file.get()) : "it is longer than it declares");
   return out;
@@ -138,7 +142,10 @@ void parse_y(std::string_view bytes, const std::string& name, Records& out) {
 
 Records read_npz(const std::filesystem::path& path, const std::function<void()>& alive) {
   const Archive archive = open_archive(path);
-  const std::uint64_t file_size = std::filesystem::file_size(path);
+  const std::uint64_t file_size = [&] {
+    const WatchedStep step("looking at", path);
+    return std::filesystem::file_size(path);
+  }();
   const auto name = [&](const char* array) {
     return std::string("array ") + array + " of '" + path.string() + "'";
   };

@@ -16,15 +16,29 @@ namespace {
 
 constexpr zip_uint16_t kFirstDosDate = 1 << 5 | 1;  // 1980-01-01: the same records make the same file
 
+/// libzip at work, for the watchdog. Every call of a source begins a step of its own: a large file on a slow
+/// disk is no hang.
+class ArchiveSteps {
+ public:
+  /// @param path  what the watchdog calls the archive
+  explicit ArchiveSteps(const std::filesystem::path& path) : path_(path) { next(); }
+  void next() {
+    step_.reset();
+    step_.emplace("writing", path_);
+  }
+
+ private:
+  const std::filesystem::path& path_;
+  std::optional<WatchedStep> step_;
+};
+
 /// An array's file as libzip reads it. (Its own source for files would carry their permissions over into the
 /// archive.)
 class ArraySource {
  public:
-  /// @param path   what the watchdog calls the archive
   /// @param alive  called between two blocks
-  ArraySource(const std::filesystem::path& file, const std::filesystem::path& path,
-              const std::function<void()>& alive)
-      : file_(file), path_(path), alive_(alive) {}
+  ArraySource(const std::filesystem::path& file, ArchiveSteps& steps, const std::function<void()>& alive)
+      : file_(file), steps_(steps), alive_(alive) {}
 
   /// A zip_source_callback; `self` is an ArraySource.
   static zip_int64_t call(void* self, void* data, zip_uint64_t length, zip_source_cmd_t command) noexcept {
@@ -41,6 +55,8 @@ class ArraySource {
 
  private:
   zip_int64_t answer(void* data, zip_uint64_t length, zip_source_cmd_t command) {
+    if (command == ZIP_SOURCE_READ) alive_();
+    steps_.next();
     switch (command) {
       case ZIP_SOURCE_OPEN:
         in_.open(file_, std::ios::binary);
@@ -48,15 +64,10 @@ class ArraySource {
                    : throw IoError("cannot read '" + file_.string() + "' again: " + std::strerror(errno) +
                                    ".");
       case ZIP_SOURCE_READ:
-        step_.reset();
-        alive_();
-        // Each block is a step of its own: a large file on a slow disk is no hang.
-        step_.emplace("writing", path_);
         in_.read(static_cast<char*>(data), static_cast<std::streamsize>(length));
         if (in_.bad()) throw IoError("reading '" + file_.string() + "' failed half-way: check the disk.");
         return in_.gcount();
       case ZIP_SOURCE_CLOSE:
-        step_.reset();
         in_.close();
         return 0;
       case ZIP_SOURCE_STAT: {
@@ -80,10 +91,10 @@ class ArraySource {
     }
   }
 
-  std::filesystem::path file_, path_;
+  std::filesystem::path file_;
+  ArchiveSteps& steps_;
   const std::function<void()>& alive_;
   std::ifstream in_;
-  std::optional<WatchedStep> step_;
 };
 
 void add_member(zip_t* archive, const char* name, ArraySource& content) {
@@ -129,6 +140,7 @@ class Npz final : public RecordWriter {
     begin(y_, {"|u1", {kind.count}});
   }
   ~Npz() override {
+    const WatchedStep step("removing what is left of", path_);
     std::error_code nothing_to_do;
     std::filesystem::remove(whole(), nothing_to_do);
   }
@@ -139,8 +151,11 @@ class Npz final : public RecordWriter {
     y_.write(std::as_bytes(std::span(some.labels)));
   }
   void complete(const std::function<void()>& alive) override {
-    ArraySource x(x_.temporary(), path_, alive), y(y_.temporary(), path_, alive);
-    write_archive(whole(), x, y, path_);
+    {
+      ArchiveSteps steps(path_);
+      ArraySource x(x_.temporary(), steps, alive), y(y_.temporary(), steps, alive);
+      write_archive(whole(), x, y, path_);
+    }
     move_into_place(whole(), path_);
   }
   std::filesystem::path whole() const { return x_.temporary().string() + ".zip"; }

@@ -8,6 +8,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/synth/export.hpp"
 #include "png_bytes.hpp"
 
@@ -38,6 +39,7 @@ std::vector<std::byte> png_bytes(std::span<const std::uint8_t> pixels, std::size
 }
 
 void write_small_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  const WatchedStep step("writing", path);
   std::ofstream out(path, std::ios::binary);
   out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   out.close();

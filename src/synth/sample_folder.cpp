@@ -7,6 +7,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::synth {
 namespace {
@@ -21,7 +22,7 @@ constexpr const char* kFiles[] = {"samples.npz", "samples-images.idx", "samples-
 
 /// Whether a description is there and says that its samples have class folders.
 bool says_png(const fs::path& description) {
-  if (!fs::exists(description)) return false;
+  if (!watched::exists(description)) return false;
   const json old = json::parse(read_file(description), nullptr, /*allow_exceptions=*/false);
   if (!old.is_object() || old.value("format", json()) != kSamplesFormat) return false;
   const json formats = old.value("formats", json::array());
@@ -32,7 +33,7 @@ bool says_png(const fs::path& description) {
 /// or new ones that were no longer in the working folder.
 bool left_png(const fs::path& working) {
   return says_png(working / kReplaced) ||
-         (says_png(working / kSamplesJson) && !fs::exists(working / kPngFolder));
+         (says_png(working / kSamplesJson) && !watched::exists(working / kPngFolder));
 }
 
 [[noreturn]] void fail(const fs::path& folder, const fs::filesystem_error& e) {
@@ -48,9 +49,9 @@ SampleFolder::SampleFolder(const fs::path& folder, bool png, std::uint64_t bytes
     : folder_(folder), working_(folder / kWorking) {
   ensure_writable_folder(folder_);
   try {
-    if (left_png(working_)) fs::remove_all(folder_ / kPngFolder);
-    fs::remove_all(working_);
-    if (png && fs::exists(folder_ / kPngFolder) && !says_png(folder_ / kSamplesJson)) {
+    if (left_png(working_)) watched::remove_all(folder_ / kPngFolder);
+    watched::remove_all(working_);
+    if (png && watched::exists(folder_ / kPngFolder) && !says_png(folder_ / kSamplesJson)) {
       throw IoError(fmt::format(
           "'{}' is in the way: {} does not say that an earlier sampling made it. Move it, choose another "
           "folder, or leave png out of sample.formats.",
@@ -64,16 +65,22 @@ SampleFolder::SampleFolder(const fs::path& folder, bool png, std::uint64_t bytes
 }
 
 SampleFolder::~SampleFolder() {
-  std::error_code nobody_to_tell;
-  fs::remove_all(working_, nobody_to_tell);
+  try {
+    watched::remove_all(working_);
+  } catch (const fs::filesystem_error&) {  // nobody to tell
+  }
 }
 
 void SampleFolder::publish(const std::vector<std::string>& names) {
   try {
     const bool old_pngs = says_png(folder_ / kSamplesJson);
-    if (fs::exists(folder_ / kSamplesJson)) move_into_place(folder_ / kSamplesJson, working_ / kReplaced);
-    for (const char* name : kFiles) fs::remove(folder_ / name);
-    if (old_pngs) fs::remove_all(folder_ / kPngFolder);
+    if (watched::exists(folder_ / kSamplesJson))
+      move_into_place(folder_ / kSamplesJson, working_ / kReplaced);
+    for (const char* name : kFiles) {
+      const WatchedStep step("removing earlier samples in", folder_);
+      fs::remove(folder_ / name);
+    }
+    if (old_pngs) watched::remove_all(folder_ / kPngFolder);
   } catch (const fs::filesystem_error& e) {
     fail(folder_, e);
   }

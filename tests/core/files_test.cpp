@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -53,6 +54,43 @@ TEST(Files, MayBeReadByWhomTheUmaskAllows) {
     EXPECT_EQ(info.st_mode & 0777u, 0666u & ~mask);
   }
   ::umask(before);
+}
+
+TEST(Files, AnInputFileIsReadInPieces) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "f", "abcdefgh");
+  InputFile file(folder / "f", "a file", "Look for it.");
+  EXPECT_EQ(file.size(), 8u);
+  EXPECT_EQ(file.mode() & 0600, 0600u);
+  std::string piece(2, '-');
+  EXPECT_EQ(file.read(std::as_writable_bytes(std::span(piece))), 2u);
+  file.skip(4);
+  EXPECT_EQ(file.read(std::as_writable_bytes(std::span(piece))), 2u);
+  EXPECT_EQ(piece, "gh");
+  EXPECT_EQ(file.read(std::as_writable_bytes(std::span(piece))), 0u);
+}
+
+TEST(Files, WhatMayNeverHaveAnythingToReadIsNoInputFile) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  for (const std::filesystem::path& path :
+       {folder / "fifo", folder.path(), std::filesystem::path("/dev/zero")}) {
+    expect_error(ExitCode::kIo, {path.string(), "not a regular file; a key is needed"},
+                 [&] { InputFile(path, "a key", ""); });
+  }
+  expect_error(ExitCode::kIo, {"absent", "No such file", "Look for it."},
+               [&] { InputFile(folder / "absent", "a key", "Look for it."); });
+}
+
+TEST(Files, RemovesWhatIsInAFolderButNotWhereItsLinksLead) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "a" / "b" / "c");
+  write_file_atomically(folder / "kept", "x");
+  write_file_atomically(folder / "a" / "b" / "f", "x");
+  std::filesystem::create_symlink(folder.path(), folder / "a" / "link");
+  watched::remove_all(folder / "a");
+  watched::remove_all(folder / "a");  // nothing is there
+  EXPECT_EQ(entries(folder.path()), 1u);
 }
 
 // The tests may run as root, whom permissions do not stop: these paths stop root too.

@@ -1,6 +1,7 @@
 #include "muffle/core/hash.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "muffle/core/files.hpp"
 #include "support/expect_error.hpp"
@@ -30,6 +31,9 @@ TEST(Sha256, FileHashIsTheHashOfItsBytes) {
   sha256_file_hex((folder / "f").string(), [&] { ++chunks; });
   EXPECT_EQ(chunks, static_cast<int>((text.size() + (1 << 20) - 1) >> 20));
   test::expect_error(ExitCode::kIo, {"absent"}, [&] { sha256_file_hex((folder / "absent").string()); });
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  test::expect_error(ExitCode::kIo, {"fifo", "not a regular file"},
+                     [&] { sha256_file_hex((folder / "fifo").string()); });
 }
 
 }  // namespace

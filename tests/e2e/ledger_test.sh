@@ -86,7 +86,38 @@ wait "$pid" 2>/dev/null || rc=$?
 check "a job was killed while it embeds" test "$rc" = 137
 check "which costs nothing" test "$(charges)" = "$count"
 
+# Told to stop while another process holds the ledger: 75 at once on every rank, for nothing; the same command goes through.
+hold_ledger() {
+  (flock 9 && exec sleep 300) 9>>"$ledger.lock" &
+  holder=$!
+  for _ in $(seq 600); do flock -n "$ledger.lock" true || return 0; sleep 0.05; done
+}
+wait_for() { for _ in $(seq 1200); do grep -qs -- "$1" "$2/logs/rank-0.jsonl" && return; sleep 0.05; done; fail "no line '$1' in 60 s"; }
+for moment in start charge; do
+  for n in 1 2; do
+    out=$work/waits-$moment-$n count=$(charges)
+    waits=(release "${plain[@]}" --epsilon 0.2 --set runtime.deadline_s=200 --out "$out")
+    if [[ $moment == start ]]; then hold_ledger; fi
+    each "$work/waited" "$n" "${waits[@]}" >"$work/log" 2>&1 &
+    running=$!
+    if [[ $moment == charge ]]; then wait_for 'asks for mu' "$out" && hold_ledger; fi
+    wait_for 'waits for another release' "$out"
+    begun=$SECONDS rc=0
+    kill -TERM "$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$out/logs/rank-$((n - 1)).jsonl" | tail -1)"
+    wait "$running" || rc=$?
+    check "told at the $moment to stop waiting for the ledger, $n rank(s) end with 75" \
+      test "$rc $(cat "$work/waited"/*.code | tr '\n' ' ')" = "75 $([[ $n == 1 ]] && echo '75 ' || echo '75 75 ')"
+    check "soon" test $((SECONDS - begun)) -lt 30
+    check "and say what they waited for" grep -qs 'waiting for the privacy ledger' "$work/waited/0.stderr"
+    check "and charge nothing" test "$(charges)" = "$count"
+    kill "$holder"
+    check "the same command goes through" expect_code 0 on "$n" "${waits[@]}"
+    check "for one charge" test "$(charges)" = $((count + 1))
+  done
+done
+
 # Two processes, one run folder: one release.
+count=$(charges)
 on 1 release "${plain[@]}" --epsilon 0.3 --out "$work/twice" >"$work/log1" 2>&1 &
 first=$!
 on 1 release "${plain[@]}" --epsilon 0.3 --out "$work/twice" >"$work/log2" 2>&1 || { cat "$work/log2" >&2; fail "the second of two"; }

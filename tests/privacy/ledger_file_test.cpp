@@ -53,6 +53,24 @@ TEST_F(LedgerTest, WhoWaitsTooLongIsToldWhoHoldsTheLock) {
                           {"ledger.jsonl.lock", "process " + std::to_string(::getpid()) + " on ", "since 2"});
 }
 
+TEST_F(LedgerTest, WhoWaitsMayDoOtherThingsMeanwhileAndGiveUp) {
+  std::optional<Ledger> holder = open();
+  const std::string before = read_file(file_);
+  int looks = 0;
+  const auto waits = [&] {
+    return Ledger::open(file_, "patients-2024", std::nullopt, std::chrono::seconds(60), [&] {
+      if (++looks == 5) throw ConfigError("told to stop");
+    });
+  };
+  expect_error<ConfigError>(waits, ExitCode::kConfig, {"told to stop"});
+  EXPECT_EQ(looks, 5);
+  EXPECT_EQ(read_file(file_), before);
+  holder.reset();
+  looks = 0;
+  EXPECT_NO_THROW(waits());
+  EXPECT_EQ(looks, 0) << "nobody waits for a lock that is free";
+}
+
 TEST_F(LedgerTest, WhatStandsInTheLockIsShownWithoutControlCharacters) {
   const Ledger holder = open();
   { std::ofstream(file_.string() + ".lock") << "\x1b[2Jevil \xc2\x9b\x07\n"; }

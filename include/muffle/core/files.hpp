@@ -1,12 +1,45 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "muffle/core/file_descriptor.hpp"
+
 namespace muffle {
+
+// Whatever here asks the system for something is a WatchedStep (core/watchdog.hpp): a file system that never
+// answers is named, and ends the process.
+
+/// A regular file, open for reading. Not thread-safe.
+class InputFile {
+ public:
+  /// A FIFO or a device, which might never have anything to read, is refused at once.
+  /// @param needed  "a record file", @param hint  "Check the path.": for messages. @throws IoError.
+  InputFile(std::filesystem::path path, std::string_view needed, std::string_view hint);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  /// Of the file as it was opened.
+  std::uint64_t size() const { return size_; }
+  /// Its permissions, of this very file.
+  unsigned mode() const { return mode_; }
+
+  /// @returns bytes read, as many as the system likes; 0 at the end. @throws IoError.
+  std::size_t read(std::span<std::byte> out);
+  /// The next read is so many bytes further on. @throws IoError.
+  void skip(std::uint64_t bytes);
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor fd_;
+  std::uint64_t size_ = 0;
+  unsigned mode_ = 0;
+};
 
 /// A file that is written piece by piece and is complete or absent: it has a temporary name in the same
 /// folder until it is committed. Not thread-safe.
@@ -49,6 +82,15 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes =
 /// Whether the file is there. What cannot be told is an error: it must not be taken for absent.
 /// @param what  the file's name in the message, @param consequence  the message's end. @throws IoError.
 bool is_there(const std::filesystem::path& file, const std::string& what, const std::string& consequence);
+
+/// std::filesystem's functions, watched; they throw filesystem_error.
+namespace watched {
+bool exists(const std::filesystem::path& path);
+/// Each file is a step of its own: many on a slow disk are no hang.
+void remove_all(const std::filesystem::path& path);
+/// The absolute path without links, of something that need not be there.
+std::filesystem::path canonical(const std::filesystem::path& path);
+}  // namespace watched
 
 /// Creates the folder and its parents and proves that a file can be written in it. @throws IoError.
 void ensure_writable_folder(const std::filesystem::path& folder);

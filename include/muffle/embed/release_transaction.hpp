@@ -46,8 +46,10 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact);
 class ReleaseTransaction {
  public:
   /// Opens (or creates) the ledger and locks it; blocks up to order.lock_deadline.
+  /// @param meanwhile  called again and again while it waits; what it throws ends the wait, with nothing
+  /// done.
   /// @throws  as privacy::Ledger::open.
-  explicit ReleaseTransaction(ReleaseOrder order);
+  explicit ReleaseTransaction(ReleaseOrder order, const std::function<void()>& meanwhile = {});
 
   /// Whether this job's release is there; if so it is committed and signed, and its statement is there too.
   /// @throws ConfigError    another release is there (require_ordered); the ledger is as it was.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -131,14 +132,17 @@ class Ledger {
  public:
   /// Creates the ledger if there is none. A budget that the ledger does not have yet is recorded.
   /// Blocks up to `deadline` while another process holds the lock.
-  /// @param data_id  1-128 letters, digits, '.', '_', '-'.
+  /// @param data_id    1-128 letters, digits, '.', '_', '-'.
+  /// @param meanwhile  called again and again while it waits; what it throws ends the wait, with nothing
+  /// done.
   /// @throws CommError      the lock was not to be had: names who holds it.
   /// @throws ConfigError    a data-set id that is not one; a budget other than the recorded one.
   /// @throws ProtocolError  a damaged ledger, or another data set's, or a file with a second name (hard
   ///                        link), through which it could be written under another lock.
   /// @throws IoError.
   static Ledger open(const std::filesystem::path& path, const std::string& data_id,
-                     const std::optional<Budget>& budget, std::chrono::milliseconds deadline);
+                     const std::optional<Budget>& budget, std::chrono::milliseconds deadline,
+                     const std::function<void()>& meanwhile = {});
   /// What open() would find, without a lock and without writing anything: for dry runs and for refusing
   /// early.
   /// @throws ConfigError, ProtocolError, IoError as open().
