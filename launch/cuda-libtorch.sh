@@ -32,8 +32,11 @@ fetch() { # FILE WHEEL: unpacks a wheel, without what it depends on; FILE of it 
   rm -r "$new"
 }
 
+# LIBRARY: does the loader know it? (Not grep -q: it leaves ldconfig, which still writes, to SIGPIPE, which pipefail takes for a no.)
+loadable() { ldconfig -p | grep -F -- "$1 " >/dev/null; }
+
 provided() { # LIBRARY: is it in the CUDA toolkit or known to the loader?
-  [[ -e $cuda/lib/$1 || -e $cuda/lib64/$1 ]] || ldconfig -p | grep -q "$1 "
+  [[ -e $cuda/lib/$1 || -e $cuda/lib64/$1 ]] || loadable "$1"
 }
 
 need() { # FILE WHEEL: fetches the wheel unless its FILE is there, or such a library is
@@ -57,4 +60,4 @@ start=$SECONDS
 cmake --build --preset cuda "$@"
 echo "cuda-libtorch: built in $((SECONDS - start)) s"
 # libtorch_cuda.so finds the toolkit's libraries by the loader's path alone.
-ldconfig -p | grep -q "libcublas.so.13 " || echo "cuda-libtorch: run with LD_LIBRARY_PATH=$cuda/lib"
+loadable libcublas.so.13 || echo "cuda-libtorch: run with LD_LIBRARY_PATH=$cuda/lib"

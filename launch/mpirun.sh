@@ -9,10 +9,13 @@
 #   --limit TIME    after so long (as in timeout(1), such as 90m) muffle is told to checkpoint and leave (7d; 0: never)
 #   --grace S       how many seconds it may take over that, before everything is killed (60)
 #
-# TERM, INT, HUP and the time limit become USR1, which mpirun hands on to every rank; a TERM would end mpirun's own daemons before
-# the ranks have checkpointed. Exit code: muffle's (75: stopped with a checkpoint, run it again); 69 when a rank or a host was
-# lost, or was still there after the grace.
+# TERM, INT, HUP, the time limit and the end of this script, whatever ends it, become USR1, which mpirun hands on to every rank; a TERM
+# would end mpirun's own daemons before the ranks have checkpointed. Exit code: muffle's (75: stopped with a checkpoint, run it again); 69
+# when a rank or a host was lost, or was still there after the grace.
 set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+# shellcheck source=launch/supervise.sh
+source "$here/launch/supervise.sh"
 
 usage() {
   sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
@@ -43,7 +46,7 @@ shift
 [[ $threads =~ ^[1-9][0-9]*$ ]] || refuse "--threads is a number of cores, not '$threads'"
 [[ $grace =~ ^[1-9][0-9]*$ ]] || refuse "--grace is a number of seconds above 0, not '$grace'"
 [[ $limit =~ ^[0-9]+(\.[0-9]+)?[smhd]?$ ]] || refuse "--limit is a time such as 90m (s, m, h or d; 0: never), not '$limit'"
-muffle=${MUFFLE_BINARY:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/cpu/bin/muffle}
+muffle=${MUFFLE_BINARY:-$here/build/cpu/bin/muffle}
 [[ -x $muffle ]] || refuse "$muffle is not built; run launch/build.sh, or set MUFFLE_BINARY"
 
 flags=(
@@ -55,19 +58,12 @@ flags=(
 while IFS= read -r name; do flags+=(-x "$name"); done < <(compgen -e MUFFLE_ || true)
 (($(id -u) == 0)) && flags+=(--allow-run-as-root)
 
-timeout --signal=USR1 --kill-after="$grace" --preserve-status "$limit" mpirun "${flags[@]}" "${mpi[@]}" "$muffle" "$@" &
-job=$!
-trap 'kill -USR1 "$job" 2>/dev/null || true' TERM INT HUP USR1
-while kill -0 "$job" 2>/dev/null; do wait "$job" || true; done  # a signal ends wait, but not the job
-code=0
-wait "$job" || code=$?
-if ((code == 128 + 10)); then # SIGUSR1: before muffle was ready for it, or in a verb that needs no stopping
-  echo "${0##*/}: ended by the signal; exit code 75 (run the same command again)" >&2
-  exit 75
-fi
-# Above 128: a rank was killed (128 + its signal), or one of mpirun's daemons was lost (205).
-if ((code > 128)); then
-  echo "${0##*/}: mpirun ended with $code: a rank or a host was lost; exit code 69 (a rank is missing)" >&2
+# In a session of its own, as in local.sh. --foreground: timeout hands on every signal that it gets, not only the first. When this script
+# ends, timeout is told what it says at the time limit; when timeout ends, mpirun ends the ranks at once.
+run_job setsid setpriv --pdeathsig USR1 timeout --foreground --signal=USR1 --kill-after="$grace" --preserve-status "$limit" \
+  setpriv --pdeathsig TERM mpirun "${flags[@]}" "${mpi[@]}" "$muffle" "$@" </dev/null
+if ((code > 192)); then # one of mpirun's daemons was lost: 205
+  echo "${0##*/}: mpirun ended with $code: a host was lost; exit code 69 (a rank is missing)" >&2
   exit 69
 fi
 exit "$code"

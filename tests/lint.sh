@@ -36,7 +36,7 @@ scripts() { { files '*.sh'; files '.ci/run'; } | sort -u; }
 tool() {
   local t
   for t in "$1-14" "$1"; do
-    if command -v "$t" >/dev/null && "$t" --version | grep -q 'version 14\.'; then
+    if command -v "$t" >/dev/null && "$t" --version | grep 'version 14\.' >/dev/null; then
       echo "$t"
       return
     fi

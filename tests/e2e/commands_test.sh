@@ -81,7 +81,7 @@ says 77 'NOT PRIVATE' on 1 verify "$test_run/release.mfl"
 
 # What is wrong with a record stays on the rank that holds it: not on the console, not in rank 0's log.
 printf '\x00\x00\x08\x01\x00\x00\x00\x3c' >"$data/bad.idx"
-for _ in {1..20}; do printf '\x00\x01\x02'; done | head -c 52 >>"$data/bad.idx"
+printf '\x00\x01\x02%.0s' {1..18} | head -c 52 >>"$data/bad.idx"
 printf '\x07\x01\x02\x00\x01\x02\x00\x01' >>"$data/bad.idx"
 says 65 'rank 1 .*does not fit the public schema.*logs/rank-1.jsonl' \
   on 2 release "${release[@]}" --data "$data/x.idx" --labels "$data/bad.idx" --out "$work/bad"

@@ -8,7 +8,8 @@ launch=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../launch" && pwd)
 mkdir "$work/bin"
 export PATH=$work/bin:$PATH WORK=$work MUFFLE_BINARY=$work/muffle
 printf '#!/bin/sh\n' >"$MUFFLE_BINARY"
-# Ends with ENDS at once, or waits: then USR1 ends it with 75, unless it is DEAF to that, and INT or TERM with 1, as mpirun.
+# Ends with ENDS at once, or waits: then USR1 ends it with 75, unless it is DEAF to that, or LOSES the first, as before it has started
+# the ranks; and INT or TERM with 1, as mpirun.
 cat >"$work/bin/mpirun" <<'END'
 #!/usr/bin/env python3
 import os, signal, sys
@@ -17,30 +18,44 @@ signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # they queue: one after the o
 def note(name, text):
     with open(os.environ["WORK"] + "/" + name, "a") as f: f.write(text + "\n")
 note("arguments", "\n".join(sys.argv[1:]))
+note("pids", f"{os.getpid()} {os.getppid()}")
 if "ENDS" in os.environ: sys.exit(int(os.environ["ENDS"]))
 note("ready", "")
 while got := signal.sigtimedwait(signals, 20):
     number = got.si_signo
     note("signals", signal.Signals(number).name)
-    if number == signal.SIGUSR1 and "DEAF" not in os.environ: sys.exit(75)
+    if number == signal.SIGUSR1 and os.environ.pop("LOSES", "") == "" and "DEAF" not in os.environ: sys.exit(75)
     if number in (signal.SIGINT, signal.SIGTERM): sys.exit(1)
 sys.exit(99)
 END
-chmod +x "$MUFFLE_BINARY" "$work/bin/mpirun"
+# What both scripts call before they start mpirun; takes its time where the file `slow` is.
+cat >"$work/bin/id" <<'END'
+#!/bin/sh
+if [ -e "$WORK/slow" ]; then mv "$WORK/slow" "$WORK/early"; sleep 0.5; fi
+exec /usr/bin/id "$@"
+END
+chmod +x "$MUFFLE_BINARY" "$work/bin/mpirun" "$work/bin/id"
 
 local_sh=("$launch/local.sh" 3)
 mpirun_sh=("$launch/mpirun.sh" -n 3)
 
-# begin COMMAND...: starts it as a shell with a terminal does, in a process group of its own, until it waits for the double.
-begin() {
-  rm -f "$work"/{arguments,signals,ready}
+# background COMMAND...: starts it as a shell with a terminal does, in a process group of its own.
+background() {
+  rm -f "$work"/{arguments,signals,ready,pids}
   set -m
   "$@" </dev/null >"$work/log" 2>&1 &
   running=$!
   set +m
+}
+
+# USR1, signal 10, is caught: the traps are set.
+listens() { ((0x0$(sed -n 's/^SigCgt:\s*//p' "/proc/$running/status") & 1 << 9)); }
+
+# begin COMMAND...: starts it, until it waits for the double.
+begin() {
+  background "$@"
   for _ in $(seq 200); do
-    # USR1, signal 10, is caught: the last of the traps is set.
-    if [[ -e $work/ready ]] && ((0x0$(sed -n 's/^SigCgt:\s*//p' "/proc/$running/status") & 1 << 9)); then return; fi
+    if [[ -e $work/ready ]] && listens; then return; fi
     sleep 0.05
   done
   cat "$work/log" >&2
@@ -52,7 +67,8 @@ ends_with() {
   local rc=0 got
   wait "$running" || rc=$?
   got=$( (sort -u "$work/signals" 2>/dev/null || true) | tr '\n' ' ')
-  check "$3: exit code $rc is $1, mpirun got ${got:-no signal }" test "$rc $got" = "$1 $2"
+  got=${got:-no signal }
+  check "$3: exit code $rc is $1, mpirun got $got" test "$rc $got" = "$1 $2"
 }
 
 for script in local mpirun; do
@@ -89,14 +105,31 @@ check "local.sh, two signals at once: asked only" test "$(sort -u "$work/signals
 kill -TERM "$running"
 ends_with 1 "SIGTERM SIGUSR1 " "local.sh, SIGTERM again, seconds later"
 
+# killed SIGNALS WHAT: the running script is killed; the double gets these signals, and neither it nor what started it is left.
+killed() {
+  local pids
+  read -ra pids <"$work/pids"
+  kill -KILL "$running"
+  wait "$running" || true
+  for _ in $(seq 200); do
+    if ! kill -0 "${pids[@]}" 2>/dev/null; then break; fi
+    sleep 0.05
+  done
+  check "$2: nobody is left" bash -c '! kill -0 "$@" 2>/dev/null' _ "${pids[@]}"
+  check "$2: mpirun got $1" test "$(sort -u "$work/signals" | tr '\n' ' ')" = "$1 "
+}
 begin "${local_sh[@]}" doctor
-kill -KILL "$running"
-wait "$running" || true
-for _ in $(seq 100); do
-  if grep -qs SIGTERM "$work/signals"; then break; fi
-  sleep 0.05
-done
-check "local.sh, SIGKILL: mpirun is told by the kernel" grep -qs SIGTERM "$work/signals"
+killed SIGTERM "local.sh, SIGKILL"
+begin "${mpirun_sh[@]}" --grace 1 --limit 0 -- doctor
+killed SIGUSR1 "mpirun.sh, SIGKILL, and a job that does not stop"
+unset DEAF
+begin "${mpirun_sh[@]}" -- doctor
+killed SIGUSR1 "mpirun.sh, SIGKILL"
+begin "${mpirun_sh[@]}" -- doctor
+read -r _ timeout_pid <"$work/pids"
+kill -KILL "$timeout_pid"
+ends_with 69 "SIGTERM " "mpirun.sh, SIGKILL of its timeout"
+export DEAF=1
 
 # The time limit of mpirun.sh, and what happens to ranks that do not leave.
 begin "${mpirun_sh[@]}" --grace 1 --limit 0 -- doctor
@@ -106,6 +139,34 @@ check "it says so" grep -q 'exit code 69' "$work/log"
 unset DEAF
 begin "${mpirun_sh[@]}" --limit 6s -- doctor
 ends_with 75 "SIGUSR1 " "mpirun.sh, the time limit"
+
+# Signals that come early: before mpirun, in its first moments, and before it has ranks to hand them on to.
+for script in local mpirun; do
+  command=("${local_sh[@]}" doctor)
+  if [[ $script == mpirun ]]; then command=("${mpirun_sh[@]}" --limit 20s -- doctor); fi
+  touch "$work/slow"
+  background "${command[@]}"
+  until [[ -e $work/early ]]; do sleep 0.01; done
+  rm "$work/early"
+  kill -TERM "$running"
+  ends_with 75 "no signal " "$script.sh, SIGTERM before it starts mpirun"
+  check "and starts nothing" test ! -e "$work/arguments"
+  for after in 0 0.005 0.01 0.02 0.03 0.04 0.06 0.1; do
+    background "${command[@]}"
+    until listens; do :; done
+    sleep "$after"
+    kill -TERM -- "-$running"
+    rc=0
+    wait "$running" || rc=$?
+    check "$script.sh, SIGTERM to its process group after $after s: exit code $rc is 75" test "$rc" = 75
+  done
+  export LOSES=1
+  begin "${command[@]}"
+  kill -TERM "$running"
+  ends_with 75 "SIGUSR1 " "$script.sh, a signal that mpirun loses is sent again"
+  check "once" test "$(grep -c SIGUSR1 "$work/signals")" = 2
+  unset LOSES
+done
 
 # Flags.
 has() { # WHAT ARGUMENT...: the double got these arguments, one after the other

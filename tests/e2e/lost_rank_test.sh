@@ -26,7 +26,7 @@ strike() {
       sleep 0.05
     done
   done
-  pid=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$out/logs/rank-$victim.jsonl" | head -1)
+  pid=$(sed -n '/"pid":/{s/.*"pid":\([0-9]*\).*/\1/p;q}' "$out/logs/rank-$victim.jsonl")
   start=$SECONDS
   kill "-$signal" "$pid" || fail "rank $victim had ended before SIG$signal"
   code=0

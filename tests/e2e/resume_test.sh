@@ -88,17 +88,21 @@ begin "$out" 2 'train: steps begin' "${train[@]}"
 pkill -USR1 -P "$running" || true # timeout's child: mpirun
 ends_with 75
 
-# The launcher of the README makes a SIGUSR1 of SIGTERM, which would let mpirun end the ranks.
-out=$work/launched
-train_to "$out"
-MUFFLE_BINARY=$MUFFLE timeout -k 5 300 "$here/../../launch/local.sh" 2 "${train[@]}" >"$work/log" 2>&1 &
-running=$!
-wait_for 'train: steps begin' "$out"
-pkill -TERM -P "$running" # timeout's child: the script
-ends_with 75
-MUFFLE_BINARY=$MUFFLE timeout -k 5 300 "$here/../../launch/local.sh" 2 "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "local.sh again"; }
-check "it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
-check "to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
+# The launchers make a SIGUSR1 of SIGTERM, which would let mpirun end the ranks.
+for launcher in "local.sh 2" "mpirun.sh -n 2 --oversubscribe --bind-to none --"; do
+  name=${launcher%% *}
+  read -ra launcher <<<"$launcher"
+  out=$work/$name
+  train_to "$out"
+  MUFFLE_BINARY=$MUFFLE timeout -k 5 300 "$here/../../launch/${launcher[0]}" "${launcher[@]:1}" "${train[@]}" >"$work/log" 2>&1 &
+  running=$!
+  wait_for 'train: steps begin' "$out"
+  pkill -TERM -P "$running" # timeout's child: the script
+  ends_with 75
+  on 2 "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "after $name again"; }
+  check "$name: it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
+  check "$name: to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
+done
 
 # The newest checkpoint is damaged: reported, and the other slot is used; and another number of ranks goes on.
 out=$work/damaged
