@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr milliseconds kDeadline{900};
+constexpr milliseconds kDeadline{1400};
 // No upper bound on a busy machine is safe, but a wait that forgets its deadline lasts for ever.
 constexpr std::chrono::seconds kFarBeyond{30};
 
@@ -54,7 +54,7 @@ TEST(Deadline, TheAbsentRankIsNamedByEveryOther) {
     const std::string message = failure_without(absent, *comm, [&] { comm->barrier(); });
     if (comm->rank() == absent) continue;
     EXPECT_THAT(message, HasSubstr("barrier (collective"));
-    EXPECT_THAT(message, HasSubstr("within 0.9 s"));
+    EXPECT_THAT(message, HasSubstr("within 1.4 s"));
     EXPECT_THAT(message, HasSubstr("on rank " + std::to_string(comm->rank())));
     EXPECT_THAT(message, HasSubstr("not heard from: " + named(absent)));
     EXPECT_THAT(message, HasSubstr("raise the deadline"));
@@ -76,7 +76,7 @@ TEST(Deadline, WithoutRankZeroTheOthersSaySo) {
 }
 
 TEST(Deadline, ARollCallNamesTheAbsentRankSooner) {
-  constexpr milliseconds kLong{8'000}, kElsewhere{6'000}, kSoon{500};
+  constexpr milliseconds kLong{8'000}, kElsewhere{6'000}, kSoon{800};
   const auto comm = test::session().world(kLong);
   const int absent = comm->size() - 1;
   std::this_thread::sleep_for(kElsewhere);  // a rank that was heard of just now would be waited for as ever
@@ -189,7 +189,7 @@ void work(HostComm& comm, milliseconds time) {
 TEST(Deadline, BoundsSilenceAndNotWork) {
   for (int busy = 0; busy < test::world().size(); ++busy) {
     const auto comm = short_lived();
-    if (comm->rank() == busy) work(*comm, 3 * kDeadline);
+    if (comm->rank() == busy) work(*comm, 2 * kDeadline);
     EXPECT_EQ(comm->all_gather("x").size(), static_cast<std::size_t>(comm->size())) << busy << " was busy";
     test::world().barrier();
   }
@@ -333,14 +333,14 @@ TEST(Detachment, ARankThatWasToldToStopWaitsForThoseThatWork) {
 }
 
 TEST(Detachment, LongPhasesAfterManyFastStepsHaveADeadlineEach) {
-  const auto deadline = milliseconds(1500);
+  const auto deadline = milliseconds(2500);
   const auto comm = test::session().world(deadline);
   Detachment detachment(*comm, all_but(0));
   EXPECT_NO_THROW(detachment.run("training", [&](HostComm& mine, const Detachment::Pulse& pulse) {
     for (int i = 0; i < 20'000; ++i) pulse();  // so fast that many of them fit between two meetings
-    for (int phase = 0; phase < 3; ++phase) {
+    for (int phase = 0; phase < 3; ++phase) {  // together they last longer than the deadline
       pulse(/*at_once=*/true);
-      std::this_thread::sleep_for(deadline * 2 / 3);
+      std::this_thread::sleep_for(deadline * 2 / 5);
       mine.barrier();
     }
   }));

@@ -39,7 +39,8 @@ job=$!
 for _ in $(seq 400); do
   audit=$(pgrep -P "$job" || true)
   caught=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' "/proc/${audit:-none}/status" 2>/dev/null || true)
-  if ((${caught:-0} & 1 << 14)); then break; fi
+  # Before it is the audit, timeout's child is timeout, with timeout's handlers.
+  if [[ $(readlink "/proc/${audit:-none}/exe") == "$(readlink -f "$MUFFLE")" ]] && ((${caught:-0} & 1 << 14)); then break; fi
   sleep 0.05
 done
 kill -TERM "$audit"

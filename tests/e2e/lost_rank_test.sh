@@ -43,24 +43,28 @@ lose() {
   strike "$signal" "$victim" "$n" "$MPIEXEC" "${mpi_flags[@]}" "$@" -n "$n" bash "$here/record_rank.sh" "$said" "$MUFFLE"
   echo "-- SIG$signal to rank $victim of $n $*: the job ended with $code after $took s"
   check "ended in time" test "$took" -lt 40
+  # The lowest rank that is left speaks, and alone. But where the ranks' own deadlines end the job (STOP), rank 2's may pass longer
+  # before rank 0's than it waits for rank 0's word (its embedding has ended sooner): then it speaks too.
+  for ((r = 0; r < n; r++)); do
+    ((r == victim)) && continue
+    words+=("$said/$r.stderr")
+    if [[ -z $speaker ]] && [[ $signal != STOP || -s $said/$r.stderr ]]; then speaker=$r; fi
+  done
+  check "somebody speaks" test -n "$speaker"
+  # Under the sanitizers all deadlines pass at once, and mpirun wakes and ends the ranks in between: any of them may name who is lost.
+  [[ $signal == STOP ]] || words=("$said/$speaker.stderr")
+  check "and names the rank and its host" grep -qE "(lost|not heard from:) rank $victim \(host $(uname -n)\)" "${words[@]}"
+  check "and says what to do" grep -qE "run the same command again|raise the deadline" "${words[@]}"
   for ((r = 0; r < n; r++)); do
     ((r == victim)) && continue
     check "rank $r is left and ends with 69" test "$(cat "$said/$r.code")" = 69
-    if [[ -z $speaker ]]; then
-      speaker=$r
+    [[ -n $sanitized && $signal == STOP ]] && continue
+    if [[ $r == "$speaker" || $signal == STOP && -s $said/$r.stderr ]]; then
       check "rank $r speaks, in one paragraph" test "$(grep -cE '^muffle( \(rank [0-9]+ on [^)]*\))?: ' "$said/$r.stderr")" = 1
-      # Under the sanitizers all deadlines pass at once, a rank's word takes longer than the others wait for it, and mpirun wakes
-      # and ends the ranks in between: there it is enough that one of them names who is lost.
-      words=("$said/$r.stderr")
-      if [[ -n $sanitized && $signal == STOP ]]; then words=("$said"/*.stderr); fi
-      check "it names the rank and its host" grep -qE "(lost|not heard from:) rank $victim \(host $(uname -n)\)" "${words[@]}"
-      check "and says what to do" grep -qE "run the same command again|raise the deadline" "${words[@]}"
-    else
-      [[ -n $sanitized && $signal == STOP ]] && continue
-      # While it trains, rank 0 may hear of the loss later than the others wait for its word; then both say it.
-      [[ $stage == evaluate ]] || check "rank $r leaves it to rank $speaker" test ! -s "$said/$r.stderr"
-      check "but has it in its log" grep -qE "(lost|not heard from:|not heard from since:) .*rank $victim \(|has ended the job with exit code 69" "$out/logs/rank-$r.jsonl"
+    elif [[ $stage != evaluate ]]; then # while it trains, rank 0 may hear of the loss later than the others wait for its word, too
+      check "rank $r leaves it to rank $speaker" test ! -s "$said/$r.stderr"
     fi
+    check "rank $r has it in its log" grep -qE "(lost|not heard from:|not heard from since:) .*rank $victim \(|has ended the job with exit code 69" "$out/logs/rank-$r.jsonl"
   done
   check "nothing is left half-written" bash -c "! compgen -G '$out/.*.tmp.*'"
   if [[ $stage == evaluate ]]; then check "and there are no scores" test ! -e "$out/metrics.json"; else

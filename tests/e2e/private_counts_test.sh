@@ -44,7 +44,13 @@ rc=0
 on 1 release "${settings[@]}" --set data.records=6000 --set privacy.adjacency=add-remove-one --out "$work/refused" \
   >"$work/log" 2>&1 || rc=$?
 check "add/remove-one with m in the configuration is refused with 78" test "$rc" = 78
-check "add/remove-one: m is in no output" test "$(grep -rlwE '6000|3000' "$work/add-remove-one" --include='*.json*' --include='*.txt' --include='*.toml' | wc -l)" = 0
+# lines_with_m ADJACENCY: how many lines of its outputs have m or m_r. The numbers of processes and rates are any.
+lines_with_m() {
+  find "$work/$1" \( -name '*.json*' -o -name '*.txt' -o -name '*.toml' \) -exec cat {} + |
+    sed -E 's/"pid":[0-9]+//; s/[0-9][0-9.e+-]* a second//g' | grep -cwE '6000|3000' || true
+}
+check "replace-one: m is in the outputs" test "$(lines_with_m replace-one)" -gt 0
+check "add/remove-one: m is in no output" test "$(lines_with_m add-remove-one)" = 0
 rc=0
 on 1 release "${settings[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one --set privacy.release_counts=false \
   --set 'sample.labels="uniform"' --out "$work/refused" >"$work/log" 2>&1 || rc=$?

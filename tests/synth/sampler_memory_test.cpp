@@ -84,6 +84,7 @@ TEST(SamplerMemory, OfManyThreadsSoManyDrawAsTheLimitHolds) {
 
 TEST(SamplerMemory, DoesNotGrowWithTheCount) {
   const test::TemporaryFolder folder;
+  test::keep_no_freed_memory();
   test::write_sampler_model(folder / "model.mfl", test::SamplerModel::kMomentPlane);
   const auto draw = [&](std::uint64_t count) {
     SampleSpec spec;
