@@ -63,6 +63,7 @@ void CheckpointSlots::save(const Checkpoint& checkpoint) {
 
 void CheckpointSlots::remove() noexcept {
   for (const auto& file : files_) {
+    const WatchedStep step("removing", file);
     std::error_code ignored;
     std::filesystem::remove(file, ignored);
   }

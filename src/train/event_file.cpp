@@ -83,6 +83,11 @@ EventFile::EventFile(const std::filesystem::path& folder, const std::string& hos
   write(double_field(1, now_s()) + varint_field(2, resumed_at + 1) + bytes_field(7, varint_field(1, kStart)));
 }
 
+EventFile::~EventFile() {
+  const WatchedStep step("closing", file_);
+  out_.close();
+}
+
 void EventFile::add(std::uint64_t step, const std::vector<std::pair<std::string, double>>& scalars) {
   std::string summary;
   for (const auto& [tag, value] : scalars) {

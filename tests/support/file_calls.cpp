@@ -1,8 +1,10 @@
-// A library for LD_PRELOAD that sees a program's file operations, and lets them hang.
-//   MUFFLE_HANG=CALL@NAME        CALL (open, flock, ... as below) never returns for a path that has NAME in
-//   it MUFFLE_HANG_RANK=R           on MPI rank R only MUFFLE_UNWATCHED=NAME:FILE   appends to FILE a line
-//   CALL@PATH for each call whose path has NAME in it and
-//                                which no WatchedStep looks after; for a program that exports its symbols
+// A library for LD_PRELOAD that sees a program's file operations, and lets them hang. By the environment:
+//
+// - MUFFLE_HANG=CALL@NAME: CALL (open, flock, ... as below) never returns for a path that has NAME in it;
+// - MUFFLE_HANG_RANK=R: on MPI rank R only;
+// - MUFFLE_UNWATCHED=NAME:FILE: appends to FILE a line CALL@PATH for each call whose path has NAME in it and
+//   which no WatchedStep looks after; for a program that exports its symbols.
+//
 // What the C library calls of itself is not seen: fopen() stands for its open(), its reads and writes for
 // none.
 #include <dirent.h>

@@ -20,6 +20,9 @@ class EventFile {
   /// `resumed_at` in the folder's older files are of a training that ended without a checkpoint of them:
   /// TensorBoard is told to drop them.
   EventFile(const std::filesystem::path& folder, const std::string& host, std::uint64_t resumed_at = 0);
+  ~EventFile();
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
 
   /// One point of each curve at `step`; flushed, so that TensorBoard sees it while the training runs.
   void add(std::uint64_t step, const std::vector<std::pair<std::string, double>>& scalars);
