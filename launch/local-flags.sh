@@ -7,7 +7,7 @@ local_flags=(--bind-to none --oversubscribe --mca mpi_yield_when_idle 1
 if (($(id -u) == 0)); then local_flags+=(--allow-run-as-root); fi
 loopback=(--mca btl "self,vader,tcp" --mca btl_tcp_if_include lo)
 quiet=()
-# Open MPI 5 has another mpirun, which ends at either of these.
+# Open MPI 5 has another mpirun, which ends at either of these: at --quiet, and at oob_tcp_if_include where that is the loopback alone.
 if [[ $(ompi_info --version 2>/dev/null) != "Open MPI v"[5-9]* ]]; then
   loopback+=(--mca oob_tcp_if_include lo)
   quiet=(--quiet)

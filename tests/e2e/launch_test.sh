@@ -34,7 +34,11 @@ cat >"$work/bin/id" <<'END'
 if [ -e "$WORK/slow" ]; then mv "$WORK/slow" "$WORK/early"; sleep 0.5; fi
 exec /usr/bin/id "$@"
 END
-chmod +x "$MUFFLE_BINARY" "$work/bin/mpirun" "$work/bin/id"
+cat >"$work/bin/ompi_info" <<'END'
+#!/bin/sh
+echo "Open MPI v${OPEN_MPI:-4.1.4}"
+END
+chmod +x "$MUFFLE_BINARY" "$work"/bin/*
 
 local_sh=("$launch/local.sh" 3)
 mpirun_sh=("$launch/mpirun.sh" -n 3)
@@ -48,8 +52,10 @@ background() {
   set +m
 }
 
-# USR1, signal 10, is caught: the traps are set.
-listens() { ((0x0$(sed -n 's/^SigCgt:\s*//p' "/proc/$running/status") & 1 << 9)); }
+# USR1, signal 10, is caught: the traps are set. Not those of this shell, which its child has until it is the script.
+listens() {
+  grep -qaE '/launch/(local|mpirun)\.sh' "/proc/$running/cmdline" && ((0x0$(sed -n 's/^SigCgt:\s*//p' "/proc/$running/status") & 1 << 9))
+}
 
 # begin COMMAND...: starts it, until it waits for the double.
 begin() {
@@ -188,6 +194,14 @@ has "mpirun.sh: the network of mpirun" --mca oob_tcp_if_include 10.1.0.0/16
 has "mpirun.sh: muffle's variables go along" -x MUFFLE_LOG
 has "mpirun.sh: mpirun's own options, muffle and its options" -n 3 --hostfile 'my hosts' "$MUFFLE_BINARY" run --out 'a b'
 rm "$work/arguments"
+ENDS=0 "${mpirun_sh[@]}" --bind-to none -- doctor >"$work/log" 2>&1
+arguments=$'\n'$(<"$work/arguments")$'\n'
+has "mpirun.sh: whoever binds ranks binds them alone" --bind-to none "$MUFFLE_BINARY" doctor
+check "once" test "$(grep -cE '^--(bind-to|map-by)$' "$work/arguments")" = 1
+rm "$work/arguments"
+OPEN_MPI=5.0.10 ENDS=0 "${mpirun_sh[@]}" --any-mpirun -- doctor >"$work/log" 2>&1
+check "mpirun.sh: Open MPI 5, where that is asked for" grep -qx doctor "$work/arguments"
+rm "$work/arguments"
 ENDS=0 "${local_sh[@]}" run --out 'a b' >"$work/log" 2>&1
 arguments=$'\n'$(<"$work/arguments")$'\n'
 has "local.sh: three ranks" -n 3
@@ -210,6 +224,7 @@ refused "--grace is a number" "${mpirun_sh[@]}" --grace 0 -- doctor
 refused "--threads is a number" "${mpirun_sh[@]}" --threads many -- doctor
 refused "launch/mpirun.sh -n 8" "${mpirun_sh[@]}" --threads
 refused "launch/mpirun.sh -n 8" "${mpirun_sh[@]}" doctor
+OPEN_MPI=5.0.10 refused "Open MPI v5.0.10: its mpirun ends with 0 when a host is lost" "${mpirun_sh[@]}" -- doctor
 refused "usage: local.sh RANKS" "$launch/local.sh" 0 doctor
 refused "usage: local.sh RANKS" "$launch/local.sh" 2
 finish
