@@ -20,6 +20,7 @@ readonly give_up_s=40 # far beyond what any case takes; a hang is what this test
 folder=$(mktemp -d "${TMPDIR:-/tmp}/muffle-fault.XXXXXX")
 log=$folder/log
 job=
+export OMPI_MCA_orte_tmpdir_base=$folder # not the one that other tests' jobs make and remove
 
 clean_up() {
   local file
@@ -52,14 +53,15 @@ wait_for_start() {
   done
 }
 
-# expected: mpiexec's own code; ranks: the code that the other ranks end with; says: what they say.
+# expected: mpiexec's own code, or one of them; ranks: the code that the other ranks end with; says: what they say.
 mode=loop fault=none
 case $case_name in
   kill-all)
     expected=137
     set -- "$@" --mca btl_vader_backing_directory "$folder"
     ;;
-  kill) fault=KILL expected=137 ranks_code=69 says="lost rank $victim (host" ;;
+  # 69: a rank that is left may end the job before mpirun has seen the other one's end.
+  kill) fault=KILL expected='137 69' ranks_code=69 says="lost rank $victim (host" ;;
   kill-recovery)
     # Told to live with lost ranks, mpiexec hides the ranks' codes.
     fault=KILL expected=any ranks_code=69 says="lost rank $victim (host"
@@ -99,7 +101,7 @@ wait "$job" || code=$?
 job=
 took=$((SECONDS - begun))
 
-if [ "$expected" != any ] && [ "$code" -ne "$expected" ]; then fail "exit code $code, expected $expected"; fi
+if [ "$expected" != any ] && [[ " $expected " != *" $code "* ]]; then fail "exit code $code, expected $expected"; fi
 if [ "$case_name" = kill-all ]; then
   if find "$folder" -name 'vader_segment*' -size +0 | grep .; then fail "the ranks' shared memory is still there"; fi
   echo "ok ($case_name): nothing is left"

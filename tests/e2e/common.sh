@@ -11,6 +11,8 @@ failures=0
 # shellcheck source=launch/local-flags.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../launch/local-flags.sh"
 mpi_flags=("${local_flags[@]}" "${loopback[@]}")
+# mpiruns of tests that run side by side would meet in /tmp/ompi.HOST.UID: one removes it as another makes its own in it.
+export OMPI_MCA_orte_tmpdir_base=$work
 
 # on N ARGS...: muffle on N ranks, alone if N is 1; a run that hangs is ended and counts as a failure.
 on() {

@@ -74,6 +74,12 @@ class ReleaseCommandKillTest : public embed::KillFixture {
   }
   double mu() const override { return 0.1249; }
 
+  /// mpirun's code for a killed rank, or that of the rank which is left, if its MPI_Abort is sooner heard of.
+  bool was_killed(int ended) const {
+    return ranks_ == 1 ? ended == -SIGKILL
+                       : ended == 128 + SIGKILL || ended == static_cast<int>(ExitCode::kPeer);
+  }
+
   /// The ledger has this one charge, committed, and the noise was drawn for it once.
   void expect_one_charge() {
     const privacy::LedgerState state = privacy::read_ledger(file_);
@@ -96,7 +102,7 @@ TEST_F(ReleaseCommandKillTest, ARequeuedJobHandsOutTheArtifactThatWasNotCommitte
       const auto run = here_ / "run";
       ranks_ = ranks;
       const int ended = release_with_fault(run, "rename@release.mfl", "kill-after");
-      ASSERT_EQ(ended, ranks == 1 ? -SIGKILL : 128 + SIGKILL) << said(run);
+      ASSERT_TRUE(was_killed(ended)) << ended << ": " << said(run);
       const std::string bytes = bytes_or_nothing(run / "release.mfl");
       ASSERT_NE(bytes, "");
       ASSERT_FALSE(privacy::read_ledger(file_).charges.front().artifact) << "killed before COMMIT";
@@ -115,7 +121,8 @@ TEST_F(ReleaseCommandKillTest, ARequeuedJobHandsOutTheArtifactThatWasNotCommitte
 TEST_F(ReleaseCommandKillTest, AChargeWithoutAnArtifactStaysSpent) {
   ranks_ = 2;
   const auto run = here_ / "run";
-  ASSERT_EQ(release_with_fault(run, "rename@release.mfl", "kill-before"), 128 + SIGKILL) << said(run);
+  const int ended = release_with_fault(run, "rename@release.mfl", "kill-before");
+  ASSERT_TRUE(was_killed(ended)) << ended << ": " << said(run);
   ASSERT_FALSE(std::filesystem::exists(run / "release.mfl"));
   recover(run);
   const privacy::LedgerState state = privacy::read_ledger(file_);
@@ -135,7 +142,8 @@ TEST_F(ReleaseCommandKillTest, MaskedReleasesComeBackToo) {
       SCOPED_TRACE(std::string(action) + " " + point);
       fresh_ledger();
       const auto run = here_ / "run";
-      ASSERT_EQ(release_with_fault(run, point, action), 128 + SIGKILL) << said(run);
+      const int ended = release_with_fault(run, point, action);
+      ASSERT_TRUE(was_killed(ended)) << ended << ": " << said(run);
       ASSERT_EQ(broken_promise(), "");
       recover(run);
       if (!HasFatalFailure()) expect_finished(run);
@@ -151,9 +159,8 @@ TEST_F(ReleaseCommandKillTest, ReleasesWithDistributedNoiseComeBackToo) {
     SCOPED_TRACE(written ? "the release is there" : "no release is there");
     fresh_ledger();
     const auto run = here_ / "run";
-    ASSERT_EQ(release_with_fault(run, "rename@release.mfl", written ? "kill-after" : "kill-before"),
-              128 + SIGKILL)
-        << said(run);
+    const int ended = release_with_fault(run, "rename@release.mfl", written ? "kill-after" : "kill-before");
+    ASSERT_TRUE(was_killed(ended)) << ended << ": " << said(run);
     const std::string bytes = bytes_or_nothing(run / "release.mfl");
     ASSERT_EQ(bytes != "", written);
     ASSERT_EQ(release(run), 0) << said(run);

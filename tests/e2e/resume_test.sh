@@ -3,7 +3,7 @@
 # one charge in the ledger, and never exit code 0 while work is left.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-STEPS=300 RANKS=2
+STEPS=900 RANKS=2
 # shellcheck source=tests/chaos/job.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../chaos/job.sh"
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -58,7 +58,7 @@ ends_with() {
 out=$work/killed
 train_to "$out"
 begin "$out" 2 'checkpoint of step' "${train[@]}"
-kill -KILL "$(pid_of 1 "$out")"
+kill -KILL "$(pid_of 1 "$out")" || fail "it was over before the signal"
 ends_with "69 137"
 check "a killed training leaves no model" test ! -e "$out/model.mfl"
 on 2 "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the training again"; }
@@ -71,7 +71,7 @@ for signal in TERM USR1; do
     out=$work/$signal-$n
     train_to "$out"
     begin "$out" "$n" 'train: steps begin' "${train[@]}"
-    kill "-$signal" "$(pid_of $((n - 1)) "$out")"
+    kill "-$signal" "$(pid_of $((n - 1)) "$out")" || fail "it was over before the signal"
     ends_with 75
     check "SIG$signal to rank $((n - 1)) of $n: 75 on every rank" test "$(cat "$out".code-* | tr '\n' ' ')" = "$([[ $n == 1 ]] && echo '75 ' || echo '75 75 ')"
     check "and says what to do" grep -q 'same command again' "$work/log"
@@ -85,7 +85,7 @@ done
 out=$work/forwarded
 train_to "$out"
 begin "$out" 2 'train: steps begin' "${train[@]}"
-pkill -USR1 -P "$running" || true # timeout's child: mpirun
+pkill -USR1 -P "$running" || fail "it was over before the signal" # timeout's child: mpirun
 ends_with 75
 
 # The launchers make a SIGUSR1 of SIGTERM, which would let mpirun end the ranks.
@@ -97,7 +97,7 @@ for launcher in "local.sh 2" "mpirun.sh -n 2 --oversubscribe --bind-to none --";
   MUFFLE_BINARY=$MUFFLE timeout -k 5 300 "$here/../../launch/${launcher[0]}" "${launcher[@]:1}" "${train[@]}" >"$work/log" 2>&1 &
   running=$!
   wait_for 'train: steps begin' "$out"
-  pkill -TERM -P "$running" # timeout's child: the script
+  pkill -TERM -P "$running" || fail "it was over before the signal" # timeout's child: the script
   ends_with 75
   on 2 "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "after $name again"; }
   check "$name: it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
@@ -108,7 +108,7 @@ done
 out=$work/damaged
 train_to "$out"
 begin "$out" 2 'checkpoint of step 40' "${train[@]}"
-kill -KILL "$(pid_of 0 "$out")"
+kill -KILL "$(pid_of 0 "$out")" || fail "it was over before the signal"
 ends_with "69 137"
 newest=$(sed -n 's/.*checkpoint of step [0-9]* in \([^"]*\)".*/\1/p' "$out/logs/rank-0.jsonl" | tail -1)
 printf 'X' | dd of="$newest" bs=1 seek=200 conv=notrunc status=none
@@ -126,7 +126,7 @@ check "three ranks take up what two began" grep -q 'written by 2 rank' "$work/lo
 out=$work/TERM-2
 rm "$out/model.mfl" "$out"/logs/rank-*.jsonl  # begin waits for a line of the new run
 begin "$out" 2 'checkpoint of step' train --config "$work/job.toml" --release "$work/whole/release.mfl" --out "$out"
-kill -TERM "$(pid_of 0 "$out")"
+kill -TERM "$(pid_of 0 "$out")" || fail "it was over before the signal"
 ends_with 75
 on 2 train --config "$work/job.toml" --release "$work/whole/release.mfl" --set train.seed=5 --out "$out" >"$work/log" 2>&1 || fail "a training of other settings"
 check "a checkpoint of other settings is passed over, with a line" grep -q 'other train or model settings; it is not used' "$work/log"
@@ -135,7 +135,7 @@ check "a checkpoint of other settings is passed over, with a line" grep -q 'othe
 out=$work/embedding
 job "$out" --set features.count=40000 --set 'train.steps=20'
 begin "$out" 2 'embedding begins' "${args[@]}"
-kill -TERM "$(pid_of 1 "$out")"
+kill -TERM "$(pid_of 1 "$out")" || fail "it was over before the signal"
 ends_with 75
 check "nothing was charged" test "$(lines INTENT "$out")" = 0
 check "nothing was released" test ! -e "$out/release.mfl"
@@ -146,7 +146,7 @@ check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1
 out=$work/job
 job "$out"
 begin "$out" 2 'checkpoint of step' "${args[@]}"
-kill -USR1 "$(pid_of 0 "$out")"
+kill -USR1 "$(pid_of 0 "$out")" || fail "it was over before the signal"
 ends_with 75
 on 2 "${args[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job again"; }
 check "the same parameters" test "$(parameters "$out")" = "$expected"
@@ -158,7 +158,7 @@ late=(run "${small[@]}" --set sample.count=60000 --set 'evaluate.classifiers=["c
 for stage in sample evaluate; do
   begin "$out" 2 "$stage: begins" "${late[@]}"
   sleep 0.5
-  kill -TERM "$(pid_of 1 "$out")"
+  kill -TERM "$(pid_of 1 "$out")" || fail "it was over before the signal"
   ends_with 75
   check "SIGTERM in $stage: 75 on every rank" test "$(cat "$out".code-* | tr '\n' ' ')" = '75 75 '
 done

@@ -60,6 +60,7 @@ class KillFixture : public ::testing::Test {
     ::dup2(fd, 1);
     ::dup2(fd, 2);
     ::setenv("MUFFLE_MARK_DRAWS", marks.c_str(), 1);
+    ::setenv("TMPDIR", folder_.c_str(), 1);  // where other tests' mpirun does not tidy up as this one starts
     for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
     ::execvp(argv[0], argv.data());
     ::_exit(127);
