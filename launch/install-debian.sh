@@ -30,7 +30,8 @@ if (($(id -u) != 0)); then
   fi
   root=(sudo)
 fi
-"${root[@]}" apt-get update -qq
+apt=(apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300) # a mirror that fails now and then; another apt at work
+"${root[@]}" "${apt[@]}" update -qq
 for p in "${missing[@]}"; do
   apt-cache show "$p" >/dev/null 2>&1 || {
     echo "install: this distribution has no package $p: muffle was built on Debian 12 and Ubuntu 26.04" >&2
@@ -42,5 +43,5 @@ for p in "${missing_lint[@]}"; do
 done
 if ((${#missing[@]} == 0)); then exit 0; fi
 echo "install: ${missing[*]}"
-"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+"${root[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 echo "install: done"

@@ -15,8 +15,8 @@ readonly deadline=${DEADLINE_S:-4}
 readonly margin=20
 # Over several hosts mpirun finds a cut link by TCP keepalive (5 + 3 x 2 s), and hangs if our own deadline is earlier.
 readonly cut_deadline=40
-# After mpirun, its daemons on the other hosts have so long to end their ranks (odls_base_sigkill_timeout).
-readonly daemons_ms=3000
+# After mpirun, its daemons on the other hosts have 3 s to end their ranks (odls_base_sigkill_timeout), and a busy machine more.
+readonly daemons_ms=7000
 RANDOM=$seed
 
 work=$(mktemp -d)
@@ -161,10 +161,13 @@ strike() {
   if [[ $fault == CUT ]]; then ended_where_cut "$victim"; else
     for r in $(seq 0 $((ranks - 1))); do
       pid=$(pid_of "$r" "$out")
-      if [[ -n $pid ]] && is_muffle "$pid"; then
-        problem "$name: rank $r (process $pid) is left behind"
-        kill -KILL "$pid" || true
-      fi
+      [[ -n $pid ]] || continue
+      for _ in $(seq 100); do
+        is_muffle "$pid" || continue 2
+        sleep 0.05
+      done
+      problem "$name: rank $r (process $pid) is left behind"
+      kill -KILL "$pid" || true
     done
   fi
   if ((rc == 0)); then

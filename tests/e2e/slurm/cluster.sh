@@ -11,12 +11,12 @@ slurm_folder=
 readonly slurm_nodes=(n1 n2 n3)
 
 slurm_packages() {
-  local missing=() p
+  local missing=() p apt=(apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
   for p in slurmctld slurmd slurm-client munge; do
     dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'install ok installed' || missing+=("$p")
   done
   ((${#missing[@]} == 0)) && return
-  apt-get update -qq
+  "${apt[@]}" update -qq
   ( # Debian's packages would start a munge and a Slurm of the system's own; with this they do not, before the next boot.
     policy=/usr/sbin/policy-rc.d
     if [[ ! -e $policy ]]; then
@@ -24,7 +24,7 @@ slurm_packages() {
       printf '#!/bin/sh\nexit 101\n' >"$policy"
       chmod 755 "$policy"
     fi
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
   )
 }
 
