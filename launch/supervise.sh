@@ -24,6 +24,9 @@ for signal in INT TERM HUP USR1 USR2; do
   trap "stop $signal" "$signal"
 done
 
+# What the scripts ask of the machine before they start mpirun may be ended by the same signal, and set -e ends the script then.
+trap '[[ -z $asked || -n $job ]] || exit 75' EXIT
+
 run_job() {
   if [[ -n $asked ]]; then
     echo "${0##*/}: told to stop before it began; exit code 75 (run the same command again)" >&2
@@ -47,8 +50,9 @@ run_job() {
   code=0
   wait "$job" || code=$?
   if ((code > 128)); then pkill -KILL --session "$job" || true; fi # ranks outlive an mpirun that was killed
-  # By USR1: before muffle was ready for it, or in a verb that needs no stopping. By what the script was told: before mpirun was ready.
-  if ((code == 128 + 10)) || [[ -n $asked && -z $insisted && $code =~ ^(129|130|143)$ ]]; then
+  # By USR1: before muffle was ready for it, or in a verb that needs no stopping. By what the script was told: before mpirun was ready
+  # (-1: it ended in the very moment in which the signal ended bash's wait, which then has lost its code).
+  if ((code == 128 + 10)) || [[ -n $asked && -z $insisted && $code =~ ^(129|130|143|-1)$ ]]; then
     echo "${0##*/}: ended by the signal; exit code 75 (run the same command again)" >&2
     code=75
   elif ((code > 128 && code <= 192)) && [[ -z $insisted ]]; then
