@@ -174,6 +174,11 @@ launch() {
 )";
 
 constexpr const char* kMpirun = R"(
+if [[ $(ompi_info --version 2>/dev/null) == "Open MPI v"[5-9]* ]]; then
+  echo "mpirun of Open MPI 5 ends with 0 when a host is lost: use Open MPI 4.1, or muffle slurm --launcher srun" >&2
+  exit 78
+fi
+
 # The time limit's signal is handed on to the ranks, which checkpoint and leave with 75. Preemption is not: Slurm's TERM ends
 # mpirun's daemons before the ranks have checkpointed; use srun where jobs are preempted. A cut link is noticed in 11 s.
 job='' told=''

@@ -211,6 +211,24 @@ for signal in '' yes; do export signal; code=0; bash script || code=$?; echo "->
             "train\nmuffle sample: exit code 75; job 9 is queued again\nrequeue 9\n-> 75\n");
 }
 
+/// Open MPI 5's mpirun ends with 0 when a host is lost: the job would count as COMPLETED.
+TEST(SlurmScript, MpirunOfOpenMpi5IsRefused) {
+  const test::TemporaryFolder folder;
+  SlurmJob job = of_kind("whole");
+  job.launcher = "mpirun";
+  job.out = (folder / "out").string();
+  write_file_atomically(folder / "script", slurm_script(job));
+  write_file_atomically(folder / "run", R"(
+ompi_info() { echo "Open MPI v$version"; }
+mpirun() { echo started; }
+export -f ompi_info mpirun
+export SLURM_JOB_ID=9 SLURM_CPUS_PER_TASK=1
+for version in 4.1.4 5.0.10; do export version; code=0; bash script 2>/dev/null || code=$?; echo "$version -> $code"; done
+)");
+  ASSERT_EQ(std::system(("cd '" + folder.path().string() + "' && bash run >told 2>&1").c_str()), 0);
+  EXPECT_EQ(read_file(folder / "told"), "started\n4.1.4 -> 0\n5.0.10 -> 78\n");
+}
+
 TEST(SlurmCommand, TwoRanksOnOneGpuAreRefusedUnlessTheConfigurationAllowsThem) {
   // 4 ranks and 2 GPUs a node.
   const auto problem = [](const std::string& kind, const std::vector<std::string>& set) -> std::string {
