@@ -10,7 +10,7 @@
 #   --grace S       how many seconds it may take over that, before everything is killed (60)
 #   --any-mpirun    also with Open MPI 5, whose mpirun ends with 0 when a host is lost: look for the results, not at the code
 #
-# TERM, INT, HUP, the time limit and the end of this script, whatever ends it, become USR1, which mpirun hands on to every rank; a TERM
+# TERM, INT, HUP, the time limit and the end of this script (SIGKILL too) become USR1, which mpirun hands on to every rank; a TERM
 # would end mpirun's own daemons before the ranks have checkpointed. Exit code: muffle's (75: stopped with a checkpoint, run it again); 69
 # when a rank or a host was lost, or was still there after the grace.
 set -euo pipefail

@@ -176,8 +176,8 @@ CLI::App* add_doctor(CLI::App& app, DoctorCommand& o) {
       ->type_name("FORMAT");
   command
       ->add_option("--deadline", o.deadline_s,
-                   "every wait for another rank ends after so many seconds, one for the folder "
-                   "after half of them")
+                   "every wait for another rank ends after so many seconds, one for a file or a "
+                   "device after half of them")
       ->check(CLI::Range(1.0, 86400.0))
       ->type_name("SECONDS")
       ->capture_default_str();

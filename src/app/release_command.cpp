@@ -276,7 +276,7 @@ void release(Context& context) {
   }
 
   // A signal that comes from here on waits for the COMMIT: a charge without a release would be budget for
-  // nothing.
+  // nothing. (One that came before is heard by check_peers(): nothing below may call it.)
   const comm::TerminationHold hold;
   // Root's errors from the charge on say what became of it.
   const auto charged = [&](const std::function<void()>& step) {

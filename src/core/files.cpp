@@ -199,6 +199,7 @@ bool exists(const std::filesystem::path& path) {
   return std::filesystem::exists(path);
 }
 
+// The folder is trusted: nobody else puts a link in a folder's place meanwhile.
 void remove_all(const std::filesystem::path& path) {
   std::vector<std::filesystem::path> inside;
   {

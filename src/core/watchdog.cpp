@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace muffle {
@@ -29,12 +30,16 @@ std::list<WatchedStep::Entry>& WatchedStep::entries() {
 
 WatchedStep::WatchedStep(const char* doing, const std::filesystem::path& what) {
   const std::lock_guard lock(mutex());
-  entry_ = entries().insert(entries().end(), {doing, &what, Clock::now()});
+  try {
+    entry_ = entries().insert(entries().end(), {doing, &what, Clock::now()});
+  } catch (const std::bad_alloc&) {
+    entry_ = entries().end();  // not watched: steps stand in destructors too, which may not throw
+  }
 }
 
 WatchedStep::~WatchedStep() {
   const std::lock_guard lock(mutex());
-  entries().erase(entry_);
+  if (entry_ != entries().end()) entries().erase(entry_);
 }
 
 Watchdog::Watchdog(milliseconds deadline, std::function<void(const std::string&)> expired)

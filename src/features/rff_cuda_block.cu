@@ -34,8 +34,9 @@ constexpr std::size_t kMostRecords = 4096, kFeatureBytes = std::size_t{256} << 2
 constexpr int kThreadsOfUse = 4;
 
 std::size_t tile_of(const RffSpec& spec) {
-  const std::size_t fit = std::min(kFeatureBytes / (spec.features * sizeof(std::int32_t)),
-                                   kRecordBytes / (spec.dims * sizeof(float)));
+  const std::size_t fit =
+      std::min(kFeatureBytes / (std::max<std::size_t>(1, spec.features) * sizeof(std::int32_t)),
+               kRecordBytes / (std::max<std::size_t>(1, spec.dims) * sizeof(float)));
   return std::clamp<std::size_t>(fit, 1, kMostRecords);
 }
 

@@ -112,6 +112,7 @@ void Lock::wait_until(std::chrono::steady_clock::time_point end, std::chrono::mi
   for (int error = lock(); error != 0; error = lock()) {
     if (error == EINTR) continue;
     if (error != EWOULDBLOCK) fail("lock", file_, error, kNothing);
+    if (meanwhile) meanwhile();
     if (std::chrono::steady_clock::now() >= end) {
       throw CommError(fmt::format(
           "The privacy ledger is in use: '{}' is held by {}, and {:.3g} s of waiting were not enough. "
@@ -120,7 +121,6 @@ void Lock::wait_until(std::chrono::steady_clock::time_point end, std::chrono::mi
           file_.string(), holder(fd_.get(), file_), std::chrono::duration<double>(deadline).count(),
           kNothing));
     }
-    if (meanwhile) meanwhile();
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(100));
   }

@@ -126,13 +126,13 @@ std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor&
   collective.wait();  // the recording finds nothing under way
   const std::vector<comm::CollectiveUse> before = collective.use();
   const std::string problem = s->record(body);
+  // After a recording that CUDA has called invalid LibTorch (before 2.12, pytorch #180395) keeps pointing to
+  // it.
+  if (!problem.empty()) static_cast<void>(new std::shared_ptr<Recording>(s->recording));  // never deleted
   s->calls = comm::use_between(before, collective.use());
   Tensor failed = torch::full({1}, problem.empty() ? 0.0 : 1.0, codes.options());
   collective.all_reduce_sum(failed);
   collective.wait();
-  // After a recording that CUDA has called invalid LibTorch (before 2.12, pytorch #180395) keeps pointing to
-  // it.
-  if (!problem.empty()) static_cast<void>(new std::shared_ptr<Recording>(s->recording));  // never deleted
   if (failed.item<float>() > 0) {
     spdlog::warn(
         "train: the step was not recorded as a CUDA graph, so steps are launched kernel by kernel: {}",

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -77,10 +78,15 @@ int run(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   set_up_output(world->rank(), world->size());
   int failed = RUN_ALL_TESTS();
+  bool all_skipped = false;
   try {
-    const std::vector<std::string> verdicts = world->all_gather(failed ? "failed" : "");
+    const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
+    const bool skipped =
+        tests.test_to_run_count() > 0 && tests.skipped_test_count() == tests.test_to_run_count();
+    const std::vector<std::string> verdicts = world->all_gather(failed ? "failed" : skipped ? "skipped" : "");
+    all_skipped = std::ranges::count(verdicts, "skipped") == std::ssize(verdicts);
     for (std::size_t r = 0; r < verdicts.size(); ++r) {
-      if (verdicts[r].empty()) continue;
+      if (verdicts[r] != "failed") continue;
       failed = 1;
       if (world->is_root())
         std::fprintf(stderr, "[mpi test] failed on rank %zu of %zu\n", r, verdicts.size());
@@ -91,9 +97,6 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "[rank %d/%d] after the tests: %s\n", world->rank(), world->size(), e.what());
     world->abort(ExitCode::kInternal);
   }
-  const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
-  const bool all_skipped =
-      tests.test_to_run_count() > 0 && tests.skipped_test_count() == tests.test_to_run_count();
   return failed != 0 ? failed : all_skipped ? 77 : 0;
 }
 

@@ -91,7 +91,7 @@ ExitCode verdict(const std::vector<Finding>& findings);
 struct DoctorCommand {
   std::string out = ".";        ///< the folder that a job would write to
   std::string format = "text";  ///< "text" or "json"
-  double deadline_s = 60;       ///< every wait for another rank; for the folder, half of it
+  double deadline_s = 60;       ///< every wait for another rank; for a file or a device, half of it
 };
 /// `muffle doctor`: gathers the facts of all ranks, examines them and prints the findings on rank 0.
 /// Collective. Leaves nothing in the folder. @returns the verdict, the same on every rank.
