@@ -184,15 +184,22 @@ TEST(SlurmScript, AJobThatDoesNotGetOnIsGivenUp) {
   EXPECT_EQ(starts("75", "", "return 1"), " -> 75\n") << "its own code, not scontrol's";
 }
 
-/// Under mpirun: a signal that comes too late for the training ends the job before the sampling, to be queued
-/// again, and not by its time limit.
-TEST(SlurmScript, ASignalBetweenTwoStepsIsNotLost) {
+/// What the job's script says, run by `driver`, which has functions in the place of Slurm and MPI.
+std::string told_by(const std::string& kind, const std::string& driver) {
   const test::TemporaryFolder folder;
-  SlurmJob job = of_kind("train");
+  SlurmJob job = of_kind(kind);
   job.launcher = "mpirun";
   job.out = (folder / "out").string();
   write_file_atomically(folder / "script", slurm_script(job));
-  write_file_atomically(folder / "run", R"(
+  write_file_atomically(folder / "run", driver);
+  EXPECT_EQ(std::system(("cd '" + folder.path().string() + "' && bash run >told 2>&1").c_str()), 0);
+  return read_file(folder / "told");
+}
+
+/// Under mpirun: a signal that comes too late for the training ends the job before the sampling, to be queued
+/// again, and not by its time limit.
+TEST(SlurmScript, ASignalBetweenTwoStepsIsNotLost) {
+  const std::string told = told_by("train", R"(
 mpirun() {
   trap '' USR1
   [[ " $* " =~ \ muffle\ ([a-z]+) ]] && echo "${BASH_REMATCH[1]}"
@@ -205,28 +212,21 @@ export -f mpirun scontrol sleep
 export SLURM_JOB_ID=9 SLURM_CPUS_PER_TASK=1
 for signal in '' yes; do export signal; code=0; bash script || code=$?; echo "-> $code"; done
 )");
-  ASSERT_EQ(std::system(("cd '" + folder.path().string() + "' && bash run >told 2>&1").c_str()), 0);
-  EXPECT_EQ(read_file(folder / "told"),
+  EXPECT_EQ(told,
             "train\nsample\n-> 0\n"
             "train\nmuffle sample: exit code 75; job 9 is queued again\nrequeue 9\n-> 75\n");
 }
 
 /// Open MPI 5's mpirun ends with 0 when a host is lost: the job would count as COMPLETED.
 TEST(SlurmScript, MpirunOfOpenMpi5IsRefused) {
-  const test::TemporaryFolder folder;
-  SlurmJob job = of_kind("whole");
-  job.launcher = "mpirun";
-  job.out = (folder / "out").string();
-  write_file_atomically(folder / "script", slurm_script(job));
-  write_file_atomically(folder / "run", R"(
+  const std::string told = told_by("whole", R"(
 ompi_info() { echo "Open MPI v$version"; }
 mpirun() { echo started; }
 export -f ompi_info mpirun
 export SLURM_JOB_ID=9 SLURM_CPUS_PER_TASK=1
 for version in 4.1.4 5.0.10; do export version; code=0; bash script 2>/dev/null || code=$?; echo "$version -> $code"; done
 )");
-  ASSERT_EQ(std::system(("cd '" + folder.path().string() + "' && bash run >told 2>&1").c_str()), 0);
-  EXPECT_EQ(read_file(folder / "told"), "started\n4.1.4 -> 0\n5.0.10 -> 78\n");
+  EXPECT_EQ(told, "started\n4.1.4 -> 0\n5.0.10 -> 78\n");
 }
 
 TEST(SlurmCommand, TwoRanksOnOneGpuAreRefusedUnlessTheConfigurationAllowsThem) {

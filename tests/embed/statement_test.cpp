@@ -45,6 +45,7 @@ TEST(PrivacyStatement, MainJobStatesTheHonestSigma) {
     last = epsilon;
   }
   EXPECT_GE(s["epsilon_at_delta"].size(), 6u);
+  EXPECT_EQ(s["epsilon_at_delta"].back()["delta"], 1e-18);
 
   const std::string text = privacy_statement_text(a);
   for (const char* part :
