@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <set>
+#include <string_view>
 
 #include "doctor_findings.hpp"
 
@@ -112,11 +114,26 @@ void check_clocks(const Facts& ranks, Findings& out) {
   out.ok_unless_said("clocks", fmt::format("within {:.3g} ms of rank 0's", most * 1e3));
 }
 
+/// Its own mpirun was Open MPI's up to 4; from 5 on it is PRRTE's, which reports no lost host.
+bool by_prrte(const RankFacts& f) {
+  constexpr std::string_view kName = "Open MPI v";
+  int major = 0;
+  if (!f.mpi.starts_with(kName)) return false;
+  std::from_chars(f.mpi.data() + kName.size(), f.mpi.data() + f.mpi.size(), major);
+  return f.launcher == "mpirun" && major >= 5;
+}
+
 void check_links(const Facts& ranks, Findings& out) {
   if (hosts_in(ranks) < 2) return;
+  const auto unreported = ranks_where(ranks, by_prrte);
+  if (!unreported.empty()) {
+    out.warn("links", unreported,
+             "mpirun of Open MPI 5 ends with 0 when a host is lost: exit codes mean nothing",
+             "use Open MPI 4.1, or srun --mpi=pmix (muffle slurm --launcher srun)");
+  }
   constexpr double kNoticed_s = 60;
   const auto slow = ranks_where(ranks, [](const RankFacts& f) {
-    return f.launcher == "mpirun" && !(f.keepalive_s > 0 && f.keepalive_s <= kNoticed_s);
+    return f.launcher == "mpirun" && !by_prrte(f) && !(f.keepalive_s > 0 && f.keepalive_s <= kNoticed_s);
   });
   if (!slow.empty()) {
     out.warn("links", slow, "mpirun notices a cut link after 8 minutes (OpenMPI's keepalives)",

@@ -334,6 +334,10 @@ TEST(DoctorChecks, Gpus) {
 TEST(DoctorChecks, LinksAndEntropy) {
   expect(only_finding([](auto& r, auto&) { r[0].keepalive_s = 480; }), "links", Level::kWarning, {0},
          ExitCode::kDone, "8 minutes");
+  const auto of_mpi_5 = [](auto& ranks, auto&) {
+    for (RankFacts& f : ranks) f.mpi = "Open MPI v5.0.10, package", f.keepalive_s = 0;
+  };
+  expect(only_finding(of_mpi_5), "links", Level::kWarning, {0, 1, 2, 3}, ExitCode::kDone, "ends with 0");
   expect(only_finding([](auto& r, auto&) { r[3].tcp_retries = 15; }), "links", Level::kNote, {3},
          ExitCode::kDone, "tcp_retries2");
   expect(only_finding([](auto& r, auto&) { r[1].entropy = false; }), "entropy", Level::kFailure, {1},
