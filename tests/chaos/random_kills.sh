@@ -29,7 +29,7 @@ clean_up() {
   hosts_down
   if [[ -n ${KEEP:-} ]]; then echo "kept: $work"; else rm -rf "$work"; fi
 }
-trap clean_up EXIT
+trap 'clean_up || true' EXIT
 
 hosts=
 if [[ $(id -u) == 0 && -z ${NO_CUTS:-} ]] && hosts_up "$ranks" 2>"$work/hosts.log"; then hosts=yes; fi

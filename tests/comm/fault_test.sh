@@ -30,7 +30,7 @@ clean_up() {
   if [ -n "$job" ]; then kill -KILL "$job" 2>/dev/null || true; fi
   rm -rf "$folder"
 }
-trap clean_up EXIT
+trap 'clean_up || true' EXIT
 
 # A process number may have been given to somebody else meanwhile.
 ours() { [ "$(readlink "/proc/$1/exe" 2>/dev/null)" = "$(readlink -f "$program")" ]; }

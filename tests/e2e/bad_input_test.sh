@@ -6,35 +6,39 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 several=()
 for n in "${rank_counts[@]}"; do ((n > 1)) && several+=("$n"); done
-mkdir "$work/bad"
-zcat "$DATA/train-images-idx3-ubyte.gz" >"$work/bad/images"
-zcat "$DATA/train-labels-idx1-ubyte.gz" >"$work/bad/labels"
-head -c 40000000 "$work/bad/images" >"$work/bad/a"
-head -c 3000000 "$DATA/t10k-images-idx3-ubyte.gz" >"$work/bad/b"
-{ printf '\x00\x00\x08\x03\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff'; head -c 1000 "$work/bad/images"; } >"$work/bad/c"
-printf 'just some words' >"$work/bad/d"
+readonly bad=$work/bad
+mkdir "$bad"
+zcat "$DATA/train-images-idx3-ubyte.gz" >"$bad/images"
+zcat "$DATA/train-labels-idx1-ubyte.gz" >"$bad/labels"
+head -c 40000000 "$bad/images" >"$bad/a"
+head -c 3000000 "$DATA/t10k-images-idx3-ubyte.gz" >"$bad/b"
+{ printf '\x00\x00\x08\x03\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff'; head -c 1000 "$bad/images"; } >"$bad/c"
+printf 'just some words' >"$bad/d"
 
 # The files' names say nothing, so that it is the message that is matched: what is wrong and what to do.
-for n in 1 "${rank_counts[-1]}"; do
-  expect_error 65 "bad/a' has fewer bytes than its header declares: it is truncated.*Copy or download" "$n" \
-    release "${small[@]}" --data "$work/bad/a"
-  expect_error 65 "bad/b' is truncated: its compressed data ends in the middle.*Copy or download" "$n" \
-    release "${small[@]}" --data "$work/bad/b" --labels "$DATA/t10k-labels-idx1-ubyte.gz" --set data.records=10000
-  expect_error 65 "bad/c' declares more elements than any file can hold.*Copy or download" "$n" release "${small[@]}" --data "$work/bad/c"
-  expect_error 65 "bad/d' is not an IDX file.*Is it the right file" "$n" release "${small[@]}" --data "$work/bad/d"
-  expect_error 65 'label outside 0\.\.6 .*correct the schema' "$n" release "${small[@]}" --set data.classes=7
-  expect_error 65 'holds [16]0000 records, the configuration says 59999\..*correct whichever is wrong' "$n" \
-    release "${small[@]}" --set data.records=59999
-  expect_error 74 "cannot read '.*/bad/e': No such file or directory\. Check the data folder" "$n" release "${small[@]}" --data "$work/bad/e"
-  for epsilon in 0 -1 nan; do
-    expect_error 78 "epsilon is $epsilon, not a number from .*Correct the configuration" "$n" release "${small[@]}" --epsilon "$epsilon"
+wrong_files_and_settings() {
+  local n epsilon
+  for n in 1 "${rank_counts[-1]}"; do
+    expect_error 65 "bad/a' has fewer bytes than its header declares: it is truncated.*Copy or download" "$n" \
+      release "${small[@]}" --data "$bad/a"
+    expect_error 65 "bad/b' is truncated: its compressed data ends in the middle.*Copy or download" "$n" \
+      release "${small[@]}" --data "$bad/b" --labels "$DATA/t10k-labels-idx1-ubyte.gz" --set data.records=10000
+    expect_error 65 "bad/c' declares more elements than any file can hold.*Copy or download" "$n" release "${small[@]}" --data "$bad/c"
+    expect_error 65 "bad/d' is not an IDX file.*Is it the right file" "$n" release "${small[@]}" --data "$bad/d"
+    expect_error 65 'label outside 0\.\.6 .*correct the schema' "$n" release "${small[@]}" --set data.classes=7
+    expect_error 65 'holds [16]0000 records, the configuration says 59999\..*correct whichever is wrong' "$n" \
+      release "${small[@]}" --set data.records=59999
+    expect_error 74 "cannot read '.*/bad/e': No such file or directory\. Check the data folder" "$n" release "${small[@]}" --data "$bad/e"
+    for epsilon in 0 -1 nan; do
+      expect_error 78 "epsilon is $epsilon, not a number from .*Correct the configuration" "$n" release "${small[@]}" --epsilon "$epsilon"
+    done
+    expect_error 78 'privacy\.delta needs a number from .*, not 1\.' "$n" release "${small[@]}" --delta 1
+    expect_error 78 'did you mean .privacy.epsilon' "$n" release "${small[@]}" --set privacy.epsilom=1
+    expect_error 78 'max_records_per_person is missing or 0: say how many' "$n" release "${small[@]}" --set privacy.max_records_per_person=0
+    expect_error 78 'both epsilon and a noise multiplier are given.*keep one' "$n" release "${small[@]}" --set privacy.noise_multiplier=3
+    expect_error 2 'not expected: --no-such-flag.*See .muffle --help' "$n" release "${small[@]}" --no-such-flag
   done
-  expect_error 78 'privacy\.delta needs a number from .*, not 1\.' "$n" release "${small[@]}" --delta 1
-  expect_error 78 'did you mean .privacy.epsilon' "$n" release "${small[@]}" --set privacy.epsilom=1
-  expect_error 78 'max_records_per_person is missing or 0: say how many' "$n" release "${small[@]}" --set privacy.max_records_per_person=0
-  expect_error 78 'both epsilon and a noise multiplier are given.*keep one' "$n" release "${small[@]}" --set privacy.noise_multiplier=3
-  expect_error 2 'not expected: --no-such-flag.*See .muffle --help' "$n" release "${small[@]}" --no-such-flag
-done
+}
 
 # A configuration, or a command line, that differs between ranks: the message names the key and both values.
 differing() {
@@ -44,79 +48,110 @@ differing() {
   local rank=(bash "$(dirname "${BASH_SOURCE[0]}")/record_rank.sh" "$folder" "$MUFFLE" "$@")
   timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n $((n - 1)) "${rank[@]}" : -n 1 "${rank[@]}" "${last_rank[@]}"
 }
-run_with=differing
-for n in "${several[@]}"; do
-  last_rank=(--set features.seed=99)
-  expect_error 78 "features.seed is 1 on rank 0 and 99 on rank $((n - 1))" "$n" release "${small[@]}"
-  last_rank=(--set privacy.epsilom=1)
-  expect_error 78 "rank $((n - 1)).*did you mean .privacy.epsilon" "$n" release "${small[@]}"
-  last_rank=(--no-such-flag)
-  expect_error 2 "rank $((n - 1)).*no-such-flag" "$n" release "${small[@]}"
-  last_rank=(--data "$work/bad/a")
-  expect_error 78 "data\.features is .* on rank 0 and .*bad/a.* on rank $((n - 1))" "$n" release "${small[@]}"
-done
-unset run_with
+ranks_that_differ() {
+  local n run_with=differing last_rank
+  for n in "${several[@]}"; do
+    last_rank=(--set features.seed=99)
+    expect_error 78 "features.seed is 1 on rank 0 and 99 on rank $((n - 1))" "$n" release "${small[@]}"
+    last_rank=(--set privacy.epsilom=1)
+    expect_error 78 "rank $((n - 1)).*did you mean .privacy.epsilon" "$n" release "${small[@]}"
+    last_rank=(--no-such-flag)
+    expect_error 2 "rank $((n - 1)).*no-such-flag" "$n" release "${small[@]}"
+    last_rank=(--data "$bad/a")
+    expect_error 78 "data\.features is .* on rank 0 and .*bad/a.* on rank $((n - 1))" "$n" release "${small[@]}"
+  done
+}
 
 # A shard that only the last rank finds bad: that rank alone names the file, and all end with its code.
-mkdir "$work/apart"
-for r in 0 1 2; do
-  { printf '\x00\x00\x08\x03\x00\x00\x00\x64\x00\x00\x00\x1c\x00\x00\x00\x1c'; head -c 78416 "$work/bad/images" | tail -c 78400; } >"$work/apart/x-$r"
-  { printf '\x00\x00\x08\x01\x00\x00\x00\x64'; head -c 108 "$work/bad/labels" | tail -c 100; } >"$work/apart/y-$r"
-done
-for n in "${several[@]}"; do
-  last=$work/apart/x-$((n - 1))
-  expect_error 65 "shards hold ${n}00 records together, but data.records says 99" "$n" release "${small[@]}" \
-    --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set data.records=99
-  expect_error 78 'data.labels and data.features go together' "$n" release "${small[@]}" \
-    --data "$work/apart/x-{rank}" --labels "$work/apart/y-0" --set "data.records=${n}00"
-  cp "$last" "$work/apart/whole"
-  head -c 40000 "$work/apart/whole" >"$last"
-  expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' has fewer bytes than its header declares.*Copy or download" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
-  cp "$work/apart/whole" "$last"
-  cp "$work/apart/y-$((n - 1))" "$work/apart/labels"
-  printf '\x0a' | dd of="$work/apart/y-$((n - 1))" bs=1 seek=50 conv=notrunc status=none
-  expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' and .*y-$((n - 1))' does not fit.*label outside 0\.\.9 " "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
-  cp "$work/apart/labels" "$work/apart/y-$((n - 1))"
-done
+shards_apart() {
+  local n r last
+  mkdir "$work/apart"
+  for r in 0 1 2; do
+    { printf '\x00\x00\x08\x03\x00\x00\x00\x64\x00\x00\x00\x1c\x00\x00\x00\x1c'; head -c 78416 "$bad/images" | tail -c 78400; } >"$work/apart/x-$r"
+    { printf '\x00\x00\x08\x01\x00\x00\x00\x64'; head -c 108 "$bad/labels" | tail -c 100; } >"$work/apart/y-$r"
+  done
+  for n in "${several[@]}"; do
+    last=$work/apart/x-$((n - 1))
+    expect_error 65 "shards hold ${n}00 records together, but data.records says 99" "$n" release "${small[@]}" \
+      --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set data.records=99
+    expect_error 78 'data.labels and data.features go together' "$n" release "${small[@]}" \
+      --data "$work/apart/x-{rank}" --labels "$work/apart/y-0" --set "data.records=${n}00"
+    cp "$last" "$work/apart/whole"
+    head -c 40000 "$work/apart/whole" >"$last"
+    expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' has fewer bytes than its header declares.*Copy or download" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
+    cp "$work/apart/whole" "$last"
+    cp "$work/apart/y-$((n - 1))" "$work/apart/labels"
+    printf '\x0a' | dd of="$work/apart/y-$((n - 1))" bs=1 seek=50 conv=notrunc status=none
+    expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' and .*y-$((n - 1))' does not fit.*label outside 0\.\.9 " "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
+    cp "$work/apart/labels" "$work/apart/y-$((n - 1))"
+  done
+}
 
 # An output folder that cannot be: below a file (root may write anywhere else). Nothing is left beside that file or in it.
-mkdir "$work/below" && touch "$work/below/f"
-to=$work/below/f/out
-for n in "${rank_counts[@]}"; do
-  expect_error 74 "cannot create the folder '$to': .*Choose another output folder" "$n" release "${small[@]}"
-  check "nothing is left around it" test "$(cd "$work/below" && find . -type f -size 0)$(find "$work/below" -mindepth 1 | wc -l)" = ./f1
-done
-unset to
+no_folder() {
+  mkdir "$work/below" && touch "$work/below/f"
+  local n to=$work/below/f/out
+  for n in "${rank_counts[@]}"; do
+    expect_error 74 "cannot create the folder '$to': .*Choose another output folder" "$n" release "${small[@]}"
+    check "nothing is left around it" test "$(cd "$work/below" && find . -type f -size 0)$(find "$work/below" -mindepth 1 | wc -l)" = ./f1
+  done
+}
 
 # An error text that is no UTF-8; a standard error that is closed, gone or full: the exit code stands.
-for n in 1 2; do
-  expect_error 74 'No such file or directory\. Check the data folder' "$n" release "${small[@]}" --data "$work/bad/"$'\xff\xfe'
-  for streams in '2>&-' '2>/dev/full' '2> >(exec true)' '<&- >&- 2>&-'; do
-    rc=0 muffle=$MUFFLE
-    MUFFLE=bash
-    on "$n" -c "exec \"\$@\" $streams" _ "$muffle" release "${small[@]}" --epsilon 0 --out "$work/closed" >"$work/log" 2>&1 || rc=$?
-    MUFFLE=$muffle
-    check "exit 78 with $streams on $n rank(s)" test "$rc" = 78
+standard_streams() {
+  local n rc muffle streams
+  for n in 1 2; do
+    expect_error 74 'No such file or directory\. Check the data folder' "$n" release "${small[@]}" --data "$bad/"$'\xff\xfe'
+    for streams in '2>&-' '2>/dev/full' '2> >(exec true)' '<&- >&- 2>&-'; do
+      rc=0 muffle=$MUFFLE
+      MUFFLE=bash
+      on "$n" -c "exec \"\$@\" $streams" _ "$muffle" release "${small[@]}" --epsilon 0 --out "$work/closed" >"$work/log" 2>&1 || rc=$?
+      MUFFLE=$muffle
+      check "exit 78 with $streams on $n rank(s)" test "$rc" = 78
+    done
   done
-done
-rc=0
-"$MUFFLE" config-keys >/dev/full 2>"$work/log" || rc=$?
-check "output that cannot be written is 74" test "$rc" = 74
+  rc=0
+  "$MUFFLE" config-keys >/dev/full 2>"$work/log" || rc=$?
+  check "output that cannot be written is 74" test "$rc" = 74
+}
 
 # An artifact with a flipped byte.
-mkdir "$work/flip"
-on 1 release "${small[@]}" --out "$work/flip" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "a release to damage"; }
-size=$(stat -c %s "$work/flip/release.mfl")
-for at in 3 20 $((size / 2)) $((size - 1)); do
-  cp "$work/flip/release.mfl" "$work/flip/g"
-  byte=$(od -An -tu1 -j "$at" -N1 "$work/flip/g" | tr -d ' ')
-  # shellcheck disable=SC2059
-  printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$work/flip/g" bs=1 seek="$at" conv=notrunc status=none
-  damage="its checksum does not match its content"
-  ((at == 3)) && damage="its first bytes are not muffle's"
-  for n in 1 "${rank_counts[-1]}"; do
-    expect_error 76 "flip/g' is not an intact muffle-release file: $damage.*must not be drawn again" "$n" \
-      train "${small[@]}" --release "$work/flip/g"
+flipped_bytes() {
+  local n at byte damage size
+  mkdir "$work/flip"
+  on 1 release "${small[@]}" --out "$work/flip" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "a release to damage"; }
+  size=$(stat -c %s "$work/flip/release.mfl")
+  for at in 3 20 $((size / 2)) $((size - 1)); do
+    cp "$work/flip/release.mfl" "$work/flip/g"
+    byte=$(od -An -tu1 -j "$at" -N1 "$work/flip/g" | tr -d ' ')
+    # shellcheck disable=SC2059
+    printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$work/flip/g" bs=1 seek="$at" conv=notrunc status=none
+    damage="its checksum does not match its content"
+    ((at == 3)) && damage="its first bytes are not muffle's"
+    for n in 1 "${rank_counts[-1]}"; do
+      expect_error 76 "flip/g' is not an intact muffle-release file: $damage.*must not be drawn again" "$n" \
+        train "${small[@]}" --release "$work/flip/g"
+    done
   done
+}
+
+# Three at a time, each with a folder of its own: mostly they wait for mpirun to end.
+in_a_folder_of_their_own() {
+  local work=$work/$1 group
+  mkdir "$work"
+  export OMPI_MCA_orte_tmpdir_base=$work
+  for group in "$@"; do "$group"; done
+  finish
+}
+running=()
+in_a_folder_of_their_own wrong_files_and_settings >"$work/1.out" 2>&1 &
+running+=($!)
+in_a_folder_of_their_own ranks_that_differ no_folder >"$work/2.out" 2>&1 &
+running+=($!)
+in_a_folder_of_their_own shards_apart standard_streams flipped_bytes >"$work/3.out" 2>&1 &
+running+=($!)
+for i in 1 2 3; do
+  wait "${running[i - 1]}" || fail "group $i"
+  cat "$work/$i.out"
 done
 finish

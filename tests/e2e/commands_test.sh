@@ -220,6 +220,7 @@ says 78 'without class counts' on 1 sample --set sample.count=60 --set sample.la
 
 # -q: only errors.
 on 2 run "${job[@]}" -q --out "$work/quiet" >"$work/log" 2>&1 || fail "the quiet run"
+own_words "$work/log"
 check "-q prints nothing" test ! -s "$work/log"
 if [[ -s $work/log ]]; then sed 's/^/    /' "$work/log" >&2; fi
 finish

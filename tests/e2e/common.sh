@@ -5,7 +5,7 @@ set -euo pipefail
 : "${MUFFLE:?}" "${DATA:?}" "${MPIEXEC:?}" "${CONFIGS:?}"
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work" || true' EXIT
 failures=0
 
 # shellcheck source=launch/local-flags.sh
@@ -14,11 +14,12 @@ mpi_flags=("${local_flags[@]}" "${loopback[@]}")
 # mpiruns of tests that run side by side would meet in /tmp/ompi.HOST.UID: one removes it as another makes its own in it.
 export OMPI_MCA_orte_tmpdir_base=$work
 
-# on N ARGS...: muffle on N ranks, alone if N is 1; a run that hangs is ended and counts as a failure.
+# on N ARGS...: muffle on N ranks, alone if N is 1; a run that hangs, for $on_limit s or 300, is ended and counts as a failure.
 on() {
   local n=$1
   shift
-  if ((n == 1)); then timeout -k 5 300 "$MUFFLE" "$@"; else timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n "$n" "$MUFFLE" "$@"; fi
+  local limited=(timeout -k 5 "${on_limit:-300}")
+  if ((n == 1)); then "${limited[@]}" "$MUFFLE" "$@"; else "${limited[@]}" "$MPIEXEC" "${mpi_flags[@]}" -n "$n" "$MUFFLE" "$@"; fi
 }
 
 # A job on real FashionMNIST that is small in everything but the number of records.
@@ -66,6 +67,9 @@ each() {
 # What is left of a release that never came to be: artifacts, temporary files, a charge in the ledger.
 leftovers() { compgen -G "$1/*.mfl" || compgen -G "$1/.*.tmp.*" || grep -ls INTENT "$1"/../ledger-*.jsonl; }
 
+# own_words FILES...: takes out what Open MPI itself writes to standard error, such as "[host:123] ORTE_ERROR_LOG: ...".
+own_words() { sed -i -E '/^\[[^] ]*:[0-9]+\] /d' "$@"; }
+
 # expect_error CODE 'REGEX' RANKS ARGS...: every rank ends with CODE; one of them, and only one, says REGEX, in one paragraph; nothing
 # is left of the artifact. run_with=FUNCTION, called as each(), starts the ranks another way; to=DIR is another
 # run folder.
@@ -75,6 +79,7 @@ expect_error() {
   folder=$(mktemp -d "$work/error.XXXX")
   out=$folder/run
   "${run_with:-each}" "$said" "$n" "$@" -q --out "${to:-$out}" >"$work/log" 2>&1 || rc=$?
+  own_words "$said"/*.stderr
   for ((r = 0; r < n; r++)); do
     codes+=" $(cat "$said/$r.code" 2>/dev/null || echo none)"
     if [[ -s $said/$r.stderr ]]; then speakers=$((speakers + 1)); fi

@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/hosts/net.sh"
 unset OMPI_MCA_orte_tmpdir_base # it runs alone
 launch=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../launch" && pwd)
-trap 'hosts_down; rm -rf "$work"' EXIT
+trap 'hosts_down || true; rm -rf "$work" || true' EXIT
 hosts_up 3 || { echo "skipped: network namespaces cannot be made here"; exit 77; }
 
 # over K ARGS...: muffle on hosts 1..K, one rank each. Each namespace believes that it owns all cores, so nothing is bound.

@@ -48,13 +48,13 @@ hangs() {
   check "within the deadline" test $((SECONDS - begun)) -lt 30
   check "and says so" grep -qE "$says" "$work/log"
 }
-hangs open@mixture-test-points.idx 1 "opening '.*/mixture-test-points.idx'" "${evaluate[@]}" --set runtime.deadline_s=3 --out "$work/h1"
+hangs open@mixture-test-points.idx 1 "opening '.*/mixture-test-points.idx'" "${evaluate[@]}" --set runtime.deadline_s=6 --out "$work/h1"
 full "$work/h2"
-hangs open@clinic.key 1 "opening '$work/clinic.key'" "${args[@]}" --set runtime.deadline_s=3
+hangs open@clinic.key 1 "opening '$work/clinic.key'" "${args[@]}" --set runtime.deadline_s=6
 full "$work/h3"
-hangs realpath@h3.ledger 1 "looking for '$work/h3.ledger'" "${args[@]}" --set runtime.deadline_s=3
+hangs realpath@h3.ledger 1 "looking for '$work/h3.ledger'" "${args[@]}" --set runtime.deadline_s=6
 full "$work/h4"
-hangs flock@h4.ledger.lock 1 "locking '$work/h4.ledger.lock'" "${args[@]}" --set runtime.deadline_s=3
+hangs flock@h4.ledger.lock 1 "locking '$work/h4.ledger.lock'" "${args[@]}" --set runtime.deadline_s=6
 # The ranks that wait may give up first.
 full "$work/h5"
 hangs open@mixture-train-points.idx 2 "mixture-train-points.idx|not heard from" "${args[@]}" --set runtime.deadline_s=3

@@ -31,7 +31,7 @@ END
 # What both scripts call before they start mpirun; takes its time where the file `slow` is.
 cat >"$work/bin/id" <<'END'
 #!/bin/sh
-if [ -e "$WORK/slow" ]; then mv "$WORK/slow" "$WORK/early"; sleep 0.5; fi
+if [ -e "$WORK/slow" ]; then mv "$WORK/slow" "$WORK/early"; while [ -e "$WORK/early" ]; do sleep 0.05; done; fi
 exec /usr/bin/id "$@"
 END
 cat >"$work/bin/ompi_info" <<'END'
@@ -104,7 +104,7 @@ done
 export DEAF=1
 begin "${local_sh[@]}" doctor
 kill -TERM "$running"
-sleep 0.2
+sleep 0.02
 kill -TERM "$running"
 sleep 3
 check "local.sh, two signals at once: asked only" test "$(sort -u "$work/signals")" = SIGUSR1
@@ -132,9 +132,14 @@ unset DEAF
 begin "${mpirun_sh[@]}" -- doctor
 killed SIGUSR1 "mpirun.sh, SIGKILL"
 begin "${mpirun_sh[@]}" -- doctor
-read -r _ timeout_pid <"$work/pids"
+read -r mpirun_pid timeout_pid <"$work/pids"
 kill -KILL "$timeout_pid"
-ends_with 69 "SIGTERM " "mpirun.sh, SIGKILL of its timeout"
+rc=0
+wait "$running" || rc=$?
+check "mpirun.sh, SIGKILL of its timeout: exit code $rc is 69" test "$rc" = 69
+left=yes
+for _ in $(seq 200); do kill -0 "$mpirun_pid" 2>/dev/null || { left=no && break; }; sleep 0.05; done
+check "mpirun is gone" test "$left" = no
 export DEAF=1
 
 # The time limit of mpirun.sh, and what happens to ranks that do not leave.
@@ -153,8 +158,8 @@ for script in local mpirun; do
   touch "$work/slow"
   background "${command[@]}"
   until [[ -e $work/early ]]; do sleep 0.01; done
-  rm "$work/early"
   kill -TERM "$running"
+  rm "$work/early"
   ends_with 75 "no signal " "$script.sh, SIGTERM before it starts mpirun"
   check "and starts nothing" test ! -e "$work/arguments"
   for after in 0 0.005 0.01 0.02 0.03 0.04 0.06 0.1; do

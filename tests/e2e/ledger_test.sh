@@ -97,6 +97,7 @@ for moment in start charge; do
   for n in 1 2; do
     out=$work/waits-$moment-$n count=$(charges)
     waits=(release "${plain[@]}" --epsilon 0.2 --set runtime.deadline_s=200 --out "$out")
+    if [[ $moment == charge ]]; then waits+=(--set features.count=4000); fi # it still embeds when the ledger is held
     if [[ $moment == start ]]; then hold_ledger; fi
     each "$work/waited" "$n" "${waits[@]}" >"$work/log" 2>&1 &
     running=$!

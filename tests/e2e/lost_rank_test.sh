@@ -62,7 +62,9 @@ lose() {
     if [[ $r == "$speaker" || $signal == STOP && -s $said/$r.stderr ]]; then
       check "rank $r speaks, in one paragraph" test "$(grep -cE '^muffle( \(rank [0-9]+ on [^)]*\))?: ' "$said/$r.stderr")" = 1
     elif [[ $stage != evaluate ]]; then # while it trains, rank 0 may hear of the loss later than the others wait for its word, too
-      check "rank $r leaves it to rank $speaker" test ! -s "$said/$r.stderr"
+      # It speaks too if rank 0 is held up for longer than it waits for rank 0's word: of the same loss.
+      [[ ! -s $said/$r.stderr ]] || check "rank $r, if it speaks, names the same rank" \
+        grep -qE "(lost|not heard from:) rank $victim \(" "$said/$r.stderr"
     fi
     check "rank $r has it in its log" grep -qE "(lost|not heard from:|not heard from since:) .*rank $victim \(|has ended the job with exit code 69" "$out/logs/rank-$r.jsonl"
   done

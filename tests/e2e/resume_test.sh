@@ -156,6 +156,7 @@ check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1
 out=$work/late
 late=(run "${small[@]}" --set sample.count=60000 --set 'evaluate.classifiers=["cnn"]' --set "privacy.ledger=\"$out.ledger\"" --out "$out")
 for stage in sample evaluate; do
+  rm -f "$out"/logs/rank-*.jsonl # `begin` waits for a line of this run
   begin "$out" 2 "$stage: begins" "${late[@]}"
   sleep 0.5
   kill -TERM "$(pid_of 1 "$out")" || fail "it was over before the signal"

@@ -28,19 +28,23 @@ slurm_packages() {
   )
 }
 
-# free_ports N: N ports of loopback that nobody listens on.
+# free_ports N: N ports of loopback that nobody listens on, below those that the kernel gives to connections.
 free_ports() {
   python3 - "$1" <<'END'
-import socket, sys
-held = [socket.socket() for _ in range(int(sys.argv[1]))]
-for s in held: s.bind(("127.0.0.1", 0))
+import random, socket, sys
+held = []
+while len(held) < int(sys.argv[1]):
+    s = socket.socket()
+    try: s.bind(("127.0.0.1", random.randrange(15000, 30000)))
+    except OSError: continue
+    held.append(s)
 print(*[s.getsockname()[1] for s in held])
 END
 }
 
 slurm_up() {
   local n i ready ports name
-  slurm_packages
+  slurm_packages || { sleep 30 && slurm_packages; } || { sleep 90 && slurm_packages; } # a mirror may be away for a moment
   slurm_folder=$(mktemp -d)
   chmod 755 "$slurm_folder"
   read -ra ports < <(free_ports $((${#slurm_nodes[@]} + 1)))
@@ -134,6 +138,6 @@ slurm_down() {
     echo "slurm: daemon $p had to be killed" >&2
     kill -KILL "$p" 2>/dev/null || true
   done
-  rm -rf "$slurm_folder"
+  rm -rf "$slurm_folder" || true
   slurm_folder=
 }
