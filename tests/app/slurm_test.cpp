@@ -204,7 +204,7 @@ mpirun() {
   trap '' USR1
   [[ " $* " =~ \ muffle\ ([a-z]+) ]] && echo "${BASH_REMATCH[1]}"
   [[ -z $signal ]] || kill -USR1 $$
-  command sleep 0.2
+  command sleep 1
 }
 scontrol() { echo "$1 $2"; }
 sleep() { :; }

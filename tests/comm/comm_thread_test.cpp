@@ -59,11 +59,11 @@ TEST(ThreadRankFaults, ALateRankIsNamedAtTheDeadlineAndTheGroupIsDead) {
         }
         const auto start = steady_clock::now();
         EXPECT_THROW(comm.barrier(), CommError);
-        EXPECT_LT(steady_clock::now() - start, milliseconds(5000));
+        EXPECT_LT(steady_clock::now() - start, milliseconds(30'000));
         if (++died_again == 2) others_gave_up = true;
         comm.barrier();
       },
-      milliseconds(100));
+      milliseconds(1000));
   for (const auto& message : errors) {
     EXPECT_THAT(message, HasSubstr("for want of rank 1"));
     EXPECT_THAT(message, HasSubstr("deadline"));

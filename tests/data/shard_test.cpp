@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -13,6 +14,8 @@ namespace {
 
 using muffle::test::expect_error;
 using muffle::test::expect_local_detail;
+using ::testing::ContainsRegex;
+using ::testing::Not;
 
 /// The record's number, from its first pixel.
 int number_of(const Batch& batch, std::size_t i, std::size_t dims) {
@@ -243,7 +246,7 @@ TEST_F(Shards, ALabelOutsideTheClassesIsRefusedByRecordNotByValue) {
   DataSpec spec = spec_of(images(5), idx_bytes({5}, {0, 1, 2, 197, 0}));
   const std::string message = expect_local_detail(ExitCode::kData, {"/x'", "/y'", "0..2", "data.classes"},
                                                   {"record 3 "}, [&] { read_all(spec); });
-  EXPECT_EQ(message.find("197"), std::string::npos);
+  EXPECT_THAT(message, Not(ContainsRegex("[^0-9A-Za-z]197[^0-9A-Za-z]"))) << "the folder's name is any";
   spec.schema.on_error = OnError::kClamp;
   EXPECT_EQ(read_all(spec).y, (std::vector<std::int32_t>{0, 1, 2, Batch::kNoClass, 0}));
   spec.schema.classes = 198;

@@ -32,6 +32,16 @@ TEST(CanaryTest, TheSearchItselfFindsWhatItLooksFor) {
       return needle.second.find(what) != std::string::npos;
     })) << what;
   }
+  // One number of a binary file may be an exact sum by chance; a release without noise is found.
+  std::string sums_as_bytes;
+  for (const auto& [needle, what] : needles) {
+    if (!what.starts_with(kExactSum) || !what.ends_with(kAsBytes)) continue;
+    sums_as_bytes += needle + std::string(1, '\0');
+    write_file_atomically(canary.folder() / "leak", sums_as_bytes);
+    if (sums_as_bytes.size() > 9) break;
+    expect_clean(canary, {{needle, what}});
+  }
+  EXPECT_NONFATAL_FAILURE(expect_clean(canary, needles), "and others are in leak");
   // The exact sums are what muffle computes, not zeros; and the ranks' sums are parts of them.
   const auto sums = canary.exact_sums(true), first = canary.exact_sums(true, 0, 2),
              second = canary.exact_sums(true, 1, 2);
@@ -49,7 +59,12 @@ TEST(CanaryTest, NumbersThatChanceDecidesAreNoFindings) {
       R"({"pid":3137,"message":"sample: 90 records in 0.0287 s, 3137 a second; collectives of rank 0: none"}
 train: step 4 loss 0.244520
 train: 4/5 steps (80%), 3137 steps/s, 0s left, loss 0.24452
-[host:3137] *** Process received signal *** of [[3137,1],0], PID 3137)");
+[host:3137] *** Process received signal *** of [[3137,1],0], PID 3137
+process 3137 on some.host since 2026-11-22T08:00:00Z
+543948800.0;tcp://127.0.0.1:35385
+3137
+)");
+  fs::create_directory(canary.folder() / "pmix_dstor_ds21_3137");
   const std::string header = R"({"class_share":[0.24452000317,0.3333333,0.42214])";
   write_file_atomically(canary.folder() / "model.mfl", std::string("MUFFLE\0", 7) + header);
   expect_clean(canary, needles);
@@ -163,16 +178,17 @@ TEST_P(CanaryModeTest, AReleaseThatIsKilledMidwayLeavesNoPrivateValue) {
 }
 
 TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
+  const std::string bad_text = fmt::format("{}", kBadNumber).substr(0, 7);
   for (const auto& [name, flags] : std::map<std::string, std::string>{
            {"label", files("points", "bad-labels")}, {"outside", files("bad-points", "labels")}}) {
     EXPECT_EQ(run_muffle(canary_, "release " + job() + flags + " --out run/" + name, "console-" + name), 65);
-    const std::string text = console("console-" + name);
+    const std::string text = without_chance(console("console-" + name));
     EXPECT_FALSE(holds(text, std::to_string(kBadLabel)))
         << "the label outside the schema is private: " << text;
-    EXPECT_FALSE(holds(text, "7.285")) << "and so is the number: " << text;
+    EXPECT_FALSE(holds(text, bad_text)) << "and so is the number: " << text;
     for (const char* log : {"rank-0.jsonl", "rank-1.jsonl"}) {
-      const std::string own = read_file(canary_.folder() / "run" / name / "logs" / log);
-      EXPECT_FALSE(holds(own, std::to_string(kBadLabel)) || holds(own, "7.285")) << own;
+      const std::string own = without_chance(read_file(canary_.folder() / "run" / name / "logs" / log));
+      EXPECT_FALSE(holds(own, std::to_string(kBadLabel)) || holds(own, bad_text)) << own;
     }
     EXPECT_FALSE(fs::exists(canary_.folder() / "run" / name / "release.mfl"));
   }

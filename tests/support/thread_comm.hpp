@@ -14,6 +14,6 @@ namespace muffle::test {
 /// @throws whatever a rank threw first in time (the cause; the CommErrors of the ranks that it left alone
 /// come later).
 void run_thread_ranks(int n, const std::function<void(comm::HostComm&)>& body,
-                      std::chrono::milliseconds deadline = std::chrono::seconds(20));
+                      std::chrono::milliseconds deadline = std::chrono::minutes(2));
 
 }  // namespace muffle::test
