@@ -246,7 +246,8 @@ TEST_F(Shards, ALabelOutsideTheClassesIsRefusedByRecordNotByValue) {
   DataSpec spec = spec_of(images(5), idx_bytes({5}, {0, 1, 2, 197, 0}));
   const std::string message = expect_local_detail(ExitCode::kData, {"/x'", "/y'", "0..2", "data.classes"},
                                                   {"record 3 "}, [&] { read_all(spec); });
-  EXPECT_THAT(message, Not(ContainsRegex("[^0-9A-Za-z]197[^0-9A-Za-z]"))) << "the folder's name is any";
+  EXPECT_THAT(message, Not(ContainsRegex("(^|[^0-9A-Za-z])197([^0-9A-Za-z]|$)")))
+      << "the folder's name is any";
   spec.schema.on_error = OnError::kClamp;
   EXPECT_EQ(read_all(spec).y, (std::vector<std::int32_t>{0, 1, 2, Batch::kNoClass, 0}));
   spec.schema.classes = 198;

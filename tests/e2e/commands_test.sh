@@ -34,10 +34,11 @@ says() {
     echo "ok: exit $code, '$regex'"
   fi
 }
-# silent_about 'REGEX': no line of muffle's last output matches. Names of folders and hosts, and what mpirun adds, are any.
+# silent_about 'REGEX': no line of the last output matches. Names of folders and hosts, and Open MPI's numbers of jobs and processes, are any.
 silent_about() {
   local said
-  said=$(grep '^muffle' "$work/log" | sed "s#$work##g; s/(host [^)]*)//g" | grep -E -- "$1") || true
+  said=$(sed -E "/^\[[^] ]*:[0-9]+\] /d; /^ *Process name: /d; s#$work##g; s/\((host|rank [0-9]+ on) [^)]*\)//g" "$work/log" |
+    grep -E -- "$1") || true
   check "nothing says '$1'${said:+: $said}" test -z "$said"
 }
 hashes() { (cd "$1" && sha256sum release.mfl model.mfl samples.npz); }

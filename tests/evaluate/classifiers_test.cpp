@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <thread>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
@@ -180,10 +182,11 @@ TEST_F(Classifiers, AnErrorBetweenStepsEndsAllTrainingsAtOnce) {
     test::expect_error(ExitCode::kPeer, {"lost rank 1"}, [&] {
       evaluate_classifiers(samples, test, {}, {}, threads, [&] {
         if (++calls == 5) throw CommError("lost rank 1");
+        if (calls > 5) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the error is on its way
       });
     });
     // The other threads take a few steps more while the error is on its way; all trainings have 2,600.
-    EXPECT_LT(calls, 2000) << threads << " threads";
+    EXPECT_LT(calls, 500) << threads << " threads";
   }
 }
 
