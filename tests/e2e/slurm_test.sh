@@ -74,6 +74,8 @@ check "under its own number" grep -q "exit code 75; job $(cat array.id)_2 is que
 on 3 train "${options[@]}" --release "$run/release.mfl" --out whole >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the reference"; }
 check "the model is that of an undisturbed run, bit for bit" cmp "$run/model.mfl" whole/model.mfl
 echo "$SECONDS s in all"
-# Under 2 minutes on a machine that does nothing else; 15 are a requeue that waits for something.
-check "in under 15 minutes" test "$SECONDS" -lt 900
+# With more to do than the machine has cores for, the daemons wait too; 15 minutes are a requeue that waits for something.
+limit=300 load=$(cut -d' ' -f1 /proc/loadavg)
+if ((${load%.*} > 2 * $(nproc))); then limit=900; fi
+check "in under $((limit / 60)) minutes (the load is $load)" test "$SECONDS" -lt "$limit"
 finish

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets (preset `fuzz`) and runs each for some seconds: tests/fuzz/run.sh [seconds, default 10]
-# [targets...]; MUFFLE_FUZZ_JOBS of them at a time, from MUFFLE_FUZZ_SEED (else a new one each time). New inputs are kept in build/fuzz/found, crashes in
-# build/fuzz/crashes: put those into tests/fuzz/corpus together with the fix. Needs clang and libclang-rt-dev
-# (launch/install-debian.sh).
+# [targets...]; MUFFLE_FUZZ_JOBS of them at a time, from MUFFLE_FUZZ_SEED (else a new one each time); an input may take
+# MUFFLE_FUZZ_TIMEOUT s (10). New inputs are kept in build/fuzz/found, crashes in build/fuzz/crashes: put those into
+# tests/fuzz/corpus together with the fix. Needs clang and libclang-rt-dev (launch/install-debian.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -26,8 +26,8 @@ fuzz() {
   local target=$1 found=$build/found/$1 crashes=$build/crashes/$1 log=$build/$1.log options=()
   mkdir -p "$found" "$crashes"
   [[ -e tests/fuzz/$target.dict ]] && options=("-dict=tests/fuzz/$target.dict")
-  if "$build/tests/fuzz/fuzz_$target" -seed="${MUFFLE_FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=8192 -timeout="${MUFFLE_FUZZ_TIMEOUT:-10}" -rss_limit_mb=2048 \
-    -malloc_limit_mb=512 -print_final_stats=1 -artifact_prefix="$crashes/" "${options[@]}" \
+  if "$build/tests/fuzz/fuzz_$target" -seed="${MUFFLE_FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=8192 \
+    -timeout="${MUFFLE_FUZZ_TIMEOUT:-10}" -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 -artifact_prefix="$crashes/" "${options[@]}" \
     "$found" "tests/fuzz/corpus/$target" >"$log" 2>&1; then
     echo "fuzz: $target clean, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") executions in $seconds s"
     touch "$status/$target"
