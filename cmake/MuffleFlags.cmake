@@ -1,7 +1,6 @@
 # muffle::flags: what every target of ours is compiled with.
 add_library(muffle_flags INTERFACE)
 add_library(muffle::flags ALIAS muffle_flags)
-target_include_directories(muffle_flags INTERFACE "${PROJECT_SOURCE_DIR}/include")
 target_compile_options(muffle_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor>
   # GCC 12 warns of overlapping copies inside std::string operator+ (GCC bug 105329).

@@ -67,14 +67,14 @@ void Aggregation::prepare() {
   if (!mode().masked) return;
   comm::HostComm& comm = context_.comm;
   const Config& config = context_.config;
-  std::optional<comm::SiteIdentity> identity;
+  std::optional<crypto::SiteIdentity> identity;
   if (mode().signed_keys) {
     const auto path = [&](const std::string& file) { return data::resolve_path({}, file, comm.rank()); };
     comm::agree(
         comm, "reading the site keys",
         [&] {
-          identity.emplace(comm::SiteIdentity{comm::SiteKey::load(path(config.aggregation.site_key)),
-                                              comm::SiteRoster::load(path(config.aggregation.site_roster))});
+          identity.emplace(crypto::SiteIdentity{crypto::SiteKey::load(path(config.aggregation.site_key)),
+                                              crypto::SiteRoster::load(path(config.aggregation.site_roster))});
         },
         true);
   }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "muffle/app/commands.hpp"
-#include "muffle/embed/aggregation.hpp"
+#include "muffle/round/aggregation.hpp"
 
 namespace muffle::app {
 
@@ -12,7 +12,7 @@ namespace muffle::app {
 /// itself.
 privacy::AggregationMode aggregation_mode(const Config& config, int ranks);
 
-/// embed::Aggregation as the configuration asks for it: with its mode, site keys and source of noise. For one
+/// round::Aggregation as the configuration asks for it: with its mode, site keys and source of noise. For one
 /// release; every method but draw_noise() is collective.
 class Aggregation {
  public:
@@ -37,7 +37,7 @@ class Aggregation {
 
  private:
   const Context& context_;
-  std::optional<embed::Aggregation> way_;
+  std::optional<round::Aggregation> way_;
 };
 
 }  // namespace muffle::app

@@ -10,6 +10,7 @@
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/embed/audit.hpp"
+#include "muffle/round/audit_path.hpp"
 #include "muffle/privacy/accountant.hpp"
 
 namespace muffle::app {
@@ -138,7 +139,7 @@ AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
       true);
   Progress progress("audit", command.trials, "trials", comm.is_root());
   a.report =
-      embed::audit(a.layout, a.plan, a.pair, embed::real_release(a.layout, a.plan, comm, a.mode),
+      embed::audit(a.layout, a.plan, a.pair, round::real_release(a.layout, a.plan, comm, a.mode),
                    {command.trials, command.confidence, comm.rank(), comm.size()}, [&](std::uint64_t trials) {
                      comm::agree(
                          comm, "auditing", [&] { comm.check_peers("auditing"); }, true);

@@ -4,14 +4,14 @@
 
 #include <ostream>
 
-#include "muffle/comm/site_keys.hpp"
+#include "muffle/crypto/site_keys.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 
 namespace muffle::app {
 
 void make_site_key(const KeygenRequest& request, std::ostream& out) {
-  const comm::SiteKey key = comm::SiteKey::generate(request.name);
+  const crypto::SiteKey key = crypto::SiteKey::generate(request.name);
   ensure_writable_folder(request.out);
   const auto secret = request.out / (request.name + ".key"), open = request.out / (request.name + ".pub");
   // A public key without its secret would go into rosters and lock the site out.

@@ -11,7 +11,7 @@
 #include "devices.hpp"
 #include "layout.hpp"
 #include "muffle/app/commands.hpp"
-#include "muffle/comm/site_keys.hpp"
+#include "muffle/crypto/site_keys.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -20,9 +20,9 @@
 #include "muffle/core/printable.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/core/watchdog.hpp"
-#include "muffle/embed/artifact.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/embed/embedding.hpp"
-#include "muffle/embed/release_transaction.hpp"
+#include "muffle/release/transaction.hpp"
 #include "release_ledger.hpp"
 #include "run_folder.hpp"
 #include "stages.hpp"
@@ -63,10 +63,10 @@ void agree_on_records(comm::HostComm& comm, const Config& config, std::uint64_t 
   throw error;
 }
 
-embed::Artifact describe_release(const Context& context, const privacy::NoisePlan& plan,
+release::Artifact describe_release(const Context& context, const privacy::NoisePlan& plan,
                                  const privacy::AggregationMode& mode, privacy::NoisySum&& noisy) {
   const Config& c = context.config;
-  embed::Artifact a;
+  release::Artifact a;
   for (const features::BlockSpec& spec : block_specs(c)) a.blocks.push_back({spec, map_hash(spec)});
   a.lattice_bits = c.features.lattice_bits;
   a.schema = c.data.schema;
@@ -107,7 +107,7 @@ void keep_release(const Context& context) {
 
 /// What the ledger says to a charge of mu, before anything is done. Root only.
 privacy::Quote ask_ledger(const Context& context, const privacy::NoisePlan& plan) {
-  const embed::ReleaseOrder order = release_order(context);
+  const release::ReleaseOrder order = release_order(context);
   const privacy::LedgerState state = privacy::Ledger::preview(order.ledger, order.data_id, order.budget);
   privacy::require_unit(state, privacy::unit_of(plan));
   return privacy::quote(state, privacy::mu_of(plan), !context.insecure_seed, plan.delta);
@@ -156,7 +156,7 @@ void release(Context& context) {
   // wait.
   const auto begin_transaction = [&] {
     bool said = false;
-    return embed::ReleaseTransaction(release_order(context), [&] {
+    return release::ReleaseTransaction(release_order(context), [&] {
       comm.check_peers("waiting for the privacy ledger");
       if (!std::exchange(said, true))
         spdlog::info("release: waits for another release of the data set, which holds the ledger");
@@ -169,8 +169,8 @@ void release(Context& context) {
         comm.check_peers("starting a release");
         if (!comm.is_root()) return;
         if (context.dry_run) {
-          there = embed::release_is_there(file);
-          if (there) embed::require_ordered(release_order(context), embed::read_artifact(file));
+          there = release::release_is_there(file);
+          if (there) release::require_ordered(release_order(context), release::read_artifact(file));
         } else {
           there = begin_transaction().settle();
         }
@@ -220,7 +220,7 @@ void release(Context& context) {
       [&] {
         if (!comm.is_root()) return;
         // A key that cannot be read is found before anything is charged.
-        if (!config.signing_key.empty()) comm::SiteKey::load(config.signing_key);
+        if (!config.signing_key.empty()) crypto::SiteKey::load(config.signing_key);
         const privacy::Quote quote = ask_ledger(context, plan);
         if (context.dry_run) {
           std::cout << fmt::format("dry run: nothing is read, charged or released.\n{}: {}.\nledger: {}\n",
@@ -260,7 +260,7 @@ void release(Context& context) {
   // From the charge to its COMMIT root holds the ledger's lock. Charged this late, a job that a bad record or
   // a lost rank ended has cost nothing. The whole noise vector exists before the reduced sum does, and the
   // sampler sees no data: its running time cannot depend on them.
-  std::optional<embed::ReleaseTransaction> transaction;
+  std::optional<release::ReleaseTransaction> transaction;
   comm::agree(
       comm, "looking for an earlier release",
       [&] {
@@ -308,7 +308,7 @@ void release(Context& context) {
       comm, "writing the release",
       [&] {
         if (!comm.is_root()) return;
-        embed::Artifact artifact = describe_release(context, plan, aggregation.mode(), std::move(*noisy));
+        release::Artifact artifact = describe_release(context, plan, aggregation.mode(), std::move(*noisy));
         const std::size_t numbers = artifact.values.size();
         std::string hash;
         charged([&] { hash = transaction->finish(std::move(artifact)); });

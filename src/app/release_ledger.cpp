@@ -35,10 +35,10 @@ std::string name_of_data(const Config& config) {
 
 }  // namespace
 
-embed::ReleaseOrder release_order(const Context& context) {
+release::ReleaseOrder release_order(const Context& context) {
   const auto& settings = context.config.ledger;
   const std::filesystem::path out = plain(context.out);
-  embed::ReleaseOrder order;
+  release::ReleaseOrder order;
   order.file = plain(out / kReleaseFile);
   order.statement_json = out / kPrivacyJson;
   order.statement_text = out / kPrivacyText;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "muffle/app/commands.hpp"
-#include "muffle/embed/release_transaction.hpp"
+#include "muffle/release/transaction.hpp"
 
 namespace muffle::app {
 
@@ -9,6 +9,6 @@ namespace muffle::app {
 /// ledger-<data set>.jsonl in the folder that holds the run folder, so that runs beside one another share it;
 /// the data set's name is made from the record file's path. Waits for the ledger's lock up to half of
 /// runtime.deadline_s, so that the other ranks, which wait for root, outlast it.
-embed::ReleaseOrder release_order(const Context& context);
+release::ReleaseOrder release_order(const Context& context);
 
 }  // namespace muffle::app

@@ -108,15 +108,15 @@ class CifarSource final : public RecordSource {
       y = 0;  // unlabelled: whatever the byte says
     } else if (label < schema_.classes) {
       y = static_cast<std::int32_t>(label);
-    } else if (schema_.on_error == OnError::kClamp) {
-      y = Batch::kNoClass;
+    } else if (schema_.on_error == schema::OnError::kClamp) {
+      y = schema::kNoClass;
     } else {
       throw misfit(schema_, "'" + name + "'", record,
                    "'" + name + "' has a label that is not one of the classes.");
     }
   }
 
-  Schema schema_;
+  schema::Schema schema_;
   Scaler scaler_;
   std::vector<std::byte> stored_;
   std::vector<CifarFile> files_;

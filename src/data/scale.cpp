@@ -7,10 +7,10 @@
 
 namespace muffle::data {
 
-Scaler::Scaler(const Schema& schema)
+Scaler::Scaler(const schema::Schema& schema)
     : lo_(static_cast<float>(schema.lo)),
       hi_(static_cast<float>(schema.hi)),
-      clamp_(schema.on_error == OnError::kClamp) {
+      clamp_(schema.on_error == schema::OnError::kClamp) {
   for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = to_unit(static_cast<float>(i));
 }
 

@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <span>
 
+#include "muffle/data/batch.hpp"
 #include "muffle/data/idx.hpp"
-#include "muffle/data/schema.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::data {
 
@@ -13,7 +14,7 @@ namespace muffle::data {
 /// float file cannot hold 0.1 itself.
 class Scaler {
  public:
-  explicit Scaler(const Schema& schema);
+  explicit Scaler(const schema::Schema& schema);
 
   /// Makes room for n records in `batch`; they are to come in bytes, or scaled.
   void make_room(std::size_t n, std::size_t dims, bool as_bytes, Batch& batch) const;
@@ -31,7 +32,7 @@ class Scaler {
   float lo_;
   float hi_;
   bool clamp_;
-  ByteScale bytes_;
+  schema::ByteScale bytes_;
 };
 
 }  // namespace muffle::data

@@ -17,7 +17,7 @@ Share share_of(ShardRule rule, std::uint64_t records, std::uint64_t rank, std::u
   return {cut(rank), cut(rank + 1) - cut(rank), 1};
 }
 
-DataError misfit(const Schema& schema, const std::string& files, std::uint64_t record,
+DataError misfit(const schema::Schema& schema, const std::string& files, std::uint64_t record,
                  const std::string& what) {
   return DataError(
       "a record of " + files + " does not fit the public schema: it has a number that is not " +

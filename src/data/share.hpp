@@ -19,7 +19,7 @@ Share share_of(ShardRule rule, std::uint64_t records, std::uint64_t rank, std::u
 /// A record that its schema does not allow. One text whatever is wrong: which record it is, and whether a
 /// number or the label is bad, is private. @param files  "'FILE'", or "'RECORDS' and 'LABELS'".
 /// @param what  goes to the rank's own log: "'FILE' has ..."
-DataError misfit(const Schema& schema, const std::string& files, std::uint64_t record,
+DataError misfit(const schema::Schema& schema, const std::string& files, std::uint64_t record,
                  const std::string& what);
 
 }  // namespace muffle::data

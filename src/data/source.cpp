@@ -122,8 +122,8 @@ class IdxSource : public RecordSource {
     const auto value = std::to_integer<std::uint32_t>(label[0]);
     if (value < schema_.classes) {
       y = static_cast<std::int32_t>(value);
-    } else if (schema_.on_error == OnError::kClamp) {
-      y = Batch::kNoClass;
+    } else if (schema_.on_error == schema::OnError::kClamp) {
+      y = schema::kNoClass;
     } else {
       throw misfit(schema_, files(), record,
                    "'" + labels_->name() + "' has a label that is not one of the classes.");
@@ -144,7 +144,7 @@ class IdxSource : public RecordSource {
     if (labels_) labels_->expect_end();
   }
 
-  Schema schema_;
+  schema::Schema schema_;
   Scaler scaler_;
   IdxReader features_;
   std::optional<IdxReader> labels_;

@@ -53,12 +53,12 @@ Schedule schedule_for(const Plan& plan, std::int64_t records) {
 std::int64_t as_int(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 /// Numbers that are left of an image after the convolutions.
-std::int64_t cnn_features(const data::Schema& schema) {
+std::int64_t cnn_features(const schema::Schema& schema) {
   const auto halved_twice = [](std::size_t side) { return as_int((side + 1) / 2 / 2); };
   return kChannels1 * halved_twice(schema.shape[1]) * halved_twice(schema.shape[2]);
 }
 
-std::vector<std::vector<std::int64_t>> weight_shapes(ClassifierKind kind, const data::Schema& schema) {
+std::vector<std::vector<std::int64_t>> weight_shapes(ClassifierKind kind, const schema::Schema& schema) {
   const std::int64_t dims = as_int(schema.dims()), classes = as_int(schema.classes);
   switch (kind) {
     case ClassifierKind::kLogisticRegression:
@@ -80,7 +80,7 @@ std::uint32_t substream(ClassifierKind kind, std::uint32_t index) {
 }
 
 /// Uniform in +-1/sqrt(fan in), weights and biases: LibTorch's own default.
-std::vector<Tensor> initial_parameters(ClassifierKind kind, const data::Schema& schema, std::uint64_t seed) {
+std::vector<Tensor> initial_parameters(ClassifierKind kind, const schema::Schema& schema, std::uint64_t seed) {
   std::vector<Tensor> out;
   const auto fill = [&](std::vector<std::int64_t> shape, double bound) {
     const CounterStream stream(seed, Stream::kEvaluation,
@@ -157,11 +157,11 @@ std::string classifier_name(ClassifierKind kind) {
   return "cnn";
 }
 
-bool classifier_applies(ClassifierKind kind, const data::Schema& schema) {
+bool classifier_applies(ClassifierKind kind, const schema::Schema& schema) {
   return kind != ClassifierKind::kCnn || (schema.is_image() && cnn_features(schema) > 0);
 }
 
-Classifier::Classifier(ClassifierKind kind, const data::Schema& schema, std::vector<Tensor> parameters)
+Classifier::Classifier(ClassifierKind kind, const schema::Schema& schema, std::vector<Tensor> parameters)
     : kind_(kind), schema_(schema), parameters_(std::move(parameters)) {}
 
 Tensor Classifier::logits(const Tensor& x) const {
@@ -192,7 +192,7 @@ std::uint64_t training_steps(ClassifierKind kind, std::uint64_t records) {
   return static_cast<std::uint64_t>(schedule.epochs * schedule.per_epoch);
 }
 
-Classifier train_classifier(ClassifierKind kind, const TrainingSet& set, const data::Schema& schema,
+Classifier train_classifier(ClassifierKind kind, const TrainingSet& set, const schema::Schema& schema,
                             std::uint64_t seed, const std::function<void()>& on_step) {
   require(classifier_applies(kind, schema), classifier_name(kind) + " cannot look at records of this shape");
   const std::int64_t n = set.x.size(0);

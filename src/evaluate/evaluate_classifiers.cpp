@@ -31,7 +31,7 @@ struct Contestant {
 };
 
 /// The kinds to train, in the order asked for, without those that cannot look at such records.
-std::vector<ClassifierKind> applicable_kinds(const EvaluateSpec& spec, const data::Schema& schema,
+std::vector<ClassifierKind> applicable_kinds(const EvaluateSpec& spec, const schema::Schema& schema,
                                              std::vector<std::string>& notes) {
   if (spec.classifiers.empty()) {
     throw ConfigError("evaluate.classifiers is empty: name at least one of logistic_regression, mlp, cnn.");
@@ -90,7 +90,7 @@ struct Abandoned {};
 /// One classifier, one thread: the results then do not depend on how many threads there are, and small
 /// batches lose nothing to threads that wait for each other. The costliest kinds begin. The first error ends
 /// all trainings at their next step: a lost peer or a request to stop is reported once and to one thread.
-void train_all(std::vector<Contestant>& contestants, const data::Schema& schema, std::uint64_t seed,
+void train_all(std::vector<Contestant>& contestants, const schema::Schema& schema, std::uint64_t seed,
                int threads, bool show_progress, const std::function<void()>& between) {
   std::vector<std::size_t> order(contestants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -135,13 +135,13 @@ void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<
     for (Contestant& c : contestants) {
       const torch::Tensor predicted = c.classifier->predict(x).contiguous();
       for (std::size_t i = 0; i < batch.n; ++i) {
-        if (batch.y[i] == data::Batch::kNoClass) continue;
+        if (batch.y[i] == schema::kNoClass) continue;
         c.confusion.add(static_cast<std::size_t>(batch.y[i]),
                         static_cast<std::size_t>(predicted.data_ptr<std::int64_t>()[i]));
       }
     }
     tested += static_cast<std::uint64_t>(std::count_if(
-        batch.y.begin(), batch.y.end(), [](std::int32_t y) { return y != data::Batch::kNoClass; }));
+        batch.y.begin(), batch.y.end(), [](std::int32_t y) { return y != schema::kNoClass; }));
   }
   if (tested == 0) {
     throw DataError("'" + data::resolve_path(spec, spec.features, 0) +
@@ -155,7 +155,7 @@ ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, co
                                       const data::DataSpec& real_train, const EvaluateSpec& spec, int threads,
                                       const std::function<void()>& between) {
   ClassifierReport report;
-  const data::Schema& schema = test.schema;
+  const schema::Schema& schema = test.schema;
   const auto kinds = applicable_kinds(spec, schema, report.notes);
   if (schema.classes < 2) {
     throw DataError("classifiers need records of at least two classes, the schema has " +

@@ -59,7 +59,7 @@ std::string shape_text(const std::vector<std::size_t>& shape) {
   return fmt::format("{}", fmt::join(shape, " x "));
 }
 
-torch::Tensor scaled_floats(const synth::Records& records, const data::Schema& schema, std::size_t n,
+torch::Tensor scaled_floats(const synth::Records& records, const schema::Schema& schema, std::size_t n,
                             const std::string& name) {
   const std::size_t dims = schema.dims();
   torch::Tensor x = torch::empty({static_cast<std::int64_t>(n), static_cast<std::int64_t>(dims)});
@@ -82,7 +82,7 @@ std::size_t limited(std::uint64_t count, std::uint64_t limit) {
 
 }  // namespace
 
-TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema& schema, std::uint64_t limit,
+TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Schema& schema, std::uint64_t limit,
                            const std::function<void()>& alive) {
   const std::string name = fmt::format("'{}'", path.string());
   const synth::Records records = synth::read_npz(path, alive);
@@ -125,7 +125,7 @@ TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const std
     if (batch.n == 0) break;
     if (alive) alive();
     for (std::size_t i = 0; i < batch.n; ++i) {
-      if (batch.y[i] == data::Batch::kNoClass) continue;
+      if (batch.y[i] == schema::kNoClass) continue;
       std::memcpy(x.data_ptr<float>() + kept * dims, batch.x.data() + i * dims, dims * sizeof(float));
       y.data_ptr<std::int64_t>()[kept++] = batch.y[i];
     }

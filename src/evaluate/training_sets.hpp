@@ -13,7 +13,7 @@ namespace muffle::evaluate {
 /// schema's bounds and clamped to them. @throws IoError; DataError: another number of values per record than
 /// the schema, a value that is not finite, a label >= C, or a class without a record.
 /// @param alive  called from time to time; what it throws comes out of here.
-TrainingSet read_synthetic(const std::filesystem::path& path, const data::Schema& schema, std::uint64_t limit,
+TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Schema& schema, std::uint64_t limit,
                            const std::function<void()>& alive);
 
 /// The first `limit` (0: all) records of real data, without those whose label the schema does not know

@@ -4,7 +4,7 @@
 
 namespace muffle::features {
 
-std::uint64_t Block::accumulate_bytes(const std::uint8_t*, const data::ByteScale&, const std::int32_t*,
+std::uint64_t Block::accumulate_bytes(const std::uint8_t*, const schema::ByteScale&, const std::int32_t*,
                                       std::size_t, Workspace&, std::span<std::uint64_t>) const {
   throw InvariantError("block '" + name() + "' was given bytes, which it does not take");
 }

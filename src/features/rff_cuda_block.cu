@@ -69,7 +69,7 @@ class Stream {
 struct Buffers {
   Buffers(std::size_t tile, std::size_t dims, std::size_t features, std::size_t sums)
       : records(tile * dims * sizeof(float)),
-        unit(std::tuple_size_v<data::ByteScale>),
+        unit(std::tuple_size_v<schema::ByteScale>),
         lattice(tile * features),
         labels(tile),
         order(tile),
@@ -147,7 +147,7 @@ class RffCudaBlock final : public Block {
     return accumulate(x, nullptr, y, n, workspace, sums);
   }
   bool takes_bytes() const override { return true; }
-  std::uint64_t accumulate_bytes(const std::uint8_t* x, const data::ByteScale& scale, const std::int32_t* y,
+  std::uint64_t accumulate_bytes(const std::uint8_t* x, const schema::ByteScale& scale, const std::int32_t* y,
                                  std::size_t n, Workspace& workspace,
                                  std::span<std::uint64_t> sums) const override {
     return accumulate(x, &scale, y, n, workspace, sums);
@@ -155,7 +155,7 @@ class RffCudaBlock final : public Block {
 
  private:
   /// @param x  n x dims numbers: float32, or bytes that `unit` scales
-  std::uint64_t accumulate(const void* x, const data::ByteScale* unit, const std::int32_t* y, std::size_t n,
+  std::uint64_t accumulate(const void* x, const schema::ByteScale* unit, const std::int32_t* y, std::size_t n,
                            Workspace& workspace, std::span<std::uint64_t> sums) const {
     require(n <= tile_, std::to_string(n) + " records in a tile of " + std::to_string(tile_));
     require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
@@ -198,7 +198,7 @@ class RffCudaBlock final : public Block {
     return count;
   }
 
-  void enqueue(std::size_t n, std::size_t count, const data::ByteScale* unit, Buffers& b) const {
+  void enqueue(std::size_t n, std::size_t count, const schema::ByteScale* unit, Buffers& b) const {
     const cudaStream_t stream = b.stream.get();
     const auto send = [&](auto& to, const auto* from, std::size_t numbers) {
       check_cuda(cudaMemcpyAsync(to.data(), from, numbers * sizeof *from, cudaMemcpyHostToDevice, stream),

@@ -33,7 +33,7 @@ class WeightedBlock final : public Block {
   }
   int useful_threads() const override { return block_->useful_threads(); }
   bool takes_bytes() const override { return block_->takes_bytes(); }
-  std::uint64_t accumulate_bytes(const std::uint8_t* x, const data::ByteScale& scale, const std::int32_t* y,
+  std::uint64_t accumulate_bytes(const std::uint8_t* x, const schema::ByteScale& scale, const std::int32_t* y,
                                  std::size_t n, Workspace& workspace,
                                  std::span<std::uint64_t> sums) const override {
     return block_->accumulate_bytes(x, scale, y, n, workspace, sums);

@@ -73,7 +73,7 @@ double pooled_noise(const ConditionalMoments& m) {
 
 }  // namespace
 
-ConditionalMoments conditional_moments(const embed::NoisyMoments& moments) {
+ConditionalMoments conditional_moments(const release::NoisyMoments& moments) {
   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const auto q = static_cast<Eigen::Index>(moments.order), n = q - 1;
   const double offset = moments.spec.offset;
@@ -224,11 +224,11 @@ void undo_weighting(double offset, VectorXd& mean, MatrixXd& covariance) {
   mean += 2 / norm * pull;
 }
 
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const Between& between) {
+ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Between& between) {
   return fit_class_gaussians(moments, class_covariance, between);
 }
 
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate,
+ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const CovarianceEstimator& estimate,
                                    const Between& between) {
   const features::MomentLift lift(moments.spec);
   const ConditionalMoments given = conditional_moments(moments);

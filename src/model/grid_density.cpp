@@ -41,7 +41,7 @@ Rows lifted_cells(const features::MomentLift& lift, std::size_t side) {
 }
 
 /// Sums of the classes, each divided by its number of records.
-std::vector<Rows> class_moments(const embed::NoisyMoments& moments) {
+std::vector<Rows> class_moments(const release::NoisyMoments& moments) {
   const auto q = static_cast<Eigen::Index>(moments.order);
   const double noise = kLeastSignal * moments.noise_diagonal * std::sqrt(static_cast<double>(q));
   Rows all = Rows::Zero(q, q);
@@ -107,7 +107,7 @@ std::size_t grid_side(std::size_t dims) {
   return static_cast<std::size_t>(std::floor(std::pow(kMostCells, 1.0 / static_cast<double>(dims)) + 1e-9));
 }
 
-GridDensity fit_grid_density(const embed::NoisyMoments& moments, const std::function<void()>& between) {
+GridDensity fit_grid_density(const release::NoisyMoments& moments, const std::function<void()>& between) {
   const features::MomentLift lift(moments.spec);
   GridDensity out;
   out.dims = lift.dims();

@@ -4,16 +4,16 @@ namespace muffle::model {
 
 using nlohmann::json;
 
-json schema_header(const data::Schema& schema) {
+json schema_header(const schema::Schema& schema) {
   return {{"shape", schema.shape},
           {"classes", schema.classes},
           {"lo", schema.lo},
           {"hi", schema.hi},
-          {"on_error", schema.on_error == data::OnError::kClamp ? "clamp" : "reject-file"}};
+          {"on_error", schema.on_error == schema::OnError::kClamp ? "clamp" : "reject-file"}};
 }
 
-data::Schema parse_schema(const json& header, const std::string& name) {
-  data::Schema schema;
+schema::Schema parse_schema(const json& header, const std::string& name) {
+  schema::Schema schema;
   const Fields fields(header.at("schema"), fmt::format("{}: the schema", name),
                       {"shape", "classes", "lo", "hi", "on_error"});
   schema.shape = fields.sizes("shape", 3);
@@ -24,7 +24,7 @@ data::Schema parse_schema(const json& header, const std::string& name) {
   const std::string on_error = fields.text("on_error");
   if (on_error != "clamp" && on_error != "reject-file")
     fields.fail(fmt::format("has on_error '{}'", on_error));
-  schema.on_error = on_error == "clamp" ? data::OnError::kClamp : data::OnError::kRejectFile;
+  schema.on_error = on_error == "clamp" ? schema::OnError::kClamp : schema::OnError::kRejectFile;
   return schema;
 }
 

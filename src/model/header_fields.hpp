@@ -86,9 +86,9 @@ class Fields {
 };
 
 /// {"shape", "classes", "lo", "hi", "on_error"}.
-nlohmann::json schema_header(const data::Schema& schema);
+nlohmann::json schema_header(const schema::Schema& schema);
 /// @param header  the whole header; `name` is the file. @throws ProtocolError.
-data::Schema parse_schema(const nlohmann::json& header, const std::string& name);
+schema::Schema parse_schema(const nlohmann::json& header, const std::string& name);
 
 /// Reads class_share, release_hash, train_hash, is_private, counts_released and choice; info.spec.schema must
 /// be there. @throws ProtocolError.

@@ -35,7 +35,7 @@ json lift_header(const features::MomentsSpec& lift) {
           {"hash", features::MomentLift(lift).hash()}};
 }
 
-features::MomentsSpec parse_lift(const json& header, const data::Schema& schema, const std::string& name) {
+features::MomentsSpec parse_lift(const json& header, const schema::Schema& schema, const std::string& name) {
   const Fields fields(header.at("lift"), name + ": the lift",
                       {"kind", "coefficients", "weight_exponent", "blob_height", "blob_radius",
                        "length_scale", "seed", "offset", "bits", "hash"});

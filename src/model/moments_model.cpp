@@ -21,7 +21,7 @@ Eigen::MatrixXd root(const Eigen::MatrixXd& covariance) {
 
 }  // namespace
 
-MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info,
+MomentsModel fit_moments_model(const release::NoisyMoments& moments, ModelInfo info,
                                const std::function<void()>& between) {
   MomentsModel model;
   model.info = std::move(info);

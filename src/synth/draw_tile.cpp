@@ -85,7 +85,7 @@ std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile) {
 }
 
 std::string draw_tile(const Draw& draw, std::uint64_t tile) {
-  const data::Schema& schema = draw.info.spec.schema;
+  const schema::Schema& schema = draw.info.spec.schema;
   const std::uint64_t first = tile * kTileRecords;
   const std::size_t n = draw.tile_records(tile), dims = schema.dims();
   std::vector<float> unit = unit_records(draw, first, n);

@@ -7,13 +7,13 @@
 
 namespace muffle::synth {
 
-double tile_bytes(const data::Schema& schema) {
+double tile_bytes(const schema::Schema& schema) {
   const double stored = schema.is_image() ? 1 : sizeof(float);
   return static_cast<double>(kTileRecords) * static_cast<double>(schema.dims()) *
          (2 * sizeof(float) + stored);
 }
 
-double sample_bytes(const SampleSpec& spec, const data::Schema& schema) {
+double sample_bytes(const SampleSpec& spec, const schema::Schema& schema) {
   const double number = schema.is_image() ? 1 : sizeof(float);
   return static_cast<double>(spec.count) * static_cast<double>(schema.dims()) * number;
 }

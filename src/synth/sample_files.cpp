@@ -30,11 +30,11 @@ bool wants(const SampleSpec& spec, const char* format) {
   return std::find(spec.formats.begin(), spec.formats.end(), format) != spec.formats.end();
 }
 
-bool has_png(const data::Schema& schema) {
+bool has_png(const schema::Schema& schema) {
   return schema.is_image() && (schema.shape[0] == 1 || schema.shape[0] == 3);
 }
 
-bool is_plane(const data::Schema& schema) { return schema.shape == std::vector<std::size_t>{2}; }
+bool is_plane(const schema::Schema& schema) { return schema.shape == std::vector<std::size_t>{2}; }
 
 std::uint64_t bytes_on_disk(const Draw& draw) {
   const std::uint64_t record = draw.record_bytes(), label = 1;
@@ -63,7 +63,7 @@ Records records_of(const Draw& draw, std::uint64_t tile, std::string_view bytes)
 
 }  // namespace
 
-void check_sample_spec(const SampleSpec& spec, const data::Schema& schema) {
+void check_sample_spec(const SampleSpec& spec, const schema::Schema& schema) {
   std::string problems;
   if (spec.count == 0) problems += " sample.count is 0: ask for at least one record.";
   if (sample_bytes(spec, schema) > kMostSampleBytes) {
@@ -99,7 +99,7 @@ SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw)
       path_(folder),
       folder_(folder, wants(draw.spec, "png"), bytes_on_disk(draw)),
       class_counts_(draw.info.spec.schema.classes, 0) {
-  const data::Schema& schema = draw.info.spec.schema;
+  const schema::Schema& schema = draw.info.spec.schema;
   const RecordKind kind{schema.shape, !draw.as_bytes(), draw.spec.count};
   const auto& in = folder_.working();
   if (wants(draw.spec, "idx")) {
@@ -135,7 +135,7 @@ std::string SampleFiles::records_hash(const std::function<void()>& alive) {
 
 std::string SampleFiles::finish(const std::string& model_hash, const std::string& sample_hash,
                                 const std::function<void()>& alive) {
-  const data::Schema& schema = draw_.info.spec.schema;
+  const schema::Schema& schema = draw_.info.spec.schema;
   json hashes = json::object();
   std::vector<std::string> names;
   std::string result = records_hash(alive);

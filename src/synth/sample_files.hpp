@@ -15,7 +15,7 @@
 namespace muffle::synth {
 
 /// Checks count and formats against what the model makes. @throws ConfigError with every problem found.
-void check_sample_spec(const SampleSpec& spec, const data::Schema& schema);
+void check_sample_spec(const SampleSpec& spec, const schema::Schema& schema);
 
 /// All files of one sampling, written on root as the tiles come: it holds one tile at a time. Without
 /// finish() the folder has what it had before.

@@ -36,11 +36,11 @@ double tick_step(double range) {
 }
 
 /// Where a value in [lo, hi] lies on an axis of kPlot pixels.
-long along(double value, const data::Schema& schema) {
+long along(double value, const schema::Schema& schema) {
   return std::lround((value - schema.lo) / (schema.hi - schema.lo) * (kPlot - 1));
 }
 
-void draw_axes(Canvas& canvas, const data::Schema& schema) {
+void draw_axes(Canvas& canvas, const schema::Schema& schema) {
   canvas.fill(kLeft - 1, kTop - 1, kLeft + kPlot + 1, kTop, kInk);
   canvas.fill(kLeft - 1, kTop + kPlot, kLeft + kPlot + 1, kTop + kPlot + 1, kInk);
   canvas.fill(kLeft - 1, kTop - 1, kLeft, kTop + kPlot + 1, kInk);
@@ -61,7 +61,7 @@ void draw_axes(Canvas& canvas, const data::Schema& schema) {
 
 class Scatter final : public RecordWriter {
  public:
-  Scatter(std::filesystem::path path, const RecordKind& kind, const data::Schema& schema)
+  Scatter(std::filesystem::path path, const RecordKind& kind, const schema::Schema& schema)
       : RecordWriter(kind),
         path_(std::move(path)),
         schema_(schema),
@@ -96,14 +96,14 @@ class Scatter final : public RecordWriter {
   }
 
   std::filesystem::path path_;
-  data::Schema schema_;
+  schema::Schema schema_;
   Canvas canvas_;
 };
 
 }  // namespace
 
 std::unique_ptr<RecordWriter> scatter_writer(const std::filesystem::path& path, const RecordKind& kind,
-                                             const data::Schema& schema) {
+                                             const schema::Schema& schema) {
   return std::make_unique<Scatter>(path, kind, schema);
 }
 

@@ -28,7 +28,7 @@ std::vector<double> squared(std::vector<double> weights) {
   return weights;
 }
 
-Tensor target_matrix(const embed::Target& target, const torch::Device& device) {
+Tensor target_matrix(const release::Target& target, const torch::Device& device) {
   const auto classes = static_cast<std::int64_t>(target.class_share.size());
   return torch::tensor(target.mean_embedding, torch::kFloat32).view({classes, -1}).to(device);
 }
@@ -59,7 +59,7 @@ void check(const TrainSpec& spec) {
   if (!problems.empty()) throw ConfigError(fmt::format("cannot train: {}", fmt::join(problems, "; ")));
 }
 
-Matching match_fourier(const Tensor& frequencies, const embed::Target& target) {
+Matching match_fourier(const Tensor& frequencies, const release::Target& target) {
   const Tensor mean = target_matrix(target, frequencies.device());
   const model::FourierEmbedding embedding(frequencies, mean.size(0));
   require(mean.size(1) == embedding.features(), "the target and the frequencies differ in their features");
@@ -68,7 +68,7 @@ Matching match_fourier(const Tensor& frequencies, const embed::Target& target) {
 }
 
 DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec,
-                           torch::Tensor frequencies, const embed::Target& target,
+                           torch::Tensor frequencies, const release::Target& target,
                            std::shared_ptr<model::TensorCollective> collective)
     : DataParallel(generator, spec,
                    Problem{{match_fourier(frequencies, target)}, target.class_share, frequencies.device()},

@@ -7,7 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "muffle/model/moments_model.hpp"
 
 namespace muffle::train {
@@ -22,14 +22,14 @@ std::string fit_moments(comm::HostComm& comm, const std::filesystem::path& relea
         if (!comm.is_root()) return;
         const auto start = std::chrono::steady_clock::now();
         const std::string bytes = read_file(release_file);
-        const embed::Artifact artifact = embed::parse_artifact(bytes, release_file.string());
+        const release::Artifact artifact = release::parse_artifact(bytes, release_file.string());
         model::ModelInfo info{
-            generator,  embed::class_share(artifact), to_hex(sha256(bytes)),
-            train_hash, artifact.is_private,          embed::noisy_counts(artifact).has_value()};
+            generator,  release::class_share(artifact), to_hex(sha256(bytes)),
+            train_hash, artifact.is_private,          release::noisy_counts(artifact).has_value()};
         info.spec.schema = artifact.schema;
         const auto alive = [&] { comm.check_peers("fitting the closed form"); };
         hash = model::save_moments_model(
-            model_file, model::fit_moments_model(embed::make_noisy_moments(artifact), info, alive));
+            model_file, model::fit_moments_model(release::make_noisy_moments(artifact), info, alive));
         const double seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         spdlog::info("train: closed form in {:.1f} s", seconds);

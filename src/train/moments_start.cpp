@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "muffle/core/error.hpp"
-#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "muffle/features/rff.hpp"
 #include "muffle/model/moments_embedding.hpp"
 #include "muffle/train/proxy.hpp"
@@ -21,13 +21,13 @@ using torch::Tensor;
 constexpr const char* kUser = "train.init = \"moments\"";
 
 /// Standard deviation of the noise in a number of a random Fourier block's mean embedding.
-double fourier_noise(const embed::Artifact& a, std::size_t block, double records) {
-  return embed::carried_sigma(a, block, 0) /
+double fourier_noise(const release::Artifact& a, std::size_t block, double records) {
+  return release::carried_sigma(a, block, 0) /
          (records * static_cast<double>((std::int64_t{1} << a.lattice_bits) - 1));
 }
 
-Tensor frequencies_of(const embed::Artifact& a, std::size_t block, torch::Device device) {
-  embed::check_map(a, block);
+Tensor frequencies_of(const release::Artifact& a, std::size_t block, torch::Device device) {
+  release::check_map(a, block);
   const features::RffSpec& rff = *a.blocks[block].spec.rff();
   return torch::tensor(features::rff_frequencies(rff), torch::kFloat32)
       .view({-1, static_cast<std::int64_t>(rff.dims)})
@@ -39,7 +39,7 @@ void weigh(Matching& block, double weight) {
 }
 
 /// Second moments, both triangles of each class's matrix, so that its squared distances are the features'.
-Matching match_moments(const embed::NoisyMoments& moments, std::vector<double> weights,
+Matching match_moments(const release::NoisyMoments& moments, std::vector<double> weights,
                        torch::Device device) {
   const auto classes = static_cast<std::int64_t>(moments.classes);
   const model::MomentsEmbedding embedding(moments.spec, classes,
@@ -49,7 +49,7 @@ Matching match_moments(const embed::NoisyMoments& moments, std::vector<double> w
           target.view({classes, -1}).to(device, torch::kFloat32), std::move(weights)};
 }
 
-double noise_square(const embed::NoisyMoments& m) {
+double noise_square(const release::NoisyMoments& m) {
   const auto q = static_cast<double>(m.order);
   return q * (m.noise_diagonal * m.noise_diagonal + (q - 1) * m.noise_off_diagonal * m.noise_off_diagonal) /
          (m.records * m.records);
@@ -57,28 +57,28 @@ double noise_square(const embed::NoisyMoments& m) {
 
 }  // namespace
 
-MomentsStart::MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact,
+MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
                            const model::GeneratorSpec& architecture, const Tensor& frequencies,
                            const TrainSpec& spec, Placement& placement, std::function<void()> after_batch)
     : generator_(architecture), collective_(placement.collective) {
   measurement_.device = placement.device;
   measurement_.seed = spec.seed;
   measurement_.after_batch = std::move(after_batch);
-  std::optional<embed::NoisyMoments> moments;
-  embed::Target target, proxy_target;
+  std::optional<release::NoisyMoments> moments;
+  release::Target target, proxy_target;
   comm::agree(
       comm, "fitting the closed form",
       [&] {
-        moments = embed::make_noisy_moments(artifact);
+        moments = release::make_noisy_moments(artifact);
         if (!features::MomentLift(moments->spec).is_affine())
           throw ConfigError(
               "train.init = \"moments\" starts from moments of kind \"image\" or \"vector\"; those of the "
               "release "
               "are of another kind, which has no closed form that a network could be added to. Train with "
               "train.init = \"random\", or release other moments.");
-        embed::require_block(artifact, "proxy", kUser);
-        target = embed::make_target(artifact);
-        proxy_target = embed::make_target(artifact, "proxy");
+        release::require_block(artifact, "proxy", kUser);
+        target = release::make_target(artifact);
+        proxy_target = release::make_target(artifact, "proxy");
         measurement_.class_share = target.class_share;
         generator_.residual = true;
         generator_.code = moments->order - 1;

@@ -9,7 +9,7 @@
 
 #include "device.hpp"
 #include "muffle/comm/host_comm.hpp"
-#include "muffle/embed/artifact.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/train/data_parallel.hpp"
 #include "muffle/train/measure.hpp"
@@ -26,7 +26,7 @@ class MomentsStart {
   /// @param after_batch   Measurement's
   /// @throws on every rank: ConfigError  the release lacks a block, or its moments are of a lift that is not
   /// affine; DataError  the noise hides everything; ProtocolError  a feature map is built otherwise here.
-  MomentsStart(comm::HostComm& comm, const embed::Artifact& artifact,
+  MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
                const model::GeneratorSpec& architecture, const torch::Tensor& frequencies,
                const TrainSpec& spec, Placement& placement, std::function<void()> after_batch);
 

@@ -31,7 +31,7 @@ namespace {
 constexpr double kMaxDisagreement = 1e-3;
 
 struct Release {
-  embed::Artifact artifact;
+  release::Artifact artifact;
   std::string hash;           ///< SHA-256 of the file, hex
   torch::Tensor frequencies;  ///< (D/2) x d, CPU
 };
@@ -42,13 +42,13 @@ Release parse(comm::HostComm& comm, const std::string& bytes, const std::string&
   comm::agree(
       comm, "checking the release",
       [&] {
-        release.artifact = embed::parse_artifact(bytes, name);
+        release.artifact = release::parse_artifact(bytes, name);
         release.hash = to_hex(sha256(bytes));
         const std::size_t block =
-            embed::require_block(release.artifact, "rff", "training a generator on random Fourier features");
+            release::require_block(release.artifact, "rff", "training a generator on random Fourier features");
         const features::RffSpec& rff = *release.artifact.blocks[block].spec.rff();
         const std::vector<float> frequencies = features::rff_frequencies(rff);
-        embed::check_frequencies(release.artifact, frequencies);
+        release::check_frequencies(release.artifact, frequencies);
         release.frequencies =
             torch::tensor(frequencies, torch::kFloat32).view({-1, static_cast<std::int64_t>(rff.dims)});
       },
@@ -57,7 +57,7 @@ Release parse(comm::HostComm& comm, const std::string& bytes, const std::string&
 }
 
 /// The generator makes what the release is of, whatever the caller knows about the records.
-model::GeneratorSpec fitted(model::GeneratorSpec generator, const embed::Artifact& artifact) {
+model::GeneratorSpec fitted(model::GeneratorSpec generator, const release::Artifact& artifact) {
   generator.schema = artifact.schema;
   return generator;
 }
@@ -145,8 +145,8 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   set_torch_threads(threads);
 
   const Release release = parse(comm, release_bytes, release_name);
-  const embed::Artifact& artifact = release.artifact;
-  const embed::Target target = embed::make_target(artifact);
+  const release::Artifact& artifact = release.artifact;
+  const release::Target target = release::make_target(artifact);
   const model::GeneratorSpec generator = fitted(architecture, artifact);
   Placement placement = place(comm, setup);
   if (comm.is_root()) {
@@ -221,7 +221,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
         if (!comm.is_root()) return;
         const model::ModelInfo info{
             network,      target.class_share,  release.hash,
-            train_hash,   artifact.is_private, embed::noisy_counts(artifact).has_value(),
+            train_hash,   artifact.is_private, release::noisy_counts(artifact).has_value(),
             report.choice};
         const bool closed_form = report.choice && !report.choice->trained;
         report.model_hash = closed_form ? start_model->save(model_file, info)

@@ -7,7 +7,7 @@
 #include "app/job_plan.hpp"
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/embed/artifact.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/train/moments_fit.hpp"
 #include "support/resident_memory.hpp"
 #include "support/temporary_folder.hpp"
@@ -31,7 +31,7 @@ Config config_of(std::size_t columns, const std::string& file) {
 
 /// Of uniform records, without noise: it would change no size.
 void write_release(const std::filesystem::path& path, const Config& config) {
-  embed::Artifact a;
+  release::Artifact a;
   a.schema = config.data.schema;
   a.records = config.data.records;
   a.is_private = false;
@@ -53,7 +53,7 @@ void write_release(const std::filesystem::path& path, const Config& config) {
       block->accumulate(x.data() + i * dims, y.data() + i, std::min(block->tile(), n - i), *workspace, sums);
     for (const std::uint64_t sum : sums) a.values.push_back(static_cast<std::int64_t>(sum));
   }
-  embed::write_artifact(path, a);
+  release::write_artifact(path, a);
 }
 
 class PlanMemory : public ::testing::Test {

@@ -7,7 +7,7 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/data/source.hpp"
-#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "muffle/model/class_gaussians.hpp"
 
 // Classes as mixtures over cells that no record has a say in, for measurements (docs/moments.md).
@@ -16,7 +16,7 @@ namespace muffle::bench {
 /// The images with (class, cell) for a label, class * cells + cell. An image's cell is the direction, of so
 /// many random ones, that its lift u = W (T x - T m0) goes along most: public, a function of this image
 /// alone, so that the sensitivity stays what it was.
-inline data::Batch in_cells(data::Batch images, const data::Schema& schema, std::size_t cells,
+inline data::Batch in_cells(data::Batch images, const schema::Schema& schema, std::size_t cells,
                             std::size_t side) {
   const features::MomentLift lift(features::resolved(
       {.kind = features::MomentLiftKind::kImage, .shape = schema.shape, .coefficients = side}));
@@ -37,7 +37,7 @@ inline data::Batch in_cells(data::Batch images, const data::Schema& schema, std:
 
 /// Shares of (class, cell): the classes alike, a class's cells by their noisy counts, which are the traces. A
 /// cell that the noise hides has none, since it has no law of its own either.
-inline std::vector<double> cell_shares(const embed::NoisyMoments& moments, std::size_t cells) {
+inline std::vector<double> cell_shares(const release::NoisyMoments& moments, std::size_t cells) {
   const std::vector<double> weight = model::conditional_moments(moments).weight;
   const double class_share = static_cast<double>(cells) / static_cast<double>(moments.classes);
   std::vector<double> shares;

@@ -66,7 +66,7 @@ struct Given {
   MatrixXd shared, noisy_shared;
 };
 
-Given given(const embed::NoisyMoments& moments) {
+Given given(const release::NoisyMoments& moments) {
   Given out;
   model::fit_class_gaussians(moments,
                              [&](const MatrixXd& noisy, double noise, const MatrixXd& shared, const auto&) {
@@ -83,7 +83,7 @@ Given given(const embed::NoisyMoments& moments) {
 
 /// `at` as it would be if the noise of its size in the exact covariances were alike in every basis: without
 /// what that of the mean does to mean mean^T.
-Given with_plain_noise(Given at, const Given& exact, const embed::NoisyMoments& moments, std::uint64_t seed) {
+Given with_plain_noise(Given at, const Given& exact, const release::NoisyMoments& moments, std::uint64_t seed) {
   const std::vector<double> weight = model::conditional_moments(moments).weight;
   const Eigen::Index n = at.shared.rows();
   at.noisy_shared.setZero();
@@ -115,7 +115,7 @@ double mean_error(const Given& at, const Given& exact, const model::CovarianceEs
   return sum / static_cast<double>(at.noisy.size());
 }
 
-void print_covariances(const embed::NoisyMoments& sums, std::uint64_t seeds) {
+void print_covariances(const release::NoisyMoments& sums, std::uint64_t seeds) {
   const Given exact = given(sums);
   std::vector<double> means;
   for (const VectorXd& mean : model::conditional_moments(sums).mean) means.push_back(mean.norm());
@@ -135,7 +135,7 @@ void print_covariances(const embed::NoisyMoments& sums, std::uint64_t seeds) {
   for (const double epsilon : kEpsilons) {
     std::vector<double> errors(lines.size());
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-      const embed::NoisyMoments noisy = with_noise(sums, epsilon, seed);
+      const release::NoisyMoments noisy = with_noise(sums, epsilon, seed);
       const Given at = given(noisy);
       for (std::size_t e = 0; e < estimators().size(); ++e)
         errors[e] += mean_error(at, exact, estimators()[e].estimate);
@@ -151,7 +151,7 @@ void print_covariances(const embed::NoisyMoments& sums, std::uint64_t seeds) {
 }
 
 /// The exact sums' laws against the records' own moments of u, before and after step 5.
-void print_weighting(const data::Batch& images, const embed::NoisyMoments& sums) {
+void print_weighting(const data::Batch& images, const release::NoisyMoments& sums) {
   const features::MomentLift lift(sums.spec);
   const auto n = static_cast<Eigen::Index>(lift.coefficients());
   const std::vector<VectorXd> before = model::conditional_moments(sums).mean;
@@ -190,7 +190,7 @@ std::string cell(const Accuracy& a) {
   return fmt::format(" {:.3f} / {:.3f} |", a.logistic_regression, a.mlp);
 }
 
-void print_estimators(SampleScorer& scorer, const embed::NoisyMoments& sums) {
+void print_estimators(SampleScorer& scorer, const release::NoisyMoments& sums) {
   fmt::print("\nAccuracy by estimator of the classes' covariances (logistic regression / MLP)\n\n{}",
              kEpsilonHead);
   for (const Estimator& e : estimators()) {
@@ -201,17 +201,17 @@ void print_estimators(SampleScorer& scorer, const embed::NoisyMoments& sums) {
   }
 }
 
-void print_sides(SampleScorer& scorer, const data::Batch& images, const data::Schema& schema) {
+void print_sides(SampleScorer& scorer, const data::Batch& images, const schema::Schema& schema) {
   fmt::print("\nAccuracy by side k (logistic regression / MLP)\n\n{}", kEpsilonHead);
   for (const std::size_t k : {10, 14, 17, 20, 24}) {
-    const embed::NoisyMoments sums = exact_moments(images, schema, k);
+    const release::NoisyMoments sums = exact_moments(images, schema, k);
     fmt::print("| {} |", k);
     for (const double epsilon : kEpsilons) fmt::print("{}", cell(scorer.mean(sums, epsilon, {})));
     fmt::print("\n");
   }
 }
 
-void print_pixels(SampleScorer& scorer, const embed::NoisyMoments& sums,
+void print_pixels(SampleScorer& scorer, const release::NoisyMoments& sums,
                   const std::filesystem::path& samples) {
   fmt::print(
       "\nAccuracy by pixels' law and finishing, epsilon 1 (logistic regression / MLP)\n\n"
@@ -228,15 +228,15 @@ void print_pixels(SampleScorer& scorer, const embed::NoisyMoments& sums,
   }
 }
 
-void print_cells(SampleScorer& scorer, const data::Batch& images, const data::Schema& schema) {
+void print_cells(SampleScorer& scorer, const data::Batch& images, const schema::Schema& schema) {
   fmt::print(
       "\nAccuracy by cells a class (logistic regression / MLP)\n\n"
       "| cells; epsilon | 0.2 | 1 | 10 | records of a class in its largest cell |\n|---|---|---|---|---|\n");
   for (const std::size_t cells : {1, 4, 8}) {
     const data::Batch labelled = in_cells(images, schema, cells, kSide);
-    data::Schema split = schema;
+    schema::Schema split = schema;
     split.classes *= cells;
-    const embed::NoisyMoments sums = exact_moments(labelled, split, kSide);
+    const release::NoisyMoments sums = exact_moments(labelled, split, kSide);
     fmt::print("| {} |", cells);
     for (const double epsilon : kEpsilons)
       fmt::print("{}", cell(scorer.mean(sums, epsilon, {.cells = cells})));
@@ -259,7 +259,7 @@ void ablate(const std::string& folder, std::uint64_t seeds, const std::filesyste
   data::Batch fit, score;
   source->next(kFit, fit);
   source->next(kRecords - kFit, score);
-  const embed::NoisyMoments sums = exact_moments(fit, files.schema, kSide);
+  const release::NoisyMoments sums = exact_moments(fit, files.schema, kSide);
   if (wanted("covariances")) print_covariances(sums, seeds);
   if (wanted("weighting")) print_weighting(fit, sums);
   SampleScorer scorer(score, files.schema, seeds);

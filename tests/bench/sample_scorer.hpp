@@ -31,7 +31,7 @@ struct Accuracy {
 };
 
 /// 10,000 samples by a recipe, as `muffle sample` draws them: images as bytes.
-inline synth::Records draw_samples(const embed::NoisyMoments& moments, data::Schema schema,
+inline synth::Records draw_samples(const release::NoisyMoments& moments, schema::Schema schema,
                                    const Recipe& recipe) {
   schema.classes *= recipe.cells;
   model::MomentsModel fitted;
@@ -72,14 +72,14 @@ inline synth::Records draw_samples(const embed::NoisyMoments& moments, data::Sch
 class SampleScorer {
  public:
   /// @param seeds  draws of the noise, at least 2
-  SampleScorer(const data::Batch& images, data::Schema schema, std::uint64_t seeds)
+  SampleScorer(const data::Batch& images, schema::Schema schema, std::uint64_t seeds)
       : schema_(std::move(schema)), seeds_(seeds) {
     x_ = torch::tensor(images.x).reshape({static_cast<std::int64_t>(images.n), -1});
     y_ = torch::tensor(images.y).to(torch::kInt64);
   }
 
   /// Mean over the draws of the noise. @param keep  empty, or a path: samples go to KEEP-seed-N.npz
-  Accuracy mean(const embed::NoisyMoments& exact, double epsilon, const Recipe& recipe,
+  Accuracy mean(const release::NoisyMoments& exact, double epsilon, const Recipe& recipe,
                 const std::filesystem::path& keep = {}) {
     std::vector<std::future<Accuracy>> runs;
     for (std::uint64_t seed = 1; seed <= seeds_; ++seed) {
@@ -125,7 +125,7 @@ class SampleScorer {
             accuracy(evaluate::ClassifierKind::kMlp)};
   }
 
-  data::Schema schema_;
+  schema::Schema schema_;
   std::uint64_t seeds_;
   torch::Tensor x_, y_;
   double squares_ = 0, degrees_ = 0;

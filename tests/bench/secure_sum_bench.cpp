@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "muffle/comm/secure_sum.hpp"
+#include "muffle/round/secure_sum.hpp"
 #include "muffle/privacy/release.hpp"
 #include "support/thread_comm.hpp"
 
@@ -26,19 +26,19 @@ class Sites {
  public:
   explicit Sites(int ranks) {
     for (int r = 0; r < ranks; ++r) {
-      keys_.push_back(comm::SiteKey::generate("site" + std::to_string(r)));
+      keys_.push_back(crypto::SiteKey::generate("site" + std::to_string(r)));
       roster_ +=
           std::to_string(r) + " " + keys_.back().name() + " " + to_hex(keys_.back().public_key()) + "\n";
     }
   }
-  comm::SiteIdentity take(int rank) {
+  crypto::SiteIdentity take(int rank) {
     const std::lock_guard lock(mutex_);
-    return {std::move(keys_.at(static_cast<std::size_t>(rank))), comm::SiteRoster::parse(roster_, "bench")};
+    return {std::move(keys_.at(static_cast<std::size_t>(rank))), crypto::SiteRoster::parse(roster_, "bench")};
   }
 
  private:
   std::mutex mutex_;
-  std::vector<comm::SiteKey> keys_;
+  std::vector<crypto::SiteKey> keys_;
   std::string roster_;
 };
 
@@ -49,13 +49,13 @@ double seconds_of_sum(int ranks, std::size_t n, bool masked, int times) {
   test::run_thread_ranks(
       ranks,
       [&](comm::HostComm& comm) {
-        const comm::SiteIdentity identity = sites.take(comm.rank());
+        const crypto::SiteIdentity identity = sites.take(comm.rank());
         for (int i = 0; i < times; ++i) {
           std::vector<std::uint64_t> values(n, 1);
           comm.barrier();
           const auto start = Clock::now();
           if (masked) {
-            comm::SecureSum sum(comm, {n, "bench", &identity});
+            round::SecureSum sum(comm, {n, "bench", &identity});
             benchmark::DoNotOptimize(std::move(sum).reduce_to_root(std::move(values)));
           } else {
             std::vector<std::uint64_t> total(comm.is_root() ? n : 0);

@@ -8,7 +8,7 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/data/source.hpp"
-#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
@@ -30,7 +30,7 @@ inline data::DataSpec training_files(const std::string& folder) {
 }
 
 /// What a release of these images without noise would say. @param side  k
-inline embed::NoisyMoments exact_moments(const data::Batch& images, const data::Schema& schema,
+inline release::NoisyMoments exact_moments(const data::Batch& images, const schema::Schema& schema,
                                          std::size_t side) {
   const auto spec = features::resolved(
       {.kind = features::MomentLiftKind::kImage, .shape = schema.shape, .coefficients = side});
@@ -41,7 +41,7 @@ inline embed::NoisyMoments exact_moments(const data::Batch& images, const data::
     block->accumulate(images.x.data() + i * block->dims(), images.y.data() + i,
                       std::min(block->tile(), images.n - i), *workspace, sums);
   }
-  embed::NoisyMoments out;
+  release::NoisyMoments out;
   out.classes = schema.classes;
   out.order = features::moments_order(spec);
   out.spec = spec;
@@ -60,7 +60,7 @@ inline embed::NoisyMoments exact_moments(const data::Batch& images, const data::
 
 /// The noise of a release that replace-one adjacency and delta = 1e-5 ask for, made smaller by the share of
 /// kRecords that was summed: it is to these sums as an honest release's is to those of all records.
-inline embed::NoisyMoments with_noise(embed::NoisyMoments moments, double epsilon, std::uint64_t seed) {
+inline release::NoisyMoments with_noise(release::NoisyMoments moments, double epsilon, std::uint64_t seed) {
   constexpr double kDelta = 1e-5;
   const double sensitivity = privacy::combined_sensitivity({.blocks = {features::moments_bound()}}).value;
   const double sigma = sensitivity * privacy::noise_multiplier_for(epsilon, kDelta);

@@ -35,7 +35,7 @@ struct Setup {
   model::GeneratorSpec generator;
   train::TrainSpec spec;
   Tensor frequencies = normal({kHalf, kDims}, 1) / (2 * M_PI * std::sqrt(127.0));
-  embed::Target target;
+  release::Target target;
 
   Setup() {
     generator.schema.shape = {1, 28, 28};

@@ -33,7 +33,7 @@ void training_step(benchmark::State& state) {
   generator.schema.classes = kClasses;
   train::TrainSpec spec;
   spec.batch = static_cast<std::size_t>(state.range(1));
-  embed::Target target;
+  release::Target target;
   const Tensor mean = normal({kClasses, 2 * kHalf}, 2) * 1e-3;
   target.mean_embedding.assign(mean.data_ptr<float>(), mean.data_ptr<float>() + mean.numel());
   target.class_share.assign(kClasses, 1.0 / kClasses);

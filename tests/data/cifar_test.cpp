@@ -107,13 +107,13 @@ TEST_F(Cifar, ARecordOutsideTheSchemaIsRefusedOrClamped) {
   DataSpec spec = spec_of_files({bytes});
   expect_local_detail(ExitCode::kData, {"batch_0.bin", "does not fit"}, {"record 2", "has a label"},
                       [&] { read_all(spec); });
-  spec.schema.on_error = OnError::kClamp;
-  EXPECT_EQ(read_all(spec).y, (std::vector<std::int32_t>{0, 1, Batch::kNoClass, 0, 1}));
+  spec.schema.on_error = schema::OnError::kClamp;
+  EXPECT_EQ(read_all(spec).y, (std::vector<std::int32_t>{0, 1, schema::kNoClass, 0, 1}));
   spec = spec_of_files({cifar(0, 5)});
   spec.schema.hi = 20;
   expect_local_detail(ExitCode::kData, {"batch_0.bin", "does not fit"}, {"record 0", "outside the bounds"},
                       [&] { read_all(spec); });
-  spec.schema.on_error = OnError::kClamp;
+  spec.schema.on_error = schema::OnError::kClamp;
   EXPECT_EQ(read_all(spec).x[kDims - 1], 1.0f);
 }
 

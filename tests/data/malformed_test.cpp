@@ -138,7 +138,7 @@ TEST_F(Malformed, MutatedFilesParseOrThrowAnError) {
     DataSpec spec = spec_of(features ? damaged : x, features ? y : damaged);
     spec.schema.shape = {6};
     spec.schema.hi = 1.0;
-    spec.schema.on_error = i % 3 == 0 ? OnError::kClamp : OnError::kRejectFile;
+    spec.schema.on_error = i % 3 == 0 ? schema::OnError::kClamp : schema::OnError::kRejectFile;
     try {
       parsed += read_all(spec, 0, 1, 3).n == 10 ? 1 : 0;
     } catch (const Error& error) {

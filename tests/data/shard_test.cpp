@@ -53,7 +53,7 @@ TEST_F(Shards, HandsOutStoredBytesWhereThatIsAskedFor) {
   const auto refusing = open_shard(spec, 0, 1);
   refusing->hand_out_bytes();
   EXPECT_THROW(refusing->next(4, batch), DataError);
-  spec.schema.on_error = OnError::kClamp;
+  spec.schema.on_error = schema::OnError::kClamp;
   const auto clamping = open_shard(spec, 0, 1);
   clamping->hand_out_bytes();
   clamping->next(1, batch);
@@ -215,7 +215,7 @@ TEST_F(Shards, BadNumbersAreRefusedByRecordNotByContent) {
 TEST_F(Shards, BadNumbersAreClampedOnRequest) {
   const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
   DataSpec spec = vector_spec({nan, -nan, inf, -inf, 7.0f, -7.0f, 2.5f, 5.0f}, 2, 0.0, 5.0);
-  spec.schema.on_error = OnError::kClamp;
+  spec.schema.on_error = schema::OnError::kClamp;
   const Batch all = read_all(spec);
   EXPECT_EQ(all.x, (std::vector<float>{0, 0, 1, 0, 1, 0, 0.5f, 1}));
   EXPECT_EQ(all.y, (std::vector<std::int32_t>{0, 1, 2, 0}));
@@ -238,7 +238,7 @@ TEST_F(Shards, BytesOutsideTheBoundsFollowTheSameRule) {
   spec.schema.lo = 10;
   spec.schema.hi = 110;
   expect_local_detail(ExitCode::kData, {"/x'"}, {"record 1 "}, [&] { read_all(spec); });
-  spec.schema.on_error = OnError::kClamp;
+  spec.schema.on_error = schema::OnError::kClamp;
   EXPECT_EQ(read_all(spec).x, (std::vector<float>{0.0f, 1.0f, 0.5f, 1.0f}));
 }
 
@@ -248,8 +248,8 @@ TEST_F(Shards, ALabelOutsideTheClassesIsRefusedByRecordNotByValue) {
                                                   {"record 3 "}, [&] { read_all(spec); });
   EXPECT_THAT(message, Not(ContainsRegex("(^|[^0-9A-Za-z])197([^0-9A-Za-z]|$)")))
       << "the folder's name is any";
-  spec.schema.on_error = OnError::kClamp;
-  EXPECT_EQ(read_all(spec).y, (std::vector<std::int32_t>{0, 1, 2, Batch::kNoClass, 0}));
+  spec.schema.on_error = schema::OnError::kClamp;
+  EXPECT_EQ(read_all(spec).y, (std::vector<std::int32_t>{0, 1, 2, schema::kNoClass, 0}));
   spec.schema.classes = 198;
   EXPECT_EQ(read_all(spec).y[3], 197);
 }

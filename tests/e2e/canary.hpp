@@ -105,7 +105,7 @@ class Canary {
     spec.features = (folder_ / "data" / "points.idx").string();
     spec.labels = (folder_ / "data" / "labels.idx").string();
     spec.records = records();
-    spec.schema = {{kDims}, kClasses, 0.0, 1.0, data::OnError::kRejectFile};
+    spec.schema = {{kDims}, kClasses, 0.0, 1.0, schema::OnError::kRejectFile};
     const auto source = data::open_shard(spec, rank, ranks);
     return embed::TestAccess::values(embed::embed_shard(layout, *source, 1, {}));
   }

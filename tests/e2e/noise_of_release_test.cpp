@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "e2e/canary.hpp"
-#include "muffle/embed/artifact.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/privacy/gaussian.hpp"
 #include "privacy/noise_checks.hpp"
 
@@ -35,7 +35,7 @@ Noise noise_of_release(const Canary& canary, const NoiseCase& c, const std::stri
                  run, c.ranks),
       0)
       << read_file(canary.folder() / run);
-  const embed::Artifact artifact = embed::read_artifact(canary.folder() / "run" / run / "release.mfl");
+  const release::Artifact artifact = release::read_artifact(canary.folder() / "run" / run / "release.mfl");
   EXPECT_TRUE(artifact.is_private);
   EXPECT_NEAR(static_cast<double>(artifact.noise.parts.front().runs.front().sigma_lattice),
               static_cast<double>(kSigma), 1.0);

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "embed/kill_fixture.hpp"
-#include "muffle/comm/site_keys.hpp"
+#include "release/kill_fixture.hpp"
+#include "muffle/crypto/site_keys.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/idx.hpp"
-#include "muffle/embed/artifact.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/privacy/accountant.hpp"
 
 namespace muffle {
@@ -34,7 +34,7 @@ std::vector<std::string> words_of(const char* variable) {
 class ReleaseCommandKillTest : public embed::KillFixture {
  protected:
   ReleaseCommandKillTest() {
-    comm::SiteKey::generate("kill-test").save(folder_ / "kill-test.key");
+    crypto::SiteKey::generate("kill-test").save(folder_ / "kill-test.key");
     constexpr std::size_t kRecords = 40;
     std::vector<float> points;
     std::vector<std::uint8_t> labels;
@@ -181,9 +181,9 @@ TEST_F(ReleaseCommandKillTest, AForgedFileInPlaceOfTheReleaseIsRefused) {
   ASSERT_EQ(release_with_fault(run, "rename@release.mfl", "kill-after"), -SIGKILL) << said(run);
   const auto artifact = run / "release.mfl";
   const std::string bytes = read_file(artifact);
-  embed::Artifact forged = embed::parse_artifact(bytes, "release.mfl");
+  release::Artifact forged = release::parse_artifact(bytes, "release.mfl");
   for (std::int64_t& value : forged.values) value += 1;
-  embed::write_artifact(artifact, forged);
+  release::write_artifact(artifact, forged);
   EXPECT_EQ(release(run), static_cast<int>(ExitCode::kProtocol)) << said(run);
   EXPECT_FALSE(std::filesystem::exists(run / "release.mfl.sig"));
   EXPECT_FALSE(privacy::read_ledger(file_).charges.front().artifact);

@@ -1,5 +1,5 @@
 // `muffle audit` through secure sums and distributed noise, on ranks that are threads: the reduce of the
-// product (embed::reduce_to_root over comm::SecureSum, privacy::NoiseShare), fresh keys for each release.
+// product (embed::reduce_to_root over round::SecureSum, privacy::NoiseShare), fresh keys for each release.
 // Each path must be found to leak at least 0.82 of its claim and no more than it claims; each mutant of it
 // must be found to exceed.
 //
@@ -14,7 +14,7 @@
 #include <string>
 
 #include "embed/audit_case.hpp"
-#include "muffle/comm/secure_sum.hpp"
+#include "muffle/round/secure_sum.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "support/thread_comm.hpp"
 
@@ -106,7 +106,7 @@ TEST(AuditPathsStat, EveryMutantExceedsItsClaim) {
   // Only root draws a share.
   exceeds("ranks that leave out their share", 4, [&](comm::HostComm& comm) -> ReleaseFunction {
     return [&](data::RecordSource& records) {
-      comm::SecureSum round(comm, {c->layout.size(), "audit", nullptr});
+      round::SecureSum round(comm, {c->layout.size(), "audit", nullptr});
       auto shares = privacy::plan_distributed_noise(c->plan, 4, 0);
       if (!comm.is_root()) {
         for (privacy::NoisePart& part : shares.shares) {

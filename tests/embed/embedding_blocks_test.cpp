@@ -41,7 +41,7 @@ class FromBytes final : public features::Block {
     return inner_->accumulate(x, y, n, workspace, sums);
   }
   bool takes_bytes() const override { return true; }
-  std::uint64_t accumulate_bytes(const std::uint8_t* x, const data::ByteScale& scale, const std::int32_t* y,
+  std::uint64_t accumulate_bytes(const std::uint8_t* x, const schema::ByteScale& scale, const std::int32_t* y,
                                  std::size_t n, features::Workspace& workspace,
                                  std::span<std::uint64_t> sums) const override {
     bytes += n;
@@ -139,7 +139,7 @@ TEST(EmbedShard, CountsGoByTheLabelWhateverTheBlocksTake) {
   for (std::size_t i = 0; i < 60; ++i) records.x[i * 9] = taken.x[i * 9] = 0.25f;
   records.x[20 * 9] = 0.75f;              // the second block refuses it
   records.x[30 * 9 + 2] = std::nanf("");  // the first does
-  records.y[40] = data::Batch::kNoClass;
+  records.y[40] = schema::kNoClass;
   records.y[41] = 4;
   taken.x[20 * 9] = 0.75f;
   std::vector<std::size_t> labelled, by_rff;

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "embed/made_up_records.hpp"
-#include "embed/sample_artifact.hpp"
+#include "release/sample_artifact.hpp"
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
-#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "muffle/features/weighted.hpp"
 #include "reference/moments_reference.hpp"
 #include "support/expect_error.hpp"
@@ -81,9 +81,9 @@ TEST(MomentsRelease, UnlabelledRecordsAreOneClass) {
 }
 
 /// A release of these sums in which no noise was added.
-Artifact release_of(const Layout& layout, const data::Batch& records, privacy::Adjacency adjacency,
+release::Artifact release_of(const Layout& layout, const data::Batch& records, privacy::Adjacency adjacency,
                     bool with_rff = true) {
-  Artifact a = sample_artifact({.adjacency = adjacency, .counts = layout.counts, .records = records.n});
+  release::Artifact a = sample_artifact({.adjacency = adjacency, .counts = layout.counts, .records = records.n});
   a.schema.shape = {1, kSide, kSide};
   a.schema.classes = layout.classes;
   a.blocks = {{{image(), 2.0}, ""}};
@@ -92,7 +92,7 @@ Artifact release_of(const Layout& layout, const data::Batch& records, privacy::A
         {{features::RffSpec{.dims = kDims, .features = 70, .length_scale = 11.269427669584644, .seed = 1}},
          ""});
   }
-  for (ReleasedBlock& block : a.blocks) block.map_hash = map_hash(block.spec);
+  for (release::ReleasedBlock& block : a.blocks) block.map_hash = map_hash(block.spec);
   privacy::PrivacySpec spec;
   spec.epsilon = 1;
   a.noise = testing_artifact::plan_for(a, spec);
@@ -101,10 +101,10 @@ Artifact release_of(const Layout& layout, const data::Batch& records, privacy::A
   return a;
 }
 
-TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
+TEST(release::NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
   const data::Batch records = made_up(500, kDims, kClasses);
-  const Artifact a = release_of(two_blocks(), records, privacy::Adjacency::kReplaceOne);
-  const NoisyMoments m = make_noisy_moments(a);
+  const release::Artifact a = release_of(two_blocks(), records, privacy::Adjacency::kReplaceOne);
+  const release::NoisyMoments m = release::make_noisy_moments(a);
   EXPECT_EQ(m.classes, kClasses);
   EXPECT_EQ(m.order, 10u);
   EXPECT_EQ(m.spec, image());
@@ -131,44 +131,44 @@ TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
   }
 }
 
-TEST(NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
-  const Artifact a = release_of(two_blocks(), made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
-  const NoisyMoments m = make_noisy_moments(a);
+TEST(release::NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
+  const release::Artifact a = release_of(two_blocks(), made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
+  const release::NoisyMoments m = release::make_noisy_moments(a);
   // Weight 2: half of sigma in the block's own units; the constants: 2^16 against the scale of z.
   const double shrink = std::ldexp(1.0, 16) / features::moments_scale(m.spec);
   EXPECT_NEAR(m.noise_diagonal, a.noise.sigma / 2 * shrink * shrink, 1e-6);
   EXPECT_NEAR(m.noise_off_diagonal * std::sqrt(2.0), m.noise_diagonal, 1e-6);
-  Artifact shares = a;
+  release::Artifact shares = a;
   shares.aggregation = {true, false, true, shares.ranks, 1};
-  EXPECT_NEAR(make_noisy_moments(shares).noise_diagonal / m.noise_diagonal, std::sqrt(2.0), 1e-6);
+  EXPECT_NEAR(release::make_noisy_moments(shares).noise_diagonal / m.noise_diagonal, std::sqrt(2.0), 1e-6);
 }
 
-TEST(NoisyMoments, TracesTellAPrivateNumberOfRecords) {
+TEST(release::NoisyMoments, TracesTellAPrivateNumberOfRecords) {
   const data::Batch records = made_up(500, kDims, kClasses);
-  const Artifact a = release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
+  const release::Artifact a = release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
   EXPECT_EQ(a.records, 0u);
-  EXPECT_NEAR(make_noisy_moments(a).records, 500, 0.05);
+  EXPECT_NEAR(release::make_noisy_moments(a).records, 500, 0.05);
   // Random features of the same release are divided by it, too.
-  const Target target = make_target(a);
+  const release::Target target = release::make_target(a);
   EXPECT_NEAR(target.records, 500, 0.05);
   double share = 0;
   for (std::size_t i = 0; i < records.n; ++i) share += records.y[i] == 0 ? 1.0 / 500 : 0.0;
   EXPECT_NEAR(target.class_share[0], share, 1e-4);
-  const auto noisy = noisy_counts(a);
+  const auto noisy = release::noisy_counts(a);
   ASSERT_TRUE(noisy);
-  EXPECT_NEAR(noisy->sigma, std::sqrt(10.0) * make_noisy_moments(a).noise_diagonal, 1e-9);
+  EXPECT_NEAR(noisy->sigma, std::sqrt(10.0) * release::make_noisy_moments(a).noise_diagonal, 1e-9);
 
-  Artifact empty = a;
+  release::Artifact empty = a;
   std::fill(empty.values.begin(), empty.values.end(), 0);
-  expect_error(ExitCode::kData, {"0.0 records"}, [&] { make_noisy_moments(empty); });
+  expect_error(ExitCode::kData, {"0.0 records"}, [&] { release::make_noisy_moments(empty); });
 }
 
-TEST(NoisyMoments, NeedTheBlockAndItsLift) {
+TEST(release::NoisyMoments, NeedTheBlockAndItsLift) {
   expect_error(ExitCode::kConfig, {"\"moments\"", "only \"rff\"", "features.blocks"},
-               [] { make_noisy_moments(sample_artifact()); });
-  Artifact a = sample_artifact({.moments = true});
+               [] { release::make_noisy_moments(sample_artifact()); });
+  release::Artifact a = sample_artifact({.moments = true});
   a.blocks[0].map_hash = std::string(64, '0');
-  expect_error(ExitCode::kProtocol, {"feature map", "moments"}, [&] { make_noisy_moments(a); });
+  expect_error(ExitCode::kProtocol, {"feature map", "moments"}, [&] { release::make_noisy_moments(a); });
 }
 
 // The bound of both blocks together, sqrt(2 w^2 + 4): adversaries reach it, and none passes it.

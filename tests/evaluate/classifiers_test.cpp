@@ -164,11 +164,11 @@ TEST_F(Classifiers, TestRecordsWithoutAKnownLabelDoNotCount) {
   auto with_strangers = images(300, true, 1);
   for (std::size_t i = 0; i < 150; ++i) with_strangers.labels[i] = 200;
   auto test = real("test", with_strangers);
-  test.schema.on_error = data::OnError::kClamp;
+  test.schema.on_error = schema::OnError::kClamp;
   EXPECT_GT(evaluate(images(300, true, 0), test, kLinearOnly).synthetic[0].accuracy, 0.95);
   std::fill(with_strangers.labels.begin(), with_strangers.labels.end(), std::uint8_t{200});
   test = real("test", with_strangers);
-  test.schema.on_error = data::OnError::kClamp;
+  test.schema.on_error = schema::OnError::kClamp;
   test::expect_error(ExitCode::kData, {"test-images.idx", "no labelled record"},
                      [&] { evaluate(images(300, true, 0), test, kLinearOnly); });
 }

@@ -27,7 +27,7 @@ struct Result {
 /// @param omega  half x dims, in quarter turns
 /// @param unit   what the records' bytes stand for; null: they are float32
 Result features_of(const std::vector<float>& omega, const Records& records, float scale, Wide limit,
-                   const data::ByteScale* unit = nullptr, const std::vector<std::uint8_t>& bytes = {}) {
+                   const schema::ByteScale* unit = nullptr, const std::vector<std::uint8_t>& bytes = {}) {
   const auto dims = static_cast<int>(records.dims), n = static_cast<int>(records.n);
   const auto half = static_cast<int>(omega.size() / records.dims);
   const int stride = (half + kTileSide - 1) / kTileSide * kTileSide;

@@ -40,7 +40,7 @@ inline std::vector<std::uint64_t> sums_of(const Block& block, const Records& rec
 
 /// Numbers of records as bytes, and the numbers that the bytes stand for.
 struct AsBytes {
-  data::ByteScale unit;
+  schema::ByteScale unit;
   std::vector<std::uint8_t> bytes;
 };
 /// Makes all numbers of the records, which are in [0, 1], those that bytes stand for.

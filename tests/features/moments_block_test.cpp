@@ -98,7 +98,7 @@ TEST(MomentsBlock, AFullTileOfEqualRecordsIsExact) {
 TEST(MomentsBlock, RecordsThatAreNoneContributeNothing) {
   const auto block = make_moments_block(image({1, 6, 6}, 3));
   std::vector<float> x = records(6, 36);
-  const std::vector<std::int32_t> y{0, 1, data::Batch::kNoClass, 2, 1, 0};
+  const std::vector<std::int32_t> y{0, 1, schema::kNoClass, 2, 1, 0};
   x[36] = std::numeric_limits<float>::quiet_NaN();
   x[5 * 36 + 7] = std::numeric_limits<float>::infinity();
   const auto workspace = block->make_workspace();

@@ -128,7 +128,7 @@ TEST(RffBlock, NanAndInfinityContributeNothingAndDisturbNobody) {
       Records good = records;
       // A huge but finite value overflows to an infinite phase only if its products do.
       for (std::size_t c = 0; c < 5; ++c) records.x[7 * 5 + c] = bad * 100.0f;
-      good.y[7] = data::Batch::kNoClass;
+      good.y[7] = schema::kNoClass;
       const auto workspace = block->make_workspace();
       std::vector<std::uint64_t> sums(kClasses * 64);
       EXPECT_EQ(block->accumulate(records.x.data(), records.y.data(), 20, *workspace, sums), 1u);
@@ -147,7 +147,7 @@ TEST(RffBlock, AManyNanRecordsSquaresDoNotWrapToAPassingNorm) {
 TEST(RffBlock, RecordsWithoutAClassContributeNothing) {
   const auto block = make_rff_block(spec_of(5, 64), Lattice{24});
   Records records(6, 5, kClasses);
-  records.y = {data::Batch::kNoClass, 3, INT32_MIN, INT32_MAX, 0, 2};
+  records.y = {schema::kNoClass, 3, INT32_MIN, INT32_MAX, 0, 2};
   std::vector<std::uint64_t> sums(kClasses * 64);
   EXPECT_EQ(block->accumulate(records.x.data(), records.y.data(), 6, *block->make_workspace(), sums), 4u);
   const auto fifth = features_of(*block, records.x.data() + 4 * 5),

@@ -4,9 +4,9 @@
 
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/embed/artifact.hpp"
-#include "muffle/embed/noisy_moments.hpp"
-#include "muffle/embed/verification.hpp"
+#include "muffle/release/artifact.hpp"
+#include "muffle/release/noisy_moments.hpp"
+#include "muffle/release/verification.hpp"
 
 namespace {
 
@@ -14,19 +14,19 @@ using namespace muffle;
 
 constexpr std::size_t kMostFrequencies = 1 << 12;
 
-std::optional<embed::Artifact> parse(const std::string& bytes) {
+std::optional<release::Artifact> parse(const std::string& bytes) {
   try {
-    return embed::parse_artifact(bytes, "release.mfl");
+    return release::parse_artifact(bytes, "release.mfl");
   } catch (const ProtocolError&) {
     return std::nullopt;
   }
 }
 
-void use_moments(const embed::Artifact& artifact) {
+void use_moments(const release::Artifact& artifact) {
   const auto block = artifact.find("moments");
   if (!block || numbers_in_map(artifact.blocks[*block].spec) > kMostFrequencies) return;
   try {
-    const embed::NoisyMoments m = embed::make_noisy_moments(artifact);
+    const release::NoisyMoments m = release::make_noisy_moments(artifact);
     fuzz::demand(m.second.size() == m.classes * m.order * m.order && m.records >= 1 && m.noise_diagonal > 0,
                  "the moments have the release's shape");
     for (const double v : m.second) fuzz::demand(std::isfinite(v), "moments are numbers");
@@ -35,9 +35,9 @@ void use_moments(const embed::Artifact& artifact) {
   }
 }
 
-void use(const embed::Artifact& artifact) {
+void use(const release::Artifact& artifact) {
   try {
-    const embed::Target target = embed::make_target(artifact);
+    const release::Target target = release::make_target(artifact);
     const auto block = artifact.find("rff");
     fuzz::demand(block && target.mean_embedding.size() == artifact.classes() * artifact.features(*block),
                  "the target has the release's shape");
@@ -46,8 +46,8 @@ void use(const embed::Artifact& artifact) {
     fuzz::demand(!artifact.find("rff"), "the target needs random Fourier features alone");
   }
   use_moments(artifact);
-  fuzz::demand(!embed::privacy_statement_json(artifact).empty(), "a statement");
-  fuzz::demand(!embed::privacy_statement_text(artifact).empty(), "a statement");
+  fuzz::demand(!release::privacy_statement_json(artifact).empty(), "a statement");
+  fuzz::demand(!release::privacy_statement_text(artifact).empty(), "a statement");
 }
 
 }  // namespace
@@ -57,25 +57,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto artifact = parse(bytes);
   if (artifact) use(*artifact);
 
-  embed::Evidence evidence;
+  release::Evidence evidence;
   evidence.name = "release.mfl";
   evidence.release = bytes;
   evidence.most_frequencies = kMostFrequencies;
-  const embed::Verification verification = embed::verify_release(evidence);
+  const release::Verification verification = release::verify_release(evidence);
   if (!artifact)
     fuzz::demand(verification.code() == ExitCode::kProtocol, "verify refuses what readers refuse");
-  for (const embed::Check& check : verification.checks) {
-    const bool failed = check.outcome == embed::Check::Outcome::kFail;
+  for (const release::Check& check : verification.checks) {
+    const bool failed = check.outcome == release::Check::Outcome::kFail;
     fuzz::demand(!(artifact && failed) || check.name == "feature maps" || check.name == "secure noise",
                  "the two arithmetics agree");
   }
-  const std::string text = embed::verification_text(verification);
+  const std::string text = release::verification_text(verification);
   unsigned char before = 0;
   for (const unsigned char c : text) {
     fuzz::demand((c >= 0x20 && c != 0x7F) || c == '\n', "no control characters");
     fuzz::demand(!(before == 0xC2 && c >= 0x80 && c <= 0x9F), "nor those of C1");
     before = c;
   }
-  fuzz::demand(!embed::verification_json(verification).empty(), "a report");
+  fuzz::demand(!release::verification_json(verification).empty(), "a report");
   return 0;
 }

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   spec.schema.classes = (options & 2) != 0 ? 3 : 1;
   spec.schema.shape = (options & 4) != 0 ? std::vector<std::size_t>{3, 2, 2} : std::vector<std::size_t>{2};
   spec.schema.hi = (options & 8) != 0 ? 255 : 200;
-  if ((options & 16) != 0) spec.schema.on_error = data::OnError::kClamp;
+  if ((options & 16) != 0) spec.schema.on_error = schema::OnError::kClamp;
   spec.shards = (options & 32) != 0 ? data::ShardRule::kRoundRobin : data::ShardRule::kContiguous;
   const int ranks = 1 + (options >> 6);
   for (int rank = 0; rank < ranks; ++rank) {

@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if ((options & 1) != 0) spec.labels = labels.path();
   spec.schema.classes = (options & 1) != 0 ? 3 : 1;
   spec.schema.shape = (options & 2) != 0 ? std::vector<std::size_t>{1, 2, 2} : std::vector<std::size_t>{4};
-  if ((options & 4) != 0) spec.schema.on_error = data::OnError::kClamp;
+  if ((options & 4) != 0) spec.schema.on_error = schema::OnError::kClamp;
   spec.shards = (options & 8) != 0 ? data::ShardRule::kRoundRobin : data::ShardRule::kContiguous;
   const int ranks = 1 + (options >> 4 & 1);
   for (int rank = 0; rank < ranks; ++rank) tolerate([&] { fuzz::read_shard(spec, rank, ranks); });

@@ -1,8 +1,8 @@
 // Key files, rosters, public key files and signatures. Input: one of K R P S, and the text.
 #include "fuzz.hpp"
-#include "muffle/comm/site_keys.hpp"
+#include "muffle/crypto/site_keys.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/embed/signature.hpp"
+#include "muffle/crypto/signature.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace muffle;
@@ -11,25 +11,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = input.rest();
   try {
     if (kind == 'K') {
-      const comm::SiteKey key = comm::SiteKey::parse(text, "x.key");
+      const crypto::SiteKey key = crypto::SiteKey::parse(text, "x.key");
       const std::string message = "m";
       const auto signature = key.sign(std::as_bytes(std::span(message)));
-      fuzz::demand(comm::verify(key.public_key(), std::as_bytes(std::span(message)), signature), "keys sign");
+      fuzz::demand(crypto::verify(key.public_key(), std::as_bytes(std::span(message)), signature), "keys sign");
     } else if (kind == 'R') {
-      const comm::SiteRoster roster = comm::SiteRoster::parse(text, "roster");
+      const crypto::SiteRoster roster = crypto::SiteRoster::parse(text, "roster");
       std::string canonical;
       for (int r = 0; r < roster.ranks(); ++r)
         canonical +=
-            std::to_string(r) + " " + roster.at(r).site + " " + comm::to_hex(roster.at(r).key) + "\n";
-      fuzz::demand(comm::SiteRoster::parse(canonical, "again").hash() == roster.hash(),
+            std::to_string(r) + " " + roster.at(r).site + " " + crypto::to_hex(roster.at(r).key) + "\n";
+      fuzz::demand(crypto::SiteRoster::parse(canonical, "again").hash() == roster.hash(),
                    "one roster, one hash");
     } else if (kind == 'P') {
-      const embed::SignerKey key = embed::parse_signer_key(text, "x.pub");
-      fuzz::demand(embed::parse_signer_key(key.name + " " + comm::to_hex(key.key), "again").key == key.key,
+      const crypto::SignerKey key = crypto::parse_signer_key(text, "x.pub");
+      fuzz::demand(crypto::parse_signer_key(key.name + " " + crypto::to_hex(key.key), "again").key == key.key,
                    "one file, one key");
     } else {
-      const embed::ReleaseSignature signature = embed::parse_signature(text, "x.sig");
-      embed::check_signature(signature, "release", "x");
+      const crypto::ReleaseSignature signature = crypto::parse_signature(text, "x.sig");
+      crypto::check_signature(signature, "release", "x");
     }
   } catch (const ConfigError&) {
   } catch (const ProtocolError&) {

@@ -6,12 +6,12 @@
 #include <fstream>
 #include <span>
 
-#include "embed/sample_artifact.hpp"
-#include "muffle/comm/site_keys.hpp"
+#include "release/sample_artifact.hpp"
+#include "muffle/crypto/site_keys.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/data/idx.hpp"
-#include "muffle/embed/signature.hpp"
+#include "muffle/crypto/signature.hpp"
 #include "muffle/features/rff.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/synth/export.hpp"
@@ -171,14 +171,14 @@ void configs(const fs::path& folder) {
 
 void keys() {
   // The seed of a key that protects nothing: its secret half is public for ever.
-  const comm::SiteKey key = comm::SiteKey::generate("fuzz");
+  const crypto::SiteKey key = crypto::SiteKey::generate("fuzz");
   key.save(scratch / "fuzz.key");
-  const std::string hex = comm::to_hex(key.public_key());
+  const std::string hex = crypto::to_hex(key.public_key());
   seed("keys", "key", "K" + read_file(scratch / "fuzz.key"));
   seed("keys", "roster",
        "R# two sites\n0 a " + hex + "\n1 a " + hex + "\n2 b " + std::string(64, '5') + "\n");
   seed("keys", "public", "Pfuzz " + hex + " # ours\n");
-  seed("keys", "signature", "S" + embed::sign_release(key, "release"));
+  seed("keys", "signature", "S" + crypto::sign_release(key, "release"));
 }
 
 void idx() {

@@ -16,7 +16,7 @@ inline void read_shard(const data::DataSpec& spec, int rank, int ranks) {
     demand(batch.x.size() == batch.n * spec.schema.dims() && batch.y.size() == batch.n, "whole records");
     for (const float x : batch.x) demand(x >= 0 && x <= 1, "numbers are scaled to [0, 1]");
     for (const std::int32_t y : batch.y)
-      demand(y >= data::Batch::kNoClass && y < static_cast<std::int32_t>(spec.schema.classes),
+      demand(y >= schema::kNoClass && y < static_cast<std::int32_t>(spec.schema.classes),
              "labels are in range");
     seen += batch.n;
   }

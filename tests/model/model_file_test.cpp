@@ -33,7 +33,7 @@ class ModelFile : public ::testing::Test {
     info_.spec.schema.shape = {1, 8, 8};
     info_.spec.schema.classes = 3;
     info_.spec.schema.lo = -0.1;
-    info_.spec.schema.on_error = data::OnError::kClamp;
+    info_.spec.schema.on_error = schema::OnError::kClamp;
     info_.class_share = {0.25, 0.5, 0.25};
     info_.release_hash = "abc";
     info_.train_hash = "def";

@@ -27,10 +27,10 @@ ModelInfo info_for(std::vector<std::size_t> shape, std::size_t classes) {
 }
 
 /// Exact second moments of `records` (n x d, in [0, 1]), class after class, and noise.
-embed::NoisyMoments moments_of(const features::MomentsSpec& spec,
+release::NoisyMoments moments_of(const features::MomentsSpec& spec,
                                const std::vector<std::vector<float>>& classes, double noise) {
   const features::MomentLift lift(spec);
-  embed::NoisyMoments m;
+  release::NoisyMoments m;
   m.classes = classes.size();
   m.order = lift.order();
   m.spec = lift.spec();

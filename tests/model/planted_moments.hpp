@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "muffle/core/philox.hpp"
-#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::model {
 
@@ -27,7 +27,7 @@ inline Eigen::MatrixXd planted_noise(Eigen::Index n, double off, std::uint64_t s
 struct PlantedMoments {
   std::vector<Eigen::VectorXd> mean;
   std::vector<Eigen::MatrixXd> covariance;
-  embed::NoisyMoments moments;
+  release::NoisyMoments moments;
 };
 
 /// Classes whose covariances differ by a random rotation of a decaying spectrum's first directions, under the
@@ -35,7 +35,7 @@ struct PlantedMoments {
 inline PlantedMoments plant(std::size_t classes, std::size_t n, double records_a_class, double off,
                             std::uint64_t seed) {
   PlantedMoments out;
-  embed::NoisyMoments& m = out.moments;
+  release::NoisyMoments& m = out.moments;
   m.classes = classes;
   m.order = n + 1;
   m.spec.kind = features::MomentLiftKind::kVector;

@@ -121,7 +121,7 @@ TEST_F(Images, OnlyImagesBecomePictures) {
 }
 
 TEST_F(Images, ScatterPutsPointsWhereTheAxesSay) {
-  data::Schema schema;
+  schema::Schema schema;
   schema.shape = {2};
   schema.lo = -1.0;
   schema.hi = 5.0;
@@ -165,7 +165,7 @@ TEST_F(Images, ScatterPutsPointsWhereTheAxesSay) {
 }
 
 TEST_F(Images, ScatterHasAFrameAndTicks) {
-  data::Schema schema;
+  schema::Schema schema;
   schema.shape = {2};
   schema.lo = 0.0;
   schema.hi = 1.0;
@@ -194,7 +194,7 @@ TEST_F(Images, ScatterHasAFrameAndTicks) {
 }
 
 TEST_F(Images, ScatterNeedsTwoNumbersPerRecord) {
-  data::Schema schema;
+  schema::Schema schema;
   schema.shape = {3};
   Records r;
   r.shape = {3};

@@ -34,7 +34,7 @@ model::ModelInfo write_moments_model(const std::filesystem::path& path, SamplerM
                         : features::MomentLiftKind::kFourier;
   spec.shape = info.spec.schema.shape;
   const features::MomentLift lift(spec);
-  embed::NoisyMoments moments;
+  release::NoisyMoments moments;
   moments.classes = 2;
   moments.order = lift.order();
   moments.spec = lift.spec();

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "embed/sample_artifact.hpp"
+#include "release/sample_artifact.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -22,12 +22,12 @@ class MomentsFit : public ::testing::Test {
   MomentsFit() { spec_.kind = model::GeneratorKind::kMoments; }
 
   void release(bool moments, std::vector<std::int64_t> records = {}) {
-    embed::Artifact artifact =
+    release::Artifact artifact =
         embed::testing_artifact::sample_artifact({.rff = !moments, .moments = moments});
     const auto block = artifact.find("moments");
     for (std::size_t c = 0; block && c < records.size(); ++c)
       artifact.values[artifact.offset(*block) + c * artifact.features(*block)] *= records[c];
-    embed::write_artifact(release_, artifact);
+    release::write_artifact(release_, artifact);
   }
   /// Fits on `ranks` ranks. @returns the hash that all agree on.
   std::string fit(int ranks, const std::filesystem::path& file) {

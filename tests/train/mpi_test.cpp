@@ -49,7 +49,7 @@ TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
 
 TEST(StartOnMpi, AllRanksFollowOneRank) {
   comm::HostComm& world = test::world();
-  const embed::Artifact release = test::start_release();
+  const release::Artifact release = test::start_release();
   const auto alone = comm::single_process();
   const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone), test::kSteps);
   const test::Trajectory ours = test::follow_start(release, model::host_collective(world), test::kSteps);

@@ -155,7 +155,7 @@ class Interrupted : public ::testing::Test {
   Interrupted() {
     toy_.spec.steps = 40;
     toy_.spec.checkpoint_every = 7;
-    embed::write_artifact(folder_ / "release.mfl", test::release_of(toy_));
+    release::write_artifact(folder_ / "release.mfl", test::release_of(toy_));
     std::filesystem::create_directories(folder_ / "a");
     std::filesystem::create_directories(folder_ / "b");
   }

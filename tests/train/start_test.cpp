@@ -19,7 +19,7 @@ using test::run_thread_ranks;
 using torch::Tensor;
 
 TEST(StartOnThreads, AnyNumberOfRanksFollowsOneRank) {
-  const embed::Artifact release = test::start_release();
+  const release::Artifact release = test::start_release();
   const auto alone = comm::single_process();
   const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone), test::kSteps);
   EXPECT_LT(expected.losses.back(), 0.9 * expected.losses.front());
@@ -33,7 +33,7 @@ TEST(StartOnThreads, AnyNumberOfRanksFollowsOneRank) {
 }
 
 TEST(StartOnThreads, MeasuringDoesNotDependOnTheRanks) {
-  const embed::Artifact release = test::start_release();
+  const release::Artifact release = test::start_release();
   Measurement m;
   m.batch = 100;
   m.batches = 3;
@@ -69,7 +69,7 @@ class Start : public ::testing::Test {
   TrainReport run(int ranks, const std::string& name) {
     TrainReport out;
     std::filesystem::create_directories(folder_ / name);
-    embed::write_artifact(folder_ / "release.mfl", release_);
+    release::write_artifact(folder_ / "release.mfl", release_);
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       const TrainReport report =
           train(comm, folder_ / "release.mfl", model_in(name), test::start_generator(), spec_, "hash", 1);
@@ -81,7 +81,7 @@ class Start : public ::testing::Test {
   std::filesystem::path model_in(const std::string& name) const { return folder_ / name / "model.mfl"; }
 
   test::TemporaryFolder folder_;
-  embed::Artifact release_ = test::start_release();
+  release::Artifact release_ = test::start_release();
   TrainSpec spec_ = test::start_spec();
 };
 
@@ -188,7 +188,7 @@ TEST_F(Start, WithoutAProxyItIsRefusedOnEveryRank) {
   privacy.epsilon = 100;
   privacy.max_records_per_person = 1;
   release_.noise = privacy::plan_noise(privacy, input, release_.coordinates());
-  embed::write_artifact(folder_ / "release.mfl", release_);
+  release::write_artifact(folder_ / "release.mfl", release_);
   run_thread_ranks(2, [&](comm::HostComm& comm) {
     test::expect_error(ExitCode::kConfig, {"\"proxy\"", "features.blocks"}, [&] {
       train(comm, folder_ / "release.mfl", folder_ / "model.mfl", test::start_generator(), spec_, "hash", 1);

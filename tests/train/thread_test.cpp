@@ -237,7 +237,7 @@ class Train : public ::testing::Test {
  protected:
   void SetUp() override {
     toy_.spec.steps = 60;
-    embed::write_artifact(folder_ / "release.mfl", test::release_of(toy_));
+    release::write_artifact(folder_ / "release.mfl", test::release_of(toy_));
   }
 
   TrainReport run(comm::HostComm& comm, const std::string& model) {
@@ -296,9 +296,9 @@ TEST_F(Train, BadInputIsRefusedOnEveryRank) {
   write_file_atomically(folder_ / "release.mfl", bytes);
   refused(ExitCode::kProtocol, {"release.mfl"});
 
-  embed::Artifact foreign = test::release_of(toy_);
+  release::Artifact foreign = test::release_of(toy_);
   foreign.blocks[0].map_hash = to_hex(sha256("other frequencies"));
-  embed::write_artifact(folder_ / "release.mfl", foreign);
+  release::write_artifact(folder_ / "release.mfl", foreign);
   refused(ExitCode::kProtocol, {"feature map", "version"});
 
   std::filesystem::remove(folder_ / "release.mfl");

@@ -19,7 +19,7 @@ struct Toy {
   model::GeneratorSpec generator;
   train::TrainSpec spec;
   torch::Tensor frequencies;
-  embed::Target target;
+  release::Target target;
 };
 
 inline torch::Tensor toy_normal(std::vector<std::int64_t> shape, std::uint32_t substream) {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "muffle/core/hash.hpp"
-#include "muffle/embed/artifact.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/features/rff.hpp"
 #include "train/toy.hpp"
 
@@ -11,8 +11,8 @@ namespace muffle::test {
 
 /// A release that the artifact reader accepts, of the toy's target with no noise added (but a plan that says
 /// so much).
-inline embed::Artifact release_of(const Toy& toy) {
-  embed::Artifact a;
+inline release::Artifact release_of(const Toy& toy) {
+  release::Artifact a;
   a.schema = toy.generator.schema;
   const features::RffSpec rff{.dims = a.schema.dims(), .features = 64, .length_scale = 2.0};
   a.records = 300;

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "muffle/core/philox.hpp"
-#include "muffle/embed/artifact.hpp"
-#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/release/artifact.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "muffle/features/block_spec.hpp"
 #include "muffle/model/moments_embedding.hpp"
 #include "muffle/model/moments_model.hpp"
@@ -22,10 +22,10 @@ enum class StartRecords {
 /// A release of moments, random features and proxy of `count` records of 4 numbers in 3 classes.
 /// @param draw  of the noise of the plan, in all three blocks; 0: none is added, and with epsilon 100 the
 /// plan says so little that all is credible
-inline embed::Artifact start_release(StartRecords records = StartRecords::kTwoCorners, double epsilon = 100.0,
+inline release::Artifact start_release(StartRecords records = StartRecords::kTwoCorners, double epsilon = 100.0,
                                      std::uint32_t draw = 0, std::size_t count = 3000) {
   constexpr std::size_t kDims = 4, kClasses = 3;
-  embed::Artifact a;
+  release::Artifact a;
   a.schema.shape = {kDims};
   a.schema.classes = kClasses;
   a.records = count;
@@ -38,7 +38,7 @@ inline embed::Artifact start_release(StartRecords records = StartRecords::kTwoCo
   rff.seed = 2;
   a.blocks.push_back({{rff, 0.5, true}, ""});
   privacy::SensitivityInput input;
-  for (embed::ReleasedBlock& block : a.blocks) {
+  for (release::ReleasedBlock& block : a.blocks) {
     block.map_hash = map_hash(block.spec);
     input.blocks.push_back(bound_of(block.spec));
   }
@@ -65,7 +65,7 @@ inline embed::Artifact start_release(StartRecords records = StartRecords::kTwoCo
   }
   const CounterStream noise(draw, Stream::kTest, 1);
   for (std::size_t b = 0; b < a.blocks.size(); ++b) {
-    const embed::ReleasedBlock& released = a.blocks[b];
+    const release::ReleasedBlock& released = a.blocks[b];
     const auto block = make_block(released.spec, {a.lattice_bits});
     const auto workspace = block->make_workspace();
     std::vector<std::uint64_t> sums(kClasses * block->features());
@@ -75,7 +75,7 @@ inline embed::Artifact start_release(StartRecords records = StartRecords::kTwoCo
     }
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const std::size_t run = i % block->features() < block->coordinates().front().count ? 0 : 1;
-      const double sigma = draw > 0 ? embed::carried_sigma(a, b, run) : 0.0;
+      const double sigma = draw > 0 ? release::carried_sigma(a, b, run) : 0.0;
       const double added = sigma * noise.normal(a.values.size());
       a.values.push_back(static_cast<std::int64_t>(sums[i]) + std::llround(added));
     }
@@ -101,11 +101,11 @@ inline train::TrainSpec start_spec() {
 }
 
 /// What matches the release's moments and random features, as they are.
-inline train::Problem start_problem(const embed::Artifact& release) {
-  const embed::NoisyMoments m = embed::make_noisy_moments(release);
+inline train::Problem start_problem(const release::Artifact& release) {
+  const release::NoisyMoments m = release::make_noisy_moments(release);
   const auto classes = static_cast<std::int64_t>(m.classes);
   const model::MomentsEmbedding embedding(m.spec, classes, torch::TensorOptions(torch::kFloat32));
-  const embed::Target target = embed::make_target(release);
+  const release::Target target = release::make_target(release);
   const features::RffSpec& rff = *release.blocks[1].spec.rff();
   const torch::Tensor omega =
       torch::tensor(features::rff_frequencies(rff)).view({-1, static_cast<std::int64_t>(rff.dims)});
@@ -121,7 +121,7 @@ inline train::Problem start_problem(const embed::Artifact& release) {
 
 /// The network beside the closed form, on both blocks.
 inline std::unique_ptr<train::DataParallel> start_training(
-    const embed::Artifact& release, std::shared_ptr<model::TensorCollective> collective) {
+    const release::Artifact& release, std::shared_ptr<model::TensorCollective> collective) {
   model::GeneratorSpec spec = start_generator();
   spec.schema = release.schema;
   spec.residual = true;
@@ -130,11 +130,11 @@ inline std::unique_ptr<train::DataParallel> start_training(
   info.spec = spec;
   auto training = std::make_unique<train::DataParallel>(spec, start_spec(), start_problem(release),
                                                         std::move(collective));
-  training->generator()->set_closed_form(model::fit_moments_model(embed::make_noisy_moments(release), info));
+  training->generator()->set_closed_form(model::fit_moments_model(release::make_noisy_moments(release), info));
   return training;
 }
 
-inline Trajectory follow_start(const embed::Artifact& release,
+inline Trajectory follow_start(const release::Artifact& release,
                                std::shared_ptr<model::TensorCollective> collective, int steps) {
   const auto training = start_training(release, std::move(collective));
   Trajectory out;

@@ -48,7 +48,7 @@ struct Config {
     double budget_delta = 1e-5;
   } ledger;
   struct {
-    bool secure = false;       ///< nobody sees a rank's sum (comm::SecureSum)
+    bool secure = false;       ///< nobody sees a rank's sum (round::SecureSum)
     bool distributed = false;  ///< every rank adds a share of the noise
     std::int64_t colluding = 1;
     std::string site_key, site_roster;  ///< "{rank}" is the rank's number; empty: keys are not signed

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "muffle/data/schema.hpp"
+#include "muffle/data/batch.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::data {
 
@@ -28,7 +29,7 @@ struct DataSpec {
   std::string features;  ///< records x shape; CIFAR: one file or several, separated by commas, in their order
   std::string labels;  ///< empty: unlabelled; CIFAR: always empty (with one class the label byte is ignored)
   std::uint64_t records = 0;  ///< m, public: over all ranks
-  Schema schema;
+  schema::Schema schema;
   ShardRule shards = ShardRule::kContiguous;
 };
 

@@ -7,7 +7,6 @@
 
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
-#include "muffle/privacy/aggregation.hpp"
 #include "muffle/privacy/audit.hpp"
 #include "muffle/privacy/release.hpp"
 
@@ -45,20 +44,6 @@ CanaryPair worst_pair(const Layout& layout, privacy::Adjacency adjacency,
 
 /// One release of a data set: the published numbers.
 using ReleaseFunction = std::function<std::vector<std::int64_t>(data::RecordSource&)>;
-
-/// The path of `muffle release` on one process: noise from the operating system's entropy, embed_shard,
-/// reduce_to_root, NoiseVector::publish. @param layout, plan  must outlive the function.
-ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& plan);
-
-/// The path of `muffle release` on the ranks of `comm`: as above, with the sums reduced in `mode`, each
-/// release by a secure sum of its own with fresh keys, and with noise from the coordinator or from every
-/// rank. In distributed noise the last `mode.colluding` ranks are curious: each tells root its share (its
-/// entropy is recorded, and the share drawn again from it), and what they know is taken off the released
-/// numbers. Collective; the numbers are root's, and zeros elsewhere. Site keys are not used. @param mode  of
-/// comm.size() ranks.
-/// @throws ConfigError  the mode is impossible (privacy::require_valid, privacy::plan_distributed_noise).
-ReleaseFunction real_release(const Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& comm,
-                             const privacy::AggregationMode& mode);
 
 struct AuditSettings {
   std::uint64_t trials = 100'000;  ///< releases of S, of S', and of the common records alone: each so many

@@ -10,7 +10,7 @@
 #include "muffle/features/block.hpp"
 #include "muffle/privacy/release.hpp"
 
-namespace muffle::comm {
+namespace muffle::round {
 class SecureSum;
 }
 namespace muffle::privacy {
@@ -52,8 +52,8 @@ class PartialSum {
   friend PartialSum embed_shard(const Layout&, data::RecordSource&, int,
                                 const std::function<void(std::uint64_t)>&);
   friend privacy::RawSum reduce_to_root(comm::HostComm&, PartialSum&&);
-  friend privacy::RawSum reduce_to_root(comm::SecureSum&&, PartialSum&&);
-  friend privacy::NoisySum reduce_to_root(comm::SecureSum&&, PartialSum&&, privacy::NoiseShare&&);
+  friend privacy::RawSum reduce_to_root(round::SecureSum&&, PartialSum&&);
+  friend privacy::NoisySum reduce_to_root(round::SecureSum&&, PartialSum&&, privacy::NoiseShare&&);
   friend struct TestAccess;  // defined in test builds only
   std::vector<std::uint64_t> sums_;
 };
@@ -71,11 +71,11 @@ privacy::RawSum reduce_to_root(comm::HostComm& comm, PartialSum&& partial);
 
 /// The same through a secure sum, bit for bit: no other rank, and no machine between the ranks, sees this
 /// rank's partial sum. Collective; consumes both. Throws as SecureSum::reduce_to_root().
-privacy::RawSum reduce_to_root(comm::SecureSum&& round, PartialSum&& partial);
+privacy::RawSum reduce_to_root(round::SecureSum&& round, PartialSum&& partial);
 
 /// The same with every rank's share of the noise added on the rank: what comes out on root is the release,
 /// and no raw total ever exists. is_private speaks of this rank's share alone. Collective; consumes all
 /// three.
-privacy::NoisySum reduce_to_root(comm::SecureSum&& round, PartialSum&& partial, privacy::NoiseShare&& share);
+privacy::NoisySum reduce_to_root(round::SecureSum&& round, PartialSum&& partial, privacy::NoiseShare&& share);
 
 }  // namespace muffle::embed

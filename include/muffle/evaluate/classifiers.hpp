@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "muffle/data/schema.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::evaluate {
 
@@ -36,13 +36,13 @@ std::string classifier_name(ClassifierKind kind);
 
 /// Whether this kind of classifier can look at such records: all but the CNN at all, the CNN at images of at
 /// least 3 x 3 pixels.
-bool classifier_applies(ClassifierKind kind, const data::Schema& schema);
+bool classifier_applies(ClassifierKind kind, const schema::Schema& schema);
 
 /// A trained classifier. Immutable; copies share their parameters.
 class Classifier {
  public:
   /// Parameters in the order of their use, weight and bias by turns.
-  Classifier(ClassifierKind kind, const data::Schema& schema, std::vector<torch::Tensor> parameters);
+  Classifier(ClassifierKind kind, const schema::Schema& schema, std::vector<torch::Tensor> parameters);
 
   /// @param x  n x dims, float32, scaled to [0, 1]
   /// @returns unnormalised log-probabilities, n x C.
@@ -54,7 +54,7 @@ class Classifier {
 
  private:
   ClassifierKind kind_;
-  data::Schema schema_;
+  schema::Schema schema_;
   std::vector<torch::Tensor> parameters_;
 };
 
@@ -66,7 +66,7 @@ std::uint64_t training_steps(ClassifierKind kind, std::uint64_t records);
 /// from LibTorch's generator. Several may be trained at a time by different threads.
 /// @param on_step  called after every step, on the calling thread.
 /// The set needs at least one record; checks on its content are evaluate_classifiers()'s.
-Classifier train_classifier(ClassifierKind kind, const TrainingSet& set, const data::Schema& schema,
+Classifier train_classifier(ClassifierKind kind, const TrainingSet& set, const schema::Schema& schema,
                             std::uint64_t seed, const std::function<void()>& on_step);
 
 }  // namespace muffle::evaluate

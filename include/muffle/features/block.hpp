@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "muffle/data/schema.hpp"
+#include "muffle/schema/schema.hpp"
 #include "muffle/features/lattice.hpp"
 
 namespace muffle::features {
@@ -63,7 +63,7 @@ class Block {
   /// Records one call of accumulate() works on at a time; callers pass at most this many.
   virtual std::size_t tile() const = 0;
   /// Adds phi(x_i) to row y_i of sums for i < n, after the integer norm check; a record that fails it, or
-  /// whose label is Batch::kNoClass, adds nothing. A record's contribution does not depend on its place in
+  /// whose label is schema::kNoClass, adds nothing. A record's contribution does not depend on its place in
   /// the tile, on n, or on other records.
   /// @param x     n x dims, row-major, in [0, 1]
   /// @param y     n labels
@@ -75,7 +75,7 @@ class Block {
   /// Can accumulate_bytes() be called? Then records of bytes need not be widened first.
   virtual bool takes_bytes() const { return false; }
   /// accumulate() of the records whose numbers are scale[x]: the same integers.
-  virtual std::uint64_t accumulate_bytes(const std::uint8_t* x, const data::ByteScale& scale,
+  virtual std::uint64_t accumulate_bytes(const std::uint8_t* x, const schema::ByteScale& scale,
                                          const std::int32_t* y, std::size_t n, Workspace& workspace,
                                          std::span<std::uint64_t> sums) const;
 };

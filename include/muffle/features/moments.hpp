@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "muffle/data/schema.hpp"
+#include "muffle/schema/schema.hpp"
 #include "muffle/features/block.hpp"
 
 namespace muffle::features {

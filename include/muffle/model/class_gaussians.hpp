@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::model {
 
@@ -24,7 +24,7 @@ struct ClassGaussians {
 /// moments (of images, were they normal). Each class takes three diagonalisations of n x n, images four, and
 /// what they share three.
 /// @throws DataError  no class has moments above the noise.
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const Between& between = {});
+ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Between& between = {});
 
 // The steps, each a pure function.
 
@@ -40,7 +40,7 @@ struct ConditionalMoments {
 
 /// Step 1: mean = c0 C[0, 1:] / C[0, 0] and second = c0^2 C[1:, 1:] / C[0, 0]. A class whose C[0, 0] is not 4
 /// deviations of its noise above 0 says nothing: its moments are 0, their noise is infinite, its weight 0.
-ConditionalMoments conditional_moments(const embed::NoisyMoments& moments);
+ConditionalMoments conditional_moments(const release::NoisyMoments& moments);
 
 // Steps 2 and 3 estimate a covariance S from S + noise and a guess of S, the `prior`, positive semi-definite.
 // `noise` is the standard deviation of a number beside the diagonal, sqrt(2) times that on it: a law that no
@@ -81,7 +81,7 @@ using CovarianceEstimator = std::function<Eigen::MatrixXd(
 
 /// fit_class_gaussians() with another step 3, which is called once a class, in their order: what the step is
 /// worth is measured with it (tests/bench/moments_ablation.cpp).
-ClassGaussians fit_class_gaussians(const embed::NoisyMoments& moments, const CovarianceEstimator& estimate,
+ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const CovarianceEstimator& estimate,
                                    const Between& between = {});
 
 /// Step 4: class means drawn to their weighted mean by James and Stein's factor, max(0, 1 - (n - 2) noise^2 /

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "muffle/embed/noisy_moments.hpp"
+#include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::model {
 
@@ -31,6 +31,6 @@ std::size_t grid_side(std::size_t dims);
 /// classes.
 ///  ConfigError  records of more than kMaxGridDims numbers.
 /// @param between  called between the steps; may be empty. What it throws ends the fit.
-GridDensity fit_grid_density(const embed::NoisyMoments& moments, const std::function<void()>& between = {});
+GridDensity fit_grid_density(const release::NoisyMoments& moments, const std::function<void()>& between = {});
 
 }  // namespace muffle::model

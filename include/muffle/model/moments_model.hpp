@@ -30,7 +30,7 @@ struct MomentsModel {
 /// throws ends the fit.
 /// @throws DataError  the noise hides everything. ConfigError  a lift that is not affine, of too many
 /// numbers, or a model that is larger than a model file.
-MomentsModel fit_moments_model(const embed::NoisyMoments& moments, ModelInfo info,
+MomentsModel fit_moments_model(const release::NoisyMoments& moments, ModelInfo info,
                                const std::function<void()>& between = {});
 
 /// Bytes of numbers in the file of a Gaussian closed form (affine lifts): C of n + n^2.

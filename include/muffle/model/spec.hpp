@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "muffle/data/schema.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::model {
 
@@ -28,7 +28,7 @@ struct GeneratorSpec {
   /// A network beside the closed form of affine lifts (kMoments): records are clip(closed form + network),
   /// and the network starts at 0. `code` is then n, the closed form's own normal numbers.
   bool residual = false;
-  data::Schema schema;  ///< shape and classes of what it generates; output is in [0, 1]
+  schema::Schema schema;  ///< shape and classes of what it generates; output is in [0, 1]
 };
 
 }  // namespace muffle::model

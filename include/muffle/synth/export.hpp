@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "muffle/data/schema.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::synth {
 
@@ -73,7 +73,7 @@ std::unique_ptr<RecordWriter> image_grid_writer(const std::filesystem::path& pat
 /// Scatter plot of 2-D records inside [lo, hi]^2, one colour a class, with axes' frame and ticks.
 /// @throws ConfigError: records of more or fewer numbers.
 std::unique_ptr<RecordWriter> scatter_writer(const std::filesystem::path& path, const RecordKind& kind,
-                                             const data::Schema& schema);
+                                             const schema::Schema& schema);
 
 /// All of the records at once.
 void write_whole(RecordWriter& writer, const Records& records);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "muffle/comm/host_comm.hpp"
-#include "muffle/data/schema.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::synth {
 
@@ -27,14 +27,14 @@ inline constexpr std::size_t kTileRecords = 500;
 /// More is taken for a slip of the pen: 2^40 bytes of numbers.
 inline constexpr double kMostSampleBytes = 1099511627776.0;
 /// What the numbers of all records take, in bytes.
-double sample_bytes(const SampleSpec& spec, const data::Schema& schema);
+double sample_bytes(const SampleSpec& spec, const schema::Schema& schema);
 
 /// What a thread may take to draw a tile: 2^34 bytes. A tile is drawn as a whole, since its products and its
 /// strays need all of its records, so longer records cannot be drawn.
 inline constexpr double kMostTileBytes = 17179869184.0;
 /// What a thread holds while it draws a tile, whatever the model: the numbers, a copy of them, what is
 /// stored.
-double tile_bytes(const data::Schema& schema);
+double tile_bytes(const schema::Schema& schema);
 
 /// Draws records from a trained or closed-form model and writes them under `folder` on root: samples.npz
 /// (keys x, y), samples-images.idx / samples-labels.idx, png/<class>/<number>.png, samples.json (what, from

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "muffle/embed/artifact.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "muffle/train/gradient_reducer.hpp"
@@ -26,7 +26,7 @@ struct Problem {
 /// Matches random Fourier features.
 /// @param frequencies  (D/2) x d in turns, float32, on the device to train on
 /// @param target       its column weights multiply the residuals (spec section 5, imbalanced data)
-Matching match_fourier(const torch::Tensor& frequencies, const embed::Target& target);
+Matching match_fourier(const torch::Tensor& frequencies, const release::Target& target);
 
 /// The training of one generator on all ranks of a collective, step by step. Codes and labels are a pure
 /// function of (seed, step, global sample index) and every sum runs over all ranks, so K ranks of batch b
@@ -39,7 +39,7 @@ class DataParallel {
                std::shared_ptr<model::TensorCollective> collective);
   /// On random Fourier features alone.
   DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, torch::Tensor frequencies,
-               const embed::Target& target, std::shared_ptr<model::TensorCollective> collective);
+               const release::Target& target, std::shared_ptr<model::TensorCollective> collective);
   ~DataParallel();
 
   /// From the fourth step on, a step is one CUDA graph, launched as a whole: samples, sums, backward pass and

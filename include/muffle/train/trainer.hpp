@@ -8,7 +8,7 @@
 
 #include "muffle/comm/detachment.hpp"
 #include "muffle/comm/host_comm.hpp"
-#include "muffle/embed/artifact.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/model/model_info.hpp"
 #include "muffle/model/spec.hpp"
 

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "muffle/release/artifact.hpp"
+#include "muffle/privacy/ledger.hpp"
+
+namespace muffle::release {
+
+/// Where one release goes and what it is written down as. Public values only.
+struct ReleaseOrder {
+  std::filesystem::path file;  ///< release.mfl: absolute and canonical, for the ledger knows the job by it
+  std::filesystem::path statement_json, statement_text;  ///< privacy.json, privacy.txt
+  std::string config_hash;                               ///< of the keys that the release depends on
+  std::filesystem::path ledger;
+  std::string data_id;
+  std::optional<privacy::Budget> budget;      ///< none: no limit but the one that the ledger has already
+  std::chrono::milliseconds lock_deadline{};  ///< how long to wait for other releases of the data set
+  std::filesystem::path signing_key;          ///< empty: the release is not signed
+  bool secure_noise = true;                   ///< false: seeded noise, for tests; the release is NOT PRIVATE
+};
+
+/// Whether a release is at its place. @throws IoError  it cannot be told.
+bool release_is_there(const std::filesystem::path& file);
+
+/// That `artifact`, which lies where the order's release goes, is that release. Purely local.
+/// @throws ConfigError  it was made by another configuration, or is NOT PRIVATE where a private release is
+///                      ordered, or the other way round.
+void require_ordered(const ReleaseOrder& order, const Artifact& artifact);
+
+/// The one way from noise to a file: charge, draw, write, sign, commit, in this order (spec section 2, "The
+/// ledger"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
+///   settle()   is this job's release there already? then the same bytes are handed out
+///   begin()    INTENT on the disk, and only then the noise, once
+///   ...        the caller adds the noise to the sum
+///   finish()   PENDING {hash}, artifact, signature, COMMIT, privacy statement
+/// The process may end at any point, and a new transaction of the same order takes up: the artifact whose
+/// hash the ledger has is committed as it is; without it the charge stays spent, and begin() is a new charge.
+/// No other file is ever committed or signed. Called by the coordinator alone; not thread-safe.
+/// tests/embed/release_kill_test.cpp kills it at every step.
+class ReleaseTransaction {
+ public:
+  /// Opens (or creates) the ledger and locks it; blocks up to order.lock_deadline.
+  /// @param meanwhile  called again and again while it waits; what it throws ends the wait, with nothing
+  /// done.
+  /// @throws  as privacy::Ledger::open.
+  explicit ReleaseTransaction(ReleaseOrder order, const std::function<void()>& meanwhile = {});
+
+  /// Whether this job's release is there; if so it is committed and signed, and its statement is there too.
+  /// @throws ConfigError    another release is there (require_ordered); the ledger is as it was.
+  /// @throws ProtocolError  a damaged artifact; and as privacy::Ledger::settle. @throws PrivacyError
+  /// likewise.
+  bool settle();
+
+  /// Charges for `plan`, then calls `draw`, once, to draw the noise: never before the charge is on the disk.
+  /// A draw that fails leaves the charge spent.
+  /// @param secure_noise  false: seeded noise, for tests.
+  /// @throws PrivacyError    the budget refuses; `draw` was not called.
+  /// @throws IoError         the charge could not be written; likewise.
+  /// @throws InvariantError  settle() was not asked first or found a release, or this is a second begin().
+  void begin(const privacy::NoisePlan& plan, bool secure_noise, const std::function<void()>& draw);
+
+  /// Binds the release, with the charge's id in it, to the charge; writes, signs and commits it, writes its
+  /// statements.
+  /// @returns SHA-256 of the release in hex.
+  /// @throws IoError         nothing is handed out; the next transaction of this order settles the charge.
+  /// @throws InvariantError  no charge is open, or the artifact is of another configuration or other noise.
+  std::string finish(Artifact artifact);
+
+  /// Id of the open or finished charge; empty before begin().
+  const std::string& charge() const { return charge_; }
+
+ private:
+  enum class State { kOpened, kSettled, kDrawn, kFinished };
+
+  privacy::ChargeTerms terms(const privacy::NoisePlan& plan, bool secure_noise) const;
+  /// @param release  the bytes that were hashed: the file may have been changed since.
+  void sign(std::string_view release) const;
+  void write_statements(const Artifact& artifact) const;
+
+  ReleaseOrder order_;
+  privacy::Ledger ledger_;
+  State state_ = State::kOpened;
+  privacy::ChargeTerms charged_;
+  std::string charge_;
+};
+
+}  // namespace muffle::release

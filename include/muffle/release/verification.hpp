@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/core/error.hpp"
+#include "muffle/release/artifact.hpp"
+#include "muffle/crypto/signature.hpp"
+#include "muffle/privacy/ledger.hpp"
+
+namespace muffle::release {
+
+/// What a release is judged by. Everything in it is untrusted bytes, but `trusted`.
+struct Evidence {
+  std::string name;                      ///< what messages call the release
+  std::string_view release;              ///< its bytes
+  std::optional<std::string> signature;  ///< text of its .sig file, if there is one
+  std::optional<crypto::SignerKey> trusted;      ///< a signature of this key is demanded
+  struct LedgerText {
+    std::string name, text;
+    bool named = true;  ///< by the user, who knows whose it is; false: found beside the release
+  };
+  std::optional<LedgerText> ledger;  ///< of its data set: an entry for this release is demanded
+  /// Feature maps with more numbers (frequencies) are not rebuilt.
+  std::size_t most_frequencies = std::size_t{1} << 28;
+};
+
+struct Check {
+  enum class Outcome { kPass, kFail, kSkipped };
+  std::string name;
+  Outcome outcome = Outcome::kSkipped;
+  std::string detail;  ///< what was compared, or what is wrong; one line, printable
+};
+
+/// The check that a verdict mentions when it was skipped.
+inline constexpr char kFeatureMaps[] = "feature maps";
+
+struct Verification {
+  std::string name;
+  std::vector<Check> checks;
+  std::optional<Artifact> artifact;           ///< as the file states it; none: not readable
+  std::optional<crypto::ReleaseSignature> signature;  ///< none: there is none, or it does not verify
+  std::optional<crypto::SignerKey> trusted;           ///< the demanded key
+  std::optional<privacy::LedgerState> ledger;
+  bool ledger_named = false;  ///< Evidence::LedgerText::named
+
+  /// Whether anybody stands behind what no file can prove: the demanded key's signature is there, or the
+  /// ledger that the user named has the release. One that was found beside it may be as made up as the
+  /// release: anybody can write a ledger.
+  bool vouched() const;
+  /// kDone (vouched or not); kProtocol: the file, its signature, its arithmetic or its ledger entry is wrong;
+  /// kBudget: all of that is right, but it promises nothing: seeded noise, or the data set's budget is
+  /// overspent.
+  ExitCode code() const;
+};
+
+/// Checks, from what the file states: its checksum and version, its signature, every field, the sensitivity,
+/// the noise multiplier, sigma and delta by a second arithmetic (recompute.hpp), the frequencies, the source
+/// of noise, and the ledger's entry. What passes is accepted by parse_artifact, too. Never throws for what
+/// the bytes hold. Whether the noise was really drawn, and the sums really bounded, no file can prove: that
+/// is what the signature's holder vouches for.
+Verification verify_release(const Evidence& evidence);
+
+/// For people: every check, the verdict, and the privacy card (the privacy statement, who signed, the
+/// ledger); no card if the file is refused.
+std::string verification_text(const Verification& verification);
+/// "format": "muffle-verification" (docs/artifact-format.md).
+std::string verification_json(const Verification& verification);
+
+}  // namespace muffle::release

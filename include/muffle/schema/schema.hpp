@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace muffle::schema {
+
+/// What happens to a record that does not fit its schema (NaN, Inf, a label outside 0..C-1).
+enum class OnError {
+  kRejectFile,  ///< DataError before anything is released
+  kClamp,  ///< numbers outside [lo, hi] are clamped, NaN becomes lo; a record with a bad label contributes
+           ///< zero
+};
+
+/// What is public about the records (spec section 1): never read off the private data.
+struct Schema {
+  std::vector<std::size_t> shape;  ///< one record: {channels, height, width} or {columns}
+  std::size_t classes = 1;         ///< C; 1: unlabelled
+  double lo = 0.0;                 ///< public bounds of every number as stored; scaled to [0, 1]
+  double hi = 255.0;
+  OnError on_error = OnError::kRejectFile;
+
+  /// Product of the shape: numbers per record.
+  std::size_t dims() const;
+  /// Checks what can be checked without the data: {columns} or {channels, height, width}, sizes and classes
+  /// at least 1, and bounds that are finite and apart as float32. @throws DataError naming the first problem.
+  void validate() const;
+  bool is_image() const { return shape.size() == 3; }
+};
+
+/// What each stored byte stands for, scaled to [0, 1]. Public.
+using ByteScale = std::array<float, 256>;
+
+/// The label of a record that contributes zero: the file's was outside 0..C-1.
+inline constexpr std::int32_t kNoClass = -1;
+
+}  // namespace muffle::schema

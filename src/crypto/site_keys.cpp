@@ -1,0 +1,278 @@
+#include "muffle/crypto/site_keys.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sodium.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/watchdog.hpp"
+
+namespace muffle::crypto {
+namespace {
+
+constexpr std::string_view kFirstLine = "muffle-site-key 1";
+constexpr std::size_t kSeedBytes = crypto_sign_ed25519_SEEDBYTES;
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
+constexpr int kMaxRanks = 1 << 20;
+static_assert(sizeof(SitePublicKey) == crypto_sign_ed25519_PUBLICKEYBYTES);
+static_assert(sizeof(SiteSignature) == crypto_sign_ed25519_BYTES);
+
+void set_up_sodium() {
+  require(sodium_init() >= 0, "libsodium could not be set up, so that no key can be made or used.");
+}
+
+/// The words of a line, split at blanks.
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; (at = line.find_first_not_of(" \t\r", at)) != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+/// Calls take(line number, line) for every line.
+template <class Take>
+void for_each_line(std::string_view text, const Take& take) {
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    take(number, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+/// Exactly 32 bytes in hexadecimal, either case.
+bool parse_hex(std::string_view hex, unsigned char* out) {
+  std::size_t length = 0;
+  const char* end = nullptr;
+  return hex.size() == 2 * kSeedBytes &&
+         sodium_hex2bin(out, kSeedBytes, hex.data(), hex.size(), nullptr, &length, &end) == 0 &&
+         length == kSeedBytes && end == hex.data() + hex.size();
+}
+
+const unsigned char* bytes_of(std::span<const std::byte> message) {
+  return reinterpret_cast<const unsigned char*>(message.data());
+}
+
+[[noreturn]] void not_a_key_file(const std::string& source, const std::string& why) {
+  throw ConfigError(
+      fmt::format("'{}' is not a site's key file: {}. `muffle keygen` makes them.", source, why));
+}
+
+/// Text that is wiped when it goes.
+struct SecretText {
+  std::string text;
+  SecretText() = default;
+  SecretText(const SecretText&) = delete;
+  SecretText& operator=(const SecretText&) = delete;
+  ~SecretText() { sodium_memzero(text.data(), text.size()); }
+};
+
+struct Seed {
+  std::array<unsigned char, kSeedBytes> bytes{};
+  Seed() = default;
+  Seed(const Seed&) = delete;
+  Seed& operator=(const Seed&) = delete;
+  ~Seed() { sodium_memzero(bytes.data(), bytes.size()); }
+};
+
+}  // namespace
+
+std::string to_hex(const SitePublicKey& key) {
+  std::array<char, 2 * sizeof(SitePublicKey) + 1> hex{};
+  return sodium_bin2hex(hex.data(), hex.size(), key.data(), key.size());
+}
+
+bool verify(const SitePublicKey& key, std::span<const std::byte> message, const SiteSignature& signature) {
+  set_up_sodium();
+  return crypto_sign_ed25519_verify_detached(signature.data(), bytes_of(message), message.size(),
+                                             key.data()) == 0;
+}
+
+bool valid_site_name(std::string_view name) {
+  const auto alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && name.size() <= 64 && alphanumeric(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+void SiteKey::Free::operator()(unsigned char* secret) const noexcept { sodium_free(secret); }
+
+SiteKey::SiteKey(std::string name, const unsigned char* seed) : name_(std::move(name)) {
+  set_up_sodium();
+  secret_.reset(static_cast<unsigned char*>(sodium_malloc(crypto_sign_ed25519_SECRETKEYBYTES)));
+  require(secret_ != nullptr, "no locked memory was left for a site's key.");
+  require(crypto_sign_ed25519_seed_keypair(public_.data(), secret_.get(), seed) == 0,
+          "libsodium made no key of a seed.");
+}
+
+SiteKey SiteKey::generate(const std::string& name) {
+  if (!valid_site_name(name)) {
+    throw ConfigError(
+        fmt::format("'{}' is no site name: use 1 to 64 letters, digits, '.', '_' and '-', beginning with a "
+                    "letter or a digit.",
+                    name));
+  }
+  set_up_sodium();
+  Seed seed;
+  randombytes_buf(seed.bytes.data(), seed.bytes.size());
+  return {name, seed.bytes.data()};
+}
+
+SiteKey SiteKey::parse(std::string_view text, const std::string& source) {
+  std::optional<std::string_view> site, secret, public_key;
+  bool first = false;
+  for_each_line(text, [&](int number, std::string_view line) {
+    if (number == 1) {
+      first = line == kFirstLine;
+      return;
+    }
+    const auto words = words_of(line);
+    if (words.empty()) return;
+    auto* const field = words[0] == "site"     ? &site
+                        : words[0] == "secret" ? &secret
+                        : words[0] == "public" ? &public_key
+                                               : nullptr;
+    // The line is not shown: it may hold the secret.
+    if (field == nullptr || *field || words.size() != 2)
+      not_a_key_file(source, fmt::format("line {} is wrong", number));
+    *field = words[1];
+  });
+  if (!first) not_a_key_file(source, fmt::format("it does not begin with '{}'", kFirstLine));
+  if (!site || !secret || !public_key)
+    not_a_key_file(source, "a line of 'site', 'secret', 'public' is missing");
+  if (!valid_site_name(*site)) not_a_key_file(source, "its site name is wrong");
+  Seed seed;
+  SitePublicKey stated{};
+  if (!parse_hex(*secret, seed.bytes.data()) || !parse_hex(*public_key, stated.data()))
+    not_a_key_file(source, "its keys are not 64 hexadecimal digits");
+  SiteKey key(std::string(*site), seed.bytes.data());
+  if (key.public_ != stated) not_a_key_file(source, "its public key does not belong to its secret key");
+  return key;
+}
+
+SiteKey SiteKey::load(const std::filesystem::path& path) {
+  InputFile in(path, "a site's key", "Check the site key's path and your permissions.");
+  if ((in.mode() & 077) != 0) {
+    throw ConfigError(
+        fmt::format("others than its owner may use the site key '{}' (mode {:o}): chmod 600 it, and make a "
+                    "new key if somebody may have read it.",
+                    path.string(), in.mode() & 0777));
+  }
+  if (in.size() > kMaxFileBytes)
+    not_a_key_file(path.string(), fmt::format("it has more than {} bytes", kMaxFileBytes));
+  SecretText file;
+  file.text.resize(in.size());
+  std::size_t done = 0;
+  for (std::size_t n = 1; n > 0 && done < file.text.size(); done += n)
+    n = in.read(std::as_writable_bytes(std::span(file.text)).subspan(done));
+  return parse(std::string_view(file.text).substr(0, done), path.string());
+}
+
+SiteSignature SiteKey::sign(std::span<const std::byte> message) const {
+  SiteSignature signature{};
+  require(secret_ != nullptr, "a site key was used after it had been moved away: this is a bug in muffle.");
+  require(crypto_sign_ed25519_detached(signature.data(), nullptr, bytes_of(message), message.size(),
+                                       secret_.get()) == 0,
+          "libsodium refused to sign.");
+  return signature;
+}
+
+void SiteKey::save(const std::filesystem::path& path) const {
+  require(secret_ != nullptr, "a site key was used after it had been moved away: this is a bug in muffle.");
+  SecretText file;
+  std::array<char, 2 * kSeedBytes + 1> hex{};
+  sodium_bin2hex(hex.data(), hex.size(), secret_.get(), kSeedBytes);
+  file.text.reserve(512);  // so that no copy of the secret is left behind by growing
+  file.text.append(kFirstLine).append("\nsite ").append(name_).append("\nsecret ").append(hex.data());
+  file.text.append("\npublic ").append(to_hex(public_)).append("\n");
+  sodium_memzero(hex.data(), hex.size());
+
+  const auto fail = [&](const char* action, int error) {
+    throw IoError(fmt::format("cannot {} the site key '{}': {}. {}", action, path.string(),
+                              std::strerror(error),
+                              error == EEXIST ? "A key is never overwritten: choose another folder or name."
+                                              : "Check the folder's permissions and the disk."));
+  };
+  const WatchedStep step("writing", path);
+  // O_EXCL: never through a link that somebody else put there.
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) fail("create", errno);
+  std::size_t done = 0;
+  int error = 0;
+  while (done < file.text.size() && error == 0) {
+    const ssize_t n = ::write(fd, file.text.data() + done, file.text.size() - done);
+    if (n < 0 && errno != EINTR) error = errno;
+    if (n > 0) done += static_cast<std::size_t>(n);
+  }
+  if (error == 0 && ::fsync(fd) != 0) error = errno;
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error != 0) {
+    ::unlink(path.c_str());
+    fail("write", error);
+  }
+}
+
+SiteRoster SiteRoster::parse(std::string_view text, const std::string& source) {
+  SiteRoster roster;
+  std::vector<std::pair<int, Entry>> found;
+  for_each_line(text, [&](int number, std::string_view line) {
+    const auto fail = [&](const std::string& why) {
+      throw ConfigError(
+          fmt::format("{} line {}: {}. Each line says: RANK SITE PUBLIC-KEY, such as '0 clinic "
+                      "3b6a27...' with the key from the site's .pub file.",
+                      source, number, why));
+    };
+    const auto words = words_of(line.substr(0, line.find('#')));
+    if (words.empty()) return;
+    if (words.size() != 3) fail(fmt::format("{} words instead of 3", words.size()));
+    int rank = -1;
+    const auto parsed = std::from_chars(words[0].data(), words[0].data() + words[0].size(), rank);
+    if (parsed.ec != std::errc() || parsed.ptr != words[0].data() + words[0].size() || rank < 0 ||
+        rank >= kMaxRanks)
+      fail("the first word is not a rank");
+    if (!valid_site_name(words[1])) fail("the second word is not a site name");
+    Entry entry{std::string(words[1]), {}};
+    if (!parse_hex(words[2], entry.key.data())) fail("the third word is not 64 hexadecimal digits");
+    for (const auto& [other_rank, other] : found) {
+      if (other_rank == rank) fail(fmt::format("rank {} is listed twice", rank));
+      if ((other.site == entry.site) != (other.key == entry.key))
+        fail(fmt::format("sites '{}' and '{}' share a name or a key, but not both", other.site, entry.site));
+    }
+    found.emplace_back(rank, std::move(entry));
+  });
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [rank, entry] : found) {
+    if (rank != roster.ranks())
+      throw ConfigError(fmt::format("{}: rank {} is missing from the roster.", source, roster.ranks()));
+    roster.entries_.push_back(std::move(entry));
+  }
+  if (roster.entries_.empty()) throw ConfigError(fmt::format("{}: the roster lists no rank.", source));
+  return roster;
+}
+
+SiteRoster SiteRoster::load(const std::filesystem::path& path) {
+  return parse(read_file(path, kMaxFileBytes), path.string());
+}
+
+Sha256Digest SiteRoster::hash() const {
+  Sha256 hash;
+  for (int rank = 0; rank < ranks(); ++rank)
+    hash.update(fmt::format("{} {} {}\n", rank, at(rank).site, to_hex(at(rank).key)));
+  return hash.digest();
+}
+
+}  // namespace muffle::crypto

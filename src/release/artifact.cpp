@@ -1,0 +1,146 @@
+#include "muffle/release/artifact.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "artifact_header.hpp"
+#include "muffle/core/container.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/privacy/distributed_noise.hpp"
+
+namespace muffle::release {
+namespace {
+
+constexpr char kFormat[] = "muffle-release";
+
+}  // namespace
+
+std::size_t Artifact::offset(std::size_t block) const {
+  std::size_t numbers = 0;
+  for (std::size_t b = 0; b < block; ++b) numbers += classes() * features(b);
+  return numbers;
+}
+
+std::optional<std::size_t> Artifact::find(std::string_view kind) const {
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (kind_of(blocks[b].spec) == kind) return b;
+  }
+  return std::nullopt;
+}
+
+std::vector<features::CoordinatePart> Artifact::coordinates() const {
+  std::vector<features::CoordinatePart> parts;
+  for (const ReleasedBlock& block : blocks)
+    parts.push_back({coordinates_of(block.spec, {lattice_bits}), classes()});
+  if (counts) parts.push_back({{{classes(), std::ldexp(1.0, lattice_bits)}}, 1});
+  return parts;
+}
+
+std::size_t require_block(const Artifact& artifact, std::string_view kind, const std::string& user) {
+  if (const auto block = artifact.find(kind)) return *block;
+  std::string held;
+  for (const ReleasedBlock& block : artifact.blocks)
+    held += fmt::format("{}\"{}\"", held.empty() ? "" : ", ", kind_of(block.spec));
+  throw ConfigError(fmt::format(
+      "{} needs the feature block \"{}\", and the release holds only {}. A release is made once: name the "
+      "block in features.blocks before the next one, or choose a generator for the blocks that are there.",
+      user, kind, held));
+}
+
+std::string artifact_bytes(const Artifact& artifact) {
+  if (const std::vector<std::string> wrong = contradictions(artifact); !wrong.empty()) {
+    throw InvariantError(
+        fmt::format("the release contradicts itself and was not written: {}. This is a bug in muffle.",
+                    fmt::join(wrong, "; ")));
+  }
+  Container container;
+  container.header = to_header(artifact);
+  container.payload.resize(artifact.values.size() * 8);
+  for (std::size_t i = 0; i < artifact.values.size(); ++i) {
+    const auto bits = static_cast<std::uint64_t>(artifact.values[i]);
+    for (std::size_t j = 0; j < 8; ++j)
+      container.payload[8 * i + j] = static_cast<std::byte>(bits >> (8 * j) & 0xFF);
+  }
+  return serialize(container);
+}
+
+std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact) {
+  const std::string bytes = artifact_bytes(artifact);
+  write_file_atomically(path, bytes);
+  return to_hex(sha256(bytes));
+}
+
+Artifact parse_artifact(std::string_view bytes, const std::string& name) {
+  const Container container = parse_container(bytes, kFormat, kArtifactVersion, name);
+  const auto refuse = [&](const std::string& why) {
+    return ProtocolError(
+        fmt::format("'{}' is not a release that muffle can use: {}. Copy the file again from where it was "
+                    "made; a release must not be drawn again to replace it.",
+                    name, why));
+  };
+  Artifact artifact = from_header(container.header, name);
+  const auto declared = container.header.at("values").at("count").get<std::uint64_t>();
+  if (container.payload.size() % 8 != 0 || declared != container.payload.size() / 8) {
+    throw refuse(fmt::format("it declares {} values of 8 bytes, but holds {} bytes of values", declared,
+                             container.payload.size()));
+  }
+  artifact.values.resize(container.payload.size() / 8);
+  for (std::size_t i = 0; i < artifact.values.size(); ++i) {
+    std::uint64_t bits = 0;
+    for (std::size_t j = 0; j < 8; ++j)
+      bits |= std::to_integer<std::uint64_t>(container.payload[8 * i + j]) << (8 * j);
+    artifact.values[i] = static_cast<std::int64_t>(bits);
+  }
+  if (const std::vector<std::string> wrong = contradictions(artifact); !wrong.empty()) {
+    throw refuse(fmt::format("{}", fmt::join(wrong, "; ")));
+  }
+  // The proof in this muffle's own words: whatever a file says of it would be printed as if it were one.
+  privacy::NoisePlan& noise = artifact.noise;
+  for (std::size_t b = 0; b < artifact.blocks.size(); ++b)
+    noise.sensitivity_input.blocks[b].theorem = bound_of(artifact.blocks[b].spec).theorem;
+  noise.sensitivity = privacy::combined_sensitivity(noise.sensitivity_input);
+  return artifact;
+}
+
+Artifact read_artifact(const std::filesystem::path& path) {
+  return parse_artifact(read_file(path), path.string());
+}
+
+double carried_sigma(const Artifact& a, std::size_t part, std::size_t run) {
+  if (!a.aggregation.distributed)
+    return static_cast<double>(a.noise.parts.at(part).runs.at(run).sigma_lattice);
+  const auto plan = privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
+  return plan.total_sigma(plan.shares.at(part).runs.at(run));
+}
+
+std::string hash_frequencies(std::span<const float> frequencies) {
+  return to_hex(sha256(std::as_bytes(frequencies)));
+}
+
+namespace {
+
+void check_rebuilt(const Artifact& artifact, std::size_t block, const std::string& rebuilt) {
+  if (rebuilt == artifact.blocks.at(block).map_hash) return;
+  throw ProtocolError(fmt::format(
+      "the feature map of block '{}', rebuilt from its public description, is not the one that the release "
+      "was made with (SHA-256 {} instead of {}): against it there would be nothing but noise. Use the muffle "
+      "that made it, version {}.",
+      kind_of(artifact.blocks[block].spec), rebuilt, artifact.blocks[block].map_hash,
+      artifact.muffle_version));
+}
+
+}  // namespace
+
+void check_frequencies(const Artifact& artifact, std::span<const float> frequencies) {
+  check_rebuilt(artifact, require_block(artifact, "rff", "matching random Fourier features"),
+                hash_frequencies(frequencies));
+}
+
+void check_map(const Artifact& artifact, std::size_t block) {
+  check_rebuilt(artifact, block, map_hash(artifact.blocks.at(block).spec));
+}
+
+}  // namespace muffle::release

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <vector>
+
+#include "muffle/features/block_spec.hpp"
+#include "muffle/privacy/sensitivity.hpp"
+
+namespace muffle::release {
+
+// The guarantee's arithmetic a second time, for `muffle verify`: the formulas as the papers print them, in
+// long double, sharing no code with the accountant and the planner whose results they check. Good to 1e-10
+// relative over the accountant's domain (the tests hold them to its reference values).
+
+/// delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle & Wang 2018, Theorem 8).
+long double plain_delta(double epsilon, long double mu);
+
+/// The smallest sigma / sensitivity that gives (eps, delta), by bisection on plain_delta.
+long double plain_multiplier(double epsilon, double delta);
+
+/// The combined L2 sensitivity (spec section 2), in ordinary rounding.
+long double plain_sensitivity(const privacy::SensitivityInput& input);
+
+/// What is proven of a block of this kind and weight: the norm's bound, and whether the kernel is never
+/// negative.
+long double plain_norm(const features::BlockSpec& spec);
+bool plain_nonnegative(const features::BlockSpec& spec);
+
+/// How many numbers of a class are held in which lattice units per 1.0.
+struct PlainRun {
+  long double count = 0, unit = 0;
+};
+std::vector<PlainRun> plain_runs(const features::BlockSpec& spec, int lattice_bits);
+
+}  // namespace muffle::release

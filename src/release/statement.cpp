@@ -1,0 +1,246 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "artifact_header.hpp"
+#include "block_header.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/core/round_up.hpp"
+#include "muffle/release/artifact.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/distributed_noise.hpp"
+
+namespace muffle::release {
+namespace {
+
+using nlohmann::json;
+
+bool replace_one(const Artifact& a) { return a.adjacency == privacy::Adjacency::kReplaceOne; }
+
+std::string unit_of_privacy(const Artifact& a) {
+  return a.max_records_per_person == 1
+             ? "one person, who owns at most 1 record"
+             : fmt::format("one person, who owns at most {} records", a.max_records_per_person);
+}
+
+std::string meaning_of_adjacency(const Artifact& a) {
+  return replace_one(a)
+             ? "the data with one person's records replaced by any others; the number of records is public"
+             : "the data with one person's records added or removed; the number of records is private";
+}
+
+privacy::DistributedNoisePlan shares(const Artifact& a) {
+  return privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
+}
+
+/// "s = 125176246 (1 is 16777216)" for each size of noise that is drawn.
+std::string drawn_text(const Artifact& a, const std::vector<privacy::NoisePart>& parts) {
+  std::string text;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    text +=
+        fmt::format("{}{}: ", p > 0 ? "; " : "", p < a.blocks.size() ? kind_of(a.blocks[p].spec) : "counts");
+    for (std::size_t r = 0; r < parts[p].runs.size(); ++r) {
+      const privacy::NoiseRun& run = parts[p].runs[r];
+      text += fmt::format("{}{} where 1 is {:.12g}", r > 0 ? ", " : "", run.sigma_lattice, run.unit);
+    }
+  }
+  return text;
+}
+
+std::string mechanism(const Artifact& a) {
+  std::string text =
+      "Gaussian mechanism on the sums of the feature vectors, released once. Every feature vector is held in "
+      "integers, in lattice units, and its norm is checked in them. ";
+  if (a.aggregation.distributed) {
+    const privacy::DistributedNoisePlan plan = shares(a);
+    text += fmt::format(
+        "To every integer sum each of the {} ranks added its own round(N(0, s^2)), drawn exactly (Karney, "
+        "ACM "
+        "TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a sigma of "
+        "at "
+        "least: {}. Their sum is, but for a factor on probabilities that differs from 1 by less than 1e-30, "
+        "post-processing of the ideal Gaussian mechanism (Kairouz, Liu & Steinke, ICML 2021; "
+        "docs/secure-aggregation.md, theorem 2), so the tight analytic bound holds (Balle & Wang, ICML 2018, "
+        "Theorem 8).",
+        plan.ranks, drawn_text(a, plan.shares), plan.ranks - plan.colluding, drawn_text(a, a.noise.parts));
+  } else {
+    text += fmt::format(
+        "To every integer sum, round(N(0, s^2)) was added, drawn exactly (Karney, ACM TOMS 42(1), 2016), "
+        "with s "
+        "in lattice units: {}. An integer plus a rounded Gaussian is the rounded sum, that is, "
+        "post-processing "
+        "of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, ICML 2018, "
+        "Theorem "
+        "8).",
+        drawn_text(a, a.noise.parts));
+  }
+  return text;
+}
+
+std::vector<std::string> public_facts(const Artifact& a) {
+  std::vector<std::string> facts = {
+      "the record's shape, the bounds of its numbers and the number of classes",
+      "the feature maps: kinds, weights, length-scales, seeds and numbers of features",
+      "which config made the release, and the number of ranks"};
+  if (replace_one(a)) {
+    facts.push_back(
+        fmt::format("the number of records ({}) and how many of them each rank holds", a.records));
+  }
+  return facts;
+}
+
+std::vector<std::string> trust_model(const Artifact& a) {
+  return {"Each rank sees its own records in the clear.",
+          a.aggregation.masked
+              ? privacy::describe(a.aggregation)
+              : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way "
+                "of the reduction see partial sums: they are trusted. Nobody else sees anything but the "
+                "noisy sums.",
+          a.is_private
+              ? "The noise came from the operating system's random number generator and was not kept."
+              : "The noise came from a seed and can be recomputed by whoever knows or guesses it.",
+          "Everything made from this release (models, synthetic records) costs no further privacy, unless "
+          "choices are made "
+          "by looking at the private data again, such as picking a run by its score on them."};
+}
+
+std::vector<std::string> warnings(const Artifact& a) {
+  std::vector<std::string> out;
+  if (!a.is_private) out.emplace_back(kNotPrivate);
+  if (replace_one(a) && a.noise.delta * static_cast<double>(a.records) >= 1) {
+    out.push_back(fmt::format(
+        "delta {} is not below 1 / {} records: a release of one random record in the clear would satisfy "
+        "such a delta. Use a smaller one.",
+        exact_text(a.noise.delta), a.records));
+  }
+  if (a.noise.epsilon > 10) {
+    out.push_back(fmt::format(
+        "epsilon {} is a weak promise: an attacker's odds about one person may change by a factor e^{}.",
+        exact_text(a.noise.epsilon), exact_text(a.noise.epsilon)));
+  }
+  out.emplace_back(
+      "The promise is for this release alone. Further releases from the same people's data add up: their mu, "
+      "the "
+      "sensitivity over sigma, combine as the root of the sum of squares.");
+  out.emplace_back(
+      "The settings called public above must not have been chosen by looking at the private data.");
+  return out;
+}
+
+double mu_of(const Artifact& a) { return divide_up(1.0, a.noise.noise_multiplier); }
+
+struct Point {
+  double delta, epsilon;
+};
+
+/// The whole promise, not one point of it. Deltas at which epsilon would exceed the accountant's domain are
+/// left out.
+std::vector<Point> curve(const Artifact& a) {
+  std::vector<Point> points;
+  const double mu = mu_of(a);
+  for (const double delta : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18}) {
+    const double at_limit = privacy::log_delta(privacy::kMaxEpsilon, mu) + privacy::kLogDeltaError;
+    if (at_limit > std::log(delta)) continue;
+    // At its own delta the release was calibrated: the stated epsilon holds, without the rounding up of two
+    // ways.
+    points.push_back({delta, delta == a.noise.delta ? a.noise.epsilon : privacy::epsilon_for(delta, mu)});
+  }
+  return points;
+}
+
+}  // namespace
+
+std::string privacy_statement_json(const Artifact& a) {
+  json blocks = json::array();
+  for (std::size_t b = 0; b < a.blocks.size(); ++b) {
+    json block = block_to_header(a, b);
+    block["features"] = a.features(b);
+    blocks.push_back(std::move(block));
+  }
+  json at_deltas = json::array();
+  if (a.is_private) {
+    for (const Point& p : curve(a)) at_deltas.push_back({{"delta", p.delta}, {"epsilon", p.epsilon}});
+  }
+  json aggregation = {{"mode", privacy::name_of(a.aggregation)}, {"ranks", a.ranks}};
+  if (a.aggregation.masked) aggregation["signed_keys"] = a.aggregation.signed_keys;
+  if (a.aggregation.distributed) {
+    const privacy::DistributedNoisePlan plan = shares(a);
+    aggregation["colluding_ranks"] = plan.colluding;
+    for (const privacy::NoisePart& part : plan.shares) {
+      for (const privacy::NoiseRun& run : part.runs) {
+        aggregation["shares"].push_back({{"share_sigma_lattice", run.sigma_lattice},
+                                         {"honest_sigma_lattice", plan.honest_sigma(run)},
+                                         {"total_sigma_lattice", plan.total_sigma(run)}});
+      }
+    }
+  }
+  // Without a guarantee there is no number that a program could mistake for one.
+  const auto promised = [&](double value) { return a.is_private ? json(value) : json(nullptr); };
+  const nlohmann::ordered_json statement = {
+      {"format", "muffle-privacy-statement"},
+      {"version", 1},
+      {"muffle_version", a.muffle_version},
+      {"private", a.is_private},
+      {"verdict", a.is_private ? "private" : kNotPrivate},
+      {"unit_of_privacy", unit_of_privacy(a)},
+      {"max_records_per_person", a.max_records_per_person},
+      {"adjacency", to_string(a.adjacency)},
+      {"neighbours", meaning_of_adjacency(a)},
+      {"epsilon", promised(a.noise.epsilon)},
+      {"delta", promised(a.noise.delta)},
+      {"epsilon_at_delta", at_deltas},
+      {"mu", promised(mu_of(a))},
+      {"noise_multiplier", a.noise.noise_multiplier},
+      {"sensitivity", a.noise.sensitivity.value},
+      {"sensitivity_derivation", a.noise.sensitivity.derivation},
+      {"blocks", blocks},
+      {"sigma", a.noise.sigma},
+      {"lattice_bits", a.lattice_bits},
+      {"mechanism", mechanism(a)},
+      {"aggregation", aggregation},
+      {"released_values", a.values.size()},
+      {"class_counts_released", a.counts},
+      {"records", replace_one(a) ? json(a.records) : json(nullptr)},
+      {"public", public_facts(a)},
+      {"trust_model", trust_model(a)},
+      {"warnings", warnings(a)},
+  };
+  return statement.dump(2) + "\n";
+}
+
+std::string privacy_statement_text(const Artifact& a) {
+  std::string out = "Privacy statement\n=================\n\n";
+  if (a.is_private) {
+    out += fmt::format(
+        "This release is ({}, {})-differentially private. Unit of privacy: {}. Neighbouring data sets: {} "
+        "({} adjacency).\n",
+        exact_text(a.noise.epsilon), exact_text(a.noise.delta), unit_of_privacy(a), meaning_of_adjacency(a),
+        to_string(a.adjacency));
+    out += "The same release at other deltas: ";
+    for (const char* separator = ""; const Point& p : curve(a)) {
+      out += fmt::format("{}epsilon {} at {}", separator, rounded_up_text(p.epsilon, 4), exact_text(p.delta));
+      separator = ", ";
+    }
+    out += " (rounded up).\n";
+  } else {
+    out += fmt::format("{}\nIt carries no guarantee at all, whatever epsilon was configured.\n", kNotPrivate);
+  }
+  out += fmt::format(
+      "\nNoise: sigma = {} = {} (noise multiplier) x {} (sensitivity). mu = {}. (Rounded: noise down, the "
+      "others up.)\n",
+      rounded_down_text(a.noise.sigma, 10), rounded_down_text(a.noise.noise_multiplier, 10),
+      rounded_up_text(a.noise.sensitivity.value, 10), rounded_up_text(mu_of(a), 6));
+  if (a.aggregation.masked) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
+  out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";
+  const auto list = [&](const char* title, const std::vector<std::string>& items) {
+    out += fmt::format("\n{}\n", title);
+    for (const std::string& item : items) out += "  - " + item + "\n";
+  };
+  list("Public, and not protected:", public_facts(a));
+  list("Who is trusted with what:", trust_model(a));
+  list("Mind:", warnings(a));
+  return out;
+}
+
+}  // namespace muffle::release

@@ -1,0 +1,130 @@
+#include "muffle/release/transaction.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/printable.hpp"
+#include "muffle/crypto/signature.hpp"
+
+namespace muffle::release {
+namespace {
+
+/// Writes the file unless it is there with this text. @returns whether it did.
+bool keep_file(const std::filesystem::path& file, const std::string& text) {
+  if (is_there(file, "the release's", "The release itself is there.") && read_file(file) == text)
+    return false;
+  write_file_atomically(file, text);
+  return true;
+}
+
+}  // namespace
+
+bool release_is_there(const std::filesystem::path& file) {
+  return is_there(file, "the release", "Nothing was charged or drawn.");
+}
+
+void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
+  if (artifact.config_hash != order.config_hash) {
+    throw ConfigError(fmt::format(
+        "'{}' holds a release made with other data, features or privacy settings. A release spends "
+        "privacy budget, so it is never overwritten: choose another --out folder, or move that file away.",
+        order.file.string()));
+  }
+  if (artifact.is_private == order.secure_noise) return;
+  throw ConfigError(
+      order.secure_noise
+          ? fmt::format("'{}' holds a release with seeded test noise (--insecure-seeded-noise): it is NOT "
+                        "PRIVATE and cannot stand for the private release that is asked for. Choose another "
+                        "--out folder, or delete that file and all that was made from it. Nothing was "
+                        "charged or drawn.",
+                        order.file.string())
+          : fmt::format("'{}' holds a private release, but --insecure-seeded-noise asks for one with test "
+                        "noise. Choose another --out folder for the test. Nothing was charged or drawn.",
+                        order.file.string()));
+}
+
+ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const std::function<void()>& meanwhile)
+    : order_(std::move(order)),
+      ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline,
+                                    meanwhile)) {
+  if (ledger_.created())
+    spdlog::warn(
+        "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, stop, and "
+        "name that one (privacy.ledger)",
+        printable(order_.ledger.string()), order_.data_id);
+}
+
+privacy::ChargeTerms ReleaseTransaction::terms(const privacy::NoisePlan& plan, bool secure_noise) const {
+  return {order_.file.string(), order_.config_hash, privacy::mu_of(plan),  plan.sensitivity.value,
+          plan.sigma,           secure_noise,       privacy::unit_of(plan)};
+}
+
+bool ReleaseTransaction::settle() {
+  require(state_ == State::kOpened, "a release was to be settled twice: this is a bug in muffle.");
+  if (!release_is_there(order_.file)) {
+    privacy::ChargeTerms wanted;
+    wanted.run = order_.file.string();
+    wanted.config_hash = order_.config_hash;
+    ledger_.settle(wanted, std::nullopt);
+    state_ = State::kSettled;
+    return false;
+  }
+  const std::string bytes = read_file(order_.file);
+  const Artifact artifact = parse_artifact(bytes, order_.file.string());
+  require_ordered(order_, artifact);
+  const privacy::ChargeTerms stated = terms(artifact.noise, artifact.is_private);
+  ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes)), stated});
+  sign(bytes);
+  // A job that was killed right after its COMMIT has none yet; and what is there may be another's.
+  write_statements(artifact);
+  state_ = State::kFinished;
+  return true;
+}
+
+void ReleaseTransaction::begin(const privacy::NoisePlan& plan, bool secure_noise,
+                               const std::function<void()>& draw) {
+  require(state_ == State::kSettled,
+          "noise was to be drawn for a release that was not settled, or twice: this is a bug in muffle.");
+  charged_ = terms(plan, secure_noise);
+  charge_ = ledger_.begin(charged_);
+  state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
+  draw();
+}
+
+std::string ReleaseTransaction::finish(Artifact artifact) {
+  require(state_ == State::kDrawn, "a release was to be written without a charge: this is a bug in muffle.");
+  require(artifact.config_hash == order_.config_hash && artifact.data_id == order_.data_id &&
+              artifact.is_private == charged_.secure_noise && privacy::mu_of(artifact.noise) <= charged_.mu,
+          "the release is not the one that was charged: this is a bug in muffle.");
+  state_ = State::kFinished;
+  artifact.ledger_charge = charge_;
+  const std::string bytes = artifact_bytes(artifact), hash = to_hex(sha256(bytes));
+  // Before the file has its name: a file that is found there later is adopted by this hash alone.
+  ledger_.bind(charge_, hash);
+  write_file_atomically(order_.file, bytes);
+  sign(bytes);
+  ledger_.commit(charge_, hash);
+  write_statements(artifact);
+  return hash;
+}
+
+void ReleaseTransaction::sign(std::string_view release) const {
+  if (order_.signing_key.empty()) return;
+  const crypto::SiteKey key = crypto::SiteKey::load(order_.signing_key);
+  const std::filesystem::path file = crypto::signature_file(order_.file);
+  // Ed25519 is deterministic: a job that is killed before makes the same bytes once more.
+  if (keep_file(file, crypto::sign_release(key, release)))
+    spdlog::info("release: signed by '{}' in {}", key.name(), file.string());
+}
+
+void ReleaseTransaction::write_statements(const Artifact& artifact) const {
+  keep_file(order_.statement_json, privacy_statement_json(artifact));
+  keep_file(order_.statement_text, privacy_statement_text(artifact));
+}
+
+}  // namespace muffle::release

@@ -1,0 +1,298 @@
+#include "muffle/release/verification.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "artifact_header.hpp"
+#include "muffle/core/container.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/printable.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "recompute.hpp"
+
+namespace muffle::release {
+namespace {
+
+constexpr long double kTolerance = 1e-9L;  // the accountant's promise
+constexpr char kSecureNoise[] = "secure noise", kBudget[] = "budget", kLedger[] = "ledger";
+
+bool near(long double a, long double b) { return std::fabs(a / b - 1) <= kTolerance; }
+
+class Verifier {
+ public:
+  explicit Verifier(const Evidence& evidence) : evidence_(evidence) {
+    out_.name = printable(evidence.name);
+    out_.trusted = evidence.trusted;
+    out_.ledger_named = evidence.ledger && evidence.ledger->named;
+  }
+
+  Verification run() && {
+    attempt("file", "container version 1, lengths and SHA-256 agree", [&] {
+      container_ = parse_container(evidence_.release, "muffle-release", kArtifactVersion, evidence_.name);
+    });
+    check_signature_file();
+    if (container_) {
+      attempt("fields", "every field is there, of its type and in its range",
+              [&] { out_.artifact = from_header(container_->header, evidence_.name); });
+    }
+    if (out_.artifact) check_guarantee(*out_.artifact);
+    if (out_.artifact) check_rest();
+    check_ledger();
+    if (out_.artifact) make_printable(*out_.artifact);
+    return std::move(out_);
+  }
+
+ private:
+  void add(std::string name, Check::Outcome outcome, std::string detail) {
+    out_.checks.push_back({std::move(name), outcome, printable(detail)});
+  }
+  void judge(std::string name, bool good, std::string detail) {
+    add(std::move(name), good ? Check::Outcome::kPass : Check::Outcome::kFail, std::move(detail));
+  }
+  /// Passes unless `action` throws. @returns whether it passed.
+  template <class Action>
+  bool attempt(const char* name, const std::string& detail, const Action& action) {
+    try {
+      action();
+    } catch (const Error& e) {
+      judge(name, false, e.what());
+      return false;
+    }
+    judge(name, true, detail);
+    return true;
+  }
+
+  void check_signature_file() {
+    constexpr char kName[] = "signature";
+    if (!evidence_.signature) {
+      if (evidence_.trusted) {
+        judge(kName, false,
+              fmt::format("a signature of '{}' is demanded, and '{}' is missing", evidence_.trusted->name,
+                          crypto::signature_file(evidence_.name).string()));
+      } else {
+        add(kName, Check::Outcome::kSkipped, "not signed");
+      }
+      return;
+    }
+    std::string by;
+    attempt(kName, "", [&] {
+      const std::string file = crypto::signature_file(evidence_.name).string();
+      const crypto::ReleaseSignature signature = crypto::parse_signature(*evidence_.signature, file);
+      crypto::check_signature(signature, evidence_.release, evidence_.name);
+      if (evidence_.trusted && signature.key != evidence_.trusted->key) {
+        throw ProtocolError(fmt::format(
+            "it is signed by '{}' with public key {}, not with the demanded key {} of '{}'", signature.signer,
+            crypto::to_hex(signature.key), crypto::to_hex(evidence_.trusted->key), evidence_.trusted->name));
+      }
+      out_.signature = signature;
+      by = fmt::format("by '{}', public key {}{}", signature.signer, crypto::to_hex(signature.key),
+                       evidence_.trusted ? ", the demanded one"
+                                         : "; whose key that is, only --key can tell: anybody can sign");
+    });
+    if (out_.signature) out_.checks.back().detail = by;
+  }
+
+  /// The arithmetic from (epsilon, delta) and the blocks' bounds to sigma, and back.
+  void check_guarantee(const Artifact& a) {
+    const privacy::NoisePlan& noise = a.noise;
+    // Written so that NaN fails.
+    const bool known = noise.epsilon >= privacy::kMinEpsilon && noise.epsilon <= privacy::kMaxEpsilon &&
+                       noise.delta >= privacy::kMinDelta && noise.delta <= privacy::kMaxDelta;
+    judge("domain", known,
+          fmt::format("epsilon {} and delta {}", exact_text(noise.epsilon), exact_text(noise.delta)));
+    if (!known) return;
+
+    check_blocks(a);
+    const long double sensitivity = plain_sensitivity(noise.sensitivity_input);
+    judge("sensitivity", near(noise.sensitivity.value, sensitivity),
+          fmt::format("stated {}, recombined from the blocks' bounds {:.12g}",
+                      exact_text(noise.sensitivity.value), sensitivity));
+    const long double multiplier = plain_multiplier(noise.epsilon, noise.delta);
+    judge("noise multiplier", near(noise.noise_multiplier, multiplier),
+          fmt::format("stated {}, by calibration to epsilon and delta {:.12g}",
+                      exact_text(noise.noise_multiplier), multiplier));
+    const long double calibrated = multiplier * sensitivity;
+    const long double multiplied = static_cast<long double>(noise.noise_multiplier) * sensitivity;
+    const auto drawn = drawn_sigmas(a);
+    long double least = 0;
+    bool enough = !drawn.empty();
+    std::string shown;
+    for (const Drawn& d : drawn) {
+      // A rounding error of long double is no lie.
+      enough = enough && d.sigma >= noise.sigma * (1 - 1e-15L) &&
+               d.sigma <= (noise.sigma + 1 / d.unit) * (1 + kTolerance);
+      least = least > 0 ? std::min(least, d.sigma) : d.sigma;
+      shown += fmt::format("{}{:.12g} ({} lattice units)", shown.empty() ? "" : ", ", d.sigma, d.lattice);
+    }
+    judge("sigma", near(noise.sigma, calibrated) && near(noise.sigma, multiplied) && enough,
+          fmt::format(
+              "stated {}, by calibration {:.12g}, as stated multiplier x recombined sensitivity {:.12g}, "
+              "drawn {}",
+              exact_text(noise.sigma), calibrated, multiplied, shown));
+    const long double delta = least > 0 ? plain_delta(noise.epsilon, sensitivity / least) : 1.0L;
+    judge("delta", delta <= noise.delta * (1 + kTolerance),
+          fmt::format("stated {}, from the least sigma drawn, at epsilon {}, {:.12g}",
+                      exact_text(noise.delta), exact_text(noise.epsilon), delta));
+  }
+
+  /// Every block's bound and the units of its numbers, from its feature map and weight alone.
+  void check_blocks(const Artifact& a) {
+    bool good = a.noise.parts.size() == a.blocks.size() + (a.counts ? 1 : 0);
+    std::string shown;
+    for (std::size_t b = 0; good && b < a.blocks.size(); ++b) {
+      const features::BlockSpec& spec = a.blocks[b].spec;
+      const features::BlockBound& bound = a.noise.sensitivity_input.blocks[b];
+      good = near(bound.norm, plain_norm(spec)) && bound.nonnegative_kernel == plain_nonnegative(spec);
+      const std::vector<PlainRun> runs = plain_runs(spec, a.lattice_bits);
+      const std::vector<privacy::NoiseRun>& stated = a.noise.parts[b].runs;
+      good = good && runs.size() == stated.size();
+      for (std::size_t r = 0; good && r < runs.size(); ++r)
+        good =
+            static_cast<long double>(stated[r].count) == runs[r].count && near(stated[r].unit, runs[r].unit);
+      shown +=
+          fmt::format("{}{} with a {} kernel and norm at most {}", shown.empty() ? "" : ", ", kind_of(spec),
+                      bound.nonnegative_kernel ? "non-negative" : "signed", exact_text(bound.norm));
+    }
+    judge("blocks", good,
+          good ? shown
+               : "a block's bound, or the units of its numbers, are not those of its feature map and weight");
+  }
+
+  struct Drawn {
+    long double sigma = 0, unit = 0;
+    std::uint64_t lattice = 0;
+  };
+  /// What was drawn for each run, in units of the features as the maps have them.
+  static std::vector<Drawn> drawn_sigmas(const Artifact& a) {
+    std::vector<Drawn> out;
+    for (std::size_t p = 0; p < a.noise.parts.size(); ++p) {
+      std::vector<PlainRun> units{{0, std::ldexp(1.0L, a.lattice_bits)}};
+      if (p < a.blocks.size()) units = plain_runs(a.blocks[p].spec, a.lattice_bits);
+      const std::vector<privacy::NoiseRun>& runs = a.noise.parts[p].runs;
+      if (runs.size() != units.size()) return {};  // found by check_blocks
+      for (std::size_t r = 0; r < runs.size(); ++r)
+        out.push_back({static_cast<long double>(runs[r].sigma_lattice) / units[r].unit, units[r].unit,
+                       runs[r].sigma_lattice});
+    }
+    return out;
+  }
+
+  void check_rest() {
+    // What every other reader of the release demands, in its own words.
+    const bool whole = attempt("consistency", "shapes, values and guarantee contradict nowhere",
+                               [&] { out_.artifact = parse_artifact(evidence_.release, evidence_.name); });
+    const Artifact& stated = *out_.artifact;
+    double numbers = 0.0;
+    for (const ReleasedBlock& block : stated.blocks) numbers += whole ? numbers_in_map(block.spec) : 0.0;
+    if (!whole || numbers > static_cast<double>(evidence_.most_frequencies)) {
+      add(kFeatureMaps, Check::Outcome::kSkipped,
+          whole ? fmt::format("not rebuilt: {:.3g} numbers", numbers) : "not rebuilt");
+    } else {
+      attempt(kFeatureMaps,
+              "rebuilt from their public description, they have the stated SHA-256: no data in them", [&] {
+                for (std::size_t b = 0; b < stated.blocks.size(); ++b) check_map(stated, b);
+              });
+    }
+    judge(kSecureNoise, stated.is_private,
+          stated.is_private ? "from the operating system's generator, as the file states" : kNotPrivate);
+  }
+
+  void check_ledger() {
+    if (!evidence_.ledger) {
+      add(kLedger, Check::Outcome::kSkipped, "no ledger was given, and none lies beside the release");
+      return;
+    }
+    const std::string& file = evidence_.ledger->name;
+    const auto refuse = [&](const std::string& why) {
+      throw ProtocolError(fmt::format("the ledger '{}' {}", file, why));
+    };
+    const bool good =
+        attempt(kLedger, fmt::format("'{}' has the charge and its COMMIT with this file's hash", file), [&] {
+          out_.ledger = privacy::parse_ledger(evidence_.ledger->text, file);
+          const privacy::LedgerState& state = *out_.ledger;
+          if (!out_.artifact) refuse("cannot be compared with a release that cannot be read");
+          const Artifact& a = *out_.artifact;
+          if (a.ledger_charge.empty()) refuse("is there, but the release was made without a ledger");
+          if (state.data_id != a.data_id)
+            refuse(fmt::format("is of data set '{}', the release of '{}'", state.data_id, a.data_id));
+          const privacy::ChargeRecord* charge = state.find_charge(a.ledger_charge);
+          if (charge == nullptr) {
+            refuse(
+                fmt::format("has no charge {}: it was rolled back, or is another, or the charge is made up",
+                            a.ledger_charge));
+          }
+          if (!charge->artifact) {
+            refuse(fmt::format(
+                "has no COMMIT for charge {}: the job that paid for it was cut off, and only that job, run "
+                "again, can tell whether this is its release",
+                a.ledger_charge));
+          }
+          if (const std::string hash = to_hex(sha256(evidence_.release)); *charge->artifact != hash) {
+            refuse(fmt::format("committed charge {} for a file with SHA-256 {}, and this one has {}",
+                               a.ledger_charge, *charge->artifact, hash));
+          }
+          if (const double mu = privacy::mu_of(a.noise); charge->terms.mu != mu) {
+            refuse(fmt::format("charged mu {}, but the release states sensitivity and sigma of mu {}",
+                               exact_text(charge->terms.mu), exact_text(mu)));
+          }
+          if (const privacy::PrivacyUnit unit{a.adjacency, a.max_records_per_person};
+              charge->terms.unit != unit) {
+            refuse(fmt::format("charged for {}, but the release states {}", in_words(charge->terms.unit),
+                               in_words(unit)));
+          }
+          if (charge->terms.config_hash != a.config_hash || charge->terms.secure_noise != a.is_private)
+            refuse("charged a release of other settings or another source of noise");
+        });
+    if (!good) return;
+    const privacy::LedgerState& state = *out_.ledger;
+    if (!state.budget) {
+      add(kBudget, Check::Outcome::kSkipped, "the ledger has no budget");
+    } else {
+      judge(kBudget, state.spent_mu() <= state.budget->mu && state.insecure == 0,
+            fmt::format("{} releases spent mu {:.6g} of {:.6g}{}", state.charges.size(), state.spent_mu(),
+                        state.budget->mu,
+                        state.insecure > 0 ? ", some with seeded noise: no guarantee is left" : ""));
+    }
+  }
+
+  /// The card is printed: no text of the file may draw lines of its own there.
+  static void make_printable(Artifact& a) {
+    for (std::string* text :
+         {&a.config_hash, &a.muffle_version, &a.data_id, &a.ledger_charge, &a.noise.sensitivity.derivation})
+      *text = printable(*text);
+    for (ReleasedBlock& block : a.blocks) block.map_hash = printable(block.map_hash);
+    for (features::BlockBound& block : a.noise.sensitivity_input.blocks)
+      block.theorem = printable(block.theorem);
+  }
+
+  const Evidence& evidence_;
+  std::optional<Container> container_;
+  Verification out_;
+};
+
+}  // namespace
+
+bool Verification::vouched() const {
+  return (trusted && signature) ||
+         (ledger_named && std::any_of(checks.begin(), checks.end(), [](const Check& check) {
+            return check.name == kLedger && check.outcome == Check::Outcome::kPass;
+          }));
+}
+
+ExitCode Verification::code() const {
+  ExitCode code = ExitCode::kDone;
+  for (const Check& check : checks) {
+    if (check.outcome != Check::Outcome::kFail) continue;
+    if (check.name != kSecureNoise && check.name != kBudget) return ExitCode::kProtocol;
+    code = ExitCode::kBudget;
+  }
+  return code;
+}
+
+Verification verify_release(const Evidence& evidence) { return Verifier(evidence).run(); }
+
+}  // namespace muffle::release

@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "artifact_header.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/core/printable.hpp"
+#include "muffle/release/verification.hpp"
+#include "muffle/privacy/accountant.hpp"
+
+namespace muffle::release {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view word(Check::Outcome outcome) {
+  switch (outcome) {
+    case Check::Outcome::kPass:
+      return "pass";
+    case Check::Outcome::kFail:
+      return "FAIL";
+    case Check::Outcome::kSkipped:
+      break;
+  }
+  return "skipped";
+}
+
+bool refused(const Verification& v) { return v.code() == ExitCode::kProtocol || !v.artifact; }
+
+std::string verdict(const Verification& v) {
+  if (refused(v)) return "REFUSED: do not use this file";
+  if (!v.artifact->is_private) return kNotPrivate;
+  if (v.code() != ExitCode::kDone) return "NO GUARANTEE: the data set's privacy budget is overspent";
+  if (!v.vouched()) {
+    return v.ledger
+               ? "consistent, but nobody vouches for it: no signature checked, and the ledger beside it is "
+                 "unsigned (--ledger names one that you trust)"
+               : "consistent, but nobody vouches for it: no signature checked, no ledger";
+  }
+  return "good";
+}
+
+/// What was not looked at, behind the verdict.
+std::string not_checked(const Verification& v) {
+  for (const Check& c : v.checks) {
+    if (!refused(v) && c.name == kFeatureMaps && c.outcome == Check::Outcome::kSkipped)
+      return "; its feature maps are too large to be rebuilt here, and were not checked";
+  }
+  return "";
+}
+
+/// For JSON.
+std::string_view verdict_word(const Verification& v) {
+  if (refused(v)) return "refused";
+  if (!v.artifact->is_private) return "not private";
+  if (v.code() != ExitCode::kDone) return "no guarantee";
+  return v.vouched() ? "good" : "consistent";
+}
+
+/// mu as an epsilon at this delta; none beyond the accountant's domain.
+std::optional<double> epsilon_of(double mu, double delta) {
+  try {
+    return privacy::epsilon_for(delta, mu);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+std::string signed_by(const Verification& v) {
+  if (!v.signature) return "nobody";
+  return fmt::format("'{}', public key {} ({})", printable(v.signature->signer),
+                     crypto::to_hex(v.signature->key),
+                     v.trusted ? "the key that was demanded" : "not compared with any key that you trust");
+}
+
+std::string ledger_line(const Verification& v) {
+  if (!v.ledger) return "not looked at";
+  const double mu = v.ledger->spent_mu(), delta = v.artifact->noise.delta;
+  const auto epsilon = epsilon_of(mu, delta);
+  return fmt::format("all {} releases of data set '{}' together: mu {}, epsilon {} at delta {}{}",
+                     v.ledger->charges.size(), v.ledger->data_id, rounded_up_text(mu, 6),
+                     epsilon ? rounded_up_text(*epsilon, 6) : "above 100", delta,
+                     v.ledger->insecure > 0 ? "; BUT SOME HAD SEEDED NOISE: NO GUARANTEE IS LEFT" : "");
+}
+
+}  // namespace
+
+std::string verification_text(const Verification& v) {
+  std::string out = v.name + "\n";
+  for (const Check& c : v.checks) out += fmt::format("  {:<8}{:<18}{}\n", word(c.outcome), c.name, c.detail);
+  out += fmt::format("verdict: {}{}\n", verdict(v), not_checked(v));
+  if (refused(v)) return out;
+  const std::string line(78, '*');
+  if (!v.artifact->is_private) out += fmt::format("\n{}\n{:^78}\n{}\n", line, "N O T   P R I V A T E", line);
+  out += fmt::format("\n{}\nSigned by: {}\nLedger: {}\n", privacy_statement_text(*v.artifact), signed_by(v),
+                     ledger_line(v));
+  out += fmt::format(
+      "No file can prove that the noise was drawn, that the sums were bounded, or how they came together "
+      "(here: "
+      "{}). For that {} vouches.\n",
+      privacy::name_of(v.artifact->aggregation),
+      v.trusted && v.signature ? "the signer"
+      : v.vouched()            ? "whoever keeps the ledger"
+                               : "nobody");
+  return out;
+}
+
+std::string verification_json(const Verification& v) {
+  Json checks = Json::array();
+  for (const Check& c : v.checks) {
+    checks.push_back({{"name", c.name},
+                      {"result", c.outcome == Check::Outcome::kFail ? "fail" : std::string(word(c.outcome))},
+                      {"detail", c.detail}});
+  }
+  Json out = {{"format", "muffle-verification"},
+              {"version", 1},
+              {"file", v.name},
+              {"verdict", verdict_word(v)},
+              {"checks", checks},
+              {"signer", nullptr},
+              {"ledger", nullptr},
+              {"statement", nullptr}};
+  if (v.signature) {
+    out["signer"] = {{"name", v.signature->signer},
+                     {"public_key", crypto::to_hex(v.signature->key)},
+                     {"demanded", v.trusted.has_value()}};
+  }
+  if (!refused(v)) {
+    if (v.ledger) {
+      const auto epsilon = epsilon_of(v.ledger->spent_mu(), v.artifact->noise.delta);
+      out["ledger"] = {
+          {"data_id", v.ledger->data_id},     {"releases", v.ledger->charges.size()},
+          {"mu", v.ledger->spent_mu()},       {"epsilon", epsilon ? Json(*epsilon) : Json(nullptr)},
+          {"delta", v.artifact->noise.delta}, {"guarantee", v.ledger->insecure == 0}};
+    }
+    out["statement"] = Json::parse(privacy_statement_json(*v.artifact));
+  }
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace muffle::release

@@ -1,0 +1,128 @@
+// Mutated releases, with and without a repaired checksum: the reader either accepts them or throws
+// ProtocolError; it never crashes, and what it accepts can be used. Seeded, so that every run tries the same
+// inputs.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "release/sample_artifact.hpp"
+#include "muffle/core/container.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/philox.hpp"
+#include "support/container_around.hpp"
+
+namespace muffle::release {
+namespace {
+
+using test::container_around;
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint64_t seed) : stream_(seed, Stream::kTest) {}
+  std::uint64_t below(std::uint64_t n) { return stream_.below(next_++, n); }
+
+  /// One to four edits: a byte changed, a piece cut, doubled, or replaced by a token that parsers dislike.
+  std::string mutate(std::string s) {
+    static const std::vector<std::string> kTokens{"null",
+                                                  "-1",
+                                                  "0",
+                                                  "1e999",
+                                                  "18446744073709551616",
+                                                  "\"\"",
+                                                  "[]",
+                                                  "{}",
+                                                  "[[[[[[[[",
+                                                  "true",
+                                                  "0.1",
+                                                  "\xFF\xFE",
+                                                  "1e-320",
+                                                  "9223372036854775808",
+                                                  "\\u0000",
+                                                  "\"version\":1",
+                                                  ",",
+                                                  "}",
+                                                  "NaN"};
+    for (std::uint64_t edit = 0, edits = 1 + below(4); edit < edits && !s.empty(); ++edit) {
+      const std::size_t at = below(s.size()), length = std::min<std::size_t>(1 + below(24), s.size() - at);
+      switch (below(5)) {
+        case 0:
+          s[at] = static_cast<char>(below(256));
+          break;
+        case 1:
+          s.erase(at, length);
+          break;
+        case 2:
+          s.insert(at, s.substr(at, length));
+          break;
+        case 3:
+          s.replace(at, length, kTokens[below(kTokens.size())]);
+          break;
+        default:
+          s[at] = static_cast<char>(s[at] ^ (1 << below(8)));
+          break;
+      }
+    }
+    return s;
+  }
+
+ private:
+  CounterStream stream_;
+  std::uint64_t next_ = 0;
+};
+
+/// @returns whether the reader took it.
+bool survives(const std::string& bytes) {
+  try {
+    const Artifact a = parse_artifact(bytes, "fuzz.mfl");
+    try {
+      const Target target = make_target(a);
+      EXPECT_EQ(target.mean_embedding.size(), a.classes() * a.features(*a.find("rff")));
+    } catch (const DataError&) {    // counts that sum to nothing
+    } catch (const ConfigError&) {  // no random Fourier block
+      EXPECT_FALSE(a.find("rff"));
+    }
+    (void)noisy_counts(a);
+    EXPECT_FALSE(privacy_statement_json(a).empty());
+    EXPECT_FALSE(privacy_statement_text(a).empty());
+    return true;
+  } catch (const ProtocolError&) {
+    return false;
+  }
+}
+
+TEST(ArtifactFuzz, MutatedReleasesNeverCrashTheReader) {
+  const auto file =
+      std::filesystem::temp_directory_path() / ("muffle-fuzz-" + std::to_string(getpid()) + ".mfl");
+  int accepted = 0, refused = 0;
+  for (const bool counts : {false, true}) {
+    const Artifact a =
+        testing_artifact::sample_artifact({.counts = counts, .classes = 2, .features = 4, .moments = counts});
+    write_artifact(file, a);
+    const std::string whole = read_file(file);
+    const Container container = parse_container(whole, "muffle-release", kArtifactVersion, "x");
+    const std::string header = container.header.dump();
+    const std::string payload(reinterpret_cast<const char*>(container.payload.data()),
+                              container.payload.size());
+    ASSERT_TRUE(survives(container_around(header, payload)));
+    Mutator mutator(counts ? 1 : 2);
+    for (int i = 0; i < 3000; ++i) {
+      // The header (the checksum is right), the payload, or the file as it is.
+      const std::string bytes = i % 4 == 0   ? mutator.mutate(whole)
+                                : i % 4 == 1 ? container_around(header, mutator.mutate(payload))
+                                             : container_around(mutator.mutate(header), payload);
+      (survives(bytes) ? accepted : refused) += 1;
+    }
+  }
+  std::filesystem::remove(file);
+  // The loop reaches both sides: harmless edits of texts and values, and everything else.
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(refused, 3000);
+}
+
+}  // namespace
+}  // namespace muffle::release

@@ -1,0 +1,369 @@
+#include "muffle/release/artifact.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "release/sample_artifact.hpp"
+#include "muffle/core/container.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "privacy/expect_error.hpp"
+
+namespace muffle::release {
+namespace {
+
+using nlohmann::json;
+using testing_artifact::sample_artifact;
+using testing_support::expect_error;
+
+class ArtifactTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "muffle-artifact-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::filesystem::path file() const { return folder_ / "release.mfl"; }
+  std::string bytes_of(const Artifact& a) const {
+    write_artifact(file(), a);
+    return read_file(file());
+  }
+
+  std::filesystem::path folder_;
+};
+
+void expect_equal(const Artifact& a, const Artifact& b) {
+  ASSERT_EQ(a.blocks.size(), b.blocks.size());
+  for (std::size_t i = 0; i < a.blocks.size(); ++i) {
+    const features::BlockSpec &x = a.blocks[i].spec, &y = b.blocks[i].spec;
+    EXPECT_EQ(a.blocks[i].map_hash, b.blocks[i].map_hash);
+    EXPECT_EQ(x.weight, y.weight);
+    ASSERT_EQ(kind_of(x), kind_of(y));
+    if (x.moments()) {
+      EXPECT_EQ(*x.moments(), *y.moments());
+      continue;
+    }
+    EXPECT_EQ(x.rff()->dims, y.rff()->dims);
+    EXPECT_EQ(x.rff()->features, y.rff()->features);
+    EXPECT_EQ(x.rff()->length_scale, y.rff()->length_scale);
+    EXPECT_EQ(x.rff()->kind, y.rff()->kind);
+    EXPECT_EQ(x.rff()->seed, y.rff()->seed);
+  }
+  EXPECT_EQ(a.lattice_bits, b.lattice_bits);
+  EXPECT_EQ(a.schema.shape, b.schema.shape);
+  EXPECT_EQ(a.schema.classes, b.schema.classes);
+  EXPECT_EQ(a.schema.lo, b.schema.lo);
+  EXPECT_EQ(a.schema.hi, b.schema.hi);
+  EXPECT_EQ(a.schema.on_error, b.schema.on_error);
+  EXPECT_EQ(a.counts, b.counts);
+  EXPECT_EQ(a.counts_weight, b.counts_weight);
+  EXPECT_EQ(a.records, b.records);
+  EXPECT_EQ(a.adjacency, b.adjacency);
+  EXPECT_EQ(a.max_records_per_person, b.max_records_per_person);
+  EXPECT_EQ(a.noise.epsilon, b.noise.epsilon);
+  EXPECT_EQ(a.noise.delta, b.noise.delta);
+  EXPECT_EQ(a.noise.noise_multiplier, b.noise.noise_multiplier);
+  EXPECT_EQ(a.noise.sensitivity.value, b.noise.sensitivity.value);
+  EXPECT_EQ(a.noise.sensitivity.derivation, b.noise.sensitivity.derivation);
+  ASSERT_EQ(a.noise.sensitivity_input.blocks.size(), b.noise.sensitivity_input.blocks.size());
+  for (std::size_t i = 0; i < a.blocks.size(); ++i) {
+    const features::BlockBound &x = a.noise.sensitivity_input.blocks[i],
+                               &y = b.noise.sensitivity_input.blocks[i];
+    EXPECT_EQ(x.norm, y.norm);
+    EXPECT_EQ(x.nonnegative_kernel, y.nonnegative_kernel);
+    EXPECT_EQ(x.theorem, y.theorem);
+  }
+  EXPECT_EQ(a.noise.sigma, b.noise.sigma);
+  EXPECT_EQ(a.noise.parts, b.noise.parts);
+  EXPECT_EQ(a.is_private, b.is_private);
+  EXPECT_EQ(a.config_hash, b.config_hash);
+  EXPECT_EQ(a.data_id, b.data_id);
+  EXPECT_EQ(a.ledger_charge, b.ledger_charge);
+  EXPECT_EQ(a.muffle_version, b.muffle_version);
+  EXPECT_EQ(a.ranks, b.ranks);
+  EXPECT_EQ(a.values, b.values);
+}
+
+TEST_F(ArtifactTest, ReadsBackWhatWasWritten) {
+  using privacy::Adjacency;
+  const std::vector<testing_artifact::Settings> settings{
+      {},
+      {.counts = true},
+      {.adjacency = Adjacency::kAddRemoveOne, .counts = true},
+      {.records_per_person = 4, .epsilon = 0.2},
+      {.rff = false, .moments = true},
+      {.counts = true, .moments = true, .weight = 0.3},
+      {.adjacency = Adjacency::kAddRemoveOne, .epsilon = 3, .classes = 1, .moments = true, .weight = 7},
+      {.moments = true, .weight = 5, .proxy = true},
+  };
+  for (const auto& s : settings) {
+    Artifact a = sample_artifact(s);
+    EXPECT_EQ(a.find("proxy").has_value(), s.proxy);
+    a.is_private = s.epsilon == 1.0;
+    a.schema.on_error = schema::OnError::kClamp;
+    const std::string hash = write_artifact(file(), a);
+    EXPECT_EQ(hash, sha256_file_hex(file().string()));
+    expect_equal(a, read_artifact(file()));
+    // Noise from a seed is named in the file itself.
+    EXPECT_EQ(read_file(file()).find("NOT PRIVATE") != std::string::npos, !a.is_private);
+  }
+}
+
+TEST_F(ArtifactTest, AFlippedByteAnywhereIsRefused) {
+  const std::string good = bytes_of(sample_artifact({.classes = 2, .features = 2}));
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const int flip : {0x01, 0x80}) {
+      std::string bad = good;
+      bad[i] = static_cast<char>(bad[i] ^ flip);
+      try {
+        (void)parse_artifact(bad, "x.mfl");
+        ADD_FAILURE() << "byte " << i << " was flipped unnoticed";
+      } catch (const ProtocolError& e) {
+        EXPECT_EQ(e.code(), ExitCode::kProtocol);
+        ASSERT_NE(std::string(e.what()).find("x.mfl"), std::string::npos) << e.what();
+      }
+    }
+  }
+}
+
+TEST_F(ArtifactTest, TruncationsAndAddedBytesAreRefused) {
+  const std::string good = bytes_of(sample_artifact({.classes = 2, .features = 2}));
+  for (std::size_t n = 0; n < good.size(); ++n) {
+    EXPECT_THROW((void)parse_artifact(std::string_view(good).substr(0, n), "x.mfl"), ProtocolError) << n;
+  }
+  EXPECT_THROW((void)parse_artifact(good + '\0', "x.mfl"), ProtocolError);
+  expect_error<IoError>([&] { (void)read_artifact(folder_ / "absent.mfl"); }, ExitCode::kIo, {"absent.mfl"});
+}
+
+/// A header that lies, in a container whose checksum is right.
+struct Lie {
+  std::string pointer;
+  json value;
+  std::string named;  ///< what the message must say
+};
+
+TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
+  const std::string good = bytes_of(sample_artifact());
+  const Container container = parse_container(good, "muffle-release", kArtifactVersion, "x");
+  const json huge = std::numeric_limits<std::uint64_t>::max();
+  const std::vector<Lie> lies{
+      {"/blocks/0/map/features", 10, "values"},
+      {"/blocks/0/map/features", 7, "not even"},
+      {"/blocks/0/map/features", huge, "map.features"},
+      {"/blocks/0/map/features", -8, "map.features"},
+      {"/blocks/0/map/features", 8.0, "map.features"},
+      {"/blocks/0/map/dims", 5, "numbers per record"},
+      {"/blocks/0/kind", "wavelets", "blocks.kind"},
+      {"/blocks/0/kind", "moments", "map.lift"},
+      {"/blocks/0/map/frequencies", "sparse", "map.frequencies"},
+      {"/blocks/0/map/length_scale", 0.0, "length-scale"},
+      {"/blocks/0/map/length_scale", nullptr, "map.length_scale"},
+      {"/blocks/0/map/length_scale", "1.5", "map.length_scale"},
+      {"/blocks/0/map_sha256", "beef", "hash"},
+      {"/blocks/0/map", 3, "blocks.map"},
+      {"/blocks", 3, "blocks"},
+      {"/blocks", json::array(), "blocks"},
+      {"/blocks", json::array({7}), "blocks"},
+      {"/blocks/0/weight", 0.0, "weight"},
+      {"/blocks/0/weight", 2.0, "block"},
+      {"/blocks/0/numbers/0/count", 7, "noise that was drawn"},
+      {"/blocks/0/numbers/0/unit", 65536.0, "noise that was drawn"},
+      {"/blocks/0/numbers", json::array(), "numbers"},
+      {"/schema/shape", json::array(), "schema.shape"},
+      {"/schema/shape", json::array({1, 2, 0}), "shape"},
+      {"/schema/shape", json::array({huge, huge, huge}), "shape"},
+      {"/schema/shape", json::array({1, "2", 2}), "schema.shape"},
+      {"/schema/classes", 0, "schema.classes"},
+      {"/schema/classes", 1u << 20, "values"},
+      {"/schema/lo", 300, ""},
+      {"/schema/on_error", "ignore", "schema.on_error"},
+      {"/lattice_bits", 25, "lattice_bits"},
+      {"/lattice_bits", 20, "sigma"},
+      {"/counts/released", 1, "counts.released"},
+      {"/counts/released", true, "counts.numbers"},
+      {"/records", 0, "records"},
+      {"/records", std::uint64_t{1} << 61, "records"},
+      {"/records", 1, "larger than the records"},
+      {"/ranks", 0, "ranks"},
+      {"/private", "yes", "private"},
+      {"/privacy/adjacency", "add-remove-one", "sensitivity"},
+      {"/privacy/adjacency", "none", "privacy.adjacency"},
+      {"/privacy/max_records_per_person", 2, "sensitivity"},
+      {"/privacy/max_records_per_person", 0, "privacy.max_records_per_person"},
+      {"/privacy/epsilon", 0.5, "noise multiplier"},
+      {"/privacy/epsilon", -1.0, "epsilon"},
+      {"/privacy/epsilon", nullptr, "privacy.epsilon"},
+      {"/privacy/delta", 1e-6, "noise multiplier"},
+      {"/privacy/delta", 1.0, "delta"},
+      {"/privacy/noise_multiplier", 3.0, "noise multiplier"},
+      {"/privacy/sensitivity", 1.0, "sensitivity"},
+      {"/privacy/sigma", 5.0, "sigma"},
+      {"/blocks/0/numbers/0/sigma_lattice", 1000, "sigma"},
+      {"/blocks/0/numbers/0/sigma_lattice", 0, "numbers.sigma_lattice"},
+      {"/privacy/mechanism", "Laplace", "privacy.mechanism"},
+      {"/blocks/0/bound/norm", 0.5, "block"},
+      {"/blocks/0/bound/norm", 1e300, "block"},
+      {"/blocks/0/bound/nonnegative_kernel", true, "block"},
+      {"/values/count", 23, "values"},
+      {"/values/count", "24", "values"},
+      {"/values/type", "float32", "values.type"},
+      {"/muffle_version", std::string(1000, 'x'), "muffle_version"},
+  };
+  for (const Lie& lie : lies) {
+    Container bad = container;
+    bad.header[json::json_pointer(lie.pointer)] = lie.value;
+    const std::string bytes = serialize(bad);
+    SCOPED_TRACE(lie.pointer + " = " + lie.value.dump().substr(0, 60));
+    expect_error<ProtocolError>([&] { (void)parse_artifact(bytes, "x.mfl"); }, ExitCode::kProtocol,
+                                {"x.mfl", lie.named});
+  }
+  // Every field is needed.
+  const json flat = container.header.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
+    Container bad = container;
+    const json::json_pointer at(pointer);
+    json& parent = bad.header[at.parent_pointer()];
+    if (!parent.is_object()) continue;
+    parent.erase(at.back());
+    const std::string bytes = serialize(bad);
+    EXPECT_THROW((void)parse_artifact(bytes, "x.mfl"), ProtocolError) << pointer;
+  }
+}
+
+TEST_F(ArtifactTest, LyingPayloadsAreRefused) {
+  const Container container =
+      parse_container(bytes_of(sample_artifact()), "muffle-release", kArtifactVersion, "x");
+  const auto parse_with = [&](const std::function<void(Container&)>& change) {
+    Container bad = container;
+    change(bad);
+    return [bytes = serialize(bad)] { (void)parse_artifact(bytes, "x.mfl"); };
+  };
+  for (const int less : {1, 8, 192}) {
+    expect_error<ProtocolError>(parse_with([&](Container& c) { c.payload.resize(c.payload.size() - less); }),
+                                ExitCode::kProtocol, {"values"});
+  }
+  // Half the values, honestly declared: then they do not fit classes x features.
+  expect_error<ProtocolError>(parse_with([](Container& c) {
+                                c.payload.resize(96);
+                                c.header["values"]["count"] = 12;
+                              }),
+                              ExitCode::kProtocol, {"12 values", "need 24"});
+  expect_error<ProtocolError>(parse_with([](Container& c) { c.payload[7] = std::byte{0x7F}; }),
+                              ExitCode::kProtocol, {"value 0 is larger"});
+  expect_error<ProtocolError>(parse_with([](Container& c) { c.header["version"] = 1; }), ExitCode::kProtocol,
+                              {"format version is 1"});
+  expect_error<ProtocolError>(parse_with([](Container& c) { c.header["format"] = "muffle-model"; }),
+                              ExitCode::kProtocol, {"muffle-model"});
+}
+
+TEST_F(ArtifactTest, AContradictionIsNeverWritten) {
+  Artifact a = sample_artifact();
+  a.noise.parts[0].runs[0].sigma_lattice /= 2;
+  expect_error<InvariantError>([&] { write_artifact(file(), a); }, ExitCode::kInvariant, {"sigma"});
+  a = sample_artifact();
+  a.values.pop_back();
+  expect_error<InvariantError>([&] { write_artifact(file(), a); }, ExitCode::kInvariant, {"23 values", "24"});
+  a = sample_artifact();
+  a.noise.sensitivity_input.max_records_per_person = 9;
+  expect_error<InvariantError>([&] { write_artifact(file(), a); }, ExitCode::kInvariant,
+                               {"records per person"});
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST_F(ArtifactTest, NoiseMultiplierInsteadOfEpsilonReadsBack) {
+  Artifact a = sample_artifact();
+  privacy::PrivacySpec spec;
+  spec.noise_multiplier = 7.7;
+  a.noise = testing_artifact::plan_for(a, spec);
+  write_artifact(file(), a);
+  EXPECT_EQ(read_artifact(file()).noise.epsilon, a.noise.epsilon);
+}
+
+TEST_F(ArtifactTest, LyingMomentsAreRefused) {
+  const Container container = parse_container(bytes_of(sample_artifact({.moments = true, .weight = 2})),
+                                              "muffle-release", kArtifactVersion, "x");
+  const std::vector<Lie> lies{
+      {"/blocks/0/map/lift", "sparse", "map.lift"},
+      {"/blocks/0/map/shape", json::array({1, 4, 1}), "another shape"},
+      {"/blocks/0/map/shape", json::array({1, 2, -2}), "map.shape"},
+      {"/blocks/0/map/coefficients", 0, "defaults"},
+      {"/blocks/0/map/coefficients", 1, "values"},
+      {"/blocks/0/map/coefficients", 3, "coefficients"},
+      {"/blocks/0/map/coefficients", 8193, "map.coefficients"},
+      {"/blocks/0/map/offset", 0.0, "defaults"},
+      {"/blocks/0/map/offset", -1.0, "offset"},
+      {"/blocks/0/map/bits", 21, "map.bits"},
+      {"/blocks/0/map/bits", 15, "noise that was drawn"},
+      {"/blocks/0/map/blob_height", 2.0, "blob"},
+      {"/blocks/0/weight", 1.0, "norm"},
+      {"/blocks/0/weight", 1e7, "weight"},
+      {"/blocks/0/bound/nonnegative_kernel", false, "signed"},
+      {"/blocks/0/numbers/1/count", 11, "noise that was drawn"},
+      {"/blocks/0/numbers/1/unit", 4294967296.0, "noise that was drawn"},
+      {"/blocks/1", container.header["blocks"][0], "two blocks"},
+  };
+  for (const Lie& lie : lies) {
+    Container bad = container;
+    bad.header[json::json_pointer(lie.pointer)] = lie.value;
+    const std::string bytes = serialize(bad);
+    SCOPED_TRACE(lie.pointer + " = " + lie.value.dump().substr(0, 60));
+    expect_error<ProtocolError>([&] { (void)parse_artifact(bytes, "x.mfl"); }, ExitCode::kProtocol,
+                                {"x.mfl", lie.named});
+  }
+}
+
+// One sigma in units of the weighted features: a block of weight w gets sigma / w in its own, and the entries
+// beside the diagonal, which stand for two, get sigma / sqrt(2) of theirs.
+TEST_F(ArtifactTest, EveryBlockGetsTheNoiseOfItsWeight) {
+  for (const double w : {0.25, 1.0, 3.0}) {
+    const Artifact a = sample_artifact({.counts = true, .moments = true, .weight = w});
+    const double sensitivity = std::sqrt(2 * w * w + 4);  // counts of weight 1 are below both bounds
+    EXPECT_NEAR(a.noise.sensitivity.value, std::max(sensitivity, std::sqrt(2 * (w * w + 1 + 1))), 1e-12);
+    const double sigma = a.noise.sigma;
+    ASSERT_EQ(a.noise.parts.size(), 3u);
+    const auto& moments = a.noise.parts[0].runs;
+    ASSERT_EQ(moments.size(), 2u);
+    EXPECT_EQ(a.noise.parts[0].repeat, 3u);
+    EXPECT_NEAR(static_cast<double>(moments[0].sigma_lattice) / (sigma / w * 0x1p32), 1, 1e-8);
+    EXPECT_NEAR(static_cast<double>(moments[1].sigma_lattice) / (sigma / w * 0x1p32 / std::sqrt(2.0)), 1,
+                1e-8);
+    EXPECT_NEAR(static_cast<double>(a.noise.parts[1].runs[0].sigma_lattice) / (sigma * 0x1p24), 1, 1e-6);
+    EXPECT_NEAR(static_cast<double>(a.noise.parts[2].runs[0].sigma_lattice) / (sigma * 0x1p24), 1, 1e-6);
+    for (const privacy::NoisePart& part : a.noise.parts) {
+      for (const privacy::NoiseRun& run : part.runs)
+        EXPECT_GE(static_cast<long double>(run.sigma_lattice) / run.unit, static_cast<long double>(sigma));
+    }
+  }
+}
+
+TEST_F(ArtifactTest, AMissingBlockIsNamed) {
+  const Artifact moments = sample_artifact({.rff = false, .moments = true});
+  expect_error<ConfigError>([&] { (void)make_target(moments); }, ExitCode::kConfig,
+                            {"training", "\"rff\"", "only \"moments\"", "features.blocks"});
+  expect_error<ConfigError>([&] { (void)require_block(sample_artifact(), "moments", "it"); },
+                            ExitCode::kConfig, {"\"moments\"", "only \"rff\""});
+}
+
+TEST_F(ArtifactTest, FrequenciesAreChecked) {
+  Artifact a = sample_artifact({.moments = true});
+  std::vector<float> frequencies = features::rff_frequencies(*a.blocks[1].spec.rff());
+  check_frequencies(a, frequencies);
+  frequencies[3] = std::nextafter(frequencies[3], 100.0f);
+  expect_error<ProtocolError>([&] { check_frequencies(a, frequencies); }, ExitCode::kProtocol,
+                              {"feature map", "'rff'", "0.1.0", a.blocks[1].map_hash});
+  for (std::size_t b = 0; b < 2; ++b) {
+    check_map(a, b);
+    a.blocks[b].map_hash[0] ^= 1;
+    expect_error<ProtocolError>([&] { check_map(a, b); }, ExitCode::kProtocol, {"feature map", "0.1.0"});
+  }
+}
+
+}  // namespace
+}  // namespace muffle::release

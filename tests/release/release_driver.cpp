@@ -1,0 +1,69 @@
+// One release by ReleaseTransaction, as `muffle release` makes it, of an embedding of nothing but sevens.
+//   release_driver LEDGER RUN_FOLDER MU BUDGET_MU SIGNING_KEY
+// Linked with faulty_system.cpp, which fails, kills and marks draws on demand. Exits as muffle does.
+//   MUFFLE_MUTANT=draw-first|draw-twice   breaks the protocol: the tests must notice
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include "release/sample_artifact.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/release/transaction.hpp"
+
+namespace {
+
+using namespace muffle;
+
+void release(const release::ReleaseOrder& order, double mu) {
+  std::filesystem::create_directories(order.file.parent_path());
+  release::Artifact artifact = embed::testing_artifact::sample_artifact();
+  artifact.config_hash = order.config_hash;
+  artifact.data_id = order.data_id;
+  privacy::PrivacySpec spec;
+  spec.noise_multiplier = 1.0 / mu;
+  artifact.noise = embed::testing_artifact::plan_for(artifact, spec);
+
+  release::ReleaseTransaction transaction(order);
+  if (transaction.settle()) return;
+  const std::size_t n = artifact.values.size();
+  const char* set = std::getenv("MUFFLE_MUTANT");
+  const std::string mutant = set == nullptr ? "" : set;
+  std::optional<privacy::NoiseVector> noise;
+  const auto draw = [&] {
+    const auto entropy = privacy::os_entropy();
+    noise.emplace(artifact.noise.parts, *entropy);
+  };
+  if (mutant == "draw-first") draw();
+  transaction.begin(artifact.noise, true, mutant == "draw-first" ? [] {} : std::function<void()>(draw));
+  if (mutant == "draw-twice") draw();
+  artifact.values = std::move(*noise).publish(privacy::RawSum(std::vector<std::uint64_t>(n, 7))).values;
+  transaction.finish(std::move(artifact));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 6) return static_cast<int>(ExitCode::kUsage);
+  try {
+    const std::filesystem::path run = argv[2];
+    release::ReleaseOrder order;
+    order.file = run / "release.mfl";
+    order.statement_json = run / "privacy.json";
+    order.statement_text = run / "privacy.txt";
+    order.config_hash = std::string(64, 'c');
+    order.ledger = argv[1];
+    order.data_id = "kill-test";
+    order.budget = privacy::Budget::from_mu(std::strtod(argv[4], nullptr), 1e-5);
+    order.lock_deadline = std::chrono::seconds(60);
+    order.signing_key = argv[5];
+    release(order, std::strtod(argv[3], nullptr));
+    return 0;
+  } catch (const Error& e) {
+    std::cerr << e.what() << '\n';
+    return static_cast<int>(e.code());
+  } catch (const std::exception& e) {
+    std::cerr << e.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "release/sample_artifact.hpp"
+#include "privacy/expect_error.hpp"
+
+namespace muffle::release {
+namespace {
+
+using privacy::Adjacency;
+using testing_artifact::sample_artifact;
+using testing_support::expect_error;
+
+void set_counts(Artifact& a, const std::vector<double>& counts) {
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    a.values[a.offset(a.blocks.size()) + c] = std::llround(std::ldexp(counts[c], a.lattice_bits));
+  }
+}
+
+TEST(MakeTarget, DividesByThePublicNumberOfRecords) {
+  const Artifact a = sample_artifact();
+  const Target t = make_target(a);
+  EXPECT_EQ(t.records, 60000.0);
+  ASSERT_EQ(t.mean_embedding.size(), 24u);
+  for (std::size_t i = 0; i < 24; ++i) {
+    EXPECT_FLOAT_EQ(t.mean_embedding[i],
+                    static_cast<float>(static_cast<double>(a.values[i]) / (60000.0 * 16777215.0)));
+  }
+  EXPECT_EQ(t.class_share, std::vector<double>(3, 1.0 / 3));
+  EXPECT_EQ(t.column_weight, std::vector<double>(3, 1.0));
+}
+
+TEST(MakeTarget, ReweightsImbalancedClassesByTheirNoisyCounts) {
+  Artifact a = sample_artifact({.counts = true});
+  set_counts(a, {45000, 14900, 100});
+  Target t = make_target(a);
+  EXPECT_NEAR(t.class_share[0], 0.75, 1e-9);
+  EXPECT_NEAR(t.class_share[2], 100.0 / 60000, 1e-9);
+  for (std::size_t c = 0; c < 3; ++c) {
+    // Every class's column then is a third of its own mean embedding: weight x share is the same for all.
+    EXPECT_NEAR(t.column_weight[c] * t.class_share[c], 1.0 / 3, 1e-9);
+  }
+  set_counts(a, {20000, 20000, 20000});
+  EXPECT_NEAR(make_target(a).column_weight[1], 1.0, 1e-12) << "balanced data are left as they are";
+
+  // A tiny or negative noisy count neither explodes nor flips a weight.
+  set_counts(a, {50000, 0.01, -12});
+  t = make_target(a);
+  const double noise = static_cast<double>(testing_artifact::sigma_lattice(a)) / 16777216.0;
+  EXPECT_NEAR(t.column_weight[1], 60000 / (3 * noise), 1e-6);
+  EXPECT_EQ(t.column_weight[2], 0.0);
+  EXPECT_EQ(t.class_share[2], 0.0);
+  EXPECT_NEAR(std::accumulate(t.class_share.begin(), t.class_share.end(), 0.0), 1.0, 1e-12);
+  // All negative: nothing is known of the classes.
+  set_counts(a, {-3, -1, -2});
+  t = make_target(a);
+  EXPECT_EQ(t.class_share, std::vector<double>(3, 1.0 / 3));
+  EXPECT_EQ(t.column_weight, std::vector<double>(3, 1.0));
+}
+
+TEST(MakeTarget, PrivateNumberOfRecordsIsTheNoisyCountsSum) {
+  Artifact a = sample_artifact({.adjacency = Adjacency::kAddRemoveOne, .counts = true});
+  set_counts(a, {100, 250, -50});
+  const Target t = make_target(a);
+  EXPECT_NEAR(t.records, 300.0, 1e-6);
+  EXPECT_FLOAT_EQ(t.mean_embedding[0],
+                  static_cast<float>(static_cast<double>(a.values[0]) / (300.0 * 16777215.0)));
+  EXPECT_NEAR(t.class_share[1], 250.0 / 350, 1e-9);
+  set_counts(a, {10, -30, 5});
+  expect_error<DataError>([&] { (void)make_target(a); }, ExitCode::kData,
+                          {"-15.0 records", "larger epsilon"});
+}
+
+}  // namespace
+}  // namespace muffle::release

@@ -1,0 +1,160 @@
+// A release held against the ledger that paid for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "release/judged_release.hpp"
+#include "muffle/core/hash.hpp"
+
+namespace muffle::release {
+namespace {
+
+using nlohmann::json;
+using namespace testing_artifact;
+
+class VerificationLedger : public ::testing::Test {
+ protected:
+  /// A ledger with one charge for `a`, which gets its id.
+  std::string charge(Artifact& a) {
+    auto ledger = open();
+    terms_ = {"/runs/a/release.mfl", a.config_hash, privacy::mu_of(a.noise),  a.noise.sensitivity.value,
+              a.noise.sigma,         a.is_private,  privacy::unit_of(a.noise)};
+    return a.ledger_charge = ledger.begin(terms_);
+  }
+  privacy::Ledger open() {
+    return privacy::Ledger::open(folder_ / "ledger.jsonl", "patients-2024", std::nullopt,
+                                 std::chrono::seconds(5));
+  }
+  void commit(const std::string& id, const std::string& release) {
+    auto ledger = open();
+    ledger.bind(id, to_hex(sha256(release)));
+    ledger.commit(id, to_hex(sha256(release)));
+  }
+  Verification judge_with_ledger(const std::string& release, bool named = true) {
+    return judge(release, [&](Evidence& e) {
+      e.ledger = Evidence::LedgerText{"ledger.jsonl", read_file(folder_ / "ledger.jsonl"), named};
+    });
+  }
+  std::string ledger_detail(const Verification& v) {
+    for (const Check& c : v.checks) {
+      if (c.name == "ledger") return c.detail;
+    }
+    return {};
+  }
+
+  test::TemporaryFolder folder_;
+  privacy::ChargeTerms terms_;
+};
+
+TEST_F(VerificationLedger, ACommittedReleasePasses) {
+  Artifact a = sample_artifact();
+  const std::string id = charge(a), release = bytes_of(a);
+  commit(id, release);
+  const Verification v = judge_with_ledger(release);
+  EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
+  EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kPass);
+  EXPECT_THAT(verification_text(v),
+              ::testing::AllOf(::testing::HasSubstr("all 1 releases of data set 'patients-2024'"),
+                               ::testing::HasSubstr("verdict: good"),
+                               ::testing::HasSubstr("whoever keeps the ledger vouches")));
+}
+
+// Whoever makes up a release can make up a ledger beside it: this test does.
+TEST_F(VerificationLedger, ALedgerThatNobodyNamedDoesNotVouchButCanRefuse) {
+  Artifact a = sample_artifact();
+  const std::string id = charge(a), release = bytes_of(a);
+  EXPECT_EQ(judge_with_ledger(release, false).code(), ExitCode::kProtocol) << "no COMMIT";
+  commit(id, release);
+  const Verification v = judge_with_ledger(release, false);
+  EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
+  EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kPass);
+  EXPECT_FALSE(v.vouched());
+  EXPECT_THAT(verification_text(v),
+              ::testing::AllOf(::testing::HasSubstr("verdict: consistent, but nobody vouches for it"),
+                               ::testing::HasSubstr("the ledger beside it is unsigned"),
+                               ::testing::HasSubstr("For that nobody vouches")));
+  EXPECT_EQ(json::parse(verification_json(v))["verdict"], "consistent");
+}
+
+TEST_F(VerificationLedger, WithoutItsCommitOrWithAnotherFilesItIsRefused) {
+  Artifact a = sample_artifact();
+  const std::string id = charge(a), release = bytes_of(a);
+  Verification v = judge_with_ledger(release);
+  EXPECT_EQ(v.code(), ExitCode::kProtocol);
+  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("no COMMIT"));
+  commit(id, release + "x");
+  v = judge_with_ledger(release);
+  EXPECT_EQ(v.code(), ExitCode::kProtocol);
+  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr(to_hex(sha256(release))));
+}
+
+TEST_F(VerificationLedger, AChargeItDoesNotKnowIsRefused) {
+  Artifact a = sample_artifact();
+  commit(charge(a), bytes_of(a));
+  a.ledger_charge = std::string(32, 'a');
+  EXPECT_THAT(ledger_detail(judge_with_ledger(bytes_of(a))), ::testing::HasSubstr("no charge aaaa"));
+  a.ledger_charge.clear();
+  EXPECT_THAT(ledger_detail(judge_with_ledger(bytes_of(a))), ::testing::HasSubstr("without a ledger"));
+  EXPECT_EQ(judge_with_ledger(bytes_of(a)).code(), ExitCode::kProtocol);
+}
+
+TEST_F(VerificationLedger, AnotherMuThanTheReleaseStatesIsRefused) {
+  Artifact a = sample_artifact();
+  auto ledger = std::make_unique<privacy::Ledger>(open());
+  a.ledger_charge = ledger->begin({"/r", a.config_hash, 0.5 * privacy::mu_of(a.noise), 2, 1, true, {}});
+  const std::string release = bytes_of(a);
+  ledger->bind(a.ledger_charge, to_hex(sha256(release)));
+  ledger->commit(a.ledger_charge, to_hex(sha256(release)));
+  ledger.reset();
+  const Verification v = judge_with_ledger(release);
+  EXPECT_EQ(v.code(), ExitCode::kProtocol);
+  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("charged mu"));
+}
+
+TEST_F(VerificationLedger, AnotherUnitOfPrivacyThanTheReleaseStatesIsRefused) {
+  Artifact a = sample_artifact();
+  {
+    auto ledger = open();
+    a.ledger_charge = ledger.begin(
+        {"/r", a.config_hash, privacy::mu_of(a.noise), 2, 1, true, {privacy::Adjacency::kReplaceOne, 7}});
+  }
+  const std::string release = bytes_of(a);
+  commit(a.ledger_charge, release);
+  const Verification v = judge_with_ledger(release);
+  EXPECT_EQ(v.code(), ExitCode::kProtocol);
+  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("at most 7 records a person"));
+}
+
+TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {
+  Artifact a = sample_artifact();
+  const std::string id = charge(a);
+  Artifact other = a;
+  other.data_id = "patients-2025";
+  EXPECT_THAT(ledger_detail(judge_with_ledger(bytes_of(other))), ::testing::HasSubstr("patients-2025"));
+  const std::string release = bytes_of(a);
+  commit(id, release);
+  std::string text = read_file(folder_ / "ledger.jsonl");
+  text[text.find("INTENT") + 20] ^= 1;
+  const Verification v = judge(release, [&](Evidence& e) {
+    e.ledger = Evidence::LedgerText{"ledger.jsonl", text};
+  });
+  EXPECT_EQ(v.code(), ExitCode::kProtocol);
+  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("line 2"));
+}
+
+TEST_F(VerificationLedger, AnOverspentBudgetIsNoGuarantee) {
+  Artifact a = sample_artifact();
+  const std::string id = charge(a), release = bytes_of(a);
+  commit(id, release);
+  open().set_budget(privacy::Budget::from_mu(0.5 * terms_.mu, 1e-5));
+  const Verification v = judge_with_ledger(release);
+  EXPECT_EQ(v.code(), ExitCode::kBudget);
+  EXPECT_THAT(failed(v), ::testing::ElementsAre("budget"));
+}
+
+}  // namespace
+}  // namespace muffle::release

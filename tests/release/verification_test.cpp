@@ -1,0 +1,286 @@
+#include "muffle/release/verification.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "release/judged_release.hpp"
+#include "muffle/core/round_up.hpp"
+
+namespace muffle::release {
+namespace {
+
+using nlohmann::json;
+using namespace testing_artifact;
+
+TEST(Verification, AGoodReleasePassesEveryCheck) {
+  for (const Settings& s :
+       {Settings{}, Settings{.counts = true, .records_per_person = 3, .epsilon = 0.2},
+        Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true},
+        Settings{.rff = false, .moments = true}, Settings{.moments = true, .weight = 5, .proxy = true},
+        Settings{.counts = true, .moments = true, .weight = 0.3},
+        Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .moments = true}}) {
+    const Verification v = judge(bytes_of(sample_artifact(s)));
+    EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
+    EXPECT_THAT(failed(v), ::testing::IsEmpty());
+    for (const char* name : {"file", "fields", "domain", "sensitivity", "noise multiplier", "sigma", "delta",
+                             "consistency", "blocks", "feature maps", "secure noise"})
+      EXPECT_EQ(outcome(v, name), Check::Outcome::kPass) << name;
+    EXPECT_EQ(outcome(v, "signature"), Check::Outcome::kSkipped);
+    EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kSkipped);
+  }
+}
+
+TEST(Verification, TheCardSaysAllThereIsToKnow) {
+  const crypto::SiteKey key = crypto::SiteKey::generate("clinic-1");
+  const std::string release = bytes_of(sample_artifact());
+  const Verification v = judge(release, [&](Evidence& e) {
+    e.signature = crypto::sign_release(key, release);
+    e.trusted = crypto::SignerKey{"clinic-1", key.public_key()};
+  });
+  const std::string text = verification_text(v);
+  for (const char* part : {"verdict: good", "(here: single coordinator). For that the signer vouches",
+                           "Unit of privacy: one person", "replace-one adjacency", "epsilon ",
+                           "Who is trusted with what", "Public, and not protected", "Signed by: 'clinic-1'"})
+    EXPECT_THAT(text, ::testing::HasSubstr(part));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("P R I V A T E")));
+  const json j = json::parse(verification_json(v));
+  EXPECT_EQ(j["format"], "muffle-verification");
+  EXPECT_EQ(j["verdict"], "good");
+  EXPECT_EQ(j["signer"]["public_key"], crypto::to_hex(key.public_key()));
+  EXPECT_EQ(j["statement"]["format"], "muffle-privacy-statement");
+  EXPECT_GE(j["statement"]["epsilon_at_delta"].size(), 5u);
+}
+
+TEST(Verification, AnyFlippedByteIsFound) {
+  const std::string release = bytes_of(sample_artifact());
+  const crypto::SiteKey key = crypto::SiteKey::generate("clinic-1");
+  const std::string signature = crypto::sign_release(key, release);
+  for (std::size_t i = 0; i < release.size(); ++i) {
+    std::string damaged = release;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1 << i % 8);
+    const Verification v = judge(damaged, [&](Evidence& e) { e.signature = signature; });
+    ASSERT_EQ(v.code(), ExitCode::kProtocol) << "byte " << i;
+    ASSERT_THAT(failed(v), ::testing::IsSupersetOf({"file", "signature"})) << "byte " << i;
+    ASSERT_THAT(verification_text(v), ::testing::Not(::testing::HasSubstr("Privacy statement")));
+  }
+  EXPECT_EQ(judge(release.substr(0, release.size() - 1)).code(), ExitCode::kProtocol);
+  EXPECT_EQ(judge(release + "x").code(), ExitCode::kProtocol);
+  EXPECT_EQ(judge("").code(), ExitCode::kProtocol);
+}
+
+TEST(Verification, ADemandedSignatureMustBeThereAndOfThatKey) {
+  const crypto::SiteKey ours = crypto::SiteKey::generate("clinic-1"), other = crypto::SiteKey::generate("clinic-1");
+  const std::string release = bytes_of(sample_artifact());
+  const auto with = [&](const crypto::SiteKey* signer) {
+    return judge(release, [&](Evidence& e) {
+      e.trusted = crypto::SignerKey{"clinic-1", ours.public_key()};
+      if (signer != nullptr) e.signature = crypto::sign_release(*signer, release);
+    });
+  };
+  EXPECT_EQ(with(&ours).code(), ExitCode::kDone);
+  EXPECT_THAT(failed(with(nullptr)), ::testing::ElementsAre("signature"));
+  EXPECT_EQ(with(nullptr).code(), ExitCode::kProtocol);
+  // The same name means nothing.
+  EXPECT_THAT(failed(with(&other)), ::testing::ElementsAre("signature"));
+  EXPECT_EQ(with(&other).code(), ExitCode::kProtocol);
+  EXPECT_FALSE(with(&other).signature.has_value());
+  // Without --key a signature that is there must still verify.
+  const Verification foreign =
+      judge(release, [&](Evidence& e) { e.signature = crypto::sign_release(ours, release + " "); });
+  EXPECT_EQ(foreign.code(), ExitCode::kProtocol);
+  EXPECT_THAT(failed(foreign), ::testing::ElementsAre("signature"));
+}
+
+struct Lie {
+  const char* what;
+  const char* check;  // that must find it
+  std::function<void(json&)> tell;
+};
+
+TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
+  const std::string release = bytes_of(sample_artifact({.records_per_person = 2}));
+  const auto scale = [](const char* key, double factor) {
+    return [=](json& h) { h["privacy"][key] = h["privacy"][key].get<double>() * factor; };
+  };
+  // Everything that follows from the noise multiplier or the sensitivity is moved along.
+  const auto consistent_sigma = [](json& h) {
+    json& p = h["privacy"];
+    const double sigma = multiply_up(p["noise_multiplier"], p["sensitivity"]);
+    p["sigma"] = sigma;
+    for (json& block : h["blocks"]) {
+      for (json& run : block["numbers"])
+        run["sigma_lattice"] = static_cast<std::uint64_t>(privacy::lattice_sigma(sigma, run["unit"]));
+    }
+  };
+  const std::vector<Lie> lies = {
+      {"sigma too small", "sigma", scale("sigma", 0.999)},
+      {"a lattice sigma one too small", "sigma",
+       [](json& h) {
+         json& drawn = h["blocks"][0]["numbers"][0]["sigma_lattice"];
+         drawn = drawn.get<std::uint64_t>() - 1;
+       }},
+      {"half the noise, spelt out consistently", "noise multiplier",
+       [&](json& h) {
+         scale("noise_multiplier", 0.5)(h);
+         consistent_sigma(h);
+       }},
+      {"and found from sigma alone", "delta",
+       [&](json& h) {
+         scale("noise_multiplier", 0.5)(h);
+         consistent_sigma(h);
+       }},
+      {"half the sensitivity, spelt out consistently", "sensitivity",
+       [&](json& h) {
+         scale("sensitivity", 0.5)(h);
+         consistent_sigma(h);
+       }},
+      {"a smaller epsilon than the noise gives", "noise multiplier", scale("epsilon", 0.9)},
+      {"a smaller delta", "delta", scale("delta", 0.5)},
+      {"an epsilon of nothing", "domain", [](json& h) { h["privacy"]["epsilon"] = 0.0; }},
+      {"fewer records a person", "sensitivity", [](json& h) { h["privacy"]["max_records_per_person"] = 1; }},
+      {"another adjacency", "sensitivity", [](json& h) { h["privacy"]["adjacency"] = "add-remove-one"; }},
+      {"a norm bound that the feature map does not have", "blocks",
+       [&](json& h) {
+         h["blocks"][0]["bound"]["norm"] = 0.5;
+         scale("sensitivity", 0.5)(h);
+         consistent_sigma(h);
+       }},
+      {"a sign that the feature map does not have", "blocks",
+       [&](json& h) {
+         h["blocks"][0]["bound"]["nonnegative_kernel"] = true;
+         h["privacy"]["sensitivity"] = 2 * std::sqrt(2.0);
+         consistent_sigma(h);
+       }},
+      {"another lattice", "sigma", [](json& h) { h["lattice_bits"] = 23; }},
+      {"frequencies that nobody can rebuild", "feature maps",
+       [](json& h) { h["blocks"][0]["map"]["seed"] = 7; }},
+      {"a weight that the bound does not know", "blocks", [](json& h) { h["blocks"][0]["weight"] = 0.5; }},
+      {"a larger weight's units, and so less noise", "blocks",
+       [&](json& h) {
+         json& run = h["blocks"][0]["numbers"][0];
+         run["unit"] = run["unit"].get<double>() / 2;
+         consistent_sigma(h);
+       }},
+      {"a field that is missing", "fields", [](json& h) { h["privacy"].erase("sigma"); }},
+  };
+  for (const Lie& lie : lies) {
+    const Verification v = judge(with_header(release, lie.tell));
+    EXPECT_EQ(v.code(), ExitCode::kProtocol) << lie.what;
+    EXPECT_EQ(outcome(v, lie.check), Check::Outcome::kFail) << lie.what << "\n" << verification_text(v);
+    EXPECT_EQ(outcome(v, "file"), Check::Outcome::kPass) << lie.what;
+  }
+  // The edits themselves are not what is refused.
+  EXPECT_EQ(judge(with_header(release, consistent_sigma)).code(), ExitCode::kDone);
+}
+
+// The same for second moments beside random features.
+TEST(Verification, MomentsThatLieAreRefused) {
+  const std::string release = bytes_of(sample_artifact({.moments = true, .weight = 2}));
+  const std::vector<Lie> lies = {
+      {"half the noise beside the diagonal", "sigma",
+       [](json& h) {
+         json& drawn = h["blocks"][0]["numbers"][1]["sigma_lattice"];
+         drawn = drawn.get<std::uint64_t>() / 2;
+       }},
+      {"one unit less on the diagonal", "sigma",
+       [](json& h) {
+         json& drawn = h["blocks"][0]["numbers"][0]["sigma_lattice"];
+         drawn = drawn.get<std::uint64_t>() - 1;
+       }},
+      {"another weight", "blocks", [](json& h) { h["blocks"][0]["weight"] = 1.0; }},
+      {"fewer bits", "blocks", [](json& h) { h["blocks"][0]["map"]["bits"] = 15; }},
+      {"a signed kernel", "blocks", [](json& h) { h["blocks"][0]["bound"]["nonnegative_kernel"] = false; }},
+      {"another blob", "feature maps", [](json& h) { h["blocks"][0]["map"]["blob_height"] = 0.25; }},
+      {"more coefficients", "blocks", [](json& h) { h["blocks"][0]["map"]["coefficients"] = 1; }},
+  };
+  for (const Lie& lie : lies) {
+    const Verification v = judge(with_header(release, lie.tell));
+    EXPECT_EQ(v.code(), ExitCode::kProtocol) << lie.what;
+    EXPECT_EQ(outcome(v, lie.check), Check::Outcome::kFail) << lie.what << "\n" << verification_text(v);
+  }
+  EXPECT_EQ(judge(release).code(), ExitCode::kDone);
+}
+
+TEST(Verification, SeededNoiseIsNotPrivateInLoudLetters) {
+  Artifact a = sample_artifact();
+  a.is_private = false;
+  const Verification v = judge(bytes_of(a));
+  EXPECT_EQ(v.code(), ExitCode::kBudget);
+  EXPECT_THAT(failed(v), ::testing::ElementsAre("secure noise"));
+  EXPECT_THAT(verification_text(v), ::testing::AllOf(::testing::HasSubstr("verdict: NOT PRIVATE"),
+                                                     ::testing::HasSubstr("N O T   P R I V A T E")));
+  EXPECT_EQ(json::parse(verification_json(v))["verdict"], "not private");
+}
+
+TEST(Verification, WithoutAKeyAndALedgerNobodyVouches) {
+  const std::string release = bytes_of(sample_artifact());
+  for (const bool anybody_signed : {false, true}) {
+    const Verification v = judge(release, [&](Evidence& e) {
+      if (anybody_signed) e.signature = crypto::sign_release(crypto::SiteKey::generate("whoever"), release);
+    });
+    EXPECT_EQ(v.code(), ExitCode::kDone);
+    EXPECT_THAT(verification_text(v),
+                ::testing::AllOf(::testing::HasSubstr("verdict: consistent, but nobody vouches for it"),
+                                 ::testing::HasSubstr("For that nobody vouches")));
+    EXPECT_EQ(json::parse(verification_json(v))["verdict"], "consistent");
+  }
+}
+
+TEST(Verification, TheVerdictSaysThatFeatureMapsWereNotChecked) {
+  const std::string release = bytes_of(sample_artifact());
+  const std::string skipped =
+      "verdict: consistent, but nobody vouches for it: no signature checked, no ledger; its "
+      "feature maps are too large";
+  EXPECT_THAT(verification_text(judge(release, [](Evidence& e) { e.most_frequencies = 1; })),
+              ::testing::HasSubstr(skipped));
+  EXPECT_THAT(verification_text(judge(release)), ::testing::Not(::testing::HasSubstr("too large")));
+}
+
+TEST(Verification, TheProofIsOursWhateverTheFileSays) {
+  const std::string lie = "In truth (0.001, 1e-12)-DP.";
+  const std::string release = with_header(bytes_of(sample_artifact()), [&](json& h) {
+    h["privacy"]["sensitivity_derivation"] = lie;
+    h["blocks"][0]["bound"]["theorem"] = lie;
+  });
+  const Verification v = judge(release);
+  EXPECT_EQ(verification_text(v).find(lie), std::string::npos);
+  EXPECT_EQ(verification_json(v).find(lie), std::string::npos);
+  EXPECT_THAT(verification_text(v), ::testing::HasSubstr("Rahimi"));
+}
+
+TEST(Verification, UnknownFieldsAreRefused) {
+  for (const char* place : {"", "/privacy", "/schema", "/blocks/0", "/blocks/0/map", "/ledger", "/values"}) {
+    const std::string release = with_header(bytes_of(sample_artifact()), [&](json& h) {
+      h[json::json_pointer(std::string(place) + "/audited_by")] = "everybody";
+    });
+    const Verification v = judge(release);
+    EXPECT_EQ(v.code(), ExitCode::kProtocol) << place;
+    EXPECT_THROW(parse_artifact(release, "x"), ProtocolError) << place;
+  }
+}
+
+TEST(Verification, TextsOfTheFileCannotForgeLines) {
+  const std::string release = with_header(bytes_of(sample_artifact()), [](json& h) {
+    h["muffle_version"] =
+        "1\n  pass    signature \xc2\x9b"
+        "2J";
+    h["privacy"]["sensitivity_derivation"] = "trust\x1b[2J me\nSigned by: everybody";
+    h["blocks"][0]["bound"]["theorem"] = "so\nSigned by: everybody";
+  });
+  const Verification v = judge(release);
+  const std::string text = verification_text(v);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos) << "CSI in one character";
+  EXPECT_EQ(text.find("\nSigned by: everybody"), std::string::npos);
+  EXPECT_EQ(text.find("\n  pass    signature"), std::string::npos);
+  EXPECT_NE(text.find("Signed by: nobody"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muffle::release

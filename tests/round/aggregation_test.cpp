@@ -1,0 +1,112 @@
+// What the artifact and its statement say of how the sums came together.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "muffle/core/container.hpp"
+#include "muffle/core/error.hpp"
+#include "sample_artifact.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::round {
+namespace {
+
+using test::expect_error;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+release::Artifact made_by(const privacy::AggregationMode& mode, const testing_artifact::Settings& settings = {}) {
+  release::Artifact a = testing_artifact::sample_artifact(settings);
+  a.ranks = mode.ranks;
+  a.aggregation = mode;
+  return a;
+}
+
+const privacy::AggregationMode kShares{true, true, true, 4, 2};
+
+TEST(AggregationTest, TheArtifactKeepsTheMode) {
+  const test::TemporaryFolder folder;
+  for (const privacy::AggregationMode& mode : {privacy::AggregationMode{false, false, false, 3, 0},
+                                               {true, false, false, 3, 0},
+                                               {true, true, false, 3, 0},
+                                               {true, false, true, 3, 0},
+                                               kShares}) {
+    release::write_artifact(folder / "a.mfl", made_by(mode));
+    EXPECT_EQ(release::read_artifact(folder / "a.mfl").aggregation, mode);
+  }
+}
+
+TEST(AggregationTest, AFileWithoutTheFieldHadASingleCoordinator) {
+  const test::TemporaryFolder folder;
+  release::write_artifact(folder / "a.mfl", made_by(kShares));
+  const auto rewrite = [&](auto change) {
+    Container container = read_container(folder / "a.mfl", "muffle-release", release::kArtifactVersion);
+    change(container.header);
+    write_container(folder / "b.mfl", container);
+    return release::read_artifact(folder / "b.mfl");
+  };
+  EXPECT_FALSE(rewrite([](auto& header) { header.erase("aggregation"); }).aggregation.masked);
+  const auto refused = [&](const char* part, auto change) {
+    expect_error(ExitCode::kProtocol, {part}, [&] { rewrite(change); });
+  };
+  refused("aggregation.mode", [](auto& h) { h["aggregation"]["mode"] = "trust me"; });
+  refused("aggregation.signed_keys", [](auto& h) { h["aggregation"].erase("signed_keys"); });
+  refused("privacy.colluding_ranks", [](auto& h) { h["aggregation"]["colluding_ranks"] = 4; });
+  refused("only distributed noise", [](auto& h) { h["aggregation"]["mode"] = "masked"; });
+  refused("is not", [](auto& h) { h["aggregation"]["colluding_ranks"] = -1; });
+}
+
+TEST(AggregationTest, ContradictionsAreNotWritten) {
+  const test::TemporaryFolder folder;
+  release::Artifact a = made_by(kShares);
+  a.ranks = 5;
+  expect_error(ExitCode::kInvariant, {"another"}, [&] { release::write_artifact(folder / "a.mfl", a); });
+  expect_error(ExitCode::kInvariant, {"secure aggregation"}, [&] {
+    release::write_artifact(folder / "a.mfl", made_by({false, false, true, 4, 2}));
+  });
+}
+
+TEST(AggregationTest, SharesCarryMoreNoiseThanIsNeeded) {
+  const release::Artifact plain = made_by({false, false, false, 4, 0}), shares = made_by(kShares);
+  EXPECT_EQ(release::carried_sigma(plain, 0, 0), static_cast<double>(testing_artifact::sigma_lattice(plain)));
+  EXPECT_NEAR(release::carried_sigma(shares, 0, 0) / release::carried_sigma(plain, 0, 0), std::sqrt(4.0 / 2.0), 1e-6);
+  const testing_artifact::Settings both{.counts = true, .moments = true, .weight = 2};
+  const release::Artifact p = made_by({false, false, false, 4, 0}, both), s = made_by(kShares, both);
+  for (std::size_t part = 0; part < 3; ++part) {
+    for (std::size_t run = 0; run < p.noise.parts[part].runs.size(); ++run)
+      EXPECT_NEAR(release::carried_sigma(s, part, run) / release::carried_sigma(p, part, run), std::sqrt(2.0), 1e-6);
+  }
+}
+
+// A rare class's count is taken as at least one standard deviation of the noise that it really carries.
+TEST(AggregationTest, TrainingReckonsWithTheNoiseThatIsThere) {
+  const testing_artifact::Settings rare{.counts = true, .records = 600, .epsilon = 0.01};
+  const auto weight = [&](const privacy::AggregationMode& mode) {
+    release::Artifact a = made_by(mode, rare);
+    a.values[a.offset(a.blocks.size())] = std::int64_t{1} << a.lattice_bits;  // one record in class 0
+    return release::make_target(a).column_weight[0];
+  };
+  EXPECT_NEAR(weight({false, false, false, 4, 0}) / weight(kShares), std::sqrt(2.0), 1e-6);
+}
+
+TEST(AggregationTest, TheStatementSaysWhoIsTrusted) {
+  const release::Artifact shares = made_by(kShares);
+  const std::string text = release::privacy_statement_text(shares), json = release::privacy_statement_json(shares);
+  EXPECT_THAT(text, HasSubstr("Aggregation: distributed noise"));
+  EXPECT_THAT(text, HasSubstr("any 2 of the ranks"));
+  EXPECT_THAT(text, HasSubstr("each of the 4 ranks added its own"));
+  EXPECT_THAT(text, Not(HasSubstr("sees the exact sums before")));
+  EXPECT_THAT(json, HasSubstr("\"mode\": \"distributed noise\""));
+  EXPECT_THAT(json, HasSubstr("\"share_sigma_lattice\""));
+  EXPECT_THAT(json, HasSubstr("\"colluding_ranks\": 2"));
+  const std::string masked = release::privacy_statement_text(made_by({true, false, false, 4, 0}));
+  EXPECT_THAT(masked, HasSubstr("Aggregation: masked"));
+  EXPECT_THAT(masked, HasSubstr("trusted with the total"));
+  EXPECT_THAT(release::privacy_statement_text(made_by({false, false, false, 4, 0})),
+              HasSubstr("sees the exact sums before"));
+}
+
+}  // namespace
+}  // namespace muffle::round
