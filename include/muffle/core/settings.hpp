@@ -1,0 +1,137 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Settings: how a room or a kind says which keys of a configuration it has. Each exports a function that declares its
+/// keys on a struct of its own (`declare(Keys&)`); the application joins them into one configuration. Public values only.
+namespace muffle::settings {
+
+/// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it, changed.
+enum class Stage { kRelease, kTrain, kSample, kEvaluate, kRuntime };
+
+/// A configuration value as it was written: a TOML scalar or an array of them.
+struct Value {
+  enum class Kind { kBool, kInteger, kFloat, kString, kArray } kind = Kind::kString;
+  bool boolean = false;
+  std::int64_t integer = 0;
+  double number = 0.0;
+  std::string text;
+  std::vector<Value> items;
+  std::string shown;  ///< for error messages
+};
+
+/// One key, bound to the field that it sets: the field must outlive it.
+struct Key {
+  std::string name;  ///< "section.key"
+  Stage stage = Stage::kRuntime;
+  std::string help;
+  std::function<std::string(const Value&)> set;  ///< @returns empty, or what is wrong with the value
+  std::function<std::string()> get;              ///< the field as a TOML literal
+};
+
+/// What a number may be. NaN is in no range.
+struct Range {
+  double low, high;
+  bool low_itself = true;  ///< false: above `low`
+
+  bool has(double x) const { return x <= high && (low_itself ? x >= low : x > low); }
+  std::string text() const;
+};
+
+std::string toml_string(const std::string& text);
+/// Shortest text that reads back as v, with a point or exponent.
+std::string number_literal(double v);
+/// "needs WHAT, not VALUE".
+std::string wanted(const std::string& what, const Value& v);
+/// Accepts integers as floats; never the other way round.
+bool as_number(const Value& v, double& out);
+
+/// The keys of one section, in the order in which they are declared. Every method binds one key to a field.
+class Keys {
+ public:
+  /// @param section  "privacy", "map.coarse"  @param stage  of keys that name none
+  explicit Keys(std::string section, Stage stage = Stage::kRuntime)
+      : section_(std::move(section)), stage_(stage) {}
+
+  /// The stage of the keys that follow.
+  Keys& stage(Stage stage) {
+    stage_ = stage;
+    return *this;
+  }
+  const std::string& section() const { return section_; }
+
+  void number(const char* key, double& field, Range range, std::string help);
+  /// "none": not set.
+  void optional_number(const char* key, std::optional<double>& field, std::string help);
+  template <class Integer>
+  void count(const char* key, Integer& field, std::int64_t least, std::int64_t most, std::string help) {
+    integer(
+        key, least, most, std::move(help), [&field](std::int64_t v) { field = static_cast<Integer>(v); },
+        [&field] { return std::to_string(field); });
+  }
+  void flag(const char* key, bool& field, std::string help);
+  void text(const char* key, std::string& field, std::string help);
+  /// An array of whole numbers from 1 to 2^24.
+  void sizes(const char* key, std::vector<std::size_t>& field, std::string help);
+  /// An array of different names out of `known`.
+  void names(const char* key, std::vector<std::string>& field, std::vector<std::string> known, std::string help);
+  /// A value out of a list of names.
+  template <class T>
+  void choice(const char* key, T& field, std::vector<std::pair<std::string, T>> options, std::string help) {
+    std::vector<std::string> words;
+    for (const auto& option : options) words.push_back(option.first);
+    word(
+        key, words, std::move(help), [&field, options](std::size_t i) { field = options[i].second; },
+        [&field, options] {
+          std::size_t i = 0;
+          while (i < options.size() && !(field == options[i].second)) ++i;
+          return i;
+        });
+  }
+  /// A name out of `known`, as it is: the names of a family's table.
+  void name(const char* key, std::string& field, const std::vector<std::string>& known, std::string help);
+  /// Anything else. key.name is the key alone, key.stage is set here.
+  void add(Key key);
+
+  std::vector<Key> take() { return std::move(keys_); }
+
+ private:
+  void integer(const char* key, std::int64_t least, std::int64_t most, std::string help,
+               std::function<void(std::int64_t)> set, std::function<std::string()> get);
+  void word(const char* key, const std::vector<std::string>& words, std::string help,
+            std::function<void(std::size_t)> set, std::function<std::size_t()> get);
+
+  std::string section_;
+  Stage stage_;
+  std::vector<Key> keys_;
+};
+
+/// Letters to insert, remove or replace.
+std::size_t edit_distance(const std::string& a, const std::string& b);
+/// The nearest of `names` to a misspelt one; empty if none is near. A right key in the wrong section is near.
+std::string nearest(const std::string& name, const std::vector<std::string>& names);
+
+/// Collects what is wrong with settings that were read, so that all of it is said at once.
+class Problems {
+ public:
+  void unless(bool good, std::string problem) {
+    if (!good) list_.push_back(std::move(problem));
+  }
+  void add(std::string problem) { list_.push_back(std::move(problem)); }
+  /// Runs `check`; the message of its ConfigError or DataError, without its full stop, becomes a problem behind `before`.
+  void check(const std::string& before, const std::function<void()>& check);
+  bool empty() const { return list_.empty(); }
+  std::vector<std::string> take() { return std::move(list_); }
+
+ private:
+  std::vector<std::string> list_;
+};
+
+}  // namespace muffle::settings

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/core/json_fields.hpp"
+#include "muffle/core/settings.hpp"
+#include "muffle/features/block.hpp"
+#include "muffle/features/lattice.hpp"
+#include "muffle/features/second_moments.hpp"
+#include "muffle/schema/schema.hpp"
+
+namespace muffle::features {
+
+/// What a map costs whoever embeds with it, for `muffle plan`.
+struct MapCost {
+  double flops_per_record = 0.0;       ///< of its matrix products
+  std::uint64_t bytes = 0;             ///< large arrays, once
+  std::uint64_t bytes_per_thread = 0;  ///< scratch of each thread
+};
+
+/// A map whose sums hold the number of records of each class: the first `numbers` of a class's released integers add up to
+/// scale x its records.
+struct CountsInside {
+  std::size_t numbers = 0;
+  double scale = 1.0;
+};
+
+/// What is proven about a map, once more, for `muffle verify`: in long double, by code that shares nothing with bound() and
+/// coordinates(), which it checks. Of weight 1.
+struct PlainFacts {
+  struct Run {
+    long double count = 0, unit = 0;
+  };
+  long double norm = 1;
+  bool nonnegative_kernel = false;
+  std::vector<Run> runs;
+};
+
+/// One feature map: its public description and everything that follows from it. A kind derives from this, in a file of its
+/// own, and has a line in map_kinds.inc. Nothing in it may come from private records.
+///
+/// First the settings: declare() binds the keys of [map.NAME], or read_json() reads what a release states; then resolve(),
+/// once the schema is known. After resolve() it does not change, and is thread-safe.
+class FeatureMap {
+ public:
+  virtual ~FeatureMap() = default;
+  /// The kind's name in the table.
+  virtual std::string_view kind() const = 0;
+  virtual std::unique_ptr<FeatureMap> clone() const = 0;
+
+  /// The kind's own keys.
+  virtual void declare(settings::Keys& keys) = 0;
+  /// Fills in what depends on the schema and is left open, and checks. Idempotent: what a release holds is resolved.
+  /// @throws ConfigError with all problems found.
+  virtual void resolve(const schema::Schema& schema) = 0;
+  /// Before resolve(): chooses sizes that are left open by the noise that a class's mean embedding will carry, a standard
+  /// deviation per number. From public numbers alone.
+  virtual void choose_sizes(const schema::Schema& schema, double noise);
+
+  /// Resolved settings as a release states them, and back. @throws ProtocolError.
+  virtual nlohmann::json to_json() const = 0;
+  virtual void read_json(const JsonFields& fields) = 0;
+
+  // What follows from the resolved settings.
+
+  /// d: numbers per record.
+  virtual std::size_t dims() const = 0;
+  /// D: numbers per class.
+  virtual std::size_t features() const = 0;
+  virtual BlockBound bound() const = 0;
+  /// The units of one class's numbers, in their order; the counts add up to features().
+  virtual std::vector<CoordinateRun> coordinates(const Lattice& lattice) const = 0;
+  virtual PlainFacts plain_facts(const Lattice& lattice) const = 0;
+  /// A released sum of a number stands for its integer / scale: what a mean embedding is divided by.
+  virtual double scale(const Lattice& lattice) const = 0;
+  /// The sums of so many records cannot overflow. @throws ConfigError.
+  virtual void require_no_overflow(std::uint64_t records, const Lattice& lattice) const;
+  virtual MapCost cost() const = 0;
+  /// Numbers that hash() has to rebuild: of hostile descriptions they can be many.
+  virtual double numbers_in_map() const = 0;
+  /// SHA-256, in hex, of what the description is expanded to, such as float32 frequencies: readers of a release check that
+  /// they rebuild the same.
+  virtual std::string hash() const = 0;
+
+  // What else a kind may be good for; the default is: for nothing.
+
+  virtual std::optional<CountsInside> counts_inside() const { return std::nullopt; }
+  /// The lift whose second moments it sums.
+  virtual const SecondMoments* second_moments() const { return nullptr; }
+
+  /// The map as it sums records, on the CPU.
+  virtual std::unique_ptr<Block> make_block(const Lattice& lattice) const = 0;
+};
+
+/// A line of the table.
+struct MapKind {
+  std::string_view name;
+  std::string_view summary;  ///< one line, for help
+  std::unique_ptr<FeatureMap> (*make)();
+};
+
+/// The table of all kinds (src/features/map_kinds.inc).
+std::span<const MapKind> map_kinds();
+std::vector<std::string> map_kind_names();
+/// With the kind's default settings. @throws ConfigError  an unknown name: lists those that there are.
+std::unique_ptr<FeatureMap> make_map(std::string_view kind);
+
+/// What a map is there for.
+enum class MapRole {
+  kMatch,  ///< generators are made from it
+  kProxy,  ///< nothing is made from it: two models are compared by their distances to it (train/proxy.hpp)
+};
+
+/// One map of a release, by the name that the configuration gave it.
+struct NamedMap {
+  std::string name;
+  MapRole role = MapRole::kMatch;
+  double weight = 1.0;  ///< scales the map before the release: the larger, the less of the noise falls on it
+  std::shared_ptr<const FeatureMap> map;  ///< resolved
+
+  /// Those of the map, weight included.
+  BlockBound bound() const;
+  std::vector<CoordinateRun> coordinates(const Lattice& lattice) const;
+  PlainFacts plain_facts(const Lattice& lattice) const;
+};
+
+/// True for 1 to 32 lower-case letters, digits and '-', beginning with a letter.
+bool is_map_name(std::string_view text);
+
+}  // namespace muffle::features

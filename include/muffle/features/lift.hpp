@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/core/json_fields.hpp"
+#include "muffle/core/settings.hpp"
+#include "muffle/schema/schema.hpp"
+
+namespace muffle::features {
+
+/// The pieces of an affine lift u = W (T x - T m0), T with orthonormal rows: T = C x R along an image's width and height,
+/// channel by channel, or the identity. All rounded to float32, so that a last digit in which two maths libraries differ does
+/// not make another lift.
+struct AffineLift {
+  std::vector<double> origin;         ///< m0: d numbers
+  std::vector<double> weights;        ///< W: n numbers, above 0; channel by channel, row frequency by row frequency
+  std::vector<double> rows, columns;  ///< k x height, k x width, row-major, rows orthonormal; empty: the identity
+  std::size_t channels = 1, height = 1, width = 0, side = 0;  ///< d = channels height width; side: k
+
+  /// x = m0 + T^t W^-1 u, not clipped. @param u  n numbers  @param x  d numbers
+  void back(const double* u, double* x) const;
+};
+
+/// From a record to the vector u whose second moments are summed (docs/moments.md). A kind of lift derives from this, in a
+/// file of its own, and has a line in lift_kinds.inc. Public; a pure function of its settings; after resolve() immutable and
+/// thread-safe.
+class Lift {
+ public:
+  virtual ~Lift() = default;
+  virtual std::string_view kind() const = 0;
+  virtual std::unique_ptr<Lift> clone() const = 0;
+
+  /// The kind's own keys, beside those of second moments.
+  virtual void declare(settings::Keys& keys) = 0;
+  /// Whether records of this schema can be lifted, where `lift = "auto"` takes the first kind of the table that can.
+  virtual bool is_natural_for(const schema::Schema& schema) const = 0;
+  virtual void choose_sizes(const schema::Schema& schema, double noise);
+  /// As FeatureMap::resolve(). @throws ConfigError.
+  virtual void resolve(const schema::Schema& schema) = 0;
+  virtual nlohmann::json to_json() const = 0;
+  virtual void read_json(const JsonFields& fields) = 0;
+
+  /// d: numbers per record.
+  virtual std::size_t dims() const = 0;
+  /// n: numbers of u.
+  virtual std::size_t coefficients() const = 0;
+  /// n again, from the resolved settings, by code of its own (FeatureMap::plain_facts()).
+  virtual long double plain_coefficients() const = 0;
+  /// c0, the constant beside u, where the settings leave it open.
+  virtual double default_offset() const = 0;
+  /// u of one record. For one record always the same bits, whatever is computed beside it.
+  /// @param x  d numbers in [0, 1]  @param u  n numbers
+  virtual void forward(const float* x, double* u) const = 0;
+  /// Null: not affine, so that there is no way back from u to a record.
+  virtual const AffineLift* affine() const { return nullptr; }
+  /// Are coefficients sums over many numbers of a record, and so nearly normal?
+  virtual bool is_nearly_normal() const { return false; }
+  virtual double flops_per_record() const { return 0.0; }
+  virtual double numbers_in_map() const = 0;
+  /// The numbers that the lift is made of, for FeatureMap::hash().
+  virtual std::vector<double> numbers() const = 0;
+};
+
+struct LiftKind {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<Lift> (*make)();
+};
+
+/// The table of all kinds (src/features/lift_kinds.inc).
+std::span<const LiftKind> lift_kinds();
+std::vector<std::string> lift_kind_names();
+/// @throws ConfigError  an unknown name: lists those that there are.
+std::unique_ptr<Lift> make_lift(std::string_view kind);
+
+}  // namespace muffle::features
