@@ -90,3 +90,18 @@ function(muffle_test_executable name main)
     muffle_use_torch(${name})
   endif()
 endfunction()
+
+# muffle_kinds(ROOM FILE.inc SUFFIX [target]): a family's table. Each line MUFFLE_KIND(name) of FILE.inc adds name_SUFFIX.cpp to the
+# room (or to the target named), so that a new kind is its file and its line.
+function(muffle_kinds room file suffix)
+  set(target muffle_${room})
+  if(ARGC GREATER 3)
+    set(target ${ARGV3})
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+  file(STRINGS "${file}" lines REGEX "^MUFFLE_KIND\\([a-z0-9_]+\\)")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^MUFFLE_KIND\\(([a-z0-9_]+)\\).*" "\\1" kind "${line}")
+    target_sources(${target} PRIVATE "${kind}_${suffix}.cpp")
+  endforeach()
+endfunction()

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle {
+
+/// A kind's name in configurations and files: its identifier in the table, with '-' for '_'.
+inline std::string kind_name(std::string_view identifier) {
+  std::string name(identifier);
+  for (char& c : name) c = c == '_' ? '-' : c;
+  return name;
+}
+
+/// The names of a family's table, in its order. Every line of a table has a `name`.
+template <class Kind>
+std::vector<std::string> names_of(std::span<const Kind> table) {
+  std::vector<std::string> names;
+  for (const Kind& kind : table) names.emplace_back(kind.name);
+  return names;
+}
+
+/// The line of this name. @param family  "feature map". @throws ConfigError  there is none: lists those that there are.
+template <class Kind>
+const Kind& find_kind(std::span<const Kind> table, std::string_view name, std::string_view family) {
+  std::string known;
+  for (const Kind& kind : table) {
+    if (kind.name == name) return kind;
+    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", kind.name);
+  }
+  throw ConfigError(fmt::format("there is no {} \"{}\"; there are {}", family, name, known));
+}
+
+}  // namespace muffle
