@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "doctor_facts.hpp"
+#include "facts.hpp"
 #include "loaded_library.hpp"
-#include "muffle/app/doctor.hpp"
+#include "muffle/cluster/doctor.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 TEST(DoctorRun, LooksAtRealRanksAndLeavesNothing) {
@@ -100,4 +100,4 @@ TEST(DoctorFacts, TravelAsJson) {
 }
 
 }  // namespace
-}  // namespace muffle::app
+}  // namespace muffle::cluster
