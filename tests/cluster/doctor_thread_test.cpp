@@ -46,7 +46,7 @@ TEST(DoctorRun, LooksAtRealRanksAndLeavesNothing) {
       EXPECT_FALSE(rank["cores"].empty());
       EXPECT_LE(rank["clock_minus_rank_0"][0], rank["clock_minus_rank_0"][1]);
       EXPECT_EQ(rank["binary"].get<std::string>().size(), 64u);
-      EXPECT_THAT(rank["libtorch"].get<std::string>(), ::testing::StartsWith("libtorch_cpu.so"));
+      EXPECT_EQ(rank["libtorch"], "") << "this program loads none (app's test does)";
     }
   }
 }

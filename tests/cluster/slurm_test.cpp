@@ -269,7 +269,9 @@ TEST(SlurmGpus, TwoRanksOnOneAreRefusedUnlessTheConfigurationAllowsThem) {
 TEST(SlurmGpus, OneThatTheJobDoesNotAskForIsNotPromised) {
   const auto refused = [](const std::string& kind, const GpuUse& use) {  // the setting, or nothing
     const std::string told = refusal(kind, 0, use);
-    if (!told.empty()) EXPECT_THAT(told, HasSubstr("the job asks for none. Ask for them (--gpus-per-node)"));
+    if (!told.empty()) {
+      EXPECT_THAT(told, HasSubstr("the job asks for none. Ask for them (--gpus-per-node)"));
+    }
     return told.substr(0, told.find(' '));
   };
   GpuUse shared = gpus(kCuda), untrained = gpus(kCuda);
