@@ -141,7 +141,7 @@ class Loader {
 
   Config finish(Stages stages) {
     if (stages.release && stages.train && stages.sample && !releases(config_, "rff") &&
-        !config_.train.from_moments && config_.model.kind != model::GeneratorKind::kMoments)
+        !config_.train.from_moments && config_.model.chosen().network() != nullptr)
       problems_.emplace_back("features.blocks has no \"rff\", on which a generator is trained");
     if (stages.release) stages = with_named(stages);
     // Nothing else can be meant by a path with the rank's number in it.
@@ -149,7 +149,6 @@ class Loader {
       config_.data.shards = data::ShardRule::kPerRank;
     // Values that depend on one another, then everything that is wrong with them together.
     config_.features.rff.dims = config_.data.schema.dims();
-    config_.model.schema = config_.data.schema;
     if (stages.release) resolve_coefficients(config_);
     for (std::string& p : contradictions(config_, stages)) problems_.push_back(std::move(p));
     if (problems_.empty() && stages.release) check_privacy();

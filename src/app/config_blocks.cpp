@@ -89,12 +89,13 @@ void resolve_coefficients(Config& config) {
   }
 }
 
-model::GeneratorSpec trained_generator(const Config& config) {
-  model::GeneratorSpec spec = config.model;
-  spec.schema = config.data.schema;
-  spec.residual = config.train.from_moments;
-  if (spec.residual) spec.code = features::moments_order(features::resolved(moments_of(config))) - 1;
-  return spec;
+std::shared_ptr<const model::NetworkSettings> trained_network(const Config& config) {
+  const model::NetworkSettings* network = config.model.chosen().network();
+  if (network == nullptr) return nullptr;
+  if (config.train.from_moments)
+    return network->beside(features::moments_order(features::resolved(moments_of(config))) - 1);
+  const std::shared_ptr<model::GeneratorSettings> copy = network->clone();
+  return {copy, copy->network()};
 }
 
 }  // namespace muffle::app

@@ -43,6 +43,7 @@ class ConvolutionalSettings : public NetworkSettings {
     return out;
   }
   void read_json(const JsonFields& fields) override {
+    fields.only({"kind", "code", "hidden", "channels", "residual", "plain_share"});
     NetworkSettings::read_json(fields);
     channels = fields.sizes("channels", 2, 1, kMaxSize);
   }

@@ -31,6 +31,10 @@ class FullyConnectedSettings : public NetworkSettings {
   std::unique_ptr<GeneratorSettings> clone() const override {
     return std::make_unique<FullyConnectedSettings>(*this);
   }
+  void read_json(const JsonFields& fields) override {
+    fields.only({"kind", "code", "hidden", "residual", "plain_share"});
+    NetworkSettings::read_json(fields);
+  }
 
  protected:
   void add_last(const schema::Schema& schema, Count& count) const override {

@@ -76,13 +76,13 @@ float largest_eigenvalue(const MatrixXf& kernel) {
 
 /// p >= 0 that minimises p^T kernel p - 2 p^T target, column by column (Beck and Teboulle's FISTA).
 MatrixXf nonnegative_fit(const MatrixXf& kernel, const MatrixXf& target,
-                         const std::function<void()>& between) {
+                         const Heartbeat& heartbeat) {
   const float step = 1.0f / largest_eigenvalue(kernel);
   MatrixXf p = MatrixXf::Constant(target.rows(), target.cols(), 1.0f / static_cast<float>(target.rows()));
   MatrixXf ahead = p;
   float momentum = 1;
   for (int i = 0; i < kSteps; ++i) {
-    if (between) between();
+    beat(heartbeat);
     const MatrixXf next = (ahead - step * (kernel * ahead - target)).cwiseMax(0.0f);
     const float grown = (1 + std::sqrt(1 + 4 * momentum * momentum)) / 2;
     ahead = next + (momentum - 1) / grown * (next - p);
@@ -107,7 +107,7 @@ std::size_t grid_side(std::size_t dims) {
   return static_cast<std::size_t>(std::floor(std::pow(kMostCells, 1.0 / static_cast<double>(dims)) + 1e-9));
 }
 
-GridDensity fit_grid_density(const release::NoisyMoments& moments, const std::function<void()>& between) {
+GridDensity fit_grid_density(const release::NoisyMoments& moments, const Heartbeat& heartbeat) {
   const features::MomentLift lift(moments.spec);
   GridDensity out;
   out.dims = lift.dims();
@@ -118,7 +118,7 @@ GridDensity fit_grid_density(const release::NoisyMoments& moments, const std::fu
   const std::vector<Rows> own = class_moments(moments);
   for (std::size_t c = 0; c < moments.classes; ++c)
     target.col(static_cast<Eigen::Index>(c)) = (z * own[c]).cwiseProduct(z).rowwise().sum().cast<float>();
-  const MatrixXf p = nonnegative_fit(kernel, target, between);
+  const MatrixXf p = nonnegative_fit(kernel, target, heartbeat);
   for (Eigen::Index c = 0; c < p.cols(); ++c) {
     const Eigen::VectorXd column = p.col(c).cast<double>();
     const double sum = column.sum();

@@ -6,12 +6,10 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/model/class_gaussians.hpp"
+#include "muffle/model/generator_kind.hpp"
 
 namespace muffle::model {
 namespace {
-
-/// Longest payload that readers accept, less a megabyte for the header.
-constexpr double kMostModelBytes = 0x1p32 - 0x1p20;
 
 /// F with F F^T = covariance, which may be singular.
 Eigen::MatrixXd root(const Eigen::MatrixXd& covariance) {
@@ -21,29 +19,28 @@ Eigen::MatrixXd root(const Eigen::MatrixXd& covariance) {
 
 }  // namespace
 
-MomentsModel fit_moments_model(const release::NoisyMoments& moments, ModelInfo info,
-                               const std::function<void()>& between) {
+MomentsModel fit_moments_model(const release::NoisyMoments& moments, double plain_share,
+                               const Heartbeat& heartbeat) {
   MomentsModel model;
-  model.info = std::move(info);
-  model.info.spec.kind = GeneratorKind::kMoments;
+  model.plain_share = plain_share;
   model.lift = moments.spec;
   const bool affine = features::MomentLift(moments.spec).is_affine();
   if (const double bytes = moments_model_bytes(moments.spec, moments.classes);
-      affine && bytes > kMostModelBytes) {
+      affine && bytes > static_cast<double>(kMostModelBytes)) {
     throw ConfigError(fmt::format(
         "the closed form of {} classes with {} coefficients takes {:.1f} GB, more than a model file "
         "holds ({:.1f} GB). Release moments with fewer coefficients (moments.coefficients), or train "
         "on the release's random features.",
-        moments.classes, moments.order - 1, bytes * 1e-9, kMostModelBytes * 1e-9));
+        moments.classes, moments.order - 1, bytes * 1e-9, static_cast<double>(kMostModelBytes) * 1e-9));
   }
   if (!affine) {
-    model.grid = fit_grid_density(moments, between);
+    model.grid = fit_grid_density(moments, heartbeat);
     return model;
   }
-  ClassGaussians laws = fit_class_gaussians(moments, between);
+  ClassGaussians laws = fit_class_gaussians(moments, heartbeat);
   model.mean = std::move(laws.mean);
   for (const Eigen::MatrixXd& covariance : laws.covariance) {
-    if (between) between();
+    beat(heartbeat);
     model.factor.push_back(root(covariance));
   }
   return model;

@@ -58,12 +58,12 @@ double noise_square(const release::NoisyMoments& m) {
 }  // namespace
 
 MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
-                           const model::GeneratorSpec& architecture, const Tensor& frequencies,
-                           const TrainSpec& spec, Placement& placement, std::function<void()> after_batch)
-    : generator_(architecture), collective_(placement.collective) {
+                           const model::NetworkSettings& architecture, const Tensor& frequencies,
+                           const TrainSpec& spec, Placement& placement, Heartbeat heartbeat)
+    : collective_(placement.collective) {
   measurement_.device = placement.device;
   measurement_.seed = spec.seed;
-  measurement_.after_batch = std::move(after_batch);
+  measurement_.heartbeat = std::move(heartbeat);
   std::optional<release::NoisyMoments> moments;
   release::Target target, proxy_target;
   comm::agree(
@@ -80,14 +80,11 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
         target = release::make_target(artifact);
         proxy_target = release::make_target(artifact, "proxy");
         measurement_.class_share = target.class_share;
-        generator_.residual = true;
-        generator_.code = moments->order - 1;
-        closed_ = model::make_generator(generator_, spec.seed, collective_);
+        generator_ = architecture.beside(moments->order - 1);
+        closed_ = generator_->build(artifact.schema, spec.seed, collective_);
         if (!comm.is_root()) return;
-        model::ModelInfo info;
-        info.spec = generator_;
-        closed_model_ =
-            model::fit_moments_model(*moments, info, [&] { comm.check_peers("fitting the closed form"); });
+        closed_model_ = model::fit_moments_model(*moments, generator_->plain_share,
+                                                 [&] { comm.check_peers("fitting the closed form"); });
         closed_->set_closed_form(*closed_model_);
       },
       /*share_message=*/true);
@@ -138,12 +135,9 @@ model::ProxyChoice MomentsStart::choose(model::Generator& trained) {
   return train::choose(proxy_.front(), before.front(), after.front(), measurement_, proxy_noise_);
 }
 
-std::string MomentsStart::save(const std::filesystem::path& file, const model::ModelInfo& info) const {
+const model::MomentsModel& MomentsStart::closed_form() const {
   require(closed_model_.has_value(), "the closed form is on root alone: this is a bug in muffle.");
-  model::MomentsModel model = *closed_model_;
-  model.info = info;
-  model.info.spec.kind = model::GeneratorKind::kMoments;
-  return model::save_moments_model(file, model);
+  return *closed_model_;
 }
 
 }  // namespace muffle::train

@@ -56,12 +56,6 @@ Release parse(comm::HostComm& comm, const std::string& bytes, const std::string&
   return release;
 }
 
-/// The generator makes what the release is of, whatever the caller knows about the records.
-model::GeneratorSpec fitted(model::GeneratorSpec generator, const release::Artifact& artifact) {
-  generator.schema = artifact.schema;
-  return generator;
-}
-
 /// In what NCCL did, for the log.
 std::string time_on_gpus(const std::vector<comm::CollectiveUse>& uses) {
   double seconds = 0;
@@ -119,7 +113,7 @@ void set_torch_threads(int threads) {
 }
 
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads) {
   std::string bytes;
   comm::agree(
@@ -133,7 +127,7 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
 }
 
 TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads,
                   const TrainSetup& setup) {
   const auto start = std::chrono::steady_clock::now();
@@ -147,7 +141,6 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   const Release release = parse(comm, release_bytes, release_name);
   const release::Artifact& artifact = release.artifact;
   const release::Target target = release::make_target(artifact);
-  const model::GeneratorSpec generator = fitted(architecture, artifact);
   Placement placement = place(comm, setup);
   if (comm.is_root()) {
     spdlog::info("train: {} rank(s) on {}", comm.size(),
@@ -155,11 +148,11 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   }
   const torch::Tensor frequencies = release.frequencies.to(placement.device);
   // Ranks that wait are met around all that is no step, too: each part of it has the whole deadline.
-  const auto meet = [&] { setup.pulse(/*at_once=*/true); };
+  const auto meet = [&] { setup.heartbeat(/*at_once=*/true); };
   meet();
   std::optional<MomentsStart> start_model;
-  if (spec.from_moments) start_model.emplace(comm, artifact, generator, frequencies, spec, placement, meet);
-  const model::GeneratorSpec& network = start_model ? start_model->generator() : generator;
+  if (spec.from_moments) start_model.emplace(comm, artifact, architecture, frequencies, spec, placement, meet);
+  const model::NetworkSettings& network = start_model ? *start_model->generator() : architecture;
   std::optional<DataParallel> training;
   comm::agree(
       comm, "building the generator",
@@ -167,7 +160,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
         Problem problem =
             start_model ? start_model->problem()
                         : Problem{{match_fourier(frequencies, target)}, target.class_share, placement.device};
-        training.emplace(network, spec, std::move(problem), placement.collective);
+        training.emplace(network, artifact.schema, spec, std::move(problem), placement.collective);
         if (start_model) start_model->install(*training->generator());
         if (setup.cuda_graph) training->use_graph();
       },
@@ -187,7 +180,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
                 "train: collectives of rank {}: {}", comm.rank(), comm::describe_use(use_before, used));
   };
   try {
-    train_steps(comm, *training, spec, setup.pulse, checkpoints, curves, report);
+    train_steps(comm, *training, spec, setup.heartbeat, checkpoints, curves, report);
   } catch (const comm::StoppedError&) {
     tell_use();
     throw;
@@ -219,13 +212,15 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
       comm, "writing the model",
       [&] {
         if (!comm.is_root()) return;
-        const model::ModelInfo info{
-            network,      target.class_share,  release.hash,
+        model::ModelInfo info{
+            network.clone(), artifact.schema, target.class_share,  release.hash,
             train_hash,   artifact.is_private, release::noisy_counts(artifact).has_value(),
             report.choice};
         const bool closed_form = report.choice && !report.choice->trained;
-        report.model_hash = closed_form ? start_model->save(model_file, info)
-                                        : model::save_model(model_file, info, *training->generator());
+        if (closed_form) info.generator = model::settings_of(start_model->closed_form());
+        report.model_hash = model::save_model(
+            model_file, info, closed_form ? model::content_of(start_model->closed_form())
+                                                : model::content_of(*training->generator()));
       },
       /*share_message=*/true);
   report.model_hash = comm::broadcast_text(comm, report.model_hash);

@@ -9,7 +9,7 @@
 #include "muffle/data/source.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/features/block_spec.hpp"
-#include "muffle/model/spec.hpp"
+#include "muffle/model/network.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/train/trainer.hpp"
@@ -54,7 +54,7 @@ struct Config {
     std::string site_key, site_roster;  ///< "{rank}" is the rank's number; empty: keys are not signed
   } aggregation;
   std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
-  model::GeneratorSpec model;
+  model::Settings model;
   train::TrainSpec train;
   struct {
     comm::DeviceWish embed = comm::DeviceWish::kCpu, train = comm::DeviceWish::kAuto;
@@ -106,9 +106,9 @@ bool releases(const Config& config, const std::string& block);
 /// Fills in moments.coefficients of images, if it is 0 and what it depends on is there: by the noise that the
 /// privacy settings mean and the public number of records (features::side_for_noise).
 void resolve_coefficients(Config& config);
-/// The generator that is trained: with train.init = "moments" the network beside the closed form, whose code
-/// is the closed form's. What the records are comes from the configuration. @throws ConfigError.
-model::GeneratorSpec trained_generator(const Config& config);
+/// The network that is trained: with train.init = "moments" the one beside the closed form, whose code
+/// is the closed form's; null: none is. @throws ConfigError.
+std::shared_ptr<const model::NetworkSettings> trained_network(const Config& config);
 /// lambda of the class counts, if they are released.
 inline constexpr double kCountsWeight = 1.0;
 /// The noise of the configured release, from public settings alone: no feature map is built. @throws

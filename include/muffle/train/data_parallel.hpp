@@ -35,11 +35,11 @@ Matching match_fourier(const torch::Tensor& frequencies, const release::Target& 
 class DataParallel {
  public:
   /// @throws ConfigError  a generator that cannot be built, or settings that make no sense.
-  DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, Problem problem,
-               std::shared_ptr<model::TensorCollective> collective);
+  DataParallel(const model::NetworkSettings& network, const schema::Schema& schema, const TrainSpec& spec,
+               Problem problem, std::shared_ptr<model::TensorCollective> collective);
   /// On random Fourier features alone.
-  DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, torch::Tensor frequencies,
-               const release::Target& target, std::shared_ptr<model::TensorCollective> collective);
+  DataParallel(const model::NetworkSettings& network, const schema::Schema& schema, const TrainSpec& spec,
+               torch::Tensor frequencies, const release::Target& target, std::shared_ptr<model::TensorCollective> collective);
   ~DataParallel();
 
   /// From the fourth step on, a step is one CUDA graph, launched as a whole: samples, sums, backward pass and
@@ -83,7 +83,7 @@ class DataParallel {
   /// This rank's part of a global batch: samples floor(r B / K) .. floor((r+1) B / K) - 1.
   Batch draw(std::uint32_t substream, std::uint64_t batch) const;
   /// Forward, objective, backward and the gradients' sums. @returns what Objective::read() reads.
-  torch::Tensor enqueue(const torch::Tensor& codes, const torch::Tensor& labels, const torch::Tensor& hand);
+  torch::Tensor enqueue(const torch::Tensor& codes, const torch::Tensor& labels, const torch::Tensor& stop_request);
   void capture();
 
   TrainSpec spec_;

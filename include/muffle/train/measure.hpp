@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/train/objective.hpp"
 
@@ -21,7 +22,7 @@ struct Measurement {
   std::uint64_t batch = 1000, batches = 20;
   std::vector<double> class_share;
   torch::Device device = torch::kCPU;
-  std::function<void()> after_batch = {};  ///< on every rank; may be empty
+  Heartbeat heartbeat = {};  ///< after each batch, on every rank
 };
 
 /// The mean embeddings of a generator in evaluation mode, block by block, of each batch: C x D. The codes are

@@ -10,7 +10,7 @@
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/model/model_info.hpp"
-#include "muffle/model/spec.hpp"
+#include "muffle/model/network.hpp"
 
 namespace muffle::train {
 
@@ -46,7 +46,7 @@ struct TrainSetup {
   std::chrono::milliseconds device_deadline{std::chrono::minutes(1)};
   /// Called after every step, and around what comes before and after them: true after a step stops the
   /// training, like a signal. May be empty.
-  comm::Detachment::Pulse pulse = {};
+  comm::Detachment::Pulse heartbeat = {};
 };
 
 /// GPUs that LibTorch can use in this process; 0 in builds without CUDA.
@@ -74,17 +74,16 @@ struct TrainReport {
 /// a training that was never interrupted.
 /// @throws comm::StoppedError  a rank was told to stop (comm/termination.hpp): on every rank, after the same
 /// step, with a checkpoint written.
-/// @param architecture  its schema is not looked at: the release has its own.
 /// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads);
 
 /// The same with the release's bytes, which every rank has, and with a setup.
 /// @param release_name  what errors call the release
 /// @throws DeviceError  a GPU cannot be used.
 TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads, const TrainSetup& setup);
 
 /// Debian's LibTorch starts with one thread: set it from the cores that the rank owns (core/threads.hpp).
