@@ -8,7 +8,7 @@
 #include <functional>
 #include <random>
 
-#include "doctor_findings.hpp"
+#include "app/doctor_findings.hpp"
 
 namespace muffle::app {
 namespace {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "doctor_facts.hpp"
-#include "loaded_library.hpp"
+#include "app/doctor_facts.hpp"
+#include "app/loaded_library.hpp"
 #include "muffle/app/doctor.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
