@@ -22,7 +22,7 @@ using test::Deal;
 using test::expect_error;
 using test::made_up;
 using test::sums_of;
-using testing_artifact::sample_artifact;
+using release::testing_artifact::sample_artifact;
 
 constexpr std::size_t kSide = 6, kDims = kSide * kSide, kClasses = 3;
 
