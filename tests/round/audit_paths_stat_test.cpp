@@ -19,7 +19,7 @@
 #include "muffle/privacy/distributed_noise.hpp"
 #include "support/thread_comm.hpp"
 
-namespace muffle::embed {
+namespace muffle::embed::paths {
 namespace {
 
 using round::real_release;
@@ -127,4 +127,4 @@ TEST(AuditPathsStat, EveryMutantExceedsItsClaim) {
 }
 
 }  // namespace
-}  // namespace muffle::embed
+}  // namespace muffle::embed::paths
