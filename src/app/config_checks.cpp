@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "config_keys.hpp"
-#include "generator_size.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/model/grid_density.hpp"
 #include "muffle/model/moments_model.hpp"
@@ -18,7 +17,6 @@ namespace {
 /// Longest release.mfl and model.mfl that their readers accept, less a megabyte for the header.
 constexpr std::uint64_t kMostFileBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
 constexpr std::size_t kMostSide = std::size_t{1} << 24;  // of a record's shape, in a model file
-constexpr std::size_t kMostHidden = 64;                  // likewise
 constexpr std::size_t kMostPictureSide = 6000;           // ten of them side by side still make a PNG
 constexpr int kMostBitsOfPrivateSums = 16;
 
@@ -169,17 +167,10 @@ void check_features(const Config& c, bool sized, Problems& p) {
 }
 
 void check_training(const Config& c, Problems& p) {
-  p.unless(!c.model.hidden.empty() && c.model.hidden.size() <= kMostHidden,
-           fmt::format("model.hidden needs 1 to {} widths", kMostHidden));
-  const bool convolutional = c.model.kind == model::GeneratorKind::kConvolutional;
-  p.unless(!c.train.from_moments || c.model.kind != model::GeneratorKind::kMoments,
-           "train.init = \"moments\" trains a network from the closed form on, so model.generator must be "
-           "\"convolutional\" or \"fully-connected\"; the closed form itself needs no training");
-  p.unless(
-      c.train.from_moments || !c.train.keep_trained,
-      "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
-  p.unless(convolutional ? c.model.channels.size() == 2 : c.model.channels.size() <= 2,
-           "model.channels needs 2 numbers: after the linear part, and between the convolutions");
+  settings::Problems found;
+  c.train.problems(c.model.chosen(), found);
+  c.model.chosen().problems(nullptr, found);
+  for (std::string& problem : found.take()) p.unless(false, std::move(problem));
 }
 
 /// The closed form's file, of laws with full covariances, can be read again.
@@ -224,32 +215,20 @@ void check_start(const Config& c, Problems& p) {
   if (affine) check_closed_size(c, p);
 }
 
-/// @returns the configured one where its moments cannot be made, which is reported elsewhere.
-model::GeneratorSpec generator_of(const Config& c) {
-  try {
-    return trained_generator(c);
-  } catch (const ConfigError&) {
-    return c.model;
-  }
-}
-
 /// What a generator needs of the records that it is to resemble.
 void check_generator(const Config& c, Problems& p) {
-  if (c.model.kind == model::GeneratorKind::kMoments) return check_closed_form(c, p);
+  if (c.model.chosen().network() == nullptr) return check_closed_form(c, p);
   if (c.train.from_moments) check_start(c, p);
-  const auto& schema = c.data.schema;
-  const bool convolutional = c.model.kind == model::GeneratorKind::kConvolutional;
-  p.unless(!convolutional || schema.is_image(),
-           "model.generator = \"convolutional\" draws images; for plain records use \"fully-connected\"");
-  p.unless(!convolutional || !schema.is_image() || (schema.shape[1] % 4 == 0 && schema.shape[2] % 4 == 0),
-           "model.generator = \"convolutional\" doubles its image twice, so height and width in data.shape "
-           "must be multiples of 4; for others use \"fully-connected\"");
-  if (convolutional && (!schema.is_image() || c.model.channels.size() != 2)) return;
   if (c.train.from_moments && !releases(c, "moments")) return;
-  p.unless(generator_size(generator_of(c)).parameters <= kMostFileBytes / sizeof(float),
-           fmt::format("model.code, model.hidden and model.channels make a generator that is larger than a "
-                       "model file, {} MB: use fewer or smaller layers",
-                       kMostFileBytes / 1'000'000));
+  settings::Problems found, alone;
+  c.model.chosen().problems(nullptr, alone);
+  if (!alone.empty()) return;  // reported already
+  try {
+    trained_network(c)->problems(&c.data.schema, found);
+  } catch (const ConfigError&) {  // its moments cannot be made, which is reported elsewhere
+    c.model.chosen().problems(&c.data.schema, found);
+  }
+  for (std::string& problem : found.take()) p.unless(false, std::move(problem));
 }
 
 /// What sampling needs of the records.

@@ -8,16 +8,7 @@
 
 namespace muffle::app {
 
-/// A configuration value as it was written: a TOML scalar or an array of them.
-struct Value {
-  enum class Kind { kBool, kInteger, kFloat, kString, kArray } kind = Kind::kString;
-  bool boolean = false;
-  std::int64_t integer = 0;
-  double number = 0.0;
-  std::string text;
-  std::vector<Value> items;
-  std::string shown;  ///< for error messages
-};
+using settings::Value;
 
 /// One key: how to set it and how to write it. set() returns an empty string, or what is wrong with the
 /// value.

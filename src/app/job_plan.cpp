@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "aggregation.hpp"
-#include "generator_size.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/model/grid_density.hpp"
 #include "muffle/train/trainer.hpp"
@@ -122,7 +121,7 @@ MemoryPlan plan_memory(const Config& c, const JobPlan& plan, std::uint64_t ranks
   }
   // The shard's sums and the reduced ones, the noise, the released numbers and the file's bytes.
   m.release_root = std::max(m.release, maps + 8 * numbers * 5);
-  if (c.model.kind == model::GeneratorKind::kMoments) {
+  if (c.model.chosen().network() == nullptr) {
     if (releases(c, "moments")) m.fit_root = fit_memory(c, numbers);
     return m;
   }
@@ -138,12 +137,13 @@ MemoryPlan plan_memory(const Config& c, const JobPlan& plan, std::uint64_t ranks
 
 WirePlan plan_wire(const Config& c, const JobPlan& plan, std::uint64_t ranks) {
   const std::uint64_t classes = c.data.schema.classes;
-  const GeneratorSize size = generator_size(trained_generator(c));
   WirePlan w;
   const auto k = static_cast<double>(ranks);
   w.release = 8 * plan.numbers;
   w.release_all = static_cast<double>(w.release) * (k - 1);
-  if (!releases(c, "rff") || c.model.kind == model::GeneratorKind::kMoments) return w;
+  const auto network = trained_network(c);
+  if (!releases(c, "rff") || network == nullptr) return w;
+  const model::NetworkSize size = network->size(c.data.schema);
   w.step_embedding = 4 * (classes * c.features.rff.features + classes);
   for (const features::BlockSpec& spec : block_specs(c)) {
     // A class's matrix, both triangles.
@@ -230,8 +230,8 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
   }
   if (config.release_counts) plan.count_noise = sigma(specs.size()) / kCountsWeight;
   if (plan.records) plan.embed_flops = *plan.records * flops_per_record;
-  if (releases(config, "rff") && config.model.kind != model::GeneratorKind::kMoments) {
-    plan.generator_parameters = generator_size(trained_generator(config)).parameters;
+  if (const auto network = trained_network(config); network != nullptr && releases(config, "rff")) {
+    plan.generator_parameters = network->size(config.data.schema).parameters;
     // Phases, and their gradient.
     plan.step_flops = 2 * static_cast<double>(config.train.batch) *
                       static_cast<double>(config.features.rff.features) *

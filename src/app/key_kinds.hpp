@@ -16,42 +16,11 @@
 /// Config to the field (MUFFLE_FIELD).
 namespace muffle::app {
 
-inline std::string toml_string(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-inline std::string number_literal(double v) {
-  std::string text = exact_text(v);
-  if (text.find_first_of(".einf") == std::string::npos) text += ".0";
-  return text;
-}
-
-inline std::string wanted(const char* what, const Value& v) {
-  return fmt::format("needs {}, not {}", what, v.shown);
-}
-
-/// Accepts integers as floats; never the other way round.
-inline bool as_number(const Value& v, double& out) {
-  if (v.kind == Value::Kind::kFloat)
-    out = v.number;
-  else if (v.kind == Value::Kind::kInteger)
-    out = static_cast<double>(v.integer);
-  else
-    return false;
-  return true;
-}
-
-/// What a number may be. NaN is in no range.
-struct Range {
-  double low, high;
-  bool low_itself = true;  ///< false: above `low`
-
-  bool has(double x) const { return x <= high && (low_itself ? x >= low : x > low); }
-  std::string text() const {
-    return fmt::format("a number {} {} {} {}", low_itself ? "from" : "above", exact_text(low),
-                       low_itself ? "to" : "and at most", exact_text(high));
-  }
-};
+using settings::as_number;
+using settings::number_literal;
+using settings::Range;
+using settings::toml_string;
+using settings::wanted;
 
 template <class Access>
 Key number(std::string name, Stage stage, std::string help, Range range, Access access) {

@@ -26,8 +26,7 @@ class ConvolutionalSettings : public NetworkSettings {
     NetworkSettings::declare(keys);
     keys.sizes("channels", channels, "convolutional: channels before and between the convolutions");
   }
-  void problems(const schema::Schema* schema, settings::Problems& p) const override {
-    NetworkSettings::problems(schema, p);
+  void own_problems(const schema::Schema* schema, settings::Problems& p) const override {
     p.unless(channels.size() == 2 && std::find(channels.begin(), channels.end(), 0u) == channels.end(),
              "model.channels needs 2 numbers: after the linear part, and between the convolutions");
     if (schema == nullptr) return;

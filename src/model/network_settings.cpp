@@ -42,13 +42,21 @@ void NetworkSettings::declare(settings::Keys& keys) {
   keys.number("plain_share", plain_share, {0, 1}, kPlainShareHelp);
 }
 
-void NetworkSettings::problems(const schema::Schema* schema, settings::Problems& p) const {
+void NetworkSettings::problems(const schema::Schema* schema, settings::Problems& all) const {
+  settings::Problems p;
   p.unless(code >= 1, "model.code is 0: a network needs a latent code of at least 1 number");
   p.unless(!hidden.empty() && hidden.size() <= kMostHidden && std::find(hidden.begin(), hidden.end(), 0u) == hidden.end(),
            fmt::format("model.hidden needs 1 to {} widths of at least 1", kMostHidden));
-  if (schema == nullptr) return;
-  p.unless(!schema->shape.empty() && schema->dims() > 0 && schema->classes > 0,
+  p.unless(schema == nullptr || (!schema->shape.empty() && schema->dims() > 0 && schema->classes > 0),
            "the schema's shape or number of classes is empty: give the record's shape and classes >= 1");
+  own_problems(schema, p);
+  if (p.empty() && schema != nullptr) {
+    p.unless(counted(*schema).parameters <= kMostModelBytes / sizeof(float),
+             fmt::format("the settings in [model] make a generator that is larger than a model file, {} MB: use fewer or "
+                         "smaller layers",
+                         kMostModelBytes / 1'000'000));
+  }
+  for (std::string& problem : p.take()) all.add(std::move(problem));
 }
 
 nlohmann::json NetworkSettings::to_json() const {
@@ -64,6 +72,10 @@ void NetworkSettings::read_json(const JsonFields& fields) {
 
 NetworkSize NetworkSettings::size(const schema::Schema& schema) const {
   require_no_problems(*this, schema);
+  return counted(schema);
+}
+
+NetworkSize NetworkSettings::counted(const schema::Schema& schema) const {
   Count count;
   count.width = static_cast<double>(code + schema.classes);
   for (const std::size_t width : hidden) count.add_normed(static_cast<double>(width));

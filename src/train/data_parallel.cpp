@@ -1,26 +1,21 @@
 #include "muffle/train/data_parallel.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
 #include "muffle/train/measure.hpp"
 #include "step_graph.hpp"
+#include "substreams.hpp"
 
 namespace muffle::train {
 namespace {
 
 using torch::Tensor;
-
-/// Substream of the codes that the running statistics are settled with; training steps, and the codes of
-/// mean_embeddings(), come before it.
-constexpr std::uint32_t kSettlingSubstream = kMeasuringSubstream + 1;
 
 /// The objective weighs squared residuals.
 std::vector<double> squared(std::vector<double> weights) {
@@ -40,24 +35,6 @@ void set_momentum(model::Generator& generator, double momentum) {
 }
 
 }  // namespace
-
-void check(const TrainSpec& spec) {
-  std::vector<std::string> problems;
-  if (spec.steps < 1 || spec.steps >= kMeasuringSubstream) {
-    problems.push_back(
-        fmt::format("train.steps is {}: must be in 1..{}", spec.steps, kMeasuringSubstream - 1));
-  }
-  if (spec.batch < 2) problems.push_back(fmt::format("train.batch is {}: must be at least 2", spec.batch));
-  if (!(spec.learning_rate > 0.0) || !std::isfinite(spec.learning_rate)) {
-    problems.push_back(
-        fmt::format("train.learning_rate is {}: must be a positive number", spec.learning_rate));
-  }
-  if (!(spec.decay > 0.0 && spec.decay <= 1.0)) {
-    problems.push_back(fmt::format("train.decay is {}: must be in (0, 1]", spec.decay));
-  }
-  if (spec.decay_every < 1) problems.push_back("train.decay_every is 0: must be at least 1");
-  if (!problems.empty()) throw ConfigError(fmt::format("cannot train: {}", fmt::join(problems, "; ")));
-}
 
 Matching match_fourier(const Tensor& frequencies, const release::Target& target) {
   const Tensor mean = target_matrix(target, frequencies.device());

@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "substreams.hpp"
+
 namespace muffle::train {
 
 namespace {

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "muffle/comm/gpu_choice.hpp"
+#include "muffle/core/settings.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/features/block_spec.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/synth/sampler.hpp"
-#include "muffle/train/trainer.hpp"
+#include "muffle/train/settings.hpp"
 
 namespace muffle::app {
 
@@ -55,11 +56,10 @@ struct Config {
   } aggregation;
   std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
   model::Settings model;
-  train::TrainSpec train;
+  train::Settings train;
   struct {
-    comm::DeviceWish embed = comm::DeviceWish::kCpu, train = comm::DeviceWish::kAuto;
-    comm::RankWish train_ranks;
-    bool share_gpus = false, cuda_graph = false;
+    comm::DeviceWish embed = comm::DeviceWish::kCpu;
+    bool share_gpus = false;
   } devices;  ///< where the work is done (docs/gpu.md)
   synth::SampleSpec sample;
   struct {
@@ -74,7 +74,7 @@ struct Config {
 
 /// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it,
 /// changed.
-enum class Stage { kRelease, kTrain, kSample, kEvaluate, kRuntime };
+using Stage = settings::Stage;
 
 /// The stages that a command carries out.
 struct Stages {

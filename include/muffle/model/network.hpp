@@ -34,7 +34,7 @@ class NetworkSettings : public GeneratorSettings {
   std::shared_ptr<const NetworkSettings> beside(std::size_t coefficients) const;
 
   void declare(settings::Keys& keys) override;
-  void problems(const schema::Schema* schema, settings::Problems& problems) const override;
+  void problems(const schema::Schema* schema, settings::Problems& problems) const final;
   nlohmann::json to_json() const override;
   void read_json(const JsonFields& fields) override;
   double numbers_at_once(const schema::Schema& schema) const override;
@@ -56,12 +56,17 @@ class NetworkSettings : public GeneratorSettings {
     /// A linear layer (without a bias: the norm subtracts it again) and its batch norm.
     void add_normed(double features);
   };
+  /// What is wrong with the kind's own settings.
+  virtual void own_problems(const schema::Schema*, settings::Problems&) const {}
   /// What follows the hidden layers, of width count.width.
   virtual void add_last(const schema::Schema& schema, Count& count) const = 0;
   virtual std::shared_ptr<Generator> build_checked(const schema::Schema& schema, std::uint64_t seed,
                                                    std::shared_ptr<TensorCollective> collective) const = 0;
   /// Numbers of images and channels on the way, beside those of the hidden layers.
   virtual double last_numbers_at_once(const schema::Schema&) const { return 0; }
+
+ private:
+  NetworkSize counted(const schema::Schema& schema) const;
 };
 
 }  // namespace muffle::model

@@ -102,7 +102,4 @@ class DataParallel {
   std::unique_ptr<StepGraph> graph_;
 };
 
-/// Names every setting that makes no sense. @throws ConfigError.
-void check(const TrainSpec& spec);
-
 }  // namespace muffle::train

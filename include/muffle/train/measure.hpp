@@ -3,8 +3,6 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
@@ -12,9 +10,6 @@
 #include "muffle/train/objective.hpp"
 
 namespace muffle::train {
-
-/// Substream of the codes that models are measured with; training steps come before it.
-inline constexpr std::uint32_t kMeasuringSubstream = std::numeric_limits<std::uint32_t>::max() - 1;
 
 /// Samples of one batch, and how many batches: each is an estimate of its own, whose spread tells the error.
 struct Measurement {
