@@ -1,5 +1,6 @@
 #include "muffle/core/settings.hpp"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -61,6 +61,9 @@ class FeatureMap {
   /// Fills in what depends on the schema and is left open, and checks. Idempotent: what a release holds is resolved.
   /// @throws ConfigError with all problems found.
   virtual void resolve(const schema::Schema& schema) = 0;
+  /// Before choose_sizes() and the second declare(): takes what the schema decides, such as a lift that was left open, so that all keys
+  /// are there.
+  virtual void prepare(const schema::Schema& schema);
   /// Before resolve(): chooses sizes that are left open by the noise that a class's mean embedding will carry, a standard
   /// deviation per number. From public numbers alone.
   virtual void choose_sizes(const schema::Schema& schema, double noise);
@@ -93,7 +96,9 @@ class FeatureMap {
   // What else a kind may be good for; the default is: for nothing.
 
   virtual std::optional<CountsInside> counts_inside() const { return std::nullopt; }
-  /// The lift whose second moments it sums.
+  /// Does it sum second moments, from which a generator follows in closed form?
+  virtual bool has_second_moments() const { return false; }
+  /// Whose lift is built, which can take long: of maps that have them.
   virtual const SecondMoments* second_moments() const { return nullptr; }
 
   /// The map as it sums records, on the CPU.

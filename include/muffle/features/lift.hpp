@@ -29,7 +29,7 @@ struct AffineLift {
 };
 
 /// From a record to the vector u whose second moments are summed (docs/moments.md). A kind of lift derives from this, in a
-/// file of its own, and has a line in lift_kinds.inc. Public; a pure function of its settings; after resolve() immutable and
+/// file of its own, and has a line in lift_kinds.inc. Public; a pure function of its settings; after build() immutable and
 /// thread-safe.
 class Lift {
  public:
@@ -42,8 +42,10 @@ class Lift {
   /// Whether records of this schema can be lifted, where `lift = "auto"` takes the first kind of the table that can.
   virtual bool is_natural_for(const schema::Schema& schema) const = 0;
   virtual void choose_sizes(const schema::Schema& schema, double noise);
-  /// As FeatureMap::resolve(). @throws ConfigError.
+  /// As FeatureMap::resolve(): cheap, whatever a hostile description says. @throws ConfigError.
   virtual void resolve(const schema::Schema& schema) = 0;
+  /// After resolve(): makes what forward(), affine() and numbers() need.
+  virtual void build() = 0;
   virtual nlohmann::json to_json() const = 0;
   virtual void read_json(const JsonFields& fields) = 0;
 
