@@ -4,9 +4,8 @@
 #include <iostream>
 
 #include "command_line.hpp"
-#include "doctor_facts.hpp"
 #include "muffle/app/commands.hpp"
-#include "muffle/app/doctor.hpp"
+#include "muffle/cluster/doctor.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
@@ -54,7 +53,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
       },
       true);
   const std::int64_t asked = context.config.runtime.threads;
-  const int owned = cores_of(comm);
+  const int owned = cluster::cores_of(comm);
   context.threads = asked > 0 ? static_cast<int>(asked) : owned;
   set_compute_threads(context.threads);
   spdlog::info("{} rank{}, {} thread{} each, run folder {}", comm.size(), comm.size() == 1 ? "" : "s",
@@ -102,7 +101,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
       },
       true);
   require_same_settings(comm, line.invocation());
-  if (line.verb() == "doctor") return static_cast<int>(doctor(comm, line.doctor, std::cout));
+  if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
   if (line.verb() == "audit") {
     line.audit(comm);
     return 0;

@@ -166,7 +166,7 @@ CLI::App* add_verify(CLI::App& app, VerifyCommand& o) {
   return command;
 }
 
-CLI::App* add_doctor(CLI::App& app, DoctorCommand& o) {
+CLI::App* add_doctor(CLI::App& app, cluster::DoctorCommand& o) {
   auto* command = app.add_subcommand(
       "doctor", "check MPI, GPUs, clocks, limits, folders and versions over all ranks; say what to fix");
   command->add_option("-o,--out", o.out, "the folder that a job would write to; default: this one")

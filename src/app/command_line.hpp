@@ -7,7 +7,7 @@
 
 #include "keys_command.hpp"
 #include "muffle/app/commands.hpp"
-#include "muffle/app/doctor.hpp"
+#include "muffle/cluster/doctor.hpp"
 #include "privacy_options.hpp"
 #include "slurm_options.hpp"
 
@@ -43,7 +43,7 @@ class CommandLine {
   bool quiet = false;
   std::optional<std::uint64_t> insecure_seed;
   bool dry_run = false;
-  DoctorCommand doctor;
+  cluster::DoctorCommand doctor;
 
   int verbosity() const { return quiet ? -1 : verbose; }
 
@@ -58,7 +58,7 @@ class CommandLine {
   LedgerCommand ledger_;
   VerifyCommand verify_;
   KeygenRequest keygen_;
-  SlurmJob slurm_;
+  cluster::SlurmJob slurm_;
   std::string verb_;
   std::string help_;
 };

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "muffle/app/config.hpp"
+#include "muffle/comm/gpu_choice.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 
 /// A job for Slurm, as `muffle slurm` is asked for it.
 struct SlurmJob {
@@ -32,10 +32,16 @@ struct SlurmJob {
 /// @throws UsageError  naming every field that sbatch would read as something else.
 std::string slurm_script(const SlurmJob& job);
 
-/// `muffle slurm`: checks that the configuration can be read, promises no GPU to a job without any, and does
-/// not put two ranks on one GPU unless it allows that (train.ranks, runtime.share_gpus), and makes the
-/// script. Opens nothing else.
-/// @throws UsageError, ConfigError, IoError.
-std::string slurm(const SlurmJob& job, const ConfigSources& sources);
+/// What a configuration wants of GPUs.
+struct GpuUse {
+  comm::DeviceWish embed = comm::DeviceWish::kCpu, train = comm::DeviceWish::kAuto;
+  comm::RankWish train_ranks;
+  bool share_gpus = false;
+  bool trains = true;  ///< false: what train.device means is not used, as with a closed form
+};
 
-}  // namespace muffle::app
+/// The same, for a job of which the configuration is known: what choose_gpus() would refuse hours later, this
+/// refuses now. @throws UsageError, likewise.
+std::string slurm_script(const SlurmJob& job, const GpuUse& use);
+
+}  // namespace muffle::cluster

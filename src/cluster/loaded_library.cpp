@@ -12,7 +12,7 @@
 
 #include "muffle/core/watchdog.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,4 +74,4 @@ std::string loaded_library(const std::string& name) {
   return search.found;
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "doctor_findings.hpp"
+#include "findings.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 constexpr std::uint64_t kLittleRoom_bytes = std::uint64_t{1} << 30;
@@ -77,4 +77,4 @@ void check_folder(const Facts& ranks, Findings& out) {
                                  apart.empty() ? "shared by all ranks, with locks" : "not shared by all"));
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

@@ -3,13 +3,9 @@
 #include <filesystem>
 #include <string>
 
-#include "muffle/app/doctor.hpp"
+#include "muffle/cluster/doctor.hpp"
 
-namespace muffle::app {
-
-/// How many threads this rank should compute with: its share of the cores that it and other ranks of its host
-/// may run on. Collective.
-int cores_of(comm::HostComm& comm);
+namespace muffle::cluster {
 
 /// What this rank can find out by itself: everything in RankFacts but the clock rounds and the folder.
 /// @param threads  cores_of().
@@ -25,4 +21,4 @@ FolderFacts folder_facts(comm::HostComm& comm, const std::filesystem::path& fold
 std::string facts_to_json(const RankFacts& facts);
 RankFacts facts_from_json(const std::string& text);
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

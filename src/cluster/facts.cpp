@@ -1,4 +1,4 @@
-#include "doctor_facts.hpp"
+#include "facts.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -24,7 +24,7 @@
 #include "muffle/comm/nccl_probe.hpp"
 #endif
 
-namespace muffle::app {
+namespace muffle::cluster {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FolderFacts, path, filesystem, free_bytes, error, renames,
                                                 exclusive, syncs_file, syncs_folder, locks, sees_root,
@@ -165,4 +165,4 @@ RankFacts facts_from_json(const std::string& text) {
   }
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

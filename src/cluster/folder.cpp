@@ -11,12 +11,12 @@
 #include <thread>
 #include <utility>
 
-#include "doctor_facts.hpp"
+#include "facts.hpp"
 #include "muffle/core/file_descriptor.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 namespace fs = std::filesystem;
@@ -150,4 +150,4 @@ FolderFacts folder_facts(comm::HostComm& comm, const fs::path& folder, double wa
   return f;
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

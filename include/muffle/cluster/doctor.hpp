@@ -10,7 +10,7 @@
 
 #include "muffle/comm/host_comm.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 
 /// What one rank saw of the folder that a job would write to.
 struct FolderFacts {
@@ -98,4 +98,8 @@ struct DoctorCommand {
 /// @throws CommError  a rank did not answer.
 ExitCode doctor(comm::HostComm& comm, const DoctorCommand& command, std::ostream& out);
 
-}  // namespace muffle::app
+/// How many threads this rank should compute with: its share of the cores that it and other ranks of its host
+/// may run on. Collective.
+int cores_of(comm::HostComm& comm);
+
+}  // namespace muffle::cluster

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace muffle::app {
+namespace muffle::cluster {
 
 /// Which file of a shared library this process has loaded, such as "libtorch_cpu.so.1.13 e20b0b9d69c3": its
 /// name, links followed, and the first digits of the linker's build ID, which two builds never share; its
@@ -10,4 +10,4 @@ namespace muffle::app {
 /// @param name  how the file's name begins, such as "libtorch_cpu.so"
 std::string loaded_library(const std::string& name);
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "doctor_facts.hpp"
-#include "doctor_findings.hpp"
+#include "facts.hpp"
+#include "findings.hpp"
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_probe.hpp"
 #endif
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -175,4 +175,4 @@ ExitCode doctor(comm::HostComm& comm, const DoctorCommand& command, std::ostream
   return static_cast<ExitCode>(code);
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "doctor_findings.hpp"
+#include "findings.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 /// The host and UUID of the GPU that a rank would use; empty: it has none.
@@ -182,4 +182,4 @@ void check_entropy(const Facts& ranks, Findings& out) {
   out.ok_unless_said("entropy", "the operating system's source works");
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

@@ -6,10 +6,10 @@
 #include <sstream>
 #include <vector>
 
-#include "muffle/app/slurm.hpp"
+#include "muffle/cluster/slurm.hpp"
 #include "muffle/core/error.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 constexpr int kBeforeGrace = 60;  ///< seconds that a job has for itself at the least
@@ -85,9 +85,8 @@ void check(const SlurmJob& job) {
 }
 
 /// What the job itself would be refused for, hours later, as comm::choose_gpus() does.
-void check_gpus(const SlurmJob& job, const Config& config) {
+void check_gpus(const SlurmJob& job, const GpuUse& use) {
   using comm::DeviceWish;
-  const auto& devices = config.devices;
   const auto check = [&](const char* key, DeviceWish wish, int ranks, const char* doing,
                          const char* instead) {
     if (wish == DeviceWish::kCpu) return;
@@ -98,7 +97,7 @@ void check_gpus(const SlurmJob& job, const Config& config) {
                       "(--gpus-per-node), or set {} to \"auto\" or \"cpu\".",
                       key, key));
     }
-    if (ranks <= job.gpus_per_node || devices.share_gpus) return;
+    if (ranks <= job.gpus_per_node || use.share_gpus) return;
     throw UsageError(
         fmt::format("{} of the ranks on a node {} on GPUs, but it has {} (--gpus-per-node), and two ranks on "
                     "one GPU are refused. Lower --ntasks-per-node, {}, or allow it "
@@ -106,16 +105,15 @@ void check_gpus(const SlurmJob& job, const Config& config) {
                     ranks, doing, job.gpus_per_node, instead));
   };
   if (job.kind == "whole" || job.kind == "embed")
-    check("features.device", devices.embed, job.ranks_per_node, "embed",
+    check("features.device", use.embed, job.ranks_per_node, "embed",
           "embed on CPUs (features.device = \"cpu\")");
   // A closed form is fitted by rank 0, on its CPU.
-  if (job.kind == "embed" || config.model.kind == model::GeneratorKind::kMoments) return;
+  if (job.kind == "embed" || !use.trains) return;
   int trainers = job.ranks_per_node;
-  if (devices.train_ranks.kind == comm::RankWish::Kind::kFirst)
-    trainers = static_cast<int>(std::min<std::int64_t>(devices.train_ranks.count, trainers));
-  if (devices.train_ranks.kind == comm::RankWish::Kind::kWithGpu)
-    trainers = 0;  // none without one of its own
-  check("train.device", devices.train, trainers, "train",
+  if (use.train_ranks.kind == comm::RankWish::Kind::kFirst)
+    trainers = static_cast<int>(std::min<std::int64_t>(use.train_ranks.count, trainers));
+  if (use.train_ranks.kind == comm::RankWish::Kind::kWithGpu) trainers = 0;  // none without one of its own
+  check("train.device", use.train, trainers, "train",
         "let only those train that have one (train.ranks = \"with-gpu\")");
 }
 
@@ -248,15 +246,10 @@ std::string slurm_script(const SlurmJob& job) {
          kThreads + (job.launcher == "srun" ? kSrun : kMpirun) + kStep + "\n" + steps(job);
 }
 
-std::string slurm(const SlurmJob& job, const ConfigSources& sources) {
-  const Stages stages = job.kind == "whole"   ? Stages::all()
-                        : job.kind == "embed" ? Stages{.release = true}
-                                              : Stages{.train = true, .sample = true};
-  // A mistake is cheaper here than after a day in the queue.
-  const Config config = load_config(sources, stages);
-  const std::string script = slurm_script(job);
-  check_gpus(job, config);
+std::string slurm_script(const SlurmJob& job, const GpuUse& use) {
+  std::string script = slurm_script(job);
+  check_gpus(job, use);
   return script;
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

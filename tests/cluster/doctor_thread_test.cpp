@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "doctor_facts.hpp"
+#include "facts.hpp"
 #include "loaded_library.hpp"
-#include "muffle/app/doctor.hpp"
+#include "muffle/cluster/doctor.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 TEST(DoctorRun, LooksAtRealRanksAndLeavesNothing) {
@@ -46,7 +46,7 @@ TEST(DoctorRun, LooksAtRealRanksAndLeavesNothing) {
       EXPECT_FALSE(rank["cores"].empty());
       EXPECT_LE(rank["clock_minus_rank_0"][0], rank["clock_minus_rank_0"][1]);
       EXPECT_EQ(rank["binary"].get<std::string>().size(), 64u);
-      EXPECT_THAT(rank["libtorch"].get<std::string>(), ::testing::StartsWith("libtorch_cpu.so"));
+      EXPECT_EQ(rank["libtorch"], "") << "this program loads none (app's test does)";
     }
   }
 }
@@ -100,4 +100,4 @@ TEST(DoctorFacts, TravelAsJson) {
 }
 
 }  // namespace
-}  // namespace muffle::app
+}  // namespace muffle::cluster

@@ -1,4 +1,4 @@
-#include "muffle/app/doctor.hpp"
+#include "muffle/cluster/doctor.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <functional>
 #include <random>
 
-#include "doctor_findings.hpp"
+#include "findings.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 using Level = Finding::Level;
@@ -362,4 +362,4 @@ TEST(DoctorChecks, TheFirstFailureIsTheVerdict) {
 }
 
 }  // namespace
-}  // namespace muffle::app
+}  // namespace muffle::cluster

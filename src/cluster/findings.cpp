@@ -1,10 +1,10 @@
-#include "doctor_findings.hpp"
+#include "findings.hpp"
 
 #include <fmt/format.h>
 
 #include <map>
 
-namespace muffle::app {
+namespace muffle::cluster {
 
 std::vector<int> ranks_where(const Facts& ranks, const std::function<bool(const RankFacts&)>& holds) {
   std::vector<int> out;
@@ -28,4 +28,4 @@ bool all_equal(const Facts& ranks, const std::function<std::string(const RankFac
                      [&](const RankFacts& f) { return value(f) == value(ranks.front()); });
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

@@ -8,9 +8,9 @@
 #include <set>
 #include <string_view>
 
-#include "doctor_findings.hpp"
+#include "findings.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 constexpr double kSkewWarning_s = 1, kSkewFailure_s = 60;
@@ -183,4 +183,4 @@ ExitCode verdict(const std::vector<Finding>& findings) {
   return ExitCode::kDone;
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster

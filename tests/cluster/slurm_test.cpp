@@ -1,4 +1,4 @@
-#include "muffle/app/slurm.hpp"
+#include "muffle/cluster/slurm.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "muffle/core/files.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 namespace {
 
 using ::testing::HasSubstr;
@@ -229,66 +229,65 @@ for version in 4.1.4 5.0.10; do export version; code=0; bash script 2>/dev/null 
   EXPECT_EQ(told, "started\n4.1.4 -> 0\n5.0.10 -> 78\n");
 }
 
-TEST(SlurmCommand, TwoRanksOnOneGpuAreRefusedUnlessTheConfigurationAllowsThem) {
-  // 4 ranks and 2 GPUs a node.
-  const auto problem = [](const std::string& kind, const std::vector<std::string>& set) -> std::string {
-    SlurmJob job = of_kind(kind);
-    job.gpus_per_node = 2;
-    try {
-      EXPECT_THAT(slurm(job, {MUFFLE_CONFIGS "/fashion-mnist.toml", {}, set, {}}),
-                  HasSubstr("#SBATCH --gpus-per-node=2\n"));
-    } catch (const UsageError& e) {
-      return e.what();
-    }
-    return "";
-  };
-  for (const char* kind : {"whole", "train", "seeds"}) {
+GpuUse gpus(comm::DeviceWish train, comm::RankWish ranks = {},
+            comm::DeviceWish embed = comm::DeviceWish::kCpu) {
+  return {embed, train, ranks, false, true};
+}
+constexpr auto kAuto = comm::DeviceWish::kAuto, kCpu = comm::DeviceWish::kCpu,
+               kCuda = comm::DeviceWish::kCuda;
+const comm::RankWish kWithGpu{comm::RankWish::Kind::kWithGpu, 0};
+
+comm::RankWish first(std::int64_t count) { return {comm::RankWish::Kind::kFirst, count}; }
+
+std::string refusal(const std::string& kind, int gpus_per_node, const GpuUse& use) {
+  SlurmJob job = of_kind(kind);
+  job.gpus_per_node = gpus_per_node;
+  try {
+    slurm_script(job, use);
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(SlurmGpus, TwoRanksOnOneAreRefusedUnlessTheConfigurationAllowsThem) {
+  const auto problem = [](const std::string& kind, const GpuUse& use) { return refusal(kind, 2, use); };
+  GpuUse shared = gpus(kAuto);
+  shared.share_gpus = true;
+  for (const char* kind : {"whole", "train", "seeds"}) {  // 4 ranks and 2 GPUs a node
     EXPECT_THAT(problem(kind, {}), HasSubstr("4 of the ranks on a node train on GPUs")) << kind;
-    EXPECT_THAT(problem(kind, {"train.ranks=3"}), HasSubstr("3 of the ranks on a node")) << kind;
-    EXPECT_EQ(problem(kind, {"train.ranks=2"}), "") << kind;
-    EXPECT_EQ(problem(kind, {"train.ranks=with-gpu"}), "") << kind;
-    EXPECT_EQ(problem(kind, {"runtime.share_gpus=true"}), "") << kind;
-    EXPECT_EQ(problem(kind, {"train.device=cpu"}), "") << kind;
+    EXPECT_THAT(problem(kind, gpus(kAuto, first(3))), HasSubstr("3 of the ranks on a node")) << kind;
+    for (const GpuUse& use : {gpus(kAuto, first(2)), gpus(kAuto, kWithGpu), shared, gpus(kCpu)})
+      EXPECT_EQ(problem(kind, use), "") << kind;
   }
   EXPECT_EQ(problem("embed", {}), "") << "on CPUs";
-  EXPECT_THAT(problem("embed", {"features.device=cuda"}), HasSubstr("embed on GPUs"));
-  EXPECT_THAT(problem("whole", {"features.device=auto", "train.ranks=with-gpu"}), HasSubstr("embed on GPUs"));
-  EXPECT_EQ(problem("train", {"features.device=cuda", "train.ranks=with-gpu"}), "") << "it embeds nothing";
+  EXPECT_THAT(problem("embed", gpus(kAuto, {}, kCuda)), HasSubstr("embed on GPUs"));
+  EXPECT_THAT(problem("whole", gpus(kAuto, kWithGpu, kAuto)), HasSubstr("embed on GPUs"));
+  EXPECT_EQ(problem("train", gpus(kAuto, kWithGpu, kCuda)), "") << "it embeds nothing";
 }
 
-TEST(SlurmCommand, AGpuThatTheJobDoesNotAskForIsNotPromised) {
-  // Without GPUs. @returns the setting that is refused.
-  const auto refused = [](const std::string& kind, const std::vector<std::string>& set,
-                          const std::string& config = "fashion-mnist.toml") -> std::string {
-    SlurmJob job = of_kind(kind);
-    job.gpus_per_node = 0;
-    try {
-      slurm(job, {MUFFLE_CONFIGS "/" + config, {}, set, {}});
-    } catch (const UsageError& e) {
-      EXPECT_THAT(e.what(), HasSubstr("the job asks for none. Ask for them (--gpus-per-node)"));
-      return std::string(e.what()).substr(0, std::string(e.what()).find(' '));
+TEST(SlurmGpus, OneThatTheJobDoesNotAskForIsNotPromised) {
+  const auto refused = [](const std::string& kind, const GpuUse& use) {  // the setting, or nothing
+    const std::string told = refusal(kind, 0, use);
+    if (!told.empty()) {
+      EXPECT_THAT(told, HasSubstr("the job asks for none. Ask for them (--gpus-per-node)"));
     }
-    return "";
+    return told.substr(0, told.find(' '));
   };
+  GpuUse shared = gpus(kCuda), untrained = gpus(kCuda);
+  shared.share_gpus = true;
+  untrained.trains = false;
   for (const char* kind : {"whole", "train", "seeds"}) {
-    EXPECT_EQ(refused(kind, {"train.device=cuda"}), "train.device") << kind;
-    for (const char* ranks : {"train.ranks=with-gpu", "train.ranks=1", "runtime.share_gpus=true"})
-      EXPECT_EQ(refused(kind, {"train.device=cuda", ranks}), "train.device") << kind << " " << ranks;
-    EXPECT_EQ(refused(kind, {"train.device=auto", "features.device=auto"}), "") << kind;
-    EXPECT_EQ(refused(kind, {"train.device=cuda"}, "fashion-mnist-moments.toml"), "") << "nothing is trained";
+    for (const GpuUse& use : {gpus(kCuda), gpus(kCuda, kWithGpu), gpus(kCuda, first(1)), shared})
+      EXPECT_EQ(refused(kind, use), "train.device") << kind;
+    EXPECT_EQ(refused(kind, gpus(kAuto, {}, kAuto)), "") << kind;
+    EXPECT_EQ(refused(kind, untrained), "") << "nothing is trained";
   }
   for (const char* kind : {"whole", "embed"})
-    EXPECT_EQ(refused(kind, {"features.device=cuda"}), "features.device") << kind;
-  EXPECT_EQ(refused("embed", {"train.device=cuda"}), "") << "it trains nothing";
-  EXPECT_EQ(refused("train", {"features.device=cuda"}), "") << "it embeds nothing";
-}
-
-TEST(SlurmCommand, AWrongConfigurationIsFoundBeforeTheQueue) {
-  EXPECT_THROW(slurm(SlurmJob{}, {"/no/such/file.toml", {}, {}, {}}), Error);
-  EXPECT_THROW(slurm(SlurmJob{}, {MUFFLE_CONFIGS "/fashion-mnist.toml", {}, {"train.stepz=5"}, {}}),
-               ConfigError);
-  EXPECT_THAT(slurm(SlurmJob{}, {MUFFLE_CONFIGS "/fashion-mnist.toml", {}, {}, {}}), HasSubstr("#SBATCH"));
+    EXPECT_EQ(refused(kind, gpus(kAuto, {}, kCuda)), "features.device") << kind;
+  EXPECT_EQ(refused("embed", gpus(kCuda)), "") << "it trains nothing";
+  EXPECT_EQ(refused("train", gpus(kAuto, {}, kCuda)), "") << "it embeds nothing";
 }
 
 }  // namespace
-}  // namespace muffle::app
+}  // namespace muffle::cluster

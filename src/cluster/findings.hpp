@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "muffle/app/doctor.hpp"
+#include "muffle/cluster/doctor.hpp"
 
-namespace muffle::app {
+namespace muffle::cluster {
 
 using Facts = std::vector<RankFacts>;
 
@@ -56,13 +56,13 @@ bool all_equal(const Facts& ranks, const std::function<std::string(const RankFac
 /// By rank: is it the first on its GPU? NCCL is tried over these.
 std::vector<bool> one_a_gpu(const Facts& ranks);
 
-// One check each: facts in, findings out. doctor_host_checks.cpp looks at what each host offers its ranks.
+// One check each: facts in, findings out. host_checks.cpp looks at what each host offers its ranks.
 void check_cores(const Facts& ranks, Findings& out);
 void check_limits(const Facts& ranks, Findings& out);
 void check_memory(const Facts& ranks, Findings& out);
 void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out);
 void check_entropy(const Facts& ranks, Findings& out);
-// doctor_folder_checks.cpp
+// folder_checks.cpp
 void check_folder(const Facts& ranks, Findings& out);
 
-}  // namespace muffle::app
+}  // namespace muffle::cluster
