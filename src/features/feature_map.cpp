@@ -26,6 +26,8 @@ std::unique_ptr<FeatureMap> make_map(std::string_view kind) {
   return find_kind(map_kinds(), kind, "feature map").make();
 }
 
+std::unique_ptr<FeatureMap> FeatureMap::shrunk(std::size_t) const { return clone(); }
+
 void FeatureMap::prepare(const schema::Schema&) {}
 
 void FeatureMap::choose_sizes(const schema::Schema&, double) {}

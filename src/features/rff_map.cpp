@@ -1,6 +1,7 @@
 // Random Fourier features (Rahimi & Recht 2007), as in DP-MERF: phi(x) = sqrt(2/D) [cos(omega_j . x); sin(omega_j . x)].
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -94,6 +95,12 @@ double RffMap::numbers_in_map() const {
 std::string RffMap::hash() const {
   const std::vector<float> frequencies = rff_frequencies(spec_);
   return to_hex(sha256(std::as_bytes(std::span(frequencies))));
+}
+
+std::unique_ptr<FeatureMap> RffMap::shrunk(std::size_t features) const {
+  RffSpec small = spec_;
+  small.features = std::min(small.features, features);
+  return std::make_unique<RffMap>(small);
 }
 
 std::unique_ptr<Block> RffMap::make_block(const Lattice& lattice) const { return make_rff_block(spec_, lattice); }

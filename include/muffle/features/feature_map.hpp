@@ -93,6 +93,10 @@ class FeatureMap {
   /// they rebuild the same.
   virtual std::string hash() const = 0;
 
+  /// A map like this of at most so many features, resolved, where the kind can be made smaller: for audits, which embed
+  /// thousands of times.
+  virtual std::unique_ptr<FeatureMap> shrunk(std::size_t features) const;
+
   // What else a kind may be good for; the default is: for nothing.
 
   virtual std::optional<CountsInside> counts_inside() const { return std::nullopt; }

@@ -53,6 +53,7 @@ class RffMap final : public FeatureMap {
   MapCost cost() const override;
   double numbers_in_map() const override;
   std::string hash() const override;
+  std::unique_ptr<FeatureMap> shrunk(std::size_t features) const override;
   std::unique_ptr<Block> make_block(const Lattice& lattice) const override;
 
  private:
