@@ -42,7 +42,8 @@ class Attacker {
     require(distance_ > 0, "the audit's canaries have the same sums: this is a bug in muffle.");
     for (double& v : direction_) v /= distance_;
     for (std::uint64_t seed = 0; seed < kGuessedSeeds; ++seed) {
-      guessed_.insert(privacy::draw_noise(embedder.plan.noise.parts, *privacy::insecure_seeded_entropy(seed)));
+      guessed_.insert(
+          privacy::draw_noise(embedder.plan.noise.parts, *privacy::insecure_seeded_entropy(seed)));
     }
   }
 
@@ -92,9 +93,8 @@ class Attacker {
 
 }  // namespace
 
-AuditReport audit(const Embedder& embedder, const CanaryPair& pair,
-                  const ReleaseFunction& release, const AuditSettings& settings,
-                  const std::function<void(std::uint64_t)>& progress) {
+AuditReport audit(const Embedder& embedder, const CanaryPair& pair, const ReleaseFunction& release,
+                  const AuditSettings& settings, const std::function<void(std::uint64_t)>& progress) {
   if (!(settings.trials >= kMinTrials && settings.trials <= kMaxTrials)) {
     throw ConfigError("an audit of " + std::to_string(settings.trials) + " trials: choose from " +
                       std::to_string(kMinTrials) + " to " + std::to_string(kMaxTrials) + ", such as 100000.");

@@ -168,7 +168,8 @@ std::vector<std::uint64_t> known_sums(const Embedder& embedder, const CanarySet&
   const auto alone = comm::single_process();
   const privacy::NoisySum noisy =
       std::move(noise).publish(reduce_to_root(*alone, embed_shard(embedder, *source, 1, {})));
-  const auto known = privacy::draw_noise(embedder.plan.size(), kSigma, *privacy::insecure_seeded_entropy(kSeed));
+  const auto known =
+      privacy::draw_noise(embedder.plan.size(), kSigma, *privacy::insecure_seeded_entropy(kSeed));
   std::vector<std::uint64_t> sums(embedder.plan.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
     sums[i] = static_cast<std::uint64_t>(noisy.values[i]) - static_cast<std::uint64_t>(known[i]);

@@ -28,6 +28,9 @@ std::unique_ptr<FeatureMap> make_map(std::string_view kind) {
 
 std::unique_ptr<FeatureMap> FeatureMap::shrunk(std::size_t) const { return clone(); }
 
+void FeatureMap::tell_further_keys(
+    const std::function<void(const std::string&, const std::vector<settings::Key>&)>&) const {}
+
 void FeatureMap::prepare(const schema::Schema&) {}
 
 void FeatureMap::choose_sizes(const schema::Schema&, double) {}

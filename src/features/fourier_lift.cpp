@@ -16,7 +16,8 @@ class FourierLift final : public Lift {
 
   void declare(settings::Keys& keys) override {
     keys.count("coefficients", n_, 0, kMaxOrder, "n, how many random features, even; 0: 128");
-    keys.number("length_scale", length_scale_, {1e-6, 1e6}, "l, public, in units of records scaled to [0, 1]");
+    keys.number("length_scale", length_scale_, {1e-6, 1e6},
+                "l, public, in units of records scaled to [0, 1]");
     keys.count("seed", seed_, 0, INT64_MAX, "public seed of the frequencies");
   }
   bool is_natural_for(const schema::Schema&) const override { return false; }
@@ -26,15 +27,17 @@ class FourierLift final : public Lift {
     dims_ = problems.dims_of(schema);
     problems.done();
     if (n_ == 0) n_ = 128;
-    problems.unless(n_ % 2 == 0 && n_ <= kMaxOrder && n_ * dims_ <= kMaxLiftFrequencies,
-                    fmt::format("{} random features of {} numbers: an even number, and at most {} frequencies", n_,
-                                dims_, kMaxLiftFrequencies));
+    problems.unless(
+        n_ % 2 == 0 && n_ <= kMaxOrder && n_ * dims_ <= kMaxLiftFrequencies,
+        fmt::format("{} random features of {} numbers: an even number, and at most {} frequencies", n_, dims_,
+                    kMaxLiftFrequencies));
     problems.within("the length-scale", length_scale_, 1e-6, 1e6);
     problems.coefficients(n_);
     problems.done();
   }
   void build() override {
-    frequencies_ = rff_frequencies({.dims = dims_, .features = n_, .length_scale = length_scale_, .seed = seed_});
+    frequencies_ =
+        rff_frequencies({.dims = dims_, .features = n_, .length_scale = length_scale_, .seed = seed_});
   }
 
   nlohmann::json to_json() const override {

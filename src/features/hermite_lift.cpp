@@ -1,5 +1,5 @@
-// u = psi_a(g (x_j - 1/2)) / sqrt(d), j = 1 .. d (slowest), a = 0 .. coefficients - 1: Hermite functions of each number, with g
-// such that the kernel's length is length_scale; norm at most 1.
+// u = psi_a(g (x_j - 1/2)) / sqrt(d), j = 1 .. d (slowest), a = 0 .. coefficients - 1: Hermite functions of
+// each number, with g such that the kernel's length is length_scale; norm at most 1.
 #include <nlohmann/json.hpp>
 
 #include "hermite.hpp"
@@ -15,7 +15,8 @@ class HermiteLift final : public Lift {
 
   void declare(settings::Keys& keys) override {
     keys.count("coefficients", count_, 0, kMaxOrder, "Hermite functions per number of the record; 0: 20");
-    keys.number("length_scale", length_scale_, {1e-6, 1e6}, "l, public, in units of records scaled to [0, 1]");
+    keys.number("length_scale", length_scale_, {1e-6, 1e6},
+                "l, public, in units of records scaled to [0, 1]");
   }
   bool is_natural_for(const schema::Schema&) const override { return false; }
 
@@ -30,7 +31,9 @@ class HermiteLift final : public Lift {
   }
   void build() override {}
 
-  nlohmann::json to_json() const override { return {{"coefficients", count_}, {"length_scale", length_scale_}}; }
+  nlohmann::json to_json() const override {
+    return {{"coefficients", count_}, {"length_scale", length_scale_}};
+  }
   void read_json(const JsonFields& f) override {
     f.only({"coefficients", "length_scale"});
     count_ = f.integer("coefficients", 1, kMaxOrder);
@@ -50,7 +53,9 @@ class HermiteLift final : public Lift {
     for (std::size_t j = 0; j < dims_; ++j)
       psi((static_cast<double>(x[j]) - 0.5) * length / length_scale_, count_, scale, u + j * count_);
   }
-  double numbers_in_map() const override { return static_cast<double>(dims_) + 1.0 + static_cast<double>(coefficients()); }
+  double numbers_in_map() const override {
+    return static_cast<double>(dims_) + 1.0 + static_cast<double>(coefficients());
+  }
   std::vector<double> numbers() const override { return {static_cast<double>(count_), length_scale_}; }
 
  private:

@@ -1,4 +1,5 @@
-// u = W (T x - T m0): the lowest k x k coefficients of an orthonormal DCT-II, channel by channel (docs/moments.md).
+// u = W (T x - T m0): the lowest k x k coefficients of an orthonormal DCT-II, channel by channel
+// (docs/moments.md).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,19 +47,22 @@ class ImageLift final : public Lift {
   void declare(settings::Keys& keys) override {
     keys.count("coefficients", side_, 0, 1 << 13,
                "k, cosine coefficients per side and channel; 0: by the records' size and the noise");
-    keys.number("weight_exponent", exponent_, {-4, 4}, "coefficients are scaled by (1 + |frequency|)^exponent");
+    keys.number("weight_exponent", exponent_, {-4, 4},
+                "coefficients are scaled by (1 + |frequency|)^exponent");
     keys.number("blob_height", height_, {0, 1}, "height of the public blob that is subtracted");
     keys.number("blob_radius", radius_, {0, 1e6}, "its radius in pixels; 0: a quarter of the shorter side");
   }
 
   bool is_natural_for(const schema::Schema& schema) const override { return schema.is_image(); }
 
-  // The largest side whose highest frequency keeps its signal, as a public power law has it, above the noise; at least the
-  // default by size, which serves large noise. The law's constants give images of 28 x 28 a side of 14 at 9e-4 and 20 at
-  // 1.2e-4, which served FashionMNIST's training images best (docs/moments.md, "What was chosen by looking").
+  // The largest side whose highest frequency keeps its signal, as a public power law has it, above the noise;
+  // at least the default by size, which serves large noise. The law's constants give images of 28 x 28 a side
+  // of 14 at 9e-4 and 20 at 1.2e-4, which served FashionMNIST's training images best (docs/moments.md, "What
+  // was chosen by looking").
   void choose_sizes(const schema::Schema& schema, double noise) override {
     const auto& shape = schema.shape;
-    if (side_ != 0 || shape.size() != 3 || std::find(shape.begin(), shape.end(), 0u) != shape.end() || !(noise > 0))
+    if (side_ != 0 || shape.size() != 3 || std::find(shape.begin(), shape.end(), 0u) != shape.end() ||
+        !(noise > 0))
       return;
     const auto least = static_cast<double>(default_side(shape));
     const double side = least * std::fmax(1.0, std::pow(kNoiseOfDefault / noise, kNoisePower));
@@ -76,8 +80,9 @@ class ImageLift final : public Lift {
     const std::size_t shorter = std::min(affine_.height, affine_.width);
     if (side_ == 0) side_ = default_side(schema.shape);
     if (radius_ == 0.0) radius_ = 7.0 * static_cast<double>(shorter) / 28.0;
-    problems.unless(side_ <= shorter, fmt::format("{} coefficients a side are more than an image of {} x {} has",
-                                                  side_, affine_.height, affine_.width));
+    problems.unless(side_ <= shorter,
+                    fmt::format("{} coefficients a side are more than an image of {} x {} has", side_,
+                                affine_.height, affine_.width));
     problems.within("the weights' exponent", exponent_, -4, 4);
     problems.within("the blob's height", height_, 0, 1);
     problems.within("the blob's radius", radius_, 1e-3, 1e6);
@@ -136,7 +141,8 @@ class ImageLift final : public Lift {
   }
   double default_offset() const override { return default_offset_of(dims_); }
 
-  // Loops whose innermost index runs over outputs, so that the compiler's vectors leave every sum's order alone.
+  // Loops whose innermost index runs over outputs, so that the compiler's vectors leave every sum's order
+  // alone.
   void forward(const float* x, double* u) const override {
     const std::size_t height = affine_.height, width = affine_.width, k = side_;
     std::vector<double> half(k);
@@ -163,7 +169,9 @@ class ImageLift final : public Lift {
   const AffineLift* affine() const override { return &affine_; }
   bool is_nearly_normal() const override { return true; }
   // Of the two cosine transforms the one along the width is the larger.
-  double flops_per_record() const override { return 2.0 * static_cast<double>(dims_) * static_cast<double>(side_); }
+  double flops_per_record() const override {
+    return 2.0 * static_cast<double>(dims_) * static_cast<double>(side_);
+  }
   double numbers_in_map() const override {
     return static_cast<double>(dims_) + 1.0 + static_cast<double>(coefficients());
   }
@@ -172,10 +180,10 @@ class ImageLift final : public Lift {
   }
 
  private:
-  std::size_t side_ = 0;     ///< k; 0: left open
-  double exponent_ = 0.5;    ///< W = (1 + sqrt(a^2 + b^2))^exponent for frequencies a, b = 0 .. k-1
-  double height_ = 0.5;      ///< m0 = height exp(-r^2 / (2 radius^2)), r from the image's centre
-  double radius_ = 0.0;      ///< 0: 7 at 28 x 28, in proportion to the shorter side
+  std::size_t side_ = 0;   ///< k; 0: left open
+  double exponent_ = 0.5;  ///< W = (1 + sqrt(a^2 + b^2))^exponent for frequencies a, b = 0 .. k-1
+  double height_ = 0.5;    ///< m0 = height exp(-r^2 / (2 radius^2)), r from the image's centre
+  double radius_ = 0.0;    ///< 0: 7 at 28 x 28, in proportion to the shorter side
   std::size_t dims_ = 0;
   AffineLift affine_;
   std::vector<double> columns_transposed_;  ///< w x k

@@ -27,7 +27,8 @@ class LiftProblems {
   }
   /// Written so that NaN fails.
   void within(const char* what, double v, double low, double high) {
-    unless(v >= low && v <= high, fmt::format("{} is {}, not a number from {} to {}", what, exact_text(v), low, high));
+    unless(v >= low && v <= high,
+           fmt::format("{} is {}, not a number from {} to {}", what, exact_text(v), low, high));
   }
   void coefficients(std::size_t n) {
     unless(n < kMaxOrder,
@@ -51,7 +52,9 @@ class LiftProblems {
 };
 
 /// c0 of lifts whose u is as long as a record: 8 at 28 x 28.
-inline double default_offset_of(std::size_t dims) { return 8.0 * std::sqrt(static_cast<double>(dims) / 784.0); }
+inline double default_offset_of(std::size_t dims) {
+  return 8.0 * std::sqrt(static_cast<double>(dims) / 784.0);
+}
 
 inline std::vector<double> joined(std::initializer_list<std::vector<double>> parts) {
   std::vector<double> all;

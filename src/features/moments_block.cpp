@@ -1,3 +1,5 @@
+#include "moments_block.hpp"
+
 #include <fmt/format.h>
 
 #include <Eigen/Core>
@@ -7,9 +9,7 @@
 #include <numeric>
 
 #include "float_environment.hpp"
-#include "moments_block.hpp"
 #include "muffle/core/error.hpp"
-
 
 namespace muffle::features {
 namespace {

@@ -19,7 +19,9 @@ class MomentsMap final : public FeatureMap {
  public:
   MomentsMap() = default;
   MomentsMap(const MomentsMap& other)
-      : lift_name_(other.lift_name_), lift_(other.lift_ ? other.lift_->clone() : nullptr), offset_(other.offset_),
+      : lift_name_(other.lift_name_),
+        lift_(other.lift_ ? other.lift_->clone() : nullptr),
+        offset_(other.offset_),
         bits_(other.bits_) {}
 
   std::string_view kind() const override { return "moments"; }
@@ -29,7 +31,9 @@ class MomentsMap final : public FeatureMap {
     // The lift's own keys are there once it is known: `lift` stands before them.
     std::string options = "\"auto\"";
     for (const std::string& name : lift_kind_names()) options += ", " + settings::toml_string(name);
-    keys.add({"lift", {}, "what is squared; auto: what is natural for the records (" + options + ")",
+    keys.add({"lift",
+              {},
+              "what is squared; auto: what is natural for the records (" + options + ")",
               [this](const settings::Value& v) {
                 const auto known = lift_kind_names();
                 if (v.kind != settings::Value::Kind::kString ||
@@ -43,6 +47,16 @@ class MomentsMap final : public FeatureMap {
     keys.number("offset", offset_, {0, 1e6}, "the constant beside the coefficients; 0: by the records' size");
     keys.count("bits", bits_, kLeastBits, kMostBits, "of the integers that are squared");
     if (lift_) lift_->declare(keys);
+  }
+
+  void tell_further_keys(
+      const std::function<void(const std::string&, const std::vector<settings::Key>&)>& tell) const override {
+    for (const LiftKind& kind : lift_kinds()) {
+      const std::unique_ptr<Lift> lift = kind.make();
+      settings::Keys keys("map.NAME", settings::Stage::kRelease);
+      lift->declare(keys);
+      tell(fmt::format("lift = \"{}\": {}", kind.name, kind.summary), keys.take());
+    }
   }
 
   void prepare(const schema::Schema& schema) override {
@@ -60,7 +74,8 @@ class MomentsMap final : public FeatureMap {
 
   void resolve(const schema::Schema& schema) override {
     prepare(schema);
-    if (!lift_) throw ConfigError("second moments cannot be made: no lift is natural for such records; name one.");
+    if (!lift_)
+      throw ConfigError("second moments cannot be made: no lift is natural for such records; name one.");
     lift_->resolve(schema);
     lift_name_ = lift_->kind();
     if (offset_ == 0.0) offset_ = lift_->default_offset();
@@ -77,7 +92,8 @@ class MomentsMap final : public FeatureMap {
 
   nlohmann::json to_json() const override {
     nlohmann::json json = lift_->to_json();
-    return {{"lift", lift_->kind()}, {"lift_settings", std::move(json)}, {"offset", offset_}, {"bits", bits_}};
+    return {
+        {"lift", lift_->kind()}, {"lift_settings", std::move(json)}, {"offset", offset_}, {"bits", bits_}};
   }
   void read_json(const JsonFields& f) override {
     f.only({"lift", "lift_settings", "offset", "bits"});
@@ -170,7 +186,9 @@ class MomentsMap final : public FeatureMap {
     return built_.get();
   }
 
-  std::unique_ptr<Block> make_block(const Lattice&) const override { return make_moments_block(*second_moments()); }
+  std::unique_ptr<Block> make_block(const Lattice&) const override {
+    return make_moments_block(*second_moments());
+  }
 
  private:
   static constexpr const char* kAuto = "auto";

@@ -1,4 +1,5 @@
-// Random Fourier features (Rahimi & Recht 2007), as in DP-MERF: phi(x) = sqrt(2/D) [cos(omega_j . x); sin(omega_j . x)].
+// Random Fourier features (Rahimi & Recht 2007), as in DP-MERF: phi(x) = sqrt(2/D) [cos(omega_j . x);
+// sin(omega_j . x)].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +19,8 @@ constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
 constexpr std::uint64_t kTile = 48;
 
 const std::vector<std::pair<std::string, FrequencyKind>>& frequency_kinds() {
-  static const std::vector<std::pair<std::string, FrequencyKind>> kinds{{"dense", FrequencyKind::kDense},
-                                                                       {"orthogonal", FrequencyKind::kOrthogonal}};
+  static const std::vector<std::pair<std::string, FrequencyKind>> kinds{
+      {"dense", FrequencyKind::kDense}, {"orthogonal", FrequencyKind::kOrthogonal}};
   return kinds;
 }
 
@@ -29,7 +30,8 @@ std::unique_ptr<FeatureMap> RffMap::clone() const { return std::make_unique<RffM
 
 void RffMap::declare(settings::Keys& keys) {
   keys.count("count", spec_.features, 0, 1 << 26, "D, even: random features");
-  keys.number("length_scale", spec_.length_scale, {1e-20, 1e20}, "l, public, in units of records scaled to [0, 1]");
+  keys.number("length_scale", spec_.length_scale, {1e-20, 1e20},
+              "l, public, in units of records scaled to [0, 1]");
   keys.choice("frequencies", spec_.kind, frequency_kinds(), "how the frequencies are drawn");
   keys.count("seed", spec_.seed, 0, INT64_MAX, "public seed of the frequencies");
 }
@@ -37,8 +39,9 @@ void RffMap::declare(settings::Keys& keys) {
 void RffMap::resolve(const schema::Schema& schema) {
   spec_.dims = schema.dims();
   if (spec_.features < 2 || spec_.features > kMost || spec_.features % 2 != 0)
-    throw ConfigError(fmt::format("count is {}: it is required, and must be even, a cosine and a sine for each frequency",
-                                  spec_.features));
+    throw ConfigError(
+        fmt::format("count is {}: it is required, and must be even, a cosine and a sine for each frequency",
+                    spec_.features));
   if (!(spec_.length_scale > 0 && std::isfinite(spec_.length_scale)))
     throw ConfigError(
         fmt::format("the length-scale {} is not a positive number", exact_text(spec_.length_scale)));
@@ -82,8 +85,8 @@ double RffMap::scale(const Lattice& lattice) const { return static_cast<double>(
 
 MapCost RffMap::cost() const {
   const std::uint64_t d = spec_.dims, features = spec_.features;
-  // A multiplication and an addition for each of D/2 frequencies and d numbers. Packed frequencies and, while they are made,
-  // the plain ones; records and their lattice values.
+  // A multiplication and an addition for each of D/2 frequencies and d numbers. Packed frequencies and, while
+  // they are made, the plain ones; records and their lattice values.
   return {static_cast<double>(features) * static_cast<double>(d), 8 * (features / 2) * d,
           4 * kTile * (d + features)};
 }
@@ -103,7 +106,9 @@ std::unique_ptr<FeatureMap> RffMap::shrunk(std::size_t features) const {
   return std::make_unique<RffMap>(small);
 }
 
-std::unique_ptr<Block> RffMap::make_block(const Lattice& lattice) const { return make_rff_block(spec_, lattice); }
+std::unique_ptr<Block> RffMap::make_block(const Lattice& lattice) const {
+  return make_rff_block(spec_, lattice);
+}
 
 MapKind rff_map() {
   return {"rff", "random Fourier features of a Gaussian kernel: a network is trained on them",

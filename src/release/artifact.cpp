@@ -23,10 +23,11 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
   std::string held;
   for (const features::NamedMap& map : plan.maps)
     held += fmt::format("{}\"{}\"", held.empty() ? "" : ", ", map.map->kind());
-  throw ConfigError(fmt::format(
-      "{} needs second moments, and the release holds only {}. A release is made once: add a section [map.NAME] with kind = "
-      "\"moments\" before the next one, or choose a generator for the maps that are there.",
-      user, held));
+  throw ConfigError(
+      fmt::format("{} needs second moments, and the release holds only {}. A release is made once: add a "
+                  "section [map.NAME] with kind = "
+                  "\"moments\" before the next one, or choose a generator for the maps that are there.",
+                  user, held));
 }
 
 std::string artifact_bytes(const Artifact& artifact) {
@@ -100,7 +101,8 @@ void check_map(const Artifact& artifact, std::size_t b) {
   const std::string rebuilt = map.map->hash();
   if (rebuilt == artifact.map_hashes.at(b)) return;
   throw ProtocolError(fmt::format(
-      "the feature map '{}', rebuilt from its public description, is not the one that the release was made with (SHA-256 {} "
+      "the feature map '{}', rebuilt from its public description, is not the one that the release was made "
+      "with (SHA-256 {} "
       "instead of {}): against it there would be nothing but noise. Use the muffle that made it, version {}.",
       map.name, rebuilt, artifact.map_hashes[b], artifact.muffle_version));
 }

@@ -42,8 +42,8 @@ void check_one_map(const Artifact& a, std::size_t b, Complaints& wrong) {
   const std::unique_ptr<features::FeatureMap> again = map.map->clone();
   again->resolve(a.schema);
   if (again->to_json() != map.map->to_json() || map.map->dims() != a.schema.dims())
-    wrong.push_back(
-        fmt::format("the map '{}' is of other records than the schema's, or leaves something open", map.name));
+    wrong.push_back(fmt::format(
+        "the map '{}' is of other records than the schema's, or leaves something open", map.name));
 }
 
 void check_shapes(const Artifact& a, Complaints& wrong) {
@@ -54,14 +54,15 @@ void check_shapes(const Artifact& a, Complaints& wrong) {
   if (a.schema.classes > std::uint64_t{1} << 20)
     wrong.push_back(fmt::format("{} classes are too many", a.schema.classes));
   if (a.maps.empty()) wrong.push_back("it holds no feature map");
-  if (a.map_hashes.size() != a.maps.size()) wrong.push_back("it has another number of maps than of their hashes");
+  if (a.map_hashes.size() != a.maps.size())
+    wrong.push_back("it has another number of maps than of their hashes");
   if (!wrong.empty()) return;
   for (std::size_t b = 0; b < a.maps.size(); ++b) check_one_map(a, b, wrong);
   if (!wrong.empty()) return;
   const std::size_t expected = a.size();
   if (a.values.size() != expected) {
-    wrong.push_back(fmt::format("it holds {} values, but its {} classes, maps{} need {}",
-                                a.values.size(), a.classes(), a.counts ? " and counts" : "", expected));
+    wrong.push_back(fmt::format("it holds {} values, but its {} classes, maps{} need {}", a.values.size(),
+                                a.classes(), a.counts ? " and counts" : "", expected));
   }
 }
 
@@ -125,8 +126,7 @@ void check_bounds(const Artifact& a, Complaints& wrong) {
       wrong.push_back(fmt::format(
           "the sensitivity was derived for a {} map of norm {}, but map '{}' is a {} one of norm {}",
           input.blocks[b].nonnegative_kernel ? "non-negative" : "signed", exact_text(input.blocks[b].norm),
-          a.maps[b].name, bound.nonnegative_kernel ? "non-negative" : "signed",
-          exact_text(bound.norm)));
+          a.maps[b].name, bound.nonnegative_kernel ? "non-negative" : "signed", exact_text(bound.norm)));
     }
   }
 }
@@ -146,9 +146,8 @@ void check_parts(const Artifact& a, Complaints& wrong) {
     }
   }
   if (expected != a.noise.parts) {
-    wrong.push_back(
-        fmt::format("the noise that was drawn is not sigma {} in the units of the maps' numbers",
-                    exact_text(a.noise.sigma)));
+    wrong.push_back(fmt::format("the noise that was drawn is not sigma {} in the units of the maps' numbers",
+                                exact_text(a.noise.sigma)));
   }
 }
 

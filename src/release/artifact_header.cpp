@@ -101,8 +101,9 @@ json to_header(const Artifact& a) {
 }
 
 Artifact from_header(const json& header, const std::string& name) {
-  const JsonDocument document{name, "a release that muffle can use",
-                              "Copy the file again from where it was made; a release must not be drawn again to replace it."};
+  const JsonDocument document{
+      name, "a release that muffle can use",
+      "Copy the file again from where it was made; a release must not be drawn again to replace it."};
   const JsonFields f(header, document);
   Artifact a;
   a.muffle_version = f.text("muffle_version", 64);

@@ -45,7 +45,8 @@ json map_to_header(const Artifact& a, std::size_t b) {
 void read_map(const JsonFields& f, Artifact& a) {
   features::NamedMap named;
   named.name = f.text("name", 32);
-  named.role = f.choice("role", {"match", "proxy"}) == 0 ? features::MapRole::kMatch : features::MapRole::kProxy;
+  named.role =
+      f.choice("role", {"match", "proxy"}) == 0 ? features::MapRole::kMatch : features::MapRole::kProxy;
   named.weight = f.number("weight");
   std::unique_ptr<features::FeatureMap> map;
   try {

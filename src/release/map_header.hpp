@@ -10,7 +10,8 @@ namespace muffle::release {
 /// Map b as an entry of the header's list `maps`: its kind, settings, weight, bound, units and noise.
 nlohmann::json map_to_header(const Artifact& artifact, std::size_t b);
 
-/// Reads one such entry: appends to the maps, their hashes, the plan's bounds and its noise parts. The schema must be there.
+/// Reads one such entry: appends to the maps, their hashes, the plan's bounds and its noise parts. The schema
+/// must be there.
 /// @throws ProtocolError.
 void read_map(const JsonFields& fields, Artifact& artifact);
 

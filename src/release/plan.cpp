@@ -25,23 +25,25 @@ void check_maps(const ReleasePlan& plan) {
   std::size_t proxies = 0, matched = 0;
   for (const features::NamedMap& map : plan.maps) {
     if (!features::is_map_name(map.name))
-      throw ConfigError(fmt::format(
-          "\"{}\" is no name of a feature map: use 1 to 32 lower-case letters, digits and '-', a letter first",
-          map.name));
+      throw ConfigError(
+          fmt::format("\"{}\" is no name of a feature map: use 1 to 32 lower-case letters, digits and '-', a "
+                      "letter first",
+                      map.name));
     ++(map.role == features::MapRole::kProxy ? proxies : matched);
     try {
       map.map->require_no_overflow(most_records(plan), plan.lattice);
     } catch (const ConfigError& e) {
-      throw ConfigError(fmt::format(
-          "map.{}: {}{}", map.name, e.what(),
-          plan.adjacency == privacy::Adjacency::kReplaceOne
-              ? ""
-              : " (under add-remove-one nothing public bounds the number of records: sums have room for 2^30)"));
+      throw ConfigError(fmt::format("map.{}: {}{}", map.name, e.what(),
+                                    plan.adjacency == privacy::Adjacency::kReplaceOne
+                                        ? ""
+                                        : " (under add-remove-one nothing public bounds the number of "
+                                          "records: sums have room for 2^30)"));
     }
   }
   if (proxies > 1) throw ConfigError("more than one map has role = \"proxy\": models are compared by one");
   if (proxies > 0 && matched == 0)
-    throw ConfigError("the only map has role = \"proxy\": there is nothing that a generator could be made from");
+    throw ConfigError(
+        "the only map has role = \"proxy\": there is nothing that a generator could be made from");
 }
 
 }  // namespace
@@ -94,7 +96,21 @@ std::optional<std::size_t> ReleasePlan::proxy() const {
 }
 
 bool ReleasePlan::tells_counts() const {
-  return counts || std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.map->counts_inside(); });
+  return counts ||
+         std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.map->counts_inside(); });
+}
+
+void choose_sizes(features::MapsSettings& maps, const schema::Schema& schema,
+                  const privacy::PrivacySpec& privacy, bool counts, std::uint64_t records) {
+  if (records == 0 || schema.classes == 0) return;
+  double sigma = 0.0;  // does not depend on how many numbers get it
+  try {
+    sigma = make_plan({schema, maps.lattice, maps.resolved(schema), privacy, counts, records}).noise.sigma;
+  } catch (const ConfigError&) {
+    return;
+  }
+  const double each = static_cast<double>(schema.classes) / static_cast<double>(records);
+  for (auto& [name, settings] : maps.maps) settings.map->choose_sizes(schema, sigma / settings.weight * each);
 }
 
 ReleasePlan make_plan(ReleaseSettings settings) {

@@ -7,9 +7,9 @@
 #include "map_header.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
-#include "muffle/release/artifact.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/release/artifact.hpp"
 
 namespace muffle::release {
 namespace {
@@ -38,8 +38,7 @@ privacy::DistributedNoisePlan shares(const Artifact& a) {
 std::string drawn_text(const Artifact& a, const std::vector<privacy::NoisePart>& parts) {
   std::string text;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    text +=
-        fmt::format("{}{}: ", p > 0 ? "; " : "", p < a.maps.size() ? a.maps[p].name : "counts");
+    text += fmt::format("{}{}: ", p > 0 ? "; " : "", p < a.maps.size() ? a.maps[p].name : "counts");
     for (std::size_t r = 0; r < parts[p].runs.size(); ++r) {
       const privacy::NoiseRun& run = parts[p].runs[r];
       text += fmt::format("{}{} where 1 is {:.12g}", r > 0 ? ", " : "", run.sigma_lattice, run.unit);

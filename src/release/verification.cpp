@@ -152,12 +152,13 @@ class Verifier {
       for (std::size_t r = 0; good && r < facts.runs.size(); ++r)
         good = static_cast<long double>(stated[r].count) == facts.runs[r].count &&
                near(stated[r].unit, facts.runs[r].unit);
-      shown += fmt::format("{}{} ({}) with a {} kernel and norm at most {}", shown.empty() ? "" : ", ", a.maps[b].name,
-                           a.maps[b].map->kind(), bound.nonnegative_kernel ? "non-negative" : "signed",
-                           exact_text(bound.norm));
+      shown += fmt::format("{}{} ({}) with a {} kernel and norm at most {}", shown.empty() ? "" : ", ",
+                           a.maps[b].name, a.maps[b].map->kind(),
+                           bound.nonnegative_kernel ? "non-negative" : "signed", exact_text(bound.norm));
     }
     judge("maps", good,
-          good ? shown : "a map's bound, or the units of its numbers, are not those of its description and weight");
+          good ? shown
+               : "a map's bound, or the units of its numbers, are not those of its description and weight");
   }
 
   struct Drawn {

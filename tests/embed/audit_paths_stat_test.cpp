@@ -14,8 +14,8 @@
 #include <string>
 
 #include "embed/audit_case.hpp"
-#include "muffle/round/secure_sum.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/round/secure_sum.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle::embed {

@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "embed/made_up_records.hpp"
-#include "release/sample_artifact.hpp"
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
-#include "muffle/release/noisy_moments.hpp"
 #include "muffle/features/weighted.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "reference/moments_reference.hpp"
+#include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
 #include "support/raw_access.hpp"
 #include "support/thread_comm.hpp"
@@ -82,8 +82,9 @@ TEST(MomentsRelease, UnlabelledRecordsAreOneClass) {
 
 /// A release of these sums in which no noise was added.
 release::Artifact release_of(const Layout& layout, const data::Batch& records, privacy::Adjacency adjacency,
-                    bool with_rff = true) {
-  release::Artifact a = sample_artifact({.adjacency = adjacency, .counts = layout.counts, .records = records.n});
+                             bool with_rff = true) {
+  release::Artifact a =
+      sample_artifact({.adjacency = adjacency, .counts = layout.counts, .records = records.n});
   a.schema.shape = {1, kSide, kSide};
   a.schema.classes = layout.classes;
   a.blocks = {{{image(), 2.0}, ""}};
@@ -132,7 +133,8 @@ TEST(release::NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
 }
 
 TEST(release::NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
-  const release::Artifact a = release_of(two_blocks(), made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
+  const release::Artifact a =
+      release_of(two_blocks(), made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
   const release::NoisyMoments m = release::make_noisy_moments(a);
   // Weight 2: half of sigma in the block's own units; the constants: 2^16 against the scale of z.
   const double shrink = std::ldexp(1.0, 16) / features::moments_scale(m.spec);
@@ -145,7 +147,8 @@ TEST(release::NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
 
 TEST(release::NoisyMoments, TracesTellAPrivateNumberOfRecords) {
   const data::Batch records = made_up(500, kDims, kClasses);
-  const release::Artifact a = release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
+  const release::Artifact a =
+      release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
   EXPECT_EQ(a.records, 0u);
   EXPECT_NEAR(release::make_noisy_moments(a).records, 500, 0.05);
   // Random features of the same release are divided by it, too.

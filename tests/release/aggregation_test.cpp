@@ -17,7 +17,8 @@ using test::expect_error;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-release::Artifact made_by(const privacy::AggregationMode& mode, const testing_artifact::Settings& settings = {}) {
+release::Artifact made_by(const privacy::AggregationMode& mode,
+                          const testing_artifact::Settings& settings = {}) {
   release::Artifact a = testing_artifact::sample_artifact(settings);
   a.ranks = mode.ranks;
   a.aggregation = mode;
@@ -71,12 +72,14 @@ TEST(AggregationTest, ContradictionsAreNotWritten) {
 TEST(AggregationTest, SharesCarryMoreNoiseThanIsNeeded) {
   const release::Artifact plain = made_by({false, false, false, 4, 0}), shares = made_by(kShares);
   EXPECT_EQ(release::carried_sigma(plain, 0, 0), static_cast<double>(testing_artifact::sigma_lattice(plain)));
-  EXPECT_NEAR(release::carried_sigma(shares, 0, 0) / release::carried_sigma(plain, 0, 0), std::sqrt(4.0 / 2.0), 1e-6);
+  EXPECT_NEAR(release::carried_sigma(shares, 0, 0) / release::carried_sigma(plain, 0, 0),
+              std::sqrt(4.0 / 2.0), 1e-6);
   const testing_artifact::Settings both{.counts = true, .moments = true, .weight = 2};
   const release::Artifact p = made_by({false, false, false, 4, 0}, both), s = made_by(kShares, both);
   for (std::size_t part = 0; part < 3; ++part) {
     for (std::size_t run = 0; run < p.noise.parts[part].runs.size(); ++run)
-      EXPECT_NEAR(release::carried_sigma(s, part, run) / release::carried_sigma(p, part, run), std::sqrt(2.0), 1e-6);
+      EXPECT_NEAR(release::carried_sigma(s, part, run) / release::carried_sigma(p, part, run), std::sqrt(2.0),
+                  1e-6);
   }
 }
 
@@ -93,7 +96,8 @@ TEST(AggregationTest, TrainingReckonsWithTheNoiseThatIsThere) {
 
 TEST(AggregationTest, TheStatementSaysWhoIsTrusted) {
   const release::Artifact shares = made_by(kShares);
-  const std::string text = release::privacy_statement_text(shares), json = release::privacy_statement_json(shares);
+  const std::string text = release::privacy_statement_text(shares),
+                    json = release::privacy_statement_json(shares);
   EXPECT_THAT(text, HasSubstr("Aggregation: distributed noise"));
   EXPECT_THAT(text, HasSubstr("any 2 of the ranks"));
   EXPECT_THAT(text, HasSubstr("each of the 4 ranks added its own"));

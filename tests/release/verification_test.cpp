@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "release/judged_release.hpp"
 #include "muffle/core/round_up.hpp"
+#include "release/judged_release.hpp"
 
 namespace muffle::release {
 namespace {
@@ -75,7 +75,8 @@ TEST(Verification, AnyFlippedByteIsFound) {
 }
 
 TEST(Verification, ADemandedSignatureMustBeThereAndOfThatKey) {
-  const crypto::SiteKey ours = crypto::SiteKey::generate("clinic-1"), other = crypto::SiteKey::generate("clinic-1");
+  const crypto::SiteKey ours = crypto::SiteKey::generate("clinic-1"),
+                        other = crypto::SiteKey::generate("clinic-1");
   const std::string release = bytes_of(sample_artifact());
   const auto with = [&](const crypto::SiteKey* signer) {
     return judge(release, [&](Evidence& e) {

@@ -3,9 +3,9 @@
 #include <mutex>
 #include <numeric>
 
-#include "muffle/round/secure_sum.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/round/secure_sum.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle::round {

@@ -4,12 +4,12 @@
 
 #include <csignal>
 
-#include "release/sample_artifact.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/model/moments_model.hpp"
+#include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"

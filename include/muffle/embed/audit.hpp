@@ -70,8 +70,7 @@ struct AuditReport {
 /// audit
 /// Collective if the release function is; the report is root's.
 /// @throws ConfigError  trials outside 100..1e8, confidence outside (0, 1).
-AuditReport audit(const Embedder& embedder, const CanaryPair& pair,
-                  const ReleaseFunction& release, const AuditSettings& settings,
-                  const std::function<void(std::uint64_t)>& progress = {});
+AuditReport audit(const Embedder& embedder, const CanaryPair& pair, const ReleaseFunction& release,
+                  const AuditSettings& settings, const std::function<void(std::uint64_t)>& progress = {});
 
 }  // namespace muffle::embed

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "muffle/schema/schema.hpp"
 #include "muffle/features/lattice.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
 
@@ -43,8 +43,8 @@ class Workspace {
   virtual ~Workspace() = default;
 };
 
-/// A feature map as it sums records, per class, on the integer lattice: FeatureMap::make_block(). Immutable and thread-safe
-/// after construction.
+/// A feature map as it sums records, per class, on the integer lattice: FeatureMap::make_block(). Immutable
+/// and thread-safe after construction.
 class Block {
  public:
   virtual ~Block() = default;

@@ -8,17 +8,18 @@
 #include <string_view>
 #include <vector>
 
-#include "muffle/schema/schema.hpp"
 #include "muffle/privacy/aggregation.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/release/plan.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::release {
 
 /// A released embedding and everything needed to use it (release.mfl; docs/artifact-format.md). Public.
 struct Artifact : ReleasePlan {
-  std::vector<std::string> map_hashes;  ///< FeatureMap::hash() of each map: readers check that they rebuild the same
-  bool is_private = true;               ///< false: seeded noise, NOT PRIVATE
+  std::vector<std::string>
+      map_hashes;          ///< FeatureMap::hash() of each map: readers check that they rebuild the same
+  bool is_private = true;  ///< false: seeded noise, NOT PRIVATE
   // provenance
   std::string config_hash;  ///< hash of the config keys that the release depends on
   std::string muffle_version;
@@ -51,8 +52,8 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name);
 /// sigma_lattice or, where the ranks added shares of which some may be known to others, more. At least 1.
 double carried_sigma(const Artifact& artifact, std::size_t part, std::size_t run);
 
-/// Readers that rebuild a map call this before they use the release. @throws ProtocolError  it is not the one that the
-/// release was made with.
+/// Readers that rebuild a map call this before they use the release. @throws ProtocolError  it is not the one
+/// that the release was made with.
 void check_map(const Artifact& artifact, std::size_t b);
 
 /// The classes' noisy numbers of records: the counts or, where only second moments were released, their
@@ -67,16 +68,16 @@ std::vector<double> class_share(const Artifact& artifact);
 /// m, or under add/remove-one the noisy counts' sum. @throws DataError  that is below one record.
 double records_of(const Artifact& artifact);
 
-/// What training on one map matches: mu~ = S~ / m per class, and class weights. With residuals r_c = mu~_c - mu_Q,c (mu_Q the
-/// mean embedding of generated records with labels drawn by class_share) the objective is sum_c (column_weight_c ||r_c||)^2
-/// (docs/math.md, "target").
+/// What training on one map matches: mu~ = S~ / m per class, and class weights. With residuals r_c = mu~_c -
+/// mu_Q,c (mu_Q the mean embedding of generated records with labels drawn by class_share) the objective is
+/// sum_c (column_weight_c ||r_c||)^2 (docs/math.md, "target").
 struct Target {
   std::vector<float> mean_embedding;  ///< C x D class-major: S~ / (m scale)
   std::vector<double> class_share;    ///< class_share()
-  /// C: what a column's residual is multiplied by. All ones without noisy_counts(). With them (imbalanced DP-MERF) m / (C
-  /// c~_c): then every class's mean embedding weighs the same, however rare the class; 1 for balanced data. c~_c is noisy: it
-  /// is taken as at least one record and one standard deviation of its own noise, and a class whose share is 0 is never drawn
-  /// and has weight 0.
+  /// C: what a column's residual is multiplied by. All ones without noisy_counts(). With them (imbalanced
+  /// DP-MERF) m / (C c~_c): then every class's mean embedding weighs the same, however rare the class; 1 for
+  /// balanced data. c~_c is noisy: it is taken as at least one record and one standard deviation of its own
+  /// noise, and a class whose share is 0 is never drawn and has weight 0.
   std::vector<double> column_weight;
   double records = 0;  ///< m, or the noisy counts' sum under add/remove-one
 };

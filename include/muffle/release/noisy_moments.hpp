@@ -4,15 +4,15 @@
 #include <span>
 #include <vector>
 
-#include "muffle/release/artifact.hpp"
 #include "muffle/features/second_moments.hpp"
+#include "muffle/release/artifact.hpp"
 
 namespace muffle::release {
 
 /// The second moments of a release as real numbers. Public; everything computed from it is post-processing.
 struct NoisyMoments {
-  std::size_t classes = 1;     ///< C
-  std::size_t order = 0;       ///< q = 1 + n
+  std::size_t classes = 1;          ///< C
+  std::size_t order = 0;            ///< q = 1 + n
   features::SecondMoments moments;  ///< the lift that was used, built
   /// C x q x q row-major, each q x q symmetric: the sum over a class's records of z z^T (not the mean), ||z||
   /// = 1 (up to the lattice), plus the noise below. A class's trace is its noisy number of records.

@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/map_settings.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::release {
 
-/// Everything public that one release is made by: what is summed, where each number lies in the released vector, in which
-/// units, and with what noise. Built once (make_plan()), from public settings alone; embedding, the round, the release's file
-/// and its readers all go by it.
+/// Everything public that one release is made by: what is summed, where each number lies in the released
+/// vector, in which units, and with what noise. Built once (make_plan()), from public settings alone;
+/// embedding, the round, the release's file and its readers all go by it.
 ///
 /// The released vector: map after map, each C x D class-major; then, if `counts`, C class counts.
 struct ReleasePlan {
@@ -35,7 +36,8 @@ struct ReleasePlan {
   std::size_t offset(std::size_t b) const;
   /// Numbers in the released vector.
   std::size_t size() const { return offset(maps.size()) + (counts ? classes() : 0); }
-  /// floor(lambda 2^k): what one record adds to its class's count. @throws ConfigError  lambda is not in (0, 1].
+  /// floor(lambda 2^k): what one record adds to its class's count. @throws ConfigError  lambda is not in (0,
+  /// 1].
   std::uint64_t counts_units() const;
   /// The units of the released vector, part by part: one for each map, then the counts.
   std::vector<features::CoordinatePart> coordinates() const;
@@ -58,7 +60,14 @@ struct ReleaseSettings {
   std::uint64_t records = 0;
 };
 
-/// @throws ConfigError  contradictions among maps, sums that could overflow, privacy settings (privacy::plan_noise).
+/// Chooses the sizes that maps leave open, by the noise that the privacy settings mean and the public number
+/// of records (FeatureMap::choose_sizes). Settings that cannot be planned stay as they are: make_plan() says
+/// why.
+void choose_sizes(features::MapsSettings& maps, const schema::Schema& schema,
+                  const privacy::PrivacySpec& privacy, bool counts, std::uint64_t records);
+
+/// @throws ConfigError  contradictions among maps, sums that could overflow, privacy settings
+/// (privacy::plan_noise).
 ReleasePlan make_plan(ReleaseSettings settings);
 
 }  // namespace muffle::release
