@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "muffle/core/error.hpp"
-#include "muffle/crypto/site_keys.hpp"
-#include "muffle/data/idx.hpp"
-#include "muffle/privacy/accountant.hpp"
-#include "muffle/release/artifact.hpp"
 #include "release/kill_fixture.hpp"
+#include "muffle/crypto/site_keys.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/data/idx.hpp"
+#include "muffle/release/artifact.hpp"
+#include "muffle/privacy/accountant.hpp"
 
 namespace muffle {
 namespace {
@@ -31,7 +31,7 @@ std::vector<std::string> words_of(const char* variable) {
   return words;
 }
 
-class ReleaseCommandKillTest : public embed::KillFixture {
+class ReleaseCommandKillTest : public release::KillFixture {
  protected:
   ReleaseCommandKillTest() {
     crypto::SiteKey::generate("kill-test").save(folder_ / "kill-test.key");

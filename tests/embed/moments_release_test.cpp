@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "embed/made_up_records.hpp"
+#include "release/sample_artifact.hpp"
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
-#include "muffle/features/weighted.hpp"
 #include "muffle/release/noisy_moments.hpp"
+#include "muffle/features/weighted.hpp"
 #include "reference/moments_reference.hpp"
-#include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
 #include "support/raw_access.hpp"
 #include "support/thread_comm.hpp"
@@ -22,7 +22,7 @@ using test::Deal;
 using test::expect_error;
 using test::made_up;
 using test::sums_of;
-using testing_artifact::sample_artifact;
+using release::testing_artifact::sample_artifact;
 
 constexpr std::size_t kSide = 6, kDims = kSide * kSide, kClasses = 3;
 
@@ -82,9 +82,8 @@ TEST(MomentsRelease, UnlabelledRecordsAreOneClass) {
 
 /// A release of these sums in which no noise was added.
 release::Artifact release_of(const Layout& layout, const data::Batch& records, privacy::Adjacency adjacency,
-                             bool with_rff = true) {
-  release::Artifact a =
-      sample_artifact({.adjacency = adjacency, .counts = layout.counts, .records = records.n});
+                    bool with_rff = true) {
+  release::Artifact a = sample_artifact({.adjacency = adjacency, .counts = layout.counts, .records = records.n});
   a.schema.shape = {1, kSide, kSide};
   a.schema.classes = layout.classes;
   a.blocks = {{{image(), 2.0}, ""}};
@@ -96,13 +95,13 @@ release::Artifact release_of(const Layout& layout, const data::Batch& records, p
   for (release::ReleasedBlock& block : a.blocks) block.map_hash = map_hash(block.spec);
   privacy::PrivacySpec spec;
   spec.epsilon = 1;
-  a.noise = testing_artifact::plan_for(a, spec);
+  a.noise = release::testing_artifact::plan_for(a, spec);
   const auto sums = sums_of(layout, records);
   a.values.assign(sums.begin(), sums.end());
   return a;
 }
 
-TEST(release::NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
+TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
   const data::Batch records = made_up(500, kDims, kClasses);
   const release::Artifact a = release_of(two_blocks(), records, privacy::Adjacency::kReplaceOne);
   const release::NoisyMoments m = release::make_noisy_moments(a);
@@ -132,9 +131,8 @@ TEST(release::NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
   }
 }
 
-TEST(release::NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
-  const release::Artifact a =
-      release_of(two_blocks(), made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
+TEST(NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
+  const release::Artifact a = release_of(two_blocks(), made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
   const release::NoisyMoments m = release::make_noisy_moments(a);
   // Weight 2: half of sigma in the block's own units; the constants: 2^16 against the scale of z.
   const double shrink = std::ldexp(1.0, 16) / features::moments_scale(m.spec);
@@ -145,10 +143,9 @@ TEST(release::NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
   EXPECT_NEAR(release::make_noisy_moments(shares).noise_diagonal / m.noise_diagonal, std::sqrt(2.0), 1e-6);
 }
 
-TEST(release::NoisyMoments, TracesTellAPrivateNumberOfRecords) {
+TEST(NoisyMoments, TracesTellAPrivateNumberOfRecords) {
   const data::Batch records = made_up(500, kDims, kClasses);
-  const release::Artifact a =
-      release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
+  const release::Artifact a = release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
   EXPECT_EQ(a.records, 0u);
   EXPECT_NEAR(release::make_noisy_moments(a).records, 500, 0.05);
   // Random features of the same release are divided by it, too.
@@ -166,7 +163,7 @@ TEST(release::NoisyMoments, TracesTellAPrivateNumberOfRecords) {
   expect_error(ExitCode::kData, {"0.0 records"}, [&] { release::make_noisy_moments(empty); });
 }
 
-TEST(release::NoisyMoments, NeedTheBlockAndItsLift) {
+TEST(NoisyMoments, NeedTheBlockAndItsLift) {
   expect_error(ExitCode::kConfig, {"\"moments\"", "only \"rff\"", "features.blocks"},
                [] { release::make_noisy_moments(sample_artifact()); });
   release::Artifact a = sample_artifact({.moments = true});

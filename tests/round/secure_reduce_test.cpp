@@ -3,12 +3,12 @@
 #include <mutex>
 #include <numeric>
 
+#include "muffle/round/secure_sum.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
-#include "muffle/round/secure_sum.hpp"
 #include "support/thread_comm.hpp"
 
-namespace muffle::round {
+namespace muffle::embed {
 
 /// Partial sums with known content.
 struct TestAccess {
@@ -92,4 +92,4 @@ TEST(SecureReduceTest, OsEntropyMakesAPrivateRelease) {
 }
 
 }  // namespace
-}  // namespace muffle::round
+}  // namespace muffle::embed
