@@ -76,7 +76,7 @@ double pooled_noise(const ConditionalMoments& m) {
 ConditionalMoments conditional_moments(const release::NoisyMoments& moments) {
   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const auto q = static_cast<Eigen::Index>(moments.order), n = q - 1;
-  const double offset = moments.spec.offset;
+  const double offset = moments.moments.offset;
   ConditionalMoments out;
   double weights = 0;
   for (std::size_t c = 0; c < moments.classes; ++c) {
@@ -230,19 +230,19 @@ ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const H
 
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const CovarianceEstimator& estimate,
                                    const Heartbeat& heartbeat) {
-  const features::MomentLift lift(moments.spec);
+  const features::Lift& lift = *moments.moments.lift;
   const ConditionalMoments given = conditional_moments(moments);
   const auto n = static_cast<Eigen::Index>(moments.order) - 1;
   VectorXd weights = VectorXd::Ones(n);
-  if (lift.is_affine()) weights = Eigen::Map<const VectorXd>(lift.weights().data(), n);
+  if (const auto* affine = lift.affine()) weights = Eigen::Map<const VectorXd>(affine->weights.data(), n);
 
   const MatrixXd shared = shared_covariance(pooled_covariance(given), pooled_noise(given), weights, heartbeat);
   ClassGaussians out;
   out.mean = shrunk_means(given);
   for (std::size_t c = 0; c < moments.classes; ++c) {
     out.covariance.push_back(estimate(centred(given, c), given.second_noise[c], shared, heartbeat));
-    if (moments.spec.kind != features::MomentLiftKind::kImage) continue;
-    undo_weighting(moments.spec.offset, out.mean[c], out.covariance[c]);
+    if (!lift.is_nearly_normal()) continue;
+    undo_weighting(moments.moments.offset, out.mean[c], out.covariance[c]);
     out.covariance[c] = nearest_psd(out.covariance[c], heartbeat);
   }
   return out;

@@ -64,12 +64,12 @@ ClosedFormTensors::ClosedFormTensors(const NetworkSettings& network, const schem
 
 void ClosedFormTensors::set(const MomentsModel& model) {
   const torch::NoGradGuard no_grad;
-  const features::MomentLift lift(model.lift);
-  require(!model.grid && lift.is_affine() && as_int(lift.coefficients()) == coefficients_ &&
+  const features::AffineLift* lift = model.moments.lift->affine();
+  require(!model.grid && lift != nullptr && as_int(model.moments.lift->coefficients()) == coefficients_ &&
               as_int(model.mean.size()) == factor_.size(0),
           "a closed form does not fit the tensors made for it: this is a bug in muffle.");
   for (std::size_t c = 0; c < model.mean.size(); ++c) {
-    const PixelLaw law = make_pixel_law(lift, model.mean[c], model.factor[c]);
+    const PixelLaw law = make_pixel_law(*lift, model.mean[c], model.factor[c]);
     // Eigen's matrices lie column by column.
     const Eigen::MatrixXd rowwise = model.factor[c].transpose();
     Tensor factor = factor_[as_int(c)], centre = centre_[as_int(c)], location = location_[as_int(c)],
@@ -80,10 +80,10 @@ void ClosedFormTensors::set(const MomentsModel& model) {
     fill(stretch, law.stretch);
   }
   if (side_ == 0) return;
-  fill(rows_, lift.rows());
-  fill(columns_, lift.columns());
+  fill(rows_, lift->rows);
+  fill(columns_, lift->columns);
   std::vector<double> unweight;
-  for (const double w : lift.weights()) unweight.push_back(1.0 / w);
+  for (const double w : lift->weights) unweight.push_back(1.0 / w);
   fill(unweight_, unweight);
 }
 

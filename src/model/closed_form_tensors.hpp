@@ -7,7 +7,7 @@
 
 namespace muffle::model {
 
-/// The closed form of an affine lift (moments_generator.hpp) in tensors, as the base of a residual generator:
+/// The closed form of an affine lift (moments_model.hpp) in tensors, as the base of a residual generator:
 /// fixed buffers that travel with its model and its checkpoints. Built empty; set() fills it.
 class ClosedFormTensors : public torch::nn::Module {
  public:

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "muffle/core/error.hpp"
-#include "muffle/features/moments.hpp"
 
 namespace muffle::model {
 namespace {
@@ -22,8 +21,8 @@ constexpr int kSteps = 200;
 constexpr double kLeastSignal = 4.0;
 
 /// cells x q: z in the middle of each cell.
-Rows lifted_cells(const features::MomentLift& lift, std::size_t side) {
-  const std::size_t dims = lift.dims(), q = lift.order();
+Rows lifted_cells(const features::SecondMoments& moments, std::size_t side) {
+  const std::size_t dims = moments.lift->dims(), q = moments.order();
   const auto cells =
       static_cast<std::size_t>(std::pow(static_cast<double>(side), static_cast<double>(dims)) + 0.5);
   Rows z(static_cast<Eigen::Index>(cells), static_cast<Eigen::Index>(q));
@@ -33,8 +32,8 @@ Rows lifted_cells(const features::MomentLift& lift, std::size_t side) {
     for (std::size_t j = dims; j-- > 0; rest /= side)
       x[j] = (static_cast<float>(rest % side) + 0.5f) / static_cast<float>(side);
     double* const row = z.data() + g * q;
-    row[0] = lift.spec().offset;
-    lift.forward(x.data(), row + 1);
+    row[0] = moments.offset;
+    moments.lift->forward(x.data(), row + 1);
   }
   z.rowwise().normalize();
   return z;
@@ -101,18 +100,17 @@ std::size_t grid_side(std::size_t dims) {
     throw ConfigError(
         fmt::format("a density on a grid can be had of records of 1 to {} numbers, not of {}: release the "
                     "moments of another "
-                    "lift (moments.kind = \"vector\" or \"image\"), whose records are drawn without a grid",
+                    "lift (\"vector\" or \"image\"), whose records are drawn without a grid",
                     kMaxGridDims, dims));
   }
   return static_cast<std::size_t>(std::floor(std::pow(kMostCells, 1.0 / static_cast<double>(dims)) + 1e-9));
 }
 
 GridDensity fit_grid_density(const release::NoisyMoments& moments, const Heartbeat& heartbeat) {
-  const features::MomentLift lift(moments.spec);
   GridDensity out;
-  out.dims = lift.dims();
+  out.dims = moments.moments.lift->dims();
   out.side = grid_side(out.dims);
-  const Rows z = lifted_cells(lift, out.side);
+  const Rows z = lifted_cells(moments.moments, out.side);
   const MatrixXf kernel = (z * z.transpose()).array().square().matrix().cast<float>();
   MatrixXf target(z.rows(), static_cast<Eigen::Index>(moments.classes));
   const std::vector<Rows> own = class_moments(moments);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include "header_fields.hpp"
 #include "moments_file.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/model/model_file.hpp"
 
 namespace muffle::model {
@@ -18,44 +18,35 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "model payloads are little-endian and copied as they lie");
 
-using features::MomentLiftKind;
 using nlohmann::json;
 
-constexpr std::array<const char*, 4> kLiftNames{"image", "vector", "fourier", "hermite"};
-
-json lift_header(const features::MomentsSpec& lift) {
-  return {{"kind", kLiftNames[static_cast<std::size_t>(lift.kind)]},
-          {"coefficients", lift.coefficients},
-          {"weight_exponent", lift.weight_exponent},
-          {"blob_height", lift.blob_height},
-          {"blob_radius", lift.blob_radius},
-          {"length_scale", lift.length_scale},
-          {"seed", lift.seed},
-          {"offset", lift.offset},
-          {"bits", lift.bits},
-          {"hash", features::MomentLift(lift).hash()}};
+/// Over all that the lift is made of: readers check that they build the same.
+std::string hash_of(const features::SecondMoments& moments) {
+  std::vector<double> all = moments.lift->numbers();
+  all.push_back(static_cast<double>(moments.lift->coefficients()));
+  all.push_back(moments.offset);
+  return to_hex(sha256(std::as_bytes(std::span(all))));
 }
 
-features::MomentsSpec parse_lift(const JsonFields& fields, const schema::Schema& schema) {
-  fields.only({"kind", "coefficients", "weight_exponent", "blob_height", "blob_radius", "length_scale", "seed", "offset",
-               "bits", "hash"});
-  features::MomentsSpec lift;
-  lift.kind = static_cast<MomentLiftKind>(fields.choice("kind", {"image", "vector", "fourier", "hermite"}));
-  lift.shape = schema.shape;
-  lift.coefficients = fields.integer("coefficients", 0, kMaxSize);
-  lift.weight_exponent = fields.number("weight_exponent");
-  lift.blob_height = fields.number("blob_height");
-  lift.blob_radius = fields.number("blob_radius");
-  lift.length_scale = fields.number("length_scale");
-  lift.seed = fields.integer("seed", 0, UINT64_MAX);
-  lift.offset = fields.number("offset");
-  lift.bits = static_cast<int>(fields.integer("bits", 1, 64));
+json lift_json(const features::SecondMoments& moments) {
+  return {{"kind", moments.lift->kind()},
+          {"settings", moments.lift->to_json()},
+          {"offset", moments.offset},
+          {"bits", moments.bits},
+          {"hash", hash_of(moments)}};
+}
+
+/// Not built yet.
+std::unique_ptr<features::Lift> read_lift(const JsonFields& fields, const schema::Schema& schema) {
+  fields.only({"kind", "settings", "offset", "bits", "hash"});
   try {
-    if (features::resolved(lift) != lift) fields.fail("kind", "leaves something open");
+    std::unique_ptr<features::Lift> lift = features::make_lift(fields.text("kind", 64));
+    lift->read_json(fields.object("settings"));
+    lift->resolve(schema);
+    return lift;
   } catch (const ConfigError& e) {
     fields.fail("kind", fmt::format("cannot be built ({})", e.what()));
   }
-  return lift;
 }
 
 /// Takes numbers off the payload, whose length was checked.
@@ -93,14 +84,14 @@ void append(std::vector<std::byte>& payload, const double* numbers, std::size_t 
 
 }  // namespace
 
-double moments_model_bytes(const features::MomentsSpec& spec, std::size_t classes) {
-  const auto n = static_cast<double>(features::moments_order(spec) - 1);
+double moments_model_bytes(std::size_t order, std::size_t classes) {
+  const auto n = static_cast<double>(order - 1);
   return static_cast<double>(classes) * (n + n * n) * sizeof(double);
 }
 
 ModelContent content_of(const MomentsModel& model) {
   ModelContent content;
-  content.description = {{"lift", lift_header(model.lift)},
+  content.description = {{"lift", lift_json(model.moments)},
                          {"law", model.grid ? "grid" : "gaussian"},
                          {"grid_side", model.grid ? model.grid->side : 0}};
   for (std::size_t c = 0; c < model.mean.size(); ++c) {
@@ -117,11 +108,12 @@ MomentsModel read_moments(const schema::Schema& schema, double plain_share, cons
   fields.only({"lift", "law", "grid_side"});
   MomentsModel model;
   model.plain_share = plain_share;
-  model.lift = parse_lift(fields.object("lift"), schema);
-  const bool affine = model.lift.kind == MomentLiftKind::kImage || model.lift.kind == MomentLiftKind::kVector;
+  const JsonFields stated = fields.object("lift");
+  std::unique_ptr<features::Lift> lift = read_lift(stated, schema);
+  const bool affine = lift->affine() != nullptr;
   const std::size_t side = fields.integer("grid_side", 0, kMaxSize), dims = schema.dims(), classes = schema.classes;
   if ((fields.choice("law", {"gaussian", "grid"}) == 0) != affine) fields.fail("law", "does not fit its lift");
-  const std::size_t n = features::moments_order(model.lift) - 1;
+  const std::size_t n = lift->coefficients();
   std::size_t each = n + n * n;
   if (!affine) {
     if (dims > kMaxGridDims || side != grid_side(dims)) fields.fail("grid_side", "is another than this muffle's");
@@ -132,9 +124,11 @@ MomentsModel read_moments(const schema::Schema& schema, double plain_share, cons
   if (payload.size() % (each * sizeof(double)) != 0 || payload.size() / (each * sizeof(double)) != classes)
     fields.fail("law", "comes with another number of numbers than it needs");
   // Once the payload's size is known to fit: a header alone must not make anybody build a large lift.
-  const JsonFields lift = fields.object("lift");
-  if (features::MomentLift(model.lift).hash() != lift.text("hash", 64))
-    lift.fail("hash", "is of a lift that this muffle builds otherwise: use the muffle that made it");
+  lift->build();
+  model.moments = {std::move(lift), stated.number("offset"), static_cast<int>(stated.integer("bits", 1, 64))};
+  if (!(model.moments.offset > 0)) stated.fail("offset", "is not above 0");
+  if (hash_of(model.moments) != stated.text("hash", 64))
+    stated.fail("hash", "is of a lift that this muffle builds otherwise: use the muffle that made it");
   Numbers numbers(payload, fields);
   if (model.grid) {
     take_grid(numbers, classes, model, each, fields);

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "header_fields.hpp"
 #include "moments_file.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
+#include "muffle/release/plan.hpp"
 
 namespace muffle::model {
 namespace {
@@ -31,6 +34,32 @@ class MomentsSettings : public ClosedFormSettings {
   }
   ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const override {
     return content_of(fit_moments_model(release::make_noisy_moments(release), plain_share, heartbeat));
+  }
+  void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,
+                        settings::Problems& p) const override {
+    const features::SecondMoments* const moments = moments_of(maps);
+    p.unless(moments != nullptr,
+             "model.generator = \"moments\" is made of second moments: add a map with kind = \"moments\"");
+    if (moments == nullptr) return;
+    if (moments->lift->affine() != nullptr) return check_model_size(*moments, schema.classes, p);
+    p.unless(schema.dims() <= kMaxGridDims,
+             fmt::format("model.generator = \"moments\" draws from a grid where the lift is \"{}\": records can have at "
+                         "most {} numbers; use \"vector\" or \"image\"",
+                         moments->lift->kind(), kMaxGridDims));
+  }
+  std::uint64_t fit_bytes(const release::ReleasePlan& plan) const override {
+    const features::SecondMoments* const moments = moments_of(plan.maps);
+    if (moments == nullptr) return 0;
+    const std::uint64_t q = moments->order(), all = plan.classes() * q * q;
+    // To the end: the release's bytes and numbers, the moments. Writing takes more than fitting (the classes'
+    // moments, covariances and factors): factors, the file's payload and its bytes, and, since what is written
+    // is read first, the payload and the factors once more.
+    if (moments->lift->affine() != nullptr) return 16 * plan.size() + 8 * all + 5 * 8 * all;
+    // A density on a grid instead: each cell's z, the cells' kernel in double and in float, the moments.
+    const std::size_t dims = moments->lift->dims();
+    std::uint64_t cells = 1;
+    for (std::size_t j = 0; j < dims; ++j) cells *= grid_side(dims);
+    return 16 * plan.size() + 3 * 8 * all + cells * (8 * q + 12 * cells);
   }
 };
 

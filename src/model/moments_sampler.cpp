@@ -26,13 +26,13 @@ void check_labels(std::span<const std::int64_t> labels, std::size_t classes, std
 class GaussianSampler : public Sampler {
  public:
   explicit GaussianSampler(const MomentsModel& model)
-      : lift_(model.lift), plain_share_(model.plain_share) {
+      : lift_(model.moments.lift), plain_share_(model.plain_share) {
     for (std::size_t c = 0; c < model.mean.size(); ++c) add_class(model.mean[c], model.factor[c]);
   }
 
   void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
             std::span<float> out) const override {
-    check_labels(labels, laws_.size(), out, lift_.dims());
+    check_labels(labels, laws_.size(), out, lift_->dims());
     for (std::size_t c = 0; c < laws_.size(); ++c) {
       std::vector<std::size_t> rows;
       for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -51,13 +51,13 @@ class GaussianSampler : public Sampler {
   };
 
   void add_class(const Eigen::VectorXd& mean, const Eigen::MatrixXd& factor) {
-    laws_.push_back({mean, factor.cast<float>(), make_pixel_law(lift_, mean, factor)});
+    laws_.push_back({mean, factor.cast<float>(), make_pixel_law(*lift_->affine(), mean, factor)});
   }
 
   void draw_class(const Law& law, std::uint64_t seed, std::uint64_t first,
                   const std::vector<std::size_t>& rows, std::span<float> out) const {
     const Eigen::Index n = law.mean.size();
-    const std::size_t d = lift_.dims();
+    const std::size_t d = lift_->dims();
     const CounterStream normals(seed, Stream::kSampleLatent, kNormals),
         coins(seed, Stream::kSampleLatent, kCoins);
     Eigen::MatrixXf e(n, static_cast<Eigen::Index>(rows.size()));
@@ -71,7 +71,7 @@ class GaussianSampler : public Sampler {
     std::vector<double> x(d);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const Eigen::VectorXd u = law.mean + around.col(static_cast<Eigen::Index>(r)).cast<double>();
-      lift_.back(u.data(), x.data());
+      lift_->affine()->back(u.data(), x.data());
       float* const record = out.data() + rows[r] * d;
       const bool plain = coins.uniform(first + rows[r]) < plain_share_;
       for (std::size_t i = 0; i < d; ++i) {
@@ -82,7 +82,7 @@ class GaussianSampler : public Sampler {
     }
   }
 
-  features::MomentLift lift_;
+  std::shared_ptr<const features::Lift> lift_;
   double plain_share_;
   std::vector<Law> laws_;
 };

@@ -17,17 +17,6 @@ namespace {
 
 using torch::Tensor;
 
-/// The objective weighs squared residuals.
-std::vector<double> squared(std::vector<double> weights) {
-  for (double& w : weights) w *= w;
-  return weights;
-}
-
-Tensor target_matrix(const release::Target& target, const torch::Device& device) {
-  const auto classes = static_cast<std::int64_t>(target.class_share.size());
-  return torch::tensor(target.mean_embedding, torch::kFloat32).view({classes, -1}).to(device);
-}
-
 void set_momentum(model::Generator& generator, double momentum) {
   for (const auto& m : generator.modules(/*include_self=*/false)) {
     if (auto* norm = dynamic_cast<model::SyncBatchNorm*>(m.get())) norm->set_momentum(momentum);
@@ -35,21 +24,6 @@ void set_momentum(model::Generator& generator, double momentum) {
 }
 
 }  // namespace
-
-Matching match_fourier(const Tensor& frequencies, const release::Target& target) {
-  const Tensor mean = target_matrix(target, frequencies.device());
-  const model::FourierEmbedding embedding(frequencies, mean.size(0));
-  require(mean.size(1) == embedding.features(), "the target and the frequencies differ in their features");
-  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
-          mean, squared(target.column_weight)};
-}
-
-DataParallel::DataParallel(const model::NetworkSettings& network, const schema::Schema& schema,
-                           const TrainSpec& spec, torch::Tensor frequencies, const release::Target& target,
-                           std::shared_ptr<model::TensorCollective> collective)
-    : DataParallel(network, schema, spec,
-                   Problem{{match_fourier(frequencies, target)}, target.class_share, frequencies.device()},
-                   std::move(collective)) {}
 
 DataParallel::DataParallel(const model::NetworkSettings& network, const schema::Schema& schema,
                            const TrainSpec& spec, Problem problem,

@@ -1,6 +1,5 @@
 #include "muffle/train/objective.hpp"
 
-#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <utility>
@@ -16,17 +15,6 @@ namespace muffle::train {
 using torch::Tensor;
 
 namespace {
-
-Matching fourier_matching(const model::FourierEmbedding& embedding, const Tensor& target,
-                          const std::vector<double>& weights) {
-  require(target.dim() == 2 && target.size(0) == embedding.classes() &&
-              target.size(1) == embedding.features() &&
-              static_cast<std::int64_t>(weights.size()) == embedding.classes(),
-          fmt::format("the target must be {} x {}, with a weight a class", embedding.classes(),
-                      embedding.features()));
-  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
-          target.contiguous(), weights};
-}
 
 /// While it lives, this thread's backward passes run on it alone. Of a pass on a GPU LibTorch would have a
 /// thread of its own run all: then sums over ranks would start there, on another thread than all else of a
@@ -47,11 +35,6 @@ class BackwardHere {
 };
 
 }  // namespace
-
-Objective::Objective(model::FourierEmbedding embedding, torch::Tensor target,
-                     const std::vector<double>& weights, ObjectiveOptions options,
-                     std::shared_ptr<model::TensorCollective> collective)
-    : Objective({fourier_matching(embedding, target, weights)}, options, std::move(collective)) {}
 
 Objective::Objective(std::vector<Matching> blocks, ObjectiveOptions options,
                      std::shared_ptr<model::TensorCollective> collective)

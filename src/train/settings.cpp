@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "muffle/core/error.hpp"
+#include "muffle/model/moments_model.hpp"
+#include "muffle/model/network.hpp"
+#include "muffle/train/maps.hpp"
 #include "substreams.hpp"
 
 namespace muffle::train {
@@ -76,6 +80,30 @@ void Settings::problems(const model::GeneratorSettings& generator, settings::Pro
            "\"convolutional\" or \"fully-connected\"; the closed form itself needs no training");
   p.unless(from_moments || !keep_trained,
            "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
+}
+
+void Settings::release_problems(const model::GeneratorSettings& generator, const schema::Schema& schema,
+                                const std::vector<features::NamedMap>& maps, settings::Problems& p) const {
+  if (const auto* closed = generator.closed_form()) return closed->release_problems(schema, maps, p);
+  const model::NetworkSettings& network = *generator.network();
+  if (!from_moments) return network.problems(&schema, p);
+  const features::SecondMoments* const moments = model::moments_of(maps);
+  const bool trained = !matched_maps(maps, /*from_moments=*/false).empty();
+  const bool proxy =
+      std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.role == features::MapRole::kProxy; });
+  p.unless(moments != nullptr && trained && proxy,
+           "train.init = \"moments\" needs three feature maps: one with kind = \"moments\", what it starts from, another "
+           "that it is trained on, such as \"rff\", and one with role = \"proxy\", which decides which of the two models "
+           "is kept");
+  if (moments == nullptr) return;
+  if (moments->lift->affine() == nullptr) {
+    p.add(
+        "train.init = \"moments\" starts from moments whose lift is \"image\" or \"vector\": the others have no closed "
+        "form that a network could be added to");
+    return;
+  }
+  model::check_model_size(*moments, schema.classes, p);
+  network.beside(moments->order() - 1)->problems(&schema, p);
 }
 
 void check(const TrainSpec& spec) {

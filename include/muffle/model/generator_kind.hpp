@@ -14,9 +14,13 @@
 #include "muffle/core/settings.hpp"
 #include "muffle/schema/schema.hpp"
 
+namespace muffle::features {
+struct NamedMap;
+}
 namespace muffle::release {
 struct Artifact;
-}
+struct ReleasePlan;
+}  // namespace muffle::release
 
 namespace muffle::model {
 
@@ -66,6 +70,11 @@ class ClosedFormSettings : public GeneratorSettings {
   const ClosedFormSettings* closed_form() const final { return this; }
   /// @throws ConfigError  the release lacks what it is made of; DataError  the noise hides everything.
   virtual ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const = 0;
+  /// What it lacks in a release of these maps. @param schema  of the records
+  virtual void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,
+                                settings::Problems& problems) const = 0;
+  /// Bytes that fit() and writing the model take at once, the large arrays; 0: it cannot be fitted to such a release.
+  virtual std::uint64_t fit_bytes(const release::ReleasePlan& plan) const = 0;
 };
 
 /// A line of the table.

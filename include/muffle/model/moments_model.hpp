@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
-#include "muffle/features/moments.hpp"
+#include "muffle/core/settings.hpp"
+#include "muffle/features/feature_map.hpp"
+#include "muffle/features/second_moments.hpp"
 #include "muffle/model/grid_density.hpp"
 #include "muffle/model/sampler.hpp"
 #include "muffle/release/noisy_moments.hpp"
@@ -19,7 +21,7 @@ struct ModelContent;
 /// The closed-form generator: laws of records fitted to the second moments of a release (docs/moments.md).
 /// Holds either `mean` and `factor` (affine lifts) or `grid` (all others). Public.
 struct MomentsModel {
-  features::MomentsSpec lift;           ///< resolved
+  features::SecondMoments moments;      ///< whose lift is built
   std::vector<Eigen::VectorXd> mean;    ///< C of n: of the coefficients u
   std::vector<Eigen::MatrixXd> factor;  ///< C of n x n: u = mean + factor e, e standard normal
   std::optional<GridDensity> grid;
@@ -36,8 +38,13 @@ struct MomentsModel {
 MomentsModel fit_moments_model(const release::NoisyMoments& moments, double plain_share,
                                const Heartbeat& heartbeat = {});
 
-/// Bytes of numbers in the file of a Gaussian closed form (affine lifts): C of n + n^2.
-double moments_model_bytes(const features::MomentsSpec& resolved_spec, std::size_t classes);
+/// Bytes of numbers in the file of a Gaussian closed form (affine lifts): C of n + n^2, n = order - 1.
+double moments_model_bytes(std::size_t order, std::size_t classes);
+
+/// The second moments that models are made of; null: there are none.
+const features::SecondMoments* moments_of(const std::vector<features::NamedMap>& maps);
+/// That the file of their Gaussian closed form can be read again. @param moments  affine
+void check_model_size(const features::SecondMoments& moments, std::size_t classes, settings::Problems& problems);
 
 /// The settings of a generator that holds such a model, and what its file holds beside them.
 std::shared_ptr<const GeneratorSettings> settings_of(const MomentsModel& model);

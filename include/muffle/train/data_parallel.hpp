@@ -5,12 +5,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "muffle/release/artifact.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "muffle/train/gradient_reducer.hpp"
 #include "muffle/train/objective.hpp"
-#include "muffle/train/trainer.hpp"
+#include "muffle/train/settings.hpp"
 
 namespace muffle::train {
 
@@ -23,11 +22,6 @@ struct Problem {
   torch::Device device;
 };
 
-/// Matches random Fourier features.
-/// @param frequencies  (D/2) x d in turns, float32, on the device to train on
-/// @param target       its column weights multiply the residuals (spec section 5, imbalanced data)
-Matching match_fourier(const torch::Tensor& frequencies, const release::Target& target);
-
 /// The training of one generator on all ranks of a collective, step by step. Codes and labels are a pure
 /// function of (seed, step, global sample index) and every sum runs over all ranks, so K ranks of batch b
 /// follow one rank of batch K b up to the rounding of float32 sums in another order. Every method but the
@@ -37,9 +31,6 @@ class DataParallel {
   /// @throws ConfigError  a generator that cannot be built, or settings that make no sense.
   DataParallel(const model::NetworkSettings& network, const schema::Schema& schema, const TrainSpec& spec,
                Problem problem, std::shared_ptr<model::TensorCollective> collective);
-  /// On random Fourier features alone.
-  DataParallel(const model::NetworkSettings& network, const schema::Schema& schema, const TrainSpec& spec,
-               torch::Tensor frequencies, const release::Target& target, std::shared_ptr<model::TensorCollective> collective);
   ~DataParallel();
 
   /// From the fourth step on, a step is one CUDA graph, launched as a whole: samples, sums, backward pass and

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "muffle/model/collective.hpp"
-#include "muffle/model/fourier_embedding.hpp"
 
 namespace muffle::train {
 
@@ -27,7 +26,7 @@ struct Matching {
 };
 
 /// The sum over blocks of sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B)
-/// sum_j phi(x_j) e_{y_j}^T (spec section 6). All ranks' partial sums are added before anything is squared:
+/// sum_j phi(x_j) e_{y_j}^T (docs/math.md, "training"). All ranks' partial sums are added before anything is squared:
 /// the loss of a global batch is not the mean of the ranks' losses.
 ///
 /// The plug-in gradient is biased by the batch's own variance. Let phi have norm 1, f_j = phi(x_j) e_{y_j}^T
@@ -42,11 +41,6 @@ class Objective {
  public:
   Objective(std::vector<Matching> blocks, ObjectiveOptions options,
             std::shared_ptr<model::TensorCollective> collective);
-  /// Of one block of random Fourier features.
-  /// @param target   mu~, C x D float32, on the device of the embedding's frequencies
-  /// @param weights  w_c, C numbers >= 0
-  Objective(model::FourierEmbedding embedding, torch::Tensor target, const std::vector<double>& weights,
-            ObjectiveOptions options, std::shared_ptr<model::TensorCollective> collective);
 
   /// Adds the gradient of the global batch's loss through this rank's records to whatever x depends on.
   /// Collective: every rank calls it, a rank without records too (n = 0).
