@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/release.hpp"
 
@@ -47,10 +47,9 @@ double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 /// Secret: whoever knows P - t shares and the total knows the sum. Move-only; wiped; spent once.
 class NoiseShare {
  public:
-  /// @param alive  as draw_noise()'s.
+  /// @param heartbeat  as draw_noise()'s.
   /// @throws InvariantError  the plan covers no numbers or more than kMaxDistributedLength, or entropy fails.
-  NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy,
-             const std::function<void()>& alive = {});
+  NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy, const Heartbeat& heartbeat = {});
   NoiseShare(NoiseShare&&) noexcept = default;
   NoiseShare& operator=(NoiseShare&&) = delete;
   NoiseShare(const NoiseShare&) = delete;
