@@ -17,7 +17,7 @@ namespace {
 
 __extension__ using Uint128 = unsigned __int128;
 
-/// What the calibration's margin covers with ease (docs/secure-aggregation.md): ln(1e-40).
+/// What the calibration's margin covers with ease (docs/explanation/secure-aggregation.md): ln(1e-40).
 constexpr double kMaxLogCloseness = -92.1034037197618;
 
 constexpr int kMaxRanks = 1 << 20;

@@ -116,8 +116,8 @@ struct FoundArtifact {
 };
 
 /// The privacy ledger of one data set: an append-only file of hash-chained JSON lines
-/// (docs/artifact-format.md), locked by this object for as long as it lives (flock on FILE.lock; released by
-/// the kernel however the process ends). One release, in this order:
+/// (docs/reference/artifact-format.md), locked by this object for as long as it lives (flock on FILE.lock;
+/// released by the kernel however the process ends). One release, in this order:
 ///   open()     lock, verify, mend a torn last line
 ///   settle()   is this job's release there already? then hand out the same bytes
 ///   begin()    check the budget, append INTENT, sync: from here on mu is spent, whatever happens
