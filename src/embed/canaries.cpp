@@ -165,9 +165,8 @@ std::vector<std::uint64_t> known_sums(const Layout& layout, const CanarySet& set
   const auto entropy = privacy::insecure_seeded_entropy(kSeed);
   privacy::NoiseVector noise(layout.size(), kSigma, *entropy);
   const auto source = open_canaries(set);
-  const auto alone = comm::single_process();
   const privacy::NoisySum noisy =
-      std::move(noise).publish(reduce_to_root(*alone, embed_shard(layout, *source, 1, {})));
+      std::move(noise).publish(sum_of_one_rank(embed_shard(layout, *source, 1, {})));
   const auto known = privacy::draw_noise(layout.size(), kSigma, *privacy::insecure_seeded_entropy(kSeed));
   std::vector<std::uint64_t> sums(layout.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
