@@ -16,7 +16,7 @@ cmake --preset cuda -B "$build" -DMUFFLE_PCH=OFF -DMUFFLE_BENCH=OFF -DMUFFLE_WER
   -DCMAKE_CUDA_ARCHITECTURES=80 >build/configure-cuda-check.log 2>&1 || { cat build/configure-cuda-check.log >&2; exit 1; }
 cmake --build "$build" --target cuda_block_test nccl_group_test nccl_end_test
 # The files that choose devices and try NCCL, without the rooms with LibTorch below them.
-g++ -std=c++20 -fsyntax-only -Wall -Wextra -Werror -DMUFFLE_CUDA=1 -DSPDLOG_FMT_EXTERNAL -Iinclude src/app/devices.cpp src/app/doctor_command.cpp
+g++ -std=c++20 -fsyntax-only -Wall -Wextra -Werror -DMUFFLE_CUDA=1 -DSPDLOG_FMT_EXTERNAL -Iinclude src/app/devices.cpp src/cluster/doctor.cpp
 # Exit code 77, "skipped", of those that would need a GPU.
 ctest --test-dir "$build" -R '^(cuda_block_test|nccl_group_test(\.two_gpus)?|nccl_end_test)$' --no-tests=error --output-on-failure
 echo "cuda_check: compiled, linked and run in $((SECONDS - start)) s"

@@ -4,10 +4,10 @@
 #include <iostream>
 
 #include "command_line.hpp"
-#include "doctor_facts.hpp"
 #include "muffle/app/commands.hpp"
-#include "muffle/app/doctor.hpp"
+#include "muffle/cluster/doctor.hpp"
 #include "muffle/comm/mpi.hpp"
+#include "muffle/comm/same_settings.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -40,7 +40,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
   comm::agree(
       comm, "reading the configuration", [&] { context.config = load_config(line.sources, line.stages()); },
       true);
-  require_same_config(comm, context.config);
+  comm::require_same_settings(comm, flatten(context.config));
   comm::agree(
       comm, "opening the run folder",
       [&] {
@@ -54,7 +54,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
       },
       true);
   const std::int64_t asked = context.config.runtime.threads;
-  const int owned = cores_of(comm);
+  const int owned = cluster::cores_of(comm);
   context.threads = asked > 0 ? static_cast<int>(asked) : owned;
   set_compute_threads(context.threads);
   spdlog::info("{} rank{}, {} thread{} each, run folder {}", comm.size(), comm.size() == 1 ? "" : "s",
@@ -101,8 +101,8 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
         if (!alone) require_whole_job(comm);
       },
       true);
-  require_same_settings(comm, line.invocation());
-  if (line.verb() == "doctor") return static_cast<int>(doctor(comm, line.doctor, std::cout));
+  comm::require_same_settings(comm, line.invocation());
+  if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
   if (line.verb() == "audit") {
     line.audit(comm);
     return 0;

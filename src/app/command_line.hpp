@@ -5,9 +5,10 @@
 #include <map>
 #include <string>
 
-#include "keys_command.hpp"
 #include "muffle/app/commands.hpp"
-#include "muffle/app/doctor.hpp"
+#include "muffle/cluster/doctor.hpp"
+#include "muffle/crypto/keygen.hpp"
+#include "muffle/release/verify_files.hpp"
 #include "privacy_options.hpp"
 #include "slurm_options.hpp"
 
@@ -43,7 +44,7 @@ class CommandLine {
   bool quiet = false;
   std::optional<std::uint64_t> insecure_seed;
   bool dry_run = false;
-  DoctorCommand doctor;
+  cluster::DoctorCommand doctor;
 
   int verbosity() const { return quiet ? -1 : verbose; }
 
@@ -56,9 +57,10 @@ class CommandLine {
   CLI::App app_;
   PrivacyCommands privacy_;
   LedgerCommand ledger_;
-  VerifyCommand verify_;
-  KeygenRequest keygen_;
-  SlurmJob slurm_;
+  release::ReleaseFiles verify_;
+  std::string verify_format_ = "text";
+  crypto::KeygenRequest keygen_;
+  cluster::SlurmJob slurm_;
   std::string verb_;
   std::string help_;
 };

@@ -2,7 +2,7 @@
 
 namespace muffle::app {
 
-void add_slurm(CLI::App& app, SlurmJob& job) {
+void add_slurm(CLI::App& app, cluster::SlurmJob& job) {
   auto* command = app.add_subcommand("slurm", "print a batch script for Slurm; nothing is run or submitted");
   command->add_option("-c,--config", job.config, "settings, a TOML file")->type_name("FILE")->required();
   command->add_option("--set", job.set, "one setting, section.key=value; may be given again")
@@ -34,6 +34,16 @@ void add_slurm(CLI::App& app, SlurmJob& job) {
   text("--partition", job.partition, "partition", "NAME");
   text("--account", job.account, "account", "NAME");
   text("--mem", job.memory, "memory of a node", "SIZE");
+}
+
+std::string slurm(const cluster::SlurmJob& job, const ConfigSources& sources) {
+  const Stages stages = job.kind == "whole"   ? Stages::all()
+                        : job.kind == "embed" ? Stages{.release = true}
+                                              : Stages{.train = true, .sample = true};
+  const Config config = load_config(sources, stages);
+  const auto& d = config.devices;
+  return cluster::slurm_script(job, {d.embed, d.train, d.train_ranks, d.share_gpus,
+                                     config.model.kind != model::GeneratorKind::kMoments});
 }
 
 }  // namespace muffle::app

@@ -109,7 +109,9 @@ class AuditedPath {
 };
 
 embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan) {
-  return real_release(layout, plan, *comm::single_process(), privacy::AggregationMode{});
+  const std::shared_ptr<comm::HostComm> alone = comm::single_process();
+  return [alone, path = real_release(layout, plan, *alone, privacy::AggregationMode{})](
+             data::RecordSource& records) { return path(records); };
 }
 
 embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& job,

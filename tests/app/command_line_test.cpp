@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "muffle/cluster/doctor.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "support/temporary_folder.hpp"
@@ -127,6 +130,25 @@ TEST(CommandLineTest, WhatCannotBeReadIsAUsageError) {
       EXPECT_THAT(e.what(), HasSubstr("--help"));
     }
   }
+}
+
+TEST(Slurm, AWrongConfigurationIsFoundBeforeTheQueue) {
+  const std::string config = MUFFLE_CONFIGS "/fashion-mnist.toml";
+  cluster::SlurmJob job;
+  EXPECT_THROW(slurm(job, {"/no/such/file.toml", {}, {}, {}}), Error);
+  EXPECT_THROW(slurm(job, {config, {}, {"train.stepz=5"}, {}}), ConfigError);
+  EXPECT_THAT(slurm(job, {config, {}, {}, {}}), HasSubstr("#SBATCH"));
+  job.gpus_per_node = 2;
+  EXPECT_THROW(slurm(job, {config, {}, {"train.ranks=3"}, {}}), UsageError) << "two ranks on one GPU";
+  EXPECT_NO_THROW(slurm(job, {config, {}, {"train.ranks=2"}, {}}));
+}
+
+TEST(Doctor, NamesTheLibtorchThatIsLoaded) {
+  const test::TemporaryFolder folder;
+  std::ostringstream out;
+  EXPECT_EQ(cluster::doctor(*comm::single_process(), {folder.path().string(), "json", 20}, out),
+            ExitCode::kDone);
+  EXPECT_THAT(out.str(), HasSubstr("\"libtorch\": \"libtorch_cpu.so"));
 }
 
 }  // namespace

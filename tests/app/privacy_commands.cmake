@@ -23,3 +23,4 @@ muffle_test(commands_test LABEL unit
   SOURCES stages_test.cpp command_line_test.cpp
   ROOMS app core LINK muffle_test_support CLI11::CLI11)
 target_include_directories(commands_test PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_compile_definitions(commands_test PRIVATE MUFFLE_CONFIGS="${PROJECT_SOURCE_DIR}/configs")

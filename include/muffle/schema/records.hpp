@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace muffle::schema {
+
+/// What records are to be written, and how many in all.
+struct RecordKind {
+  std::vector<std::size_t> shape;  ///< of one record
+  bool floats = false;             ///< float32 in original units; else uint8
+  std::uint64_t count = 0;
+
+  std::size_t dims() const;  ///< numbers of one record
+  std::size_t record_bytes() const { return dims() * (floats ? sizeof(float) : 1); }
+  /// uint8 images of 1 or 3 channels.
+  bool is_picture() const { return !floats && shape.size() == 3 && (shape[0] == 1 || shape[0] == 3); }
+};
+
+/// Synthetic (or generated) records in memory: exactly one of `bytes` and `floats` is used.
+struct Records {
+  std::vector<std::size_t> shape;    ///< of one record
+  std::vector<std::uint8_t> bytes;   ///< n x dims, images
+  std::vector<float> floats;         ///< n x dims, original units
+  std::vector<std::uint8_t> labels;  ///< n
+
+  std::size_t count() const { return labels.size(); }
+  RecordKind kind() const { return {shape, !floats.empty(), count()}; }
+  /// @throws InvariantError unless exactly one of bytes and floats is used (neither, if there are no records)
+  /// and
+  ///         holds count() records.
+  void check() const;
+};
+
+/// Writes records that come a few at a time, in order; holds none of them. Without finish() nothing is left
+/// under the file's name (of a folder: what was written so far).
+class RecordWriter {
+ public:
+  explicit RecordWriter(RecordKind kind) : kind_(std::move(kind)) {}
+  virtual ~RecordWriter() = default;
+  RecordWriter(const RecordWriter&) = delete;
+  RecordWriter& operator=(const RecordWriter&) = delete;
+
+  /// The next records. @throws IoError;  InvariantError: they contradict themselves or the announced kind.
+  void add(const Records& some);
+  /// After the last record. `heartbeat` is called as a long work gets on; what it throws ends that work.
+  /// @throws IoError;  InvariantError: fewer or more records than announced.
+  void finish(const std::function<void()>& heartbeat);
+
+ protected:
+  const RecordKind& kind() const { return kind_; }
+  std::uint64_t written() const { return written_; }
+
+ private:
+  virtual void write(const Records& some) = 0;
+  virtual void complete(const std::function<void()>& heartbeat) = 0;
+
+  RecordKind kind_;
+  std::uint64_t written_ = 0;
+};
+
+/// All of the records at once.
+void write_whole(RecordWriter& writer, const Records& records);
+
+/// How records are written: what a record format (muffle/data/format.hpp), or pictures, say of themselves to
+/// whoever makes records and must not be able to read any.
+class RecordFormat {
+ public:
+  virtual ~RecordFormat() = default;
+
+  /// In configurations.
+  virtual std::string name() const = 0;
+  /// Why it cannot hold such records; empty: it can.
+  virtual std::string cannot_hold(const RecordKind& kind) const = 0;
+  /// Bytes that such records take on the disk while they are written, at most.
+  virtual std::uint64_t bytes_on_disk(const RecordKind& kind) const = 0;
+  /// What is written for records of this name ("samples"); the last one is what others know the records by.
+  virtual std::vector<std::string> files(const std::string& name) const = 0;
+  /// The writer of one of these files. @throws IoError; ConfigError: it cannot hold such records.
+  virtual std::unique_ptr<RecordWriter> writer(const std::filesystem::path& folder, const std::string& file,
+                                               const RecordKind& kind) const = 0;
+  /// It writes a folder of very many files, not single files: nothing is said of their content.
+  virtual bool writes_folder() const { return false; }
+};
+
+}  // namespace muffle::schema

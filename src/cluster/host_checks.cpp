@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "findings.hpp"
+
+namespace muffle::cluster {
+namespace {
+
+/// The host and UUID of the GPU that a rank would use; empty: it has none.
+std::string gpu_of(const RankFacts& f) {
+  if (f.gpu < 0 || static_cast<std::size_t>(f.gpu) >= f.gpus.size()) return "";
+  return f.host + " " + f.gpus[static_cast<std::size_t>(f.gpu)];
+}
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20, kGiB = std::uint64_t{1} << 30;
+
+}  // namespace
+
+void check_cores(const Facts& ranks, Findings& out) {
+  std::set<int> crowded;
+  std::map<std::string, int> wanted, offered;
+  for (const RankFacts& f : ranks) {
+    wanted[f.host] += f.threads;
+    offered[f.host] = std::max(offered[f.host], f.cores_online);
+  }
+  for (const RankFacts& a : ranks) {
+    if (static_cast<std::size_t>(a.threads) > a.cores.size()) crowded.insert(a.rank);
+    for (const RankFacts& b : ranks) {
+      // Two bound ranks on the same cores, that do not have the whole machine to move about in.
+      if (a.rank < b.rank && a.host == b.host && a.cores == b.cores &&
+          static_cast<int>(a.cores.size()) < a.cores_online &&
+          static_cast<int>(a.cores.size()) < a.threads + b.threads) {
+        crowded.insert(a.rank);
+        crowded.insert(b.rank);
+      }
+    }
+  }
+  if (!crowded.empty()) {
+    out.warn("cores", {crowded.begin(), crowded.end()},
+             "more threads than cores: several ranks are bound to the same cores, or a rank to fewer than it "
+             "has threads",
+             "bind each rank to cores of its own: launch/mpirun.sh --threads T, or srun --cpus-per-task=T "
+             "--cpu-bind=cores");
+  }
+  for (const auto& [host, n] : wanted) {
+    if (n > offered[host]) {
+      out.warn("cores", ranks_where(ranks, [&](const RankFacts& f) { return f.host == host; }),
+               fmt::format("host {} has {} cores for {} threads", host, offered[host], n),
+               "start fewer ranks there, or set runtime.threads");
+    }
+  }
+  const auto limited = ranks_where(
+      ranks, [&](const RankFacts& f) { return f.core_quota > 0 && f.core_quota < 0.99 * f.threads; });
+  if (!limited.empty()) {
+    out.warn("cores", limited, "a container's limit gives less time than the threads would use",
+             "raise the container's cpu limit, or set runtime.threads to it");
+  }
+  const auto threads = [](const RankFacts& f) { return fmt::format("{} of {}", f.threads, f.cores_online); };
+  out.ok_unless_said("cores", fmt::format("threads a rank, of its host's cores: {}", groups(ranks, threads)));
+}
+
+void check_limits(const Facts& ranks, Findings& out) {
+  constexpr std::int64_t kFiles = 256;
+  const auto files =
+      ranks_where(ranks, [](const RankFacts& f) { return f.open_files >= 0 && f.open_files < kFiles; });
+  if (!files.empty()) {
+    out.warn("limits", files, fmt::format("fewer than {} files may be open", kFiles),
+             "raise it: ulimit -n 4096, or LimitNOFILE of slurmd's unit");
+  }
+  const auto sizes = ranks_where(ranks, [](const RankFacts& f) { return f.file_bytes >= 0; });
+  if (!sizes.empty()) {
+    out.warn("limits", sizes, "the size of files is limited: a release or checkpoint may be cut off",
+             "ulimit -f unlimited");
+  }
+  const auto address = ranks_where(ranks, [](const RankFacts& f) { return f.address_bytes >= 0; });
+  if (!address.empty()) {
+    out.warn("limits", address,
+             "address space is limited; MPI, CUDA and LibTorch reserve far more than they use",
+             "ulimit -v unlimited; limit memory by control groups instead");
+  }
+  // Pinned staging buffers, and what InfiniBand registers.
+  constexpr std::int64_t kLocked = std::int64_t{64} << 20;
+  const auto locked = ranks_where(ranks, [](const RankFacts& f) {
+    return !f.gpus.empty() && f.locked_bytes >= 0 && f.locked_bytes < kLocked;
+  });
+  if (!locked.empty()) {
+    out.warn("limits", locked, "less than 64 MiB of memory may be locked, which NCCL needs over InfiniBand",
+             "ulimit -l unlimited, or LimitMEMLOCK=infinity of slurmd's unit");
+  }
+  out.ok_unless_said("limits", "open files, file sizes, address space and locked memory suffice");
+}
+
+void check_memory(const Facts& ranks, Findings& out) {
+  const auto little = ranks_where(ranks, [](const RankFacts& f) { return f.memory_bytes < kGiB; });
+  if (!little.empty()) {
+    out.warn("memory", little, "less than 1 GiB is available",
+             "muffle plan --ranks K says what a job needs; ask for more (--mem) or end other jobs");
+  }
+  const auto shared = ranks_where(ranks, [](const RankFacts& f) {
+    return f.local_size > 1 && f.shared_memory_bytes < 16 * kMiB * static_cast<std::uint64_t>(f.local_size);
+  });
+  if (!shared.empty()) {
+    out.warn("memory", shared,
+             "/dev/shm has less than 16 MiB a rank; MPI and NCCL talk through it inside a host",
+             "enlarge it: docker --shm-size=1g, or mount -o remount,size=1g /dev/shm");
+  }
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (const RankFacts& f : ranks) least = std::min(least, f.memory_bytes);
+  out.ok_unless_said("memory", fmt::format("at least {:.1f} GiB available on every host",
+                                           static_cast<double>(least) / static_cast<double>(kGiB)));
+}
+
+std::vector<bool> one_a_gpu(const Facts& ranks) {
+  std::set<std::string> taken;
+  std::vector<bool> out;
+  for (const RankFacts& f : ranks) {
+    const std::string gpu = gpu_of(f);
+    out.push_back(!gpu.empty() && taken.insert(gpu).second);
+  }
+  return out;
+}
+
+void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out) {
+  const auto idle = ranks_where(ranks, [](const RankFacts& f) { return f.gpu_driver && !f.cuda; });
+  if (!idle.empty()) {
+    out.note("gpus", idle, "an NVIDIA driver is loaded, but this build is for CPUs",
+             "launch/cuda-libtorch.sh builds one that trains on the GPUs (docs/gpu.md)");
+  }
+  const auto without = ranks_where(ranks, [](const RankFacts& f) { return f.gpus.empty(); });
+  if (without.size() == ranks.size()) {
+    out.ok("gpus", "none; muffle trains on CPUs");
+    return;
+  }
+  if (!without.empty()) {
+    out.warn(
+        "gpus", without,
+        "these ranks see no GPU, so all ranks train on CPUs, unless train.ranks = \"with-gpu\" lets the "
+        "others train",
+        "give every rank one (--gpus-per-task=1), and look at nvidia-smi and CUDA_VISIBLE_DEVICES there");
+  }
+  std::map<std::string, std::vector<int>> users;
+  for (const RankFacts& f : ranks) {
+    if (const std::string gpu = gpu_of(f); !gpu.empty()) users[gpu].push_back(f.rank);
+  }
+  bool shared = false;
+  for (const auto& [gpu, who] : users) {
+    if (who.size() < 2) continue;
+    shared = true;
+    out.warn(
+        "gpus", who,
+        fmt::format("these ranks would share one GPU ({}), which a job refuses unless it is told to", gpu),
+        "start at most one rank a GPU (--ntasks-per-node), let only those train that have one of their "
+        "own (train.ranks = \"with-gpu\"), or allow it (runtime.share_gpus = true)");
+  }
+  if (!network.nccl_error.empty()) {
+    out.fail("gpus", {}, "NCCL does not work over these ranks: " + network.nccl_error,
+             "NCCL_DEBUG=INFO says more; set NCCL_SOCKET_IFNAME to the interface that joins the hosts",
+             ExitCode::kPeer);
+  }
+  if (network.nccl.empty() && network.nccl_error.empty()) {
+    out.note("gpus", {}, "NCCL was not tried, because another check failed",
+             "mend that, and start the doctor again");
+    return;
+  }
+  if (!network.nccl_error.empty()) return;
+  const std::string which = shared || !without.empty() ? fmt::format("{} among the ranks", users.size())
+                                                       : std::string("one a rank");
+  out.ok("gpus", fmt::format("{}; NCCL {} summed over them", which, network.nccl));
+}
+
+void check_entropy(const Facts& ranks, Findings& out) {
+  const auto without = ranks_where(ranks, [](const RankFacts& f) { return !f.entropy; });
+  if (!without.empty()) {
+    out.fail("entropy", without, "the operating system gives no random numbers",
+             "allow getrandom(2) in the container's seccomp profile; nothing can be released without it",
+             ExitCode::kInvariant);
+  }
+  out.ok_unless_said("entropy", "the operating system's source works");
+}
+
+}  // namespace muffle::cluster

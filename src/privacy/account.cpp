@@ -1,0 +1,245 @@
+#include "muffle/privacy/account.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/core/round_up.hpp"
+#include "muffle/features/one_hot.hpp"
+#include "muffle/features/weighted.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/sensitivity.hpp"
+
+namespace muffle::privacy {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kMaxReleases = 1'000'000'000;
+
+struct WeightedBlock {
+  double norm = 1.0;
+  bool nonnegative = false;
+  double weight = 1.0;  ///< the block is multiplied by it before the noise
+  std::string theorem;  ///< where muffle knows one
+};
+
+/// Everything that the command computes.
+struct Account {
+  double epsilon = 0.0, delta = 0.0;
+  double mu = 0.0;                ///< of all releases together
+  double noise_multiplier = 0.0;  ///< of each release if they are alike, else of one release with this mu
+  bool alike = true;
+  std::vector<double> mus;  ///< as given, before they are repeated
+  std::uint64_t releases = 1;
+  Sensitivity sensitivity;
+  double sigma = 0.0;  ///< noise multiplier x sensitivity, rounded up
+};
+
+double number_of(const std::string& text, const std::string& block) {
+  std::size_t read = 0;
+  double value = 0.0;
+  try {
+    value = std::stod(text, &read);
+  } catch (const std::exception&) {
+    read = 0;
+  }
+  if (read == 0 || read != text.size())
+    throw UsageError(fmt::format("--block {}: '{}' is not a number.", block, text));
+  return value;
+}
+
+/// "K/D": K columns with D categories in all.
+features::BlockBound one_hot_of(const std::string& text, const std::string& block) {
+  std::uint64_t columns = 0, categories = 0;
+  const char *const begin = text.data(), *const end = begin + text.size();
+  const auto k = std::from_chars(begin, end, columns);
+  const bool slash = k.ec == std::errc{} && k.ptr != end && *k.ptr == '/';
+  if (slash) {
+    const auto d = std::from_chars(k.ptr + 1, end, categories);
+    if (d.ec == std::errc{} && d.ptr == end) return features::one_hot_bound(columns, categories);
+  }
+  throw UsageError(
+      fmt::format("--block {}: one-hot={} is not COLUMNS/CATEGORIES, such as 3/11.", block, text));
+}
+
+WeightedBlock parse_block(const std::string& text) {
+  WeightedBlock block;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    at = end + 1;
+    const std::size_t equals = part.find('=');
+    const std::string key = part.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
+    if (key == "norm") {
+      block.norm = number_of(value, text);
+    } else if (key == "weight") {
+      block.weight = number_of(value, text);
+    } else if (key == "kernel" && (value == "signed" || value == "nonnegative")) {
+      block.nonnegative = value == "nonnegative";
+    } else if (key == "one-hot") {
+      const features::BlockBound bound = one_hot_of(value, text);
+      block.norm = bound.norm;
+      block.nonnegative = bound.nonnegative_kernel;
+      block.theorem = bound.theorem;
+    } else {
+      throw UsageError(
+          fmt::format("--block {}: '{}' is none of norm=NUMBER, weight=NUMBER, kernel=signed, "
+                      "kernel=nonnegative and one-hot=COLUMNS/CATEGORIES.",
+                      text, part));
+    }
+  }
+  return block;
+}
+
+SensitivityInput sensitivity_input(const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
+  SensitivityInput input;
+  for (const WeightedBlock& b : blocks) {
+    const std::string scaled = b.weight == 1.0 ? "" : "scaled by " + exact_text(b.weight);
+    input.blocks.push_back(
+        {features::weighted(features::BlockBound{b.norm, b.nonnegative, {}}, b.weight).norm, b.nonnegative,
+         scaled + (scaled.empty() || b.theorem.empty() ? "" : ": ") + b.theorem});
+  }
+  if (c.adjacency != "replace-one" && c.adjacency != "add-remove-one")
+    throw UsageError("--adjacency is replace-one or add-remove-one, not '" + c.adjacency + "'.");
+  input.adjacency = c.adjacency == "replace-one" ? Adjacency::kReplaceOne : Adjacency::kAddRemoveOne;
+  input.counts = c.counts.has_value();
+  input.counts_weight = c.counts.value_or(0.0);
+  input.max_records_per_person = c.max_records_per_person;
+  return input;
+}
+
+Sensitivity sensitivity_of(const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
+  if (!blocks.empty()) return combined_sensitivity(sensitivity_input(c, blocks));
+  if (c.counts || c.max_records_per_person != 1)
+    throw UsageError(
+        "--counts and --records-per-person say something about the sensitivity, which needs the blocks: "
+        "give --block norm=1, say, for one random Fourier block.");
+  return {1.0, "No block is given, so the sensitivity is taken as 1: sigma is in units of the sensitivity."};
+}
+
+/// sqrt(number of releases), rounded up: what repeating a release does to mu.
+double repeated(std::uint64_t releases) { return sqrt_up(static_cast<double>(releases)); }
+
+std::vector<double> given_mus(const AccountRequest& c) {
+  std::vector<double> mus;
+  for (const double multiplier : c.noise_multipliers) {
+    require_noise_multiplier(multiplier, "the noise multiplier");
+    mus.push_back(1.0 / multiplier);
+  }
+  for (const double mu : c.mus) {
+    require_noise_multiplier(1.0 / mu,
+                             fmt::format("mu is {}, and the noise multiplier 1 / mu", exact_text(mu)));
+    mus.push_back(mu);
+  }
+  return mus;
+}
+
+Account compute(const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
+  const bool noise = !c.noise_multipliers.empty() || !c.mus.empty();
+  if (c.epsilon.has_value() + c.delta.has_value() + noise != 2)
+    throw UsageError(
+        "give exactly two of --epsilon, --delta and the noise (--noise-multiplier or --mu): the third "
+        "follows from them. Three could contradict one another, and one alone decides nothing.");
+  if (c.releases < 1 || c.releases > kMaxReleases)
+    throw ConfigError(fmt::format("--releases is {}, not a number from 1 to {}.", c.releases, kMaxReleases));
+
+  Account a;
+  a.releases = c.releases;
+  a.sensitivity = sensitivity_of(c, blocks);
+  a.mus = given_mus(c);
+  Guarantee g;
+  if (!noise) {
+    // The budget of all releases, divided evenly: mu_each = mu / sqrt(N).
+    g = complete_guarantee(c.epsilon, c.delta, std::nullopt);
+    a.noise_multiplier = multiply_up(g.noise_multiplier, repeated(c.releases));
+    require_noise_multiplier(a.noise_multiplier, "the noise multiplier of each release");
+    a.mus = {1.0 / a.noise_multiplier};
+    a.mu = 1.0 / g.noise_multiplier;
+  } else {
+    a.mu = multiply_up(mu_total(a.mus), repeated(c.releases));
+    require_noise_multiplier(1.0 / a.mu, "the noise multiplier of all releases together");
+    for (const double mu : a.mus) a.alike = a.alike && mu == a.mus.front();
+    const bool as_given = a.alike && !c.noise_multipliers.empty();
+    a.noise_multiplier = as_given ? c.noise_multipliers.front() : 1.0 / (a.alike ? a.mus.front() : a.mu);
+    const bool one = as_given && a.mus.size() * c.releases == 1;
+    g = complete_guarantee(c.epsilon, c.delta, one ? a.noise_multiplier : 1.0 / a.mu);
+  }
+  a.epsilon = g.epsilon;
+  a.delta = g.delta;
+  a.sigma = multiply_up(a.noise_multiplier, a.sensitivity.value);
+  return a;
+}
+
+std::string as_json(const Account& a, const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
+  Json listed = Json::array();
+  for (const WeightedBlock& b : blocks) {
+    listed.push_back({{"norm", b.norm},
+                      {"kernel", b.nonnegative ? "nonnegative" : "signed"},
+                      {"weight", b.weight},
+                      {"sigma", divide_up(a.sigma, b.weight)}});
+  }
+  const Json out = {{"format", "muffle-account"},
+                    {"version", 1},
+                    {"epsilon", a.epsilon},
+                    {"delta", a.delta},
+                    {"noise_multiplier", a.noise_multiplier},
+                    {"mu", a.mu},
+                    {"sensitivity", a.sensitivity.value},
+                    {"sigma", a.sigma},
+                    {"releases", a.releases * a.mus.size()},
+                    {"release_mus", a.mus},
+                    {"each_repeated", a.releases},
+                    {"adjacency", c.adjacency},
+                    {"max_records_per_person", c.max_records_per_person},
+                    {"blocks", listed},
+                    {"counts_weight", c.counts ? Json(*c.counts) : Json(nullptr)},
+                    {"sensitivity_derivation", a.sensitivity.derivation}};
+  return out.dump(2) + "\n";
+}
+
+std::string as_text(const Account& a, const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
+  const std::uint64_t count = a.releases * a.mus.size();
+  std::string out;
+  const auto line = [&out](const char* name, const std::string& value) {
+    out += fmt::format("{:<18} {}\n", name, value);
+  };
+  line("epsilon", exact_text(a.epsilon));
+  line("delta", exact_text(a.delta));
+  line("noise multiplier",
+       exact_text(a.noise_multiplier) + (count == 1 ? ""
+                                         : a.alike  ? " in each release"
+                                                    : " of one release that would cost as much as all"));
+  line("releases", std::to_string(count));
+  line("mu", exact_text(a.mu) + (count > 1 ? " of all releases together" : ""));
+  line("adjacency", c.adjacency);
+  line("sensitivity", exact_text(a.sensitivity.value));
+  line("sigma", exact_text(a.sigma));
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (blocks[b].weight != 1.0)
+      line(fmt::format("sigma of block {}", b + 1).c_str(),
+           fmt::format("{} in its own units, before its weight {}",
+                       exact_text(divide_up(a.sigma, blocks[b].weight)), exact_text(blocks[b].weight)));
+  }
+  if (c.counts)
+    line("sigma of a count", fmt::format("{} records", exact_text(divide_up(a.sigma, *c.counts))));
+  return out + "\n" + a.sensitivity.derivation +
+         "\nSigma is that of Gaussian noise on the sums. Guarantee: Balle & Wang (ICML 2018), Theorem 8; "
+         "releases compose to the root of the sum of mu^2 (Dong, Roth & Su 2022).\n";
+}
+
+}  // namespace
+
+std::string account(const AccountRequest& request) {
+  std::vector<WeightedBlock> blocks;
+  for (const std::string& text : request.blocks) blocks.push_back(parse_block(text));
+  const Account a = compute(request, blocks);
+  return request.format == "json" ? as_json(a, request, blocks) : as_text(a, request, blocks);
+}
+
+}  // namespace muffle::privacy

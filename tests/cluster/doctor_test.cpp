@@ -1,0 +1,365 @@
+#include "muffle/cluster/doctor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "findings.hpp"
+
+namespace muffle::cluster {
+namespace {
+
+using Level = Finding::Level;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Four ranks, two on each of two hosts, on which everything is as it should be.
+std::vector<RankFacts> healthy() {
+  std::vector<RankFacts> all;
+  for (int r = 0; r < 4; ++r) {
+    RankFacts f;
+    f.rank = r;
+    f.local_rank = r % 2;
+    f.local_size = 2;
+    f.host = r < 2 ? "alpha" : "beta";
+    f.version = "1.2.3";
+    f.binary = std::string(64, 'a');
+    f.mpi = "Open MPI v4.1.4, ident";
+    f.libtorch = "libtorch_cpu.so.1.13 e20b0b9d69c3";
+    f.kernels = "avx2";
+    f.launcher = "mpirun";
+    for (int i = 0; i < 5; ++i) {
+      f.before.push_back(1000.0 + i);
+      f.after.push_back(1000.0 + i + 0.001);
+    }
+    f.cores_online = 8;
+    for (int c = 0; c < 4; ++c) f.cores.push_back(4 * (r % 2) + c);
+    f.threads = 4;
+    f.open_files = 4096;
+    f.memory_bytes = std::uint64_t{16} << 30;
+    f.shared_memory_bytes = std::uint64_t{1} << 30;
+    f.tcp_retries = 6;
+    f.keepalive_s = 11;
+    f.entropy = true;
+    f.folder = {"/shared/run", "nfs4", std::uint64_t{100} << 30, "", true, true, true, true, true,
+                true,          true};
+    all.push_back(f);
+  }
+  return all;
+}
+
+NetworkFacts network() {
+  NetworkFacts n;
+  n.sums = true;
+  n.latency_s = 1e-5;
+  n.large_s = 1e-2;
+  return n;
+}
+
+/// Findings that are worse than ok.
+std::vector<Finding> bad(const std::vector<Finding>& all) {
+  std::vector<Finding> out;
+  for (const Finding& f : all) {
+    if (f.level != Level::kOk) out.push_back(f);
+  }
+  return out;
+}
+
+/// Breaks rank 2 (or what `who` says) and expects exactly one finding worse than ok.
+Finding only_finding(const std::function<void(std::vector<RankFacts>&, NetworkFacts&)>& damage) {
+  auto ranks = healthy();
+  auto net = network();
+  damage(ranks, net);
+  const auto found = bad(examine(ranks, net));
+  if (found.size() != 1) {
+    std::string said;
+    for (const Finding& f : found) said += f.check + ": " + f.message + "\n";
+    ADD_FAILURE() << found.size() << " findings instead of one:\n" << said;
+    return {};
+  }
+  EXPECT_FALSE(found[0].fix.empty()) << "says what to do: " << found[0].message;
+  return found[0];
+}
+
+void expect(const Finding& f, const char* check, Level level, const std::vector<int>& ranks, ExitCode code,
+            const char* says) {
+  EXPECT_EQ(f.check, check);
+  EXPECT_EQ(f.level, level);
+  EXPECT_EQ(f.ranks, ranks);
+  EXPECT_EQ(f.code, code);
+  EXPECT_THAT(f.message, HasSubstr(says));
+}
+
+TEST(DoctorChecks, AllIsWell) {
+  const auto found = examine(healthy(), network());
+  EXPECT_THAT(bad(found), IsEmpty());
+  EXPECT_EQ(verdict(found), ExitCode::kDone);
+  EXPECT_EQ(found.size(), 10u) << "every check says something when all is well";
+}
+
+TEST(DoctorChecks, Mpi) {
+  expect(only_finding([](auto& r, auto&) { r[2].mpi = "MPICH 4"; }), "mpi", Level::kFailure, {},
+         ExitCode::kConfig, "MPICH 4 on rank 2");
+  expect(only_finding([](auto&, auto& n) { n.sums = false; }), "mpi", Level::kFailure, {},
+         ExitCode::kInvariant, "wrong sum");
+  expect(only_finding([](auto& r, auto&) {
+           r.resize(1);
+           r[0].launcher = "none";
+         }),
+         "mpi", Level::kNote, {}, ExitCode::kDone, "started alone");
+}
+
+TEST(DoctorChecks, Versions) {
+  expect(only_finding([](auto& r, auto&) { r[1].version = "1.2.4"; }), "versions", Level::kFailure, {},
+         ExitCode::kConfig, "1.2.3 on ranks 0, 2, 3; 1.2.4 on rank 1");
+  expect(only_finding([](auto& r, auto&) { r[3].binary = std::string(64, 'b'); }), "versions",
+         Level::kWarning, {}, ExitCode::kDone, "binary bbbbbbbbbbbb on rank 3");
+  expect(only_finding([](auto& r, auto&) { r[2].libtorch = "libtorch_cpu.so 0123456789ab"; }), "versions",
+         Level::kFailure, {}, ExitCode::kConfig,
+         "libtorch_cpu.so 0123456789ab on rank 2; libtorch_cpu.so.1.13 e20b0b9d69c3 on ranks 0, 1, 3");
+  expect(only_finding([](auto& r, auto&) { r[3].kernels = "generic"; }), "versions", Level::kNote, {},
+         ExitCode::kDone, "generic on rank 3");
+}
+
+TEST(DoctorChecks, LibrariesOfGpuBuildsAreComparedAmongThemselves) {
+  const auto on_gpus = [](auto& r, auto& n) {
+    for (RankFacts& f : r) {
+      f.cuda = true;
+      f.nccl = "2.28.9";
+      f.gpus = {"GPU-" + std::to_string(f.rank)};
+      f.gpu = 0;
+    }
+    n.nccl = "2.28.9";
+  };
+  expect(only_finding([&](auto& r, auto& n) {
+           on_gpus(r, n);
+           r[1].nccl = "2.14.3";
+         }),
+         "versions", Level::kFailure, {}, ExitCode::kConfig, "2.14.3 on rank 1; 2.28.9 on ranks 0, 2, 3");
+  // Two hosts with CPU builds that hold records: other binaries, as the warning says, and another LibTorch.
+  const auto mixed = [&](auto& r, auto& n) {
+    on_gpus(r, n);
+    for (const std::size_t i : {2, 3}) {
+      r[i].cuda = false;
+      r[i].nccl.clear();
+      r[i].gpus.clear();
+      r[i].gpu = -1;
+      r[i].binary = std::string(64, 'b');
+      r[i].libtorch = "libtorch_cpu.so.2 0123456789ab";
+    }
+  };
+  auto ranks = healthy();
+  auto net = network();
+  mixed(ranks, net);
+  EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kDone);
+  ranks[3].libtorch = "libtorch_cpu.so.2 ffffffffffff";
+  EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kConfig);
+}
+
+void shift_clock(RankFacts& f, double seconds) {
+  for (double& t : f.before) t += seconds;
+  for (double& t : f.after) t += seconds;
+}
+
+TEST(DoctorChecks, Clocks) {
+  expect(only_finding([](auto& r, auto&) { shift_clock(r[2], 2); }), "clocks", Level::kWarning, {2},
+         ExitCode::kDone, "at least 2 s");
+  expect(only_finding([](auto& r, auto&) { shift_clock(r[2], -2); }), "clocks", Level::kWarning, {2},
+         ExitCode::kDone, "at least 2 s");
+  expect(only_finding([](auto& r, auto&) { shift_clock(r[0], 100); }), "clocks", Level::kFailure, {1, 2, 3},
+         ExitCode::kConfig, "at least 100 s");
+}
+
+TEST(DoctorChecks, ClockBoundsHoldTheTruthHoweverLongMessagesTake) {
+  std::mt19937_64 random(7);
+  std::exponential_distribution<double> delay(1.0 / 0.2);
+  for (int trial = 0; trial < 200; ++trial) {
+    const double offset = std::uniform_real_distribution<double>(-5, 5)(random);
+    RankFacts a, b;
+    b.rank = 1;
+    double time = 0;
+    for (int round = 0; round < 10; ++round) {
+      const double enter_a = time + delay(random), enter_b = time + delay(random);
+      const double met = std::max(enter_a, enter_b);  // nobody leaves before all have come
+      const double leave_a = met + delay(random), leave_b = met + delay(random);
+      a.before.push_back(enter_a + offset);
+      a.after.push_back(leave_a + offset);
+      b.before.push_back(enter_b);
+      b.after.push_back(leave_b);
+      time = std::max(leave_a, leave_b);
+    }
+    const auto [low, high] = clock_bounds(a, b);
+    EXPECT_LE(low, offset + 1e-9);
+    EXPECT_GE(high, offset - 1e-9);
+    EXPECT_LT(high - low, 2.0) << "ten rounds say something";
+  }
+}
+
+TEST(DoctorChecks, ClockWithoutRoundsIsUnknown) {
+  RankFacts a, b;
+  b.rank = 1;
+  const auto [low, high] = clock_bounds(a, b);
+  EXPECT_TRUE(std::isinf(low) && low < 0);
+  EXPECT_TRUE(std::isinf(high) && high > 0);
+}
+
+TEST(DoctorChecks, Cores) {
+  expect(only_finding([](auto& r, auto&) { r[3].cores = r[2].cores; }), "cores", Level::kWarning, {2, 3},
+         ExitCode::kDone, "bound to the same cores");
+  expect(only_finding([](auto& r, auto&) { r[1].cores = {4}; }), "cores", Level::kWarning, {1},
+         ExitCode::kDone, "more threads than cores");
+  expect(only_finding([](auto& r, auto&) { r[1].core_quota = 1.5; }), "cores", Level::kWarning, {1},
+         ExitCode::kDone, "container's limit");
+  expect(only_finding([](auto& r, auto&) {
+           for (int i : {2, 3}) {  // unbound ranks may use every core, but not twice
+             r[static_cast<std::size_t>(i)].cores = {0, 1, 2, 3, 4, 5, 6, 7};
+             r[static_cast<std::size_t>(i)].threads = 8;
+           }
+         }),
+         "cores", Level::kWarning, {2, 3}, ExitCode::kDone, "host beta has 8 cores for 16 threads");
+}
+
+TEST(DoctorChecks, LimitsAndMemory) {
+  expect(only_finding([](auto& r, auto&) { r[0].open_files = 64; }), "limits", Level::kWarning, {0},
+         ExitCode::kDone, "files may be open");
+  expect(only_finding([](auto& r, auto&) { r[0].file_bytes = 1 << 20; }), "limits", Level::kWarning, {0},
+         ExitCode::kDone, "size of files");
+  expect(only_finding([](auto& r, auto&) { r[1].address_bytes = 1 << 30; }), "limits", Level::kWarning, {1},
+         ExitCode::kDone, "address space");
+  expect(only_finding([](auto& r, auto&) { r[3].memory_bytes = 1 << 20; }), "memory", Level::kWarning, {3},
+         ExitCode::kDone, "1 GiB");
+  expect(only_finding([](auto& r, auto&) { r[3].shared_memory_bytes = 1 << 20; }), "memory", Level::kWarning,
+         {3}, ExitCode::kDone, "/dev/shm");
+}
+
+TEST(DoctorChecks, Folder) {
+  expect(only_finding([](auto& r, auto&) { r[1].folder.error = "no such folder"; }), "folder",
+         Level::kFailure, {1}, ExitCode::kIo, "no such folder");
+  expect(only_finding([](auto& r, auto&) { r[1].folder.exclusive = false; }), "folder", Level::kFailure, {1},
+         ExitCode::kIo, "created once");
+  expect(only_finding([](auto& r, auto&) { r[1].folder.renames = false; }), "folder", Level::kFailure, {1},
+         ExitCode::kIo, "replaced");
+  expect(only_finding([](auto& r, auto&) { r[1].folder.syncs_file = false; }), "folder", Level::kFailure, {1},
+         ExitCode::kIo, "synced");
+  expect(only_finding([](auto& r, auto&) { r[1].folder.locks = false; }), "folder", Level::kFailure, {1},
+         ExitCode::kIo, "locks do not work");
+  expect(only_finding([](auto& r, auto&) { r[2].folder.respects_lock = false; }), "folder", Level::kFailure,
+         {2}, ExitCode::kIo, "charge one ledger at once");
+  expect(only_finding([](auto& r, auto&) { r[1].folder.syncs_folder = false; }), "folder", Level::kNote, {1},
+         ExitCode::kDone, "folder itself");
+  expect(only_finding([](auto& r, auto&) { r[0].folder.filesystem = "tmpfs"; }), "folder", Level::kWarning,
+         {0}, ExitCode::kDone, "in memory");
+  expect(only_finding([](auto& r, auto&) { r[0].folder.free_bytes = 1 << 20; }), "folder", Level::kWarning,
+         {0}, ExitCode::kDone, "1 GiB is free");
+  expect(only_finding([](auto& r, auto&) {
+           for (int i : {2, 3}) {
+             r[static_cast<std::size_t>(i)].folder.sees_root = false;
+             r[static_cast<std::size_t>(i)].folder.respects_lock = false;
+           }
+         }),
+         "folder", Level::kNote, {2, 3}, ExitCode::kDone, "not shared with rank 0");
+}
+
+void give_gpus(std::vector<RankFacts>& ranks) {
+  for (RankFacts& f : ranks) {
+    f.cuda = true;
+    f.gpus = {"GPU-" + f.host + "-0", "GPU-" + f.host + "-1"};
+    f.gpu = f.local_rank;
+    f.gpu_driver = true;
+  }
+}
+
+TEST(DoctorChecks, Gpus) {
+  auto ranks = healthy();
+  auto net = network();
+  give_gpus(ranks);
+  net.nccl = "2.28.9";
+  EXPECT_THAT(bad(examine(ranks, net)), IsEmpty());
+
+  expect(only_finding([](auto& r, auto& n) {
+           give_gpus(r);
+           n.nccl = "2.28.9";
+           r[1].gpu = 0;
+         }),
+         "gpus", Level::kWarning, {0, 1}, ExitCode::kDone, "share one GPU");
+  expect(only_finding([](auto& r, auto& n) {
+           give_gpus(r);
+           n.nccl = "2.28.9";
+           r[1].gpus.clear();
+           r[1].gpu = -1;
+         }),
+         "gpus", Level::kWarning, {1}, ExitCode::kDone, "see no GPU");
+  expect(only_finding([](auto& r, auto& n) {
+           give_gpus(r);
+           n.nccl_error = "no socket interface";
+         }),
+         "gpus", Level::kFailure, {}, ExitCode::kPeer, "no socket interface");
+  expect(only_finding([](auto& r, auto&) { give_gpus(r); }), "gpus", Level::kNote, {}, ExitCode::kDone,
+         "NCCL was not tried");
+  // Ranks that share: both settings are named, and NCCL is tried over the first on each GPU.
+  ranks[1].gpu = ranks[3].gpu = 0;
+  EXPECT_THAT(one_a_gpu(ranks), ElementsAre(true, false, true, false));
+  const auto shared = examine(ranks, net);
+  EXPECT_EQ(verdict(shared), ExitCode::kDone);
+  for (const Finding& f : bad(shared))
+    EXPECT_THAT(f.fix,
+                AllOf(HasSubstr("train.ranks = \"with-gpu\""), HasSubstr("runtime.share_gpus = true")));
+  EXPECT_TRUE(std::any_of(shared.begin(), shared.end(), [](const Finding& f) {
+    return f.message == "2 among the ranks; NCCL 2.28.9 summed over them";
+  }));
+  ranks[0].gpus.clear();
+  ranks[0].gpu = -1;
+  EXPECT_THAT(one_a_gpu(ranks), ElementsAre(false, true, true, false));
+  net.nccl_error = "no socket interface";
+  EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kPeer);
+  expect(only_finding([](auto& r, auto& n) {
+           give_gpus(r);
+           n.nccl = "2.28.9";
+           r[3].locked_bytes = 64 << 10;
+         }),
+         "limits", Level::kWarning, {3}, ExitCode::kDone, "may be locked");
+  expect(only_finding([](auto& r, auto&) { r[0].gpu_driver = true; }), "gpus", Level::kNote, {0},
+         ExitCode::kDone, "this build is for CPUs");
+  EXPECT_THAT(only_finding([](auto& r, auto&) { r[0].gpu_driver = true; }).fix,
+              HasSubstr("launch/cuda-libtorch.sh"))
+      << "launch/build.sh cuda trains on CPUs where LibTorch is Debian's";
+}
+
+TEST(DoctorChecks, LinksAndEntropy) {
+  expect(only_finding([](auto& r, auto&) { r[0].keepalive_s = 480; }), "links", Level::kWarning, {0},
+         ExitCode::kDone, "8 minutes");
+  const auto of_mpi_5 = [](auto& ranks, auto&) {
+    for (RankFacts& f : ranks) f.mpi = "Open MPI v5.0.10, package", f.keepalive_s = 0;
+  };
+  expect(only_finding(of_mpi_5), "links", Level::kWarning, {0, 1, 2, 3}, ExitCode::kDone, "ends with 0");
+  expect(only_finding([](auto& r, auto&) { r[3].tcp_retries = 15; }), "links", Level::kNote, {3},
+         ExitCode::kDone, "tcp_retries2");
+  expect(only_finding([](auto& r, auto&) { r[1].entropy = false; }), "entropy", Level::kFailure, {1},
+         ExitCode::kInvariant, "random numbers");
+  auto one_host = healthy();
+  for (RankFacts& f : one_host) {
+    f.host = "alpha";
+    f.keepalive_s = 0;
+    f.threads = 2;
+    f.cores = {2 * f.rank, 2 * f.rank + 1};
+  }
+  EXPECT_THAT(bad(examine(one_host, network())), IsEmpty()) << "one host has no links to lose";
+}
+
+TEST(DoctorChecks, TheFirstFailureIsTheVerdict) {
+  auto ranks = healthy();
+  ranks[1].entropy = false;
+  ranks[1].folder.locks = false;
+  EXPECT_EQ(verdict(examine(ranks, network())), ExitCode::kIo);
+  ranks[0].version = "9";
+  EXPECT_EQ(verdict(examine(ranks, network())), ExitCode::kConfig);
+}
+
+}  // namespace
+}  // namespace muffle::cluster
