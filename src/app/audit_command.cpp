@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "aggregation.hpp"
 #include "layout.hpp"
 #include "muffle/app/privacy_commands.hpp"
 #include "muffle/core/error.hpp"
@@ -127,7 +126,7 @@ AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
       comm, "planning the audit",
       [&] {
         config = load_config(command.sources, {.release = true});
-        a.mode = aggregation_mode(config, comm.size());
+        a.mode = config.aggregation.mode(comm.size());
         a.mode.signed_keys = false;
         a.layout = make_layout(config, command.features);
         a.plan = privacy::plan_noise(

@@ -12,6 +12,12 @@
 #include "muffle/round/drive.hpp"
 
 namespace muffle::round {
+
+/// Releases of made-up records are charged to nobody.
+struct UnchargedAudit {
+  static release::Charge charge() { return {}; }
+};
+
 namespace {
 
 using Released = std::vector<std::int64_t>;
@@ -47,8 +53,6 @@ class ReplayedEntropy final : public privacy::EntropySource {
   std::size_t next_ = 0;
 };
 
-}  // namespace
-
 /// One site's side of all releases of an audit.
 class AuditedPath {
  public:
@@ -81,7 +85,7 @@ class AuditedPath {
     round.embed(embed::embed_shard(layout_, records, 1, {}));
     round.close();
     if (transport_->coordinates()) {
-      round.draw_noise(release::Charge(), entropy_.get(), {});
+      round.draw_noise(UnchargedAudit::charge(), entropy_.get(), {});
     } else {
       round.hear_charge();
     }
@@ -107,6 +111,8 @@ class AuditedPath {
   std::unique_ptr<privacy::EntropySource> entropy_;
   RecordedEntropy recorded_;
 };
+
+}  // namespace
 
 embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan) {
   const std::shared_ptr<comm::HostComm> alone = comm::single_process();

@@ -10,6 +10,7 @@
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/features/block_spec.hpp"
 #include "muffle/model/spec.hpp"
+#include "muffle/round/settings.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/train/trainer.hpp"
@@ -47,12 +48,7 @@ struct Config {
     std::optional<double> budget_epsilon;  ///< none: no limit but the one that the ledger has already
     double budget_delta = 1e-5;
   } ledger;
-  struct {
-    bool secure = false;       ///< nobody sees a rank's sum (round::SecureSum)
-    bool distributed = false;  ///< every rank adds a share of the noise
-    std::int64_t colluding = 1;
-    std::string site_key, site_roster;  ///< "{rank}" is the rank's number; empty: keys are not signed
-  } aggregation;
+  round::AggregationSettings aggregation;
   std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
   model::GeneratorSpec model;
   train::TrainSpec train;

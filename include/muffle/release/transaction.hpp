@@ -11,7 +11,7 @@
 #include "muffle/privacy/ledger.hpp"
 
 namespace muffle::round {
-class AuditedPath;
+struct UnchargedAudit;
 }
 
 namespace muffle::release {
@@ -45,8 +45,8 @@ class Charge {
 
  private:
   friend class ReleaseTransaction;
-  friend class round::AuditedPath;  // releases of made-up records, which nobody is charged for
-  friend struct TestAccess;         // defined in test builds only
+  friend struct round::UnchargedAudit;  // releases of made-up records
+  friend struct TestAccess;             // defined in test builds only
   Charge() {}
 };
 
