@@ -13,13 +13,16 @@
 #include <functional>
 #include <string>
 
-#include "embed/audit_case.hpp"
+#include "muffle/round/audit_path.hpp"
+#include "round/audit_case.hpp"
 #include "muffle/round/secure_sum.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "support/thread_comm.hpp"
 
-namespace muffle::embed {
+namespace muffle::embed::paths {
 namespace {
+
+using round::real_release;
 
 using privacy::AggregationMode;
 using testing_audit::Case;
@@ -124,4 +127,4 @@ TEST(AuditPathsStat, EveryMutantExceedsItsClaim) {
 }
 
 }  // namespace
-}  // namespace muffle::embed
+}  // namespace muffle::embed::paths

@@ -15,11 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "embed/audit_case.hpp"
+#include "muffle/round/audit_path.hpp"
+#include "round/audit_case.hpp"
 #include "muffle/privacy/accountant.hpp"
 
 namespace muffle::embed {
 namespace {
+
+using round::real_release;
 
 using testing_audit::Case;
 using testing_audit::CaseOptions;
