@@ -8,6 +8,7 @@
 #include "generator_size.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/model/grid_density.hpp"
+#include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/train/trainer.hpp"
 
 namespace muffle::app {

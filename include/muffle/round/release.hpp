@@ -9,6 +9,7 @@
 
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
+#include "muffle/release/transaction.hpp"
 #include "muffle/round/settings.hpp"
 #include "muffle/round/transport.hpp"
 
