@@ -56,10 +56,10 @@ class ReplayedEntropy final : public privacy::EntropySource {
 /// One site's side of all releases of an audit.
 class AuditedPath {
  public:
-  AuditedPath(const embed::Layout& layout, const privacy::NoisePlan& plan, std::unique_ptr<Transport> transport,
+  AuditedPath(const embed::Embedder& embedder, std::unique_ptr<Transport> transport,
               const privacy::AggregationMode& mode)
-      : layout_(layout),
-        terms_(Terms::of(plan, mode)),
+      : embedder_(embedder),
+        terms_(Terms::of(embedder.plan.noise, mode)),
         transport_(std::move(transport)),
         entropy_(privacy::os_entropy()) {
     require(mode.ranks == transport_->sites(), "an audit was planned for other ranks: this is a bug in muffle.");
@@ -67,7 +67,7 @@ class AuditedPath {
 
   Released release(data::RecordSource& records) {
     Released released = release_once(records);
-    released.resize(layout_.size(), 0);
+    released.resize(embedder_.plan.size(), 0);
     if (terms_.mode.colluding > 0) take_off_curious_shares(released);
     return released;
   }
@@ -82,7 +82,7 @@ class AuditedPath {
     agree_on_keys(round, *transport_, "audit", nullptr);
     draw_shares(round, *transport_, curious() ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_,
                 [](std::string_view) {});
-    round.embed(embed::embed_shard(layout_, records, 1, {}));
+    round.embed(embed::embed_shard(embedder_, records, 1, {}));
     round.close();
     if (transport_->coordinates()) {
       round.draw_noise(UnchargedAudit::charge(), entropy_.get(), {});
@@ -93,7 +93,7 @@ class AuditedPath {
   }
 
   void take_off_curious_shares(Released& released) {
-    std::vector<std::uint64_t> mine(layout_.size(), 0);
+    std::vector<std::uint64_t> mine(embedder_.plan.size(), 0);
     if (curious()) {
       ReplayedEntropy again(recorded_.take());
       const Released share = privacy::draw_noise(terms_.shares->shares, again);
@@ -105,7 +105,7 @@ class AuditedPath {
       released[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(released[i]) - all[i]);
   }
 
-  const embed::Layout& layout_;
+  const embed::Embedder& embedder_;
   Terms terms_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<privacy::EntropySource> entropy_;
@@ -114,15 +114,15 @@ class AuditedPath {
 
 }  // namespace
 
-embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan) {
+embed::ReleaseFunction real_release(const embed::Embedder& embedder) {
   const std::shared_ptr<comm::HostComm> alone = comm::single_process();
-  return [alone, path = real_release(layout, plan, *alone, privacy::AggregationMode{})](
+  return [alone, path = real_release(embedder, *alone, privacy::AggregationMode{})](
              data::RecordSource& records) { return path(records); };
 }
 
-embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& job,
+embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& job,
                                     const privacy::AggregationMode& mode) {
-  const auto path = std::make_shared<AuditedPath>(layout, plan, make_transport(job), mode);
+  const auto path = std::make_shared<AuditedPath>(embedder, make_transport(job), mode);
   return [path](data::RecordSource& records) { return path->release(records); };
 }
 

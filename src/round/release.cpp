@@ -12,7 +12,7 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
-release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const Heartbeat& heartbeat) {
+release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
   bool said = false;
   return release::ReleaseTransaction(job.order(), [&] {
     heartbeat("waiting for the privacy ledger");
@@ -24,7 +24,7 @@ release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const Heart
 namespace {
 
 /// At the coordinator: whether the release is there, and is the one that is asked for.
-bool is_made(const ReleaseJob& job, const Heartbeat& heartbeat) {
+bool is_made(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
   if (!job.dry_run) return begin_transaction(job, heartbeat).settle();
   const release::ReleaseOrder order = job.order();
   if (!release::release_is_there(order.file)) return false;
@@ -34,7 +34,7 @@ bool is_made(const ReleaseJob& job, const Heartbeat& heartbeat) {
 
 }  // namespace
 
-ReleaseOutcome release(Transport& transport, const Heartbeat& heartbeat, const ReleaseJob& job) {
+ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
   bool there = false;
   transport.agree(
       "looking for an earlier release",
@@ -50,8 +50,8 @@ ReleaseOutcome release(Transport& transport, const Heartbeat& heartbeat, const R
 
   const auto start = std::chrono::steady_clock::now();
   const std::vector<comm::CollectiveUse> use_before = transport.use();
-  const std::unique_ptr<Embedded> embedded = prepare(transport, heartbeat, job);
-  if (!embedded) return ReleaseOutcome::kWouldCost;
+  const std::unique_ptr<Round> round = prepare(transport, heartbeat, job);
+  if (!round) return ReleaseOutcome::kWouldCost;
 
   // From the charge to its COMMIT the coordinator holds the ledger's lock. Charged this late, a job that a bad record
   // or a lost site ended has cost nothing.
@@ -65,11 +65,11 @@ ReleaseOutcome release(Transport& transport, const Heartbeat& heartbeat, const R
       },
       true);
   if (transport.coordinator_says(there)) {
-    embedded->round.keep();
+    round->keep();
     spdlog::info("release: another process made {} meanwhile; its noise is not drawn again", job.file.string());
     return ReleaseOutcome::kKept;
   }
-  commit(transport, job, *embedded, transaction ? &*transaction : nullptr, start);
+  commit(transport, job, *round, transaction ? &*transaction : nullptr, start);
   if (job.time_is_public()) {
     spdlog::debug("release: collectives of rank {}: {}", transport.site(),
                   comm::describe_use(use_before, transport.use()));

@@ -53,17 +53,19 @@ class Commitment {
 };
 
 /// Of the release's file; header, ledger and statements are counted generously.
-std::size_t release_bytes(const privacy::NoisePlan& plan) {
-  return privacy::length_of(plan.parts) * sizeof(std::int64_t) + (std::size_t{1} << 20);
+std::size_t release_bytes(const release::ReleasePlan& plan) {
+  return plan.size() * sizeof(std::int64_t) + (std::size_t{1} << 20);
 }
 
-release::Artifact with_numbers(const ReleaseJob& job, const Embedded& embedded, privacy::NoisySum&& noisy) {
-  release::Artifact artifact = job.describe();
+release::Artifact make_artifact(const ReleaseJob& job, const privacy::AggregationMode& mode,
+                                privacy::NoisySum&& noisy) {
+  release::Artifact artifact{job.plan};
+  for (const features::NamedMap& map : job.plan.maps) artifact.map_hashes.push_back(map.map->hash());
   artifact.config_hash = job.config_hash;
+  artifact.muffle_version = job.muffle_version;
   artifact.data_id = job.order().data_id;
-  artifact.noise = embedded.plan;
-  artifact.ranks = embedded.round.terms().mode.ranks;
-  artifact.aggregation = embedded.round.terms().mode;
+  artifact.ranks = mode.ranks;
+  artifact.aggregation = mode;
   artifact.is_private = noisy.is_private;
   artifact.values = std::move(noisy.values);
   return artifact;
@@ -71,9 +73,8 @@ release::Artifact with_numbers(const ReleaseJob& job, const Embedded& embedded, 
 
 }  // namespace
 
-void commit(Transport& transport, const ReleaseJob& job, Embedded& embedded,
-            release::ReleaseTransaction* transaction, std::chrono::steady_clock::time_point start) {
-  Round& round = embedded.round;
+void commit(Transport& transport, const ReleaseJob& job, Round& round, release::ReleaseTransaction* transaction,
+            std::chrono::steady_clock::time_point start) {
   Commitment commitment(transaction, job.file);
   round.close();
   transport.agree(
@@ -82,9 +83,9 @@ void commit(Transport& transport, const ReleaseJob& job, Embedded& embedded,
         if (!transport.coordinates()) return;
         // Before the charge, and while no release is there that it could belie.
         job.note_settings();
-        require_room(job.file.parent_path(), release_bytes(embedded.plan));
+        require_room(job.file.parent_path(), release_bytes(job.plan));
         commitment.run([&] {
-          commitment->begin(embedded.plan, !job.insecure_seed, [&](const release::Charge& charge) {
+          commitment->begin(job.plan.noise, !job.insecure_seed, [&](const release::Charge& charge) {
             const auto entropy = round.terms().mode.distributed ? nullptr : entropy_of(job, 0);
             round.draw_noise(charge, entropy.get(), [&] { transport.check_lost("drawing the noise"); });
           });
@@ -100,7 +101,7 @@ void commit(Transport& transport, const ReleaseJob& job, Embedded& embedded,
       "writing the release",
       [&] {
         if (!transport.coordinates()) return;
-        release::Artifact artifact = with_numbers(job, embedded, std::move(noisy));
+        release::Artifact artifact = make_artifact(job, round.terms().mode, std::move(noisy));
         const std::size_t numbers = artifact.values.size();
         const std::string hash = commitment.run([&] { return commitment->finish(std::move(artifact)); });
         spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, job.file.string(), hash,

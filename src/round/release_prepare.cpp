@@ -25,7 +25,7 @@ template <class E>
 /// m is agreed before any private byte is summed: the headers' counts, added over the sites, must be the
 /// public m. Under add/remove-one m is private and no site tells its count.
 void agree_on_records(Transport& transport, const ReleaseJob& job, std::uint64_t mine) {
-  if (job.privacy.adjacency != privacy::Adjacency::kReplaceOne) return;
+  if (job.plan.adjacency != privacy::Adjacency::kReplaceOne) return;
   std::uint64_t total = 0;
   const std::vector<std::string> all = transport.to_all(std::to_string(mine));
   for (std::size_t r = 0; r < all.size(); ++r) {
@@ -39,14 +39,14 @@ void agree_on_records(Transport& transport, const ReleaseJob& job, std::uint64_t
                                   r, printable(all[r].substr(0, 32)))));
     }
   }
-  if (total == job.records) return;
+  if (total == job.plan.records) return;
   log_local(fmt::format("release: this rank's shard holds {} records", mine));
   throw_agreed(transport,
                DataError(fmt::format(
                    "The shards hold {} records together, but data.records says {}. Under replace-one adjacency m is "
                    "public and enters the means: set data.records to the true number, or find the missing or doubled "
                    "shard (each rank's log has the size of its own). Nothing was released.",
-                   total, job.records)));
+                   total, job.plan.records)));
 }
 
 /// With one site's share from a seed the release is not private, and the coordinator would not know.
@@ -60,23 +60,20 @@ void require_same_entropy(Transport& transport, const ReleaseJob& job) {
   }
 }
 
-privacy::NoisePlan plan_noise(const ReleaseJob& job, const embed::Layout& layout) {
-  const privacy::NoisePlan plan = privacy::plan_noise(
-      job.privacy, layout.sensitivity_input(job.privacy.adjacency, job.privacy.max_records_per_person),
-      layout.coordinates());
-  spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}", plan.epsilon,
-               plan.delta, plan.sensitivity.value, plan.noise_multiplier, plan.sigma);
-  if (job.privacy.adjacency == privacy::Adjacency::kReplaceOne &&
-      plan.delta * static_cast<double>(job.records) >= 1) {
+void tell_noise(const ReleaseJob& job) {
+  const privacy::NoisePlan& noise = job.plan.noise;
+  spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}", noise.epsilon,
+               noise.delta, noise.sensitivity.value, noise.noise_multiplier, noise.sigma);
+  if (noise.delta * static_cast<double>(job.plan.records) >= 1) {
     spdlog::warn(
         "release: delta {} is not below 1 / {} records: a release of one random record in the clear would "
         "satisfy such a delta. Use a smaller one.",
-        plan.delta, job.records);
+        noise.delta, job.plan.records);
   }
-  return plan;
 }
 
-Terms plan_aggregation(Transport& transport, const ReleaseJob& job, const privacy::NoisePlan& plan) {
+Terms plan_aggregation(Transport& transport, const ReleaseJob& job) {
+  const privacy::NoisePlan& plan = job.plan.noise;
   Terms terms;
   transport.agree(
       "planning the aggregation", [&] { terms = Terms::of(plan, job.aggregation.mode(transport.sites())); }, true);
@@ -96,7 +93,8 @@ Terms plan_aggregation(Transport& transport, const ReleaseJob& job, const privac
 }
 
 /// The binding check is ReleaseTransaction::begin's; a job that would fail there need not sum its records first.
-void ask_ledger(const ReleaseJob& job, const privacy::NoisePlan& plan) {
+void ask_ledger(const ReleaseJob& job) {
+  const privacy::NoisePlan& plan = job.plan.noise;
   // A key that cannot be read is found before anything is charged.
   if (!job.signing_key.empty()) crypto::SiteKey::load(job.signing_key);
   const release::ReleaseOrder order = job.order();
@@ -118,7 +116,7 @@ void ask_ledger(const ReleaseJob& job, const privacy::NoisePlan& plan) {
 }
 
 /// Before records are embedded, so that bad keys show early and the sampler has nothing private to be timed against.
-void agree_on_keys_and_shares(Round& round, Transport& transport, const Heartbeat& heartbeat, const ReleaseJob& job) {
+void agree_on_keys_and_shares(Round& round, Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
   if (!round.terms().mode.masked) return;
   std::optional<crypto::SiteIdentity> identity;
   if (round.terms().mode.signed_keys) {
@@ -139,8 +137,8 @@ void agree_on_keys_and_shares(Round& round, Transport& transport, const Heartbea
     draw_shares(round, transport, *entropy_of(job, transport.site()), heartbeat);
 }
 
-void embed_records(Round& round, Transport& transport, const Heartbeat& heartbeat, const ReleaseJob& job,
-                   const embed::Layout& layout, data::RecordSource& source) {
+void embed_records(Round& round, Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job,
+                   const embed::Embedder& embedder, data::RecordSource& source) {
   transport.agree(
       "embedding the records",
       [&] {
@@ -148,7 +146,7 @@ void embed_records(Round& round, Transport& transport, const Heartbeat& heartbea
         // Under add/remove-one the number of records is private: the line shows no count.
         Progress progress("embed", source.shard_size(), "records", transport.coordinates() && job.time_is_public());
         const auto begun = std::chrono::steady_clock::now();
-        round.embed(embed::embed_shard(layout, source, job.threads, [&](std::uint64_t n) {
+        round.embed(embed::embed_shard(embedder, source, job.threads, [&](std::uint64_t n) {
           heartbeat("embedding the records");
           progress.update(n);
         }));
@@ -171,28 +169,29 @@ std::unique_ptr<privacy::EntropySource> entropy_of(const ReleaseJob& job, int si
                                           std::uint64_t{0x9E3779B97F4A7C15} * static_cast<std::uint64_t>(site));
 }
 
-std::unique_ptr<Embedded> prepare(Transport& transport, const Heartbeat& heartbeat, const ReleaseJob& job) {
+std::unique_ptr<Round> prepare(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
   std::unique_ptr<data::RecordSource> source;
+  embed::Embedder embedder;
   if (!job.dry_run) {
     const data::DataSpec records = job.find_records();
     transport.agree(
         "opening the shards", [&] { source = data::open_shard(records, transport.site(), transport.sites()); }, false);
     agree_on_records(transport, job, source->shard_size());
+    embedder = job.make_embedder(job.plan);
   }
-  const embed::Layout layout = job.lay_out();
-  const privacy::NoisePlan plan = plan_noise(job, layout);
-  Terms terms = plan_aggregation(transport, job, plan);
+  tell_noise(job);
+  Terms terms = plan_aggregation(transport, job);
   transport.agree(
       "asking the privacy ledger",
       [&] {
-        if (transport.coordinates()) ask_ledger(job, plan);
+        if (transport.coordinates()) ask_ledger(job);
       },
       true);
   if (job.dry_run) return nullptr;
-  auto embedded = std::make_unique<Embedded>(std::move(terms), transport.site(), plan);
-  agree_on_keys_and_shares(embedded->round, transport, heartbeat, job);
-  embed_records(embedded->round, transport, heartbeat, job, layout, *source);
-  return embedded;
+  auto round = std::make_unique<Round>(std::move(terms), transport.site());
+  agree_on_keys_and_shares(*round, transport, heartbeat, job);
+  embed_records(*round, transport, heartbeat, job, embedder, *source);
+  return round;
 }
 
 }  // namespace muffle::round

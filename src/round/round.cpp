@@ -79,7 +79,7 @@ std::string Round::name() const {
   return keys != nullptr && keys->masks ? keys->masks->round() : "";
 }
 
-void Round::draw_share(privacy::EntropySource& entropy, const std::function<void()>& heartbeat) {
+void Round::draw_share(privacy::EntropySource& entropy, const Heartbeat& heartbeat) {
   KeysAgreed keys = take<KeysAgreed>("draw its share of the noise");
   require(terms_.shares && !keys.share, "a share of the noise was to be drawn twice, or without a plan.");
   keys.share.emplace(*terms_.shares, entropy, heartbeat);
@@ -104,7 +104,7 @@ void Round::close() {
 }
 
 void Round::draw_noise(const release::Charge&, privacy::EntropySource* entropy,
-                       const std::function<void()>& check_lost) {
+                       const Heartbeat& check_lost) {
   if (!coordinates()) refuse("draw the coordinator's noise elsewhere");
   Closed closed = take<Closed>("draw the noise");
   std::optional<privacy::NoiseVector> noise;

@@ -28,7 +28,7 @@ std::unique_ptr<Transport> make_transport(comm::HostComm& job) {
   return found->make(job);
 }
 
-Heartbeat heartbeat_of(comm::JobLife& job) {
+NamedHeartbeat heartbeat_of(comm::JobLife& job) {
   return [&job](std::string_view doing) { job.check_peers(doing); };
 }
 

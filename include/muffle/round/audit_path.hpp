@@ -7,8 +7,8 @@
 namespace muffle::round {
 
 /// The path of `muffle release` on one process: noise from the operating system's entropy, embed_shard,
-/// a round, NoiseVector::publish. @param layout, plan  must outlive the function.
-embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan);
+/// a round, NoiseVector::publish. @param embedder  must outlive the function.
+embed::ReleaseFunction real_release(const embed::Embedder& embedder);
 
 /// The path of `muffle release` on the ranks of `job`: as above, with the sums reduced in `mode`, each
 /// release by a secure sum of its own with fresh keys, and with noise from the coordinator or from every
@@ -17,7 +17,7 @@ embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::
 /// numbers. Collective; the numbers are root's, and zeros elsewhere. Site keys are not used. @param mode  of
 /// job.size() ranks.
 /// @throws ConfigError  the mode is impossible (privacy::require_valid, privacy::plan_distributed_noise).
-embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& job,
-                             const privacy::AggregationMode& mode);
+embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& job,
+                                    const privacy::AggregationMode& mode);
 
 }  // namespace muffle::round

@@ -17,7 +17,7 @@ void agree_on_keys(Round& round, Transport& transport, const std::string& purpos
                    const crypto::SiteIdentity* identity);
 
 /// Where every site has a share of the noise, draws it; else nothing happens.
-void draw_shares(Round& round, Transport& transport, privacy::EntropySource& entropy, const Heartbeat& heartbeat);
+void draw_shares(Round& round, Transport& transport, privacy::EntropySource& entropy, const NamedHeartbeat& heartbeat);
 
 /// From charged to published. @returns the released numbers, at the coordinator; empty elsewhere.
 /// @throws CommError  a site is lost: the coordinator then holds a sum that the lost site's masks still cover.

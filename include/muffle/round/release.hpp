@@ -18,10 +18,9 @@ namespace muffle::round {
 /// One release, as whoever orders it describes it to every site. Public values, and what the round asks for when it
 /// needs it; nothing of a record.
 struct ReleaseJob {
-  privacy::PrivacySpec privacy;
-  std::uint64_t records = 0;  ///< m, under replace-one adjacency, where it is public
+  release::ReleasePlan plan;
   AggregationSettings aggregation;
-  std::string config_hash;
+  std::string config_hash, muffle_version;     ///< provenance
   std::filesystem::path file;                  ///< release.mfl, as the user knows it
   std::filesystem::path signing_key;           ///< of the coordinator; empty: the release is not signed
   std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
@@ -32,14 +31,13 @@ struct ReleaseJob {
   std::function<release::ReleaseOrder()> order;
   /// Collective: which records there are; makes those that are made up.
   std::function<data::DataSpec()> find_records;
-  /// Collective: where the blocks are computed.
-  std::function<embed::Layout()> lay_out;
+  /// Collective: the plan with its maps where they are to be computed.
+  std::function<embed::Embedder(const release::ReleasePlan&)> make_embedder;
   /// At the coordinator, once it is certain that the release is made, before the charge. @throws IoError.
   std::function<void()> note_settings;
-  /// The release without its numbers.
-  std::function<release::Artifact()> describe;
 
-  bool time_is_public() const { return privacy.adjacency == privacy::Adjacency::kReplaceOne; }
+  /// Times tell m, which is private under add/remove-one.
+  bool time_is_public() const { return plan.adjacency == privacy::Adjacency::kReplaceOne; }
 };
 
 enum class ReleaseOutcome {
@@ -53,6 +51,6 @@ enum class ReleaseOutcome {
 /// what became of it.
 /// @throws ConfigError   a release of another configuration is in its place.
 /// @throws PrivacyError  the ledger's budget refuses.
-ReleaseOutcome release(Transport& transport, const Heartbeat& heartbeat, const ReleaseJob& job);
+ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
 
 }  // namespace muffle::round

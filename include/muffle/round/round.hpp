@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "muffle/comm/termination.hpp"
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/crypto/masks.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/aggregation.hpp"
@@ -66,7 +66,7 @@ class Round {
 
   /// Where every site has a share of the noise: before records are embedded, so that the sampler has nothing private
   /// to be timed against.
-  void draw_share(privacy::EntropySource& entropy, const std::function<void()>& heartbeat);
+  void draw_share(privacy::EntropySource& entropy, const Heartbeat& heartbeat);
   void embed(embed::PartialSum&& partial);
   /// The release is there already.
   void keep();
@@ -76,7 +76,7 @@ class Round {
   /// is there before the sum, and the sampler cannot be timed against that either.
   /// @param charge  the ledger's, on the disk  @param entropy  not null, but where all have shares  @param check_lost  a sign of life that does not stop
   void draw_noise(const release::Charge& charge, privacy::EntropySource* entropy,
-                  const std::function<void()>& check_lost);
+                  const Heartbeat& check_lost);
   /// Elsewhere: the verdict was that the coordinator did.
   void hear_charge();
 

@@ -47,10 +47,10 @@ class Transport {
   bool coordinator_says(bool yes);
 };
 
-/// This site's sign of life in long work, inside Transport::agree(), with the same doing as
-/// comm::JobLife::check_peers. It is not part of the transport: whoever is not to be stopped is not given one.
+/// A heartbeat that says what the site is at: this site's sign of life in long work, inside Transport::agree()
+/// (comm::JobLife::check_peers). It is not part of the transport: whoever is not to be stopped is not given one.
 /// @throws CommError  a site is lost. @throws StoppedError  some site was told to stop.
-using Heartbeat = std::function<void(std::string_view doing)>;
+using NamedHeartbeat = std::function<void(std::string_view doing)>;
 
 /// One line of the table of transports.
 struct TransportKind {
@@ -67,6 +67,6 @@ std::span<const TransportKind> transport_kinds();
 /// What a round of this job goes through: the first kind that serves it.
 std::unique_ptr<Transport> make_transport(comm::HostComm& job);
 /// This site's, in this job. @param job  outlives it.
-Heartbeat heartbeat_of(comm::JobLife& job);
+NamedHeartbeat heartbeat_of(comm::JobLife& job);
 
 }  // namespace muffle::round
