@@ -101,26 +101,6 @@ void check_ledger(const Config& c, Problems& p) {
            "privacy.budget_epsilon must be from 0.001 to 100");
 }
 
-void check_aggregation(const Config& c, Problems& p) {
-  const auto& aggregation = c.aggregation;
-  p.unless(
-      !aggregation.distributed || aggregation.secure,
-      "privacy.distributed_noise needs privacy.secure_aggregation = true: without masks the ranks' shares "
-      "are seen one by one, and each is less than the full noise");
-  // Records that a shared file's rule deals out move from rank to rank when one comes or goes: then the
-  // neighbours differ in a curious rank's own records, too, which theorem 2 does not cover.
-  p.unless(
-      !aggregation.distributed || c.privacy.adjacency == privacy::Adjacency::kReplaceOne ||
-          c.data.shards == data::ShardRule::kPerRank,
-      "privacy.distributed_noise under add-remove-one adjacency needs data.shards = \"per-rank\": in a file "
-      "that the ranks share, one record more moves others from rank to rank, also to and from those that "
-      "may collude");
-  p.unless(aggregation.site_key.empty() == aggregation.site_roster.empty(),
-           "privacy.site_key and privacy.site_roster go together: one is there without the other");
-  p.unless(aggregation.site_key.empty() || aggregation.secure,
-           "privacy.site_key signs masks, so it needs privacy.secure_aggregation = true");
-}
-
 void check_maps(const Config& c, const Maps& maps, Problems& p) {
   std::uint64_t numbers = c.release_counts ? 1 : 0;
   for (const features::NamedMap& m : maps) numbers += m.map->features();
@@ -218,7 +198,7 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   if (stages.release) {
     check_records(c, maps, p);
     check_ledger(c, p);
-    check_aggregation(c, p);
+    c.aggregation.problems(c.privacy.adjacency, c.data.shards == data::ShardRule::kPerRank, p);
     if (mapped) check_maps(c, maps, p);
   }
   Problems of_model;

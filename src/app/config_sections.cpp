@@ -61,17 +61,7 @@ void declare_privacy(Keys& keys, Config& c) {
              "q, required: how many records one person can own");
   keys.flag("release_counts", c.release_counts,
             "release noisy class counts too (for imbalanced or private class sizes)");
-  keys.flag("secure_aggregation", c.aggregation.secure,
-            "mask every rank's sum, so that nobody sees it but the total");
-  keys.flag("distributed_noise", c.aggregation.distributed,
-            "every rank adds a share of the noise, so that nobody sees the exact total; needs masks");
-  keys.count("colluding_ranks", c.aggregation.colluding, 0, 1 << 20,
-             "distributed noise: how many ranks may pool what they know, a curious coordinator counted");
-  keys.stage(Stage::kRuntime);
-  keys.text("site_key", c.aggregation.site_key,
-            "key file that signs this rank's masks (muffle keygen); \"{rank}\" stands for the rank's number");
-  keys.text("site_roster", c.aggregation.site_roster,
-            "whose keys are accepted: a line \"RANK SITE KEY\" for each rank");
+  c.aggregation.declare(keys);
   keys.text("ledger", c.ledger.file,
             "the data set's ledger of releases; empty: ledger-<data.id>.jsonl beside the run folder");
   keys.optional_number(

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "aggregation.hpp"
 #include "muffle/core/float_text.hpp"
+#include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/train/cost.hpp"
 
 namespace muffle::app {
@@ -117,7 +117,7 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
   plan.numbers = release.size();
 
   // What is drawn: a whole number of lattice units; in shares more of them.
-  const privacy::AggregationMode mode = aggregation_mode(config, ranks);
+  const privacy::AggregationMode mode = config.aggregation.mode(ranks);
   std::optional<privacy::DistributedNoisePlan> shares;
   if (mode.distributed) shares = privacy::plan_distributed_noise(plan.noise, ranks, mode.colluding);
   const auto sigma = [&](std::size_t part) {

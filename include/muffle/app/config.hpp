@@ -10,6 +10,7 @@
 #include "muffle/data/source.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/model/generator_kind.hpp"
+#include "muffle/round/settings.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/release/plan.hpp"
 #include "muffle/synth/sampler.hpp"
@@ -33,12 +34,7 @@ struct Config {
     std::optional<double> budget_epsilon;  ///< none: no limit but the one that the ledger has already
     double budget_delta = 1e-5;
   } ledger;
-  struct {
-    bool secure = false;       ///< nobody sees a rank's sum (round::SecureSum)
-    bool distributed = false;  ///< every rank adds a share of the noise
-    std::int64_t colluding = 1;
-    std::string site_key, site_roster;  ///< "{rank}" is the rank's number; empty: keys are not signed
-  } aggregation;
+  round::AggregationSettings aggregation;
   std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
   model::Settings model;
   train::Settings train;

@@ -1,4 +1,4 @@
-#include "muffle/round/secure_sum.hpp"
+#include "muffle/crypto/masks.hpp"
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -13,7 +13,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/wipe.hpp"
 
-namespace muffle::round {
+namespace muffle::crypto {
 namespace {
 
 // Masks are added as 64-bit integers read from ChaCha20's bytes, and hellos are sent as they lie in memory:
@@ -79,18 +79,18 @@ std::string signed_text(const Digest& transcript, std::size_t rank) {
 }
 
 /// @throws ConfigError  the roster and this rank's key do not belong to this run.
-void require_own_place(const crypto::SiteIdentity& identity, int rank, int ranks) {
+void require_own_place(const SiteIdentity& identity, int rank, int ranks) {
   if (identity.roster.ranks() != ranks) {
     throw ConfigError(
         fmt::format("the site roster lists {} ranks, but {} take part: every rank needs its line.",
                     identity.roster.ranks(), ranks));
   }
-  const crypto::SiteRoster::Entry& entry = identity.roster.at(rank);
+  const SiteRoster::Entry& entry = identity.roster.at(rank);
   if (entry.key != identity.key.public_key()) {
     throw ConfigError(fmt::format(
         "rank {} belongs to site '{}' in the roster, with public key {}, but this rank's site key "
         "is '{}', {}: give this rank the right privacy.site_key, or correct the roster.",
-        rank, entry.site, crypto::to_hex(entry.key), identity.key.name(), crypto::to_hex(identity.key.public_key())));
+        rank, entry.site, to_hex(entry.key), identity.key.name(), to_hex(identity.key.public_key())));
   }
 }
 
@@ -121,92 +121,84 @@ void require_same_purpose(std::span<const std::string> hellos, const Hello& mine
   }
 }
 
-void require_signatures(const crypto::SiteRoster& roster, std::span<const std::string> signatures,
+void require_signatures(const SiteRoster& roster, std::span<const std::string> signatures,
                         const Digest& transcript) {
   for (std::size_t r = 0; r < signatures.size(); ++r) {
-    const crypto::SiteRoster::Entry& entry = roster.at(static_cast<int>(r));
-    crypto::SiteSignature signature{};
+    const SiteRoster::Entry& entry = roster.at(static_cast<int>(r));
+    SiteSignature signature{};
     const bool whole = signatures[r].size() == signature.size();
     if (whole) std::memcpy(signature.data(), signatures[r].data(), signature.size());
-    if (whole && crypto::verify(entry.key, as_message(signed_text(transcript, r)), signature)) continue;
+    if (whole && verify(entry.key, as_message(signed_text(transcript, r)), signature)) continue;
     throw ProtocolError(
         fmt::format("the signature of rank {} (site '{}', public key {}) {}: its key is not the roster's, or "
                     "somebody between "
                     "the ranks changes messages. Nothing was revealed. Do not go on before you know which.",
-                    r, entry.site, crypto::to_hex(entry.key), whole ? "is wrong" : "is missing"));
+                    r, entry.site, to_hex(entry.key), whole ? "is wrong" : "is missing"));
   }
 }
 
 }  // namespace
 
-void SecureSum::Free::operator()(unsigned char* secret) const noexcept { sodium_free(secret); }
+void SecretBytes::Free::operator()(unsigned char* secret) const noexcept { sodium_free(secret); }
 
-SecureSum::Secret SecureSum::make_secret(std::size_t bytes) {
-  Secret secret(static_cast<unsigned char*>(sodium_malloc(bytes)));
-  require(secret != nullptr, "no locked memory was left for the keys of a secure sum.");
-  return secret;
+SecretBytes::SecretBytes(std::size_t bytes) : bytes_(static_cast<unsigned char*>(sodium_malloc(bytes))) {
+  require(bytes_ != nullptr, "no locked memory was left for the keys of a secure sum.");
 }
 
-SecureSum::SecureSum(comm::HostComm& comm, const SecureSumSpec& spec)
-    : comm_(&comm), length_(spec.length), signed_(spec.identity != nullptr) {
+KeyExchange::KeyExchange(const MaskSpec& spec) : spec_(spec) {
+  require(sodium_init() >= 0, "libsodium could not be set up, so that no masks can be made.");
+  require(spec.length <= kMaxMaskedLength, "a vector is too long for one secure sum.");
+  if (spec.identity != nullptr) require_own_place(*spec.identity, spec.rank, spec.ranks);
   Hello mine;
-  Secret ephemeral;
-  comm::agree(
-      comm, "making the key of the secure sum",
-      [&] {
-        require(sodium_init() >= 0, "libsodium could not be set up, so that no masks can be made.");
-        require(spec.length <= kMaxSecureSumLength, "a vector is too long for one secure sum.");
-        if (signed_) require_own_place(*spec.identity, comm.rank(), comm.size());
-        mine.rank = static_cast<std::uint32_t>(comm.rank());
-        mine.ranks = static_cast<std::uint32_t>(comm.size());
-        mine.length = spec.length;
-        mine.context = sha256(spec.context);
-        if (signed_) mine.roster = spec.identity->roster.hash();
-        randombytes_buf(mine.nonce.data(), mine.nonce.size());
-        ephemeral = make_secret(kKeyBytes);
-        randombytes_buf(ephemeral.get(), kKeyBytes);
-        require(crypto_scalarmult_base(mine.ephemeral.data(), ephemeral.get()) == 0,
-                "libsodium made no public key.");
-      },
-      true);
-  const std::vector<std::string> hellos = comm.all_gather(to_bytes(mine));
-
-  // Every rank signs what it heard from all: if anybody was told anything else, the signatures do not fit.
-  Digest transcript{};
-  std::string my_signature;
-  comm::agree(
-      comm, "comparing the purpose of the secure sum",
-      [&] {
-        require_same_purpose(hellos, mine);
-        transcript = hash_transcript(hellos);
-        if (!signed_) return;
-        const crypto::SiteSignature s = spec.identity->key.sign(as_message(signed_text(transcript, mine.rank)));
-        my_signature.assign(reinterpret_cast<const char*>(s.data()), s.size());
-      },
-      true);
-  const std::vector<std::string> signatures = comm.all_gather(my_signature);
-  comm::agree(
-      comm, "checking the keys of the secure sum",
-      [&] {
-        if (signed_) require_signatures(spec.identity->roster, signatures, transcript);
-        derive_masks(ephemeral.get(), hellos, transcript);
-        round_ = muffle::to_hex(parse_hello(hellos[0], 0).nonce).substr(0, 16);
-      },
-      true);
+  mine.rank = static_cast<std::uint32_t>(spec.rank);
+  mine.ranks = static_cast<std::uint32_t>(spec.ranks);
+  mine.length = spec.length;
+  mine.context = sha256(spec.context);
+  if (spec.identity != nullptr) mine.roster = spec.identity->roster.hash();
+  randombytes_buf(mine.nonce.data(), mine.nonce.size());
+  ephemeral_ = SecretBytes(kKeyBytes);
+  randombytes_buf(ephemeral_.get(), kKeyBytes);
+  require(crypto_scalarmult_base(mine.ephemeral.data(), ephemeral_.get()) == 0,
+          "libsodium made no public key.");
+  hello_ = to_bytes(mine);
 }
 
-void SecureSum::derive_masks(const unsigned char* my_secret, std::span<const std::string> hellos,
-                             const std::array<unsigned char, 32>& transcript) {
-  // Kept only when all are there: without them reduce_to_root() refuses, even if somebody who changes
-  // messages made a failed agreement look good to this rank.
-  Secret keys = make_secret(kKeyBytes * hellos.size());
-  const Secret shared = make_secret(kKeyBytes);
-  const auto me = static_cast<std::size_t>(comm_->rank());
-  for (std::size_t peer = 0; peer < hellos.size(); ++peer) {
+std::string KeyExchange::sign(std::vector<std::string> hellos) {
+  require(hellos.size() == static_cast<std::size_t>(spec_.ranks), "a rank's key is missing from those heard.");
+  hellos_ = std::move(hellos);
+  const auto rank = static_cast<std::size_t>(spec_.rank);
+  require_same_purpose(hellos_, parse_hello(hello_, rank));
+  transcript_ = hash_transcript(hellos_);
+  if (spec_.identity == nullptr) return {};
+  const SiteSignature s = spec_.identity->key.sign(as_message(signed_text(transcript_, rank)));
+  return {reinterpret_cast<const char*>(s.data()), s.size()};
+}
+
+Masks KeyExchange::finish(std::span<const std::string> signatures) && {
+  require(!hellos_.empty() && signatures.size() == hellos_.size(),
+          "keys were to be used before they were compared: this is a bug in muffle.");
+  if (spec_.identity != nullptr) require_signatures(spec_.identity->roster, signatures, transcript_);
+  Masks masks;
+  masks.rank_ = static_cast<std::size_t>(spec_.rank);
+  masks.ranks_ = hellos_.size();
+  masks.length_ = spec_.length;
+  masks.signed_ = spec_.identity != nullptr;
+  masks.round_ = muffle::to_hex(parse_hello(hellos_[0], 0).nonce).substr(0, 16);
+  derive_keys(masks);
+  hellos_.clear();
+  ephemeral_.reset();
+  return masks;
+}
+
+void KeyExchange::derive_keys(Masks& masks) const {
+  SecretBytes keys(kKeyBytes * masks.ranks_);
+  const SecretBytes shared(kKeyBytes);
+  const std::size_t me = masks.rank_;
+  for (std::size_t peer = 0; peer < masks.ranks_; ++peer) {
     if (peer == me) continue;
-    const Hello theirs = parse_hello(hellos[peer], peer);
+    const Hello theirs = parse_hello(hellos_[peer], peer);
     // Zero for a point of small order, whose "secret" everybody knows: libsodium tells.
-    if (crypto_scalarmult(shared.get(), my_secret, theirs.ephemeral.data()) != 0) {
+    if (crypto_scalarmult(shared.get(), ephemeral_.get(), theirs.ephemeral.data()) != 0) {
       throw ProtocolError(
           fmt::format("rank {} sent an invalid key (a point of small order). Nothing was "
                       "revealed. That does not happen by chance: find out who sent it.",
@@ -214,29 +206,34 @@ void SecureSum::derive_masks(const unsigned char* my_secret, std::span<const std
     }
     const std::string purpose =
         fmt::format("muffle secure sum mask 1\nranks {} {}\n", std::min(me, peer), std::max(me, peer)) +
-        std::string(reinterpret_cast<const char*>(transcript.data()), transcript.size());
+        std::string(reinterpret_cast<const char*>(transcript_.data()), transcript_.size());
     crypto_generichash(keys.get() + kKeyBytes * peer, kKeyBytes,
                        reinterpret_cast<const unsigned char*>(purpose.data()), purpose.size(), shared.get(),
                        kKeyBytes);
   }
-  mask_keys_ = std::move(keys);
+  masks.keys_ = std::move(keys);
 }
 
-void SecureSum::mask(std::span<std::uint64_t> values) const {
+void Masks::apply(std::span<std::uint64_t> values) && {
+  require(static_cast<bool>(keys_),
+          "a secure sum was used twice, or without its keys, and masks never are: nothing was sent. Either "
+          "this is a bug in muffle, or somebody between the ranks changes messages.");
+  require(values.size() == length_, fmt::format("a secure sum of {} numbers was given {}: this is a bug in "
+                                                "muffle.",
+                                                length_, values.size()));
   // The key is used for this one stream, so that a fixed nonce is right.
   constexpr std::array<unsigned char, crypto_stream_chacha20_ietf_NONCEBYTES> kNonce{};
   static constexpr std::array<unsigned char, kChunkNumbers * sizeof(std::uint64_t)> kZeros{};
-  const int me = comm_->rank();
   std::vector<std::uint64_t> stream(std::min(kChunkNumbers, values.size()));
   for (std::size_t at = 0; at < values.size(); at += kChunkNumbers) {
     const std::span<std::uint64_t> chunk = values.subspan(at, std::min(kChunkNumbers, values.size() - at));
     const auto block = static_cast<std::uint32_t>(at * sizeof(std::uint64_t) / 64);
-    for (int peer = 0; peer < comm_->size(); ++peer) {
-      if (peer == me) continue;
+    for (std::size_t peer = 0; peer < ranks_; ++peer) {
+      if (peer == rank_) continue;
       crypto_stream_chacha20_ietf_xor_ic(reinterpret_cast<unsigned char*>(stream.data()), kZeros.data(),
                                          chunk.size_bytes(), kNonce.data(), block,
-                                         mask_keys_.get() + kKeyBytes * static_cast<std::size_t>(peer));
-      if (me < peer) {
+                                         keys_.get() + kKeyBytes * peer);
+      if (rank_ < peer) {
         for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] += stream[i];
       } else {
         for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] -= stream[i];
@@ -244,29 +241,7 @@ void SecureSum::mask(std::span<std::uint64_t> values) const {
     }
   }
   wipe(stream);
+  keys_.reset();
 }
 
-std::vector<std::uint64_t> SecureSum::reduce_to_root(std::vector<std::uint64_t>&& values) && {
-  require(
-      !spent_ && mask_keys_ != nullptr,
-      "a secure sum was used twice, or without its keys, and masks never are: nothing was sent. Either this "
-      "is a bug in muffle, or somebody between the ranks changes messages.");
-  require(values.size() == length_, fmt::format("a secure sum of {} numbers was given {}: this is a bug in "
-                                                "muffle.",
-                                                length_, values.size()));
-  spent_ = true;
-  mask(values);
-  mask_keys_.reset();
-  std::vector<std::uint64_t> total(comm_->is_root() ? length_ : 0);
-  try {
-    comm_->reduce_sum(values, total, 0);
-  } catch (...) {
-    wipe(values);
-    wipe(total);
-    throw;
-  }
-  wipe(values);  // one rank alone has no masks
-  return total;
-}
-
-}  // namespace muffle::round
+}  // namespace muffle::crypto

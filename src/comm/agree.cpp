@@ -1,4 +1,4 @@
-#include "muffle/comm/host_comm.hpp"
+#include "muffle/comm/messages.hpp"
 
 #include <fmt/format.h>
 
@@ -105,37 +105,7 @@ Verdict decode(const std::string& text) {
 
 }  // namespace
 
-void HostComm::check_peers(std::string_view doing) {
-  if (termination_requested()) throw StoppedError(stopped_while(doing));
-}
-
-std::vector<CollectiveUse> use_between(const std::vector<CollectiveUse>& earlier,
-                                       const std::vector<CollectiveUse>& later) {
-  std::vector<CollectiveUse> all;
-  for (CollectiveUse use : later) {
-    const auto before =
-        std::find_if(earlier.begin(), earlier.end(), [&](const auto& e) { return e.name == use.name; });
-    if (before != earlier.end()) {
-      use.calls -= before->calls;
-      use.seconds -= before->seconds;
-      use.bytes -= before->bytes;
-    }
-    if (use.calls > 0) all.push_back(use);
-  }
-  return all;
-}
-
-std::string describe_use(const std::vector<CollectiveUse>& earlier, const std::vector<CollectiveUse>& later) {
-  std::string text;
-  for (const CollectiveUse& use : use_between(earlier, later)) {
-    text += fmt::format("{}{} {} calls, {}, {:.4g} MB", text.empty() ? "" : "; ", use.name, use.calls,
-                        use.timed ? fmt::format("{:.3g} s", use.seconds) : "time not measured",
-                        static_cast<double>(use.bytes) / 1e6);
-  }
-  return text.empty() ? "no collectives" : text;
-}
-
-std::string broadcast_text(HostComm& comm, const std::string& text, int root) {
+std::string broadcast_text(Messages& comm, const std::string& text, int root) {
   const bool mine = comm.rank() == root;
   std::uint64_t length = mine ? text.size() : 0;
   comm.broadcast(std::as_writable_bytes(std::span(&length, 1)), root);
@@ -144,13 +114,20 @@ std::string broadcast_text(HostComm& comm, const std::string& text, int root) {
   return result;
 }
 
-void agree(HostComm& comm, const std::string& what, const std::function<void()>& step, bool share_message) {
+void agree(Messages& comm, const std::string& what, const std::function<void()>& step, bool share_message) {
+  agree(
+      comm.rank(), comm.host(), [&](const std::string& mine) { return comm.all_gather(mine); }, what, step,
+      share_message);
+}
+
+void agree(int rank, const std::string& host, const Exchange& exchange, const std::string& what,
+           const std::function<void()>& step, bool share_message) {
   const std::optional<Failure> mine = run_step(what, step, share_message);
   const bool detailed = mine && !mine->detail.empty();
   if (detailed) log_local(fmt::format("{} Details for this rank alone: {}", mine->message, mine->detail));
   std::vector<std::string> verdicts;
   try {
-    verdicts = comm.all_gather(mine ? encode(*mine, comm.host()) : "");
+    verdicts = exchange(mine ? encode(*mine, host) : "");
   } catch (const Error&) {
     // The others cannot be told any more; this rank's own failure says more than the lost connection.
     if (mine) std::rethrow_exception(mine->error);
@@ -162,8 +139,8 @@ void agree(HostComm& comm, const std::string& what, const std::function<void()>&
   const auto failed_rank = static_cast<int>(first - verdicts.begin());
   const Verdict verdict = decode(*first);
   try {
-    if (mine && (failed_rank == comm.rank() || mine->code == verdict.code)) {
-      if (detailed) throw_with_code(mine->code, mine->message + pointer_to_detail(comm.rank()));
+    if (mine && (failed_rank == rank || mine->code == verdict.code)) {
+      if (detailed) throw_with_code(mine->code, mine->message + pointer_to_detail(rank));
       std::rethrow_exception(mine->error);
     }
     const bool stopped = verdict.code == ExitCode::kStopped;
@@ -171,10 +148,10 @@ void agree(HostComm& comm, const std::string& what, const std::function<void()>&
         fmt::format("{} {} on rank {} (host {}): {}", what, stopped ? "ended early" : "failed", failed_rank,
                     verdict.host, verdict.message);
     if (verdict.has_detail) message += pointer_to_detail(failed_rank);
-    if (mine) message += fmt::format(" Rank {} failed too: {}", comm.rank(), mine->message);
+    if (mine) message += fmt::format(" Rank {} failed too: {}", rank, mine->message);
     throw_with_code(verdict.code, message);
   } catch (Error& e) {
-    e.mark_agreed(/*quiet=*/!comm.is_root());  // rank 0 speaks for all
+    e.mark_agreed(/*quiet=*/rank != 0);  // rank 0 speaks for all
     throw;
   }
 }

@@ -9,11 +9,9 @@
 #include <array>
 #include <cmath>
 
-#include "secure_sum_cases.hpp"
-#include "comm/spy_comm.hpp"
-#include "support/thread_comm.hpp"
+#include "crypto/mask_exchange.hpp"
 
-namespace muffle::round {
+namespace muffle::crypto {
 namespace {
 
 using Vector = std::vector<std::uint64_t>;
@@ -91,43 +89,34 @@ Vector small_input(int rank) {
 
 /// What each of `ranks` ranks sends in one round.
 std::vector<Vector> masked_vectors(int ranks, Vector (*input)(int)) {
-  std::vector<Vector> sent(static_cast<std::size_t>(ranks));
-  test::run_thread_ranks(
-      ranks,
-      [&](comm::HostComm& inner) {
-        test::SpyComm comm(inner);
-        std::ignore = SecureSum(comm, {kLength, "c", nullptr}).reduce_to_root(input(comm.rank()));
-        sent[static_cast<std::size_t>(comm.rank())] = std::move(comm.reduced.at(0));
-      },
-      std::chrono::seconds(120));
-  return sent;
+  return test::masked_vectors(ranks, kLength, input);
 }
 
-TEST(SecureSumStatTest, WhatARankSendsIsUniformWhateverItHolds) {
+TEST(MasksStat, WhatARankSendsIsUniformWhateverItHolds) {
   for (auto* input : {&zeros, &small_input, &random_input}) {
     for (const Vector& sent : masked_vectors(2, input)) EXPECT_TRUE(looks_uniform(sent));
   }
 }
 
-TEST(SecureSumStatTest, WhatARankSendsIsIndependentOfWhatItHolds) {
+TEST(MasksStat, WhatARankSendsIsIndependentOfWhatItHolds) {
   const auto sent = masked_vectors(3, &random_input);
   for (int r = 0; r < 3; ++r)
     EXPECT_TRUE(looks_independent(sent[static_cast<std::size_t>(r)], random_input(r)));
 }
 
-TEST(SecureSumStatTest, PartialSumsOnTheReduceTreeAreUniformToo) {
+TEST(MasksStat, PartialSumsOnTheReduceTreeAreUniformToo) {
   const auto sent = masked_vectors(3, &small_input);
   Vector partial = sent[1];
   for (std::size_t i = 0; i < kLength; ++i) partial[i] += sent[2][i];
   EXPECT_TRUE(looks_uniform(partial));
 }
 
-TEST(SecureSumStatTest, TheSameInputTwiceGivesIndependentVectors) {
+TEST(MasksStat, TheSameInputTwiceGivesIndependentVectors) {
   const auto first = masked_vectors(2, &small_input), second = masked_vectors(2, &small_input);
   EXPECT_TRUE(looks_uniform(difference(first[0], second[0])));
 }
 
-TEST(SecureSumStatTest, TheStreamDoesNotRepeatItself) {
+TEST(MasksStat, TheStreamDoesNotRepeatItself) {
   const Vector sent = masked_vectors(2, &zeros)[0];
   for (const std::size_t lag : {1, 8, 1024, 8192, 65536})
     EXPECT_TRUE(looks_uniform(lagged(sent, lag))) << lag;
@@ -135,31 +124,31 @@ TEST(SecureSumStatTest, TheStreamDoesNotRepeatItself) {
 
 // Broken masks, each caught by the check that looks for it.
 
-TEST(SecureSumStatMutantTest, NoMaskIsCaught) {
+TEST(MasksStatMutant, NoMaskIsCaught) {
   EXPECT_FALSE(looks_uniform(small_input(0)));
   EXPECT_FALSE(looks_independent(random_input(0), random_input(0)));
 }
 
-TEST(SecureSumStatMutantTest, AMaskOfFewerBitsIsCaught) {
+TEST(MasksStatMutant, AMaskOfFewerBitsIsCaught) {
   Vector sent = masked_vectors(2, &zeros)[0];
   for (std::uint64_t& v : sent) v &= (std::uint64_t{1} << 63) - 1;
   EXPECT_FALSE(looks_uniform(sent));
 }
 
-TEST(SecureSumStatMutantTest, AMaskThatIsUsedTwiceIsCaught) {
+TEST(MasksStatMutant, AMaskThatIsUsedTwiceIsCaught) {
   const Vector mask = masked_vectors(2, &zeros)[0], input = small_input(0);
   Vector first = mask, second = mask;
   for (std::size_t i = 0; i < kLength; ++i) first[i] += input[i];
   EXPECT_FALSE(looks_uniform(difference(first, second)));
 }
 
-TEST(SecureSumStatMutantTest, ACounterThatStartsAnewInEachChunkIsCaught) {
+TEST(MasksStatMutant, ACounterThatStartsAnewInEachChunkIsCaught) {
   Vector sent = masked_vectors(2, &zeros)[0];
   for (std::size_t i = 8192; i < kLength; ++i) sent[i] = sent[i - 8192];
   EXPECT_FALSE(looks_uniform(lagged(sent, 8192)));
 }
 
-TEST(SecureSumStatMutantTest, AMaskThatDependsOnTheInputIsCaught) {
+TEST(MasksStatMutant, AMaskThatDependsOnTheInputIsCaught) {
   // As if the input were xored in a second time: uniform, but not independent.
   const Vector input = random_input(0);
   Vector sent = masked_vectors(2, &zeros)[0];
@@ -168,4 +157,4 @@ TEST(SecureSumStatMutantTest, AMaskThatDependsOnTheInputIsCaught) {
 }
 
 }  // namespace
-}  // namespace muffle::round
+}  // namespace muffle::crypto
