@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "release/sample_artifact.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/release/transaction.hpp"
+#include "release/sample_artifact.hpp"
 
 namespace {
 

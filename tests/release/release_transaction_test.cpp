@@ -1,14 +1,13 @@
 // The order of a release's steps: no noise without a charge, no file without noise, nothing twice.
-#include "muffle/release/transaction.hpp"
-
 #include <gtest/gtest.h>
 
-#include "release/sample_artifact.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/crypto/signature.hpp"
+#include "muffle/release/transaction.hpp"
 #include "privacy/expect_error.hpp"
+#include "release/sample_artifact.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::release {
@@ -228,7 +227,8 @@ TEST_F(ReleaseTransactionTest, TheSignatureIsOfTheCommittedBytes) {
   crypto::SiteKey::generate("clinic-1").save(folder_ / "clinic-1.key");
   order_.signing_key = folder_ / "clinic-1.key";
   const std::string hash = release();
-  const crypto::ReleaseSignature signature = crypto::parse_signature(read_file(crypto::signature_file(order_.file)), "x");
+  const crypto::ReleaseSignature signature =
+      crypto::parse_signature(read_file(crypto::signature_file(order_.file)), "x");
   EXPECT_NO_THROW(crypto::check_signature(signature, read_file(order_.file), "x"));
   EXPECT_EQ(ledger().charges[0].pending, hash);
 }
