@@ -9,12 +9,12 @@
 #include "muffle/core/settings.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/evaluate/evaluate.hpp"
-#include "muffle/model/spec.hpp"
+#include "muffle/model/generator_kind.hpp"
 #include "muffle/round/settings.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/release/plan.hpp"
 #include "muffle/synth/sampler.hpp"
-#include "muffle/train/trainer.hpp"
+#include "muffle/train/settings.hpp"
 
 namespace muffle::app {
 
@@ -36,13 +36,12 @@ struct Config {
   } ledger;
   round::AggregationSettings aggregation;
   std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
-  model::GeneratorSpec model;
-  train::TrainSpec train;
+  model::Settings model;
+  train::Settings train;
   struct {
-    comm::DeviceWish embed = comm::DeviceWish::kCpu, train = comm::DeviceWish::kAuto;
-    comm::RankWish train_ranks;
-    bool share_gpus = false, cuda_graph = false;
-  } devices;  ///< where the work is done (docs/gpu.md)
+    comm::DeviceWish embed = comm::DeviceWish::kCpu;
+    bool share_gpus = false;
+  } devices;  ///< where the work is done (docs/how-to/gpus.md)
   synth::SampleSpec sample;
   struct {
     std::vector<std::string> metrics{"classifiers"};
@@ -84,9 +83,6 @@ release::ReleaseSettings release_settings(const Config& config);
 /// What is released, and with what noise: from public settings alone; no feature map is built. @throws
 /// ConfigError.
 release::ReleasePlan plan_release(const Config& config);
-/// The generator that is trained: with train.init = "moments" the network beside the closed form, whose code
-/// is the closed form's. What the records are comes from the configuration. @throws ConfigError.
-model::GeneratorSpec trained_generator(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
 /// least (MUFFLE_SECTION_KEY: load_config refuses them).
 std::map<std::string, std::string> environment_settings();

@@ -1,3 +1,5 @@
+#include "muffle/model/labels.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/model/generator.hpp"
 
 namespace muffle::model {
 namespace {
@@ -44,26 +45,16 @@ std::uint64_t spreading_step(std::uint64_t total) {
 
 }  // namespace
 
-torch::Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
-                           std::size_t n, std::size_t code) {
-  const CounterStream stream(seed, training ? Stream::kTrainLatent : Stream::kSampleLatent, substream);
-  torch::Tensor z = torch::empty({static_cast<std::int64_t>(n), static_cast<std::int64_t>(code)});
-  float* out = z.data_ptr<float>();
-  for (std::size_t i = 0; i < n * code; ++i) out[i] = static_cast<float>(stream.normal(first * code + i));
-  return z;
-}
-
-torch::Tensor draw_labels(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
-                          std::size_t n, std::uint64_t total, const std::vector<double>& class_share,
-                          bool stratified) {
+std::vector<std::int64_t> draw_labels(std::uint64_t seed, bool training, std::uint32_t substream,
+                                      std::uint64_t first, std::size_t n, std::uint64_t total,
+                                      const std::vector<double>& class_share, bool stratified) {
   require(first + n <= total,
           fmt::format("samples {}..{} lie outside the {} to be labelled", first, first + n, total));
   const CounterStream stream(seed, training ? Stream::kTrainLabels : Stream::kSampleLabels, substream);
   const std::vector<double> bounds = cumulative(class_share);
-  torch::Tensor labels = torch::empty({static_cast<std::int64_t>(n)}, torch::kInt64);
-  std::int64_t* out = labels.data_ptr<std::int64_t>();
+  std::vector<std::int64_t> labels(n);
   if (!stratified) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = class_at(bounds, stream.uniform(first + i));
+    for (std::size_t i = 0; i < n; ++i) labels[i] = class_at(bounds, stream.uniform(first + i));
     return labels;
   }
   if (n == 0) return labels;
@@ -74,7 +65,7 @@ torch::Tensor draw_labels(std::uint64_t seed, bool training, std::uint32_t subst
   for (std::size_t i = 0; i < n; ++i) {
     const auto place =
         static_cast<std::uint64_t>((static_cast<unsigned __int128>(first + i) * step + shift) % total);
-    out[i] = class_at(bounds, (static_cast<double>(place) + u) / static_cast<double>(total));
+    labels[i] = class_at(bounds, (static_cast<double>(place) + u) / static_cast<double>(total));
   }
   return labels;
 }
