@@ -143,7 +143,7 @@ TEST(ReduceToRoot, RanksAsThreadsGiveTheSameSum) {
         const auto mine =
             test::shard(300, deal, static_cast<std::size_t>(comm.rank()), static_cast<std::size_t>(ranks));
         test::MemorySource source(records, mine);
-        auto raw = reduce_to_root(comm, embed_shard(embedder, source, 2, {}));
+        auto raw = test::reduce_to_root(comm, embed_shard(embedder, source, 2, {}));
         if (comm.is_root()) {
           EXPECT_EQ(test::reveal(std::move(raw), embedder.plan.size()), expected);
         }

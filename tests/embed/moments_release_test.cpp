@@ -59,7 +59,7 @@ TEST(MomentsRelease, RanksThreadsTilesAndOrderDoNotMatter) {
       test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
         test::MemorySource source(records, test::shard(records.n, deal, static_cast<std::size_t>(comm.rank()),
                                                        static_cast<std::size_t>(ranks)));
-        auto raw = reduce_to_root(comm, embed_shard(embedder, source, 2, {}));
+        auto raw = test::reduce_to_root(comm, embed_shard(embedder, source, 2, {}));
         if (!comm.is_root()) return;
         EXPECT_EQ(test::reveal(std::move(raw), embedder.plan.size()), expected);
       });

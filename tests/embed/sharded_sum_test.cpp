@@ -15,7 +15,7 @@ using test::Deal;
 /// The SHA-256 of the reduced sum, on the root; empty elsewhere.
 std::string reduced_hash(const Embedder& embedder, data::RecordSource& source, int threads) {
   comm::HostComm& world = test::world();
-  auto raw = reduce_to_root(world, embed_shard(embedder, source, threads, {}));
+  auto raw = test::reduce_to_root(world, embed_shard(embedder, source, threads, {}));
   return world.is_root() ? test::sha256_of(test::reveal(std::move(raw), embedder.plan.size()))
                          : std::string();
 }
@@ -61,7 +61,7 @@ TEST(ShardedSum, AllRecordsFromTheirFileAndNoneIsRejected) {
     data::DataSpec spec = test::fashion_mnist();
     spec.shards = rule;
     const auto source = data::open_shard(spec, test::world().rank(), test::world().size());
-    auto raw = reduce_to_root(test::world(), embed_shard(embedder, *source, 2, {}));
+    auto raw = test::reduce_to_root(test::world(), embed_shard(embedder, *source, 2, {}));
     if (!test::world().is_root()) continue;
     const auto sums = test::reveal(std::move(raw), embedder.plan.size());
     EXPECT_EQ(test::sha256_of(sums), kAllRecords);
@@ -93,7 +93,7 @@ TEST(ShardedSum, MomentsBesideRandomFeatures) {
   const auto expected = TestAccess::values(embed_shard(embedder, all, 1, {}));
   for (const Deal deal : {Deal::kContiguous, Deal::kRoundRobin, Deal::kShuffledUneven}) {
     test::MemorySource source(records, my_shard(records.n, deal), deal == Deal::kContiguous ? 1000000 : 77);
-    auto raw = reduce_to_root(test::world(), embed_shard(embedder, source, 2, {}));
+    auto raw = test::reduce_to_root(test::world(), embed_shard(embedder, source, 2, {}));
     if (!test::world().is_root()) continue;
     EXPECT_EQ(test::reveal(std::move(raw), embedder.plan.size()), expected);
   }
@@ -103,7 +103,7 @@ TEST(ShardedSum, EveryRankEmptyIsZero) {
   const data::Batch none;
   const Embedder embedder = test::rff_embedder(784, 16, 10, true);
   test::MemorySource source(none, {});
-  auto raw = reduce_to_root(test::world(), embed_shard(embedder, source, 2, {}));
+  auto raw = test::reduce_to_root(test::world(), embed_shard(embedder, source, 2, {}));
   if (test::world().is_root()) {
     EXPECT_EQ(test::reveal(std::move(raw), embedder.plan.size()), std::vector<std::uint64_t>(170, 0));
   }
