@@ -29,8 +29,8 @@ class ReleaseTransactionTest : public ::testing::Test {
   }
 
   privacy::LedgerState ledger() const { return privacy::read_ledger(order_.ledger); }
-  std::function<void()> count_draws() {
-    return [this] { ++draws_; };
+  std::function<void(const Charge&)> count_draws() {
+    return [this](const Charge&) { ++draws_; };
   }
   std::string release() {
     ReleaseTransaction transaction(order_);
@@ -61,7 +61,7 @@ TEST_F(ReleaseTransactionTest, ChargesDrawsWritesAndCommits) {
 TEST_F(ReleaseTransactionTest, TheChargeIsOnTheDiskWhenTheNoiseIsDrawn) {
   ReleaseTransaction transaction(order_);
   transaction.settle();
-  transaction.begin(artifact_.noise, true, [&] {
+  transaction.begin(artifact_.noise, true, [&](const Charge&) {
     ++draws_;
     EXPECT_EQ(ledger().charges.size(), 1u);
     EXPECT_FALSE(std::filesystem::exists(order_.file));
@@ -140,7 +140,7 @@ TEST_F(ReleaseTransactionTest, StepsOutOfOrderAreBugsAndDrawNothing) {
 TEST_F(ReleaseTransactionTest, ADrawThatFailsStaysSpentAndIsNotTriedAgain) {
   ReleaseTransaction transaction(order_);
   transaction.settle();
-  EXPECT_THROW(transaction.begin(artifact_.noise, true, [] { throw InvariantError("entropy is stuck"); }),
+  EXPECT_THROW(transaction.begin(artifact_.noise, true, [](const Charge&) { throw InvariantError("entropy is stuck"); }),
                InvariantError);
   EXPECT_THROW(transaction.begin(artifact_.noise, true, count_draws()), InvariantError);
   EXPECT_EQ(draws_, 0);

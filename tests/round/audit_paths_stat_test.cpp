@@ -1,5 +1,5 @@
 // `muffle audit` through secure sums and distributed noise, on ranks that are threads: the reduce of the
-// product (embed::reduce_to_root over round::SecureSum, privacy::NoiseShare), fresh keys for each release.
+// product (rounds over a transport, privacy::NoiseShare), fresh keys for each release.
 // Each path must be found to leak at least 0.82 of its claim and no more than it claims; each mutant of it
 // must be found to exceed.
 //
@@ -13,9 +13,7 @@
 #include <functional>
 #include <string>
 
-#include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/round/audit_path.hpp"
-#include "muffle/round/secure_sum.hpp"
 #include "round/audit_case.hpp"
 #include "support/thread_comm.hpp"
 
@@ -100,22 +98,9 @@ TEST(AuditPathsStat, EveryMutantExceedsItsClaim) {
   exceeds("shares that forget the curious", 3,
           [&](comm::HostComm& comm) { return real_release(third, comm, mode_of(3, true, 2)); });
   // Only root draws a share.
-  exceeds("ranks that leave out their share", 4, [&](comm::HostComm& comm) -> ReleaseFunction {
-    return [&](data::RecordSource& records) {
-      round::SecureSum round(comm, {c->embedder.plan.size(), "audit", nullptr});
-      auto shares = privacy::plan_distributed_noise(c->noise(), 4, 0);
-      if (!comm.is_root()) {
-        for (privacy::NoisePart& part : shares.shares) {
-          for (privacy::NoiseRun& run : part.runs) run.sigma_lattice = 1;
-        }
-      }
-      const auto entropy = privacy::os_entropy();
-      privacy::NoiseShare share(shares, *entropy);
-      auto released =
-          reduce_to_root(std::move(round), embed_shard(c->embedder, records, 1, {}), std::move(share)).values;
-      released.resize(c->embedder.plan.size(), 0);
-      return released;
-    };
+  const Embedder silent = with_noise(c->embedder, with_sigma(c->noise(), 1e-6));
+  exceeds("ranks that leave out their share", 4, [&](comm::HostComm& comm) {
+    return real_release(comm.is_root() ? c->embedder : silent, comm, mode_of(4, true));
   });
 }
 

@@ -1,4 +1,4 @@
-// `muffle audit` on the real path (embed_shard, reduce_to_root, Karney noise from the operating system,
+// `muffle audit` on the real path (embed_shard, a round, Karney noise from the operating system,
 // publish), and on mutants: ways in which releases have leaked. An honest mechanism must be found to leak at
 // least 0.85 of its true mu and no more than it claims; each mutant must be found to exceed its claim.
 //
@@ -81,13 +81,12 @@ using Noise =
     std::function<std::vector<std::int64_t>(std::size_t n, std::uint64_t sigma, std::uint64_t which)>;
 
 ReleaseFunction broken_release(const Case& c, Noise noise) {
-  const std::shared_ptr<comm::HostComm> alone = comm::single_process();
   auto which = std::make_shared<std::uint64_t>(0);
-  return [&c, alone, which, noise](data::RecordSource& records) {
+  return [&c, which, noise](data::RecordSource& records) {
     // The exact sums, by way of noise that is known.
     privacy::NoiseVector known(c.embedder.plan.size(), 1, *privacy::insecure_seeded_entropy(1));
     auto values =
-        std::move(known).publish(reduce_to_root(*alone, embed_shard(c.embedder, records, 1, {}))).values;
+        std::move(known).publish(sum_of_one_rank(embed_shard(c.embedder, records, 1, {}))).values;
     const auto same = privacy::draw_noise(c.embedder.plan.size(), 1, *privacy::insecure_seeded_entropy(1));
     const auto added =
         noise(c.embedder.plan.size(), c.noise().parts.front().runs.front().sigma_lattice, (*which)++);
