@@ -14,6 +14,7 @@
 #include "device.hpp"
 #include "moments_start.hpp"
 #include "muffle/comm/termination.hpp"
+#include "muffle/core/named_step.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
@@ -96,6 +97,7 @@ void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& 
     if (done % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", done, report.last_loss);
     if (training.stop_agreed()) checkpoints.stop(training, report);
     checkpoints.save_if_due(training, report);
+    named_step("train.step");
     stop_heard = pulse();
   }
 }

@@ -204,18 +204,26 @@ TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
   expect_nothing_private();
 }
 
+std::string name_of(const ::testing::TestParamInfo<Mode>& mode) { return mode.param.name; }
+
+// The mode with most secrets, m and the class sizes among them, and most messages.
+INSTANTIATE_TEST_SUITE_P(Quick, CanaryModeTest,
+                         ::testing::Values(Mode{"DistributedAddRemoveOne",
+                                                " --secure-aggregation --distributed-noise",
+                                                true,
+                                                {"rff"},
+                                                true}),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(
-    All, CanaryModeTest,
-    ::testing::Values(
-        Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
-        // Second moments alone, whose traces are the noisy counts of a private m; and two blocks.
-        Mode{"MomentsAddRemoveOne", kMomentsOnly, true, {"moments"}},
-        Mode{"TwoBlocksReplaceOne", kTwoBlocks, false, {"rff", "moments"}},
-        Mode{"MaskedReplaceOne", " --secure-aggregation", false},
-        Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
-        Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false},
-        Mode{"DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true, {"rff"}, true}),
-    [](const auto& mode) { return mode.param.name; });
+    Thorough, CanaryModeTest,
+    ::testing::Values(Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
+                      // Second moments alone, whose traces are the noisy counts of a private m; and two blocks.
+                      Mode{"MomentsAddRemoveOne", kMomentsOnly, true, {"moments"}},
+                      Mode{"TwoBlocksReplaceOne", kTwoBlocks, false, {"rff", "moments"}},
+                      Mode{"MaskedReplaceOne", " --secure-aggregation", false},
+                      Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
+                      Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false}),
+    name_of);
 
 TEST(CanaryTest, ErrorTextsHoldNoPrivateValue) {
   const Canary canary;
