@@ -152,7 +152,7 @@ function(muffle_test_executable name main)
   endif()
 endfunction()
 
-# muffle_kinds(ROOM FILE.inc SUFFIX [target]): a family's table. Each line MUFFLE_KIND(name) of FILE.inc adds name_SUFFIX.cpp to the
+# muffle_kinds(ROOM FILE.inc SUFFIX [target]): a family's table. Each line MUFFLE_KIND(name) of FILE.inc adds name_SUFFIX.cpp (or name_SUFFIX, if it has an ending) to the
 # room (or to the target named), so that a new kind is its file and its line.
 function(muffle_kinds room file suffix)
   set(target muffle_${room})
@@ -163,6 +163,10 @@ function(muffle_kinds room file suffix)
   file(STRINGS "${file}" lines REGEX "^MUFFLE_KIND\\([a-z0-9_]+\\)")
   foreach(line IN LISTS lines)
     string(REGEX REPLACE "^MUFFLE_KIND\\(([a-z0-9_]+)\\).*" "\\1" kind "${line}")
-    target_sources(${target} PRIVATE "${kind}_${suffix}.cpp")
+    if(suffix MATCHES "\\.")
+      target_sources(${target} PRIVATE "${kind}_${suffix}")
+    else()
+      target_sources(${target} PRIVATE "${kind}_${suffix}.cpp")
+    endif()
   endforeach()
 endfunction()

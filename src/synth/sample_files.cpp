@@ -50,7 +50,7 @@ Records records_of(const Draw& draw, std::uint64_t tile, std::string_view bytes)
   require(bytes.size() == draw.tile_records(tile) * draw.record_bytes(),
           "a tile has more or fewer bytes than its records");
   Records records;
-  records.shape = draw.info.spec.schema.shape;
+  records.shape = draw.info.schema.shape;
   if (draw.as_bytes()) {
     records.bytes.assign(bytes.begin(), bytes.end());
   } else {
@@ -98,8 +98,8 @@ SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw)
     : draw_(draw),
       path_(folder),
       folder_(folder, wants(draw.spec, "png"), bytes_on_disk(draw)),
-      class_counts_(draw.info.spec.schema.classes, 0) {
-  const schema::Schema& schema = draw.info.spec.schema;
+      class_counts_(draw.info.schema.classes, 0) {
+  const schema::Schema& schema = draw.info.schema;
   const RecordKind kind{schema.shape, !draw.as_bytes(), draw.spec.count};
   const auto& in = folder_.working();
   if (wants(draw.spec, "idx")) {
@@ -135,7 +135,7 @@ std::string SampleFiles::records_hash(const std::function<void()>& alive) {
 
 std::string SampleFiles::finish(const std::string& model_hash, const std::string& sample_hash,
                                 const std::function<void()>& alive) {
-  const schema::Schema& schema = draw_.info.spec.schema;
+  const schema::Schema& schema = draw_.info.schema;
   json hashes = json::object();
   std::vector<std::string> names;
   std::string result = records_hash(alive);

@@ -123,14 +123,10 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
   comm::agree(
       comm, "preparing to sample",
       [&] {
-        if (model::holds_moments_model(model_bytes)) {
-          const model::MomentsModel closed = model::parse_moments_model(model_bytes, model_file.string());
-          draw.info = closed.info;
-          draw.moments = model::make_moments_generator(closed);
-        } else {
-          std::tie(draw.info, draw.generator) = model::parse_model(model_bytes, model_file.string());
-        }
-        check_sample_spec(spec, draw.info.spec.schema);
+        model::Model model = model::parse_model(model_bytes, model_file.string());
+        draw.info = std::move(model.info);
+        draw.sampler = std::move(model.sampler);
+        check_sample_spec(spec, draw.info.schema);
         if (!spec.uniform_labels && !draw.info.counts_released) {
           throw ConfigError(
               "sample.labels = \"released-counts\", but '" + model_file.string() +
@@ -139,7 +135,7 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
               "train again). Use \"uniform\", or a release with privacy.release_counts = true.");
         }
         draw.spec = spec;
-        const std::size_t classes = draw.info.spec.schema.classes;
+        const std::size_t classes = draw.info.schema.classes;
         draw.class_share = spec.uniform_labels
                                ? std::vector<double>(classes, 1.0 / static_cast<double>(classes))
                                : draw.info.class_share;
