@@ -27,7 +27,7 @@ on() {
 }
 
 # A job on real FashionMNIST that is small in everything but the number of records.
-small=(--config "$CONFIGS/fashion-mnist.toml" --set "data.dir=$DATA" --set features.count=200 --set train.steps=8
+small=(--config "$CONFIGS/fashion-mnist.toml" --set "data.dir=$DATA" --set map.rff.count=200 --set train.steps=8
   --set train.batch=100 --set sample.count=1000 --set evaluate.classifiers='["logistic_regression"]'
   --set runtime.deadline_s=60)
 
@@ -37,7 +37,7 @@ rank_counts=(1 2)
 if [[ -n $thorough ]]; then rank_counts=(1 2 3); fi
 if [[ -n $sanitized ]]; then
   small+=(--set data.features=t10k-images-idx3-ubyte.gz --set data.labels=t10k-labels-idx1-ubyte.gz --set data.records=10000
-    --set features.count=64 --set train.steps=3 --set evaluate.train_limit=300)
+    --set map.rff.count=64 --set train.steps=3 --set evaluate.train_limit=300)
   rank_counts=(2)
 fi
 

@@ -19,7 +19,7 @@ idx("y.idx", y)
 np.savez(f"{sys.argv[1]}/stored.npz", x=x, y=y)
 np.savez_compressed(f"{sys.argv[1]}/deflated.npz", x=x, y=y.astype(np.int32))
 END
-job=(--set data.classes=3 --set 'data.shape=[1,4,4]' --set privacy.epsilon=1 --set privacy.delta=1e-5
+job=(--set data.classes=3 --set 'data.shape=[1,4,4]' --set map.rff.kind=rff --set map.rff.count=20 --set privacy.epsilon=1 --set privacy.delta=1e-5
   --set privacy.max_records_per_person=1 --set data.records=60 --set data.id=numpy --set model.generator=fully-connected
   --set 'model.hidden=[8]' --set train.steps=3 --set train.batch=20 --set sample.count=50 --set 'sample.formats=["npz","idx"]'
   --insecure-seeded-noise 3)

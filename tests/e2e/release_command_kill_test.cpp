@@ -65,7 +65,7 @@ class ReleaseCommandKillTest : public release::KillFixture {
     set("data.id=kill-test");
     for (const char* setting :
          {"data.records=40", "data.classes=2", "data.shape=[2]", "data.lo=0.0", "data.hi=1.0",
-          "features.count=8", "features.length_scale=0.5", "privacy.noise_multiplier=8.0",
+          "map.rff.kind=rff", "map.rff.count=8", "map.rff.length_scale=0.5", "privacy.noise_multiplier=8.0",
           "privacy.max_records_per_person=1", "model.generator=fully-connected", "evaluate.metrics=[]",
           "runtime.deadline_s=120", "runtime.threads=1"})
       set(setting);
