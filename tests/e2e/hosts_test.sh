@@ -67,7 +67,7 @@ cut_off() {
   done
   for p in $(pids_on 3); do kill -KILL "$p" 2>/dev/null || true; done
 }
-cut_off 3 release 'embedding begins' --set features.count=40000
+cut_off 3 release 'embedding begins' --set map.rff.count=40000
 check "nothing was released" test ! -e "$work/cut-release/release.mfl"
 cp -r "$work/run" "$work/cut-train"
 rm -f "$work/cut-train/model.mfl" "$work"/cut-train/logs/*
