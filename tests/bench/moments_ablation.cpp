@@ -101,9 +101,9 @@ Given with_plain_noise(Given at, const Given& exact, const release::NoisyMoments
     at.noisy_shared += weight[c] * noisy;
     pooled += std::pow(weight[c] * at.noise[c], 2);
   }
-  const features::MomentLift lift(moments.spec);
+  const features::AffineLift& lift = *moments.moments.lift->affine();
   at.shared = model::shared_covariance(at.noisy_shared, std::sqrt(pooled),
-                                       Eigen::Map<const VectorXd>(lift.weights().data(), n));
+                                       Eigen::Map<const VectorXd>(lift.weights.data(), n));
   return at;
 }
 
@@ -152,7 +152,7 @@ void print_covariances(const release::NoisyMoments& sums, std::uint64_t seeds) {
 
 /// The exact sums' laws against the records' own moments of u, before and after step 5.
 void print_weighting(const data::Batch& images, const release::NoisyMoments& sums) {
-  const features::MomentLift lift(sums.spec);
+  const features::Lift& lift = *sums.moments.lift;
   const auto n = static_cast<Eigen::Index>(lift.coefficients());
   const std::vector<VectorXd> before = model::conditional_moments(sums).mean;
   const model::ClassGaussians after = model::fit_class_gaussians(sums);
