@@ -8,8 +8,8 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/data/source.hpp"
-#include "muffle/release/noisy_moments.hpp"
 #include "muffle/model/class_gaussians.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "support/maps.hpp"
 
 // Classes as mixtures over cells that no record has a say in, for measurements (docs/moments.md).

@@ -8,9 +8,9 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/data/source.hpp"
-#include "muffle/release/noisy_moments.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/sensitivity.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "support/maps.hpp"
 
 // Second moments of FashionMNIST with seeded noise, for measurements: nothing of it is ever released.
@@ -32,7 +32,7 @@ inline data::DataSpec training_files(const std::string& folder) {
 
 /// What a release of these images without noise would say. @param side  k
 inline release::NoisyMoments exact_moments(const data::Batch& images, const schema::Schema& schema,
-                                         std::size_t side) {
+                                           std::size_t side) {
   const auto map = test::make_moments({{"lift", "image"}, {"coefficients", std::to_string(side)}}, schema);
   const auto block = map->make_block({});
   const auto workspace = block->make_workspace();
