@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fetches a LibTorch with CUDA, configures the preset `cuda` with it and builds:
 #   launch/cuda-libtorch.sh [--fetch-only] [cmake --build options, such as --target muffle]
-# Needs nvcc 13, NCCL and, to fetch, pip (docs/gpu.md). PyTorch's wheel holds LibTorch's headers, libraries and CMake files: 0.5 GB to
+# Needs nvcc 13, NCCL and, to fetch, pip (docs/how-to/gpus.md). PyTorch's wheel holds LibTorch's headers, libraries and CMake files: 0.5 GB to
 # download; 1.4 GB unpacked, with NVIDIA's wheels, in MUFFLE_LIBTORCH (default: build/libtorch). What is there is not fetched again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

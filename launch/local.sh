@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs muffle on N ranks of this machine: launch/local.sh N run --config configs/fashion-mnist.toml --out out/fashion
-# Ends with muffle's exit code (docs/errors.md). A rank that a signal ended makes mpirun return 128 + the signal's number;
+# Ends with muffle's exit code (docs/reference/errors.md). A rank that a signal ended makes mpirun return 128 + the signal's number;
 # that is 69 here, as on the ranks that were left. Ctrl-C, TERM and HUP become USR1, which mpirun hands on to the ranks: they
 # stop with a checkpoint, and with 75. A second Ctrl-C or TERM goes to mpirun as it is, which ends the ranks at once; so does the end
 # of this script, whatever ends it.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs muffle over several machines with mpirun of Open MPI 4.1; see docs/cluster.md. Everything before "--" but the options
+# Runs muffle over several machines with mpirun of Open MPI 4.1; see docs/how-to/clusters.md. Everything before "--" but the options
 # below goes to mpirun as it is.
 #
 #   launch/mpirun.sh -n 8 --hostfile cluster/hostfile.example --threads 4 -- run --config configs/fashion-mnist.toml --out out

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034
 # How launch/local.sh and launch/mpirun.sh start mpirun, tell it to stop and end; sourced first of all, so that a signal finds its trap.
 #
-#   run_job COMMAND...   runs mpirun until it ends; its exit code, as muffle's (docs/errors.md), in `code`
+#   run_job COMMAND...   runs mpirun until it ends; its exit code, as muffle's (docs/reference/errors.md), in `code`
 #
 # TERM, INT, HUP, USR1 and USR2 become USR1, which mpirun hands on to the ranks: they stop with a checkpoint, and with 75. A signal that
 # comes before mpirun is started ends the script with 75. One that comes before mpirun has started the ranks is lost there, without a

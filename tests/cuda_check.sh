@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the GPU side that needs no LibTorch with CUDA, and runs its tests: on a machine with nvcc and NCCL, GPU or not.
 #   tests/cuda_check.sh            without nvcc: says so and ends well
-# What trains on GPUs needs launch/cuda-libtorch.sh (docs/gpu.md).
+# What trains on GPUs needs launch/cuda-libtorch.sh (docs/how-to/gpus.md).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -7,6 +7,7 @@
 #include "muffle/app/commands.hpp"
 #include "muffle/cluster/doctor.hpp"
 #include "muffle/comm/mpi.hpp"
+#include "muffle/comm/same_settings.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -39,7 +40,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
   comm::agree(
       comm, "reading the configuration", [&] { context.config = load_config(line.sources, line.stages()); },
       true);
-  require_same_config(comm, context.config);
+  comm::require_same_settings(comm, flatten(context.config));
   comm::agree(
       comm, "opening the run folder",
       [&] {
@@ -100,7 +101,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
         if (!alone) require_whole_job(comm);
       },
       true);
-  require_same_settings(comm, line.invocation());
+  comm::require_same_settings(comm, line.invocation());
   if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
   if (line.verb() == "audit") {
     line.audit(comm);

@@ -148,10 +148,10 @@ CLI::App* add_ledger(CLI::App& app, LedgerCommand& o) {
   return command;
 }
 
-CLI::App* add_verify(CLI::App& app, VerifyCommand& o) {
+CLI::App* add_verify(CLI::App& app, release::ReleaseFiles& o, std::string& format) {
   auto* command = app.add_subcommand(
       "verify", "check a release: checksum, signature, arithmetic, ledger; print its privacy card");
-  command->add_option("file", o.file, "the release (release.mfl)")->type_name("FILE")->required();
+  command->add_option("file", o.release, "the release (release.mfl)")->type_name("FILE")->required();
   command->add_option("--key", o.key, "public key file; the release must be signed with this key")
       ->type_name("FILE");
   command
@@ -160,7 +160,7 @@ CLI::App* add_verify(CLI::App& app, VerifyCommand& o) {
                    "looked at, which "
                    "vouches for nothing")
       ->type_name("FILE");
-  command->add_option("--format", o.format, "text or json")
+  command->add_option("--format", format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");
   return command;
@@ -182,6 +182,14 @@ CLI::App* add_doctor(CLI::App& app, cluster::DoctorCommand& o) {
       ->type_name("SECONDS")
       ->capture_default_str();
   return command;
+}
+
+/// `muffle verify`: prints every check and the privacy card; then throws if a check fails.
+void print_verification(const release::ReleaseFiles& files, const std::string& format) {
+  const release::Verification verification = release::verify_file(files);
+  std::cout << (format == "json" ? verification_json(verification) : verification_text(verification))
+            << std::flush;
+  require_passed(verification);
 }
 
 /// A value in a list of settings, one a line.
@@ -254,7 +262,7 @@ void CommandLine::add_local_verbs() {
   mixture_cmd->add_option("-o,--out", out, "folder for the four files")->type_name("DIR")->required();
   app_.add_subcommand("config-keys", "list every setting with its default and meaning");
   add_ledger(app_, ledger_);
-  add_verify(app_, verify_);
+  add_verify(app_, verify_, verify_format_);
   add_slurm(app_, slurm_);
   auto* keygen_cmd = app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation");
   keygen_cmd->add_option("-o,--out", keygen_.out, "folder for NAME.key and NAME.pub")
@@ -285,7 +293,7 @@ std::function<void()> CommandLine::alone() {
   if (privacy_.parsed()) return [this] { privacy_.run(std::cout); };
   if (verb_ == "keygen") return [this] { make_site_key(keygen_, std::cout); };
   if (verb_ == "ledger") return [this] { ledger(ledger_); };
-  if (verb_ == "verify") return [this] { verify(verify_); };
+  if (verb_ == "verify") return [this] { print_verification(verify_, verify_format_); };
   if (verb_ == "slurm") {
     return [this] {
       std::cout << slurm(slurm_, {slurm_.config, environment_settings(), slurm_.set, {}}) << std::flush;

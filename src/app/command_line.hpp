@@ -5,9 +5,10 @@
 #include <map>
 #include <string>
 
-#include "keys_command.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/cluster/doctor.hpp"
+#include "muffle/crypto/keygen.hpp"
+#include "muffle/release/verify_files.hpp"
 #include "privacy_options.hpp"
 #include "slurm_options.hpp"
 
@@ -56,8 +57,9 @@ class CommandLine {
   CLI::App app_;
   PrivacyCommands privacy_;
   LedgerCommand ledger_;
-  VerifyCommand verify_;
-  KeygenRequest keygen_;
+  release::ReleaseFiles verify_;
+  std::string verify_format_ = "text";
+  crypto::KeygenRequest keygen_;
   cluster::SlurmJob slurm_;
   std::string verb_;
   std::string help_;

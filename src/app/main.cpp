@@ -1,5 +1,4 @@
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include "muffle/comm/mpi.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/process_limits.hpp"
 #include "muffle/core/standard_streams.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/privacy/entropy.hpp"
@@ -115,26 +115,6 @@ void end_stuck(const std::string& what) {
   std::_Exit(static_cast<int>(kPeer));
 }
 
-/// A core dump would hold records and exact sums. Where core_pattern pipes dumps to a program, the kernel
-/// heeds no limit but 1 (core(5)); in files, too, 1 byte is less than any dump. Without the right to raise a
-/// limit of 0 that one must do.
-void forbid_core_dumps() {
-  for (const rlim_t limit : {rlim_t{1}, rlim_t{0}}) {
-    const rlimit none{limit, limit};
-    if (::setrlimit(RLIMIT_CORE, &none) == 0) return;
-  }
-  muffle::last_words("core dumps could not be switched off; one would hold private records");
-}
-
-/// Each rank holds descriptors of its machine's other ranks; the usual limit of 1,024 is for select(2), which
-/// we do not use.
-void allow_many_files() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
-}
-
 void require_written_output() {
   if (muffle::flush_standard_output()) return;
   throw muffle::IoError(
@@ -144,8 +124,8 @@ void require_written_output() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  forbid_core_dumps();
-  allow_many_files();
+  muffle::forbid_core_dumps();
+  muffle::allow_many_files();
   muffle::secure_standard_streams();
   muffle::privacy::exit_on_entropy_failure();
   try {

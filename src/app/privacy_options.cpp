@@ -29,7 +29,7 @@ void add_sources(CLI::App& command, ConfigSources& sources) {
   }
 }
 
-void add_account_options(CLI::App& command, AccountCommand& o) {
+void add_account_options(CLI::App& command, privacy::AccountRequest& o) {
   command.add_option("--epsilon", o.epsilon, "epsilon of all releases together, 0.001 to 100")
       ->type_name("NUMBER");
   command.add_option("--delta", o.delta, "delta of all releases together, 1e-18 to 0.1")->type_name("NUMBER");
@@ -112,7 +112,7 @@ PrivacyCommands::PrivacyCommands(CLI::App& app)
 bool PrivacyCommands::parsed() const { return account_cmd_->parsed() || plan_cmd_->parsed(); }
 
 void PrivacyCommands::run(std::ostream& out) {
-  if (account_cmd_->parsed()) out << account(account_) << std::flush;
+  if (account_cmd_->parsed()) out << privacy::account(account_) << std::flush;
   if (plan_cmd_->parsed()) {
     plan_.sources.environment = environment_settings();
     out << plan(plan_) << std::flush;

@@ -4,6 +4,7 @@
 
 #include "muffle/app/privacy_commands.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/privacy/account.hpp"
 
 namespace muffle::app {
 
@@ -28,7 +29,7 @@ class PrivacyCommands {
 
  private:
   CLI::App *account_cmd_, *plan_cmd_, *audit_cmd_;
-  AccountCommand account_;
+  privacy::AccountRequest account_;
   PlanCommand plan_;
   AuditCommand audit_;
 };

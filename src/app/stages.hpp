@@ -5,16 +5,9 @@
 #include <vector>
 
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/core/stage_notes.hpp"
 
 namespace muffle::app {
-
-/// A stage after the release, as stages.json in the run folder knows it: what its output was made from.
-struct StageWork {
-  std::string stage;             ///< "train", "sample" or "evaluate"
-  std::string settings;          ///< hash of all else that the output depends on; needed on root alone
-  std::filesystem::path input;   ///< the one file that it reads: release, model or samples
-  std::filesystem::path folder;  ///< the run folder
-};
 
 /// Whether the stage's output lies in the run folder, byte for byte as it was made, out of this input by
 /// these settings; all ranks get root's answer. Everything after a release is post-processing, so what is

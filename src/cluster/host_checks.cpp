@@ -128,7 +128,7 @@ void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out) 
   const auto idle = ranks_where(ranks, [](const RankFacts& f) { return f.gpu_driver && !f.cuda; });
   if (!idle.empty()) {
     out.note("gpus", idle, "an NVIDIA driver is loaded, but this build is for CPUs",
-             "launch/cuda-libtorch.sh builds one that trains on the GPUs (docs/gpu.md)");
+             "launch/cuda-libtorch.sh builds one that trains on the GPUs (docs/how-to/gpus.md)");
   }
   const auto without = ranks_where(ranks, [](const RankFacts& f) { return f.gpus.empty(); });
   if (without.size() == ranks.size()) {

@@ -133,7 +133,7 @@ std::string purpose(const SlurmJob& job) {
 std::string header(const SlurmJob& job) {
   std::string out =
       "#!/usr/bin/env bash\n" + purpose(job) +
-      "# Made by `muffle slurm`; docs/cluster.md says how to size a job. Submit it with sbatch.\n";
+      "# Made by `muffle slurm`; docs/how-to/clusters.md says how to size a job. Submit it with sbatch.\n";
   const auto line = [&](const std::string& option) { out += "#SBATCH --" + option + "\n"; };
   line("job-name=" + job.name);
   line(fmt::format("nodes={}", job.nodes));
@@ -198,7 +198,7 @@ launch() {
 constexpr const char* kStep = R"(
 # step VERB OPTIONS...: a step that stopped with a checkpoint (75) is queued again, and goes on there; so is one that lost a
 # rank (69) or was killed (above 128), three times a job. Exit code 0 would count as COMPLETED. A job that Slurm has started
-# 100 times does not get on: see that --time is long enough (docs/cluster.md).
+# 100 times does not get on: see that --time is long enough (docs/how-to/clusters.md).
 own_id=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID} # an array's number alone may mean all its tasks
 own_id=${own_id:-$SLURM_JOB_ID}
 step() {

@@ -4,7 +4,8 @@
 #include <atomic>
 #include <chrono>
 
-#include "muffle/app/commands.hpp"
+#include "muffle/app/config.hpp"
+#include "muffle/comm/same_settings.hpp"
 #include "muffle/core/error.hpp"
 #include "support/thread_comm.hpp"
 
@@ -17,7 +18,7 @@ using namespace std::chrono_literals;
 TEST(ConfigAgreementTest, EqualConfigurationsPass) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     test::run_thread_ranks(
-        ranks, [](comm::HostComm& comm) { require_same_config(comm, Config{}); }, 2min);
+        ranks, [](comm::HostComm& comm) { comm::require_same_settings(comm, flatten(Config{})); }, 2min);
   }
 }
 
@@ -31,7 +32,7 @@ TEST(ConfigAgreementTest, EveryRankNamesTheKeyThatDiffers) {
             Config config;
             if (comm.rank() == odd_one) config.features.rff.seed = 99;
             try {
-              require_same_config(comm, config);
+              comm::require_same_settings(comm, flatten(config));
             } catch (const ConfigError& e) {
               EXPECT_THAT(e.what(), HasSubstr("features.seed is"));
               EXPECT_THAT(e.what(), HasSubstr("99 on rank " + std::to_string(odd_one == 0 ? 0 : odd_one)));
@@ -56,7 +57,7 @@ TEST(ConfigAgreementTest, WhatIsTypedBesideTheSettingsMustBeTheSameToo) {
         if (comm.rank() == 2) typed["the verb"] = "release";
         if (comm.rank() == 2) typed["--dry-run"] = "given";
         try {
-          require_same_settings(comm, typed);
+          comm::require_same_settings(comm, typed);
         } catch (const ConfigError& e) {
           EXPECT_THAT(e.what(), HasSubstr("--out is 'a' on rank 0 and 'b' on rank 1"));
           EXPECT_THAT(e.what(), HasSubstr("the verb is train on rank 0 and release on rank 2"));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every test that docs/threat-model.md names exists and is run by CTest. Usage: threat_model_test.sh SOURCE_FOLDER
+# Every test that docs/explanation/threat-model.md names exists and is run by CTest. Usage: threat_model_test.sh SOURCE_FOLDER
 # shellcheck disable=SC2016
 set -euo pipefail
 cd "${1:?"usage: $0 SOURCE_FOLDER"}"
@@ -32,7 +32,7 @@ missing() {
   done < <(grep -oE '`([A-Za-z0-9]+\.([A-Za-z0-9_]+|\*)|[a-z_]+_test\.sh|tests/[a-z/_]+)`' <<<"$table" | tr -d '`' | grep -vE '\.(mfl|txt|md|hpp|cpp)$' | sort -u)
 }
 
-page=docs/threat-model.md
+page=docs/explanation/threat-model.md
 named=$(sed -n '/^## Claims and the tests/,/^## Out of scope/p' "$page" | grep -oE '`[A-Za-z0-9]+\.[A-Za-z0-9_*]+`|[a-z_]+_test\.sh' | sort -u | wc -l)
 ((named > 40)) || { echo "FAILED: only $named tests are named: has the table moved?" >&2; exit 1; }
 

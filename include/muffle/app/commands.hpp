@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 
@@ -54,13 +53,6 @@ void evaluate(Context& context, const std::filesystem::path& samples_file);
 /// says so, where no held-out records are configured.
 void run(Context& context);
 
-/// All ranks must have been started alike. Collective; `settings` maps names ("--out", "features.seed") to
-/// values of one line, the same names on every rank that runs the same verb.
-/// @throws ConfigError, on every rank, naming the settings that differ.
-void require_same_settings(comm::HostComm& comm, const std::map<std::string, std::string>& settings);
-/// All ranks must have resolved the same configuration. @throws ConfigError, likewise.
-void require_same_config(comm::HostComm& comm, const Config& config);
-
 /// `muffle ledger show|verify|budget`. Not collective, and reads nothing private.
 struct LedgerCommand {
   std::string verb;                      ///< "show", "verify" or "budget"
@@ -74,17 +66,6 @@ struct LedgerCommand {
 };
 /// @throws ProtocolError  a broken chain; IoError; UsageError.
 void ledger(const LedgerCommand& command);
-
-/// `muffle verify`. Not collective, and reads nothing private.
-struct VerifyCommand {
-  std::string file;             ///< the release; its signature is FILE.sig
-  std::string key;              ///< public key file: demand its signature; empty: any or none
-  std::string ledger;           ///< empty: ledger-<data set>.jsonl beside the release or its folder, if there
-  std::string format = "text";  ///< "text" or "json"
-};
-/// Prints every check and the privacy card. @throws ProtocolError  a check fails; PrivacyError  all of it is
-/// right, but promises nothing (seeded noise, an overspent budget); ConfigError  the key file; IoError.
-void verify(const VerifyCommand& command);
 
 /// Parses the command line and runs one command.
 /// @param connect  makes the communicator: deadlines of a wait for another rank, and of one read or write

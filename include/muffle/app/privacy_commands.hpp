@@ -11,25 +11,7 @@
 namespace muffle::app {
 
 // Commands that compute with public numbers alone: no records, no budget, and no MPI but for audit. Each
-// returns what it prints, in `format` "text" or "json"; docs/accounting.md has the theorems and the JSON
-// keys.
-
-/// `muffle account`: what Gaussian releases promise, or what noise a promise needs.
-struct AccountCommand {
-  std::optional<double> epsilon, delta;
-  std::vector<double> noise_multipliers;  ///< one a release; together with mus
-  std::vector<double> mus;                ///< sensitivity / sigma of further releases
-  std::uint64_t releases = 1;             ///< each of the above (or the one sought) happens so often
-  std::string adjacency = "replace-one";
-  std::vector<std::string> blocks;  ///< "norm=1,kernel=signed|nonnegative,weight=1", each part optional
-  std::optional<double> counts;     ///< weight of class counts released beside the blocks
-  std::uint64_t max_records_per_person = 1;
-  std::string format = "text";
-};
-/// Any two of {epsilon, delta, the noise (noise multipliers and mus)} give the third.
-/// @throws UsageError   not exactly two of the three, or a block that cannot be read.
-/// @throws ConfigError  NaN, 0, negative numbers, and numbers beyond the accountant's domain.
-std::string account(const AccountCommand& command);
+// returns what it prints, in `format` "text" or "json" (docs/accounting.md has the JSON keys).
 
 /// `muffle plan`: what a job will need and how much of the signal the noise leaves, before any data exist.
 struct PlanCommand {

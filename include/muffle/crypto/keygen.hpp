@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-namespace muffle::app {
+namespace muffle::crypto {
 
 struct KeygenRequest {
   std::filesystem::path out;
@@ -16,4 +16,4 @@ struct KeygenRequest {
 /// overwrites. Local: one process, no MPI. @throws ConfigError, IoError.
 void make_site_key(const KeygenRequest& request, std::ostream& out);
 
-}  // namespace muffle::app
+}  // namespace muffle::crypto

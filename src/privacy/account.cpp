@@ -1,10 +1,11 @@
+#include "muffle/privacy/account.hpp"
+
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "muffle/app/privacy_commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
@@ -13,7 +14,7 @@
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
-namespace muffle::app {
+namespace muffle::privacy {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -35,7 +36,7 @@ struct Account {
   bool alike = true;
   std::vector<double> mus;  ///< as given, before they are repeated
   std::uint64_t releases = 1;
-  privacy::Sensitivity sensitivity;
+  Sensitivity sensitivity;
   double sigma = 0.0;  ///< noise multiplier x sensitivity, rounded up
 };
 
@@ -96,9 +97,8 @@ WeightedBlock parse_block(const std::string& text) {
   return block;
 }
 
-privacy::SensitivityInput sensitivity_input(const AccountCommand& c,
-                                            const std::vector<WeightedBlock>& blocks) {
-  privacy::SensitivityInput input;
+SensitivityInput sensitivity_input(const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
+  SensitivityInput input;
   for (const WeightedBlock& b : blocks) {
     const std::string scaled = b.weight == 1.0 ? "" : "scaled by " + exact_text(b.weight);
     input.blocks.push_back(
@@ -107,16 +107,15 @@ privacy::SensitivityInput sensitivity_input(const AccountCommand& c,
   }
   if (c.adjacency != "replace-one" && c.adjacency != "add-remove-one")
     throw UsageError("--adjacency is replace-one or add-remove-one, not '" + c.adjacency + "'.");
-  input.adjacency =
-      c.adjacency == "replace-one" ? privacy::Adjacency::kReplaceOne : privacy::Adjacency::kAddRemoveOne;
+  input.adjacency = c.adjacency == "replace-one" ? Adjacency::kReplaceOne : Adjacency::kAddRemoveOne;
   input.counts = c.counts.has_value();
   input.counts_weight = c.counts.value_or(0.0);
   input.max_records_per_person = c.max_records_per_person;
   return input;
 }
 
-privacy::Sensitivity sensitivity_of(const AccountCommand& c, const std::vector<WeightedBlock>& blocks) {
-  if (!blocks.empty()) return privacy::combined_sensitivity(sensitivity_input(c, blocks));
+Sensitivity sensitivity_of(const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
+  if (!blocks.empty()) return combined_sensitivity(sensitivity_input(c, blocks));
   if (c.counts || c.max_records_per_person != 1)
     throw UsageError(
         "--counts and --records-per-person say something about the sensitivity, which needs the blocks: "
@@ -127,21 +126,21 @@ privacy::Sensitivity sensitivity_of(const AccountCommand& c, const std::vector<W
 /// sqrt(number of releases), rounded up: what repeating a release does to mu.
 double repeated(std::uint64_t releases) { return sqrt_up(static_cast<double>(releases)); }
 
-std::vector<double> given_mus(const AccountCommand& c) {
+std::vector<double> given_mus(const AccountRequest& c) {
   std::vector<double> mus;
   for (const double multiplier : c.noise_multipliers) {
-    privacy::require_noise_multiplier(multiplier, "the noise multiplier");
+    require_noise_multiplier(multiplier, "the noise multiplier");
     mus.push_back(1.0 / multiplier);
   }
   for (const double mu : c.mus) {
-    privacy::require_noise_multiplier(
-        1.0 / mu, fmt::format("mu is {}, and the noise multiplier 1 / mu", exact_text(mu)));
+    require_noise_multiplier(1.0 / mu,
+                             fmt::format("mu is {}, and the noise multiplier 1 / mu", exact_text(mu)));
     mus.push_back(mu);
   }
   return mus;
 }
 
-Account compute(const AccountCommand& c, const std::vector<WeightedBlock>& blocks) {
+Account compute(const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
   const bool noise = !c.noise_multipliers.empty() || !c.mus.empty();
   if (c.epsilon.has_value() + c.delta.has_value() + noise != 2)
     throw UsageError(
@@ -154,22 +153,22 @@ Account compute(const AccountCommand& c, const std::vector<WeightedBlock>& block
   a.releases = c.releases;
   a.sensitivity = sensitivity_of(c, blocks);
   a.mus = given_mus(c);
-  privacy::Guarantee g;
+  Guarantee g;
   if (!noise) {
     // The budget of all releases, divided evenly: mu_each = mu / sqrt(N).
-    g = privacy::complete_guarantee(c.epsilon, c.delta, std::nullopt);
+    g = complete_guarantee(c.epsilon, c.delta, std::nullopt);
     a.noise_multiplier = multiply_up(g.noise_multiplier, repeated(c.releases));
-    privacy::require_noise_multiplier(a.noise_multiplier, "the noise multiplier of each release");
+    require_noise_multiplier(a.noise_multiplier, "the noise multiplier of each release");
     a.mus = {1.0 / a.noise_multiplier};
     a.mu = 1.0 / g.noise_multiplier;
   } else {
-    a.mu = multiply_up(privacy::mu_total(a.mus), repeated(c.releases));
-    privacy::require_noise_multiplier(1.0 / a.mu, "the noise multiplier of all releases together");
+    a.mu = multiply_up(mu_total(a.mus), repeated(c.releases));
+    require_noise_multiplier(1.0 / a.mu, "the noise multiplier of all releases together");
     for (const double mu : a.mus) a.alike = a.alike && mu == a.mus.front();
     const bool as_given = a.alike && !c.noise_multipliers.empty();
     a.noise_multiplier = as_given ? c.noise_multipliers.front() : 1.0 / (a.alike ? a.mus.front() : a.mu);
     const bool one = as_given && a.mus.size() * c.releases == 1;
-    g = privacy::complete_guarantee(c.epsilon, c.delta, one ? a.noise_multiplier : 1.0 / a.mu);
+    g = complete_guarantee(c.epsilon, c.delta, one ? a.noise_multiplier : 1.0 / a.mu);
   }
   a.epsilon = g.epsilon;
   a.delta = g.delta;
@@ -177,7 +176,7 @@ Account compute(const AccountCommand& c, const std::vector<WeightedBlock>& block
   return a;
 }
 
-std::string as_json(const Account& a, const AccountCommand& c, const std::vector<WeightedBlock>& blocks) {
+std::string as_json(const Account& a, const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
   Json listed = Json::array();
   for (const WeightedBlock& b : blocks) {
     listed.push_back({{"norm", b.norm},
@@ -204,7 +203,7 @@ std::string as_json(const Account& a, const AccountCommand& c, const std::vector
   return out.dump(2) + "\n";
 }
 
-std::string as_text(const Account& a, const AccountCommand& c, const std::vector<WeightedBlock>& blocks) {
+std::string as_text(const Account& a, const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
   const std::uint64_t count = a.releases * a.mus.size();
   std::string out;
   const auto line = [&out](const char* name, const std::string& value) {
@@ -236,11 +235,11 @@ std::string as_text(const Account& a, const AccountCommand& c, const std::vector
 
 }  // namespace
 
-std::string account(const AccountCommand& command) {
+std::string account(const AccountRequest& request) {
   std::vector<WeightedBlock> blocks;
-  for (const std::string& text : command.blocks) blocks.push_back(parse_block(text));
-  const Account a = compute(command, blocks);
-  return command.format == "json" ? as_json(a, command, blocks) : as_text(a, command, blocks);
+  for (const std::string& text : request.blocks) blocks.push_back(parse_block(text));
+  const Account a = compute(request, blocks);
+  return request.format == "json" ? as_json(a, request, blocks) : as_text(a, request, blocks);
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::privacy

@@ -1,17 +1,17 @@
-#include "keys_command.hpp"
+#include "muffle/crypto/keygen.hpp"
 
 #include <fmt/format.h>
 
 #include <ostream>
 
-#include "muffle/crypto/site_keys.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/crypto/site_keys.hpp"
 
-namespace muffle::app {
+namespace muffle::crypto {
 
 void make_site_key(const KeygenRequest& request, std::ostream& out) {
-  const crypto::SiteKey key = crypto::SiteKey::generate(request.name);
+  const SiteKey key = SiteKey::generate(request.name);
   ensure_writable_folder(request.out);
   const auto secret = request.out / (request.name + ".key"), open = request.out / (request.name + ".pub");
   // A public key without its secret would go into rosters and lock the site out.
@@ -30,4 +30,4 @@ void make_site_key(const KeygenRequest& request, std::ostream& out) {
       secret.string(), open.string(), to_hex(key.public_key()), key.name(), to_hex(key.public_key()));
 }
 
-}  // namespace muffle::app
+}  // namespace muffle::crypto

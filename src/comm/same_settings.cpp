@@ -1,13 +1,14 @@
+#include "muffle/comm/same_settings.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <set>
 
-#include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 
-namespace muffle::app {
+namespace muffle::comm {
 namespace {
 
 using Settings = std::map<std::string, std::string>;
@@ -58,7 +59,7 @@ std::vector<std::string> differences(const std::vector<std::string>& all) {
 
 }  // namespace
 
-void require_same_settings(comm::HostComm& comm, const std::map<std::string, std::string>& settings) {
+void require_same_settings(HostComm& comm, const std::map<std::string, std::string>& settings) {
   const std::string mine = encode(settings), my_hash = to_hex(sha256(mine));
   bool same = true;
   for (const std::string& hash : comm.all_gather(my_hash)) same = same && hash == my_hash;
@@ -76,8 +77,4 @@ void require_same_settings(comm::HostComm& comm, const std::map<std::string, std
   throw error;
 }
 
-void require_same_config(comm::HostComm& comm, const Config& config) {
-  require_same_settings(comm, flatten(config));
-}
-
-}  // namespace muffle::app
+}  // namespace muffle::comm

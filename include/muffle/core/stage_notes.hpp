@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace muffle {
+
+/// A stage after the release, as stages.json in the run folder knows it: what its output was made from.
+struct StageWork {
+  std::string stage;             ///< "train", "sample" or "evaluate"
+  std::string settings;          ///< hash of all else that the output depends on
+  std::filesystem::path input;   ///< the one file that it reads: release, model or samples
+  std::filesystem::path folder;  ///< the run folder
+};
+
+/// Why the stage must be done; empty if its output lies in the run folder, byte for byte as it was made, out
+/// of this input by these settings. Local.
+/// @param heartbeat  called from time to time: hashing takes long. @throws what it throws, and IoError.
+std::string why_not_done(const StageWork& work, const std::function<void()>& heartbeat);
+
+/// Notes in stages.json that the stage is done and what it wrote. Local. @throws IoError.
+/// @param outputs  files or folders, relative to the run folder; hashed here.
+void note_done(const StageWork& work, const std::vector<std::string>& outputs,
+               const std::function<void()>& heartbeat);
+
+}  // namespace muffle

@@ -1,0 +1,86 @@
+#include "muffle/core/stage_notes.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/watchdog.hpp"
+
+namespace muffle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kStagesFile = "stages.json";
+constexpr const char* kFormat = "muffle-stages";
+constexpr int kVersion = 1;
+
+/// SHA-256 of a file or, for a folder, of its files' names and hashes.
+std::string hash_of(const fs::path& path, const std::function<void()>& heartbeat) {
+  const auto hash = [&](const fs::path& file) { return sha256_file_hex(file.string(), heartbeat); };
+  bool is_folder = false;
+  std::vector<fs::path> files;
+  {
+    const WatchedStep step("looking at", path);
+    is_folder = fs::is_directory(path);
+    for (auto i = is_folder ? fs::recursive_directory_iterator(path) : fs::recursive_directory_iterator();
+         i != fs::recursive_directory_iterator(); ++i) {
+      if (!i->is_directory()) files.push_back(i->path());
+    }
+  }
+  if (!is_folder) return hash(path);
+  std::sort(files.begin(), files.end());
+  Sha256 all;
+  for (const fs::path& file : files)
+    all.update(file.lexically_relative(path).string() + "\n" + hash(file) + "\n");
+  return to_hex(all.digest());
+}
+
+/// What stages.json says; an empty object if it says nothing that can be used.
+json noted_stages(const fs::path& folder) {
+  const fs::path file = folder / kStagesFile;
+  if (!is_there(file, "what was done before", "Nothing was changed.")) return json::object();
+  const json noted = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  if (!noted.is_object() || noted.value("format", json()) != kFormat ||
+      noted.value("version", json()) != kVersion || !noted.value("stages", json()).is_object()) {
+    spdlog::warn("{} cannot be used, so every stage after the release is done again", file.string());
+    return json::object();
+  }
+  return noted.at("stages");
+}
+
+}  // namespace
+
+std::string why_not_done(const StageWork& work, const std::function<void()>& heartbeat) {
+  const json stages = noted_stages(work.folder);
+  if (!stages.contains(work.stage)) return "it was not done before";
+  const json& noted = stages.at(work.stage);
+  if (noted.at("settings").get<std::string>() != work.settings) return "its settings are others than before";
+  if (noted.at("input").get<std::string>() != hash_of(work.input, heartbeat))
+    return fmt::format("'{}' is another than before", work.input.string());
+  for (const auto& [name, hash] : noted.at("outputs").items()) {
+    if (!is_there(work.folder / name, "the output", "Nothing was changed."))
+      return fmt::format("'{}' is missing", name);
+    if (hash_of(work.folder / name, heartbeat) != hash.get<std::string>())
+      return fmt::format("'{}' is not as it was made", name);
+  }
+  return {};
+}
+
+void note_done(const StageWork& work, const std::vector<std::string>& outputs,
+               const std::function<void()>& heartbeat) {
+  json noted{
+      {"settings", work.settings}, {"input", hash_of(work.input, heartbeat)}, {"outputs", json::object()}};
+  for (const std::string& name : outputs) noted["outputs"][name] = hash_of(work.folder / name, heartbeat);
+  json stages = noted_stages(work.folder);
+  stages[work.stage] = std::move(noted);
+  const json file{{"format", kFormat}, {"version", kVersion}, {"stages", std::move(stages)}};
+  write_file_atomically(work.folder / kStagesFile, file.dump(2) + "\n");
+}
+
+}  // namespace muffle
