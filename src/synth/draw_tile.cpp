@@ -12,11 +12,10 @@
 
 #include "finish.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/schema/scaling.hpp"
 
 namespace muffle::synth {
 namespace {
-
-constexpr double kLargestByte = 255.0;
 
 [[noreturn]] void throw_not_finite(std::uint64_t record) {
   throw InvariantError(
@@ -91,14 +90,15 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   std::vector<float> unit = unit_records(draw, first, n);
   require(unit.size() == n * dims, "the generator's records do not fit its schema");
   finish_records(unit, dims, draw.spec, first);
+  const schema::SampleScaling scaling(schema);
   std::string out(n * draw.record_bytes(), '\0');
   for (std::size_t i = 0; i < n * dims; ++i) {
     if (!std::isfinite(unit[i])) throw_not_finite(first + i / dims);
     const double u = std::clamp(static_cast<double>(unit[i]), 0.0, 1.0);
     if (draw.as_bytes()) {
-      out[i] = static_cast<char>(static_cast<std::uint8_t>(std::floor(kLargestByte * u + 0.5)));
+      out[i] = static_cast<char>(schema::SampleScaling::to_byte(u));
     } else {
-      const auto value = static_cast<float>(schema.lo + u * (schema.hi - schema.lo));
+      const float value = scaling.to_number(u);
       std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
     }
   }
@@ -106,7 +106,7 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
 }
 
 std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads,
-                                    const std::function<void()>& alive, double working_bytes) {
+                                    const std::function<void()>& heartbeat, double working_bytes) {
   std::vector<std::string> out(tiles.size());
   const std::size_t workers = std::min(tiles.size(), drawing_threads(draw, threads, working_bytes));
   std::atomic<std::size_t> next = 0;
@@ -125,7 +125,7 @@ std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uin
   {
     std::vector<std::jthread> helpers;
     for (std::size_t i = 1; i < workers; ++i) helpers.emplace_back(work, [] {});
-    work(alive);
+    work(heartbeat);
   }
   for (const auto& error : errors) {
     if (error) std::rethrow_exception(error);
