@@ -9,7 +9,7 @@ dir=${1:?usage: launch/bundle-gpu.sh DIR [PROGRAM...]}
 shift
 programs=("$@")
 if ((${#programs[@]} == 0)); then
-  for p in tests/features/cuda_block_test tests/comm/nccl_group_test tests/train/train_gpu_test bench/embed_gpu_bench bench/train_gpu_bench bin/muffle; do
+  for p in tests/features/features_gpu_test tests/comm/comm_gpu_test tests/train/train_gpu_test bench/embed_gpu_bench bench/train_gpu_bench bin/muffle; do
     if [[ -x build/cuda/$p ]]; then programs+=("build/cuda/$p"); fi
   done
 fi

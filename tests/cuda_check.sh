@@ -14,9 +14,9 @@ build=build/cuda-check
 mkdir -p build
 cmake --preset cuda -B "$build" -DMUFFLE_PCH=OFF -DMUFFLE_BENCH=OFF -DMUFFLE_WERROR=ON \
   -DCMAKE_CUDA_ARCHITECTURES=80 >build/configure-cuda-check.log 2>&1 || { cat build/configure-cuda-check.log >&2; exit 1; }
-cmake --build "$build" --target cuda_block_test nccl_group_test nccl_end_test
+cmake --build "$build" --target features_gpu_test comm_gpu_test nccl_double_test
 # The files that choose devices and try NCCL, without the rooms with LibTorch below them.
 g++ -std=c++20 -fsyntax-only -Wall -Wextra -Werror -DMUFFLE_CUDA=1 -DSPDLOG_FMT_EXTERNAL -Iinclude src/app/devices.cpp src/cluster/doctor.cpp
 # Exit code 77, "skipped", of those that would need a GPU.
-ctest --test-dir "$build" -R '^(cuda_block_test|nccl_group_test(\.two_gpus)?|nccl_end_test)$' --no-tests=error --output-on-failure
+ctest --test-dir "$build" -R '^(features_gpu_test|comm_gpu_test(\.two_gpus)?|nccl_double_test)$' --no-tests=error --output-on-failure
 echo "cuda_check: compiled, linked and run in $((SECONDS - start)) s"

@@ -4,14 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregation.hpp"
-#include "layout.hpp"
 #include "muffle/app/privacy_commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/embed/audit.hpp"
-#include "muffle/round/audit_path.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/round/audit_path.hpp"
 
 namespace muffle::app {
 namespace {
@@ -20,10 +19,11 @@ using Json = nlohmann::ordered_json;
 
 struct Audited {
   privacy::AggregationMode mode;
-  embed::Layout layout;
-  privacy::NoisePlan plan;
+  embed::Embedder embedder;
   embed::CanaryPair pair;
   embed::AuditReport report;
+
+  const privacy::NoisePlan& noise() const { return embedder.plan.noise; }
 };
 
 const char* verdict(const Audited& a) {
@@ -71,18 +71,18 @@ std::string as_json(const Audited& a, const AuditCommand& command) {
                       {"colluding", a.mode.colluding},
                       {"not_covered", not_covered(a.mode)}}},
                     {"claim",
-                     {{"epsilon", a.plan.epsilon},
-                      {"delta", a.plan.delta},
+                     {{"epsilon", a.noise().epsilon},
+                      {"delta", a.noise().delta},
                       {"mu", a.report.claimed_mu},
-                      {"noise_multiplier", a.plan.noise_multiplier},
-                      {"sensitivity", a.plan.sensitivity.value},
-                      {"sigma", a.plan.sigma},
-                      {"adjacency", privacy::to_string(a.plan.sensitivity_input.adjacency)}}},
+                      {"noise_multiplier", a.noise().noise_multiplier},
+                      {"sensitivity", a.noise().sensitivity.value},
+                      {"sigma", a.noise().sigma},
+                      {"adjacency", privacy::to_string(a.noise().sensitivity_input.adjacency)}}},
                     {"canaries",
                      {{"what", a.pair.description},
                       {"features", command.features},
                       {"distance", a.pair.distance},
-                      {"distance_to_sensitivity", a.pair.distance / a.plan.sensitivity.value},
+                      {"distance_to_sensitivity", a.pair.distance / a.noise().sensitivity.value},
                       {"mu", a.report.reachable_mu}}},
                     {"mu_lower", a.report.bound.mu},
                     {"epsilon_lower", a.report.epsilon_lower},
@@ -101,12 +101,13 @@ std::string as_text(const Audited& a, const AuditCommand& command) {
       "found      mu at least {:.6g}, with confidence {}: {:.3g} of the claim\n"
       "           epsilon at least {:.6g} at delta {} for Gaussian noise, {:.6g} for whatever mechanism\n"
       "verdict    {}\n\n",
-      a.report.claimed_mu, exact_text(a.plan.epsilon), exact_text(a.plan.delta),
-      privacy::to_string(a.plan.sensitivity_input.adjacency), a.plan.noise_multiplier, a.pair.description,
-      command.features, a.pair.distance, a.pair.distance / a.plan.sensitivity.value, a.plan.sensitivity.value,
-      a.report.reachable_mu, path_of(a.mode), not_covered(a.mode), command.trials, a.report.bound.mu,
-      exact_text(command.confidence), a.report.bound.mu / a.report.claimed_mu, a.report.epsilon_lower,
-      exact_text(a.plan.delta), a.report.bound.epsilon_any, verdict(a));
+      a.report.claimed_mu, exact_text(a.noise().epsilon), exact_text(a.noise().delta),
+      privacy::to_string(a.noise().sensitivity_input.adjacency), a.noise().noise_multiplier,
+      a.pair.description, command.features, a.pair.distance, a.pair.distance / a.noise().sensitivity.value,
+      a.noise().sensitivity.value, a.report.reachable_mu, path_of(a.mode), not_covered(a.mode),
+      command.trials, a.report.bound.mu, exact_text(command.confidence),
+      a.report.bound.mu / a.report.claimed_mu, a.report.epsilon_lower, exact_text(a.noise().delta),
+      a.report.bound.epsilon_any, verdict(a));
   out += fmt::format("{:<11} {:>9} {:>15} {:>15} {:>9}\n", "attack", "threshold", "false positives",
                      "false negatives", "mu");
   for (const privacy::AuditFinding& f : a.report.bound.findings) {
@@ -129,17 +130,15 @@ AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
         config = load_config(command.sources, {.release = true});
         a.mode = aggregation_mode(config, comm.size());
         a.mode.signed_keys = false;
-        a.layout = make_layout(config, command.features);
-        a.plan = privacy::plan_noise(
-            config.privacy,
-            a.layout.sensitivity_input(config.privacy.adjacency, config.privacy.max_records_per_person),
-            a.layout.coordinates());
-        a.pair = embed::worst_pair(a.layout, config.privacy.adjacency, config.privacy.max_records_per_person);
+        release::ReleaseSettings settings = release_settings(config);
+        for (features::NamedMap& map : settings.maps) map.map = map.map->shrunk(command.features);
+        a.embedder = embed::make_embedder(release::make_plan(std::move(settings)));
+        a.pair = embed::worst_pair(a.embedder);
       },
       true);
   Progress progress("audit", command.trials, "trials", comm.is_root());
   a.report =
-      embed::audit(a.layout, a.plan, a.pair, round::real_release(a.layout, a.plan, comm, a.mode),
+      embed::audit(a.embedder, a.pair, round::real_release(a.embedder, comm, a.mode),
                    {command.trials, command.confidence, comm.rank(), comm.size()}, [&](std::uint64_t trials) {
                      comm::agree(
                          comm, "auditing", [&] { comm.check_peers("auditing"); }, true);

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <sstream>
 
-#include "config_keys.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
@@ -205,7 +204,7 @@ void CommandLine::require_verb(const std::string& word) const {
   std::string nearest;
   std::size_t least = 3;  // more slips are another word
   for (const CLI::App* verb : app_.get_subcommands([](const CLI::App*) { return true; })) {
-    const std::size_t distance = edit_distance(word, verb->get_name());
+    const std::size_t distance = settings::edit_distance(word, verb->get_name());
     if (distance == 0) return;
     if (distance < least) least = distance, nearest = verb->get_name();
   }

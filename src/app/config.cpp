@@ -7,18 +7,22 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <optional>
 #include <set>
 
-#include "config_keys.hpp"
+#include "config_checks.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/privacy/sensitivity.hpp"
+#include "renamed_keys.hpp"
 
 extern char** environ;
 
 namespace muffle::app {
 namespace {
+
+using settings::Key;
+using settings::Value;
 
 Value from_toml(const toml::node& node) {
   Value v;
@@ -54,6 +58,13 @@ Value from_toml(const toml::node& node) {
   return v;
 }
 
+Value bare_text(const std::string& text) {
+  Value v;
+  v.text = text;
+  v.shown = "\"" + text + "\"";
+  return v;
+}
+
 /// Text from the command line or the environment: a TOML value, or else a bare string (so that quotes are not
 /// needed).
 Value from_text(const std::string& text) {
@@ -62,51 +73,37 @@ Value from_text(const std::string& text) {
     if (t.size() == 1 && t.contains("v")) return from_toml(*t.get("v"));
   } catch (const toml::parse_error&) {
   }
-  Value v;
-  v.text = text;
-  v.shown = "\"" + text + "\"";
-  return v;
+  return bare_text(text);
 }
 
-bool is_section(const std::string& name) {
-  const auto all = keys();
-  return std::any_of(all.begin(), all.end(), [&](const Key& k) { return k.name.starts_with(name + "."); });
+const Key* find(const std::vector<Key>& keys, const std::string& name) {
+  const auto at = std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == name; });
+  return at == keys.end() ? nullptr : &*at;
 }
 
+std::string section_of(const std::string& key) { return key.substr(0, std::min(key.rfind('.'), key.size())); }
+
+constexpr const char* kMap = "map.";
+
+/// "coarse" of "map.coarse.count".
+std::optional<std::string> map_of(const std::string& key) {
+  const std::string section = section_of(key);
+  if (!section.starts_with(kMap)) return std::nullopt;
+  return section.substr(std::strlen(kMap));
+}
+
+/// Reads assignments from all sources, and applies them in rounds: a key such as map.NAME.kind brings others
+/// with it.
 class Loader {
  public:
-  void set(const std::string& key, const Value& value, const std::string& where) {
-    const Key* k = find_key(key);
-    if (k == nullptr) {
-      const std::string near = nearest_key(key);
-      problems_.push_back(
-          fmt::format("{}: unknown key '{}'{}", where, key,
-                      near.empty() ? "; `muffle config-keys` lists all" : "; did you mean '" + near + "'"));
-      return;
-    }
-    if (const std::string problem = k->set(config_, value); !problem.empty()) {
-      problems_.push_back(fmt::format("{}: {} {}", where, key, problem));
-      return;
-    }
-    named_.insert(key);
+  void set(const std::string& key, Value value, const std::string& where) {
+    waiting_.push_back({key, std::move(value), std::nullopt, where});
   }
-
-  void refuse(std::string problem) { problems_.push_back(std::move(problem)); }
-
+  /// `--set data.dir=2024` means the folder "2024": what is no value for the key is taken as a bare text.
   void set_text(const std::string& key, const std::string& text, const std::string& where) {
-    Value value = from_text(text);
-    // `--set data.dir=2024` means the folder "2024".
-    if (const Key* k = find_key(key); k != nullptr && value.kind != Value::Kind::kString) {
-      Config scratch;
-      if (!k->set(scratch, value).empty()) {
-        Value bare;
-        bare.text = text;
-        bare.shown = value.shown;
-        value = bare;
-      }
-    }
-    set(key, value, where);
+    waiting_.push_back({key, from_text(text), text, where});
   }
+  void refuse(std::string problem) { problems_.add(std::move(problem)); }
 
   void read_file(const std::string& path) {
     toml::table table;
@@ -116,80 +113,147 @@ class Loader {
       throw ConfigError(fmt::format("{} line {}: not valid TOML: {}. Mend that line; text needs quotes.",
                                     path, e.source().begin.line, std::string(e.description())));
     }
-    for (const auto& [section, content] : table) {
-      const std::string name(section.str());
-      const toml::table* keys_here = content.as_table();
-      if (keys_here != nullptr && keys_here->empty() && !is_section(name))
-        refuse(fmt::format("{} line {}: unknown section '{}'", path, content.source().begin.line, name));
-      if (keys_here == nullptr) {
-        set(name, from_toml(content), fmt::format("{} line {}", path, content.source().begin.line));
+    read_table(table, "", path);
+  }
+
+  /// Without a look at how settings go together.
+  void apply() {
+    for (bool prepared = false;;) {
+      if (apply_known()) continue;
+      if (prepared) break;
+      // What the records decide may bring more keys.
+      config_.features.prepare(config_.data.schema);
+      prepared = true;
+    }
+    const std::vector<Key> known = keys_of(config_);
+    for (const Assignment& a : waiting_) {
+      if (const std::string renamed = renamed_key(a.key); !renamed.empty()) {
+        refuse(fmt::format("{}: '{}' {}", a.where, a.key, renamed));
         continue;
       }
-      for (const auto& [key, value] : *keys_here) {
-        set(name + "." + std::string(key.str()), from_toml(value),
-            fmt::format("{} line {}", path, value.source().begin.line));
-      }
+      std::vector<std::string> names;
+      for (const Key& k : known) names.push_back(k.name);
+      const std::string near = settings::nearest(a.key, names);
+      refuse(
+          fmt::format("{}: unknown key '{}'{}", a.where, a.key,
+                      near.empty() ? "; `muffle config-keys` lists all" : "; did you mean '" + near + "'"));
     }
   }
 
-  /// The settings that were named and could be read, without a look at how they go together.
-  std::map<std::string, std::string> named_settings() const {
+  /// The settings that were named and could be read.
+  std::map<std::string, std::string> named_settings() {
     std::map<std::string, std::string> out;
-    for (const std::string& name : named_) out[name] = find_key(name)->get(config_);
+    for (const Key& key : keys_of(config_)) {
+      if (named_.contains(key.name)) out[key.name] = key.get();
+    }
     return out;
   }
+  const Config& config() const { return config_; }
 
   Config finish(Stages stages) {
-    if (stages.release && stages.train && stages.sample && !releases(config_, "rff") &&
-        !config_.train.from_moments && config_.model.kind != model::GeneratorKind::kMoments)
-      problems_.emplace_back("features.blocks has no \"rff\", on which a generator is trained");
+    apply();
     if (stages.release) stages = with_named(stages);
     // Nothing else can be meant by a path with the rank's number in it.
     if (!named_.contains("data.shards") && data::names_rank(config_.data, config_.data.features))
       config_.data.shards = data::ShardRule::kPerRank;
-    // Values that depend on one another, then everything that is wrong with them together.
-    config_.features.rff.dims = config_.data.schema.dims();
     config_.model.schema = config_.data.schema;
-    if (stages.release) resolve_coefficients(config_);
-    for (std::string& p : contradictions(config_, stages)) problems_.push_back(std::move(p));
-    if (problems_.empty() && stages.release) check_privacy();
-    if (!problems_.empty()) {
-      std::string message = problems_.size() == 1
-                                ? std::string("The configuration has a problem: ")
-                                : fmt::format("The configuration has {} problems: ", problems_.size());
-      for (std::size_t i = 0; i < problems_.size(); ++i) {
-        message += (problems_.size() > 1 ? fmt::format("({}) ", i + 1) : "") + problems_[i] + ". ";
-      }
-      throw ConfigError(message +
-                        "Nothing was read or charged; `muffle config-keys` explains every setting.");
-    }
-    return config_;
+    if (stages.release)
+      release::choose_sizes(config_.features, config_.data.schema, config_.privacy, config_.release_counts,
+                            config_.data.records);
+    for (std::string& p : contradictions(config_, stages)) problems_.add(std::move(p));
+    const std::vector<std::string> problems = problems_.take();
+    if (problems.empty()) return config_;
+    std::string message = problems.size() == 1
+                              ? std::string("The configuration has a problem: ")
+                              : fmt::format("The configuration has {} problems: ", problems.size());
+    for (std::size_t i = 0; i < problems.size(); ++i)
+      message += (problems.size() > 1 ? fmt::format("({}) ", i + 1) : "") + problems[i] + ". ";
+    throw ConfigError(message + "Nothing was read or charged; `muffle config-keys` explains every setting.");
   }
 
  private:
-  Stages with_named(Stages stages) const {
-    for (const std::string& name : named_) {
-      const Stage stage = find_key(name)->stage;
-      stages.train = stages.train || stage == Stage::kTrain;
-      stages.sample = stages.sample || stage == Stage::kSample;
-      stages.evaluate = stages.evaluate || stage == Stage::kEvaluate;
+  struct Assignment {
+    std::string key;
+    Value value;
+    std::optional<std::string> text;  ///< as typed
+    std::string where;
+  };
+
+  void read_table(const toml::table& table, const std::string& prefix, const std::string& path) {
+    for (const auto& [key, value] : table) {
+      const std::string name = prefix + std::string(key.str());
+      const auto where = [&] { return fmt::format("{} line {}", path, value.source().begin.line); };
+      const toml::table* inner = value.as_table();
+      if (inner == nullptr) {
+        set(name, from_toml(value), where());
+      } else if (inner->empty() && prefix == kMap) {
+        make_map(name + ".", where());
+      } else if (inner->empty() && !is_section(name)) {
+        refuse(fmt::format("{}: unknown section '{}'", where(), name));
+      } else {
+        read_table(*inner, name + ".", path);
+      }
+    }
+  }
+
+  bool is_section(const std::string& name) {
+    const std::vector<Key> keys = keys_of(config_);
+    return name + "." == kMap ||
+           std::any_of(keys.begin(), keys.end(), [&](const Key& k) { return section_of(k.name) == name; });
+  }
+
+  /// The map that `key` speaks of is there, if it can be.
+  void make_map(const std::string& key, const std::string& where) {
+    const std::optional<std::string> name = map_of(key);
+    if (!name || config_.features.maps.contains(*name)) return;
+    if (features::is_map_name(*name)) {
+      config_.features.maps[*name];
+    } else {
+      refuse(fmt::format(
+          "{}: \"{}\" is no name of a feature map: use 1 to 32 lower-case letters, digits and '-'", where,
+          *name));
+    }
+  }
+
+  /// Applies what is known by now. @returns whether anything was.
+  bool apply_known() {
+    for (const Assignment& a : waiting_) make_map(a.key, a.where);
+    const std::vector<Key> known = keys_of(config_);
+    std::vector<Assignment> left;
+    for (Assignment& a : waiting_) {
+      const Key* const key = find(known, a.key);
+      if (key == nullptr) {
+        left.push_back(std::move(a));
+        continue;
+      }
+      std::string problem = key->set(a.value);
+      if (!problem.empty() && a.text && a.value.kind != Value::Kind::kString &&
+          key->set(bare_text(*a.text)).empty())
+        problem.clear();
+      if (problem.empty()) {
+        named_.insert(a.key);
+      } else {
+        refuse(fmt::format("{}: {} {}", a.where, a.key, problem));
+      }
+    }
+    const bool any = left.size() < waiting_.size();
+    waiting_ = std::move(left);
+    return any;
+  }
+
+  Stages with_named(Stages stages) {
+    for (const Key& key : keys_of(config_)) {
+      if (!named_.contains(key.name)) continue;
+      stages.train = stages.train || key.stage == Stage::kTrain;
+      stages.sample = stages.sample || key.stage == Stage::kSample;
+      stages.evaluate = stages.evaluate || key.stage == Stage::kEvaluate;
     }
     return stages;
   }
 
-  /// The accountant knows its own domain: ask it.
-  void check_privacy() {
-    try {
-      plan_release(config_);
-    } catch (const ConfigError& e) {
-      std::string text = e.what();
-      while (!text.empty() && text.back() == '.') text.pop_back();
-      problems_.push_back("[privacy]: " + text);
-    }
-  }
-
   Config config_;
-  std::vector<std::string> problems_;
+  std::vector<Assignment> waiting_;
+  settings::Problems problems_;
   std::set<std::string> named_;  ///< keys that some source names
 };
 
@@ -199,11 +263,13 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+/// "map.coarse.count" of MUFFLE_MAP__COARSE__COUNT; empty: no setting.
 std::string environment_key(const std::string& variable) {
   std::string key = variable.substr(std::strlen("MUFFLE_"));
-  const auto separator = key.find("__");
-  if (separator == std::string::npos) return {};
-  return lower_case(key.replace(separator, 2, "."));
+  if (key.find("__") == std::string::npos) return {};
+  for (std::size_t at = key.find("__"); at != std::string::npos; at = key.find("__", at + 1))
+    key.replace(at, 2, ".");
+  return lower_case(key);
 }
 
 /// "MUFFLE_PRIVACY__EPSILON" for "MUFFLE_PRIVACY_EPSILON": what a variable that names a section, but is no
@@ -213,8 +279,23 @@ std::string meant_variable(const std::string& variable) {
   const auto end = rest.find('_');
   if (end == std::string::npos) return {};
   const std::string section = lower_case(rest.substr(0, end)), key = rest.substr(end + 1);
-  return is_section(section) && !key.empty() ? "MUFFLE_" + rest.substr(0, end) + "__" + key : "";
+  Config defaults;
+  const std::vector<Key> keys = keys_of(defaults);
+  const bool known =
+      std::any_of(keys.begin(), keys.end(), [&](const Key& k) { return section_of(k.name) == section; });
+  return known && !key.empty() ? "MUFFLE_" + rest.substr(0, end) + "__" + key : "";
 }
+
+/// What these literals make, without a look at how they go together.
+Config config_of(const std::map<std::string, std::string>& literals) {
+  Loader loader;
+  for (const auto& [key, literal] : literals) loader.set_text(key, literal, key);
+  loader.apply();
+  return loader.config();
+}
+
+/// keys_of() reads the fields of a configuration through the same bindings that write them.
+std::vector<Key> reading_keys(const Config& config) { return keys_of(const_cast<Config&>(config)); }
 
 }  // namespace
 
@@ -257,9 +338,29 @@ std::map<std::string, std::string> environment_settings() {
   return out;
 }
 
+release::ReleaseSettings release_settings(const Config& c) {
+  return {c.data.schema, c.features.lattice, c.features.resolved(c.data.schema),
+          c.privacy,     c.release_counts,   c.data.records};
+}
+
+release::ReleasePlan plan_release(const Config& config) {
+  return release::make_plan(release_settings(config));
+}
+
+model::GeneratorSpec trained_generator(const Config& config) {
+  model::GeneratorSpec spec = config.model;
+  spec.schema = config.data.schema;
+  spec.residual = config.train.from_moments;
+  if (!spec.residual) return spec;
+  for (const features::NamedMap& m : config.features.resolved(config.data.schema)) {
+    if (m.map->has_second_moments()) spec.code = m.map->second_moments()->lift->coefficients();
+  }
+  return spec;
+}
+
 std::map<std::string, std::string> flatten(const Config& config) {
   std::map<std::string, std::string> out;
-  for (const Key& k : keys()) out[k.name] = k.get(config);
+  for (const Key& k : reading_keys(config)) out[k.name] = k.get();
   return out;
 }
 
@@ -269,15 +370,14 @@ std::string to_toml(const std::map<std::string, std::string>& literals) {
   std::string out =
       "# Every setting of what lies here, resolved: defaults, file, environment, --set and flags.\n";
   std::string section;
-  for (const Key& k : keys()) {
+  for (const Key& k : reading_keys(config_of(literals))) {
     const auto found = literals.find(k.name);
     if (found == literals.end()) continue;
-    const auto dot = k.name.find('.');
-    if (k.name.substr(0, dot) != section) {
-      section = k.name.substr(0, dot);
+    if (section_of(k.name) != section) {
+      section = section_of(k.name);
       out += "\n[" + section + "]\n";
     }
-    out += fmt::format("# {}\n{} = {}\n", k.help, k.name.substr(dot + 1), found->second);
+    out += fmt::format("# {}\n{} = {}\n", k.help, k.name.substr(section.size() + 1), found->second);
   }
   return out;
 }
@@ -285,21 +385,37 @@ std::string to_toml(const std::map<std::string, std::string>& literals) {
 std::map<std::string, std::string> settings_in(const std::string& file) {
   Loader loader;
   loader.read_file(file);
+  loader.apply();
   return loader.named_settings();
 }
 
 std::string stage_hash(const Config& config, Stage stage) {
   Sha256 hash;
-  for (const Key& k : keys()) {
-    if (k.stage == stage) hash.update(k.name + "=" + k.get(config) + "\n");
+  for (const Key& k : reading_keys(config)) {
+    if (k.stage == stage) hash.update(k.name + "=" + k.get() + "\n");
   }
   return to_hex(hash.digest());
 }
 
 std::string describe_keys() {
   std::string out;
-  const Config defaults;
-  for (const Key& k : keys()) out += fmt::format("{:32} {:24} {}\n", k.name, k.get(defaults), k.help);
+  Config defaults;
+  const auto tell = [&out](const std::vector<Key>& keys) {
+    for (const Key& k : keys) out += fmt::format("{:32} {:24} {}\n", k.name, k.get(), k.help);
+  };
+  tell(keys_of(defaults));
+  for (const features::MapKind& kind : features::map_kinds()) {
+    out += fmt::format("\n[map.NAME] with kind = \"{}\": {}\n", kind.name, kind.summary);
+    features::MapSettings map;
+    map.map = kind.make();
+    settings::Keys keys("map.NAME");
+    map.declare(keys);
+    tell(keys.take());
+    map.map->tell_further_keys([&](const std::string& when, const std::vector<Key>& further) {
+      out += fmt::format("  with {}\n", when);
+      tell(further);
+    });
+  }
   return out;
 }
 

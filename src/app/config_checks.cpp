@@ -1,9 +1,10 @@
+#include "config_checks.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "config_keys.hpp"
 #include "generator_size.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/model/grid_density.hpp"
@@ -20,19 +21,9 @@ constexpr std::uint64_t kMostFileBytes = (std::uint64_t{1} << 32) - (std::uint64
 constexpr std::size_t kMostSide = std::size_t{1} << 24;  // of a record's shape, in a model file
 constexpr std::size_t kMostHidden = 64;                  // likewise
 constexpr std::size_t kMostPictureSide = 6000;           // ten of them side by side still make a PNG
-constexpr int kMostBitsOfPrivateSums = 16;
 
-/// Collects what is wrong.
-class Problems {
- public:
-  void unless(bool good, std::string problem) {
-    if (!good) list_.push_back(std::move(problem));
-  }
-  std::vector<std::string> take() { return std::move(list_); }
-
- private:
-  std::vector<std::string> list_;
-};
+using settings::Problems;
+using Maps = std::vector<features::NamedMap>;
 
 bool has(const std::vector<std::string>& list, const char* name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -61,9 +52,20 @@ bool check_schema(const Config& c, Problems& p) {
 }
 
 /// Noisy class sizes are part of the release.
-bool counted(const Config& c) { return c.release_counts || releases(c, "moments"); }
+bool counted(const Config& c, const Maps& maps) {
+  return c.release_counts ||
+         std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.map->counts_inside(); });
+}
 
-void check_records(const Config& c, Problems& p) {
+/// Second moments from which a generator can be made; null: none.
+const features::FeatureMap* moments_of(const Maps& maps) {
+  for (const features::NamedMap& m : maps) {
+    if (m.role == features::MapRole::kMatch && m.map->has_second_moments()) return m.map.get();
+  }
+  return nullptr;
+}
+
+void check_records(const Config& c, const Maps& maps, Problems& p) {
   p.unless(!c.data.features.empty(), "data.features names no file with records");
   const bool cifar = c.data.format == data::Format::kCifar;
   p.unless(!c.data.labels.empty() || c.data.schema.classes == 1 || cifar,
@@ -84,9 +86,9 @@ void check_records(const Config& c, Problems& p) {
   p.unless(!replace || c.data.records > 0,
            "data.records is required under replace-one adjacency: m is public, so write it down");
   p.unless(
-      replace || counted(c),
+      replace || counted(c, maps),
       "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = "
-      "true (or the block \"moments\", whose trace counts the records)");
+      "true (or a map with kind = \"moments\", whose trace counts the records)");
   p.unless(replace || c.data.records == 0,
            "privacy.adjacency = \"add-remove-one\" keeps m secret, and everything in the configuration is "
            "public: leave data.records at 0");
@@ -130,41 +132,23 @@ void check_aggregation(const Config& c, Problems& p) {
            "privacy.site_key signs masks, so it needs privacy.secure_aggregation = true");
 }
 
-/// @param sized  the schema can be used.
-void check_features(const Config& c, bool sized, Problems& p) {
-  p.unless(!c.features.blocks.empty(), "features.blocks is empty: nothing would be released");
-  const std::uint64_t features = c.features.rff.features;
-  const bool rff = releases(c, "rff"), even = features >= 2 && features % 2 == 0;
-  p.unless(!rff || even,
-           "features.count is required, and must be even: a cosine and a sine for each frequency");
-  if (releases(c, "proxy")) {
-    p.unless(rff, "features.blocks has \"proxy\", which compares models trained on \"rff\": add that");
-    p.unless(c.proxy.features % 2 == 0, "proxy.count must be even: a cosine and a sine for each frequency");
-    p.unless(c.proxy.seed != c.features.rff.seed,
-             "proxy.seed equals features.seed: the proxy needs frequencies of its own");
-  }
-  if (!sized || (rff && !even)) return;
-  try {
-    std::uint64_t numbers = c.release_counts ? 1 : 0;
-    const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
-    p.unless(
-        replace || !releases(c, "moments") || c.moments.spec.bits <= kMostBitsOfPrivateSums,
-        fmt::format("moments.bits is {}: under add-remove-one nothing public bounds the number of records, "
-                    "so that sums have room for 2^30 of them, which {} bits leave",
-                    c.moments.spec.bits, kMostBitsOfPrivateSums));
-    for (const features::BlockSpec& spec : block_specs(c)) {
-      static_cast<void>(bound_of(spec));
-      numbers += features_of(spec);
-    }
-    p.unless(
-        numbers * c.data.schema.classes * sizeof(std::int64_t) <= kMostFileBytes,
-        fmt::format("{} features x {} classes are more numbers than a release file holds, {} MB: use fewer "
-                    "features (features.count, moments.coefficients)",
-                    numbers, c.data.schema.classes, kMostFileBytes / 1'000'000));
-  } catch (const ConfigError& e) {
-    std::string text = e.what();
-    while (text.ends_with('.')) text.pop_back();
-    p.unless(false, "[features] or [moments]: " + text);
+void check_maps(const Config& c, const Maps& maps, Problems& p) {
+  std::uint64_t numbers = c.release_counts ? 1 : 0;
+  for (const features::NamedMap& m : maps) numbers += m.map->features();
+  p.unless(
+      numbers * c.data.schema.classes * sizeof(std::int64_t) <= kMostFileBytes,
+      fmt::format("{} features x {} classes are more numbers than a release file holds, {} MB: use fewer "
+                  "features (count or coefficients of the maps)",
+                  numbers, c.data.schema.classes, kMostFileBytes / 1'000'000));
+  for (const features::NamedMap& proxy : maps) {
+    if (proxy.role != features::MapRole::kProxy) continue;
+    for (const features::NamedMap& other : maps)
+      p.unless(
+          &other == &proxy || other.map->kind() != proxy.map->kind() ||
+              other.map->to_json() != proxy.map->to_json(),
+          fmt::format(
+              "map.{} and map.{} are the same map: a proxy needs features of its own, such as another seed",
+              proxy.name, other.name));
   }
 }
 
@@ -183,60 +167,56 @@ void check_training(const Config& c, Problems& p) {
 }
 
 /// The closed form's file, of laws with full covariances, can be read again.
-void check_closed_size(const Config& c, Problems& p) {
-  if (!releases(c, "moments")) return;
-  try {
-    for (const features::BlockSpec& spec : block_specs(c)) {
-      if (spec.moments() == nullptr) continue;
-      p.unless(model::moments_model_bytes(*spec.moments(), c.data.schema.classes) <= kMostFileBytes,
-               fmt::format("moments.coefficients and data.classes make a closed form that is larger than a "
-                           "model file, {} MB: use fewer coefficients",
-                           kMostFileBytes / 1'000'000));
-    }
-  } catch (const ConfigError&) {  // reported where the features are checked
-  }
+void check_closed_size(const Config& c, const features::SecondMoments& moments, Problems& p) {
+  p.unless(
+      model::moments_model_bytes(moments.order(), c.data.schema.classes) <= kMostFileBytes,
+      fmt::format(
+          "the coefficients of the second moments and data.classes make a closed form that is larger than a "
+          "model file, {} MB: use fewer coefficients",
+          kMostFileBytes / 1'000'000));
 }
 
 /// What the closed form needs of the release and the records.
-void check_closed_form(const Config& c, Problems& p) {
-  p.unless(releases(c, "moments"),
-           "model.generator = \"moments\" is made of second moments: add \"moments\" to features.blocks");
-  using enum features::MomentLiftKind;
-  const bool grid = c.moments.kind && (*c.moments.kind == kFourier || *c.moments.kind == kHermite);
-  p.unless(!grid || c.data.schema.dims() <= model::kMaxGridDims,
-           fmt::format("model.generator = \"moments\" draws from a grid where moments.kind is \"fourier\" or "
-                       "\"hermite\": records can have at most {} numbers; use \"vector\" or \"image\"",
-                       model::kMaxGridDims));
-  if (!grid) check_closed_size(c, p);
+void check_closed_form(const Config& c, const Maps& maps, Problems& p) {
+  const features::FeatureMap* const map = moments_of(maps);
+  p.unless(map != nullptr,
+           "model.generator = \"moments\" is made of second moments: add a map with kind = \"moments\"");
+  if (map == nullptr) return;
+  const features::SecondMoments& moments = *map->second_moments();
+  p.unless(moments.lift->affine() != nullptr || c.data.schema.dims() <= model::kMaxGridDims,
+           fmt::format("model.generator = \"moments\" draws from a grid where the lift is \"{}\": records "
+                       "can have at most "
+                       "{} numbers; use \"vector\" or \"image\"",
+                       moments.lift->kind(), model::kMaxGridDims));
+  if (moments.lift->affine() != nullptr) check_closed_size(c, moments, p);
 }
 
 /// What a training needs that starts from the closed form.
-void check_start(const Config& c, Problems& p) {
-  p.unless(
-      releases(c, "moments") && releases(c, "rff") && releases(c, "proxy"),
-      "train.init = \"moments\" needs features.blocks = [\"moments\", \"rff\", \"proxy\"]: what it starts "
-      "from, what it is trained on, and what decides which of the two is kept");
-  using enum features::MomentLiftKind;
-  const bool affine = !c.moments.kind || *c.moments.kind == kImage || *c.moments.kind == kVector;
-  p.unless(affine,
-           "train.init = \"moments\" starts from moments of kind \"image\" or \"vector\": the others have no "
+void check_start(const Config& c, const Maps& maps, Problems& p) {
+  const features::FeatureMap* const map = moments_of(maps);
+  const bool trained = std::any_of(maps.begin(), maps.end(), [](const auto& m) {
+    return m.role == features::MapRole::kMatch && !m.map->has_second_moments();
+  });
+  const bool proxy = std::any_of(maps.begin(), maps.end(),
+                                 [](const auto& m) { return m.role == features::MapRole::kProxy; });
+  p.unless(map != nullptr && trained && proxy,
+           "train.init = \"moments\" needs three feature maps: one with kind = \"moments\", what it starts "
+           "from, another that it "
+           "is trained on, such as \"rff\", and one with role = \"proxy\", which decides which of the two "
+           "models is kept");
+  if (map == nullptr) return;
+  const features::SecondMoments& moments = *map->second_moments();
+  p.unless(moments.lift->affine() != nullptr,
+           "train.init = \"moments\" starts from moments whose lift is \"image\" or \"vector\": the others "
+           "have no "
            "closed form that a network could be added to");
-  if (affine) check_closed_size(c, p);
-}
-
-/// @returns the configured one where its moments cannot be made, which is reported elsewhere.
-model::GeneratorSpec generator_of(const Config& c) {
-  try {
-    return trained_generator(c);
-  } catch (const ConfigError&) {
-    return c.model;
-  }
+  if (moments.lift->affine() != nullptr) check_closed_size(c, moments, p);
 }
 
 /// What a generator needs of the records that it is to resemble.
-void check_generator(const Config& c, Problems& p) {
-  if (c.model.kind == model::GeneratorKind::kMoments) return check_closed_form(c, p);
-  if (c.train.from_moments) check_start(c, p);
+void check_generator(const Config& c, const Maps& maps, Problems& p) {
+  if (c.model.kind == model::GeneratorKind::kMoments) return check_closed_form(c, maps, p);
+  if (c.train.from_moments) check_start(c, maps, p);
   const auto& schema = c.data.schema;
   const bool convolutional = c.model.kind == model::GeneratorKind::kConvolutional;
   p.unless(!convolutional || schema.is_image(),
@@ -245,15 +225,15 @@ void check_generator(const Config& c, Problems& p) {
            "model.generator = \"convolutional\" doubles its image twice, so height and width in data.shape "
            "must be multiples of 4; for others use \"fully-connected\"");
   if (convolutional && (!schema.is_image() || c.model.channels.size() != 2)) return;
-  if (c.train.from_moments && !releases(c, "moments")) return;
-  p.unless(generator_size(generator_of(c)).parameters <= kMostFileBytes / sizeof(float),
+  if (c.train.from_moments && moments_of(maps) == nullptr) return;
+  p.unless(generator_size(trained_generator(c)).parameters <= kMostFileBytes / sizeof(float),
            fmt::format("model.code, model.hidden and model.channels make a generator that is larger than a "
                        "model file, {} MB: use fewer or smaller layers",
                        kMostFileBytes / 1'000'000));
 }
 
 /// What sampling needs of the records.
-void check_sampling(const Config& c, Problems& p) {
+void check_sampling(const Config& c, const Maps& maps, Problems& p) {
   const auto& schema = c.data.schema;
   const bool picture = schema.is_image() && (schema.shape[0] == 1 || schema.shape[0] == 3);
   p.unless(picture || !has(c.sample.formats, "png"),
@@ -271,9 +251,9 @@ void check_sampling(const Config& c, Problems& p) {
                   "{:.3g} GB: describe records by fewer numbers",
                   schema.dims(), synth::kTileRecords, synth::tile_bytes(schema) * 1e-9,
                   synth::kMostTileBytes * 1e-9));
-  p.unless(c.sample.uniform_labels || counted(c),
-           "sample.labels = \"released-counts\" needs privacy.release_counts = true (or the block "
-           "\"moments\")");
+  p.unless(c.sample.uniform_labels || counted(c, maps),
+           "sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map with "
+           "kind = \"moments\")");
 }
 
 /// @param whole_job  it leaves out what has nothing to be tested on, and says so.
@@ -315,20 +295,33 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   Problems p;
   const bool scores = stages.evaluate && has(c.evaluate.metrics, "classifiers");
   const bool sized = (stages.release || scores) && check_schema(c, p);
+  Maps maps;
+  bool mapped = false;
+  if (stages.release && sized) {
+    p.unless(!c.features.maps.empty(),
+             "there is no feature map, so nothing would be released: write a section such as [map.rff], with "
+             "kind = \"rff\"");
+    p.check("", [&] {
+      maps = c.features.resolved(c.data.schema);
+      mapped = !maps.empty();
+    });
+  }
   if (stages.release) {
-    check_records(c, p);
+    check_records(c, maps, p);
     check_ledger(c, p);
     check_aggregation(c, p);
-    check_features(c, sized, p);
+    if (mapped) check_maps(c, maps, p);
   }
   if (stages.train) check_training(c, p);
   if (stages.sample) p.unless(!c.sample.formats.empty(), "sample.formats is empty: nothing would be written");
   if (stages.evaluate) check_evaluation(c, stages.release, p);
   // How the stages go together. By itself a later stage takes the sizes from the file that it reads.
-  if (!stages.release || !sized) return p.take();
-  if (stages.train) check_generator(c, p);
-  if (stages.sample) check_sampling(c, p);
+  if (!stages.release || !mapped) return p.take();
+  if (stages.train) check_generator(c, maps, p);
+  if (stages.sample) check_sampling(c, maps, p);
   if (stages.sample && stages.evaluate) check_scored_samples(c, p);
+  // The accountant knows its own domain: ask it.
+  if (p.empty()) p.check("[privacy]: ", [&] { plan_release(c); });
   return p.take();
 }
 

@@ -8,9 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "layout.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/features/weighted.hpp"
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_probe.hpp"
 #include "muffle/features/cuda_block.hpp"
@@ -66,37 +64,35 @@ auto chosen_alike(comm::HostComm& comm, const char* what, Choose choose) {
 
 }  // namespace
 
-embed::Layout make_layout_on_devices(Context& context) {
+embed::Embedder make_embedder_on_devices(Context& context, release::ReleasePlan plan) {
   const Config& c = context.config;
-  if (c.devices.embed == comm::DeviceWish::kCpu) return make_layout(c);
+  embed::Embedder embedder = embed::make_embedder(std::move(plan));
+  if (c.devices.embed == comm::DeviceWish::kCpu) return embedder;
   const std::vector<GpuView> views = gather(context.comm, visible_gpus(), kNone);
   const GpuChoice choice = chosen_alike(context.comm, "choosing GPUs for the embedding", [&] {
     return comm::choose_gpus(views, count_up(views.size()), c.devices.embed, c.devices.share_gpus,
                              "features.device");
   });
   tell("release", "the records are embedded ", choice);
-  if (!choice.on_gpus()) return make_layout(c);
-  embed::Layout layout;
+  if (!choice.on_gpus()) return embedder;
 #ifdef MUFFLE_CUDA
   const int device = choice.device[static_cast<std::size_t>(context.comm.rank())];
   comm::agree(
       context.comm, "preparing the GPU",
       [&] {
-        layout = make_layout(c);
-        const auto specs = block_specs(c);
-        for (std::size_t b = 0; b < specs.size(); ++b) {
-          if (!specs[b].rff()) {
-            spdlog::info("release: the block \"{}\" is embedded on the CPU: only \"rff\" has GPU kernels",
-                         kind_of(specs[b]));
-            continue;
+        for (std::size_t b = 0; b < embedder.blocks.size(); ++b) {
+          const features::NamedMap& map = embedder.plan.maps[b];
+          if (auto block = features::make_cuda_block(*map.map, embedder.plan.lattice, device)) {
+            embedder.blocks[b] = std::move(block);
+          } else {
+            spdlog::info("release: the map \"{}\" is embedded on the CPU: kind \"{}\" has no GPU kernels",
+                         map.name, map.map->kind());
           }
-          layout.blocks[b] = features::make_weighted_block(
-              features::make_rff_cuda_block(*specs[b].rff(), layout.lattice, device), specs[b].weight);
         }
       },
       true);
 #endif
-  return layout;
+  return embedder;
 }
 
 TrainingPlace place_training(Context& context) {

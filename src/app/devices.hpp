@@ -9,9 +9,9 @@
 
 namespace muffle::app {
 
-/// make_layout(), with random Fourier features on the GPUs if features.device says so; moments stay on the
-/// CPU. Collective: all ranks choose alike, and root's log says what. @throws DeviceError, ConfigError.
-embed::Layout make_layout_on_devices(Context& context);
+/// embed::make_embedder(), with the maps that GPUs can sum on the GPUs if features.device says so.
+/// Collective: all ranks choose alike, and root's log says what. @throws DeviceError, ConfigError.
+embed::Embedder make_embedder_on_devices(Context& context, release::ReleasePlan plan);
 
 /// Who trains, and on what.
 struct TrainingPlace {

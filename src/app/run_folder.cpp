@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include "config_keys.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/data/mixture.hpp"
@@ -13,7 +12,7 @@ namespace {
 constexpr std::uint64_t kMixtureSeed = 1;
 
 /// Ledger, signature and the like belong to the release, though they do not change its numbers.
-bool belongs_to(const Key& key, Stage stage) {
+bool belongs_to(const settings::Key& key, Stage stage) {
   if (key.name.starts_with("runtime.")) return true;
   return key.stage == stage || (key.stage == Stage::kRuntime && stage == Stage::kRelease);
 }
@@ -33,8 +32,9 @@ void record_settings(const Context& context, Stage stage) {
       spdlog::warn("{} is written anew, because it cannot be read: {}", file.string(), e.what());
     }
   }
-  for (const Key& key : keys()) {
-    if (belongs_to(key, stage)) settings[key.name] = key.get(context.config);
+  Config config = context.config;
+  for (const settings::Key& key : keys_of(config)) {
+    if (belongs_to(key, stage)) settings[key.name] = key.get();
   }
   const std::string text = to_toml(settings);
   if (text != before) write_file_atomically(file, text);

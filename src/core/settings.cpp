@@ -1,5 +1,6 @@
 #include "muffle/core/settings.hpp"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -109,7 +110,8 @@ void Keys::sizes(const char* key, std::vector<std::size_t>& field, std::string h
          std::vector<std::size_t> out;
          bool good = v.kind == Value::Kind::kArray;
          for (const Value& item : v.items) {
-           good = good && item.kind == Value::Kind::kInteger && item.integer >= 1 && item.integer <= (1 << 24);
+           good =
+               good && item.kind == Value::Kind::kInteger && item.integer >= 1 && item.integer <= (1 << 24);
            out.push_back(static_cast<std::size_t>(item.integer));
          }
          if (!good) return wanted("an array of positive whole numbers such as [200, 500]", v);
@@ -161,7 +163,8 @@ void Keys::word(const char* key, const std::vector<std::string>& words, std::str
        }});
 }
 
-void Keys::name(const char* key, std::string& field, const std::vector<std::string>& known, std::string help) {
+void Keys::name(const char* key, std::string& field, const std::vector<std::string>& known,
+                std::string help) {
   std::vector<std::pair<std::string, std::string>> options;
   for (const std::string& k : known) options.emplace_back(k, k);
   choice(key, field, std::move(options), std::move(help));
@@ -174,7 +177,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
     std::size_t diagonal = row[0];
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t best = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      const std::size_t best =
+          std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
       diagonal = row[j];
       row[j] = best;
     }

@@ -31,18 +31,19 @@ using Released = std::vector<std::int64_t>;
 /// mean of 0 for S, and of `distance` for S'.
 class Attacker {
  public:
-  Attacker(const Layout& layout, const privacy::NoisePlan& plan, const CanaryPair& pair)
-      : sigma_(sigmas(plan)),
-        before_(known_sums(layout, pair.common)),
-        first_(known_sums(layout, pair.common + pair.first)),
-        second_(known_sums(layout, pair.common + pair.second)),
+  Attacker(const Embedder& embedder, const CanaryPair& pair)
+      : sigma_(sigmas(embedder.plan.noise)),
+        before_(known_sums(embedder, pair.common)),
+        first_(known_sums(embedder, pair.common + pair.first)),
+        second_(known_sums(embedder, pair.common + pair.second)),
         direction_(difference(first_, second_)) {
     for (std::size_t i = 0; i < direction_.size(); ++i) direction_[i] /= sigma_[i];
     distance_ = norm(direction_);
     require(distance_ > 0, "the audit's canaries have the same sums: this is a bug in muffle.");
     for (double& v : direction_) v /= distance_;
     for (std::uint64_t seed = 0; seed < kGuessedSeeds; ++seed) {
-      guessed_.insert(privacy::draw_noise(plan.parts, *privacy::insecure_seeded_entropy(seed)));
+      guessed_.insert(
+          privacy::draw_noise(embedder.plan.noise.parts, *privacy::insecure_seeded_entropy(seed)));
     }
   }
 
@@ -92,21 +93,19 @@ class Attacker {
 
 }  // namespace
 
-AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const CanaryPair& pair,
-                  const ReleaseFunction& release, const AuditSettings& settings,
-                  const std::function<void(std::uint64_t)>& progress) {
+AuditReport audit(const Embedder& embedder, const CanaryPair& pair, const ReleaseFunction& release,
+                  const AuditSettings& settings, const std::function<void(std::uint64_t)>& progress) {
   if (!(settings.trials >= kMinTrials && settings.trials <= kMaxTrials)) {
     throw ConfigError("an audit of " + std::to_string(settings.trials) + " trials: choose from " +
                       std::to_string(kMinTrials) + " to " + std::to_string(kMaxTrials) + ", such as 100000.");
   }
-  require(privacy::length_of(plan.parts) == layout.size(),
-          "an audit of noise planned for another layout: this is a bug in muffle.");
-  const Attacker attacker(layout, plan, pair);
+  const privacy::NoisePlan& plan = embedder.plan.noise;
+  const Attacker attacker(embedder, pair);
   const CanarySet first = pair.common + pair.first, second = pair.common + pair.second;
   const auto publish = [&](const CanarySet& set) {
     const auto source = open_canaries(set, settings.rank, settings.ranks);
     Released released = release(*source);
-    require(released.size() == layout.size(), "the audited release has another number of values.");
+    require(released.size() == embedder.plan.size(), "the audited release has another number of values.");
     return released;
   };
 

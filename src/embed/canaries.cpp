@@ -41,11 +41,11 @@ class CanarySource final : public data::RecordSource {
 /// walk of both with steps that adapt to their success.
 class FarRecords {
  public:
-  explicit FarRecords(const Layout& layout)
-      : layout_(layout), dims_(layout.blocks.front()->dims()), stream_(kSearchSeed, Stream::kTest) {
-    for (const auto& block : layout.blocks) workspaces_.push_back(block->make_workspace());
+  explicit FarRecords(const Embedder& embedder)
+      : embedder_(embedder), dims_(embedder.blocks.front()->dims()), stream_(kSearchSeed, Stream::kTest) {
+    for (const auto& block : embedder.blocks) workspaces_.push_back(block->make_workspace());
     std::size_t features = 0;
-    for (const auto& block : layout.blocks) features += block->features();
+    for (const auto& block : embedder.blocks) features += block->features();
     // A second or so of search, whatever the feature map's size.
     steps_ = std::clamp<std::size_t>(2'000'000'000 / (dims_ * features), 400, 20'000);
   }
@@ -85,12 +85,12 @@ class FarRecords {
   std::vector<double> features_of(const std::vector<float>& record) {
     const std::int32_t label = 0;
     std::vector<double> all;  // in units of the features
-    for (std::size_t b = 0; b < layout_.blocks.size(); ++b) {
-      const features::Block& block = *layout_.blocks[b];
-      std::vector<std::uint64_t> sums(layout_.classes * block.features(), 0);
+    for (std::size_t b = 0; b < embedder_.blocks.size(); ++b) {
+      const features::Block& block = *embedder_.blocks[b];
+      std::vector<std::uint64_t> sums(embedder_.plan.classes() * block.features(), 0);
       block.accumulate(record.data(), &label, 1, *workspaces_[b], sums);
       std::size_t next = 0;
-      for (const features::CoordinateRun& run : block.coordinates()) {
+      for (const features::CoordinateRun& run : embedder_.plan.maps[b].coordinates(embedder_.plan.lattice)) {
         for (std::uint64_t n = 0; n < run.count; ++n)
           all.push_back(static_cast<double>(static_cast<std::int64_t>(sums[next++])) / run.unit);
       }
@@ -110,7 +110,7 @@ class FarRecords {
     return true;
   }
 
-  const Layout& layout_;
+  const Embedder& embedder_;
   std::size_t dims_, steps_ = 0;
   CounterStream stream_;
   std::uint64_t drawn_ = 0;
@@ -130,12 +130,12 @@ CanarySet copies(const std::vector<float>& record, std::int32_t label, std::uint
 }
 
 /// A few ordinary records, one a class.
-CanarySet bystanders(const Layout& layout, std::size_t dims) {
+CanarySet bystanders(const Embedder& embedder, std::size_t dims) {
   const CounterStream stream(kSearchSeed, Stream::kTest, 1);
   CanarySet set;
   for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t j = 0; j < dims; ++j) set.x.push_back(static_cast<float>(stream.uniform(i * dims + j)));
-    set.y.push_back(static_cast<std::int32_t>(i % layout.classes));
+    set.y.push_back(static_cast<std::int32_t>(i % embedder.plan.classes()));
   }
   return set;
 }
@@ -160,16 +160,17 @@ std::unique_ptr<data::RecordSource> open_canaries(const CanarySet& set, int rank
   return std::make_unique<CanarySource>(std::move(share));
 }
 
-std::vector<std::uint64_t> known_sums(const Layout& layout, const CanarySet& set) {
+std::vector<std::uint64_t> known_sums(const Embedder& embedder, const CanarySet& set) {
   constexpr std::uint64_t kSeed = 1, kSigma = 1;
   const auto entropy = privacy::insecure_seeded_entropy(kSeed);
-  privacy::NoiseVector noise(layout.size(), kSigma, *entropy);
+  privacy::NoiseVector noise(embedder.plan.size(), kSigma, *entropy);
   const auto source = open_canaries(set);
   const auto alone = comm::single_process();
   const privacy::NoisySum noisy =
-      std::move(noise).publish(reduce_to_root(*alone, embed_shard(layout, *source, 1, {})));
-  const auto known = privacy::draw_noise(layout.size(), kSigma, *privacy::insecure_seeded_entropy(kSeed));
-  std::vector<std::uint64_t> sums(layout.size());
+      std::move(noise).publish(reduce_to_root(*alone, embed_shard(embedder, *source, 1, {})));
+  const auto known =
+      privacy::draw_noise(embedder.plan.size(), kSigma, *privacy::insecure_seeded_entropy(kSeed));
+  std::vector<std::uint64_t> sums(embedder.plan.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
     sums[i] = static_cast<std::uint64_t>(noisy.values[i]) - static_cast<std::uint64_t>(known[i]);
   }
@@ -183,11 +184,11 @@ std::vector<double> difference(const std::vector<std::uint64_t>& a, const std::v
   return out;
 }
 
-std::vector<double> difference_of_features(const Layout& layout, const std::vector<std::uint64_t>& a,
+std::vector<double> difference_of_features(const Embedder& embedder, const std::vector<std::uint64_t>& a,
                                            const std::vector<std::uint64_t>& b) {
   std::vector<double> out = difference(a, b);
   auto next = out.begin();
-  for (const features::CoordinatePart& part : layout.coordinates()) {
+  for (const features::CoordinatePart& part : embedder.plan.coordinates()) {
     for (std::uint64_t i = 0; i < part.repeat; ++i) {
       for (const features::CoordinateRun& run : part.runs) {
         for (std::uint64_t n = 0; n < run.count; ++n) *next++ /= run.unit;
@@ -203,32 +204,31 @@ double norm(const std::vector<double>& v) {
   return std::sqrt(squares);
 }
 
-CanaryPair worst_pair(const Layout& layout, privacy::Adjacency adjacency,
-                      std::uint64_t max_records_per_person) {
-  require(!layout.blocks.empty(), "an audit without a feature block: this is a bug in muffle.");
-  const std::size_t dims = layout.blocks.front()->dims();
+CanaryPair worst_pair(const Embedder& embedder) {
+  require(!embedder.blocks.empty(), "an audit without a feature block: this is a bug in muffle.");
+  const std::size_t dims = embedder.blocks.front()->dims();
   if (dims == 0) throw ConfigError("the records have no numbers: there is nothing to audit.");
   // More copies than these take long and show nothing new; the distance says what they reach.
-  const std::uint64_t q = std::min<std::uint64_t>(max_records_per_person, kMaxCopies);
+  const std::uint64_t q = std::min<std::uint64_t>(embedder.plan.max_records_per_person, kMaxCopies);
   const std::string many = q == 1 ? std::string("a record") : fmt::format("{} copies of a record", q);
   const std::vector<float> zeros(dims, 0.0f);
 
   std::vector<CanaryPair> pairs;
-  if (adjacency == privacy::Adjacency::kAddRemoveOne) {
+  if (embedder.plan.adjacency == privacy::Adjacency::kAddRemoveOne) {
     pairs.push_back({{}, {}, copies(zeros, 0, q), many + " added"});
   } else {
-    const auto [a, b] = FarRecords(layout).find();
+    const auto [a, b] = FarRecords(embedder).find();
     pairs.push_back({{}, copies(a, 0, q), copies(b, 0, q), many + " changed, its label kept"});
-    if (layout.classes > 1) {
+    if (embedder.plan.classes() > 1) {
       pairs.push_back({{}, copies(zeros, 0, q), copies(zeros, 1, q), many + " under another label"});
     }
   }
   CanaryPair* best = &pairs.front();
   for (CanaryPair& pair : pairs) {
-    pair.common = bystanders(layout, dims);
-    const auto first = known_sums(layout, pair.common + pair.first);
-    const auto second = known_sums(layout, pair.common + pair.second);
-    pair.distance = norm(difference_of_features(layout, first, second));
+    pair.common = bystanders(embedder, dims);
+    const auto first = known_sums(embedder, pair.common + pair.first);
+    const auto second = known_sums(embedder, pair.common + pair.second);
+    pair.distance = norm(difference_of_features(embedder, first, second));
     if (pair.distance > best->distance) best = &pair;
   }
   return *best;

@@ -9,12 +9,12 @@ namespace muffle::embed {
 
 /// The exact integer sums of made-up records, modulo 2^64, by the only way there is: they are published with
 /// seeded noise, and whoever knows the seed subtracts it.
-std::vector<std::uint64_t> known_sums(const Layout& layout, const CanarySet& set);
+std::vector<std::uint64_t> known_sums(const Embedder& embedder, const CanarySet& set);
 
 /// b - a, number by number, as real numbers in lattice units.
 std::vector<double> difference(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b);
 /// The same in units of the features, in which one sigma covers all blocks.
-std::vector<double> difference_of_features(const Layout& layout, const std::vector<std::uint64_t>& a,
+std::vector<double> difference_of_features(const Embedder& embedder, const std::vector<std::uint64_t>& a,
                                            const std::vector<std::uint64_t>& b);
 
 double norm(const std::vector<double>& v);

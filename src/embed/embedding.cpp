@@ -30,13 +30,13 @@ struct WipedSums {
 /// who took which tile does not matter.
 class ShardSum {
  public:
-  ShardSum(const Layout& layout, data::RecordSource& source, std::vector<std::uint64_t>& total)
-      : layout_(layout), source_(source), total_(total) {
-    for (const auto& block : layout.blocks) {
+  ShardSum(const Embedder& embedder, data::RecordSource& source, std::vector<std::uint64_t>& total)
+      : embedder_(embedder), source_(source), total_(total) {
+    for (const auto& block : embedder.blocks) {
       tile_ = std::max(tile_, block->tile());
       useful_threads_ = std::max(useful_threads_, block->useful_threads());
     }
-    if (std::ranges::all_of(layout.blocks, [](const auto& block) { return block->takes_bytes(); }))
+    if (std::ranges::all_of(embedder.blocks, [](const auto& block) { return block->takes_bytes(); }))
       source.hand_out_bytes();
   }
 
@@ -64,7 +64,7 @@ class ShardSum {
     try {
       WipedSums sums(total_.size());
       std::vector<std::unique_ptr<features::Workspace>> workspaces;
-      for (const auto& block : layout_.blocks) workspaces.push_back(block->make_workspace());
+      for (const auto& block : embedder_.blocks) workspaces.push_back(block->make_workspace());
       data::Batch batch;
       while (take(batch)) {
         add(batch, workspaces, sums.values);
@@ -98,12 +98,12 @@ class ShardSum {
   void add(const data::Batch& batch, std::vector<std::unique_ptr<features::Workspace>>& workspaces,
            std::vector<std::uint64_t>& sums) const {
     const std::size_t dims = (batch.as_bytes() ? batch.bytes.size() : batch.x.size()) / batch.n;
-    for (std::size_t b = 0; b < layout_.blocks.size(); ++b) {
-      const features::Block& block = *layout_.blocks[b];
+    for (std::size_t b = 0; b < embedder_.blocks.size(); ++b) {
+      const features::Block& block = *embedder_.blocks[b];
       require(dims == block.dims(), fmt::format("records have {} numbers, but block '{}' is made for {}",
                                                 dims, block.name(), block.dims()));
-      const std::span<std::uint64_t> part(sums.data() + layout_.offset(b),
-                                          layout_.classes * block.features());
+      const std::span<std::uint64_t> part(sums.data() + embedder_.plan.offset(b),
+                                          embedder_.plan.classes() * block.features());
       for (std::size_t i = 0; i < batch.n; i += block.tile()) {
         const std::size_t n = std::min(block.tile(), batch.n - i);
         const std::int32_t* const labels = batch.y.data() + i;
@@ -115,17 +115,17 @@ class ShardSum {
         }
       }
     }
-    if (!layout_.counts) return;
-    const std::uint64_t units = layout_.counts_units();
-    std::uint64_t* const counts = sums.data() + layout_.offset(layout_.blocks.size());
+    if (!embedder_.plan.counts) return;
+    const std::uint64_t units = embedder_.plan.counts_units();
+    std::uint64_t* const counts = sums.data() + embedder_.plan.offset(embedder_.blocks.size());
     // By the label alone, whatever a block made of the record: the bound needs that (sensitivity.hpp).
     for (std::size_t i = 0; i < batch.n; ++i) {
-      if (batch.y[i] >= 0 && static_cast<std::size_t>(batch.y[i]) < layout_.classes)
+      if (batch.y[i] >= 0 && static_cast<std::size_t>(batch.y[i]) < embedder_.plan.classes())
         counts[batch.y[i]] += units;
     }
   }
 
-  const Layout& layout_;
+  const Embedder& embedder_;
   data::RecordSource& source_;
   std::vector<std::uint64_t>& total_;
   std::size_t tile_ = 1;
@@ -138,13 +138,20 @@ class ShardSum {
 
 }  // namespace
 
+Embedder make_embedder(release::ReleasePlan plan) {
+  Embedder embedder{std::move(plan), {}};
+  for (const features::NamedMap& map : embedder.plan.maps)
+    embedder.blocks.push_back(map.map->make_block(embedder.plan.lattice));
+  return embedder;
+}
+
 PartialSum::~PartialSum() { wipe(sums_); }
 
-PartialSum embed_shard(const Layout& layout, data::RecordSource& source, int threads,
+PartialSum embed_shard(const Embedder& embedder, data::RecordSource& source, int threads,
                        const std::function<void(std::uint64_t)>& progress) {
   require(threads >= 1, fmt::format("embed_shard() was asked for {} threads", threads));
-  PartialSum partial(layout.size());
-  ShardSum(layout, source, partial.sums_).run(threads, progress);
+  PartialSum partial(embedder.plan.size());
+  ShardSum(embedder, source, partial.sums_).run(threads, progress);
   return partial;
 }
 

@@ -1,3 +1,5 @@
+#include "moments_block.hpp"
+
 #include <fmt/format.h>
 
 #include <Eigen/Core>
@@ -8,13 +10,11 @@
 
 #include "float_environment.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/features/moments.hpp"
 
 namespace muffle::features {
 namespace {
 
-/// Records per tile: enough to fill a matrix product for each of ten classes.
-constexpr std::size_t kTile = 1024;
+constexpr std::size_t kTile = kMomentsTile;
 /// With |z_i z_j| <= 2^(2 bits) <= 2^40, every partial sum of a tile is an integer of at most 2^53: doubles
 /// add and multiply them exactly, in any order, with fused operations or without.
 constexpr int kMaxBits = 20;
@@ -31,15 +31,13 @@ struct MomentsWorkspace final : Workspace {
 
 class MomentsBlock final : public Block {
  public:
-  explicit MomentsBlock(const MomentsSpec& spec)
-      : lift_(spec), order_(lift_.order()), scale_(moments_scale(lift_.spec())) {}
+  explicit MomentsBlock(const SecondMoments& moments)
+      : moments_(moments), lift_(*moments_.lift), order_(moments.order()), scale_(moments.scale()) {}
 
   std::string name() const override { return "moments"; }
   std::size_t dims() const override { return lift_.dims(); }
   std::size_t features() const override { return order_ * (order_ + 1) / 2; }
   std::size_t tile() const override { return kTile; }
-  BlockBound bound() const override { return moments_bound(); }
-  std::vector<CoordinateRun> coordinates() const override { return moments_coordinates(lift_.spec()); }
   std::unique_ptr<Workspace> make_workspace() const override {
     return std::make_unique<MomentsWorkspace>(order_);
   }
@@ -79,13 +77,13 @@ class MomentsBlock final : public Block {
   /// z on the integers. False if it is not finite or fails the norm check, which is made on the very numbers
   /// that are then multiplied.
   bool write_z(const float* x, double* z) const {
-    z[0] = lift_.spec().offset;
+    z[0] = moments_.offset;
     lift_.forward(x, z + 1);
     double squares = 0;
     for (std::size_t i = 0; i < order_; ++i) squares += z[i] * z[i];
     const double factor = scale_ / std::sqrt(squares);
     for (std::size_t i = 0; i < order_; ++i) z[i] = std::nearbyint(z[i] * factor);
-    return within_norm(std::span(z, order_), lift_.spec().bits);
+    return within_norm(std::span(z, order_), moments_.bits);
   }
 
   void add_products(MomentsWorkspace& scratch, std::size_t records, std::uint64_t* sums) const {
@@ -104,7 +102,8 @@ class MomentsBlock final : public Block {
     }
   }
 
-  MomentLift lift_;
+  SecondMoments moments_;
+  const Lift& lift_;
   std::size_t order_;
   double scale_;
 };
@@ -122,8 +121,14 @@ bool within_norm(std::span<const double> z, int bits) {
   return squares <= std::uint64_t{1} << (2 * bits);
 }
 
-std::unique_ptr<Block> make_moments_block(const MomentsSpec& spec) {
-  return std::make_unique<MomentsBlock>(spec);
+double moments_scale(std::size_t order, int bits) {
+  return std::ldexp(1.0, bits) - 0.5 * std::sqrt(static_cast<double>(order)) - 1.0;
+}
+
+double SecondMoments::scale() const { return moments_scale(order(), bits); }
+
+std::unique_ptr<Block> make_moments_block(const SecondMoments& moments) {
+  return std::make_unique<MomentsBlock>(moments);
 }
 
 }  // namespace muffle::features

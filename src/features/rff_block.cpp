@@ -50,9 +50,6 @@ class RffBlock final : public Block {
   std::size_t features() const override { return spec_.features; }
   std::size_t tile() const override { return kTile; }
 
-  BlockBound bound() const override { return rff_bound(); }
-  std::vector<CoordinateRun> coordinates() const override { return rff_coordinates(spec_, lattice_); }
-
   std::unique_ptr<Workspace> make_workspace() const override {
     return std::make_unique<RffWorkspace>(kTile * spec_.dims, kTile * 2 * half_);
   }
@@ -138,19 +135,6 @@ float rff_lattice_scale(std::size_t features, const Lattice& lattice) {
       std::sqrt(2.0 / static_cast<double>(features)) * static_cast<double>(lattice.scale()) * (1.0 - 0x1p-22);
   const float rounded = static_cast<float>(scale);
   return static_cast<double>(rounded) > scale ? std::nextafter(rounded, 0.0f) : rounded;
-}
-
-BlockBound rff_bound() {
-  return {.norm = 1.0,
-          .nonnegative_kernel = false,
-          .theorem =
-              "Random Fourier features sqrt(2/D) [cos; sin] have norm 1 because cos^2 + sin^2 = 1 (Rahimi & "
-              "Recht 2007); enforced per record in integers: squared norm at most 2^(2k)."};
-}
-
-std::vector<CoordinateRun> rff_coordinates(const RffSpec& spec, const Lattice& lattice) {
-  // What is checked is a norm of 2^k units, so that is what 1.0 must be to the noise.
-  return {{spec.features, std::ldexp(1.0, lattice.bits)}};
 }
 
 std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice, const Kernels& kernels) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda_kind.hpp"
 #include "device_memory.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/watchdog.hpp"
@@ -136,8 +137,6 @@ class RffCudaBlock final : public Block {
   std::size_t features() const override { return spec_.features; }
   std::size_t tile() const override { return tile_; }
   int useful_threads() const override { return kThreadsOfUse; }
-  BlockBound bound() const override { return rff_bound(); }
-  std::vector<CoordinateRun> coordinates() const override { return rff_coordinates(spec_, lattice_); }
   std::unique_ptr<Workspace> make_workspace() const override {
     return std::make_unique<CudaWorkspace>(device_);
   }
@@ -247,9 +246,12 @@ class RffCudaBlock final : public Block {
 
 }  // namespace
 
-std::unique_ptr<Block> make_rff_cuda_block(const RffSpec& spec, const Lattice& lattice, int device) {
-  require_no_overflow(0, lattice);
-  return std::make_unique<RffCudaBlock>(spec, lattice, device);
+CudaKind rff_cuda_block() {
+  return {"rff", [](const FeatureMap& map, const Lattice& lattice, int device) {
+            require_no_overflow(0, lattice);
+            const RffSpec& spec = dynamic_cast<const RffMap&>(map).spec();
+            return std::unique_ptr<Block>(std::make_unique<RffCudaBlock>(spec, lattice, device));
+          }};
 }
 
 }  // namespace muffle::features

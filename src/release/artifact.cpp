@@ -18,36 +18,16 @@ constexpr char kFormat[] = "muffle-release";
 
 }  // namespace
 
-std::size_t Artifact::offset(std::size_t block) const {
-  std::size_t numbers = 0;
-  for (std::size_t b = 0; b < block; ++b) numbers += classes() * features(b);
-  return numbers;
-}
-
-std::optional<std::size_t> Artifact::find(std::string_view kind) const {
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
-    if (kind_of(blocks[b].spec) == kind) return b;
-  }
-  return std::nullopt;
-}
-
-std::vector<features::CoordinatePart> Artifact::coordinates() const {
-  std::vector<features::CoordinatePart> parts;
-  for (const ReleasedBlock& block : blocks)
-    parts.push_back({coordinates_of(block.spec, {lattice_bits}), classes()});
-  if (counts) parts.push_back({{{classes(), std::ldexp(1.0, lattice_bits)}}, 1});
-  return parts;
-}
-
-std::size_t require_block(const Artifact& artifact, std::string_view kind, const std::string& user) {
-  if (const auto block = artifact.find(kind)) return *block;
+std::size_t require_second_moments(const ReleasePlan& plan, const std::string& user) {
+  if (const auto b = plan.second_moments()) return *b;
   std::string held;
-  for (const ReleasedBlock& block : artifact.blocks)
-    held += fmt::format("{}\"{}\"", held.empty() ? "" : ", ", kind_of(block.spec));
-  throw ConfigError(fmt::format(
-      "{} needs the feature block \"{}\", and the release holds only {}. A release is made once: name the "
-      "block in features.blocks before the next one, or choose a generator for the blocks that are there.",
-      user, kind, held));
+  for (const features::NamedMap& map : plan.maps)
+    held += fmt::format("{}\"{}\"", held.empty() ? "" : ", ", map.map->kind());
+  throw ConfigError(
+      fmt::format("{} needs second moments, and the release holds only {}. A release is made once: add a "
+                  "section [map.NAME] with kind = "
+                  "\"moments\" before the next one, or choose a generator for the maps that are there.",
+                  user, held));
 }
 
 std::string artifact_bytes(const Artifact& artifact) {
@@ -99,8 +79,8 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name) {
   }
   // The proof in this muffle's own words: whatever a file says of it would be printed as if it were one.
   privacy::NoisePlan& noise = artifact.noise;
-  for (std::size_t b = 0; b < artifact.blocks.size(); ++b)
-    noise.sensitivity_input.blocks[b].theorem = bound_of(artifact.blocks[b].spec).theorem;
+  for (std::size_t b = 0; b < artifact.maps.size(); ++b)
+    noise.sensitivity_input.blocks[b].theorem = artifact.maps[b].bound().theorem;
   noise.sensitivity = privacy::combined_sensitivity(noise.sensitivity_input);
   return artifact;
 }
@@ -116,31 +96,15 @@ double carried_sigma(const Artifact& a, std::size_t part, std::size_t run) {
   return plan.total_sigma(plan.shares.at(part).runs.at(run));
 }
 
-std::string hash_frequencies(std::span<const float> frequencies) {
-  return to_hex(sha256(std::as_bytes(frequencies)));
-}
-
-namespace {
-
-void check_rebuilt(const Artifact& artifact, std::size_t block, const std::string& rebuilt) {
-  if (rebuilt == artifact.blocks.at(block).map_hash) return;
+void check_map(const Artifact& artifact, std::size_t b) {
+  const features::NamedMap& map = artifact.maps.at(b);
+  const std::string rebuilt = map.map->hash();
+  if (rebuilt == artifact.map_hashes.at(b)) return;
   throw ProtocolError(fmt::format(
-      "the feature map of block '{}', rebuilt from its public description, is not the one that the release "
-      "was made with (SHA-256 {} instead of {}): against it there would be nothing but noise. Use the muffle "
-      "that made it, version {}.",
-      kind_of(artifact.blocks[block].spec), rebuilt, artifact.blocks[block].map_hash,
-      artifact.muffle_version));
-}
-
-}  // namespace
-
-void check_frequencies(const Artifact& artifact, std::span<const float> frequencies) {
-  check_rebuilt(artifact, require_block(artifact, "rff", "matching random Fourier features"),
-                hash_frequencies(frequencies));
-}
-
-void check_map(const Artifact& artifact, std::size_t block) {
-  check_rebuilt(artifact, block, map_hash(artifact.blocks.at(block).spec));
+      "the feature map '{}', rebuilt from its public description, is not the one that the release was made "
+      "with (SHA-256 {} "
+      "instead of {}): against it there would be nothing but noise. Use the muffle that made it, version {}.",
+      map.name, rebuilt, artifact.map_hashes[b], artifact.muffle_version));
 }
 
 }  // namespace muffle::release

@@ -23,71 +23,59 @@ bool is_hash(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-void check_rff(const Artifact& a, const features::RffSpec& rff, Complaints& wrong) {
-  if (a.schema.dims() != rff.dims) {
-    wrong.push_back(fmt::format("the schema has {} numbers per record and the feature map {}",
-                                a.schema.dims(), rff.dims));
+void check_one_map(const Artifact& a, std::size_t b, Complaints& wrong) {
+  const features::NamedMap& map = a.maps[b];
+  if (!features::is_map_name(map.name) || (b > 0 && a.maps[b - 1].name >= map.name)) {
+    wrong.push_back("the maps are not in the order of their names, each named once");
+    return;
   }
-  if (!(rff.length_scale > 0 && std::isfinite(rff.length_scale)))
-    wrong.push_back(
-        fmt::format("the length-scale {} is not a positive number", exact_text(rff.length_scale)));
-  if (rff.features < 2 || rff.features > std::uint64_t{1} << 31 || rff.features % 2 != 0)
-    wrong.push_back(fmt::format("{} features are out of range, or not even", rff.features));
-}
-
-void check_moments(const Artifact& a, const features::MomentsSpec& spec, Complaints& wrong) {
-  if (spec.shape != a.schema.shape) {
-    wrong.push_back("the moments are of records of another shape than the schema's");
-  } else if (features::resolved(spec) != spec) {
-    wrong.push_back("the moments' description leaves something to defaults");
+  if (!is_hash(a.map_hashes[b]))
+    wrong.push_back(fmt::format("the hash of the map '{}' is not 64 hexadecimal digits", map.name));
+  if (map.role == features::MapRole::kProxy) {
+    if (*a.proxy() != b) wrong.push_back("two maps are proxies");
+    for (std::size_t other = 0; other < a.maps.size(); ++other) {
+      if (other != b && a.map_hashes[other] == a.map_hashes[b])
+        wrong.push_back("the proxy has the numbers of a map that generators are made from");
+    }
   }
-}
-
-void check_block(const Artifact& a, std::size_t b, Complaints& wrong) {
-  const ReleasedBlock& block = a.blocks[b];
-  const std::string_view kind = kind_of(block.spec);
-  if (!is_hash(block.map_hash))
-    wrong.push_back(
-        fmt::format("the hash of the feature map of block '{}' is not 64 hexadecimal digits", kind));
-  const auto trained = a.find("rff");
-  if (block.spec.proxy && trained && a.blocks[*trained].map_hash == block.map_hash)
-    wrong.push_back("the proxy has the frequencies of the features that generators are trained on");
-  if (*a.find(kind) != b) wrong.push_back(fmt::format("there are two blocks '{}'", kind));
-  if (const features::RffSpec* rff = block.spec.rff()) {
-    check_rff(a, *rff, wrong);
-  } else {
-    check_moments(a, *block.spec.moments(), wrong);
-  }
+  // What the release states is resolved already: resolving it for the schema changes nothing.
+  const std::unique_ptr<features::FeatureMap> again = map.map->clone();
+  again->resolve(a.schema);
+  if (again->to_json() != map.map->to_json() || map.map->dims() != a.schema.dims())
+    wrong.push_back(fmt::format(
+        "the map '{}' is of other records than the schema's, or leaves something open", map.name));
 }
 
 void check_shapes(const Artifact& a, Complaints& wrong) {
   a.schema.validate();
   if (a.ranks < 1) wrong.push_back(fmt::format("it was made by {} ranks", a.ranks));
-  if (a.lattice_bits < 8 || a.lattice_bits > 24)
-    wrong.push_back(fmt::format("the lattice has {} bits, not 8 to 24", a.lattice_bits));
+  if (a.lattice.bits < 8 || a.lattice.bits > 24)
+    wrong.push_back(fmt::format("the lattice has {} bits, not 8 to 24", a.lattice.bits));
   if (a.schema.classes > std::uint64_t{1} << 20)
     wrong.push_back(fmt::format("{} classes are too many", a.schema.classes));
-  if (a.blocks.empty()) wrong.push_back("it holds no feature block");
-  for (std::size_t b = 0; b < a.blocks.size(); ++b) check_block(a, b, wrong);
+  if (a.maps.empty()) wrong.push_back("it holds no feature map");
+  if (a.map_hashes.size() != a.maps.size())
+    wrong.push_back("it has another number of maps than of their hashes");
   if (!wrong.empty()) return;
-  const std::size_t expected = a.offset(a.blocks.size()) + (a.counts ? a.classes() : 0);
+  for (std::size_t b = 0; b < a.maps.size(); ++b) check_one_map(a, b, wrong);
+  if (!wrong.empty()) return;
+  const std::size_t expected = a.size();
   if (a.values.size() != expected) {
-    wrong.push_back(fmt::format("it holds {} values, but its {} classes, blocks of features{} need {}",
-                                a.values.size(), a.classes(), a.counts ? " and counts" : "", expected));
+    wrong.push_back(fmt::format("it holds {} values, but its {} classes, maps{} need {}", a.values.size(),
+                                a.classes(), a.counts ? " and counts" : "", expected));
   }
 }
 
 void check_records(const Artifact& a, Complaints& wrong) {
   const bool replace = a.adjacency == privacy::Adjacency::kReplaceOne;
   if (replace && a.records < 1) wrong.push_back("the public number of records is 0");
-  for (const ReleasedBlock& block : a.blocks)
-    features::require_no_overflow(a.records, block.spec, {a.lattice_bits});
-  if (!replace && (a.records != 0 || !(a.counts || a.find("moments")))) {
+  for (const features::NamedMap& map : a.maps) map.map->require_no_overflow(a.records, a.lattice);
+  if (!replace && (a.records != 0 || !a.tells_counts())) {
     wrong.push_back(
         "under add/remove-one the number of records is private, and noisy counts or the trace of second "
         "moments take its place");
   }
-  if (a.counts && !(a.counts_weight <= 1 && std::ldexp(a.counts_weight, a.lattice_bits) >= 1))
+  if (a.counts && !(a.counts_weight <= 1 && std::ldexp(a.counts_weight, a.lattice.bits) >= 1))
     wrong.push_back(fmt::format("the counts' weight {} is out of range", exact_text(a.counts_weight)));
 }
 
@@ -97,7 +85,7 @@ void check_values(const Artifact& a, Complaints& wrong) {
   std::size_t next = 0;
   for (std::size_t p = 0; p < a.noise.parts.size(); ++p) {
     const privacy::NoisePart& part = a.noise.parts[p];
-    const double norm = p < a.blocks.size() ? a.noise.sensitivity_input.blocks[p].norm : a.counts_weight;
+    const double norm = p < a.maps.size() ? a.noise.sensitivity_input.blocks[p].norm : a.counts_weight;
     std::vector<double> limits;
     for (std::size_t r = 0; r < part.runs.size(); ++r) {
       const double sum =
@@ -127,19 +115,18 @@ void check_aggregation(const Artifact& a, Complaints& wrong) {
 /// The bounds are those of the feature maps, and the noise's units those in which their numbers are held.
 void check_bounds(const Artifact& a, Complaints& wrong) {
   const privacy::SensitivityInput& input = a.noise.sensitivity_input;
-  if (input.blocks.size() != a.blocks.size()) {
-    wrong.push_back("the sensitivity was derived for another number of feature blocks");
+  if (input.blocks.size() != a.maps.size()) {
+    wrong.push_back("the sensitivity was derived for another number of feature maps");
     return;
   }
-  for (std::size_t b = 0; b < a.blocks.size(); ++b) {
-    const features::BlockBound bound = bound_of(a.blocks[b].spec);
+  for (std::size_t b = 0; b < a.maps.size(); ++b) {
+    const features::BlockBound bound = a.maps[b].bound();
     if (input.blocks[b].norm != bound.norm ||
         input.blocks[b].nonnegative_kernel != bound.nonnegative_kernel) {
       wrong.push_back(fmt::format(
-          "the sensitivity was derived for a {} block of norm {}, but block '{}' is a {} one of norm {}",
+          "the sensitivity was derived for a {} map of norm {}, but map '{}' is a {} one of norm {}",
           input.blocks[b].nonnegative_kernel ? "non-negative" : "signed", exact_text(input.blocks[b].norm),
-          kind_of(a.blocks[b].spec), bound.nonnegative_kernel ? "non-negative" : "signed",
-          exact_text(bound.norm)));
+          a.maps[b].name, bound.nonnegative_kernel ? "non-negative" : "signed", exact_text(bound.norm)));
     }
   }
 }
@@ -159,9 +146,8 @@ void check_parts(const Artifact& a, Complaints& wrong) {
     }
   }
   if (expected != a.noise.parts) {
-    wrong.push_back(
-        fmt::format("the noise that was drawn is not sigma {} in the units of the blocks' numbers",
-                    exact_text(a.noise.sigma)));
+    wrong.push_back(fmt::format("the noise that was drawn is not sigma {} in the units of the maps' numbers",
+                                exact_text(a.noise.sigma)));
   }
 }
 

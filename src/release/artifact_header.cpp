@@ -4,30 +4,20 @@
 
 #include <limits>
 
-#include "block_header.hpp"
+#include "map_header.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/json_fields.hpp"
+#include "muffle/schema/schema_json.hpp"
 
 namespace muffle::release {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxBlocks = 8;
+constexpr std::size_t kMaxMaps = 64;
 constexpr char kMechanism[] = "rounded Gaussian on the integer lattice";
 
-void read_schema(const Fields& f, Artifact& a) {
-  for (const json& entry : f.list("shape", 4)) {
-    if (!entry.is_number_unsigned()) f.fail("shape", "holds something that is not a whole number");
-    a.schema.shape.push_back(entry.get<std::uint64_t>());
-  }
-  a.schema.classes = f.integer("classes", 1, std::uint64_t{1} << 20);
-  a.schema.lo = f.number("lo");
-  a.schema.hi = f.number("hi");
-  a.schema.on_error = f.choice("on_error", {"reject-file", "clamp"}) == 0 ? schema::OnError::kRejectFile
-                                                                          : schema::OnError::kClamp;
-}
-
-void read_aggregation(const Fields& f, Artifact& a) {
+void read_aggregation(const JsonFields& f, Artifact& a) {
   privacy::AggregationMode& mode = a.aggregation;
   const std::size_t which = f.choice("mode", {"single coordinator", "masked", "distributed noise"});
   mode.masked = which >= 1;
@@ -37,7 +27,7 @@ void read_aggregation(const Fields& f, Artifact& a) {
   mode.ranks = a.ranks;
 }
 
-void read_privacy(const Fields& f, Artifact& a) {
+void read_privacy(const JsonFields& f, Artifact& a) {
   (void)f.choice("mechanism", {kMechanism});
   a.adjacency = f.choice("adjacency", {to_string(privacy::Adjacency::kReplaceOne),
                                        to_string(privacy::Adjacency::kAddRemoveOne)}) == 0
@@ -53,7 +43,7 @@ void read_privacy(const Fields& f, Artifact& a) {
   noise.sigma = f.number("sigma");
 }
 
-void read_counts(const Fields& f, Artifact& a) {
+void read_counts(const JsonFields& f, Artifact& a) {
   a.counts = f.flag("released");
   a.counts_weight = f.number("weight");
   if (a.counts) a.noise.parts.push_back({{read_run(f.object("numbers"))}, 1});
@@ -64,16 +54,14 @@ void read_counts(const Fields& f, Artifact& a) {
 bool is_own_spelling(const json& header, std::uint64_t count, const Artifact& a) {
   json own = to_header(a);
   own["values"]["count"] = count;  // the values themselves are not read yet
-  // Files without it were made when there was nothing but a single coordinator.
-  if (!header.contains("aggregation")) own.erase("aggregation");
   return own == header;
 }
 
 }  // namespace
 
 json to_header(const Artifact& a) {
-  json blocks = json::array();
-  for (std::size_t b = 0; b < a.blocks.size(); ++b) blocks.push_back(block_to_header(a, b));
+  json maps = json::array();
+  for (std::size_t b = 0; b < a.maps.size(); ++b) maps.push_back(map_to_header(a, b));
   json counts = {{"released", a.counts}, {"weight", a.counts_weight}};
   if (a.counts) counts["numbers"] = run_to_header(a.noise.parts.back().runs.front());
   json header = {
@@ -81,14 +69,9 @@ json to_header(const Artifact& a) {
       {"version", kArtifactVersion},
       {"muffle_version", a.muffle_version},
       {"private", a.is_private},
-      {"blocks", blocks},
-      {"schema",
-       {{"shape", a.schema.shape},
-        {"classes", a.schema.classes},
-        {"lo", a.schema.lo},
-        {"hi", a.schema.hi},
-        {"on_error", a.schema.on_error == schema::OnError::kRejectFile ? "reject-file" : "clamp"}}},
-      {"lattice_bits", a.lattice_bits},
+      {"maps", maps},
+      {"schema", schema::to_json(a.schema)},
+      {"lattice_bits", a.lattice.bits},
       {"counts", counts},
       {"records", a.records},
       {"ranks", a.ranks},
@@ -111,25 +94,27 @@ json to_header(const Artifact& a) {
       {"values",
        {{"count", a.values.size()},
         {"type", "int64 little-endian"},
-        {"layout", "blocks of classes x features, then counts"}}},
+        {"layout", "maps of classes x features, then counts"}}},
   };
   if (!a.is_private) header["warning"] = kNotPrivate;
   return header;
 }
 
 Artifact from_header(const json& header, const std::string& name) {
-  const Fields f(header, "", name);
+  const JsonDocument document{
+      name, "a release that muffle can use",
+      "Copy the file again from where it was made; a release must not be drawn again to replace it."};
+  const JsonFields f(header, document);
   Artifact a;
   a.muffle_version = f.text("muffle_version", 64);
   a.is_private = f.flag("private");
-  read_schema(f.object("schema"), a);
-  a.lattice_bits = static_cast<int>(f.integer("lattice_bits", 8, 24));
-  for (const json& entry : f.list("blocks", kMaxBlocks)) read_block(f.element("blocks", entry), a);
+  a.schema = schema::read_schema(f.object("schema"));
+  a.lattice.bits = static_cast<int>(f.integer("lattice_bits", 8, 24));
+  for (const JsonFields& entry : f.objects("maps", kMaxMaps)) read_map(entry, a);
   read_counts(f.object("counts"), a);
   a.records = f.integer("records", 0, std::uint64_t{1} << 62);
   a.ranks = static_cast<int>(f.integer("ranks", 1, std::numeric_limits<int>::max()));
-  // Files without it were made when there was nothing but a single coordinator.
-  if (f.has("aggregation")) read_aggregation(f.object("aggregation"), a);
+  read_aggregation(f.object("aggregation"), a);
   a.config_hash = f.text("config_sha256", 128);
   a.data_id = f.object("ledger").text("data_id", 128);
   a.ledger_charge = f.object("ledger").text("charge", 32);
@@ -138,9 +123,9 @@ Artifact from_header(const json& header, const std::string& name) {
   a.noise.sensitivity_input.counts = a.counts;
   a.noise.sensitivity_input.counts_weight = a.counts_weight;
   a.noise.sensitivity_input.max_records_per_person = a.max_records_per_person;
-  const Fields values = f.object("values");
+  const JsonFields values = f.object("values");
   (void)values.choice("type", {"int64 little-endian"});
-  (void)values.choice("layout", {"blocks of classes x features, then counts"});
+  (void)values.choice("layout", {"maps of classes x features, then counts"});
   const std::uint64_t count = values.integer("count", 1, std::numeric_limits<std::uint64_t>::max());
   if (!is_own_spelling(header, count, a)) {
     throw ProtocolError(fmt::format(

@@ -42,37 +42,4 @@ long double plain_sensitivity(const privacy::SensitivityInput& input) {
   return static_cast<long double>(input.max_records_per_person) * std::sqrt(squares);
 }
 
-long double plain_norm(const features::BlockSpec& spec) { return spec.weight; }
-
-bool plain_nonnegative(const features::BlockSpec& spec) { return spec.moments() != nullptr; }
-
-std::vector<PlainRun> plain_runs(const features::BlockSpec& spec, int lattice_bits) {
-  const long double weight = spec.weight;
-  if (const features::RffSpec* rff = spec.rff())
-    return {{static_cast<long double>(rff->features), std::pow(2.0L, lattice_bits) / weight}};
-  const features::MomentsSpec& m = *spec.moments();
-  long double dims = 1;
-  for (const std::size_t n : m.shape) dims *= static_cast<long double>(n);
-  const auto k = static_cast<long double>(m.coefficients);
-  long double q = 1;
-  switch (m.kind) {
-    case features::MomentLiftKind::kImage:
-      q += static_cast<long double>(m.shape.front()) * k * k;
-      break;
-    case features::MomentLiftKind::kVector:
-      q += dims;
-      break;
-    case features::MomentLiftKind::kFourier:
-      q += k;
-      break;
-    case features::MomentLiftKind::kHermite:
-      q += dims * k;
-      break;
-  }
-  const long double unit = std::pow(2.0L, 2 * m.bits) / weight;
-  std::vector<PlainRun> runs{{q, unit}};
-  if (q > 1) runs.push_back({q * (q - 1) / 2, unit / std::numbers::sqrt2_v<long double>});
-  return runs;
-}
-
 }  // namespace muffle::release

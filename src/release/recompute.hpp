@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "muffle/features/block_spec.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
 namespace muffle::release {
@@ -19,16 +18,5 @@ long double plain_multiplier(double epsilon, double delta);
 
 /// The combined L2 sensitivity (spec section 2), in ordinary rounding.
 long double plain_sensitivity(const privacy::SensitivityInput& input);
-
-/// What is proven of a block of this kind and weight: the norm's bound, and whether the kernel is never
-/// negative.
-long double plain_norm(const features::BlockSpec& spec);
-bool plain_nonnegative(const features::BlockSpec& spec);
-
-/// How many numbers of a class are held in which lattice units per 1.0.
-struct PlainRun {
-  long double count = 0, unit = 0;
-};
-std::vector<PlainRun> plain_runs(const features::BlockSpec& spec, int lattice_bits);
 
 }  // namespace muffle::release

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "artifact_header.hpp"
-#include "block_header.hpp"
+#include "map_header.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
-#include "muffle/release/artifact.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/release/artifact.hpp"
 
 namespace muffle::release {
 namespace {
@@ -38,8 +38,7 @@ privacy::DistributedNoisePlan shares(const Artifact& a) {
 std::string drawn_text(const Artifact& a, const std::vector<privacy::NoisePart>& parts) {
   std::string text;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    text +=
-        fmt::format("{}{}: ", p > 0 ? "; " : "", p < a.blocks.size() ? kind_of(a.blocks[p].spec) : "counts");
+    text += fmt::format("{}{}: ", p > 0 ? "; " : "", p < a.maps.size() ? a.maps[p].name : "counts");
     for (std::size_t r = 0; r < parts[p].runs.size(); ++r) {
       const privacy::NoiseRun& run = parts[p].runs[r];
       text += fmt::format("{}{} where 1 is {:.12g}", r > 0 ? ", " : "", run.sigma_lattice, run.unit);
@@ -152,11 +151,11 @@ std::vector<Point> curve(const Artifact& a) {
 }  // namespace
 
 std::string privacy_statement_json(const Artifact& a) {
-  json blocks = json::array();
-  for (std::size_t b = 0; b < a.blocks.size(); ++b) {
-    json block = block_to_header(a, b);
-    block["features"] = a.features(b);
-    blocks.push_back(std::move(block));
+  json maps = json::array();
+  for (std::size_t b = 0; b < a.maps.size(); ++b) {
+    json map = map_to_header(a, b);
+    map["features"] = a.features(b);
+    maps.push_back(std::move(map));
   }
   json at_deltas = json::array();
   if (a.is_private) {
@@ -179,7 +178,7 @@ std::string privacy_statement_json(const Artifact& a) {
   const auto promised = [&](double value) { return a.is_private ? json(value) : json(nullptr); };
   const nlohmann::ordered_json statement = {
       {"format", "muffle-privacy-statement"},
-      {"version", 1},
+      {"version", 2},
       {"muffle_version", a.muffle_version},
       {"private", a.is_private},
       {"verdict", a.is_private ? "private" : kNotPrivate},
@@ -194,9 +193,9 @@ std::string privacy_statement_json(const Artifact& a) {
       {"noise_multiplier", a.noise.noise_multiplier},
       {"sensitivity", a.noise.sensitivity.value},
       {"sensitivity_derivation", a.noise.sensitivity.derivation},
-      {"blocks", blocks},
+      {"maps", maps},
       {"sigma", a.noise.sigma},
-      {"lattice_bits", a.lattice_bits},
+      {"lattice_bits", a.lattice.bits},
       {"mechanism", mechanism(a)},
       {"aggregation", aggregation},
       {"released_values", a.values.size()},

@@ -11,29 +11,26 @@ namespace muffle::release {
 namespace {
 
 NoisyCounts released_counts(const Artifact& a) {
-  // One record counts floor(lambda 2^k) lattice units (Layout::counts_units).
-  const double unit = std::floor(std::ldexp(a.counts_weight, a.lattice_bits));
-  const std::size_t first = a.offset(a.blocks.size());
+  // One record counts floor(lambda 2^k) lattice units (ReleasePlan::counts_units).
+  const double unit = std::floor(std::ldexp(a.counts_weight, a.lattice.bits));
+  const std::size_t first = a.offset(a.maps.size());
   NoisyCounts out;
   for (std::size_t c = 0; c < a.classes(); ++c)
     out.counts.push_back(static_cast<double>(a.values[first + c]) / unit);
-  out.sigma = carried_sigma(a, a.blocks.size(), 0) / unit;
+  out.sigma = carried_sigma(a, a.maps.size(), 0) / unit;
   return out;
 }
 
-/// A record's z has length 1, so the trace of z z^T counts it.
-NoisyCounts traces(const Artifact& a, std::size_t block) {
-  const features::MomentsSpec& spec = *a.blocks[block].spec.moments();
-  const std::size_t q = features::moments_order(spec);
-  const double scale = features::moments_scale(spec) * features::moments_scale(spec);
+/// What a map's own numbers tell of the classes' sizes.
+NoisyCounts counts_inside(const Artifact& a, std::size_t b, const features::CountsInside& inside) {
   NoisyCounts out;
   for (std::size_t c = 0; c < a.classes(); ++c) {
-    double trace = 0.0;  // the diagonal comes first
-    const std::size_t first = a.offset(block) + c * a.features(block);
-    for (std::size_t i = 0; i < q; ++i) trace += static_cast<double>(a.values[first + i]);
-    out.counts.push_back(trace / scale);
+    double sum = 0.0;
+    const std::size_t first = a.offset(b) + c * a.features(b);
+    for (std::size_t i = 0; i < inside.numbers; ++i) sum += static_cast<double>(a.values[first + i]);
+    out.counts.push_back(sum / inside.scale);
   }
-  out.sigma = std::sqrt(static_cast<double>(q)) * carried_sigma(a, block, 0) / scale;
+  out.sigma = std::sqrt(static_cast<double>(inside.numbers)) * carried_sigma(a, b, 0) / inside.scale;
   return out;
 }
 
@@ -41,7 +38,9 @@ NoisyCounts traces(const Artifact& a, std::size_t block) {
 
 std::optional<NoisyCounts> noisy_counts(const Artifact& a) {
   if (a.counts) return released_counts(a);
-  if (const auto block = a.find("moments")) return traces(a, *block);
+  for (std::size_t b = 0; b < a.maps.size(); ++b) {
+    if (const auto inside = a.maps[b].map->counts_inside()) return counts_inside(a, b, *inside);
+  }
   return std::nullopt;
 }
 
@@ -70,13 +69,10 @@ double records_of(const Artifact& a) {
   return records;
 }
 
-Target make_target(const Artifact& a, std::string_view kind) {
-  const std::size_t block = require_block(
-      a, kind,
-      kind == "rff" ? "training a generator on random Fourier features" : "a choice between two models");
-  const std::size_t classes = a.classes(), features = a.features(block);
+Target make_target(const Artifact& a, std::size_t b) {
+  const std::size_t classes = a.classes(), features = a.features(b);
   require(
-      a.values.size() == a.offset(a.blocks.size()) + (a.counts ? classes : 0),
+      a.values.size() == a.size(),
       "a release has another number of values than its classes and features need: this is a bug in muffle.");
   Target target;
   target.records = records_of(a);
@@ -92,9 +88,9 @@ Target make_target(const Artifact& a, std::string_view kind) {
           counts[c] > 0 ? target.records / (static_cast<double>(classes) * std::max(counts[c], least)) : 0.0;
     }
   }
-  // The block's weight changed what its noise is, not its integers.
-  const double scale = target.records * static_cast<double>((std::int64_t{1} << a.lattice_bits) - 1);
-  const std::size_t first = a.offset(block);
+  // The map's weight changed what its noise is, not its integers.
+  const double scale = target.records * a.maps.at(b).map->scale(a.lattice);
+  const std::size_t first = a.offset(b);
   target.mean_embedding.resize(classes * features);
   for (std::size_t i = 0; i < target.mean_embedding.size(); ++i)
     target.mean_embedding[i] = static_cast<float>(static_cast<double>(a.values[first + i]) / scale);

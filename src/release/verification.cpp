@@ -96,7 +96,7 @@ class Verifier {
     if (out_.signature) out_.checks.back().detail = by;
   }
 
-  /// The arithmetic from (epsilon, delta) and the blocks' bounds to sigma, and back.
+  /// The arithmetic from (epsilon, delta) and the maps' bounds to sigma, and back.
   void check_guarantee(const Artifact& a) {
     const privacy::NoisePlan& noise = a.noise;
     // Written so that NaN fails.
@@ -106,10 +106,10 @@ class Verifier {
           fmt::format("epsilon {} and delta {}", exact_text(noise.epsilon), exact_text(noise.delta)));
     if (!known) return;
 
-    check_blocks(a);
+    check_maps(a);
     const long double sensitivity = plain_sensitivity(noise.sensitivity_input);
     judge("sensitivity", near(noise.sensitivity.value, sensitivity),
-          fmt::format("stated {}, recombined from the blocks' bounds {:.12g}",
+          fmt::format("stated {}, recombined from the maps' bounds {:.12g}",
                       exact_text(noise.sensitivity.value), sensitivity));
     const long double multiplier = plain_multiplier(noise.epsilon, noise.delta);
     judge("noise multiplier", near(noise.noise_multiplier, multiplier),
@@ -139,27 +139,26 @@ class Verifier {
                       exact_text(noise.delta), exact_text(noise.epsilon), delta));
   }
 
-  /// Every block's bound and the units of its numbers, from its feature map and weight alone.
-  void check_blocks(const Artifact& a) {
-    bool good = a.noise.parts.size() == a.blocks.size() + (a.counts ? 1 : 0);
+  /// Every map's bound and the units of its numbers, from its description and weight alone.
+  void check_maps(const Artifact& a) {
+    bool good = a.noise.parts.size() == a.maps.size() + (a.counts ? 1 : 0);
     std::string shown;
-    for (std::size_t b = 0; good && b < a.blocks.size(); ++b) {
-      const features::BlockSpec& spec = a.blocks[b].spec;
+    for (std::size_t b = 0; good && b < a.maps.size(); ++b) {
       const features::BlockBound& bound = a.noise.sensitivity_input.blocks[b];
-      good = near(bound.norm, plain_norm(spec)) && bound.nonnegative_kernel == plain_nonnegative(spec);
-      const std::vector<PlainRun> runs = plain_runs(spec, a.lattice_bits);
+      const features::PlainFacts facts = a.maps[b].plain_facts(a.lattice);
+      good = near(bound.norm, facts.norm) && bound.nonnegative_kernel == facts.nonnegative_kernel;
       const std::vector<privacy::NoiseRun>& stated = a.noise.parts[b].runs;
-      good = good && runs.size() == stated.size();
-      for (std::size_t r = 0; good && r < runs.size(); ++r)
-        good =
-            static_cast<long double>(stated[r].count) == runs[r].count && near(stated[r].unit, runs[r].unit);
-      shown +=
-          fmt::format("{}{} with a {} kernel and norm at most {}", shown.empty() ? "" : ", ", kind_of(spec),
-                      bound.nonnegative_kernel ? "non-negative" : "signed", exact_text(bound.norm));
+      good = good && facts.runs.size() == stated.size();
+      for (std::size_t r = 0; good && r < facts.runs.size(); ++r)
+        good = static_cast<long double>(stated[r].count) == facts.runs[r].count &&
+               near(stated[r].unit, facts.runs[r].unit);
+      shown += fmt::format("{}{} ({}) with a {} kernel and norm at most {}", shown.empty() ? "" : ", ",
+                           a.maps[b].name, a.maps[b].map->kind(),
+                           bound.nonnegative_kernel ? "non-negative" : "signed", exact_text(bound.norm));
     }
-    judge("blocks", good,
+    judge("maps", good,
           good ? shown
-               : "a block's bound, or the units of its numbers, are not those of its feature map and weight");
+               : "a map's bound, or the units of its numbers, are not those of its description and weight");
   }
 
   struct Drawn {
@@ -170,10 +169,10 @@ class Verifier {
   static std::vector<Drawn> drawn_sigmas(const Artifact& a) {
     std::vector<Drawn> out;
     for (std::size_t p = 0; p < a.noise.parts.size(); ++p) {
-      std::vector<PlainRun> units{{0, std::ldexp(1.0L, a.lattice_bits)}};
-      if (p < a.blocks.size()) units = plain_runs(a.blocks[p].spec, a.lattice_bits);
+      std::vector<features::PlainFacts::Run> units{{0, std::ldexp(1.0L, a.lattice.bits)}};
+      if (p < a.maps.size()) units = a.maps[p].plain_facts(a.lattice).runs;
       const std::vector<privacy::NoiseRun>& runs = a.noise.parts[p].runs;
-      if (runs.size() != units.size()) return {};  // found by check_blocks
+      if (runs.size() != units.size()) return {};  // found by check_maps
       for (std::size_t r = 0; r < runs.size(); ++r)
         out.push_back({static_cast<long double>(runs[r].sigma_lattice) / units[r].unit, units[r].unit,
                        runs[r].sigma_lattice});
@@ -187,14 +186,14 @@ class Verifier {
                                [&] { out_.artifact = parse_artifact(evidence_.release, evidence_.name); });
     const Artifact& stated = *out_.artifact;
     double numbers = 0.0;
-    for (const ReleasedBlock& block : stated.blocks) numbers += whole ? numbers_in_map(block.spec) : 0.0;
+    for (const features::NamedMap& map : stated.maps) numbers += whole ? map.map->numbers_in_map() : 0.0;
     if (!whole || numbers > static_cast<double>(evidence_.most_frequencies)) {
       add(kFeatureMaps, Check::Outcome::kSkipped,
           whole ? fmt::format("not rebuilt: {:.3g} numbers", numbers) : "not rebuilt");
     } else {
       attempt(kFeatureMaps,
               "rebuilt from their public description, they have the stated SHA-256: no data in them", [&] {
-                for (std::size_t b = 0; b < stated.blocks.size(); ++b) check_map(stated, b);
+                for (std::size_t b = 0; b < stated.maps.size(); ++b) check_map(stated, b);
               });
     }
     judge(kSecureNoise, stated.is_private,
@@ -264,7 +263,8 @@ class Verifier {
     for (std::string* text :
          {&a.config_hash, &a.muffle_version, &a.data_id, &a.ledger_charge, &a.noise.sensitivity.derivation})
       *text = printable(*text);
-    for (ReleasedBlock& block : a.blocks) block.map_hash = printable(block.map_hash);
+    for (features::NamedMap& map : a.maps) map.name = printable(map.name);
+    for (std::string& hash : a.map_hashes) hash = printable(hash);
     for (features::BlockBound& block : a.noise.sensitivity_input.blocks)
       block.theorem = printable(block.theorem);
   }

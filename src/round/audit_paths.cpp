@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "muffle/core/error.hpp"
-#include "muffle/round/aggregation.hpp"
-#include "muffle/round/audit_path.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/gaussian.hpp"
+#include "muffle/round/aggregation.hpp"
+#include "muffle/round/audit_path.hpp"
 
 namespace muffle::round {
 namespace {
@@ -50,25 +50,25 @@ class ReplayedEntropy final : public privacy::EntropySource {
 /// One rank's side of all releases of an audit.
 class AuditedPath {
  public:
-  AuditedPath(const embed::Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& comm,
-              const privacy::AggregationMode& mode)
-      : layout_(layout), plan_(plan), comm_(comm), mode_(mode), entropy_(privacy::os_entropy()) {}
+  AuditedPath(const embed::Embedder& embedder, comm::HostComm& comm, const privacy::AggregationMode& mode)
+      : embedder_(embedder), comm_(comm), mode_(mode), entropy_(privacy::os_entropy()) {}
 
   Released release(data::RecordSource& records) {
-    Aggregation aggregation(comm_, plan_, mode_);
+    Aggregation aggregation(comm_, embedder_.plan.noise, mode_);
     const bool curious = mode_.distributed && comm_.rank() >= mode_.ranks - mode_.colluding;
     aggregation.exchange_keys("audit", nullptr);
     aggregation.draw_share(curious ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_);
     if (comm_.is_root()) aggregation.draw_noise(*entropy_);
-    Released released = aggregation.sum(embed::embed_shard(layout_, records, 1, {})).values;
-    released.resize(layout_.size(), 0);
+    Released released = aggregation.sum(embed::embed_shard(embedder_, records, 1, {})).values;
+    released.resize(embedder_.plan.size(), 0);
     if (mode_.colluding > 0) take_off_curious_shares(*aggregation.shares(), curious, released);
     return released;
   }
 
  private:
   void take_off_curious_shares(const privacy::DistributedNoisePlan& plan, bool curious, Released& released) {
-    std::vector<std::uint64_t> mine(layout_.size(), 0), all(comm_.is_root() ? layout_.size() : 0);
+    std::vector<std::uint64_t> mine(embedder_.plan.size(), 0),
+        all(comm_.is_root() ? embedder_.plan.size() : 0);
     if (curious) {
       ReplayedEntropy again(recorded_.take());
       const Released share = privacy::draw_noise(plan.shares, again);
@@ -80,8 +80,7 @@ class AuditedPath {
       released[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(released[i]) - all[i]);
   }
 
-  const embed::Layout& layout_;
-  const privacy::NoisePlan& plan_;
+  const embed::Embedder& embedder_;
   comm::HostComm& comm_;
   privacy::AggregationMode mode_;
   std::unique_ptr<privacy::EntropySource> entropy_;
@@ -90,16 +89,16 @@ class AuditedPath {
 
 }  // namespace
 
-embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan) {
+embed::ReleaseFunction real_release(const embed::Embedder& embedder) {
   // The communicator lives as long as the function.
   const std::shared_ptr<comm::HostComm> alone = comm::single_process();
-  const auto path = std::make_shared<AuditedPath>(layout, plan, *alone, privacy::AggregationMode{});
+  const auto path = std::make_shared<AuditedPath>(embedder, *alone, privacy::AggregationMode{});
   return [alone, path](data::RecordSource& records) { return path->release(records); };
 }
 
-embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& comm,
-                             const privacy::AggregationMode& mode) {
-  const auto path = std::make_shared<AuditedPath>(layout, plan, comm, mode);
+embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& comm,
+                                    const privacy::AggregationMode& mode) {
+  const auto path = std::make_shared<AuditedPath>(embedder, comm, mode);
   return [path](data::RecordSource& records) { return path->release(records); };
 }
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <random>
 
-#include "findings.hpp"
+#include "cluster/findings.hpp"
 
 namespace muffle::cluster {
 namespace {

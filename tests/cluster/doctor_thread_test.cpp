@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "facts.hpp"
-#include "loaded_library.hpp"
+#include "cluster/facts.hpp"
+#include "cluster/loaded_library.hpp"
 #include "muffle/cluster/doctor.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"

@@ -1,4 +1,4 @@
-#include "peer_watch.hpp"
+#include "comm/peer_watch.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

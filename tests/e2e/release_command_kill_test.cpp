@@ -31,7 +31,7 @@ std::vector<std::string> words_of(const char* variable) {
   return words;
 }
 
-class ReleaseCommandKillTest : public embed::KillFixture {
+class ReleaseCommandKillTest : public release::KillFixture {
  protected:
   ReleaseCommandKillTest() {
     crypto::SiteKey::generate("kill-test").save(folder_ / "kill-test.key");

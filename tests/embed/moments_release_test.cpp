@@ -22,7 +22,7 @@ using test::Deal;
 using test::expect_error;
 using test::made_up;
 using test::sums_of;
-using testing_artifact::sample_artifact;
+using release::testing_artifact::sample_artifact;
 
 constexpr std::size_t kSide = 6, kDims = kSide * kSide, kClasses = 3;
 
@@ -95,13 +95,13 @@ release::Artifact release_of(const Layout& layout, const data::Batch& records, p
   for (release::ReleasedBlock& block : a.blocks) block.map_hash = map_hash(block.spec);
   privacy::PrivacySpec spec;
   spec.epsilon = 1;
-  a.noise = testing_artifact::plan_for(a, spec);
+  a.noise = release::testing_artifact::plan_for(a, spec);
   const auto sums = sums_of(layout, records);
   a.values.assign(sums.begin(), sums.end());
   return a;
 }
 
-TEST(release::NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
+TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
   const data::Batch records = made_up(500, kDims, kClasses);
   const release::Artifact a = release_of(two_blocks(), records, privacy::Adjacency::kReplaceOne);
   const release::NoisyMoments m = release::make_noisy_moments(a);
@@ -131,7 +131,7 @@ TEST(release::NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
   }
 }
 
-TEST(release::NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
+TEST(NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
   const release::Artifact a = release_of(two_blocks(), made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
   const release::NoisyMoments m = release::make_noisy_moments(a);
   // Weight 2: half of sigma in the block's own units; the constants: 2^16 against the scale of z.
@@ -143,7 +143,7 @@ TEST(release::NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
   EXPECT_NEAR(release::make_noisy_moments(shares).noise_diagonal / m.noise_diagonal, std::sqrt(2.0), 1e-6);
 }
 
-TEST(release::NoisyMoments, TracesTellAPrivateNumberOfRecords) {
+TEST(NoisyMoments, TracesTellAPrivateNumberOfRecords) {
   const data::Batch records = made_up(500, kDims, kClasses);
   const release::Artifact a = release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
   EXPECT_EQ(a.records, 0u);
@@ -163,7 +163,7 @@ TEST(release::NoisyMoments, TracesTellAPrivateNumberOfRecords) {
   expect_error(ExitCode::kData, {"0.0 records"}, [&] { release::make_noisy_moments(empty); });
 }
 
-TEST(release::NoisyMoments, NeedTheBlockAndItsLift) {
+TEST(NoisyMoments, NeedTheBlockAndItsLift) {
   expect_error(ExitCode::kConfig, {"\"moments\"", "only \"rff\"", "features.blocks"},
                [] { release::make_noisy_moments(sample_artifact()); });
   release::Artifact a = sample_artifact({.moments = true});

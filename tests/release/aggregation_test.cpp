@@ -6,19 +6,19 @@
 
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
-#include "sample_artifact.hpp"
+#include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace muffle::round {
+namespace muffle::release {
 namespace {
 
 using test::expect_error;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-release::Artifact made_by(const privacy::AggregationMode& mode, const testing_artifact::Settings& settings = {}) {
-  release::Artifact a = testing_artifact::sample_artifact(settings);
+Artifact made_by(const privacy::AggregationMode& mode, const testing_artifact::Settings& settings = {}) {
+  Artifact a = testing_artifact::sample_artifact(settings);
   a.ranks = mode.ranks;
   a.aggregation = mode;
   return a;
@@ -60,7 +60,7 @@ TEST(AggregationTest, AFileWithoutTheFieldHadASingleCoordinator) {
 
 TEST(AggregationTest, ContradictionsAreNotWritten) {
   const test::TemporaryFolder folder;
-  release::Artifact a = made_by(kShares);
+  Artifact a = made_by(kShares);
   a.ranks = 5;
   expect_error(ExitCode::kInvariant, {"another"}, [&] { release::write_artifact(folder / "a.mfl", a); });
   expect_error(ExitCode::kInvariant, {"secure aggregation"}, [&] {
@@ -69,14 +69,14 @@ TEST(AggregationTest, ContradictionsAreNotWritten) {
 }
 
 TEST(AggregationTest, SharesCarryMoreNoiseThanIsNeeded) {
-  const release::Artifact plain = made_by({false, false, false, 4, 0}), shares = made_by(kShares);
-  EXPECT_EQ(release::carried_sigma(plain, 0, 0), static_cast<double>(testing_artifact::sigma_lattice(plain)));
-  EXPECT_NEAR(release::carried_sigma(shares, 0, 0) / release::carried_sigma(plain, 0, 0), std::sqrt(4.0 / 2.0), 1e-6);
+  const Artifact plain = made_by({false, false, false, 4, 0}), shares = made_by(kShares);
+  EXPECT_EQ(carried_sigma(plain, 0, 0), static_cast<double>(testing_artifact::sigma_lattice(plain)));
+  EXPECT_NEAR(carried_sigma(shares, 0, 0) / carried_sigma(plain, 0, 0), std::sqrt(4.0 / 2.0), 1e-6);
   const testing_artifact::Settings both{.counts = true, .moments = true, .weight = 2};
-  const release::Artifact p = made_by({false, false, false, 4, 0}, both), s = made_by(kShares, both);
+  const Artifact p = made_by({false, false, false, 4, 0}, both), s = made_by(kShares, both);
   for (std::size_t part = 0; part < 3; ++part) {
     for (std::size_t run = 0; run < p.noise.parts[part].runs.size(); ++run)
-      EXPECT_NEAR(release::carried_sigma(s, part, run) / release::carried_sigma(p, part, run), std::sqrt(2.0), 1e-6);
+      EXPECT_NEAR(carried_sigma(s, part, run) / carried_sigma(p, part, run), std::sqrt(2.0), 1e-6);
   }
 }
 
@@ -84,7 +84,7 @@ TEST(AggregationTest, SharesCarryMoreNoiseThanIsNeeded) {
 TEST(AggregationTest, TrainingReckonsWithTheNoiseThatIsThere) {
   const testing_artifact::Settings rare{.counts = true, .records = 600, .epsilon = 0.01};
   const auto weight = [&](const privacy::AggregationMode& mode) {
-    release::Artifact a = made_by(mode, rare);
+    Artifact a = made_by(mode, rare);
     a.values[a.offset(a.blocks.size())] = std::int64_t{1} << a.lattice_bits;  // one record in class 0
     return release::make_target(a).column_weight[0];
   };
@@ -92,7 +92,7 @@ TEST(AggregationTest, TrainingReckonsWithTheNoiseThatIsThere) {
 }
 
 TEST(AggregationTest, TheStatementSaysWhoIsTrusted) {
-  const release::Artifact shares = made_by(kShares);
+  const Artifact shares = made_by(kShares);
   const std::string text = release::privacy_statement_text(shares), json = release::privacy_statement_json(shares);
   EXPECT_THAT(text, HasSubstr("Aggregation: distributed noise"));
   EXPECT_THAT(text, HasSubstr("any 2 of the ranks"));
@@ -109,4 +109,4 @@ TEST(AggregationTest, TheStatementSaysWhoIsTrusted) {
 }
 
 }  // namespace
-}  // namespace muffle::round
+}  // namespace muffle::release

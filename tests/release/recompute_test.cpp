@@ -1,5 +1,5 @@
 // The arithmetic of `muffle verify`, done again from the definitions, against the product's.
-#include "recompute.hpp"
+#include "release/recompute.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,14 +15,14 @@ namespace {
 
 using namespace muffle;
 
-void release(const release::ReleaseOrder& order, double mu) {
+void make_release(const release::ReleaseOrder& order, double mu) {
   std::filesystem::create_directories(order.file.parent_path());
-  release::Artifact artifact = embed::testing_artifact::sample_artifact();
+  release::Artifact artifact = release::testing_artifact::sample_artifact();
   artifact.config_hash = order.config_hash;
   artifact.data_id = order.data_id;
   privacy::PrivacySpec spec;
   spec.noise_multiplier = 1.0 / mu;
-  artifact.noise = embed::testing_artifact::plan_for(artifact, spec);
+  artifact.noise = release::testing_artifact::plan_for(artifact, spec);
 
   release::ReleaseTransaction transaction(order);
   if (transaction.settle()) return;
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
     order.budget = privacy::Budget::from_mu(std::strtod(argv[4], nullptr), 1e-5);
     order.lock_deadline = std::chrono::seconds(60);
     order.signing_key = argv[5];
-    release(order, std::strtod(argv[3], nullptr));
+    make_release(order, std::strtod(argv[3], nullptr));
     return 0;
   } catch (const Error& e) {
     std::cerr << e.what() << '\n';

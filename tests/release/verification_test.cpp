@@ -97,7 +97,7 @@ TEST(Verification, ADemandedSignatureMustBeThereAndOfThatKey) {
   EXPECT_THAT(failed(foreign), ::testing::ElementsAre("signature"));
 }
 
-struct Lie {
+struct LyingHeader {
   const char* what;
   const char* check;  // that must find it
   std::function<void(json&)> tell;
@@ -118,7 +118,7 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
         run["sigma_lattice"] = static_cast<std::uint64_t>(privacy::lattice_sigma(sigma, run["unit"]));
     }
   };
-  const std::vector<Lie> lies = {
+  const std::vector<LyingHeader> lies = {
       {"sigma too small", "sigma", scale("sigma", 0.999)},
       {"a lattice sigma one too small", "sigma",
        [](json& h) {
@@ -169,7 +169,7 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
        }},
       {"a field that is missing", "fields", [](json& h) { h["privacy"].erase("sigma"); }},
   };
-  for (const Lie& lie : lies) {
+  for (const LyingHeader& lie : lies) {
     const Verification v = judge(with_header(release, lie.tell));
     EXPECT_EQ(v.code(), ExitCode::kProtocol) << lie.what;
     EXPECT_EQ(outcome(v, lie.check), Check::Outcome::kFail) << lie.what << "\n" << verification_text(v);
@@ -182,7 +182,7 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
 // The same for second moments beside random features.
 TEST(Verification, MomentsThatLieAreRefused) {
   const std::string release = bytes_of(sample_artifact({.moments = true, .weight = 2}));
-  const std::vector<Lie> lies = {
+  const std::vector<LyingHeader> lies = {
       {"half the noise beside the diagonal", "sigma",
        [](json& h) {
          json& drawn = h["blocks"][0]["numbers"][1]["sigma_lattice"];
@@ -199,7 +199,7 @@ TEST(Verification, MomentsThatLieAreRefused) {
       {"another blob", "feature maps", [](json& h) { h["blocks"][0]["map"]["blob_height"] = 0.25; }},
       {"more coefficients", "blocks", [](json& h) { h["blocks"][0]["map"]["coefficients"] = 1; }},
   };
-  for (const Lie& lie : lies) {
+  for (const LyingHeader& lie : lies) {
     const Verification v = judge(with_header(release, lie.tell));
     EXPECT_EQ(v.code(), ExitCode::kProtocol) << lie.what;
     EXPECT_EQ(outcome(v, lie.check), Check::Outcome::kFail) << lie.what << "\n" << verification_text(v);

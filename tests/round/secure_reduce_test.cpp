@@ -8,7 +8,7 @@
 #include "muffle/privacy/distributed_noise.hpp"
 #include "support/thread_comm.hpp"
 
-namespace muffle::round {
+namespace muffle::embed {
 
 /// Partial sums with known content.
 struct TestAccess {
@@ -92,4 +92,4 @@ TEST(SecureReduceTest, OsEntropyMakesAPrivateRelease) {
 }
 
 }  // namespace
-}  // namespace muffle::round
+}  // namespace muffle::embed

@@ -7,7 +7,7 @@
 
 #include "muffle/round/secure_sum.hpp"
 #include "secure_sum_sites.hpp"
-#include "spy_comm.hpp"
+#include "comm/spy_comm.hpp"
 #include "support/expect_error.hpp"
 #include "support/thread_comm.hpp"
 
@@ -51,7 +51,7 @@ TEST(SecureSumSignatureTest, AMissingSignatureEndsAllRanks) {
 
 TEST(SecureSumSignatureTest, ASignatureOfAnEarlierRoundIsRefused) {
   Sites sites(2);
-  run_thread_ranks(2, [&](HostComm& inner) {
+  run_thread_ranks(2, [&](comm::HostComm& inner) {
     const crypto::SiteIdentity identity = sites.identity(inner.rank());
     SpyComm comm(inner);
     std::string recorded;
@@ -139,7 +139,7 @@ TEST(SecureSumProtocolTest, PointsOfSmallOrderAreRefused) {
 TEST(SecureSumProtocolTest, ARankWhoseComplaintIsSuppressedSendsNothing) {
   const auto refuse = [](bool is_signed, const auto& change_greetings) {
     Sites sites(3);
-    run_thread_ranks(3, [&](HostComm& inner) {
+    run_thread_ranks(3, [&](comm::HostComm& inner) {
       std::optional<crypto::SiteIdentity> identity;
       if (is_signed) identity.emplace(sites.identity(inner.rank()));
       SpyComm comm(inner);
@@ -195,7 +195,7 @@ TEST(SecureSumProtocolTest, EveryByteOfAGreetingCounts) {
 TEST(SecureSumProtocolTest, RanksThatWantDifferentThingsAreRefused) {
   const auto refuse = [](const SecureSumSpec& a, const SecureSumSpec& b, const std::string& what) {
     std::atomic<int> failed = 0;
-    run_thread_ranks(3, [&](HostComm& comm) {
+    run_thread_ranks(3, [&](comm::HostComm& comm) {
       expect_error(ExitCode::kProtocol, {what, "Nothing was revealed"},
                    [&] { SecureSum(comm, comm.rank() == 2 ? b : a); });
       ++failed;
@@ -207,7 +207,7 @@ TEST(SecureSumProtocolTest, RanksThatWantDifferentThingsAreRefused) {
 }
 
 TEST(SecureSumProtocolTest, VectorsBeyondTheCounterAreRefused) {
-  run_thread_ranks(1, [](HostComm& comm) {
+  run_thread_ranks(1, [](comm::HostComm& comm) {
     expect_error(ExitCode::kInvariant, {"too long"}, [&] {
       SecureSum(comm, {kMaxSecureSumLength + 1, "c", nullptr});
     });

@@ -16,12 +16,12 @@ TEST(SecureSumMpiTest, SameBitsWithEmptyShards) {
 
 TEST(SecureSumMpiTest, SameBitsInSmallMessages) {
   const auto comm =
-      test::session().world(MpiOptions{.deadline = std::chrono::seconds(60), .max_message_bytes = 4096});
+      test::session().world(comm::MpiOptions{.deadline = std::chrono::seconds(60), .max_message_bytes = 4096});
   test::expect_same_as_plain(*comm, 20000, false);
 }
 
 TEST(SecureSumMpiTest, DifferentLengthsEndOnAllRanksWithTheSameCode) {
-  HostComm& comm = test::world();
+  comm::HostComm& comm = test::world();
   if (comm.size() == 1) {
     EXPECT_NO_THROW(SecureSum(comm, {5, "case", nullptr}));
     return;

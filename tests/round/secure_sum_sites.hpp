@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "muffle/round/secure_sum.hpp"
-#include "spy_comm.hpp"
+#include "comm/spy_comm.hpp"
 #include "support/expect_error.hpp"
 #include "support/thread_comm.hpp"
 

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "secure_sum_cases.hpp"
-#include "spy_comm.hpp"
+#include "comm/spy_comm.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle::round {
@@ -94,7 +94,7 @@ std::vector<Vector> masked_vectors(int ranks, Vector (*input)(int)) {
   std::vector<Vector> sent(static_cast<std::size_t>(ranks));
   test::run_thread_ranks(
       ranks,
-      [&](HostComm& inner) {
+      [&](comm::HostComm& inner) {
         test::SpyComm comm(inner);
         std::ignore = SecureSum(comm, {kLength, "c", nullptr}).reduce_to_root(input(comm.rank()));
         sent[static_cast<std::size_t>(comm.rank())] = std::move(comm.reduced.at(0));

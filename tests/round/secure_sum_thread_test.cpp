@@ -7,7 +7,7 @@
 
 #include "secure_sum_cases.hpp"
 #include "secure_sum_sites.hpp"
-#include "spy_comm.hpp"
+#include "comm/spy_comm.hpp"
 #include "support/expect_error.hpp"
 #include "support/thread_comm.hpp"
 
@@ -22,7 +22,7 @@ using Vector = std::vector<std::uint64_t>;
 
 TEST(SecureSumTest, SameBitsAsThePlainSum) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
-    run_thread_ranks(ranks, [&](HostComm& comm) {
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       for (const std::size_t n : test::kLengths) test::expect_same_as_plain(comm, n, false);
       for (const std::size_t n : test::kLengths) test::expect_same_as_plain(comm, n, true);
     });
@@ -32,7 +32,7 @@ TEST(SecureSumTest, SameBitsAsThePlainSum) {
 TEST(SecureSumTest, SameBitsWithSignedKeys) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     test::Sites sites(ranks);
-    run_thread_ranks(ranks, [&](HostComm& comm) {
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       const crypto::SiteIdentity identity = sites.identity(comm.rank());
       test::expect_same_as_plain(comm, 1000, false, &identity);
       test::expect_same_as_plain(comm, 1000, true, &identity);
@@ -41,7 +41,7 @@ TEST(SecureSumTest, SameBitsWithSignedKeys) {
 }
 
 TEST(SecureSumTest, OneRankNeedsNoMasks) {
-  run_thread_ranks(1, [](HostComm& inner) {
+  run_thread_ranks(1, [](comm::HostComm& inner) {
     SpyComm comm(inner);
     std::ignore = SecureSum(comm, {10, "c", nullptr}).reduce_to_root(contribution(0, 10));
     EXPECT_EQ(comm.reduced, std::vector<Vector>{contribution(0, 10)});
@@ -50,7 +50,7 @@ TEST(SecureSumTest, OneRankNeedsNoMasks) {
 
 TEST(SecureSumTest, TheSummandIsWipedEvenIfTheRoundFails) {
   for (const int ranks : {1, 3}) {
-    run_thread_ranks(ranks, [](HostComm& comm) {
+    run_thread_ranks(ranks, [](comm::HostComm& comm) {
       Vector mine = contribution(comm.rank(), 10);
       std::ignore = SecureSum(comm, {10, "c", nullptr}).reduce_to_root(std::move(mine));
       EXPECT_EQ(mine, Vector(10, 0));  // NOLINT(bugprone-use-after-move): zeroed, as promised
@@ -58,7 +58,7 @@ TEST(SecureSumTest, TheSummandIsWipedEvenIfTheRoundFails) {
   }
   Vector mine = contribution(0, 10);
   EXPECT_THROW(run_thread_ranks(2,
-                                [&mine](HostComm& comm) {
+                                [&mine](comm::HostComm& comm) {
                                   SecureSum sum(comm, {10, "c", nullptr});
                                   if (comm.rank() == 0)
                                     std::ignore = std::move(sum).reduce_to_root(std::move(mine));
@@ -74,7 +74,7 @@ TEST(SecureSumTest, EverySumOfSomeRanksButNotAllIsCovered) {
   constexpr int kRanks = 4;
   constexpr std::size_t kLength = 100;
   std::array<Vector, kRanks> masked;
-  run_thread_ranks(kRanks, [&](HostComm& inner) {
+  run_thread_ranks(kRanks, [&](comm::HostComm& inner) {
     SpyComm comm(inner);
     std::ignore = SecureSum(comm, {kLength, "c", nullptr}).reduce_to_root(contribution(comm.rank(), kLength));
     ASSERT_EQ(comm.reduced.size(), 1u);
@@ -94,7 +94,7 @@ TEST(SecureSumTest, EverySumOfSomeRanksButNotAllIsCovered) {
 }
 
 TEST(SecureSumTest, TheSameInputIsMaskedAnewEachTime) {
-  run_thread_ranks(3, [](HostComm& inner) {
+  run_thread_ranks(3, [](comm::HostComm& inner) {
     SpyComm comm(inner);
     std::string rounds;
     for (int i = 0; i < 2; ++i) {
@@ -126,7 +126,7 @@ TEST(SecureSumTest, IsSingleUseByType) {
   static_assert(UsableOnce<SecureSum> && !UsableTwice<SecureSum> && !CopiesItsInput<SecureSum>);
   static_assert(!std::is_copy_constructible_v<SecureSum> && !std::is_copy_assignable_v<SecureSum> &&
                 !std::is_move_assignable_v<SecureSum>);
-  run_thread_ranks(2, [](HostComm& inner) {
+  run_thread_ranks(2, [](comm::HostComm& inner) {
     SpyComm comm(inner);
     SecureSum sum(comm, {2, "c", nullptr});
     std::ignore = std::move(sum).reduce_to_root({1, 2});
@@ -136,7 +136,7 @@ TEST(SecureSumTest, IsSingleUseByType) {
 }
 
 TEST(SecureSumTest, AnotherLengthThanAgreedGoesNowhere) {
-  run_thread_ranks(2, [](HostComm& inner) {
+  run_thread_ranks(2, [](comm::HostComm& inner) {
     SpyComm comm(inner);
     SecureSum sum(comm, {2, "c", nullptr});
     expect_error(ExitCode::kInvariant, {"2 numbers"}, [&] { std::move(sum).reduce_to_root({1, 2, 3}); });
@@ -150,7 +150,7 @@ TEST(SecureSumTest, ALostRankEndsTheRoundWithNothingRevealed) {
   std::atomic<int> ended = 0;
   run_thread_ranks(
       4,
-      [&](HostComm& inner) {
+      [&](comm::HostComm& inner) {
         SpyComm comm(inner);
         SecureSum sum(comm, {kLength, "c", nullptr});
         if (comm.rank() == 3) return;  // lost after the keys were exchanged
@@ -176,7 +176,7 @@ TEST(SecureSumTest, ARankThatNeverComesEndsTheRoundBeforeAnythingIsSent) {
   std::atomic<int> ended = 0;
   run_thread_ranks(
       3,
-      [&](HostComm& inner) {
+      [&](comm::HostComm& inner) {
         if (inner.rank() == 1) return;
         SpyComm comm(inner);
         expect_error(ExitCode::kPeer, {"rank 1"}, [&] { SecureSum(comm, {4, "c", nullptr}); });

@@ -23,7 +23,7 @@ class MomentsFit : public ::testing::Test {
 
   void release(bool moments, std::vector<std::int64_t> records = {}) {
     release::Artifact artifact =
-        embed::testing_artifact::sample_artifact({.rff = !moments, .moments = moments});
+        release::testing_artifact::sample_artifact({.rff = !moments, .moments = moments});
     const auto block = artifact.find("moments");
     for (std::size_t c = 0; block && c < records.size(); ++c)
       artifact.values[artifact.offset(*block) + c * artifact.features(*block)] *= records[c];

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "muffle/comm/gpu_choice.hpp"
+#include "muffle/core/settings.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/evaluate/evaluate.hpp"
-#include "muffle/features/block_spec.hpp"
 #include "muffle/model/spec.hpp"
 #include "muffle/privacy/release.hpp"
+#include "muffle/release/plan.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/train/trainer.hpp"
 
@@ -23,22 +24,7 @@ struct Config {
     std::string test_features, test_labels;
   } files;
   data::DataSpec data;
-  struct {
-    std::vector<std::string> blocks{"rff"};  ///< in the order of the release: "rff", "moments", "proxy"
-    features::RffSpec rff;
-    int lattice_bits = 24;
-  } features;
-  struct {
-    std::optional<features::MomentLiftKind> kind;  ///< none: image for images, else vector
-    features::MomentsSpec spec;                    ///< shape and kind come from elsewhere; zeros: defaults
-    double weight = 1.0;
-  } moments;
-  struct {
-    std::size_t features = 2000;
-    double length_scale = 0.0;  ///< 0: that of features.rff
-    std::uint64_t seed = 2;     ///< another than that of features.rff
-    double weight = 0.5;
-  } proxy;
+  features::MapsSettings features;  ///< [features] and [map.*]
   privacy::PrivacySpec privacy;
   bool release_counts = false;
   struct {
@@ -72,9 +58,7 @@ struct Config {
   } runtime;
 };
 
-/// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it,
-/// changed.
-enum class Stage { kRelease, kTrain, kSample, kEvaluate, kRuntime };
+using settings::Stage;
 
 /// The stages that a command carries out.
 struct Stages {
@@ -99,25 +83,21 @@ struct ConfigSources {
 ///         out of range, contradictions. @throws IoError if the file cannot be read.
 Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 
-/// The blocks that a configuration releases, every default filled in. @throws ConfigError.
-std::vector<features::BlockSpec> block_specs(const Config& config);
-/// Is `block` ("rff", "moments", "proxy") among them?
-bool releases(const Config& config, const std::string& block);
-/// Fills in moments.coefficients of images, if it is 0 and what it depends on is there: by the noise that the
-/// privacy settings mean and the public number of records (features::side_for_noise).
-void resolve_coefficients(Config& config);
+/// release::ReleaseSettings of a configuration. @throws ConfigError.
+release::ReleaseSettings release_settings(const Config& config);
+/// What is released, and with what noise: from public settings alone; no feature map is built. @throws
+/// ConfigError.
+release::ReleasePlan plan_release(const Config& config);
 /// The generator that is trained: with train.init = "moments" the network beside the closed form, whose code
 /// is the closed form's. What the records are comes from the configuration. @throws ConfigError.
 model::GeneratorSpec trained_generator(const Config& config);
-/// lambda of the class counts, if they are released.
-inline constexpr double kCountsWeight = 1.0;
-/// The noise of the configured release, from public settings alone: no feature map is built. @throws
-/// ConfigError.
-privacy::NoisePlan plan_release(const Config& config);
-
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
 /// least (MUFFLE_SECTION_KEY: load_config refuses them).
 std::map<std::string, std::string> environment_settings();
+
+/// Every key of a configuration, bound to it, section by section in the order of config.resolved.toml. Which
+/// there are depends on it: a feature map has the keys of its kind.
+std::vector<settings::Key> keys_of(Config& config);
 
 /// Canonical "section.key" -> TOML literal for every key.
 std::map<std::string, std::string> flatten(const Config& config);

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -9,11 +7,13 @@
 #include <utility>
 #include <vector>
 
-/// Settings: how a room or a kind says which keys of a configuration it has. Each exports a function that declares its
-/// keys on a struct of its own (`declare(Keys&)`); the application joins them into one configuration. Public values only.
+/// Settings: how a room or a kind says which keys of a configuration it has. Each exports a function that
+/// declares its keys on a struct of its own (`declare(Keys&)`); the application joins them into one
+/// configuration. Public values only.
 namespace muffle::settings {
 
-/// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it, changed.
+/// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it,
+/// changed.
 enum class Stage { kRelease, kTrain, kSample, kEvaluate, kRuntime };
 
 /// A configuration value as it was written: a TOML scalar or an array of them.
@@ -81,7 +81,8 @@ class Keys {
   /// An array of whole numbers from 1 to 2^24.
   void sizes(const char* key, std::vector<std::size_t>& field, std::string help);
   /// An array of different names out of `known`.
-  void names(const char* key, std::vector<std::string>& field, std::vector<std::string> known, std::string help);
+  void names(const char* key, std::vector<std::string>& field, std::vector<std::string> known,
+             std::string help);
   /// A value out of a list of names.
   template <class T>
   void choice(const char* key, T& field, std::vector<std::pair<std::string, T>> options, std::string help) {
@@ -125,7 +126,8 @@ class Problems {
     if (!good) list_.push_back(std::move(problem));
   }
   void add(std::string problem) { list_.push_back(std::move(problem)); }
-  /// Runs `check`; the message of its ConfigError or DataError, without its full stop, becomes a problem behind `before`.
+  /// Runs `check`; the message of its ConfigError or DataError, without its full stop, becomes a problem
+  /// behind `before`.
   void check(const std::string& before, const std::function<void()>& check);
   bool empty() const { return list_.empty(); }
   std::vector<std::string> take() { return std::move(list_); }

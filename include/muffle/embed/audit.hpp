@@ -39,8 +39,7 @@ struct CanaryPair {
 /// the distance may stay below the sensitivity; with one frequency, with counts beside it, or under
 /// add/remove-one the bound is met.
 /// @throws ConfigError  the records have no numbers.
-CanaryPair worst_pair(const Layout& layout, privacy::Adjacency adjacency,
-                      std::uint64_t max_records_per_person);
+CanaryPair worst_pair(const Embedder& embedder);
 
 /// One release of a data set: the published numbers.
 using ReleaseFunction = std::function<std::vector<std::int64_t>(data::RecordSource&)>;
@@ -71,8 +70,7 @@ struct AuditReport {
 /// audit
 /// Collective if the release function is; the report is root's.
 /// @throws ConfigError  trials outside 100..1e8, confidence outside (0, 1).
-AuditReport audit(const Layout& layout, const privacy::NoisePlan& plan, const CanaryPair& pair,
-                  const ReleaseFunction& release, const AuditSettings& settings,
-                  const std::function<void(std::uint64_t)>& progress = {});
+AuditReport audit(const Embedder& embedder, const CanaryPair& pair, const ReleaseFunction& release,
+                  const AuditSettings& settings, const std::function<void(std::uint64_t)>& progress = {});
 
 }  // namespace muffle::embed

@@ -9,6 +9,7 @@
 #include "muffle/data/source.hpp"
 #include "muffle/features/block.hpp"
 #include "muffle/privacy/release.hpp"
+#include "muffle/release/plan.hpp"
 
 namespace muffle::round {
 class SecureSum;
@@ -19,26 +20,14 @@ class NoiseShare;
 
 namespace muffle::embed {
 
-/// The blocks of one release and how they lie in the released vector: block after block, each C x D_b
-/// class-major; then, if counts is on, C class counts, each record counting counts_units lattice units.
-struct Layout {
-  std::vector<std::shared_ptr<const features::Block>> blocks;
-  std::size_t classes = 1;
-  features::Lattice lattice;
-  bool counts = false;
-  double counts_weight = 1.0;  ///< lambda
-
-  /// floor(lambda 2^k): what one record adds to its class's count.
-  std::uint64_t counts_units() const;
-  /// Numbers in the released vector.
-  std::size_t size() const;
-  /// Where block b begins.
-  std::size_t offset(std::size_t block) const;
-  /// The units of the released vector, part by part: one for each block, then the counts.
-  std::vector<features::CoordinatePart> coordinates() const;
-  privacy::SensitivityInput sensitivity_input(privacy::Adjacency adjacency,
-                                              std::uint64_t max_records_per_person) const;
+/// A release plan with its maps made ready to sum records. Public.
+struct Embedder {
+  release::ReleasePlan plan;
+  std::vector<std::shared_ptr<const features::Block>> blocks;  ///< one for each of plan.maps
 };
+
+/// With every map on the CPU.
+Embedder make_embedder(release::ReleasePlan plan);
 
 /// This rank's partial sums. Private; move-only; wiped on destruction.
 class PartialSum {
@@ -49,7 +38,7 @@ class PartialSum {
   ~PartialSum();
 
  private:
-  friend PartialSum embed_shard(const Layout&, data::RecordSource&, int,
+  friend PartialSum embed_shard(const Embedder&, data::RecordSource&, int,
                                 const std::function<void(std::uint64_t)>&);
   friend privacy::RawSum reduce_to_root(comm::HostComm&, PartialSum&&);
   friend privacy::RawSum reduce_to_root(round::SecureSum&&, PartialSum&&);
@@ -62,7 +51,7 @@ class PartialSum {
 /// The result is independent of thread count, tile boundaries and order. Local, not collective.
 /// @param progress  called from time to time on the calling thread with the records done so far.
 /// @throws DataError as the source does.
-PartialSum embed_shard(const Layout& layout, data::RecordSource& source, int threads,
+PartialSum embed_shard(const Embedder& embedder, data::RecordSource& source, int threads,
                        const std::function<void(std::uint64_t)>& progress);
 
 /// Sums over all ranks; the result holds the sum on root and is empty elsewhere. Collective; consumes the

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "muffle/schema/schema.hpp"
 #include "muffle/features/lattice.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
 
@@ -43,8 +43,8 @@ class Workspace {
   virtual ~Workspace() = default;
 };
 
-/// One block of the embedding: a norm-bounded feature map, summed per class on the integer lattice.
-/// Immutable and thread-safe after construction.
+/// A feature map as it sums records, per class, on the integer lattice: FeatureMap::make_block(). Immutable
+/// and thread-safe after construction.
 class Block {
  public:
   virtual ~Block() = default;
@@ -53,9 +53,6 @@ class Block {
   virtual std::size_t dims() const = 0;
   /// D_b: numbers per class.
   virtual std::size_t features() const = 0;
-  virtual BlockBound bound() const = 0;
-  /// The units of one class's numbers, in their order; the counts add up to features().
-  virtual std::vector<CoordinateRun> coordinates() const = 0;
   virtual std::unique_ptr<Workspace> make_workspace() const = 0;
   /// Threads at a time that are of use. Where a GPU does the work few keep it busy, and each has a workspace
   /// in its memory.

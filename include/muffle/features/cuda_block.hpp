@@ -3,22 +3,23 @@
 #include <memory>
 
 #include "muffle/features/block.hpp"
+#include "muffle/features/feature_map.hpp"
 #include "muffle/features/lattice.hpp"
-#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 
-/// make_rff_block() on a GPU; only in builds with MUFFLE_CUDA (library muffle::features_cuda). The same
-/// integers as on the CPU are intended, and one lattice step per record and coordinate is allowed
-/// (docs/gpu.md); among GPUs they do not depend on the model, the grid or the order. The norm check is made
-/// on the integers that are added, so the proven bound holds whatever the GPU computes.
+/// FeatureMap::make_block() on a GPU; null where the kind has none (src/features/cuda_kinds.inc). Only in
+/// builds with MUFFLE_CUDA (library muffle::features_cuda). The same integers as on the CPU are intended, and
+/// one lattice step per record and coordinate is allowed (docs/gpu.md); among GPUs they do not depend on the
+/// model, the grid or the order. The norm check is made on the integers that are added, so the proven bound
+/// holds whatever the GPU computes.
 ///
 /// Thread-safe; each workspace has a stream and device memory of its own: about tile() (4 d + 4 D) bytes and
 /// the sums. Privacy: records and sums lie in device memory while a workspace lives; its end, also after an
 /// error, overwrites them with zeros, on the device and in the pinned host memory that they pass through.
 /// @param device  number of the GPU as this process sees it
 /// accumulate() and make_workspace() throw DeviceError when CUDA fails. @throws ConfigError as
-/// make_rff_block(); DeviceError.
-std::unique_ptr<Block> make_rff_cuda_block(const RffSpec& spec, const Lattice& lattice, int device);
+/// FeatureMap::make_block(); DeviceError.
+std::unique_ptr<Block> make_cuda_block(const FeatureMap& map, const Lattice& lattice, int device);
 
 }  // namespace muffle::features

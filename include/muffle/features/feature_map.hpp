@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -26,15 +27,15 @@ struct MapCost {
   std::uint64_t bytes_per_thread = 0;  ///< scratch of each thread
 };
 
-/// A map whose sums hold the number of records of each class: the first `numbers` of a class's released integers add up to
-/// scale x its records.
+/// A map whose sums hold the number of records of each class: the first `numbers` of a class's released
+/// integers add up to scale x its records.
 struct CountsInside {
   std::size_t numbers = 0;
   double scale = 1.0;
 };
 
-/// What is proven about a map, once more, for `muffle verify`: in long double, by code that shares nothing with bound() and
-/// coordinates(), which it checks. Of weight 1.
+/// What is proven about a map, once more, for `muffle verify`: in long double, by code that shares nothing
+/// with bound() and coordinates(), which it checks. Of weight 1.
 struct PlainFacts {
   struct Run {
     long double count = 0, unit = 0;
@@ -44,11 +45,11 @@ struct PlainFacts {
   std::vector<Run> runs;
 };
 
-/// One feature map: its public description and everything that follows from it. A kind derives from this, in a file of its
-/// own, and has a line in map_kinds.inc. Nothing in it may come from private records.
+/// One feature map: its public description and everything that follows from it. A kind derives from this, in
+/// a file of its own, and has a line in map_kinds.inc. Nothing in it may come from private records.
 ///
-/// First the settings: declare() binds the keys of [map.NAME], or read_json() reads what a release states; then resolve(),
-/// once the schema is known. After resolve() it does not change, and is thread-safe.
+/// First the settings: declare() binds the keys of [map.NAME], or read_json() reads what a release states;
+/// then resolve(), once the schema is known. After resolve() it does not change, and is thread-safe.
 class FeatureMap {
  public:
   virtual ~FeatureMap() = default;
@@ -58,11 +59,18 @@ class FeatureMap {
 
   /// The kind's own keys.
   virtual void declare(settings::Keys& keys) = 0;
-  /// Fills in what depends on the schema and is left open, and checks. Idempotent: what a release holds is resolved.
+  /// For help: which values bring further keys with them ("with lift = ..."), and those keys.
+  virtual void tell_further_keys(
+      const std::function<void(const std::string& when, const std::vector<settings::Key>& keys)>& tell) const;
+  /// Fills in what depends on the schema and is left open, and checks. Idempotent: what a release holds is
+  /// resolved.
   /// @throws ConfigError with all problems found.
   virtual void resolve(const schema::Schema& schema) = 0;
-  /// Before resolve(): chooses sizes that are left open by the noise that a class's mean embedding will carry, a standard
-  /// deviation per number. From public numbers alone.
+  /// Before choose_sizes() and the second declare(): takes what the schema decides, such as a lift that was
+  /// left open, so that all keys are there.
+  virtual void prepare(const schema::Schema& schema);
+  /// Before resolve(): chooses sizes that are left open by the noise that a class's mean embedding will
+  /// carry, a standard deviation per number. From public numbers alone.
   virtual void choose_sizes(const schema::Schema& schema, double noise);
 
   /// Resolved settings as a release states them, and back. @throws ProtocolError.
@@ -86,14 +94,20 @@ class FeatureMap {
   virtual MapCost cost() const = 0;
   /// Numbers that hash() has to rebuild: of hostile descriptions they can be many.
   virtual double numbers_in_map() const = 0;
-  /// SHA-256, in hex, of what the description is expanded to, such as float32 frequencies: readers of a release check that
-  /// they rebuild the same.
+  /// SHA-256, in hex, of what the description is expanded to, such as float32 frequencies: readers of a
+  /// release check that they rebuild the same.
   virtual std::string hash() const = 0;
+
+  /// A map like this of at most so many features, resolved, where the kind can be made smaller: for audits,
+  /// which embed thousands of times.
+  virtual std::unique_ptr<FeatureMap> shrunk(std::size_t features) const;
 
   // What else a kind may be good for; the default is: for nothing.
 
   virtual std::optional<CountsInside> counts_inside() const { return std::nullopt; }
-  /// The lift whose second moments it sums.
+  /// Does it sum second moments, from which a generator follows in closed form?
+  virtual bool has_second_moments() const { return false; }
+  /// Whose lift is built, which can take long: of maps that have them.
   virtual const SecondMoments* second_moments() const { return nullptr; }
 
   /// The map as it sums records, on the CPU.

@@ -15,22 +15,23 @@
 
 namespace muffle::features {
 
-/// The pieces of an affine lift u = W (T x - T m0), T with orthonormal rows: T = C x R along an image's width and height,
-/// channel by channel, or the identity. All rounded to float32, so that a last digit in which two maths libraries differ does
-/// not make another lift.
+/// The pieces of an affine lift u = W (T x - T m0), T with orthonormal rows: T = C x R along an image's width
+/// and height, channel by channel, or the identity. All rounded to float32, so that a last digit in which two
+/// maths libraries differ does not make another lift.
 struct AffineLift {
-  std::vector<double> origin;         ///< m0: d numbers
-  std::vector<double> weights;        ///< W: n numbers, above 0; channel by channel, row frequency by row frequency
-  std::vector<double> rows, columns;  ///< k x height, k x width, row-major, rows orthonormal; empty: the identity
+  std::vector<double> origin;   ///< m0: d numbers
+  std::vector<double> weights;  ///< W: n numbers, above 0; channel by channel, row frequency by row frequency
+  std::vector<double> rows,
+      columns;  ///< k x height, k x width, row-major, rows orthonormal; empty: the identity
   std::size_t channels = 1, height = 1, width = 0, side = 0;  ///< d = channels height width; side: k
 
   /// x = m0 + T^t W^-1 u, not clipped. @param u  n numbers  @param x  d numbers
   void back(const double* u, double* x) const;
 };
 
-/// From a record to the vector u whose second moments are summed (docs/moments.md). A kind of lift derives from this, in a
-/// file of its own, and has a line in lift_kinds.inc. Public; a pure function of its settings; after resolve() immutable and
-/// thread-safe.
+/// From a record to the vector u whose second moments are summed (docs/moments.md). A kind of lift derives
+/// from this, in a file of its own, and has a line in lift_kinds.inc. Public; a pure function of its
+/// settings; after build() immutable and thread-safe.
 class Lift {
  public:
   virtual ~Lift() = default;
@@ -39,11 +40,14 @@ class Lift {
 
   /// The kind's own keys, beside those of second moments.
   virtual void declare(settings::Keys& keys) = 0;
-  /// Whether records of this schema can be lifted, where `lift = "auto"` takes the first kind of the table that can.
+  /// Whether records of this schema can be lifted, where `lift = "auto"` takes the first kind of the table
+  /// that can.
   virtual bool is_natural_for(const schema::Schema& schema) const = 0;
   virtual void choose_sizes(const schema::Schema& schema, double noise);
-  /// As FeatureMap::resolve(). @throws ConfigError.
+  /// As FeatureMap::resolve(): cheap, whatever a hostile description says. @throws ConfigError.
   virtual void resolve(const schema::Schema& schema) = 0;
+  /// After resolve(): makes what forward(), affine() and numbers() need.
+  virtual void build() = 0;
   virtual nlohmann::json to_json() const = 0;
   virtual void read_json(const JsonFields& fields) = 0;
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "muffle/features/block.hpp"
+#include "muffle/features/feature_map.hpp"
 
 namespace muffle::features {
 
@@ -31,9 +31,34 @@ struct RffSpec {
 /// @throws ConfigError  D odd or 0, d 0, length-scale not a positive number.
 std::vector<float> rff_frequencies(const RffSpec& spec);
 
-/// What is proven about the block, and the unit of its numbers.
-BlockBound rff_bound();
-std::vector<CoordinateRun> rff_coordinates(const RffSpec& spec, const Lattice& lattice);
+/// The kind "rff" of feature maps; its twin for training and its GPU block ask it for the spec.
+class RffMap final : public FeatureMap {
+ public:
+  RffMap() = default;
+  explicit RffMap(const RffSpec& spec) : spec_(spec) {}
+  const RffSpec& spec() const { return spec_; }
+
+  std::string_view kind() const override { return "rff"; }
+  std::unique_ptr<FeatureMap> clone() const override;
+  void declare(settings::Keys& keys) override;
+  void resolve(const schema::Schema& schema) override;
+  nlohmann::json to_json() const override;
+  void read_json(const JsonFields& fields) override;
+  std::size_t dims() const override { return spec_.dims; }
+  std::size_t features() const override { return spec_.features; }
+  BlockBound bound() const override;
+  std::vector<CoordinateRun> coordinates(const Lattice& lattice) const override;
+  PlainFacts plain_facts(const Lattice& lattice) const override;
+  double scale(const Lattice& lattice) const override;
+  MapCost cost() const override;
+  double numbers_in_map() const override;
+  std::string hash() const override;
+  std::unique_ptr<FeatureMap> shrunk(std::size_t features) const override;
+  std::unique_ptr<Block> make_block(const Lattice& lattice) const override;
+
+ private:
+  RffSpec spec_;
+};
 
 /// The block that sums random Fourier features. Its kernel (matrix product and sine/cosine) is a fixed chain
 /// of fused multiply-adds per value, so the lattice sums are bit-identical on every x86-64 machine with FMA,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "muffle/features/block.hpp"
@@ -15,6 +14,5 @@ namespace muffle::features {
 /// @throws ConfigError  w is not a number from 1e-6 to 1e6; all of these.
 BlockBound weighted(BlockBound bound, double weight);
 std::vector<CoordinateRun> weighted(std::vector<CoordinateRun> runs, double weight);
-std::unique_ptr<Block> make_weighted_block(std::unique_ptr<Block> block, double weight);
 
 }  // namespace muffle::features

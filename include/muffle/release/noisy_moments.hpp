@@ -4,16 +4,16 @@
 #include <span>
 #include <vector>
 
+#include "muffle/features/second_moments.hpp"
 #include "muffle/release/artifact.hpp"
-#include "muffle/features/moments.hpp"
 
 namespace muffle::release {
 
 /// The second moments of a release as real numbers. Public; everything computed from it is post-processing.
 struct NoisyMoments {
-  std::size_t classes = 1;     ///< C
-  std::size_t order = 0;       ///< q = 1 + n
-  features::MomentsSpec spec;  ///< resolved; features::MomentLift(spec) is the lift that was used
+  std::size_t classes = 1;          ///< C
+  std::size_t order = 0;            ///< q = 1 + n
+  features::SecondMoments moments;  ///< the lift that was used, built
   /// C x q x q row-major, each q x q symmetric: the sum over a class's records of z z^T (not the mean), ||z||
   /// = 1 (up to the lattice), plus the noise below. A class's trace is its noisy number of records.
   std::vector<double> second;
@@ -31,7 +31,7 @@ struct NoisyMoments {
   double trace(std::size_t c) const;
 };
 
-/// @throws ConfigError  the release holds no moments block (the message says which setting makes one).
+/// @throws ConfigError  the release holds no second moments (the message says which setting makes one).
 /// @throws ProtocolError  this muffle rebuilds another lift than the release's.
 /// @throws DataError  m is private and the noisy counts or traces sum to less than one record.
 NoisyMoments make_noisy_moments(const Artifact& artifact);

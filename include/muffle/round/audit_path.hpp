@@ -6,8 +6,8 @@
 namespace muffle::round {
 
 /// The path of `muffle release` on one process: noise from the operating system's entropy, embed_shard,
-/// reduce_to_root, NoiseVector::publish. @param layout, plan  must outlive the function.
-embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan);
+/// reduce_to_root, NoiseVector::publish. @param embedder  must outlive the function.
+embed::ReleaseFunction real_release(const embed::Embedder& embedder);
 
 /// The path of `muffle release` on the ranks of `comm`: as above, with the sums reduced in `mode`, each
 /// release by a secure sum of its own with fresh keys, and with noise from the coordinator or from every
@@ -16,7 +16,7 @@ embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::
 /// numbers. Collective; the numbers are root's, and zeros elsewhere. Site keys are not used. @param mode  of
 /// comm.size() ranks.
 /// @throws ConfigError  the mode is impossible (privacy::require_valid, privacy::plan_distributed_noise).
-embed::ReleaseFunction real_release(const embed::Layout& layout, const privacy::NoisePlan& plan, comm::HostComm& comm,
-                             const privacy::AggregationMode& mode);
+embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& comm,
+                                    const privacy::AggregationMode& mode);
 
 }  // namespace muffle::round

@@ -1,0 +1,54 @@
+#include "muffle/features/lift.hpp"
+
+#include <algorithm>
+
+#include "muffle/core/kinds.hpp"
+
+namespace muffle::features {
+
+#define MUFFLE_KIND(kind) LiftKind kind##_lift();
+#include "lift_kinds.inc"
+#undef MUFFLE_KIND
+
+std::span<const LiftKind> lift_kinds() {
+  static const std::vector<LiftKind> table{
+#define MUFFLE_KIND(kind) kind##_lift(),
+#include "lift_kinds.inc"
+#undef MUFFLE_KIND
+  };
+  return table;
+}
+
+std::vector<std::string> lift_kind_names() { return names_of(lift_kinds()); }
+
+std::unique_ptr<Lift> make_lift(std::string_view kind) {
+  return find_kind(lift_kinds(), kind, "lift").make();
+}
+
+void Lift::choose_sizes(const schema::Schema&, double) {}
+
+void AffineLift::back(const double* u, double* x) const {
+  std::copy(origin.begin(), origin.end(), x);
+  if (rows.empty()) {
+    for (std::size_t i = 0; i < origin.size(); ++i) x[i] += u[i] / weights[i];
+    return;
+  }
+  const std::size_t k = side;
+  std::vector<double> half(k);
+  for (std::size_t c = 0; c < channels; ++c) {
+    const std::size_t first = c * k * k;
+    for (std::size_t r = 0; r < height; ++r) {
+      std::fill(half.begin(), half.end(), 0.0);
+      for (std::size_t a = 0; a < k; ++a) {
+        for (std::size_t b = 0; b < k; ++b)
+          half[b] += rows[a * height + r] * (u[first + a * k + b] / weights[first + a * k + b]);
+      }
+      double* const row = x + (c * height + r) * width;
+      for (std::size_t b = 0; b < k; ++b) {
+        for (std::size_t s = 0; s < width; ++s) row[s] += half[b] * columns[b * width + s];
+      }
+    }
+  }
+}
+
+}  // namespace muffle::features

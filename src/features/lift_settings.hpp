@@ -1,0 +1,65 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/features/lift.hpp"
+
+// What the kinds of lifts share when they check their settings.
+namespace muffle::features {
+
+/// Bounds on what a release may hold, far beyond what noise leaves readable: D stays below 2^25 a class.
+inline constexpr std::size_t kMaxOrder = std::size_t{1} << 13;
+inline constexpr std::size_t kMaxLiftDims = std::size_t{1} << 24;
+inline constexpr std::size_t kMaxLiftFrequencies = std::size_t{1} << 28;
+
+/// Collects what is wrong with second moments; done() throws it.
+class LiftProblems {
+ public:
+  void unless(bool good, const std::string& problem) {
+    if (!good) text_ += "; " + problem;
+  }
+  /// Written so that NaN fails.
+  void within(const char* what, double v, double low, double high) {
+    unless(v >= low && v <= high,
+           fmt::format("{} is {}, not a number from {} to {}", what, exact_text(v), low, high));
+  }
+  void coefficients(std::size_t n) {
+    unless(n < kMaxOrder,
+           fmt::format("more than {} numbers would be squared: use fewer coefficients", kMaxOrder - 1));
+  }
+  /// Numbers of a record.
+  std::size_t dims_of(const schema::Schema& schema) {
+    std::size_t dims = 1;
+    for (const std::size_t n : schema.shape)
+      dims = n == 0 || n > kMaxLiftDims / dims ? kMaxLiftDims + 1 : dims * n;
+    unless(dims <= kMaxLiftDims, fmt::format("a record must have 1 to {} numbers", kMaxLiftDims));
+    return dims;
+  }
+  bool empty() const { return text_.empty(); }
+  void done() const {
+    if (!text_.empty()) throw ConfigError("second moments cannot be made: " + text_.substr(2) + ".");
+  }
+
+ private:
+  std::string text_;
+};
+
+/// c0 of lifts whose u is as long as a record: 8 at 28 x 28.
+inline double default_offset_of(std::size_t dims) {
+  return 8.0 * std::sqrt(static_cast<double>(dims) / 784.0);
+}
+
+inline std::vector<double> joined(std::initializer_list<std::vector<double>> parts) {
+  std::vector<double> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+}  // namespace muffle::features

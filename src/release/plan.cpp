@@ -1,0 +1,133 @@
+#include "muffle/release/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/float_text.hpp"
+
+namespace muffle::release {
+namespace {
+
+/// Nothing public bounds the number of records under add/remove-one: sums have room for as many as this.
+constexpr std::uint64_t kMostPrivateRecords = (std::uint64_t{1} << 30) - 1;
+constexpr double kCountsWeight = 1.0;
+
+std::uint64_t most_records(const ReleasePlan& plan) {
+  return plan.adjacency == privacy::Adjacency::kReplaceOne ? plan.records : kMostPrivateRecords;
+}
+
+void check_maps(const ReleasePlan& plan) {
+  if (plan.maps.empty())
+    throw ConfigError("there is no feature map, so nothing would be released: write a section [map.NAME]");
+  std::size_t proxies = 0, matched = 0;
+  for (const features::NamedMap& map : plan.maps) {
+    if (!features::is_map_name(map.name))
+      throw ConfigError(
+          fmt::format("\"{}\" is no name of a feature map: use 1 to 32 lower-case letters, digits and '-', a "
+                      "letter first",
+                      map.name));
+    ++(map.role == features::MapRole::kProxy ? proxies : matched);
+    try {
+      map.map->require_no_overflow(most_records(plan), plan.lattice);
+    } catch (const ConfigError& e) {
+      throw ConfigError(fmt::format("map.{}: {}{}", map.name, e.what(),
+                                    plan.adjacency == privacy::Adjacency::kReplaceOne
+                                        ? ""
+                                        : " (under add-remove-one nothing public bounds the number of "
+                                          "records: sums have room for 2^30)"));
+    }
+  }
+  if (proxies > 1) throw ConfigError("more than one map has role = \"proxy\": models are compared by one");
+  if (proxies > 0 && matched == 0)
+    throw ConfigError(
+        "the only map has role = \"proxy\": there is nothing that a generator could be made from");
+}
+
+}  // namespace
+
+std::size_t ReleasePlan::offset(std::size_t b) const {
+  std::size_t numbers = 0;
+  for (std::size_t i = 0; i < b; ++i) numbers += classes() * features(i);
+  return numbers;
+}
+
+std::uint64_t ReleasePlan::counts_units() const {
+  // The upper end keeps m counts below 2^63 with the m that require_no_overflow() admits.
+  if (!(counts_weight > 0 && counts_weight <= 1)) {
+    throw ConfigError(
+        fmt::format("the counts' weight is {}; it must be above 0 and at most 1", exact_text(counts_weight)));
+  }
+  return static_cast<std::uint64_t>(std::floor(std::ldexp(counts_weight, lattice.bits)));
+}
+
+std::vector<features::CoordinatePart> ReleasePlan::coordinates() const {
+  std::vector<features::CoordinatePart> parts;
+  for (const features::NamedMap& map : maps) parts.push_back({map.coordinates(lattice), classes()});
+  // A count of lambda's units stands for lambda.
+  if (counts) parts.push_back({{{classes(), std::ldexp(1.0, lattice.bits)}}, 1});
+  return parts;
+}
+
+privacy::SensitivityInput ReleasePlan::sensitivity_input() const {
+  privacy::SensitivityInput input;
+  for (const features::NamedMap& map : maps) input.blocks.push_back(map.bound());
+  input.adjacency = adjacency;
+  input.counts = counts;
+  input.counts_weight = counts ? counts_weight : 0.0;
+  input.max_records_per_person = max_records_per_person;
+  return input;
+}
+
+std::optional<std::size_t> ReleasePlan::second_moments() const {
+  for (std::size_t b = 0; b < maps.size(); ++b) {
+    if (maps[b].role == features::MapRole::kMatch && maps[b].map->has_second_moments()) return b;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> ReleasePlan::proxy() const {
+  for (std::size_t b = 0; b < maps.size(); ++b) {
+    if (maps[b].role == features::MapRole::kProxy) return b;
+  }
+  return std::nullopt;
+}
+
+bool ReleasePlan::tells_counts() const {
+  return counts ||
+         std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.map->counts_inside(); });
+}
+
+void choose_sizes(features::MapsSettings& maps, const schema::Schema& schema,
+                  const privacy::PrivacySpec& privacy, bool counts, std::uint64_t records) {
+  if (records == 0 || schema.classes == 0) return;
+  double sigma = 0.0;  // does not depend on how many numbers get it
+  try {
+    sigma = make_plan({schema, maps.lattice, maps.resolved(schema), privacy, counts, records}).noise.sigma;
+  } catch (const ConfigError&) {
+    return;
+  }
+  const double each = static_cast<double>(schema.classes) / static_cast<double>(records);
+  for (auto& [name, settings] : maps.maps) settings.map->choose_sizes(schema, sigma / settings.weight * each);
+}
+
+ReleasePlan make_plan(ReleaseSettings settings) {
+  ReleasePlan plan;
+  plan.schema = std::move(settings.schema);
+  plan.lattice = settings.lattice;
+  plan.maps = std::move(settings.maps);
+  std::sort(plan.maps.begin(), plan.maps.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  plan.counts = settings.counts;
+  plan.counts_weight = kCountsWeight;
+  plan.adjacency = settings.privacy.adjacency;
+  plan.records = plan.adjacency == privacy::Adjacency::kReplaceOne ? settings.records : 0;
+  plan.max_records_per_person = settings.privacy.max_records_per_person;
+  check_maps(plan);
+  if (plan.counts) features::require_no_overflow(most_records(plan), plan.lattice);
+  plan.noise = privacy::plan_noise(settings.privacy, plan.sensitivity_input(), plan.coordinates());
+  return plan;
+}
+
+}  // namespace muffle::release

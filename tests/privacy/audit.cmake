@@ -1,3 +1,0 @@
-muffle_test(audit_bound_test LABEL unit
-  SOURCES audit_test.cpp
-  ROOMS privacy core)

@@ -1,2 +1,0 @@
-muffle_test(distributed_noise_test LABEL unit SOURCES distributed_noise_test.cpp ROOMS privacy)
-muffle_test(distributed_noise_stat_test LABEL stat SOURCES distributed_noise_stat_test.cpp ROOMS privacy)
