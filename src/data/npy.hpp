@@ -1,23 +1,25 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
-namespace muffle::synth {
+#include "array_reader.hpp"
+
+namespace muffle::data {
 
 /// NumPy's array format (numpy.lib.format): magic, version, length, a Python dict literal, then the elements.
 struct NpyHeader {
-  std::string descr;               ///< element type, such as "|u1" or "<f4"
-  std::vector<std::size_t> shape;  ///< row-major
+  ArrayHeader array;
+  std::uint64_t length = 0;  ///< bytes that it takes in the file
 };
 
 /// Version 1.0 header, padded so that the elements begin at a multiple of 64 bytes.
-std::string npy_header(const NpyHeader& header);
+/// @param descr  element type, such as "|u1" or "<f4"
+std::string npy_header(const std::string& descr, std::span<const std::size_t> shape);
 
-/// Parses the header and leaves in `bytes` the elements alone. `name` is what messages call the array.
-/// @throws DataError  not an npy array, or one in Fortran order.
-NpyHeader take_npy_header(std::string_view& bytes, const std::string& name);
+/// Reads the header; the elements come next. @param name  what messages call the array.
+/// @throws DataError  not an npy array, one of elements that muffle does not read, or in Fortran order.
+NpyHeader read_npy_header(ByteReader& bytes, const std::string& name);
 
-}  // namespace muffle::synth
+}  // namespace muffle::data
