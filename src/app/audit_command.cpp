@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "aggregation.hpp"
 #include "muffle/app/privacy_commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
@@ -128,7 +127,7 @@ AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
       comm, "planning the audit",
       [&] {
         config = load_config(command.sources, {.release = true});
-        a.mode = aggregation_mode(config, comm.size());
+        a.mode = config.aggregation.mode(comm.size());
         a.mode.signed_keys = false;
         release::ReleaseSettings settings = release_settings(config);
         for (features::NamedMap& map : settings.maps) map.map = map.map->shrunk(command.features);

@@ -156,7 +156,6 @@ class Loader {
     // Nothing else can be meant by a path with the rank's number in it.
     if (!named_.contains("data.shards") && data::names_rank(config_.data, config_.data.features))
       config_.data.shards = data::ShardRule::kPerRank;
-    config_.model.schema = config_.data.schema;
     if (stages.release)
       release::choose_sizes(config_.features, config_.data.schema, config_.privacy, config_.release_counts,
                             config_.data.records);
@@ -345,17 +344,6 @@ release::ReleaseSettings release_settings(const Config& c) {
 
 release::ReleasePlan plan_release(const Config& config) {
   return release::make_plan(release_settings(config));
-}
-
-model::GeneratorSpec trained_generator(const Config& config) {
-  model::GeneratorSpec spec = config.model;
-  spec.schema = config.data.schema;
-  spec.residual = config.train.from_moments;
-  if (!spec.residual) return spec;
-  for (const features::NamedMap& m : config.features.resolved(config.data.schema)) {
-    if (m.map->has_second_moments()) spec.code = m.map->second_moments()->lift->coefficients();
-  }
-  return spec;
 }
 
 std::map<std::string, std::string> flatten(const Config& config) {

@@ -103,7 +103,7 @@ TrainingPlace place_training(Context& context) {
              train::why_no_torch_gpus());
   TrainingPlace place;
   place.works = chosen_alike(comm, "choosing the ranks that train", [&] {
-    return comm::training_ranks(c.devices.train_ranks, views, c.devices.share_gpus);
+    return comm::training_ranks(c.train.ranks, views, c.devices.share_gpus);
   });
   std::vector<int> numbers;
   std::vector<GpuView> working;
@@ -113,7 +113,7 @@ TrainingPlace place_training(Context& context) {
     working.push_back(views[r]);
   }
   const GpuChoice choice = chosen_alike(comm, "choosing GPUs for the training", [&] {
-    return comm::choose_gpus(working, numbers, c.devices.train, c.devices.share_gpus, "train.device");
+    return comm::choose_gpus(working, numbers, c.train.device, c.devices.share_gpus, "train.device");
   });
   const bool all = working.size() == views.size();
   tell("train", all ? "" : fmt::format("{} of {} ranks train (train.ranks), ", working.size(), views.size()),
@@ -122,7 +122,7 @@ TrainingPlace place_training(Context& context) {
   if (mine != numbers.end())
     place.setup.gpu = choice.device[static_cast<std::size_t>(mine - numbers.begin())];
   place.setup.shared_gpus = choice.shared;
-  place.setup.cuda_graph = c.devices.cuda_graph;
+  place.setup.cuda_graph = c.train.cuda_graph;
   // Shorter than the host's: a rank that fails alone is still waited for when the others say what became of
   // them.
   place.setup.device_deadline =

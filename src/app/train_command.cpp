@@ -6,8 +6,9 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_info.hpp"
+#include "muffle/model/network.hpp"
 #include "muffle/train/checkpoint_slots.hpp"
-#include "muffle/train/moments_fit.hpp"
+#include "muffle/train/closed_form.hpp"
 #include "muffle/train/trainer.hpp"
 #include "run_folder.hpp"
 #include "stages.hpp"
@@ -30,15 +31,15 @@ std::string shared_file(comm::HostComm& comm, const std::filesystem::path& file,
 
 /// Trains on the ranks that train.ranks names. Rank 0 has the release and gets the model, whether it trains
 /// or not; checkpoints lie on the first rank that does.
-void train_network(Context& context, const std::filesystem::path& release_file,
+void train_network(Context& context, const model::NetworkSettings& network, const std::filesystem::path& release_file,
                    const std::filesystem::path& model_file, const std::string& train_hash) {
   comm::HostComm& comm = context.comm;
   TrainingPlace place = place_training(context);
   const std::string release = shared_file(comm, release_file, 0, "reading the release");
   comm::Detachment detachment(comm, place.works);
-  detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Pulse& pulse) {
-    place.setup.pulse = pulse;
-    train::train(mine, release, release_file.string(), model_file, context.config.model, context.config.train,
+  detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Pulse& heartbeat) {
+    place.setup.heartbeat = heartbeat;
+    train::train(mine, release, release_file.string(), model_file, network, context.config.train,
                  train_hash, context.threads, place.setup);
   });
   if (place.works.front()) return;
@@ -57,10 +58,11 @@ void train(Context& context, const std::filesystem::path& release_file) {
   const auto file = context.out / kModelFile;
   const StageWork work{"train", stage_hash(context.config, Stage::kTrain), release_file, context.out};
   if (!is_done(context.comm, work)) {
-    if (context.config.model.kind == model::GeneratorKind::kMoments) {
-      train::fit_moments(context.comm, release_file, file, context.config.model, work.settings);
+    const model::GeneratorSettings& generator = context.config.model.chosen();
+    if (const auto* network = generator.network()) {
+      train_network(context, *network, release_file, file, work.settings);
     } else {
-      train_network(context, release_file, file, work.settings);
+      train::fit_closed_form(context.comm, release_file, file, *generator.closed_form(), work.settings);
     }
     mark_done(context.comm, work, {kModelFile});
     spdlog::info("train: {}", file.string());

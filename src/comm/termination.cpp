@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "muffle/comm/job_life.hpp"
+
 namespace muffle::comm {
 namespace {
 
@@ -68,6 +70,10 @@ TerminationHold::~TerminationHold() { --holds; }
 void clear_termination_request() noexcept {
   told_to_stop = false;
   told_by_sigterm = false;
+}
+
+void JobLife::check_peers(std::string_view doing) {
+  if (termination_requested()) throw StoppedError(stopped_while(doing));
 }
 
 }  // namespace muffle::comm

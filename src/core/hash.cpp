@@ -45,13 +45,13 @@ std::string to_hex(const Sha256Digest& digest) {
   return hex;
 }
 
-std::string sha256_file_hex(const std::string& path, const std::function<void()>& after_chunk) {
+std::string sha256_file_hex(const std::string& path, const Heartbeat& heartbeat) {
   InputFile in(path, "one", "Check the path and your permissions.");
   Sha256 hash;
   std::vector<std::byte> buffer(1 << 20);
   for (std::size_t n; (n = in.read(buffer)) > 0;) {
     hash.update(std::span(buffer).first(n));
-    if (after_chunk) after_chunk();
+    if (heartbeat) heartbeat();
   }
   return to_hex(hash.digest());
 }

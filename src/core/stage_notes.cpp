@@ -21,7 +21,7 @@ constexpr const char* kFormat = "muffle-stages";
 constexpr int kVersion = 1;
 
 /// SHA-256 of a file or, for a folder, of its files' names and hashes.
-std::string hash_of(const fs::path& path, const std::function<void()>& heartbeat) {
+std::string hash_of(const fs::path& path, const Heartbeat& heartbeat) {
   const auto hash = [&](const fs::path& file) { return sha256_file_hex(file.string(), heartbeat); };
   bool is_folder = false;
   std::vector<fs::path> files;
@@ -56,7 +56,7 @@ json noted_stages(const fs::path& folder) {
 
 }  // namespace
 
-std::string why_not_done(const StageWork& work, const std::function<void()>& heartbeat) {
+std::string why_not_done(const StageWork& work, const Heartbeat& heartbeat) {
   const json stages = noted_stages(work.folder);
   if (!stages.contains(work.stage)) return "it was not done before";
   const json& noted = stages.at(work.stage);
@@ -72,8 +72,7 @@ std::string why_not_done(const StageWork& work, const std::function<void()>& hea
   return {};
 }
 
-void note_done(const StageWork& work, const std::vector<std::string>& outputs,
-               const std::function<void()>& heartbeat) {
+void note_done(const StageWork& work, const std::vector<std::string>& outputs, const Heartbeat& heartbeat) {
   json noted{
       {"settings", work.settings}, {"input", hash_of(work.input, heartbeat)}, {"outputs", json::object()}};
   for (const std::string& name : outputs) noted["outputs"][name] = hash_of(work.folder / name, heartbeat);

@@ -165,9 +165,8 @@ std::vector<std::uint64_t> known_sums(const Embedder& embedder, const CanarySet&
   const auto entropy = privacy::insecure_seeded_entropy(kSeed);
   privacy::NoiseVector noise(embedder.plan.size(), kSigma, *entropy);
   const auto source = open_canaries(set);
-  const auto alone = comm::single_process();
   const privacy::NoisySum noisy =
-      std::move(noise).publish(reduce_to_root(*alone, embed_shard(embedder, *source, 1, {})));
+      std::move(noise).publish(sum_of_one_rank(embed_shard(embedder, *source, 1, {})));
   const auto known =
       privacy::draw_noise(embedder.plan.size(), kSigma, *privacy::insecure_seeded_entropy(kSeed));
   std::vector<std::uint64_t> sums(embedder.plan.size());

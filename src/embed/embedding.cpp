@@ -155,11 +155,6 @@ PartialSum embed_shard(const Embedder& embedder, data::RecordSource& source, int
   return partial;
 }
 
-privacy::RawSum reduce_to_root(comm::HostComm& comm, PartialSum&& partial) {
-  const PartialSum mine = std::move(partial);  // wiped when this function ends
-  WipedSums sum(comm.is_root() ? mine.sums_.size() : 0);
-  comm.reduce_sum(mine.sums_, sum.values, 0);
-  return privacy::RawSum(std::move(sum.values));
-}
+privacy::RawSum sum_of_one_rank(PartialSum&& partial) { return privacy::RawSum(std::move(partial.sums_)); }
 
 }  // namespace muffle::embed

@@ -58,8 +58,8 @@ MatrixXd pooled_covariance(const ConditionalMoments& m) {
 }
 
 /// Called before each diagonalisation, since one of a large matrix takes long.
-Eigen::SelfAdjointEigenSolver<MatrixXd> diagonalised(const MatrixXd& symmetric, const Between& between) {
-  if (between) between();
+Eigen::SelfAdjointEigenSolver<MatrixXd> diagonalised(const MatrixXd& symmetric, const Heartbeat& heartbeat) {
+  beat(heartbeat);
   return Eigen::SelfAdjointEigenSolver<MatrixXd>(symmetric);
 }
 
@@ -76,7 +76,7 @@ double pooled_noise(const ConditionalMoments& m) {
 ConditionalMoments conditional_moments(const release::NoisyMoments& moments) {
   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const auto q = static_cast<Eigen::Index>(moments.order), n = q - 1;
-  const double offset = moments.spec.offset;
+  const double offset = moments.moments.offset;
   ConditionalMoments out;
   double weights = 0;
   for (std::size_t c = 0; c < moments.classes; ++c) {
@@ -107,8 +107,8 @@ ConditionalMoments conditional_moments(const release::NoisyMoments& moments) {
   return out;
 }
 
-MatrixXd nearest_psd(const MatrixXd& symmetric, const Between& between) {
-  const auto solver = diagonalised(symmetric, between);
+MatrixXd nearest_psd(const MatrixXd& symmetric, const Heartbeat& heartbeat) {
+  const auto solver = diagonalised(symmetric, heartbeat);
   const auto& v = solver.eigenvectors();
   return v * solver.eigenvalues().cwiseMax(0.0).asDiagonal() * v.transpose();
 }
@@ -121,10 +121,10 @@ double credible_trace(const MatrixXd& noisy, double noise, const MatrixXd& prior
   return guess + weight * (std::max(0.0, noisy.trace()) - guess);
 }
 
-MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior, const Between& between) {
-  if (noise == 0) return nearest_psd(noisy, between);
+MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior, const Heartbeat& heartbeat) {
+  if (noise == 0) return nearest_psd(noisy, heartbeat);
   if (std::isinf(noise)) return prior;
-  const auto solver = diagonalised(noisy, between);
+  const auto solver = diagonalised(noisy, heartbeat);
   const auto n = static_cast<double>(noisy.rows());
   const double edge = 2 * noise * std::sqrt(n);
   // The largest eigenvalue of noise alone fluctuates by edge / 2 n^(-2/3) (Tracy and Widom): twice that.
@@ -146,10 +146,10 @@ MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& pr
 }
 
 MatrixXd wiener_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior,
-                           const Between& between) {
-  if (noise == 0) return nearest_psd(noisy, between);
+                           const Heartbeat& heartbeat) {
+  if (noise == 0) return nearest_psd(noisy, heartbeat);
   if (std::isinf(noise) || !(prior.trace() > 0)) return prior;
-  const auto solver = diagonalised(prior, between);
+  const auto solver = diagonalised(prior, heartbeat);
   const MatrixXd& basis = solver.eigenvectors();
   // Directions of which the prior knows nothing would otherwise keep nothing.
   VectorXd p = solver.eigenvalues().cwiseMax(1e-6 * prior.trace() / static_cast<double>(prior.rows()));
@@ -164,19 +164,19 @@ MatrixXd wiener_covariance(const MatrixXd& noisy, double noise, const MatrixXd& 
     }
   }
   off.diagonal() += p;
-  return nearest_psd(basis * off * basis.transpose(), between);
+  return nearest_psd(basis * off * basis.transpose(), heartbeat);
 }
 
 MatrixXd shared_covariance(const MatrixXd& noisy, double noise, const VectorXd& weights,
-                           const Between& between) {
+                           const Heartbeat& heartbeat) {
   const MatrixXd smooth = power_law(noisy.diagonal(), weights).asDiagonal();
-  return edge_covariance(noisy, noise, wiener_covariance(noisy, noise, smooth, between), between);
+  return edge_covariance(noisy, noise, wiener_covariance(noisy, noise, smooth, heartbeat), heartbeat);
 }
 
 MatrixXd class_covariance(const MatrixXd& noisy, double noise, const MatrixXd& shared,
-                          const Between& between) {
+                          const Heartbeat& heartbeat) {
   return 0.5 *
-         (edge_covariance(noisy, noise, shared, between) + wiener_covariance(noisy, noise, shared, between));
+         (edge_covariance(noisy, noise, shared, heartbeat) + wiener_covariance(noisy, noise, shared, heartbeat));
 }
 
 VectorXd power_law(const VectorXd& variances, const VectorXd& weights) {
@@ -224,26 +224,26 @@ void undo_weighting(double offset, VectorXd& mean, MatrixXd& covariance) {
   mean += 2 / norm * pull;
 }
 
-ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Between& between) {
-  return fit_class_gaussians(moments, class_covariance, between);
+ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat) {
+  return fit_class_gaussians(moments, class_covariance, heartbeat);
 }
 
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const CovarianceEstimator& estimate,
-                                   const Between& between) {
-  const features::MomentLift lift(moments.spec);
+                                   const Heartbeat& heartbeat) {
+  const features::Lift& lift = *moments.moments.lift;
   const ConditionalMoments given = conditional_moments(moments);
   const auto n = static_cast<Eigen::Index>(moments.order) - 1;
   VectorXd weights = VectorXd::Ones(n);
-  if (lift.is_affine()) weights = Eigen::Map<const VectorXd>(lift.weights().data(), n);
+  if (const auto* affine = lift.affine()) weights = Eigen::Map<const VectorXd>(affine->weights.data(), n);
 
-  const MatrixXd shared = shared_covariance(pooled_covariance(given), pooled_noise(given), weights, between);
+  const MatrixXd shared = shared_covariance(pooled_covariance(given), pooled_noise(given), weights, heartbeat);
   ClassGaussians out;
   out.mean = shrunk_means(given);
   for (std::size_t c = 0; c < moments.classes; ++c) {
-    out.covariance.push_back(estimate(centred(given, c), given.second_noise[c], shared, between));
-    if (moments.spec.kind != features::MomentLiftKind::kImage) continue;
-    undo_weighting(moments.spec.offset, out.mean[c], out.covariance[c]);
-    out.covariance[c] = nearest_psd(out.covariance[c], between);
+    out.covariance.push_back(estimate(centred(given, c), given.second_noise[c], shared, heartbeat));
+    if (!lift.is_nearly_normal()) continue;
+    undo_weighting(moments.moments.offset, out.mean[c], out.covariance[c]);
+    out.covariance[c] = nearest_psd(out.covariance[c], heartbeat);
   }
   return out;
 }

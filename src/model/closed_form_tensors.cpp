@@ -23,11 +23,11 @@ std::size_t side_of(std::size_t coefficients, std::size_t channels) {
   return side * side * channels == coefficients ? side : 0;
 }
 
-bool fits(const GeneratorSpec& spec) {
-  const auto& shape = spec.schema.shape;
-  if (spec.code == 0 || shape.empty()) return false;
-  if (!spec.schema.is_image()) return spec.code == spec.schema.dims();
-  const std::size_t side = side_of(spec.code, shape[0]);
+bool fits(const NetworkSettings& network, const schema::Schema& schema) {
+  const auto& shape = schema.shape;
+  if (network.code == 0 || shape.empty()) return false;
+  if (!schema.is_image()) return network.code == schema.dims();
+  const std::size_t side = side_of(network.code, shape[0]);
   return side > 0 && side <= std::min(shape[1], shape[2]);
 }
 
@@ -40,19 +40,19 @@ void fill(Tensor& tensor, std::span<const double> numbers) {
 
 }  // namespace
 
-ClosedFormTensors::ClosedFormTensors(const GeneratorSpec& spec)
-    : coefficients_(as_int(spec.code)), plain_share_(spec.plain_share) {
-  if (!fits(spec)) {
+ClosedFormTensors::ClosedFormTensors(const NetworkSettings& network, const schema::Schema& schema)
+    : coefficients_(as_int(network.code)), plain_share_(network.plain_share) {
+  if (!fits(network, schema)) {
     throw ConfigError(fmt::format(
         "a closed form of {} coefficients does not go with records of {} numbers: train again from a release",
-        spec.code, spec.schema.dims()));
+        network.code, schema.dims()));
   }
-  const bool image = spec.schema.is_image();
-  const std::int64_t classes = as_int(spec.schema.classes), d = as_int(spec.schema.dims());
-  channels_ = image ? as_int(spec.schema.shape[0]) : 1;
-  side_ = image ? as_int(side_of(spec.code, spec.schema.shape[0])) : 0;
-  height_ = image ? as_int(spec.schema.shape[1]) : 0;
-  width_ = image ? as_int(spec.schema.shape[2]) : 0;
+  const bool image = schema.is_image();
+  const std::int64_t classes = as_int(schema.classes), d = as_int(schema.dims());
+  channels_ = image ? as_int(schema.shape[0]) : 1;
+  side_ = image ? as_int(side_of(network.code, schema.shape[0])) : 0;
+  height_ = image ? as_int(schema.shape[1]) : 0;
+  width_ = image ? as_int(schema.shape[2]) : 0;
   factor_ = register_buffer("factor", torch::zeros({classes, coefficients_, coefficients_}));
   centre_ = register_buffer("centre", torch::zeros({classes, d}));
   location_ = register_buffer("location", torch::zeros({classes, d}));
@@ -64,12 +64,12 @@ ClosedFormTensors::ClosedFormTensors(const GeneratorSpec& spec)
 
 void ClosedFormTensors::set(const MomentsModel& model) {
   const torch::NoGradGuard no_grad;
-  const features::MomentLift lift(model.lift);
-  require(!model.grid && lift.is_affine() && as_int(lift.coefficients()) == coefficients_ &&
+  const features::AffineLift* lift = model.moments.lift->affine();
+  require(!model.grid && lift != nullptr && as_int(model.moments.lift->coefficients()) == coefficients_ &&
               as_int(model.mean.size()) == factor_.size(0),
           "a closed form does not fit the tensors made for it: this is a bug in muffle.");
   for (std::size_t c = 0; c < model.mean.size(); ++c) {
-    const PixelLaw law = make_pixel_law(lift, model.mean[c], model.factor[c]);
+    const PixelLaw law = make_pixel_law(*lift, model.mean[c], model.factor[c]);
     // Eigen's matrices lie column by column.
     const Eigen::MatrixXd rowwise = model.factor[c].transpose();
     Tensor factor = factor_[as_int(c)], centre = centre_[as_int(c)], location = location_[as_int(c)],
@@ -80,10 +80,10 @@ void ClosedFormTensors::set(const MomentsModel& model) {
     fill(stretch, law.stretch);
   }
   if (side_ == 0) return;
-  fill(rows_, lift.rows());
-  fill(columns_, lift.columns());
+  fill(rows_, lift->rows);
+  fill(columns_, lift->columns);
   std::vector<double> unweight;
-  for (const double w : lift.weights()) unweight.push_back(1.0 / w);
+  for (const double w : lift->weights) unweight.push_back(1.0 / w);
   fill(unweight_, unweight);
 }
 
@@ -102,13 +102,13 @@ Tensor ClosedFormTensors::forward(const Tensor& code, const Tensor& labels) cons
   return torch::where(plain, centre_.index_select(0, labels) + g, kept);
 }
 
-double closed_form_numbers(const GeneratorSpec& spec) {
-  if (!fits(spec)) return -1e300;
-  const auto n = static_cast<double>(spec.code), d = static_cast<double>(spec.schema.dims());
-  double numbers = static_cast<double>(spec.schema.classes) * (n * n + 3 * d) + n;
-  if (spec.schema.is_image())
-    numbers += static_cast<double>(side_of(spec.code, spec.schema.shape[0])) *
-               static_cast<double>(spec.schema.shape[1] + spec.schema.shape[2]);
+double closed_form_numbers(const NetworkSettings& network, const schema::Schema& schema) {
+  if (!fits(network, schema)) return -1e300;
+  const auto n = static_cast<double>(network.code), d = static_cast<double>(schema.dims());
+  double numbers = static_cast<double>(schema.classes) * (n * n + 3 * d) + n;
+  if (schema.is_image())
+    numbers += static_cast<double>(side_of(network.code, schema.shape[0])) *
+               static_cast<double>(schema.shape[1] + schema.shape[2]);
   return numbers;
 }
 

@@ -3,17 +3,17 @@
 #include <torch/torch.h>
 
 #include "muffle/model/moments_model.hpp"
-#include "muffle/model/spec.hpp"
+#include "muffle/model/network.hpp"
 
 namespace muffle::model {
 
-/// The closed form of an affine lift (moments_generator.hpp) in tensors, as the base of a residual generator:
+/// The closed form of an affine lift (moments_model.hpp) in tensors, as the base of a residual generator:
 /// fixed buffers that travel with its model and its checkpoints. Built empty; set() fills it.
 class ClosedFormTensors : public torch::nn::Module {
  public:
-  /// @param spec  residual; its shape tells the lift: images, or plain vectors. @throws ConfigError  code is
+  /// @param network  residual; the schema's shape tells the lift: images, or plain vectors. @throws ConfigError  code is
   /// no number of coefficients that the shape can have.
-  explicit ClosedFormTensors(const GeneratorSpec& spec);
+  explicit ClosedFormTensors(const NetworkSettings& network, const schema::Schema& schema);
 
   /// @throws InvariantError  a model of another shape.
   void set(const MomentsModel& model);
@@ -35,6 +35,6 @@ class ClosedFormTensors : public torch::nn::Module {
 };
 
 /// Numbers in its buffers, for readers that must know before they allocate; negative: no such base.
-double closed_form_numbers(const GeneratorSpec& spec);
+double closed_form_numbers(const NetworkSettings& network, const schema::Schema& schema);
 
 }  // namespace muffle::model

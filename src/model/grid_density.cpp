@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "muffle/core/error.hpp"
-#include "muffle/features/moments.hpp"
 
 namespace muffle::model {
 namespace {
@@ -22,8 +21,8 @@ constexpr int kSteps = 200;
 constexpr double kLeastSignal = 4.0;
 
 /// cells x q: z in the middle of each cell.
-Rows lifted_cells(const features::MomentLift& lift, std::size_t side) {
-  const std::size_t dims = lift.dims(), q = lift.order();
+Rows lifted_cells(const features::SecondMoments& moments, std::size_t side) {
+  const std::size_t dims = moments.lift->dims(), q = moments.order();
   const auto cells =
       static_cast<std::size_t>(std::pow(static_cast<double>(side), static_cast<double>(dims)) + 0.5);
   Rows z(static_cast<Eigen::Index>(cells), static_cast<Eigen::Index>(q));
@@ -33,8 +32,8 @@ Rows lifted_cells(const features::MomentLift& lift, std::size_t side) {
     for (std::size_t j = dims; j-- > 0; rest /= side)
       x[j] = (static_cast<float>(rest % side) + 0.5f) / static_cast<float>(side);
     double* const row = z.data() + g * q;
-    row[0] = lift.spec().offset;
-    lift.forward(x.data(), row + 1);
+    row[0] = moments.offset;
+    moments.lift->forward(x.data(), row + 1);
   }
   z.rowwise().normalize();
   return z;
@@ -76,13 +75,13 @@ float largest_eigenvalue(const MatrixXf& kernel) {
 
 /// p >= 0 that minimises p^T kernel p - 2 p^T target, column by column (Beck and Teboulle's FISTA).
 MatrixXf nonnegative_fit(const MatrixXf& kernel, const MatrixXf& target,
-                         const std::function<void()>& between) {
+                         const Heartbeat& heartbeat) {
   const float step = 1.0f / largest_eigenvalue(kernel);
   MatrixXf p = MatrixXf::Constant(target.rows(), target.cols(), 1.0f / static_cast<float>(target.rows()));
   MatrixXf ahead = p;
   float momentum = 1;
   for (int i = 0; i < kSteps; ++i) {
-    if (between) between();
+    beat(heartbeat);
     const MatrixXf next = (ahead - step * (kernel * ahead - target)).cwiseMax(0.0f);
     const float grown = (1 + std::sqrt(1 + 4 * momentum * momentum)) / 2;
     ahead = next + (momentum - 1) / grown * (next - p);
@@ -101,24 +100,23 @@ std::size_t grid_side(std::size_t dims) {
     throw ConfigError(
         fmt::format("a density on a grid can be had of records of 1 to {} numbers, not of {}: release the "
                     "moments of another "
-                    "lift (moments.kind = \"vector\" or \"image\"), whose records are drawn without a grid",
+                    "lift (\"vector\" or \"image\"), whose records are drawn without a grid",
                     kMaxGridDims, dims));
   }
   return static_cast<std::size_t>(std::floor(std::pow(kMostCells, 1.0 / static_cast<double>(dims)) + 1e-9));
 }
 
-GridDensity fit_grid_density(const release::NoisyMoments& moments, const std::function<void()>& between) {
-  const features::MomentLift lift(moments.spec);
+GridDensity fit_grid_density(const release::NoisyMoments& moments, const Heartbeat& heartbeat) {
   GridDensity out;
-  out.dims = lift.dims();
+  out.dims = moments.moments.lift->dims();
   out.side = grid_side(out.dims);
-  const Rows z = lifted_cells(lift, out.side);
+  const Rows z = lifted_cells(moments.moments, out.side);
   const MatrixXf kernel = (z * z.transpose()).array().square().matrix().cast<float>();
   MatrixXf target(z.rows(), static_cast<Eigen::Index>(moments.classes));
   const std::vector<Rows> own = class_moments(moments);
   for (std::size_t c = 0; c < moments.classes; ++c)
     target.col(static_cast<Eigen::Index>(c)) = (z * own[c]).cwiseProduct(z).rowwise().sum().cast<float>();
-  const MatrixXf p = nonnegative_fit(kernel, target, between);
+  const MatrixXf p = nonnegative_fit(kernel, target, heartbeat);
   for (Eigen::Index c = 0; c < p.cols(); ++c) {
     const Eigen::VectorXd column = p.col(c).cast<double>();
     const double sum = column.sum();

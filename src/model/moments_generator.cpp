@@ -1,130 +1,82 @@
-#include "muffle/model/moments_generator.hpp"
+#include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
+#include <nlohmann/json.hpp>
 
-#include "muffle/core/error.hpp"
-#include "muffle/core/philox.hpp"
-#include "pixel_law.hpp"
+#include "header_fields.hpp"
+#include "moments_file.hpp"
+#include "muffle/model/model_file.hpp"
+#include "muffle/model/moments_model.hpp"
+#include "muffle/release/plan.hpp"
 
 namespace muffle::model {
 namespace {
 
-// Substreams of Stream::kSampleLatent.
-constexpr std::uint32_t kNormals = 0, kCoins = kCoinSubstream, kPlaces = 2;
-
-void check_labels(std::span<const std::int64_t> labels, std::size_t classes, std::span<float> out,
-                  std::size_t dims) {
-  require(out.size() == labels.size() * dims,
-          "records do not fit the place for them: this is a bug in muffle.");
-  for (const std::int64_t label : labels)
-    require(label >= 0 && static_cast<std::size_t>(label) < classes,
-            "a label is outside the model's classes");
-}
-
-class GaussianGenerator : public MomentsGenerator {
+class MomentsSettings : public ClosedFormSettings {
  public:
-  explicit GaussianGenerator(const MomentsModel& model)
-      : lift_(model.lift), plain_share_(model.info.spec.plain_share) {
-    for (std::size_t c = 0; c < model.mean.size(); ++c) add_class(model.mean[c], model.factor[c]);
+  double plain_share = 0.5;
+
+  std::string_view kind() const override { return "moments"; }
+  std::unique_ptr<GeneratorSettings> clone() const override { return std::make_unique<MomentsSettings>(*this); }
+  void declare(settings::Keys& keys) override { keys.number("plain_share", plain_share, {0, 1}, kPlainShareHelp); }
+  void problems(const schema::Schema*, settings::Problems&) const override {}
+  nlohmann::json to_json() const override { return {{"plain_share", plain_share}}; }
+  void read_json(const JsonFields& fields) override {
+    fields.only({"kind", "plain_share"});
+    plain_share = share(fields, "plain_share");
   }
-
-  void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-            std::span<float> out) const override {
-    check_labels(labels, laws_.size(), out, lift_.dims());
-    for (std::size_t c = 0; c < laws_.size(); ++c) {
-      std::vector<std::size_t> rows;
-      for (std::size_t i = 0; i < labels.size(); ++i) {
-        if (labels[i] == static_cast<std::int64_t>(c)) rows.push_back(i);
-      }
-      if (!rows.empty()) draw_class(laws_[c], seed, first, rows, out);
-    }
+  /// A record, its normal numbers and what the factor makes of them, both at most d.
+  double numbers_at_once(const schema::Schema& schema) const override {
+    return 3 * static_cast<double>(schema.dims());
   }
-
- private:
-  /// What a class's records are made of.
-  struct Law {
-    Eigen::VectorXd mean;    ///< n
-    Eigen::MatrixXf factor;  ///< n x n
-    PixelLaw pixels;
-  };
-
-  void add_class(const Eigen::VectorXd& mean, const Eigen::MatrixXd& factor) {
-    laws_.push_back({mean, factor.cast<float>(), make_pixel_law(lift_, mean, factor)});
+  std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
+                                std::span<const std::byte> payload) const override {
+    return make_sampler(read_moments(info.schema, plain_share, description, payload));
   }
-
-  void draw_class(const Law& law, std::uint64_t seed, std::uint64_t first,
-                  const std::vector<std::size_t>& rows, std::span<float> out) const {
-    const Eigen::Index n = law.mean.size();
-    const std::size_t d = lift_.dims();
-    const CounterStream normals(seed, Stream::kSampleLatent, kNormals),
-        coins(seed, Stream::kSampleLatent, kCoins);
-    Eigen::MatrixXf e(n, static_cast<Eigen::Index>(rows.size()));
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      const std::uint64_t from = (first + rows[r]) * static_cast<std::uint64_t>(n);
-      for (Eigen::Index j = 0; j < n; ++j)
-        e(j, static_cast<Eigen::Index>(r)) =
-            static_cast<float>(normals.normal(from + static_cast<std::uint64_t>(j)));
-    }
-    const Eigen::MatrixXf around = law.factor * e;
-    std::vector<double> x(d);
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      const Eigen::VectorXd u = law.mean + around.col(static_cast<Eigen::Index>(r)).cast<double>();
-      lift_.back(u.data(), x.data());
-      float* const record = out.data() + rows[r] * d;
-      const bool plain = coins.uniform(first + rows[r]) < plain_share_;
-      for (std::size_t i = 0; i < d; ++i) {
-        const double value =
-            plain ? x[i] : law.pixels.location[i] + law.pixels.stretch[i] * (x[i] - law.pixels.centre[i]);
-        record[i] = static_cast<float>(std::clamp(value, 0.0, 1.0));
-      }
-    }
+  ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const override {
+    return content_of(fit_moments_model(release::make_noisy_moments(release), plain_share, heartbeat));
   }
-
-  features::MomentLift lift_;
-  double plain_share_;
-  std::vector<Law> laws_;
-};
-
-class GridGenerator : public MomentsGenerator {
- public:
-  explicit GridGenerator(const GridDensity& grid) : dims_(grid.dims), side_(grid.side) {
-    for (const std::vector<double>& mass : grid.mass) {
-      std::vector<double>& bounds = bounds_.emplace_back(mass.size());
-      double sum = 0;
-      for (std::size_t g = 0; g < mass.size(); ++g) bounds[g] = sum += mass[g];
-      for (double& bound : bounds) bound /= sum;
-    }
+  void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,
+                        settings::Problems& p) const override {
+    const features::SecondMoments* const moments = moments_of(maps);
+    p.unless(moments != nullptr,
+             "model.generator = \"moments\" is made of second moments: add a map with kind = \"moments\"");
+    if (moments == nullptr) return;
+    if (moments->lift->affine() != nullptr) return check_model_size(*moments, schema.classes, p);
+    p.unless(schema.dims() <= kMaxGridDims,
+             fmt::format("model.generator = \"moments\" draws from a grid where the lift is \"{}\": records can have at "
+                         "most {} numbers; use \"vector\" or \"image\"",
+                         moments->lift->kind(), kMaxGridDims));
   }
-
-  void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-            std::span<float> out) const override {
-    check_labels(labels, bounds_.size(), out, dims_);
-    const CounterStream places(seed, Stream::kSampleLatent, kPlaces);
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      const std::vector<double>& bounds = bounds_[static_cast<std::size_t>(labels[i])];
-      const std::uint64_t from = (first + i) * (dims_ + 1);
-      const auto at = std::upper_bound(bounds.begin(), bounds.end() - 1, places.uniform(from));
-      auto cell = static_cast<std::size_t>(at - bounds.begin());
-      for (std::size_t j = dims_; j-- > 0; cell /= side_) {
-        const double inside = places.uniform(from + 1 + j);
-        out[i * dims_ + j] =
-            static_cast<float>((static_cast<double>(cell % side_) + inside) / static_cast<double>(side_));
-      }
-    }
+  std::uint64_t fit_bytes(const release::ReleasePlan& plan) const override {
+    const features::SecondMoments* const moments = moments_of(plan.maps);
+    if (moments == nullptr) return 0;
+    const std::uint64_t q = moments->order(), all = plan.classes() * q * q;
+    // To the end: the release's bytes and numbers, the moments. Writing takes more than fitting (the classes'
+    // moments, covariances and factors): factors, the file's payload and its bytes, and, since what is written
+    // is read first, the payload and the factors once more.
+    if (moments->lift->affine() != nullptr) return 16 * plan.size() + 8 * all + 5 * 8 * all;
+    // A density on a grid instead: each cell's z, the cells' kernel in double and in float, the moments.
+    const std::size_t dims = moments->lift->dims();
+    std::uint64_t cells = 1;
+    for (std::size_t j = 0; j < dims; ++j) cells *= grid_side(dims);
+    return 16 * plan.size() + 3 * 8 * all + cells * (8 * q + 12 * cells);
   }
-
- private:
-  std::size_t dims_, side_;
-  std::vector<std::vector<double>> bounds_;  ///< C of side^d: cumulative masses, the last 1
 };
 
 }  // namespace
 
-std::unique_ptr<MomentsGenerator> make_moments_generator(const MomentsModel& model) {
-  if (model.grid) return std::make_unique<GridGenerator>(*model.grid);
-  return std::make_unique<GaussianGenerator>(model);
+std::shared_ptr<const GeneratorSettings> settings_of(const MomentsModel& model) {
+  auto settings = std::make_shared<MomentsSettings>();
+  settings->plain_share = model.plain_share;
+  return settings;
+}
+
+const GeneratorKind& moments_generator() {
+  static const GeneratorKind kind{"moments", "closed form of second moments, not trained",
+                                  []() -> std::unique_ptr<GeneratorSettings> {
+                                    return std::make_unique<MomentsSettings>();
+                                  }};
+  return kind;
 }
 
 }  // namespace muffle::model

@@ -6,9 +6,9 @@
 
 namespace muffle::model {
 
-PixelLaw make_pixel_law(const features::MomentLift& lift, const Eigen::VectorXd& mean,
+PixelLaw make_pixel_law(const features::AffineLift& lift, const Eigen::VectorXd& mean,
                         const Eigen::MatrixXd& factor) {
-  const std::size_t d = lift.dims();
+  const std::size_t d = lift.origin.size();
   PixelLaw law{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d)};
   lift.back(mean.data(), law.centre.data());
   std::vector<double> variance(d), x(d);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "muffle/features/moments.hpp"
+#include "muffle/features/lift.hpp"
 
 namespace muffle::model {
 
@@ -17,8 +17,7 @@ struct PixelLaw {
   std::vector<double> location, stretch;  ///< of the law that keeps the moments: clip(location + stretch g)
 };
 
-/// @param lift  affine
-PixelLaw make_pixel_law(const features::MomentLift& lift, const Eigen::VectorXd& mean,
+PixelLaw make_pixel_law(const features::AffineLift& lift, const Eigen::VectorXd& mean,
                         const Eigen::MatrixXd& factor);
 
 }  // namespace muffle::model

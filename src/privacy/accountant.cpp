@@ -99,7 +99,7 @@ double log_delta(double epsilon, double mu) {
     throw ConfigError("epsilon is " + exact_text(epsilon) + ", but it must be a finite number, 0 or more.");
   }
   require_positive(mu, "mu = sensitivity / sigma");
-  // In spec section 3's letters: 1/s - t = -z and -t = -(z + mu).
+  // In the letters of docs/math.md, "accounting": 1/s - t = -z and -t = -(z + mu).
   const double z = epsilon / mu - 0.5 * mu;
   if (!(z < 1e150)) return -kInfinity;
   if (!(z > -1e150)) return 0.0;

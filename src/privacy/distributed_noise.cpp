@@ -17,7 +17,7 @@ namespace {
 
 __extension__ using Uint128 = unsigned __int128;
 
-/// What the calibration's margin covers with ease (docs/secure-aggregation.md): ln(1e-40).
+/// What the calibration's margin covers with ease (docs/explanation/secure-aggregation.md): ln(1e-40).
 constexpr double kMaxLogCloseness = -92.1034037197618;
 
 constexpr int kMaxRanks = 1 << 20;
@@ -110,14 +110,13 @@ double DistributedNoisePlan::total_sigma(const NoiseRun& share) const {
   return std::sqrt(static_cast<double>(ranks)) * static_cast<double>(share.sigma_lattice);
 }
 
-NoiseShare::NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy,
-                       const std::function<void()>& alive)
+NoiseShare::NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy, const Heartbeat& heartbeat)
     : secure_(entropy.is_secure()) {
   const std::uint64_t n = length_of(plan.shares);
   require(
       n > 0 && n <= kMaxDistributedLength,
       "a share of noise was asked for a vector without numbers, or with too many: this is a bug in muffle.");
-  noise_ = draw_noise(plan.shares, entropy, alive);
+  noise_ = draw_noise(plan.shares, entropy, heartbeat);
 }
 
 NoiseShare::~NoiseShare() { wipe(noise_); }

@@ -96,8 +96,8 @@ std::filesystem::path resolved(const std::filesystem::path& path) {
 class Ledger::Impl {
  public:
   Impl(std::filesystem::path file, const std::string& data_id, const std::optional<Budget>& budget,
-       std::chrono::milliseconds deadline, const std::function<void()>& meanwhile)
-      : file_(std::move(file)), lock_(lock_of(file_), deadline, meanwhile) {
+       std::chrono::milliseconds deadline, const Heartbeat& heartbeat)
+      : file_(std::move(file)), lock_(lock_of(file_), deadline, heartbeat) {
     if (!is_there(file_)) create(data_id, budget);
     ledger::require_one_name(file_);
     state_ = read_ledger(file_);
@@ -287,11 +287,11 @@ Ledger::~Ledger() = default;
 
 Ledger Ledger::open(const std::filesystem::path& path, const std::string& data_id,
                     const std::optional<Budget>& budget, std::chrono::milliseconds deadline,
-                    const std::function<void()>& meanwhile) {
+                    const Heartbeat& heartbeat) {
   require_id(data_id);
   const auto file = resolved(path);
   if (!is_there(file)) ensure_writable_folder(file.parent_path());
-  return Ledger(std::make_unique<Impl>(file, data_id, budget, deadline, meanwhile));
+  return Ledger(std::make_unique<Impl>(file, data_id, budget, deadline, heartbeat));
 }
 
 LedgerState Ledger::preview(const std::filesystem::path& path, const std::string& data_id,

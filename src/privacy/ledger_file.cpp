@@ -75,13 +75,12 @@ constexpr char kNothing[] = "Nothing was charged or drawn.";
 
 }  // namespace
 
-Lock::Lock(std::filesystem::path file, std::chrono::milliseconds deadline,
-           const std::function<void()>& meanwhile)
+Lock::Lock(std::filesystem::path file, std::chrono::milliseconds deadline, const Heartbeat& heartbeat)
     : file_(std::move(file)), fd_(-1) {
   const auto end = std::chrono::steady_clock::now() + deadline;
   do {
     open();
-    wait_until(end, deadline, meanwhile);
+    wait_until(end, deadline, heartbeat);
   } while (!has_name(fd_.get(), file_));
   // For messages alone, so a failure here does no harm.
   const std::string me = fmt::format("process {} on {} since {}\n", ::getpid(), host_name(), utc_now());
@@ -102,7 +101,7 @@ void Lock::open() {
 }
 
 void Lock::wait_until(std::chrono::steady_clock::time_point end, std::chrono::milliseconds deadline,
-                      const std::function<void()>& meanwhile) const {
+                      const Heartbeat& heartbeat) const {
   auto pause = std::chrono::milliseconds(1);
   // A network file system may ask its server, and wait for it.
   const auto lock = [&] {
@@ -112,7 +111,7 @@ void Lock::wait_until(std::chrono::steady_clock::time_point end, std::chrono::mi
   for (int error = lock(); error != 0; error = lock()) {
     if (error == EINTR) continue;
     if (error != EWOULDBLOCK) fail("lock", file_, error, kNothing);
-    if (meanwhile) meanwhile();
+    if (heartbeat) heartbeat();
     if (std::chrono::steady_clock::now() >= end) {
       throw CommError(fmt::format(
           "The privacy ledger is in use: '{}' is held by {}, and {:.3g} s of waiting were not enough. "

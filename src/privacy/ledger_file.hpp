@@ -3,11 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 
 #include "muffle/core/file_descriptor.hpp"
+#include "muffle/core/heartbeat.hpp"
 
 namespace muffle::privacy::ledger {
 
@@ -17,10 +17,9 @@ namespace muffle::privacy::ledger {
 class Lock {
  public:
   /// Waits up to `deadline`. @throws CommError naming the holder, IoError.
-  /// @param meanwhile  called every tenth of a second while another process holds it, or more often; what it
+  /// @param heartbeat  called every tenth of a second while another process holds it, or more often; what it
   ///                   throws ends the wait.
-  Lock(std::filesystem::path file, std::chrono::milliseconds deadline,
-       const std::function<void()>& meanwhile = {});
+  Lock(std::filesystem::path file, std::chrono::milliseconds deadline, const Heartbeat& heartbeat = {});
   ~Lock();
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
@@ -28,7 +27,7 @@ class Lock {
  private:
   void open();
   void wait_until(std::chrono::steady_clock::time_point end, std::chrono::milliseconds deadline,
-                  const std::function<void()>& meanwhile) const;
+                  const Heartbeat& heartbeat) const;
 
   std::filesystem::path file_;
   FileDescriptor fd_;

@@ -39,13 +39,13 @@ void for_each_run(const std::vector<NoisePart>& parts,
 }
 
 std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy,
-                                     const std::function<void()>& alive) {
+                                     const Heartbeat& heartbeat) {
   std::vector<std::int64_t> noise(length_of(parts));
   RoundedGaussian gaussian(entropy);
   try {
     for_each_run(parts, [&](std::uint64_t first, const NoiseRun& run) {
       for (std::uint64_t i = first; i < first + run.count; ++i) {
-        if (alive && i % kDrawsBetweenSigns == 0) alive();
+        if (heartbeat && i % kDrawsBetweenSigns == 0) heartbeat();
         noise[i] = gaussian.draw(run.sigma_lattice);
       }
     });
@@ -57,10 +57,10 @@ std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, Entrop
 }
 
 NoiseVector::NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy,
-                         const std::function<void()>& alive)
+                         const Heartbeat& heartbeat)
     : secure_(entropy.is_secure()) {
   require(length_of(parts) > 0, "noise was asked for a release of no numbers: this is a bug in muffle.");
-  noise_ = draw_noise(parts, entropy, alive);
+  noise_ = draw_noise(parts, entropy, heartbeat);
 }
 
 NoiseVector::NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy)

@@ -48,10 +48,10 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
                         order.file.string()));
 }
 
-ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const std::function<void()>& meanwhile)
+ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const std::function<void()>& heartbeat)
     : order_(std::move(order)),
       ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline,
-                                    meanwhile)) {
+                                    heartbeat)) {
   if (ledger_.created())
     spdlog::warn(
         "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, stop, and "
@@ -87,13 +87,13 @@ bool ReleaseTransaction::settle() {
 }
 
 void ReleaseTransaction::begin(const privacy::NoisePlan& plan, bool secure_noise,
-                               const std::function<void()>& draw) {
+                               const std::function<void(const Charge&)>& draw) {
   require(state_ == State::kSettled,
           "noise was to be drawn for a release that was not settled, or twice: this is a bug in muffle.");
   charged_ = terms(plan, secure_noise);
   charge_ = ledger_.begin(charged_);
   state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
-  draw();
+  draw(Charge());
 }
 
 std::string ReleaseTransaction::finish(Artifact artifact) {

@@ -1,4 +1,4 @@
-// The release path that an audit attacks: Aggregation and embed::embed_shard(), as `muffle release` has them.
+// The release path that an audit attacks: one round after another, as `muffle release` drives it.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -8,10 +8,16 @@
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/gaussian.hpp"
-#include "muffle/round/aggregation.hpp"
 #include "muffle/round/audit_path.hpp"
+#include "muffle/round/drive.hpp"
 
 namespace muffle::round {
+
+/// Releases of made-up records are charged to nobody.
+struct UnchargedAudit {
+  static release::Charge charge() { return {}; }
+};
+
 namespace {
 
 using Released = std::vector<std::int64_t>;
@@ -47,42 +53,61 @@ class ReplayedEntropy final : public privacy::EntropySource {
   std::size_t next_ = 0;
 };
 
-/// One rank's side of all releases of an audit.
+/// One site's side of all releases of an audit.
 class AuditedPath {
  public:
-  AuditedPath(const embed::Embedder& embedder, comm::HostComm& comm, const privacy::AggregationMode& mode)
-      : embedder_(embedder), comm_(comm), mode_(mode), entropy_(privacy::os_entropy()) {}
+  AuditedPath(const embed::Embedder& embedder, std::unique_ptr<Transport> transport,
+              const privacy::AggregationMode& mode)
+      : embedder_(embedder),
+        terms_(Terms::of(embedder.plan.noise, mode)),
+        transport_(std::move(transport)),
+        entropy_(privacy::os_entropy()) {
+    require(mode.ranks == transport_->sites(), "an audit was planned for other ranks: this is a bug in muffle.");
+  }
 
   Released release(data::RecordSource& records) {
-    Aggregation aggregation(comm_, embedder_.plan.noise, mode_);
-    const bool curious = mode_.distributed && comm_.rank() >= mode_.ranks - mode_.colluding;
-    aggregation.exchange_keys("audit", nullptr);
-    aggregation.draw_share(curious ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_);
-    if (comm_.is_root()) aggregation.draw_noise(*entropy_);
-    Released released = aggregation.sum(embed::embed_shard(embedder_, records, 1, {})).values;
+    Released released = release_once(records);
     released.resize(embedder_.plan.size(), 0);
-    if (mode_.colluding > 0) take_off_curious_shares(*aggregation.shares(), curious, released);
+    if (terms_.mode.colluding > 0) take_off_curious_shares(released);
     return released;
   }
 
  private:
-  void take_off_curious_shares(const privacy::DistributedNoisePlan& plan, bool curious, Released& released) {
-    std::vector<std::uint64_t> mine(embedder_.plan.size(), 0),
-        all(comm_.is_root() ? embedder_.plan.size() : 0);
-    if (curious) {
+  bool curious() const {
+    return terms_.mode.distributed && transport_->site() >= terms_.mode.ranks - terms_.mode.colluding;
+  }
+
+  Released release_once(data::RecordSource& records) {
+    Round round(terms_, transport_->site());
+    agree_on_keys(round, *transport_, "audit", nullptr);
+    draw_shares(round, *transport_, curious() ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_,
+                [](std::string_view) {});
+    round.embed(embed::embed_shard(embedder_, records, 1, {}));
+    round.close();
+    if (transport_->coordinates()) {
+      round.draw_noise(UnchargedAudit::charge(), entropy_.get(), {});
+    } else {
+      round.hear_charge();
+    }
+    return sum_up(round, *transport_).values;
+  }
+
+  void take_off_curious_shares(Released& released) {
+    std::vector<std::uint64_t> mine(embedder_.plan.size(), 0);
+    if (curious()) {
       ReplayedEntropy again(recorded_.take());
-      const Released share = privacy::draw_noise(plan.shares, again);
+      const Released share = privacy::draw_noise(terms_.shares->shares, again);
       std::transform(share.begin(), share.end(), mine.begin(),
                      [](std::int64_t z) { return static_cast<std::uint64_t>(z); });
     }
-    comm_.reduce_sum(mine, all, 0);
+    const std::vector<std::uint64_t> all = transport_->sum_to_coordinator(std::move(mine));
     for (std::size_t i = 0; i < all.size(); ++i)
       released[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(released[i]) - all[i]);
   }
 
   const embed::Embedder& embedder_;
-  comm::HostComm& comm_;
-  privacy::AggregationMode mode_;
+  Terms terms_;
+  std::unique_ptr<Transport> transport_;
   std::unique_ptr<privacy::EntropySource> entropy_;
   RecordedEntropy recorded_;
 };
@@ -90,15 +115,14 @@ class AuditedPath {
 }  // namespace
 
 embed::ReleaseFunction real_release(const embed::Embedder& embedder) {
-  // The communicator lives as long as the function.
   const std::shared_ptr<comm::HostComm> alone = comm::single_process();
-  const auto path = std::make_shared<AuditedPath>(embedder, *alone, privacy::AggregationMode{});
-  return [alone, path](data::RecordSource& records) { return path->release(records); };
+  return [alone, path = real_release(embedder, *alone, privacy::AggregationMode{})](
+             data::RecordSource& records) { return path(records); };
 }
 
-embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& comm,
+embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& job,
                                     const privacy::AggregationMode& mode) {
-  const auto path = std::make_shared<AuditedPath>(embedder, comm, mode);
+  const auto path = std::make_shared<AuditedPath>(embedder, make_transport(job), mode);
   return [path](data::RecordSource& records) { return path->release(records); };
 }
 

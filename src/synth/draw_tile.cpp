@@ -12,6 +12,7 @@
 
 #include "finish.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/model/labels.hpp"
 #include "muffle/schema/scaling.hpp"
 
 namespace muffle::synth {
@@ -24,41 +25,9 @@ namespace {
                   record));
 }
 
-torch::Tensor labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
+std::vector<std::int64_t> labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
   return model::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
                             draw.class_share, /*stratified=*/true);
-}
-
-/// float32 numbers that a model has at once for each record, at most, its d numbers and their copy included.
-double numbers_at_once(const model::GeneratorSpec& spec) {
-  const auto d = static_cast<double>(spec.schema.dims());
-  // The closed form: a record, its normal numbers and what the factor makes of them, both at most d.
-  if (spec.kind == model::GeneratorKind::kMoments) return 3 * d;
-  // The last layer, its sigmoid and the copy; or what the closed form beside the network takes in tensors.
-  double numbers = static_cast<double>(spec.code) + (spec.residual ? 10 : 3) * d;
-  // A layer's input and output; of images also the library's copy in an order of its own.
-  for (const std::size_t width : spec.hidden) numbers += 2 * static_cast<double>(width);
-  if (spec.kind == model::GeneratorKind::kConvolutional) {
-    const double pixels = static_cast<double>(spec.schema.shape[1] * spec.schema.shape[2]);
-    const auto first = static_cast<double>(spec.channels[0]), second = static_cast<double>(spec.channels[1]);
-    numbers += 2 * pixels * (first / 16 + first / 4 + second / 4 + second);
-  }
-  return numbers;
-}
-
-/// n x d numbers, in [0, 1] up to rounding.
-std::vector<float> unit_records(const Draw& draw, std::uint64_t first, std::size_t n) {
-  const torch::Tensor labels = labels_of(draw, first, n);
-  if (draw.moments) {
-    std::vector<float> out(n * draw.info.spec.schema.dims());
-    draw.moments->draw(draw.spec.seed, first, std::span(labels.data_ptr<std::int64_t>(), n), out);
-    return out;
-  }
-  const torch::NoGradGuard no_grad;
-  const torch::Tensor z =
-      draw.generator->codes(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n);
-  const torch::Tensor made = draw.generator->forward(z, labels).contiguous();
-  return {made.data_ptr<float>(), made.data_ptr<float>() + made.numel()};
 }
 
 }  // namespace
@@ -68,8 +37,8 @@ std::size_t Draw::tile_records(std::uint64_t tile) const {
 }
 
 double Draw::working_bytes() const {
-  const double model = sizeof(float) * static_cast<double>(kTileRecords) * numbers_at_once(info.spec);
-  return std::max(model, tile_bytes(info.spec.schema));
+  const double numbers = info.generator->numbers_at_once(info.schema);
+  return std::max(sizeof(float) * static_cast<double>(kTileRecords) * numbers, tile_bytes(info.schema));
 }
 
 std::size_t drawing_threads(const Draw& draw, int threads, double working_bytes) {
@@ -78,17 +47,18 @@ std::size_t drawing_threads(const Draw& draw, int threads, double working_bytes)
 }
 
 std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile) {
-  const torch::Tensor labels = labels_of(draw, tile * kTileRecords, draw.tile_records(tile));
-  const std::int64_t* first = labels.data_ptr<std::int64_t>();
-  return std::vector<std::uint8_t>(first, first + labels.size(0));
+  const std::vector<std::int64_t> labels = labels_of(draw, tile * kTileRecords, draw.tile_records(tile));
+  std::vector<std::uint8_t> out;
+  for (const std::int64_t label : labels) out.push_back(static_cast<std::uint8_t>(label));
+  return out;
 }
 
 std::string draw_tile(const Draw& draw, std::uint64_t tile) {
-  const schema::Schema& schema = draw.info.spec.schema;
+  const schema::Schema& schema = draw.info.schema;
   const std::uint64_t first = tile * kTileRecords;
   const std::size_t n = draw.tile_records(tile), dims = schema.dims();
-  std::vector<float> unit = unit_records(draw, first, n);
-  require(unit.size() == n * dims, "the generator's records do not fit its schema");
+  std::vector<float> unit(n * dims);
+  draw.sampler->draw(draw.spec.seed, first, labels_of(draw, first, n), unit);
   finish_records(unit, dims, draw.spec, first);
   const schema::SampleScaling scaling(schema);
   std::string out(n * draw.record_bytes(), '\0');
@@ -106,7 +76,7 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
 }
 
 std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads,
-                                    const std::function<void()>& heartbeat, double working_bytes) {
+                                    const Heartbeat& heartbeat, double working_bytes) {
   std::vector<std::string> out(tiles.size());
   const std::size_t workers = std::min(tiles.size(), drawing_threads(draw, threads, working_bytes));
   std::atomic<std::size_t> next = 0;
@@ -125,7 +95,7 @@ std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uin
   {
     std::vector<std::jthread> helpers;
     for (std::size_t i = 1; i < workers; ++i) helpers.emplace_back(work, [] {});
-    work(heartbeat);
+    work([&] { beat(heartbeat); });
   }
   for (const auto& error : errors) {
     if (error) std::rethrow_exception(error);

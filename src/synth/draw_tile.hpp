@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "muffle/model/generator.hpp"
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/model/model_info.hpp"
-#include "muffle/model/moments_generator.hpp"
+#include "muffle/model/sampler.hpp"
 #include "muffle/synth/sampler.hpp"
 
 namespace muffle::synth {
@@ -15,14 +14,12 @@ namespace muffle::synth {
 /// What is drawn: a pure function of these and of a record's index.
 struct Draw {
   model::ModelInfo info;
-  // Exactly one of these is there.
-  std::shared_ptr<model::Generator> generator;             ///< trained, in evaluation mode
-  std::shared_ptr<const model::MomentsGenerator> moments;  ///< in closed form
+  std::shared_ptr<const model::Sampler> sampler;
   std::vector<double> class_share;
   SampleSpec spec;
 
-  bool as_bytes() const { return info.spec.schema.is_image(); }
-  std::size_t record_bytes() const { return info.spec.schema.dims() * (as_bytes() ? 1 : sizeof(float)); }
+  bool as_bytes() const { return info.schema.is_image(); }
+  std::size_t record_bytes() const { return info.schema.dims() * (as_bytes() ? 1 : sizeof(float)); }
   std::uint64_t tiles() const { return (spec.count + kTileRecords - 1) / kTileRecords; }
   /// Records of this tile: kTileRecords but for the last one.
   std::size_t tile_records(std::uint64_t tile) const;
@@ -45,9 +42,9 @@ inline constexpr double kWorkingBytes = 0x1p31;
 std::size_t drawing_threads(const Draw& draw, int threads, double working_bytes = kWorkingBytes);
 
 /// The tiles, one text each, drawn by drawing_threads() threads of which each computes alone: LibTorch's own
-/// count must be 1. `heartbeat` is called, by this thread, whenever it has drawn one; what it throws ends the
-/// work. How many threads there are changes no byte.
+/// count must be 1. `heartbeat` is called, by this thread, whenever it has drawn one. How many threads there
+/// are changes no byte.
 std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads,
-                                    const std::function<void()>& heartbeat, double working_bytes = kWorkingBytes);
+                                    const Heartbeat& heartbeat, double working_bytes = kWorkingBytes);
 
 }  // namespace muffle::synth

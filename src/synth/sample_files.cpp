@@ -29,7 +29,7 @@ bool wants(const SampleSpec& spec, const schema::RecordFormat& format) {
 bool is_plane(const schema::Schema& schema) { return schema.shape == std::vector<std::size_t>{2}; }
 
 schema::RecordKind kind_of(const Draw& draw) {
-  return {draw.info.spec.schema.shape, !draw.as_bytes(), draw.spec.count};
+  return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count};
 }
 
 std::uint64_t bytes_on_disk(const Draw& draw, Formats formats) {
@@ -45,7 +45,7 @@ schema::Records records_of(const Draw& draw, std::uint64_t tile, std::string_vie
   require(bytes.size() == draw.tile_records(tile) * draw.record_bytes(),
           "a tile has more or fewer bytes than its records");
   schema::Records records;
-  records.shape = draw.info.spec.schema.shape;
+  records.shape = draw.info.schema.shape;
   if (draw.as_bytes()) {
     records.bytes.assign(bytes.begin(), bytes.end());
   } else {
@@ -62,8 +62,8 @@ SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw, 
     : draw_(draw),
       path_(folder),
       folder_(folder, formats, draw.spec.formats, bytes_on_disk(draw, formats)),
-      class_counts_(draw.info.spec.schema.classes, 0) {
-  const schema::Schema& schema = draw.info.spec.schema;
+      class_counts_(draw.info.schema.classes, 0) {
+  const schema::Schema& schema = draw.info.schema;
   const schema::RecordKind kind = kind_of(draw);
   const auto& in = folder_.working();
   for (const schema::RecordFormat* format : formats) {
@@ -93,7 +93,7 @@ void SampleFiles::add(std::string_view tile) {
 }
 
 /// Of all records and then all labels.
-std::string SampleFiles::records_hash(const std::function<void()>& heartbeat) {
+std::string SampleFiles::records_hash(const Heartbeat& heartbeat) {
   for (std::uint64_t tile = 0; tile < tiles_; ++tile) {
     const std::vector<std::uint8_t> labels = tile_labels(draw_, tile);
     numbers_.update(std::as_bytes(std::span(labels)));
@@ -103,8 +103,8 @@ std::string SampleFiles::records_hash(const std::function<void()>& heartbeat) {
 }
 
 std::string SampleFiles::finish(const std::string& model_hash, const std::string& sample_hash,
-                                const std::function<void()>& heartbeat) {
-  const schema::Schema& schema = draw_.info.spec.schema;
+                                const Heartbeat& heartbeat) {
+  const schema::Schema& schema = draw_.info.schema;
   const schema::SampleScaling scaling(schema);
   json hashes = json::object();
   std::vector<std::string> names;

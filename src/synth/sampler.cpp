@@ -123,16 +123,12 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
   comm::agree(
       comm, "preparing to sample",
       [&] {
-        if (model::holds_moments_model(model_bytes)) {
-          const model::MomentsModel closed = model::parse_moments_model(model_bytes, model_file.string());
-          draw.info = closed.info;
-          draw.moments = model::make_moments_generator(closed);
-        } else {
-          std::tie(draw.info, draw.generator) = model::parse_model(model_bytes, model_file.string());
-        }
+        model::Model model = model::parse_model(model_bytes, model_file.string());
+        draw.info = std::move(model.info);
+        draw.sampler = std::move(model.sampler);
         settings::Problems wrong;
         problems(spec, formats, wrong);
-        problems(spec, draw.info.spec.schema, formats, wrong);
+        problems(spec, draw.info.schema, formats, wrong);
         if (!wrong.empty())
           throw ConfigError(
               fmt::format("records cannot be drawn as configured: {}.", fmt::join(wrong.take(), "; ")));
@@ -144,7 +140,7 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
               "train again). Use \"uniform\", or a release with privacy.release_counts = true.");
         }
         draw.spec = spec;
-        const std::size_t classes = draw.info.spec.schema.classes;
+        const std::size_t classes = draw.info.schema.classes;
         draw.class_share = spec.uniform_labels
                                ? std::vector<double>(classes, 1.0 / static_cast<double>(classes))
                                : draw.info.class_share;

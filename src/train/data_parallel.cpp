@@ -1,37 +1,21 @@
 #include "muffle/train/data_parallel.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
 #include "muffle/train/measure.hpp"
 #include "step_graph.hpp"
+#include "substreams.hpp"
 
 namespace muffle::train {
 namespace {
 
 using torch::Tensor;
-
-/// Substream of the codes that the running statistics are settled with; training steps, and the codes of
-/// mean_embeddings(), come before it.
-constexpr std::uint32_t kSettlingSubstream = kMeasuringSubstream + 1;
-
-/// The objective weighs squared residuals.
-std::vector<double> squared(std::vector<double> weights) {
-  for (double& w : weights) w *= w;
-  return weights;
-}
-
-Tensor target_matrix(const release::Target& target, const torch::Device& device) {
-  const auto classes = static_cast<std::int64_t>(target.class_share.size());
-  return torch::tensor(target.mean_embedding, torch::kFloat32).view({classes, -1}).to(device);
-}
 
 void set_momentum(model::Generator& generator, double momentum) {
   for (const auto& m : generator.modules(/*include_self=*/false)) {
@@ -41,46 +25,14 @@ void set_momentum(model::Generator& generator, double momentum) {
 
 }  // namespace
 
-void check(const TrainSpec& spec) {
-  std::vector<std::string> problems;
-  if (spec.steps < 1 || spec.steps >= kMeasuringSubstream) {
-    problems.push_back(
-        fmt::format("train.steps is {}: must be in 1..{}", spec.steps, kMeasuringSubstream - 1));
-  }
-  if (spec.batch < 2) problems.push_back(fmt::format("train.batch is {}: must be at least 2", spec.batch));
-  if (!(spec.learning_rate > 0.0) || !std::isfinite(spec.learning_rate)) {
-    problems.push_back(
-        fmt::format("train.learning_rate is {}: must be a positive number", spec.learning_rate));
-  }
-  if (!(spec.decay > 0.0 && spec.decay <= 1.0)) {
-    problems.push_back(fmt::format("train.decay is {}: must be in (0, 1]", spec.decay));
-  }
-  if (spec.decay_every < 1) problems.push_back("train.decay_every is 0: must be at least 1");
-  if (!problems.empty()) throw ConfigError(fmt::format("cannot train: {}", fmt::join(problems, "; ")));
-}
-
-Matching match_fourier(const Tensor& frequencies, const release::Target& target) {
-  const Tensor mean = target_matrix(target, frequencies.device());
-  const model::FourierEmbedding embedding(frequencies, mean.size(0));
-  require(mean.size(1) == embedding.features(), "the target and the frequencies differ in their features");
-  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
-          mean, squared(target.column_weight)};
-}
-
-DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec,
-                           torch::Tensor frequencies, const release::Target& target,
-                           std::shared_ptr<model::TensorCollective> collective)
-    : DataParallel(generator, spec,
-                   Problem{{match_fourier(frequencies, target)}, target.class_share, frequencies.device()},
-                   std::move(collective)) {}
-
-DataParallel::DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, Problem problem,
+DataParallel::DataParallel(const model::NetworkSettings& network, const schema::Schema& schema,
+                           const TrainSpec& spec, Problem problem,
                            std::shared_ptr<model::TensorCollective> collective)
     : spec_((check(spec), spec)),
       class_share_(std::move(problem.class_share)),
       device_(problem.device),
       collective_(std::move(collective)),
-      generator_(model::make_generator(generator, spec.seed, collective_)),
+      generator_(network.build(schema, spec.seed, collective_)),
       objective_(std::move(problem.blocks), {spec.unbiased, spec.stratified}, collective_),
       reducer_((generator_->to(device_), generator_->parameters()), collective_),
       optimizer_(generator_->parameters(), torch::optim::AdamOptions(spec.learning_rate)) {}
@@ -93,18 +45,18 @@ DataParallel::Batch DataParallel::draw(std::uint32_t substream, std::uint64_t ba
   const std::uint64_t first = rank * batch / ranks, last = (rank + 1) * batch / ranks;
   Batch b;
   b.codes = generator_->codes(spec_.seed, true, substream, first, last - first).to(device_);
-  b.labels = model::draw_labels(spec_.seed, true, substream, first, last - first, batch, class_share_,
+  b.labels = model::label_tensor(spec_.seed, true, substream, first, last - first, batch, class_share_,
                                 spec_.stratified)
                  .to(device_);
   return b;
 }
 
-Tensor DataParallel::enqueue(const Tensor& codes, const Tensor& labels, const Tensor& hand) {
+Tensor DataParallel::enqueue(const Tensor& codes, const Tensor& labels, const Tensor& stop_request) {
   generator_->train();
   reducer_.zero();
   const Tensor records = generator_->forward(codes, labels);
   const Tensor seen =
-      objective_.enqueue_backward(records, labels, static_cast<std::int64_t>(spec_.batch), hand);
+      objective_.enqueue_backward(records, labels, static_cast<std::int64_t>(spec_.batch), stop_request);
   reducer_.reduce();
   return seen;
 }
@@ -112,8 +64,8 @@ Tensor DataParallel::enqueue(const Tensor& codes, const Tensor& labels, const Te
 void DataParallel::capture() {
   const Batch like = draw(0, spec_.batch);
   graph_ = StepGraph::capture(like.codes, like.labels, *collective_, optimizer_, generator_->parameters(),
-                              step_, [this](const Tensor& codes, const Tensor& labels, const Tensor& hand) {
-                                return enqueue(codes, labels, hand);
+                              step_, [this](const Tensor& codes, const Tensor& labels, const Tensor& stop_request) {
+                                return enqueue(codes, labels, stop_request);
                               });
   graph_wanted_ = graph_ != nullptr;
 }
@@ -129,12 +81,12 @@ double DataParallel::step(bool wish_to_stop) {
   if (used_graph_) {
     seen = objective_.read(graph_->replay(batch.codes, batch.labels, wish_to_stop, learning_rate_));
   } else {
-    const Tensor hand = torch::full({1}, wish_to_stop ? 1.0 : 0.0, batch.codes.options());
-    seen = objective_.read(enqueue(batch.codes, batch.labels, hand));
+    const Tensor stop_request = torch::full({1}, wish_to_stop ? 1.0 : 0.0, batch.codes.options());
+    seen = objective_.read(enqueue(batch.codes, batch.labels, stop_request));
     ++eager_steps_;
   }
   const double loss = seen.loss;
-  stop_agreed_ = seen.hand;
+  stop_agreed_ = seen.stop_requested;
   if (!std::isfinite(loss)) {
     throw InvariantError(
         fmt::format("training diverged: the loss of step {} is {}. The learning rate {} is probably too "

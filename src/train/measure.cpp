@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "substreams.hpp"
+
 namespace muffle::train {
 
 namespace {
@@ -25,7 +27,7 @@ void measure(model::Generator& generator, const std::vector<Matching>& blocks, c
     const Tensor codes =
         generator.codes(m.seed, true, kMeasuringSubstream, g * m.batch + first, last - first).to(m.device);
     // Every batch meets the class shares.
-    const Tensor labels = model::draw_labels(m.seed, true, kMeasuringSubstream, first, last - first, m.batch,
+    const Tensor labels = model::label_tensor(m.seed, true, kMeasuringSubstream, first, last - first, m.batch,
                                              m.class_share, /*stratified=*/true)
                               .to(m.device);
     const Tensor records = generator.forward(codes, labels);
@@ -35,7 +37,7 @@ void measure(model::Generator& generator, const std::vector<Matching>& blocks, c
       collective.wait();  // which has a deadline; whoever looks at the numbers has none
       use(b, mean / static_cast<double>(m.batch));
     }
-    if (m.after_batch) m.after_batch();
+    beat(m.heartbeat);
   }
   generator.train(was_training);
 }

@@ -9,119 +9,80 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/release/noisy_moments.hpp"
-#include "muffle/features/rff.hpp"
-#include "muffle/model/moments_embedding.hpp"
+#include "muffle/train/maps.hpp"
 #include "muffle/train/proxy.hpp"
 
 namespace muffle::train {
-namespace {
 
 using torch::Tensor;
 
-constexpr const char* kUser = "train.init = \"moments\"";
-
-/// Standard deviation of the noise in a number of a random Fourier block's mean embedding.
-double fourier_noise(const release::Artifact& a, std::size_t block, double records) {
-  return release::carried_sigma(a, block, 0) /
-         (records * static_cast<double>((std::int64_t{1} << a.lattice_bits) - 1));
-}
-
-Tensor frequencies_of(const release::Artifact& a, std::size_t block, torch::Device device) {
-  release::check_map(a, block);
-  const features::RffSpec& rff = *a.blocks[block].spec.rff();
-  return torch::tensor(features::rff_frequencies(rff), torch::kFloat32)
-      .view({-1, static_cast<std::int64_t>(rff.dims)})
-      .to(device);
-}
-
-void weigh(Matching& block, double weight) {
-  for (double& w : block.weights) w *= weight * weight;
-}
-
-/// Second moments, both triangles of each class's matrix, so that its squared distances are the features'.
-Matching match_moments(const release::NoisyMoments& moments, std::vector<double> weights,
-                       torch::Device device) {
-  const auto classes = static_cast<std::int64_t>(moments.classes);
-  const model::MomentsEmbedding embedding(moments.spec, classes,
-                                          torch::TensorOptions(torch::kFloat32).device(device));
-  Tensor target = torch::tensor(moments.second, torch::kFloat64) / moments.records;
-  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
-          target.view({classes, -1}).to(device, torch::kFloat32), std::move(weights)};
-}
-
-double noise_square(const release::NoisyMoments& m) {
-  const auto q = static_cast<double>(m.order);
-  return q * (m.noise_diagonal * m.noise_diagonal + (q - 1) * m.noise_off_diagonal * m.noise_off_diagonal) /
-         (m.records * m.records);
-}
-
-}  // namespace
-
 MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
-                           const model::GeneratorSpec& architecture, const Tensor& frequencies,
-                           const TrainSpec& spec, Placement& placement, std::function<void()> after_batch)
-    : generator_(architecture), collective_(placement.collective) {
+                           const model::NetworkSettings& architecture, const TrainSpec& spec, Placement& placement,
+                           Heartbeat heartbeat)
+    : collective_(placement.collective) {
   measurement_.device = placement.device;
   measurement_.seed = spec.seed;
-  measurement_.after_batch = std::move(after_batch);
-  std::optional<release::NoisyMoments> moments;
-  release::Target target, proxy_target;
+  measurement_.heartbeat = std::move(heartbeat);
+  std::vector<MatchedMap> maps;
   comm::agree(
       comm, "fitting the closed form",
       [&] {
-        moments = release::make_noisy_moments(artifact);
-        if (!features::MomentLift(moments->spec).is_affine())
+        fit(comm, artifact, architecture, spec.seed);
+        for (const std::size_t b : matched_maps(artifact.maps, /*from_moments=*/true)) {
+          const release::Target target = release::make_target(artifact, b);
+          measurement_.class_share = target.class_share;
+          maps.push_back(match_map(artifact, b, target, placement.device));
+        }
+        const auto proxy = artifact.proxy();
+        if (!proxy || maps.size() < 2) {
           throw ConfigError(
-              "train.init = \"moments\" starts from moments of kind \"image\" or \"vector\"; those of the "
-              "release "
-              "are of another kind, which has no closed form that a network could be added to. Train with "
-              "train.init = \"random\", or release other moments.");
-        release::require_block(artifact, "proxy", kUser);
-        target = release::make_target(artifact);
-        proxy_target = release::make_target(artifact, "proxy");
-        measurement_.class_share = target.class_share;
-        generator_.residual = true;
-        generator_.code = moments->order - 1;
-        closed_ = model::make_generator(generator_, spec.seed, collective_);
-        if (!comm.is_root()) return;
-        model::ModelInfo info;
-        info.spec = generator_;
-        closed_model_ =
-            model::fit_moments_model(*moments, info, [&] { comm.check_peers("fitting the closed form"); });
-        closed_->set_closed_form(*closed_model_);
+              "train.init = \"moments\" needs a release with three maps: second moments, what it starts from; "
+              "another, such as \"rff\", that it is trained on; and one with role = \"proxy\", which decides which of "
+              "the two models is kept");
+        }
+        const release::Target target = release::make_target(artifact, *proxy);
+        proxy_.push_back(match_map(artifact, *proxy, target, placement.device).matching);
+        proxy_noise_ = noise_per_number(artifact, *proxy, target.records);
       },
       /*share_message=*/true);
   closed_->to(placement.device);
   for (auto& buffer : closed_->named_buffers()) {
     if (buffer.value().numel() > 0) collective_->broadcast(buffer.value());
   }
-
-  const std::size_t rff = *artifact.find("rff"), own = *artifact.find("moments"),
-                    proxy = *artifact.find("proxy");
-  const bool log = comm.is_root();
-  Matching fourier = match_fourier(frequencies, target);
-  Matching second = match_moments(*moments, fourier.weights, placement.device);
-  weigh(second, artifact.blocks[own].spec.weight);
-  add_block(std::move(second), noise_square(*moments), "moments", log);
-  weigh(fourier, artifact.blocks[rff].spec.weight);
-  const double noise = fourier_noise(artifact, rff, target.records);
-  add_block(std::move(fourier), noise * noise * static_cast<double>(artifact.features(rff)), "rff", log);
-  proxy_.push_back(match_fourier(frequencies_of(artifact, proxy, placement.device), proxy_target));
-  proxy_noise_ = fourier_noise(artifact, proxy, proxy_target.records);
+  for (MatchedMap& map : maps) add(std::move(map), comm.is_root());
 }
 
-void MomentsStart::add_block(Matching block, double noise_square, const std::string& name, bool log) {
-  const Tensor start = mean_embedding(*closed_, block, measurement_, *collective_);
-  const Tensor noisy = block.target;
-  block.target = credible_target(noisy, start, noise_square, sampling_error(start, measurement_));
+void MomentsStart::fit(comm::HostComm& comm, const release::Artifact& artifact,
+                       const model::NetworkSettings& architecture, std::uint64_t seed) {
+  const release::NoisyMoments moments = release::make_noisy_moments(artifact);
+  if (moments.moments.lift->affine() == nullptr) {
+    throw ConfigError(
+        "train.init = \"moments\" starts from second moments whose lift is \"image\" or \"vector\"; those of the "
+        "release have another, from which no closed form follows that a network could be added to. Train with "
+        "train.init = \"random\", or release other moments.");
+  }
+  network_ = architecture.beside(moments.order - 1);
+  closed_ = network_->build(artifact.schema, seed, collective_);
+  if (!comm.is_root()) return;
+  closed_model_ = model::fit_moments_model(moments, network_->plain_share,
+                                           [&] { comm.check_peers("fitting the closed form"); });
+  closed_->set_closed_form(*closed_model_);
+}
+
+void MomentsStart::add(MatchedMap map, bool log) {
+  Matching& matching = map.matching;
+  for (double& w : matching.weights) w *= map.weight * map.weight;
+  const Tensor start = mean_embedding(*closed_, matching, measurement_, *collective_);
+  const Tensor noisy = matching.target;
+  matching.target = credible_target(noisy, start, map.noise_square, sampling_error(start, measurement_));
   if (log) {
     const double all = (noisy - start).square().sum().item<double>();
-    const double kept = (block.target - start).square().sum().item<double>();
+    const double kept = (matching.target - start).square().sum().item<double>();
     spdlog::info(
-        "train: block {}: of the closed form's distance {:.4g} to the release, {:.4g} is more than noise",
-        name, std::sqrt(all), std::sqrt(kept));
+        "train: map {}: of the closed form's distance {:.4g} to the release, {:.4g} is more than noise", map.name,
+        std::sqrt(all), std::sqrt(kept));
   }
-  blocks_.push_back(std::move(block));
+  matchings_.push_back(std::move(matching));
 }
 
 void MomentsStart::install(model::Generator& generator) const {
@@ -138,12 +99,9 @@ model::ProxyChoice MomentsStart::choose(model::Generator& trained) {
   return train::choose(proxy_.front(), before.front(), after.front(), measurement_, proxy_noise_);
 }
 
-std::string MomentsStart::save(const std::filesystem::path& file, const model::ModelInfo& info) const {
+const model::MomentsModel& MomentsStart::closed_form() const {
   require(closed_model_.has_value(), "the closed form is on root alone: this is a bug in muffle.");
-  model::MomentsModel model = *closed_model_;
-  model.info = info;
-  model.info.spec.kind = model::GeneratorKind::kMoments;
-  return model::save_moments_model(file, model);
+  return *closed_model_;
 }
 
 }  // namespace muffle::train

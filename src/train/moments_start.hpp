@@ -1,56 +1,53 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "device.hpp"
+#include "matched_map.hpp"
 #include "muffle/comm/host_comm.hpp"
-#include "muffle/release/artifact.hpp"
+#include "muffle/model/model_info.hpp"
 #include "muffle/model/moments_model.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"
 #include "muffle/train/measure.hpp"
 
 namespace muffle::train {
 
 /// A training that starts from the closed form (train.init = "moments"): what it starts from, what it is
-/// trained on, and which of the two models is kept. Collective, but for install() and save().
+/// trained on, and which of the two models is kept. Collective, but for install() and closed_form().
 class MomentsStart {
  public:
   /// Fits the closed form on root and gives it to all ranks.
-  /// @param architecture  its schema is the release's
-  /// @param frequencies   of the release's random Fourier features, on the device to train on
-  /// @param after_batch   Measurement's
-  /// @throws on every rank: ConfigError  the release lacks a block, or its moments are of a lift that is not
+  /// @throws on every rank: ConfigError  the release lacks a map, or its moments are of a lift that is not
   /// affine; DataError  the noise hides everything; ProtocolError  a feature map is built otherwise here.
-  MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
-               const model::GeneratorSpec& architecture, const torch::Tensor& frequencies,
-               const TrainSpec& spec, Placement& placement, std::function<void()> after_batch);
+  MomentsStart(comm::HostComm& comm, const release::Artifact& artifact, const model::NetworkSettings& architecture,
+               const TrainSpec& spec, Placement& placement, Heartbeat heartbeat);
 
   /// The network beside the closed form.
-  const model::GeneratorSpec& generator() const { return generator_; }
-  /// The blocks, each with a target that is drawn towards the closed form (credible_target), and weighed by
+  const model::NetworkSettings& network() const { return *network_; }
+  /// The maps, each with a target that is drawn towards the closed form (credible_target), and weighed by
   /// the square of its weight in the release: then every released number has the same noise.
-  Problem problem() const { return {blocks_, measurement_.class_share, measurement_.device}; }
-  /// Puts the closed form under a generator that was built from generator().
+  Problem problem() const { return {matchings_, measurement_.class_share, measurement_.device}; }
+  /// Puts the closed form under a generator that was built from network().
   void install(model::Generator& generator) const;
   /// After the training: which model is nearer to the proxy.
   model::ProxyChoice choose(model::Generator& trained);
-  /// Root alone. Writes the closed form. @returns SHA-256 of the file.
-  std::string save(const std::filesystem::path& file, const model::ModelInfo& info) const;
+  /// Root alone: the closed form, to be written in the network's place.
+  const model::MomentsModel& closed_form() const;
 
  private:
-  void add_block(Matching block, double noise_square, const std::string& name, bool log);
+  void fit(comm::HostComm& comm, const release::Artifact& artifact, const model::NetworkSettings& architecture,
+           std::uint64_t seed);
+  void add(MatchedMap map, bool log);
 
-  model::GeneratorSpec generator_;
+  std::shared_ptr<const model::NetworkSettings> network_;
   std::shared_ptr<model::TensorCollective> collective_;
   Measurement measurement_;
   std::optional<model::MomentsModel> closed_model_;  ///< on root
   std::shared_ptr<model::Generator> closed_;         ///< the closed form under a network of zeros
-  std::vector<Matching> blocks_, proxy_;
+  std::vector<Matching> matchings_, proxy_;
   double proxy_noise_ = 0;  ///< standard deviation of a number of the proxy's mean embedding
 };
 

@@ -1,6 +1,5 @@
 #include "muffle/train/objective.hpp"
 
-#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <utility>
@@ -16,17 +15,6 @@ namespace muffle::train {
 using torch::Tensor;
 
 namespace {
-
-Matching fourier_matching(const model::FourierEmbedding& embedding, const Tensor& target,
-                          const std::vector<double>& weights) {
-  require(target.dim() == 2 && target.size(0) == embedding.classes() &&
-              target.size(1) == embedding.features() &&
-              static_cast<std::int64_t>(weights.size()) == embedding.classes(),
-          fmt::format("the target must be {} x {}, with a weight a class", embedding.classes(),
-                      embedding.features()));
-  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
-          target.contiguous(), weights};
-}
 
 /// While it lives, this thread's backward passes run on it alone. Of a pass on a GPU LibTorch would have a
 /// thread of its own run all: then sums over ranks would start there, on another thread than all else of a
@@ -48,11 +36,6 @@ class BackwardHere {
 
 }  // namespace
 
-Objective::Objective(model::FourierEmbedding embedding, torch::Tensor target,
-                     const std::vector<double>& weights, ObjectiveOptions options,
-                     std::shared_ptr<model::TensorCollective> collective)
-    : Objective({fourier_matching(embedding, target, weights)}, options, std::move(collective)) {}
-
 Objective::Objective(std::vector<Matching> blocks, ObjectiveOptions options,
                      std::shared_ptr<model::TensorCollective> collective)
     : blocks_(std::move(blocks)), options_(options), collective_(std::move(collective)) {
@@ -69,7 +52,7 @@ Objective::Objective(std::vector<Matching> blocks, ObjectiveOptions options,
 }
 
 Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::int64_t batch,
-                                    const Tensor& hand) const {
+                                    const Tensor& stop_request) const {
   Matched m;
   std::vector<Tensor> parts;
   const std::int64_t classes = blocks_.front().target.size(0);
@@ -82,7 +65,7 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
   // Whole numbers: exact in any order. (LibTorch's bincount waits for the GPU.)
   parts.push_back(
       torch::zeros({classes}, options).index_add_(0, labels, torch::ones({labels.size(0)}, options)));
-  parts.push_back(hand.to(options));
+  parts.push_back(stop_request.to(options));
   Tensor all = torch::cat(parts);
   collective_->all_reduce_sum(all);
   std::int64_t at = 0;
@@ -99,11 +82,11 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
   return m;
 }
 
-double Objective::backward(const Tensor& x, const Tensor& labels, std::int64_t batch, bool* hand) const {
-  const bool raised = hand != nullptr && *hand;
+double Objective::backward(const Tensor& x, const Tensor& labels, std::int64_t batch, bool* stop_request) const {
+  const bool asked = stop_request != nullptr && *stop_request;
   const Seen seen = read(enqueue_backward(
-      x, labels, batch, torch::full({1}, raised ? 1.0 : 0.0, x.options().requires_grad(false))));
-  if (hand != nullptr) *hand = seen.hand;
+      x, labels, batch, torch::full({1}, asked ? 1.0 : 0.0, x.options().requires_grad(false))));
+  if (stop_request != nullptr) *stop_request = seen.stop_requested;
   return seen.loss;
 }
 
@@ -114,8 +97,8 @@ Objective::Seen Objective::read(const Tensor& seen) const {
 }
 
 Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::int64_t batch,
-                                   const Tensor& hand) const {
-  const Matched m = match(x, labels, batch, hand);
+                                   const Tensor& stop_request) const {
+  const Matched m = match(x, labels, batch, stop_request);
   const auto b = static_cast<double>(batch);
   std::vector<Tensor> gradients;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {

@@ -51,7 +51,7 @@ struct Recording {
 }  // namespace
 
 struct StepGraph::State {
-  Tensor codes, labels, hand, learning_rate, seen;
+  Tensor codes, labels, stop_request, learning_rate, seen;
   std::vector<Tensor> parameters, gradients, means, squares, steps;
   torch::optim::Adam* optimizer = nullptr;
   /// Shared with nobody, but looked at by the collective, which may end before or after it.
@@ -74,7 +74,7 @@ struct StepGraph::State {
     try {
       recording->begin();
       try {
-        seen = body(codes, labels, hand);
+        seen = body(codes, labels, stop_request);
         const torch::NoGradGuard no_grad;
         adam();
       } catch (...) {
@@ -109,7 +109,7 @@ std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor&
   s->optimizer = &optimizer;
   s->codes = codes.clone();
   s->labels = labels.clone();
-  s->hand = torch::zeros({1}, codes.options());
+  s->stop_request = torch::zeros({1}, codes.options());
   s->learning_rate = torch::zeros({}, codes.options());
   for (const Tensor& p : parameters) {
     auto& adam = adam_state(optimizer, p);
@@ -143,12 +143,12 @@ std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor&
   return std::unique_ptr<StepGraph>(new StepGraph(std::move(s)));
 }
 
-Tensor StepGraph::replay(const Tensor& codes, const Tensor& labels, bool hand, double learning_rate) {
+Tensor StepGraph::replay(const Tensor& codes, const Tensor& labels, bool stop_request, double learning_rate) {
   const torch::NoGradGuard no_grad;
   State& s = *state_;
   s.codes.copy_(codes);
   s.labels.copy_(labels);
-  s.hand.fill_(hand ? 1.0 : 0.0);
+  s.stop_request.fill_(stop_request ? 1.0 : 0.0);
   s.learning_rate.fill_(learning_rate);
   s.recording->graph.replay();
   s.collective->replayed(s.calls);

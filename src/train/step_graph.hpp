@@ -16,7 +16,7 @@ namespace muffle::train {
 /// read them. Holds the tensors that the recorded kernels use.
 class StepGraph {
  public:
-  /// (codes, labels, hand) -> what the host will read; gradients are summed when it returns.
+  /// (codes, labels, stop_request) -> what the host will read; gradients are summed when it returns.
   using Body = std::function<torch::Tensor(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&)>;
 
   /// Records `body`, run on tensors like `codes` and `labels`, and Adam's step after it; executes nothing.
@@ -32,7 +32,7 @@ class StepGraph {
   StepGraph& operator=(const StepGraph&) = delete;
 
   /// Enqueues one step. @returns what `body` returned, of this step, once the device has done it.
-  torch::Tensor replay(const torch::Tensor& codes, const torch::Tensor& labels, bool hand,
+  torch::Tensor replay(const torch::Tensor& codes, const torch::Tensor& labels, bool stop_request,
                        double learning_rate);
 
  private:

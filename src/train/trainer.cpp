@@ -12,6 +12,7 @@
 #include "checkpoint_keeper.hpp"
 #include "curves.hpp"
 #include "device.hpp"
+#include "matched_map.hpp"
 #include "moments_start.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
@@ -19,48 +20,16 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/core/threads.hpp"
-#include "muffle/features/rff.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/train/data_parallel.hpp"
 #include "muffle/train/flush_denormals.hpp"
+#include "muffle/train/maps.hpp"
 
 namespace muffle::train {
 namespace {
 
 /// Ranks whose parameters differ by more than this have not taken the same steps.
 constexpr double kMaxDisagreement = 1e-3;
-
-struct Release {
-  release::Artifact artifact;
-  std::string hash;           ///< SHA-256 of the file, hex
-  torch::Tensor frequencies;  ///< (D/2) x d, CPU
-};
-
-/// All parse and rebuild the frequencies; a problem anywhere is thrown everywhere.
-Release parse(comm::HostComm& comm, const std::string& bytes, const std::string& name) {
-  Release release;
-  comm::agree(
-      comm, "checking the release",
-      [&] {
-        release.artifact = release::parse_artifact(bytes, name);
-        release.hash = to_hex(sha256(bytes));
-        const std::size_t block =
-            release::require_block(release.artifact, "rff", "training a generator on random Fourier features");
-        const features::RffSpec& rff = *release.artifact.blocks[block].spec.rff();
-        const std::vector<float> frequencies = features::rff_frequencies(rff);
-        release::check_frequencies(release.artifact, frequencies);
-        release.frequencies =
-            torch::tensor(frequencies, torch::kFloat32).view({-1, static_cast<std::int64_t>(rff.dims)});
-      },
-      /*share_message=*/true);
-  return release;
-}
-
-/// The generator makes what the release is of, whatever the caller knows about the records.
-model::GeneratorSpec fitted(model::GeneratorSpec generator, const release::Artifact& artifact) {
-  generator.schema = artifact.schema;
-  return generator;
-}
 
 /// In what NCCL did, for the log.
 std::string time_on_gpus(const std::vector<comm::CollectiveUse>& uses) {
@@ -75,30 +44,204 @@ std::string time_on_gpus(const std::vector<comm::CollectiveUse>& uses) {
                      all ? "" : ", those in CUDA graphs not measured");
 }
 
-void train_steps(comm::HostComm& comm, DataParallel& training, const TrainSpec& spec,
-                 const comm::Detachment::Pulse& pulse, CheckpointKeeper& checkpoints, Curves& curves,
-                 TrainReport& report) {
-  Progress progress("train", spec.steps, "steps", comm.is_root(), training.steps_done());
-  const std::uint64_t log_every = std::max<std::uint64_t>(1, spec.steps / 10);
-  spdlog::debug("train: steps begin");
-  bool stop_heard = false;
-  while (training.steps_done() < spec.steps) {
-    const bool first = training.steps_done() == 0;
-    const bool told = stop_heard || comm::termination_requested();
-    // The wish to stop travels in the step's own sum: it is to cut short neither that nor the wait for root,
-    // which may be long over a checkpoint.
-    const comm::TerminationHold hold;
-    report.last_loss = training.step(told);
-    if (first) report.first_loss = report.last_loss;
-    const std::uint64_t done = training.steps_done();
-    curves.add(done, report.last_loss, training.learning_rate());
-    progress.update(done, fmt::format("loss {:.5g}", report.last_loss));
-    if (done % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", done, report.last_loss);
-    if (training.stop_agreed()) checkpoints.stop(training, report);
-    checkpoints.save_if_due(training, report);
-    stop_heard = pulse();
+/// One training on one rank, part by part in the order of train() below. All parts are collective.
+class Training {
+ public:
+  Training(comm::HostComm& comm, const TrainSpec& spec, const TrainSetup& setup, int threads)
+      : comm_(comm),
+        spec_(spec),
+        setup_(setup),
+        threads_(threads),
+        heartbeat_([this] { setup_.heartbeat(/*at_once=*/true); }),
+        collectives_before_(comm.seconds_in_collectives()),
+        use_before_(comm.collective_use()) {
+    set_torch_threads(threads);
   }
-}
+
+  /// All parse; a problem anywhere is thrown everywhere.
+  void read_release(const std::string& bytes, const std::string& name) {
+    comm::agree(
+        comm_, "checking the release",
+        [&] {
+          release_ = release::parse_artifact(bytes, name);
+          release_hash_ = to_hex(sha256(bytes));
+          class_share_ = release::class_share(release_);
+        },
+        /*share_message=*/true);
+  }
+
+  void choose_device() {
+    placement_ = place(comm_, setup_);
+    if (!comm_.is_root()) return;
+    spdlog::info("train: {} rank(s) on {}", comm_.size(),
+                 placement_.device.is_cuda() ? "GPUs" : fmt::format("CPUs, {} thread(s) each", threads_));
+  }
+
+  void build(const model::NetworkSettings& architecture) {
+    heartbeat_();
+    if (spec_.from_moments) start_.emplace(comm_, release_, architecture, spec_, placement_, heartbeat_);
+    comm::agree(
+        comm_, "building the generator",
+        [&] {
+          network_ = (start_ ? start_->network() : architecture).clone();
+          training_.emplace(*network_->network(), release_.schema, spec_, start_ ? start_->problem() : problem(),
+                            placement_.collective);
+          if (start_) start_->install(*training_->generator());
+          if (setup_.cuda_graph) training_->use_graph();
+        },
+        /*share_message=*/true);
+  }
+
+  /// All steps, from the newest checkpoint on. @throws StoppedError.
+  void take_steps(const std::filesystem::path& model_file, const std::string& train_hash) {
+    CheckpointKeeper checkpoints(comm_, model_file, spec_, train_hash, release_hash_);
+    checkpoints.resume(*training_, report_);
+    heartbeat_();
+    Curves curves(model_file, comm_, *placement_.collective, spec_, report_.resumed_at);
+    try {
+      step_to_the_end(checkpoints, curves);
+    } catch (const comm::StoppedError&) {
+      tell_use();
+      throw;
+    }
+  }
+
+  void settle_statistics() {
+    heartbeat_();
+    settled_ = training_->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec_.batch));
+    heartbeat_();
+    const double disagreement = training_->disagreement();
+    require(disagreement <= kMaxDisagreement,
+            fmt::format("the ranks' parameters differ by {:.3g} (relative) after {} steps, so they did not take the "
+                        "same steps: run all ranks on the same kind of processor and build",
+                        disagreement, spec_.steps));
+  }
+
+  /// Of a training that started from the closed form: which of the two models is kept.
+  void choose_model() {
+    if (start_) {
+      report_.choice = start_->choose(*training_->generator());
+      if (spec_.keep_trained) {
+        if (comm_.is_root())
+          spdlog::info("train: the proxy's choice is the {}, but train.keep = \"trained\"",
+                       report_.choice->trained ? "trained model" : "closed form");
+        report_.choice->trained = true;
+      }
+    }
+    placement_.collective->finish();
+    heartbeat_();
+  }
+
+  void write(const std::filesystem::path& model_file, const std::string& train_hash) {
+    comm::agree(
+        comm_, "writing the model",
+        [&] {
+          if (!comm_.is_root()) return;
+          const bool closed_form = report_.choice && !report_.choice->trained;
+          const model::ModelInfo info{closed_form ? model::settings_of(start_->closed_form()) : network_,
+                                      release_.schema,
+                                      class_share_,
+                                      release_hash_,
+                                      train_hash,
+                                      release_.is_private,
+                                      release::noisy_counts(release_).has_value(),
+                                      report_.choice};
+          report_.model_hash = model::save_model(model_file, info,
+                                                 closed_form ? model::content_of(start_->closed_form())
+                                                             : model::content_of(*training_->generator()));
+        },
+        /*share_message=*/true);
+    report_.model_hash = comm::broadcast_text(comm_, report_.model_hash);
+  }
+
+  TrainReport report() {
+    report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_time_).count();
+    tell_use();
+    if (!comm_.is_root()) return report_;
+    if (const auto& c = report_.choice) {
+      spdlog::info(
+          "train: the {} is kept: squared distance to the proxy {:.4g} in closed form (known to {:.2g}, one "
+          "standard deviation), {:.4g} after the training; their difference is known to {:.2g}",
+          c->trained ? "trained model" : "closed form", c->closed_form, c->closed_form_deviation, c->after_training,
+          c->deviation);
+    }
+    const std::vector<comm::CollectiveUse> on_gpus = placement_.collective->use();
+    spdlog::info("train: {} steps in {:.1f} s ({}), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
+                 spec_.steps - report_.resumed_at, report_.seconds,
+                 on_gpus.empty() ? fmt::format("{:.1f} s in collectives",
+                                               comm_.seconds_in_collectives() - collectives_before_)
+                                 : time_on_gpus(on_gpus),
+                 report_.first_loss, report_.last_loss, settled_);
+    return report_;
+  }
+
+ private:
+  /// The maps as they were released.
+  Problem problem() const {
+    Problem problem{{}, class_share_, placement_.device};
+    for (const std::size_t b : matched_maps(release_.maps, /*from_moments=*/false)) {
+      MatchedMap map = match_map(release_, b, release::make_target(release_, b), placement_.device);
+      for (double& w : map.matching.weights) w *= map.weight * map.weight;
+      problem.blocks.push_back(std::move(map.matching));
+    }
+    if (problem.blocks.empty()) {
+      throw ConfigError(
+          "training a network needs a release with a feature map that it can be trained on, and this one has none: "
+          "release one, such as [map.rff] with kind = \"rff\"");
+    }
+    return problem;
+  }
+
+  void step_to_the_end(CheckpointKeeper& checkpoints, Curves& curves) {
+    Progress progress("train", spec_.steps, "steps", comm_.is_root(), training_->steps_done());
+    const std::uint64_t log_every = std::max<std::uint64_t>(1, spec_.steps / 10);
+    spdlog::debug("train: steps begin");
+    bool stop_heard = false;
+    while (training_->steps_done() < spec_.steps) {
+      const bool first = training_->steps_done() == 0;
+      const bool told = stop_heard || comm::termination_requested();
+      // The wish to stop travels in the step's own sum: it is to cut short neither that nor the wait for root,
+      // which may be long over a checkpoint.
+      const comm::TerminationHold hold;
+      report_.last_loss = training_->step(told);
+      if (first) report_.first_loss = report_.last_loss;
+      const std::uint64_t done = training_->steps_done();
+      curves.add(done, report_.last_loss, training_->learning_rate());
+      progress.update(done, fmt::format("loss {:.5g}", report_.last_loss));
+      if (done % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", done, report_.last_loss);
+      if (training_->stop_agreed()) checkpoints.stop(*training_, report_);
+      checkpoints.save_if_due(*training_, report_);
+      stop_heard = setup_.heartbeat();
+    }
+  }
+
+  void tell_use() const {
+    std::vector<comm::CollectiveUse> used = comm_.collective_use();
+    const std::vector<comm::CollectiveUse> on_gpus = placement_.collective->use();
+    used.insert(used.end(), on_gpus.begin(), on_gpus.end());
+    spdlog::log(comm_.is_root() ? spdlog::level::info : spdlog::level::debug,
+                "train: collectives of rank {}: {}", comm_.rank(), comm::describe_use(use_before_, used));
+  }
+
+  comm::HostComm& comm_;
+  const TrainSpec& spec_;
+  const TrainSetup& setup_;
+  int threads_;
+  /// Ranks that wait are met around all that is no step, too: each part of it has the whole deadline.
+  Heartbeat heartbeat_;
+  std::chrono::steady_clock::time_point start_time_ = std::chrono::steady_clock::now();
+  double collectives_before_;
+  std::vector<comm::CollectiveUse> use_before_;
+  release::Artifact release_;
+  std::string release_hash_;  ///< SHA-256 of the file, hex
+  std::vector<double> class_share_;
+  Placement placement_;
+  std::optional<MomentsStart> start_;
+  std::shared_ptr<const model::GeneratorSettings> network_;  ///< that is trained
+  std::optional<DataParallel> training_;
+  double settled_ = 0;  ///< the loss as sampled
+  TrainReport report_;
+};
 
 }  // namespace
 
@@ -119,7 +262,7 @@ void set_torch_threads(int threads) {
 }
 
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads) {
   std::string bytes;
   comm::agree(
@@ -133,122 +276,19 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
 }
 
 TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads,
                   const TrainSetup& setup) {
-  const auto start = std::chrono::steady_clock::now();
-  const double collectives_before = comm.seconds_in_collectives();
-  const std::vector<comm::CollectiveUse> use_before = comm.collective_use();
-  const auto elapsed = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  set_torch_threads(threads);
-
-  const Release release = parse(comm, release_bytes, release_name);
-  const release::Artifact& artifact = release.artifact;
-  const release::Target target = release::make_target(artifact);
-  const model::GeneratorSpec generator = fitted(architecture, artifact);
-  Placement placement = place(comm, setup);
-  if (comm.is_root()) {
-    spdlog::info("train: {} rank(s) on {}", comm.size(),
-                 placement.device.is_cuda() ? "GPUs" : fmt::format("CPUs, {} thread(s) each", threads));
-  }
-  const torch::Tensor frequencies = release.frequencies.to(placement.device);
-  // Ranks that wait are met around all that is no step, too: each part of it has the whole deadline.
-  const auto meet = [&] { setup.pulse(/*at_once=*/true); };
-  meet();
-  std::optional<MomentsStart> start_model;
-  if (spec.from_moments) start_model.emplace(comm, artifact, generator, frequencies, spec, placement, meet);
-  const model::GeneratorSpec& network = start_model ? start_model->generator() : generator;
-  std::optional<DataParallel> training;
-  comm::agree(
-      comm, "building the generator",
-      [&] {
-        Problem problem =
-            start_model ? start_model->problem()
-                        : Problem{{match_fourier(frequencies, target)}, target.class_share, placement.device};
-        training.emplace(network, spec, std::move(problem), placement.collective);
-        if (start_model) start_model->install(*training->generator());
-        if (setup.cuda_graph) training->use_graph();
-      },
-      /*share_message=*/true);
-
-  TrainReport report;
+  Training training(comm, spec, setup, threads);
+  training.read_release(release_bytes, release_name);
+  training.choose_device();
+  training.build(architecture);
   const FlushDenormals flush_denormals(threads);
-  CheckpointKeeper checkpoints(comm, model_file, spec, train_hash, release.hash);
-  checkpoints.resume(*training, report);
-  meet();
-  Curves curves(model_file, comm, *placement.collective, spec, report.resumed_at);
-  const auto tell_use = [&] {
-    std::vector<comm::CollectiveUse> used = comm.collective_use();
-    const std::vector<comm::CollectiveUse> on_gpus = placement.collective->use();
-    used.insert(used.end(), on_gpus.begin(), on_gpus.end());
-    spdlog::log(comm.is_root() ? spdlog::level::info : spdlog::level::debug,
-                "train: collectives of rank {}: {}", comm.rank(), comm::describe_use(use_before, used));
-  };
-  try {
-    train_steps(comm, *training, spec, setup.pulse, checkpoints, curves, report);
-  } catch (const comm::StoppedError&) {
-    tell_use();
-    throw;
-  }
-  meet();
-  const double settled = training->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec.batch));
-  meet();
-  const double disagreement = training->disagreement();
-  require(
-      disagreement <= kMaxDisagreement,
-      fmt::format(
-          "the ranks' parameters differ by {:.3g} (relative) after {} steps, so they did not take the same "
-          "steps: run all ranks on the same kind of processor and build",
-          disagreement, spec.steps));
-
-  if (start_model) {
-    report.choice = start_model->choose(*training->generator());
-    if (spec.keep_trained) {
-      if (comm.is_root())
-        spdlog::info("train: the proxy's choice is the {}, but train.keep = \"trained\"",
-                     report.choice->trained ? "trained model" : "closed form");
-      report.choice->trained = true;
-    }
-  }
-  placement.collective->finish();
-  meet();
-
-  comm::agree(
-      comm, "writing the model",
-      [&] {
-        if (!comm.is_root()) return;
-        const model::ModelInfo info{
-            network,      target.class_share,  release.hash,
-            train_hash,   artifact.is_private, release::noisy_counts(artifact).has_value(),
-            report.choice};
-        const bool closed_form = report.choice && !report.choice->trained;
-        report.model_hash = closed_form ? start_model->save(model_file, info)
-                                        : model::save_model(model_file, info, *training->generator());
-      },
-      /*share_message=*/true);
-  report.model_hash = comm::broadcast_text(comm, report.model_hash);
-  report.seconds = elapsed();
-  tell_use();
-  const std::vector<comm::CollectiveUse> on_gpus = placement.collective->use();
-  if (comm.is_root() && report.choice) {
-    const model::ProxyChoice& c = *report.choice;
-    spdlog::info(
-        "train: the {} is kept: squared distance to the proxy {:.4g} in closed form (known to {:.2g}, one "
-        "standard deviation), {:.4g} after the training; their difference is known to {:.2g}",
-        c.trained ? "trained model" : "closed form", c.closed_form, c.closed_form_deviation, c.after_training,
-        c.deviation);
-  }
-  if (comm.is_root()) {
-    spdlog::info("train: {} steps in {:.1f} s ({}), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
-                 spec.steps - report.resumed_at, report.seconds,
-                 on_gpus.empty() ? fmt::format("{:.1f} s in collectives",
-                                               comm.seconds_in_collectives() - collectives_before)
-                                 : time_on_gpus(on_gpus),
-                 report.first_loss, report.last_loss, settled);
-  }
-  return report;
+  training.take_steps(model_file, train_hash);
+  training.settle_statistics();
+  training.choose_model();
+  training.write(model_file, train_hash);
+  return training.report();
 }
 
 }  // namespace muffle::train

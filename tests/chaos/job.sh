@@ -50,7 +50,7 @@ job() {
   args=(run --config "$work/job.toml" --insecure-seeded-noise 7 --set "privacy.ledger=\"$out.ledger\"" --out "$out" "$@")
 }
 
-# parameters OUT: SHA-256 of the model's tensors: what is in model.mfl behind the header (docs/artifact-format.md).
+# parameters OUT: SHA-256 of the model's tensors: what is in model.mfl behind the header (docs/reference/artifact-format.md).
 parameters() {
   local header
   header=$(od -An -tu4 -j12 -N4 "$1/model.mfl") || return

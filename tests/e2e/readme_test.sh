@@ -16,7 +16,7 @@ u32() { printf %b "$(printf '\\x%02x' $(($1 >> 24 & 255)) $(($1 >> 16 & 255)) $(
 { printf '\x00\x00\x08\x03'; u32 $records; u32 32; u32 32; head -c $((records * 1024)) /dev/urandom; } | gzip >"$work/scans.idx.gz"
 { printf '\x00\x00\x08\x01'; u32 $records; for ((i = 0; i < records; i++)); do printf %b "\\x0$((i % 4))"; done; } >"$work/diagnoses.idx"
 job=(--config "$mine" --set "data.features=$work/scans.idx.gz" --set "data.labels=$work/diagnoses.idx" --set "data.records=$records"
-  --set features.count=100 --set train.steps=4 --set train.batch=40 --set sample.count=60)
+  --set map.main.count=100 --set train.steps=4 --set train.batch=40 --set sample.count=60)
 
 step() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }; }
 check "run" step on 2 run "${job[@]}" --out "$work/run"

@@ -118,8 +118,8 @@ TEST(DistributedNoisePlanTest, RefusesWhatTheTheoremDoesNotCover) {
   expect_error(ExitCode::kInvariant, {"not been planned"}, [] { plan_distributed_noise(NoisePlan{}, 4, 1); });
 }
 
-// The numbers behind theorem 2 of docs/secure-aggregation.md, computed by plain sums where tau is large
-// enough to be seen.
+// The numbers behind theorem 2 of docs/explanation/secure-aggregation.md, computed by plain sums where tau is
+// large enough to be seen.
 
 /// Discrete Gaussian of parameter s on the coset Z + offset, at z + offset for z = -kHalf..kHalf.
 constexpr int kHalf = 60;

@@ -60,7 +60,7 @@ TEST(NoiseLaw, NoiseOfARealReleaseIsFresh) {
   input.blocks = {{1.0, false, ""}};
   const NoisePlan plan = plan_noise(spec, input, {{{{1, 0x1p24}}, 1}});
   const auto entropy = os_entropy();
-  // Held to the specification's numbers, not to the plan's: 3.7306 x 2 x 2^24.
+  // Held to the numbers of docs/math.md, "accounting", not to the plan's: 3.7306 x 2 x 2^24.
   const auto sigma = static_cast<std::uint64_t>(std::ceil(3.73063163482 * 2 * 16777216));
   const std::uint64_t drawn = plan.parts[0].runs[0].sigma_lattice;
   ASSERT_NEAR(static_cast<double>(drawn), static_cast<double>(sigma), 1.0);

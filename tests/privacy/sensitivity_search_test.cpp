@@ -22,7 +22,7 @@ __extension__ using Int128 = __int128;
 
 constexpr int kBits = 24;
 
-/// How a block's vectors look: the kinds of the specification's table.
+/// How a block's vectors look: the rows of the table in docs/math.md, "sensitivity".
 enum class Kind { kSigned, kNonnegative, kSecondMoments, kOneHot };
 
 struct TestBlock {

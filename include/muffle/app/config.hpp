@@ -9,11 +9,12 @@
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
 #include "muffle/evaluate/metric.hpp"
-#include "muffle/model/spec.hpp"
+#include "muffle/model/generator_kind.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/release/plan.hpp"
+#include "muffle/round/settings.hpp"
 #include "muffle/synth/sampler.hpp"
-#include "muffle/train/trainer.hpp"
+#include "muffle/train/settings.hpp"
 
 namespace muffle::app {
 
@@ -29,20 +30,14 @@ struct Config {
     std::optional<double> budget_epsilon;  ///< none: no limit but the one that the ledger has already
     double budget_delta = 1e-5;
   } ledger;
-  struct {
-    bool secure = false;       ///< nobody sees a rank's sum (round::SecureSum)
-    bool distributed = false;  ///< every rank adds a share of the noise
-    std::int64_t colluding = 1;
-    std::string site_key, site_roster;  ///< "{rank}" is the rank's number; empty: keys are not signed
-  } aggregation;
+  round::AggregationSettings aggregation;
   std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
-  model::GeneratorSpec model;
-  train::TrainSpec train;
+  model::Settings model;
+  train::Settings train;
   struct {
-    comm::DeviceWish embed = comm::DeviceWish::kCpu, train = comm::DeviceWish::kAuto;
-    comm::RankWish train_ranks;
-    bool share_gpus = false, cuda_graph = false;
-  } devices;  ///< where the work is done (docs/gpu.md)
+    comm::DeviceWish embed = comm::DeviceWish::kCpu;
+    bool share_gpus = false;
+  } devices;  ///< where the work is done (docs/how-to/gpus.md)
   synth::SampleSpec sample;
   evaluate::Settings evaluate;
   struct {
@@ -81,9 +76,6 @@ release::ReleaseSettings release_settings(const Config& config);
 /// What is released, and with what noise: from public settings alone; no feature map is built. @throws
 /// ConfigError.
 release::ReleasePlan plan_release(const Config& config);
-/// The generator that is trained: with train.init = "moments" the network beside the closed form, whose code
-/// is the closed form's. What the records are comes from the configuration. @throws ConfigError.
-model::GeneratorSpec trained_generator(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
 /// least (MUFFLE_SECTION_KEY: load_config refuses them).
 std::map<std::string, std::string> environment_settings();

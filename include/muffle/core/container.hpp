@@ -9,7 +9,7 @@
 
 namespace muffle {
 
-/// muffle's one binary file format (docs/artifact-format.md), used for releases (.mfl) and models:
+/// muffle's one binary file format (docs/reference/artifact-format.md), used for releases (.mfl) and models:
 ///   8 bytes   magic "MUFFLE\r\n"
 ///   u32 LE    container version (1)
 ///   u32 LE    header length H

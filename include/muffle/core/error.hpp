@@ -8,7 +8,8 @@
 
 namespace muffle {
 
-/// Process exit codes (sysexits where they fit). Documented in docs/errors.md; scripts may rely on them.
+/// Process exit codes (sysexits where they fit). Documented in docs/reference/errors.md; scripts may rely on
+/// them.
 enum class ExitCode : int {
   kDone = 0,
   kInternal = 1,    ///< a bug, or something nobody foresaw

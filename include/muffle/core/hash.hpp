@@ -3,10 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "muffle/core/heartbeat.hpp"
 
 namespace muffle {
 
@@ -30,7 +31,7 @@ Sha256Digest sha256(std::string_view text);
 /// 64 lower-case hexadecimal digits.
 std::string to_hex(const Sha256Digest& digest);
 /// SHA-256 of a file's bytes, in hex. @throws IoError if it cannot be read.
-/// @param after_chunk  called after every MiB; what it throws ends the reading. May be empty.
-std::string sha256_file_hex(const std::string& path, const std::function<void()>& after_chunk = {});
+/// @param heartbeat  called after every MiB; what it throws ends the reading. May be empty.
+std::string sha256_file_hex(const std::string& path, const Heartbeat& heartbeat = {});
 
 }  // namespace muffle

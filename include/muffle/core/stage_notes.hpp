@@ -1,9 +1,10 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
+
+#include "muffle/core/heartbeat.hpp"
 
 namespace muffle {
 
@@ -18,11 +19,10 @@ struct StageWork {
 /// Why the stage must be done; empty if its output lies in the run folder, byte for byte as it was made, out
 /// of this input by these settings. Local.
 /// @param heartbeat  called from time to time: hashing takes long. @throws what it throws, and IoError.
-std::string why_not_done(const StageWork& work, const std::function<void()>& heartbeat);
+std::string why_not_done(const StageWork& work, const Heartbeat& heartbeat);
 
 /// Notes in stages.json that the stage is done and what it wrote. Local. @throws IoError.
 /// @param outputs  files or folders, relative to the run folder; hashed here.
-void note_done(const StageWork& work, const std::vector<std::string>& outputs,
-               const std::function<void()>& heartbeat);
+void note_done(const StageWork& work, const std::vector<std::string>& outputs, const Heartbeat& heartbeat);
 
 }  // namespace muffle

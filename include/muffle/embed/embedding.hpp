@@ -3,19 +3,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "muffle/comm/host_comm.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/features/block.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/release/plan.hpp"
 
 namespace muffle::round {
-class SecureSum;
-}
-namespace muffle::privacy {
-class NoiseShare;
+class Round;
 }
 
 namespace muffle::embed {
@@ -29,20 +26,27 @@ struct Embedder {
 /// With every map on the CPU.
 Embedder make_embedder(release::ReleasePlan plan);
 
-/// This rank's partial sums. Private; move-only; wiped on destruction.
+/// This rank's partial sums. Private; move-only; wiped on destruction. It has no way to be printed or saved: it is
+/// summed over the sites of a round, or it is all there is (sum_of_one_rank).
 class PartialSum {
  public:
+  /// Who may take the sums out: a round alone.
+  class Key {
+    friend class round::Round;
+    Key() {}
+  };
+
   explicit PartialSum(std::size_t n) : sums_(n, 0) {}
   PartialSum(PartialSum&&) noexcept = default;
   PartialSum(const PartialSum&) = delete;
   ~PartialSum();
 
+  std::vector<std::uint64_t> take(Key) && { return std::move(sums_); }
+
  private:
   friend PartialSum embed_shard(const Embedder&, data::RecordSource&, int,
                                 const std::function<void(std::uint64_t)>&);
-  friend privacy::RawSum reduce_to_root(comm::HostComm&, PartialSum&&);
-  friend privacy::RawSum reduce_to_root(round::SecureSum&&, PartialSum&&);
-  friend privacy::NoisySum reduce_to_root(round::SecureSum&&, PartialSum&&, privacy::NoiseShare&&);
+  friend privacy::RawSum sum_of_one_rank(PartialSum&&);
   friend struct TestAccess;  // defined in test builds only
   std::vector<std::uint64_t> sums_;
 };
@@ -54,17 +58,8 @@ class PartialSum {
 PartialSum embed_shard(const Embedder& embedder, data::RecordSource& source, int threads,
                        const std::function<void(std::uint64_t)>& progress);
 
-/// Sums over all ranks; the result holds the sum on root and is empty elsewhere. Collective; consumes the
-/// partial sum. Privacy: the result is raw; only NoiseVector::publish may take it further.
-privacy::RawSum reduce_to_root(comm::HostComm& comm, PartialSum&& partial);
-
-/// The same through a secure sum, bit for bit: no other rank, and no machine between the ranks, sees this
-/// rank's partial sum. Collective; consumes both. Throws as SecureSum::reduce_to_root().
-privacy::RawSum reduce_to_root(round::SecureSum&& round, PartialSum&& partial);
-
-/// The same with every rank's share of the noise added on the rank: what comes out on root is the release,
-/// and no raw total ever exists. is_private speaks of this rank's share alone. Collective; consumes all
-/// three.
-privacy::NoisySum reduce_to_root(round::SecureSum&& round, PartialSum&& partial, privacy::NoiseShare&& share);
+/// Where nobody else has records: the partial sum is the total. Consumes it. Privacy: the result is raw; only
+/// NoiseVector::publish may take it further.
+privacy::RawSum sum_of_one_rank(PartialSum&& partial);
 
 }  // namespace muffle::embed

@@ -4,15 +4,12 @@
 #include <functional>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::model {
 
-/// Called before each diagonalisation of an n x n matrix, so that a long fit shows life; may be empty. What
-/// it throws ends the fit.
-using Between = std::function<void()>;
-
-/// A normal law of the lift's coefficients u for each class (docs/moments.md). Public: post-processing.
+/// A normal law of the lift's coefficients u for each class (docs/explanation/moments.md). Public: post-processing.
 struct ClassGaussians {
   std::vector<Eigen::VectorXd> mean;        ///< C of n
   std::vector<Eigen::MatrixXd> covariance;  ///< C of n x n, symmetric, no eigenvalue below 0 but for rounding
@@ -24,7 +21,7 @@ struct ClassGaussians {
 /// moments (of images, were they normal). Each class takes three diagonalisations of n x n, images four, and
 /// what they share three.
 /// @throws DataError  no class has moments above the noise.
-ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Between& between = {});
+ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {});
 
 // The steps, each a pure function.
 
@@ -55,17 +52,17 @@ double credible_trace(const Eigen::MatrixXd& noisy, double noise, const Eigen::M
 /// to (y + sqrt(y^2 - e^2)) / 2; what they leave of the trace goes to the other directions in the prior's
 /// proportions, at least kLeastRest of the prior.
 Eigen::MatrixXd edge_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& prior,
-                                const Between& between = {});
+                                const Heartbeat& heartbeat = {});
 
 /// Entry by entry, in the basis of the prior's eigenvectors (eigenvalues p): S - prior has the variance t p_i
 /// p_j (twice that on the diagonal), and is multiplied by t p_i p_j / (t p_i p_j + noise^2); t is estimated.
 Eigen::MatrixXd wiener_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& prior,
-                                  const Between& between = {});
+                                  const Heartbeat& heartbeat = {});
 
 /// Step 2: the covariance that all classes share, from its noisy estimate: wiener_covariance() with the
 /// diagonal prior of power_law(), which is the prior of edge_covariance().
 Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::VectorXd& weights,
-                                  const Between& between = {});
+                                  const Heartbeat& heartbeat = {});
 
 /// The coefficients' variances as a power of the lift's weights, a weight_i^-b, as fits best. Positive.
 Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const Eigen::VectorXd& weights);
@@ -73,16 +70,16 @@ Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const Eigen::VectorX
 /// Step 3, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being
 /// the prior: their errors differ, so that the mean errs less than either.
 Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared,
-                                 const Between& between = {});
+                                 const Heartbeat& heartbeat = {});
 
 /// A function such as class_covariance().
 using CovarianceEstimator = std::function<Eigen::MatrixXd(
-    const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared, const Between& between)>;
+    const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared, const Heartbeat& heartbeat)>;
 
 /// fit_class_gaussians() with another step 3, which is called once a class, in their order: what the step is
 /// worth is measured with it (tests/bench/moments_ablation.cpp).
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const CovarianceEstimator& estimate,
-                                   const Between& between = {});
+                                   const Heartbeat& heartbeat = {});
 
 /// Step 4: class means drawn to their weighted mean by James and Stein's factor, max(0, 1 - (n - 2) noise^2 /
 /// distance^2).
@@ -96,6 +93,6 @@ std::vector<Eigen::VectorXd> shrunk_means(const ConditionalMoments& moments);
 void undo_weighting(double offset, Eigen::VectorXd& mean, Eigen::MatrixXd& covariance);
 
 /// The nearest positive semi-definite matrix (Frobenius): negative eigenvalues become 0.
-Eigen::MatrixXd nearest_psd(const Eigen::MatrixXd& symmetric, const Between& between = {});
+Eigen::MatrixXd nearest_psd(const Eigen::MatrixXd& symmetric, const Heartbeat& heartbeat = {});
 
 }  // namespace muffle::model

@@ -3,14 +3,19 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "muffle/model/collective.hpp"
-#include "muffle/model/spec.hpp"
+#include "muffle/model/model_info.hpp"
+#include "muffle/model/network.hpp"
 
 namespace muffle::model {
 
 struct MomentsModel;
+struct ModelContent;
 
 /// A conditional generator G(z, y) -> records in [0, 1].
 class Generator : public torch::nn::Module {
@@ -22,29 +27,26 @@ class Generator : public torch::nn::Module {
 
   /// forward()'s codes for samples first..first+n-1 of a stream: latent_codes(), and beside a closed form, in
   /// one more column, each record's coin between its two laws. At the start such a generator so draws the
-  /// very records that the closed form draws (moments_generator.hpp).
+  /// very records that the closed form draws (moments_model.hpp).
   virtual torch::Tensor codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
                               std::size_t n) const = 0;
   /// Puts the closed form under a residual generator. @throws InvariantError  another shape, or none.
   virtual void set_closed_form(const MomentsModel& model) = 0;
 };
 
-/// Builds the generator with parameters that are a pure function of (spec, seed) (Philox; not torch's
-/// generator). Batch norms average over all ranks of `collective` (so that K ranks of batch b equal one of K
-/// b); null: this process alone.
-/// @throws ConfigError  a shape the architecture cannot produce.
-std::shared_ptr<Generator> make_generator(const GeneratorSpec& spec, std::uint64_t seed,
-                                          std::shared_ptr<TensorCollective> collective);
+/// Parameters and buffers as raw little-endian float32 by name; no pickle. @throws InvariantError  one is not finite.
+ModelContent content_of(const Generator& generator);
+/// The network in a model file, in evaluation mode. @throws IoError, ProtocolError.
+std::pair<ModelInfo, std::shared_ptr<Generator>> load_network(const std::filesystem::path& path);
 
 /// z for samples first..first+n-1 of a stream: n x code, standard normal, counter-based: the value for a
 /// sample index does not depend on who asks for it. `substream` is the training step (0 when sampling).
 torch::Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
                            std::size_t n, std::size_t code);
 
-/// Labels for samples first..first+n-1 out of `total`, int64. Stratified: class shares are met as closely as
-/// whole numbers allow, over the `total` samples; otherwise drawn independently.
-torch::Tensor draw_labels(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
-                          std::size_t n, std::uint64_t total, const std::vector<double>& class_share,
-                          bool stratified);
+/// draw_labels() (labels.hpp) as a tensor.
+torch::Tensor label_tensor(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
+                           std::size_t n, std::uint64_t total, const std::vector<double>& class_share,
+                           bool stratified);
 
 }  // namespace muffle::model

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::model {
@@ -30,7 +30,7 @@ std::size_t grid_side(std::size_t dims);
 /// records the noise hides gets the density of all. @throws DataError  the noise hides even the sum of all
 /// classes.
 ///  ConfigError  records of more than kMaxGridDims numbers.
-/// @param between  called between the steps; may be empty. What it throws ends the fit.
-GridDensity fit_grid_density(const release::NoisyMoments& moments, const std::function<void()>& between = {});
+/// @param heartbeat  called between the steps
+GridDensity fit_grid_density(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {});
 
 }  // namespace muffle::model

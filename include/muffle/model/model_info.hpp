@@ -1,11 +1,13 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "muffle/model/spec.hpp"
+#include "muffle/model/generator_kind.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::model {
 
@@ -21,19 +23,18 @@ struct ProxyChoice {
   bool operator==(const ProxyChoice&) const = default;
 };
 
-/// What a trained model's file (model.mfl, a core/container.hpp container of format "muffle-model") says
-/// beside its tensors; readable without torch. Public: everything in it is post-processing of a release.
+/// What a model file says beside its numbers; readable without LibTorch. Public: everything in it is post-processing of a
+/// release.
 struct ModelInfo {
-  GeneratorSpec spec;
+  std::shared_ptr<const GeneratorSettings> generator;
+  schema::Schema schema;            ///< of what it generates; output is in [0, 1]
   std::vector<double> class_share;  ///< C, sums to 1
-  std::string release_hash;         ///< SHA-256 of the release it was trained on
+  std::string release_hash;         ///< SHA-256 of the release it was made from
   std::string train_hash;           ///< hash of the train and model config sections
-  bool is_private = true;           ///< false: trained on a NOT PRIVATE release
+  bool is_private = true;           ///< false: made from a NOT PRIVATE release
   bool counts_released = false;  ///< the class shares are released ones; false: nothing was, they are equal
   std::optional<ProxyChoice> choice = std::nullopt;  ///< of a training that started from the closed form
 };
-
-inline constexpr int kModelVersion = 2;
 
 /// @throws IoError, ProtocolError.
 ModelInfo load_model_info(const std::filesystem::path& path);

@@ -1,49 +1,59 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <filesystem>
-#include <functional>
+#include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "muffle/features/moments.hpp"
+#include "muffle/core/heartbeat.hpp"
+#include "muffle/core/settings.hpp"
+#include "muffle/features/feature_map.hpp"
+#include "muffle/features/second_moments.hpp"
 #include "muffle/model/grid_density.hpp"
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/sampler.hpp"
+#include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::model {
 
-/// The closed-form generator: laws of records fitted to the second moments of a release (docs/moments.md).
+class GeneratorSettings;
+struct ModelContent;
+
+/// The closed-form generator: laws of records fitted to the second moments of a release (docs/explanation/moments.md).
 /// Holds either `mean` and `factor` (affine lifts) or `grid` (all others). Public.
 struct MomentsModel {
-  ModelInfo info;                       ///< info.spec.kind is kMoments; info.spec.plain_share counts
-  features::MomentsSpec lift;           ///< resolved
+  features::SecondMoments moments;      ///< whose lift is built
   std::vector<Eigen::VectorXd> mean;    ///< C of n: of the coefficients u
   std::vector<Eigen::MatrixXd> factor;  ///< C of n x n: u = mean + factor e, e standard normal
   std::optional<GridDensity> grid;
+  /// Affine lifts: the share of records whose numbers are the Gaussian's, clipped, from 0 to 1; the others keep mean and
+  /// variance of each number through the clipping.
+  double plain_share = 0.5;
 };
 
 /// Fits the laws; one thread. Images take seconds; in general a class takes four diagonalisations of n x n,
-/// of images five, whose time grows as n^3 (docs/moments.md). `info` becomes the model's.
-/// @param between  called before each (of a density on a grid: before each step); may be empty. What it
-/// throws ends the fit.
+/// of images five, whose time grows as n^3 (docs/explanation/moments.md).
+/// @param heartbeat  called before each (of a density on a grid: before each step)
 /// @throws DataError  the noise hides everything. ConfigError  a lift that is not affine, of too many
 /// numbers, or a model that is larger than a model file.
-MomentsModel fit_moments_model(const release::NoisyMoments& moments, ModelInfo info,
-                               const std::function<void()>& between = {});
+MomentsModel fit_moments_model(const release::NoisyMoments& moments, double plain_share,
+                               const Heartbeat& heartbeat = {});
 
-/// Bytes of numbers in the file of a Gaussian closed form (affine lifts): C of n + n^2.
-double moments_model_bytes(const features::MomentsSpec& resolved_spec, std::size_t classes);
+/// Bytes of numbers in the file of a Gaussian closed form (affine lifts): C of n + n^2, n = order - 1.
+double moments_model_bytes(std::size_t order, std::size_t classes);
 
-/// Layout of the model file of this kind (docs/artifact-format.md).
-inline constexpr int kMomentsModelVersion = 2;
+/// The second moments that models are made of; null: there are none.
+const features::SecondMoments* moments_of(const std::vector<features::NamedMap>& maps);
+/// That the file of their Gaussian closed form can be read again. @param moments  affine
+void check_model_size(const features::SecondMoments& moments, std::size_t classes, settings::Problems& problems);
 
-/// Atomic. @returns SHA-256 of the file in hex. @throws IoError.
-std::string save_moments_model(const std::filesystem::path& path, const MomentsModel& model);
-/// Full validation; allocates no more than a few times the bytes. @throws ProtocolError.
-MomentsModel parse_moments_model(std::string_view bytes, const std::string& name);
-/// Whether the bytes of a model file hold this kind; says nothing about their integrity.
-bool holds_moments_model(std::string_view bytes);
+/// The settings of a generator that holds such a model, and what its file holds beside them.
+std::shared_ptr<const GeneratorSettings> settings_of(const MomentsModel& model);
+ModelContent content_of(const MomentsModel& model);
+
+/// Affine lifts: u = mean + factor e, x = back(u) = mean record + g, and then each number of the record
+/// follows one of two laws, by a coin of the record's own: clip(mean + g, 0, 1) with probability plain_share,
+/// and clip(location + scale g / deviation, 0, 1) otherwise, whose mean and variance are those of the
+/// Gaussian (model/clipped_normal.hpp). Others: a cell of the grid by its mass, and a uniform place in it.
+std::unique_ptr<Sampler> make_sampler(const MomentsModel& model);
 
 }  // namespace muffle::model

@@ -19,8 +19,8 @@ struct AccountRequest {
   std::uint64_t max_records_per_person = 1;
   std::string format = "text";
 };
-/// What it prints, in `format` "text" or "json"; docs/accounting.md has the theorems and the JSON keys.
-/// Any two of {epsilon, delta, the noise (noise multipliers and mus)} give the third.
+/// What it prints, in `format` "text" or "json"; docs/reference/accounting.md has the theorems and the JSON
+/// keys. Any two of {epsilon, delta, the noise (noise multipliers and mus)} give the third.
 /// @throws UsageError   not exactly two of the three, or a block that cannot be read.
 /// @throws ConfigError  NaN, 0, negative numbers, and numbers beyond the accountant's domain.
 std::string account(const AccountRequest& request);

@@ -19,8 +19,8 @@ inline constexpr double kMinNoiseMultiplier = 1e-3, kMaxNoiseMultiplier = 1e6;
 /// guarantee.
 inline constexpr double kLogDeltaError = 1e-12;
 
-/// log delta(eps) of a release with this mu, in the log domain (spec section 3). Finite eps >= 0, finite mu >
-/// 0. The difference of the two terms is never formed where it would cancel (see the source).
+/// log delta(eps) of a release with this mu, in the log domain (docs/math.md, "accounting"). Finite eps >= 0,
+/// finite mu > 0. The difference of the two terms is never formed where it would cancel (see the source).
 double log_delta(double epsilon, double mu);
 double delta_for(double epsilon, double mu);
 

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/release.hpp"
 
@@ -23,8 +23,8 @@ struct DistributedNoisePlan {
   /// planned, squared.
   std::vector<NoisePart> shares;
   /// Upper bound of ln(d tau) for every d up to kMaxDistributedLength and every coalition of at most t: the
-  /// release is (eps + 2 d tau, e^{d tau} delta)-DP (docs/secure-aggregation.md, theorem 2). Minus infinity
-  /// for one rank. Below ln(1e-40) in every plan, which the calibration's own margin covers.
+  /// release is (eps + 2 d tau, e^{d tau} delta)-DP (docs/explanation/secure-aggregation.md, theorem 2).
+  /// Minus infinity for one rank. Below ln(1e-40) in every plan, which the calibration's own margin covers.
   double log_closeness = 0.0;
 
   /// sqrt(P - t) s of a run of `shares`, rounded down, lattice units. Never below what was planned.
@@ -39,7 +39,7 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
 
 /// Upper bound of ln(d tau), tau = 10 sum_{k=1}^{P-1} exp(-2 pi^2 s^2 k / (k+1)), d = kMaxDistributedLength;
 /// minus infinity for P = 1. Rounded up. (Kairouz, Liu & Steinke, ICML 2021, arXiv 2102.06387; its proof for
-/// cosets is in docs/secure-aggregation.md.)
+/// cosets is in docs/explanation/secure-aggregation.md.)
 double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 
 /// One rank's share of the noise: draws of round(N(0, s^2)), one for each released number. Every rank draws
@@ -47,10 +47,9 @@ double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 /// Secret: whoever knows P - t shares and the total knows the sum. Move-only; wiped; spent once.
 class NoiseShare {
  public:
-  /// @param alive  as draw_noise()'s.
+  /// @param heartbeat  as draw_noise()'s.
   /// @throws InvariantError  the plan covers no numbers or more than kMaxDistributedLength, or entropy fails.
-  NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy,
-             const std::function<void()>& alive = {});
+  NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy, const Heartbeat& heartbeat = {});
   NoiseShare(NoiseShare&&) noexcept = default;
   NoiseShare& operator=(NoiseShare&&) = delete;
   NoiseShare(const NoiseShare&) = delete;

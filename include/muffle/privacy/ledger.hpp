@@ -3,13 +3,13 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/privacy/release.hpp"
 
 namespace muffle::privacy {
@@ -116,8 +116,8 @@ struct FoundArtifact {
 };
 
 /// The privacy ledger of one data set: an append-only file of hash-chained JSON lines
-/// (docs/artifact-format.md), locked by this object for as long as it lives (flock on FILE.lock; released by
-/// the kernel however the process ends). One release, in this order:
+/// (docs/reference/artifact-format.md), locked by this object for as long as it lives (flock on FILE.lock;
+/// released by the kernel however the process ends). One release, in this order:
 ///   open()     lock, verify, mend a torn last line
 ///   settle()   is this job's release there already? then hand out the same bytes
 ///   begin()    check the budget, append INTENT, sync: from here on mu is spent, whatever happens
@@ -133,7 +133,7 @@ class Ledger {
   /// Creates the ledger if there is none. A budget that the ledger does not have yet is recorded.
   /// Blocks up to `deadline` while another process holds the lock.
   /// @param data_id    1-128 letters, digits, '.', '_', '-'.
-  /// @param meanwhile  called again and again while it waits; what it throws ends the wait, with nothing
+  /// @param heartbeat  called again and again while it waits; what it throws ends the wait, with nothing
   /// done.
   /// @throws CommError      the lock was not to be had: names who holds it.
   /// @throws ConfigError    a data-set id that is not one; a budget other than the recorded one.
@@ -142,7 +142,7 @@ class Ledger {
   /// @throws IoError.
   static Ledger open(const std::filesystem::path& path, const std::string& data_id,
                      const std::optional<Budget>& budget, std::chrono::milliseconds deadline,
-                     const std::function<void()>& meanwhile = {});
+                     const Heartbeat& heartbeat = {});
   /// What open() would find, without a lock and without writing anything: for dry runs and for refusing
   /// early.
   /// @throws ConfigError, ProtocolError, IoError as open().

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/gaussian.hpp"
 #include "muffle/privacy/sensitivity.hpp"
@@ -46,10 +47,10 @@ void for_each_run(const std::vector<NoisePart>& parts,
                   const std::function<void(std::uint64_t first, const NoiseRun& run)>& action);
 
 /// One draw of round(N(0, sigma_lattice^2)) for each number.
-/// @param alive  called every kDrawsBetweenSigns draws, a second or so, by count: when it is called tells
+/// @param heartbeat  called every kDrawsBetweenSigns draws, a second or so, by count: when it is called tells
 /// nothing of what was drawn but the time that it took. What it throws comes out of here; the noise is wiped.
 std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy,
-                                     const std::function<void()>& alive = {});
+                                     const Heartbeat& heartbeat = {});
 inline constexpr std::uint64_t kDrawsBetweenSigns = std::uint64_t{1} << 20;
 
 /// The noise that a release will get; public, computed before any private byte is read.
@@ -103,10 +104,9 @@ struct NoisySum {
 /// The noise of one release, drawn before the sum arrives and spent on it. Move-only; its memory is wiped.
 class NoiseVector {
  public:
-  /// @param parts  NoisePlan::parts: at least one number. @param alive  as draw_noise()'s.
+  /// @param parts  NoisePlan::parts: at least one number. @param heartbeat  as draw_noise()'s.
   /// @throws InvariantError.
-  NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy,
-              const std::function<void()>& alive = {});
+  NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy, const Heartbeat& heartbeat = {});
   /// n numbers of one sigma.
   NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy);
   NoiseVector(NoiseVector&&) noexcept = default;

@@ -36,8 +36,8 @@ struct SensitivityInput {
   std::uint64_t max_records_per_person = 1;  ///< q: every bound is multiplied by it
 };
 
-/// The one place where block bounds are combined (spec section 2). With B^2 = sum B_b^2 and, per block, the
-/// distance of two vectors d_b = 2 B_b, or sqrt(2) B_b if their inner product is never negative:
+/// The one place where block bounds are combined (docs/math.md, "sensitivity"). With B^2 = sum B_b^2 and, per
+/// block, the distance of two vectors d_b = 2 B_b, or sqrt(2) B_b if their inner product is never negative:
 ///   replace-one    q max( sqrt(sum d_b^2),  sqrt(2 B^2 + 2 lambda^2) )   same label / another label
 ///   add/remove-one q sqrt(B^2 + lambda^2)
 /// with lambda = 0 if no counts are released. What the sums must keep to for this to be a theorem:

@@ -10,6 +10,10 @@
 #include "muffle/release/artifact.hpp"
 #include "muffle/privacy/ledger.hpp"
 
+namespace muffle::round {
+struct UnchargedAudit;
+}
+
 namespace muffle::release {
 
 /// Where one release goes and what it is written down as. Public values only.
@@ -33,8 +37,20 @@ bool release_is_there(const std::filesystem::path& file);
 ///                      ordered, or the other way round.
 void require_ordered(const ReleaseOrder& order, const Artifact& artifact);
 
-/// The one way from noise to a file: charge, draw, write, sign, commit, in this order (spec section 2, "The
-/// ledger"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
+/// Proof that a charge is on the disk: whoever draws the noise of a release must be shown one.
+class Charge {
+ public:
+  Charge(const Charge&) = delete;
+  Charge& operator=(const Charge&) = delete;
+
+ private:
+  friend class ReleaseTransaction;
+  friend struct round::UnchargedAudit;  // releases of made-up records
+  friend struct TestAccess;             // defined in test builds only
+  Charge() {}
+};
+
+/// The one way from noise to a file: charge, draw, write, sign, commit, in this order (docs/math.md, "noise"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
 ///   settle()   is this job's release there already? then the same bytes are handed out
 ///   begin()    INTENT on the disk, and only then the noise, once
 ///   ...        the caller adds the noise to the sum
@@ -46,10 +62,10 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact);
 class ReleaseTransaction {
  public:
   /// Opens (or creates) the ledger and locks it; blocks up to order.lock_deadline.
-  /// @param meanwhile  called again and again while it waits; what it throws ends the wait, with nothing
+  /// @param heartbeat  called again and again while it waits; what it throws ends the wait, with nothing
   /// done.
   /// @throws  as privacy::Ledger::open.
-  explicit ReleaseTransaction(ReleaseOrder order, const std::function<void()>& meanwhile = {});
+  explicit ReleaseTransaction(ReleaseOrder order, const std::function<void()>& heartbeat = {});
 
   /// Whether this job's release is there; if so it is committed and signed, and its statement is there too.
   /// @throws ConfigError    another release is there (require_ordered); the ledger is as it was.
@@ -63,7 +79,7 @@ class ReleaseTransaction {
   /// @throws PrivacyError    the budget refuses; `draw` was not called.
   /// @throws IoError         the charge could not be written; likewise.
   /// @throws InvariantError  settle() was not asked first or found a release, or this is a second begin().
-  void begin(const privacy::NoisePlan& plan, bool secure_noise, const std::function<void()>& draw);
+  void begin(const privacy::NoisePlan& plan, bool secure_noise, const std::function<void(const Charge&)>& draw);
 
   /// Binds the release, with the charge's id in it, to the charge; writes, signs and commits it, writes its
   /// statements.

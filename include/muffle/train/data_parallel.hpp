@@ -5,12 +5,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "muffle/release/artifact.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "muffle/train/gradient_reducer.hpp"
 #include "muffle/train/objective.hpp"
-#include "muffle/train/trainer.hpp"
+#include "muffle/train/settings.hpp"
 
 namespace muffle::train {
 
@@ -23,11 +22,6 @@ struct Problem {
   torch::Device device;
 };
 
-/// Matches random Fourier features.
-/// @param frequencies  (D/2) x d in turns, float32, on the device to train on
-/// @param target       its column weights multiply the residuals (spec section 5, imbalanced data)
-Matching match_fourier(const torch::Tensor& frequencies, const release::Target& target);
-
 /// The training of one generator on all ranks of a collective, step by step. Codes and labels are a pure
 /// function of (seed, step, global sample index) and every sum runs over all ranks, so K ranks of batch b
 /// follow one rank of batch K b up to the rounding of float32 sums in another order. Every method but the
@@ -35,11 +29,8 @@ Matching match_fourier(const torch::Tensor& frequencies, const release::Target& 
 class DataParallel {
  public:
   /// @throws ConfigError  a generator that cannot be built, or settings that make no sense.
-  DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, Problem problem,
-               std::shared_ptr<model::TensorCollective> collective);
-  /// On random Fourier features alone.
-  DataParallel(const model::GeneratorSpec& generator, const TrainSpec& spec, torch::Tensor frequencies,
-               const release::Target& target, std::shared_ptr<model::TensorCollective> collective);
+  DataParallel(const model::NetworkSettings& network, const schema::Schema& schema, const TrainSpec& spec,
+               Problem problem, std::shared_ptr<model::TensorCollective> collective);
   ~DataParallel();
 
   /// From the fourth step on, a step is one CUDA graph, launched as a whole: samples, sums, backward pass and
@@ -83,7 +74,7 @@ class DataParallel {
   /// This rank's part of a global batch: samples floor(r B / K) .. floor((r+1) B / K) - 1.
   Batch draw(std::uint32_t substream, std::uint64_t batch) const;
   /// Forward, objective, backward and the gradients' sums. @returns what Objective::read() reads.
-  torch::Tensor enqueue(const torch::Tensor& codes, const torch::Tensor& labels, const torch::Tensor& hand);
+  torch::Tensor enqueue(const torch::Tensor& codes, const torch::Tensor& labels, const torch::Tensor& stop_request);
   void capture();
 
   TrainSpec spec_;
@@ -101,8 +92,5 @@ class DataParallel {
   int eager_steps_ = 0;  ///< of this process: a graph is captured once all is warm
   std::unique_ptr<StepGraph> graph_;
 };
-
-/// Names every setting that makes no sense. @throws ConfigError.
-void check(const TrainSpec& spec);
 
 }  // namespace muffle::train

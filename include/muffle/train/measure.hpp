@@ -3,17 +3,13 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/train/objective.hpp"
 
 namespace muffle::train {
-
-/// Substream of the codes that models are measured with; training steps come before it.
-inline constexpr std::uint32_t kMeasuringSubstream = std::numeric_limits<std::uint32_t>::max() - 1;
 
 /// Samples of one batch, and how many batches: each is an estimate of its own, whose spread tells the error.
 struct Measurement {
@@ -21,7 +17,7 @@ struct Measurement {
   std::uint64_t batch = 1000, batches = 20;
   std::vector<double> class_share;
   torch::Device device = torch::kCPU;
-  std::function<void()> after_batch = {};  ///< on every rank; may be empty
+  Heartbeat heartbeat = {};  ///< after each batch, on every rank
 };
 
 /// The mean embeddings of a generator in evaluation mode, block by block, of each batch: C x D. The codes are

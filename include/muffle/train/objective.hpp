@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "muffle/model/collective.hpp"
-#include "muffle/model/fourier_embedding.hpp"
 
 namespace muffle::train {
 
@@ -27,7 +26,7 @@ struct Matching {
 };
 
 /// The sum over blocks of sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B)
-/// sum_j phi(x_j) e_{y_j}^T (spec section 6). All ranks' partial sums are added before anything is squared:
+/// sum_j phi(x_j) e_{y_j}^T (docs/math.md, "training"). All ranks' partial sums are added before anything is squared:
 /// the loss of a global batch is not the mean of the ranks' losses.
 ///
 /// The plug-in gradient is biased by the batch's own variance. Let phi have norm 1, f_j = phi(x_j) e_{y_j}^T
@@ -42,31 +41,26 @@ class Objective {
  public:
   Objective(std::vector<Matching> blocks, ObjectiveOptions options,
             std::shared_ptr<model::TensorCollective> collective);
-  /// Of one block of random Fourier features.
-  /// @param target   mu~, C x D float32, on the device of the embedding's frequencies
-  /// @param weights  w_c, C numbers >= 0
-  Objective(model::FourierEmbedding embedding, torch::Tensor target, const std::vector<double>& weights,
-            ObjectiveOptions options, std::shared_ptr<model::TensorCollective> collective);
 
   /// Adds the gradient of the global batch's loss through this rank's records to whatever x depends on.
   /// Collective: every rank calls it, a rank without records too (n = 0).
   /// @param x       n x d, this rank's records of the batch
   /// @param labels  n
   /// @param batch   B, over all ranks
-  /// @param hand    in: this rank raises its hand; out: whether any rank did. One more number in the sums'
+  /// @param stop_request  in: this rank asks all to stop; out: whether any rank did. One more number in the sums'
   /// all-reduce, so that it costs no message; null: nobody asks.
   /// @returns the loss (plug-in form), the same on every rank. Public.
   double backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
-                  bool* hand = nullptr) const;
+                  bool* stop_request = nullptr) const;
   /// backward() without a look at the result, so that it can be enqueued on a GPU, or captured into a graph.
-  /// @param hand  one number on x's device: 1, this rank raises its hand, or 0
-  /// @returns {loss, raised hands}, double, on x's device: for read().
+  /// @param stop_request  one number on x's device: 1, this rank asks all to stop, or 0
+  /// @returns {loss, stop requests}, double, on x's device: for read().
   torch::Tensor enqueue_backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
-                                 const torch::Tensor& hand) const;
+                                 const torch::Tensor& stop_request) const;
   /// The host's copy of what enqueue_backward() returned: waits for the device.
   struct Seen {
     double loss;
-    bool hand;
+    bool stop_requested;
   };
   Seen read(const torch::Tensor& seen) const;
   /// The loss alone. Collective.
@@ -77,10 +71,10 @@ class Objective {
     std::vector<torch::Tensor> own_sums;  ///< of each block, C x D, attached to x
     std::vector<torch::Tensor> mean;      ///< mu_Q, C x D
     torch::Tensor counts;                 ///< n_c over all ranks, C x 1
-    torch::Tensor seen;                   ///< loss and raised hands
+    torch::Tensor seen;                   ///< loss and stop requests
   };
   Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
-                const torch::Tensor& hand) const;
+                const torch::Tensor& stop_request) const;
 
   std::vector<Matching> blocks_;
   std::vector<torch::Tensor> weights_;  ///< of each block, C x 1

@@ -8,29 +8,11 @@
 
 #include "muffle/comm/detachment.hpp"
 #include "muffle/comm/host_comm.hpp"
-#include "muffle/release/artifact.hpp"
 #include "muffle/model/model_info.hpp"
-#include "muffle/model/spec.hpp"
+#include "muffle/model/network.hpp"
+#include "muffle/train/settings.hpp"
 
 namespace muffle::train {
-
-struct TrainSpec {
-  std::uint64_t steps = 600;
-  std::size_t batch = 500;          ///< global: over all ranks
-  double learning_rate = 0.01;      ///< Adam
-  double decay = 0.9;               ///< learning rate x decay ...
-  std::uint64_t decay_every = 120;  ///< ... every so many steps
-  bool unbiased = false;            ///< the unbiased form of the objective (spec section 6)
-  bool stratified = true;  ///< labels meet the class shares in every batch, instead of independent draws
-  std::uint64_t seed = 1;
-  /// Starts from the closed form of the release's second moments, and ends with the better of the two models
-  /// (proxy.hpp).
-  bool from_moments = false;
-  bool keep_trained = false;  ///< the trained model is written whatever the proxy says: to measure its choice
-  // When root writes a checkpoint; neither changes the model.
-  std::uint64_t checkpoint_every = 0;  ///< after every so many steps; 0: by time alone
-  double checkpoint_every_s = 60;      ///< when the last one is so old; 0: by steps alone
-};
 
 /// Codes of all ranks that settle a trained generator's running statistics, unless a batch has more: their
 /// mean is known to 1.6 % of a standard deviation.
@@ -46,7 +28,7 @@ struct TrainSetup {
   std::chrono::milliseconds device_deadline{std::chrono::minutes(1)};
   /// Called after every step, and around what comes before and after them: true after a step stops the
   /// training, like a signal. May be empty.
-  comm::Detachment::Pulse pulse = {};
+  comm::Detachment::Pulse heartbeat = {};
 };
 
 /// GPUs that LibTorch can use in this process; 0 in builds without CUDA.
@@ -74,17 +56,16 @@ struct TrainReport {
 /// a training that was never interrupted.
 /// @throws comm::StoppedError  a rank was told to stop (comm/termination.hpp): on every rank, after the same
 /// step, with a checkpoint written.
-/// @param architecture  its schema is not looked at: the release has its own.
 /// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
 TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads);
 
 /// The same with the release's bytes, which every rank has, and with a setup.
 /// @param release_name  what errors call the release
 /// @throws DeviceError  a GPU cannot be used.
 TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,
-                  const std::filesystem::path& model_file, const model::GeneratorSpec& architecture,
+                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads, const TrainSetup& setup);
 
 /// Debian's LibTorch starts with one thread: set it from the cores that the rank owns (core/threads.hpp).

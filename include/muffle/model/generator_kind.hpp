@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/core/heartbeat.hpp"
+#include "muffle/core/json_fields.hpp"
+#include "muffle/core/settings.hpp"
+#include "muffle/schema/schema.hpp"
+
+namespace muffle::features {
+struct NamedMap;
+}
+namespace muffle::release {
+struct Artifact;
+struct ReleasePlan;
+}  // namespace muffle::release
+
+namespace muffle::model {
+
+class Sampler;
+class NetworkSettings;
+class ClosedFormSettings;
+struct ModelContent;
+struct ModelInfo;
+
+/// Longest payload of model.mfl that its readers accept, less a megabyte for the header.
+inline constexpr std::uint64_t kMostModelBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
+
+/// A generator's architecture or law: everything that is needed to rebuild it but its numbers, without LibTorch. A kind
+/// derives from NetworkSettings or ClosedFormSettings, in a file of its own, and has a line in generator_kinds.inc. Public.
+class GeneratorSettings {
+ public:
+  virtual ~GeneratorSettings() = default;
+  /// The kind's name in the table.
+  virtual std::string_view kind() const = 0;
+  virtual std::unique_ptr<GeneratorSettings> clone() const = 0;
+
+  /// The kind's keys of [model]. Kinds may share a key: it sets all of them.
+  virtual void declare(settings::Keys& keys) = 0;
+  /// What is wrong with the settings. @param schema  of the records that it is to resemble; null: not known yet
+  virtual void problems(const schema::Schema* schema, settings::Problems& problems) const = 0;
+
+  /// As a model file states them, and back. @throws ProtocolError.
+  virtual nlohmann::json to_json() const = 0;
+  virtual void read_json(const JsonFields& fields) = 0;
+
+  /// float32 numbers that drawing takes at once for each record, at most, its d numbers and a copy of them included.
+  virtual double numbers_at_once(const schema::Schema& schema) const = 0;
+  /// What a model file of this generator holds, ready to draw. @throws ProtocolError  it holds something else.
+  virtual std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
+                                        std::span<const std::byte> payload) const = 0;
+
+  // One of the two is there.
+  /// Null: it is not trained.
+  virtual const NetworkSettings* network() const { return nullptr; }
+  /// Null: it is not fitted in closed form.
+  virtual const ClosedFormSettings* closed_form() const { return nullptr; }
+};
+
+/// A generator that is fitted to a release in closed form, by one rank and without steps.
+class ClosedFormSettings : public GeneratorSettings {
+ public:
+  const ClosedFormSettings* closed_form() const final { return this; }
+  /// @throws ConfigError  the release lacks what it is made of; DataError  the noise hides everything.
+  virtual ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const = 0;
+  /// What it lacks in a release of these maps. @param schema  of the records
+  virtual void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,
+                                settings::Problems& problems) const = 0;
+  /// Bytes that fit() and writing the model take at once, the large arrays; 0: it cannot be fitted to such a release.
+  virtual std::uint64_t fit_bytes(const release::ReleasePlan& plan) const = 0;
+};
+
+/// A line of the table.
+struct GeneratorKind {
+  std::string_view name;
+  std::string_view summary;  ///< one line, for help
+  std::unique_ptr<GeneratorSettings> (*make)();
+};
+
+/// The table of all kinds (src/model/generator_kinds.inc).
+std::span<const GeneratorKind> generator_kinds();
+/// With the kind's default settings. @throws ConfigError  an unknown name: lists those that there are.
+std::unique_ptr<GeneratorSettings> make_generator_settings(std::string_view kind);
+
+/// The section [model]: which generator, and the settings of every kind.
+class Settings {
+ public:
+  Settings();
+  Settings(const Settings& other);
+  Settings& operator=(const Settings& other);
+  ~Settings();
+
+  void declare(settings::Keys& keys);
+  const GeneratorSettings& chosen() const;
+
+  std::string generator = "convolutional";
+
+ private:
+  std::vector<std::unique_ptr<GeneratorSettings>> kinds_;  ///< in the table's order
+};
+
+}  // namespace muffle::model

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "muffle/features/feature_map.hpp"
+
+namespace muffle::model {
+
+class MapTwin;
+struct TwinPlace;
+
+/// A kind of feature map's differentiable twin (map_twin.hpp), described without LibTorch.
+struct TwinKind {
+  std::string_view name;  ///< the map's kind
+  /// Columns of MapTwin::class_sums(). 0: such a map has no twin.
+  std::size_t (*columns)(const features::FeatureMap& map);
+  std::unique_ptr<MapTwin> (*make)(const features::FeatureMap& map, const TwinPlace& place);
+};
+
+/// The table of all kinds (src/model/twin_kinds.inc).
+std::span<const TwinKind> twin_kinds();
+/// Numbers a class that a training on this map matches. 0: a network cannot be trained on it.
+std::size_t twin_columns(const features::FeatureMap& map);
+
+}  // namespace muffle::model

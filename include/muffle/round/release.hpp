@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "muffle/data/source.hpp"
+#include "muffle/embed/embedding.hpp"
+#include "muffle/release/transaction.hpp"
+#include "muffle/round/settings.hpp"
+#include "muffle/round/transport.hpp"
+
+namespace muffle::round {
+
+/// One release, as whoever orders it describes it to every site. Public values, and what the round asks for when it
+/// needs it; nothing of a record.
+struct ReleaseJob {
+  release::ReleasePlan plan;
+  AggregationSettings aggregation;
+  std::string config_hash, muffle_version;     ///< provenance
+  std::filesystem::path file;                  ///< release.mfl, as the user knows it
+  std::filesystem::path signing_key;           ///< of the coordinator; empty: the release is not signed
+  std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
+  bool dry_run = false;                        ///< say what it would cost, and do nothing
+  int threads = 1;
+
+  /// At the coordinator: where the release goes, and which ledger it is charged to.
+  std::function<release::ReleaseOrder()> order;
+  /// Collective: which records there are; makes those that are made up.
+  std::function<data::DataSpec()> find_records;
+  /// Collective: the plan with its maps where they are to be computed.
+  std::function<embed::Embedder(const release::ReleasePlan&)> make_embedder;
+  /// At the coordinator, once it is certain that the release is made, before the charge. @throws IoError.
+  std::function<void()> note_settings;
+
+  /// Times tell m, which is private under add/remove-one.
+  bool time_is_public() const { return plan.adjacency == privacy::Adjacency::kReplaceOne; }
+};
+
+enum class ReleaseOutcome {
+  kMade,
+  kKept,       ///< it was there already: its noise is not drawn again
+  kWouldCost,  ///< dry run
+};
+
+/// Makes a release, once: embeds, charges the ledger, draws the noise, sums, publishes, writes. Collective. A job that
+/// ends before its charge (a bad record, a lost site) costs nothing; the coordinator's errors from the charge on say
+/// what became of it.
+/// @throws ConfigError   a release of another configuration is in its place.
+/// @throws PrivacyError  the ledger's budget refuses.
+ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
+
+}  // namespace muffle::round

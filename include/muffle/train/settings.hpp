@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "muffle/comm/gpu_choice.hpp"
+#include "muffle/core/settings.hpp"
+#include "muffle/features/feature_map.hpp"
+#include "muffle/model/generator_kind.hpp"
+
+namespace muffle::train {
+
+/// What a training does; all but the checkpoints change the model.
+struct TrainSpec {
+  std::uint64_t steps = 600;
+  std::size_t batch = 500;          ///< global: over all ranks
+  double learning_rate = 0.01;      ///< Adam
+  double decay = 0.9;               ///< learning rate x decay ...
+  std::uint64_t decay_every = 120;  ///< ... every so many steps
+  bool unbiased = false;            ///< the unbiased form of the objective (objective.hpp)
+  bool stratified = true;  ///< labels meet the class shares in every batch, instead of independent draws
+  std::uint64_t seed = 1;
+  /// Starts from the closed form of the release's second moments, and ends with the better of the two models
+  /// (proxy.hpp).
+  bool from_moments = false;
+  bool keep_trained = false;  ///< the trained model is written whatever the proxy says: to measure its choice
+  // When root writes a checkpoint; neither changes the model.
+  std::uint64_t checkpoint_every = 0;  ///< after every so many steps; 0: by time alone
+  double checkpoint_every_s = 60;      ///< when the last one is so old; 0: by steps alone
+};
+
+/// The section [train].
+struct Settings : TrainSpec {
+  comm::DeviceWish device = comm::DeviceWish::kAuto;
+  comm::RankWish ranks;
+  bool cuda_graph = false;  ///< on GPUs: replay the step as one CUDA graph, where it can be captured
+
+  void declare(settings::Keys& keys);
+  /// How they go with the generator that is chosen.
+  void problems(const model::GeneratorSettings& generator, settings::Problems& problems) const;
+  /// What a release of these maps lacks for them, and what of the generator does not fit the records. The generator's own
+  /// problems() were looked at before.
+  void release_problems(const model::GeneratorSettings& generator, const schema::Schema& schema,
+                        const std::vector<features::NamedMap>& maps, settings::Problems& problems) const;
+};
+
+/// Names every setting that makes no sense. @throws ConfigError.
+void check(const TrainSpec& spec);
+
+}  // namespace muffle::train

@@ -1,0 +1,247 @@
+#include "muffle/crypto/masks.hpp"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/wipe.hpp"
+
+namespace muffle::crypto {
+namespace {
+
+// Masks are added as 64-bit integers read from ChaCha20's bytes, and hellos are sent as they lie in memory:
+// all ranks must read them alike.
+static_assert(std::endian::native == std::endian::little, "secure sums are written for little-endian ranks");
+
+constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kChunkNumbers = 8192;  // 64 KiB: the fastest (stays in the cache)
+static_assert(crypto_scalarmult_BYTES == kKeyBytes && crypto_scalarmult_SCALARBYTES == kKeyBytes);
+static_assert(crypto_stream_chacha20_ietf_KEYBYTES == kKeyBytes);
+
+using Digest = std::array<unsigned char, 32>;
+
+/// What a rank tells the others first. All of it is public, and all ranks' hellos together are the
+/// transcript that is signed.
+struct Hello {
+  std::array<char, 8> protocol{'m', 'f', 'l', 's', 'u', 'm', '0', '1'};
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 0;
+  std::uint64_t length = 0;
+  std::array<unsigned char, 32> context{};           // SHA-256
+  std::array<unsigned char, 32> roster{};            // SHA-256 of its text; zero if keys are not signed
+  std::array<unsigned char, 32> nonce{};             // fresh random; the root's names the round
+  std::array<unsigned char, kKeyBytes> ephemeral{};  // fresh X25519 public key
+};
+static_assert(sizeof(Hello) == 8 + 4 + 4 + 8 + 4 * 32, "no padding: hellos are sent and hashed as they lie");
+
+std::string to_bytes(const Hello& hello) { return {reinterpret_cast<const char*>(&hello), sizeof hello}; }
+
+Hello parse_hello(const std::string& bytes, std::size_t rank) {
+  if (bytes.size() != sizeof(Hello)) {
+    throw ProtocolError(
+        fmt::format("rank {} sent no greeting that this version of muffle understands: run the same version "
+                    "on all ranks.",
+                    rank));
+  }
+  Hello hello;
+  std::memcpy(&hello, bytes.data(), sizeof hello);
+  return hello;
+}
+
+std::span<const std::byte> as_message(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+/// Ties every later key and signature to this round: all ranks' fresh keys, in order, with what they want.
+Digest hash_transcript(std::span<const std::string> hellos) {
+  constexpr std::string_view kDomain = "muffle secure sum transcript 1\n";
+  crypto_generichash_state state;
+  Digest digest{};
+  crypto_generichash_init(&state, nullptr, 0, digest.size());
+  const auto update = [&](std::string_view bytes) {
+    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  };
+  update(kDomain);
+  for (const std::string& hello : hellos) update(hello);  // all of one length: parse_hello() saw to it
+  crypto_generichash_final(&state, digest.data(), digest.size());
+  return digest;
+}
+
+/// What rank `rank` signs.
+std::string signed_text(const Digest& transcript, std::size_t rank) {
+  return fmt::format("muffle secure sum signature 1\nrank {}\n", rank) +
+         std::string(reinterpret_cast<const char*>(transcript.data()), transcript.size());
+}
+
+/// @throws ConfigError  the roster and this rank's key do not belong to this run.
+void require_own_place(const SiteIdentity& identity, int rank, int ranks) {
+  if (identity.roster.ranks() != ranks) {
+    throw ConfigError(
+        fmt::format("the site roster lists {} ranks, but {} take part: every rank needs its line.",
+                    identity.roster.ranks(), ranks));
+  }
+  const SiteRoster::Entry& entry = identity.roster.at(rank);
+  if (entry.key != identity.key.public_key()) {
+    throw ConfigError(fmt::format(
+        "rank {} belongs to site '{}' in the roster, with public key {}, but this rank's site key "
+        "is '{}', {}: give this rank the right privacy.site_key, or correct the roster.",
+        rank, entry.site, to_hex(entry.key), identity.key.name(), to_hex(identity.key.public_key())));
+  }
+}
+
+/// @throws ProtocolError  the ranks do not mean the same sum, or this rank's own words did not come through.
+void require_same_purpose(std::span<const std::string> hellos, const Hello& mine) {
+  for (std::size_t r = 0; r < hellos.size(); ++r) {
+    const Hello theirs = parse_hello(hellos[r], r);
+    const auto differ = [&](const std::string& what) {
+      throw ProtocolError(
+          fmt::format("rank {} takes part in another secure sum than rank {}: {}. Nothing was "
+                      "revealed. Start all ranks anew with the same version, configuration "
+                      "and roster.",
+                      r, mine.rank, what));
+    };
+    if (theirs.protocol != mine.protocol) differ("it speaks another version of the protocol");
+    if (theirs.rank != r || theirs.ranks != mine.ranks) differ("its rank or number of ranks is wrong");
+    if (theirs.length != mine.length)
+      differ(fmt::format("{} numbers instead of {}", theirs.length, mine.length));
+    if (theirs.context != mine.context) differ("its configuration's hash differs");
+    if (theirs.roster != mine.roster) differ("its site roster differs, or only one of them has one");
+  }
+  // Else this rank would sign somebody else's key as its own.
+  if (hellos[mine.rank] != to_bytes(mine)) {
+    throw ProtocolError(
+        fmt::format("rank {}'s own key came back changed: somebody between the ranks changes "
+                    "messages. Nothing was revealed.",
+                    mine.rank));
+  }
+}
+
+void require_signatures(const SiteRoster& roster, std::span<const std::string> signatures,
+                        const Digest& transcript) {
+  for (std::size_t r = 0; r < signatures.size(); ++r) {
+    const SiteRoster::Entry& entry = roster.at(static_cast<int>(r));
+    SiteSignature signature{};
+    const bool whole = signatures[r].size() == signature.size();
+    if (whole) std::memcpy(signature.data(), signatures[r].data(), signature.size());
+    if (whole && verify(entry.key, as_message(signed_text(transcript, r)), signature)) continue;
+    throw ProtocolError(
+        fmt::format("the signature of rank {} (site '{}', public key {}) {}: its key is not the roster's, or "
+                    "somebody between "
+                    "the ranks changes messages. Nothing was revealed. Do not go on before you know which.",
+                    r, entry.site, to_hex(entry.key), whole ? "is wrong" : "is missing"));
+  }
+}
+
+}  // namespace
+
+void SecretBytes::Free::operator()(unsigned char* secret) const noexcept { sodium_free(secret); }
+
+SecretBytes::SecretBytes(std::size_t bytes) : bytes_(static_cast<unsigned char*>(sodium_malloc(bytes))) {
+  require(bytes_ != nullptr, "no locked memory was left for the keys of a secure sum.");
+}
+
+KeyExchange::KeyExchange(const MaskSpec& spec) : spec_(spec) {
+  require(sodium_init() >= 0, "libsodium could not be set up, so that no masks can be made.");
+  require(spec.length <= kMaxMaskedLength, "a vector is too long for one secure sum.");
+  if (spec.identity != nullptr) require_own_place(*spec.identity, spec.rank, spec.ranks);
+  Hello mine;
+  mine.rank = static_cast<std::uint32_t>(spec.rank);
+  mine.ranks = static_cast<std::uint32_t>(spec.ranks);
+  mine.length = spec.length;
+  mine.context = sha256(spec.context);
+  if (spec.identity != nullptr) mine.roster = spec.identity->roster.hash();
+  randombytes_buf(mine.nonce.data(), mine.nonce.size());
+  ephemeral_ = SecretBytes(kKeyBytes);
+  randombytes_buf(ephemeral_.get(), kKeyBytes);
+  require(crypto_scalarmult_base(mine.ephemeral.data(), ephemeral_.get()) == 0,
+          "libsodium made no public key.");
+  hello_ = to_bytes(mine);
+}
+
+std::string KeyExchange::sign(std::vector<std::string> hellos) {
+  require(hellos.size() == static_cast<std::size_t>(spec_.ranks), "a rank's key is missing from those heard.");
+  hellos_ = std::move(hellos);
+  const auto rank = static_cast<std::size_t>(spec_.rank);
+  require_same_purpose(hellos_, parse_hello(hello_, rank));
+  transcript_ = hash_transcript(hellos_);
+  if (spec_.identity == nullptr) return {};
+  const SiteSignature s = spec_.identity->key.sign(as_message(signed_text(transcript_, rank)));
+  return {reinterpret_cast<const char*>(s.data()), s.size()};
+}
+
+Masks KeyExchange::finish(std::span<const std::string> signatures) && {
+  require(!hellos_.empty() && signatures.size() == hellos_.size(),
+          "keys were to be used before they were compared: this is a bug in muffle.");
+  if (spec_.identity != nullptr) require_signatures(spec_.identity->roster, signatures, transcript_);
+  Masks masks;
+  masks.rank_ = static_cast<std::size_t>(spec_.rank);
+  masks.ranks_ = hellos_.size();
+  masks.length_ = spec_.length;
+  masks.signed_ = spec_.identity != nullptr;
+  masks.round_ = muffle::to_hex(parse_hello(hellos_[0], 0).nonce).substr(0, 16);
+  derive_keys(masks);
+  hellos_.clear();
+  ephemeral_.reset();
+  return masks;
+}
+
+void KeyExchange::derive_keys(Masks& masks) const {
+  SecretBytes keys(kKeyBytes * masks.ranks_);
+  const SecretBytes shared(kKeyBytes);
+  const std::size_t me = masks.rank_;
+  for (std::size_t peer = 0; peer < masks.ranks_; ++peer) {
+    if (peer == me) continue;
+    const Hello theirs = parse_hello(hellos_[peer], peer);
+    // Zero for a point of small order, whose "secret" everybody knows: libsodium tells.
+    if (crypto_scalarmult(shared.get(), ephemeral_.get(), theirs.ephemeral.data()) != 0) {
+      throw ProtocolError(
+          fmt::format("rank {} sent an invalid key (a point of small order). Nothing was "
+                      "revealed. That does not happen by chance: find out who sent it.",
+                      peer));
+    }
+    const std::string purpose =
+        fmt::format("muffle secure sum mask 1\nranks {} {}\n", std::min(me, peer), std::max(me, peer)) +
+        std::string(reinterpret_cast<const char*>(transcript_.data()), transcript_.size());
+    crypto_generichash(keys.get() + kKeyBytes * peer, kKeyBytes,
+                       reinterpret_cast<const unsigned char*>(purpose.data()), purpose.size(), shared.get(),
+                       kKeyBytes);
+  }
+  masks.keys_ = std::move(keys);
+}
+
+void Masks::apply(std::span<std::uint64_t> values) && {
+  require(static_cast<bool>(keys_),
+          "a secure sum was used twice, or without its keys, and masks never are: nothing was sent. Either "
+          "this is a bug in muffle, or somebody between the ranks changes messages.");
+  require(values.size() == length_, fmt::format("a secure sum of {} numbers was given {}: this is a bug in "
+                                                "muffle.",
+                                                length_, values.size()));
+  // The key is used for this one stream, so that a fixed nonce is right.
+  constexpr std::array<unsigned char, crypto_stream_chacha20_ietf_NONCEBYTES> kNonce{};
+  static constexpr std::array<unsigned char, kChunkNumbers * sizeof(std::uint64_t)> kZeros{};
+  std::vector<std::uint64_t> stream(std::min(kChunkNumbers, values.size()));
+  for (std::size_t at = 0; at < values.size(); at += kChunkNumbers) {
+    const std::span<std::uint64_t> chunk = values.subspan(at, std::min(kChunkNumbers, values.size() - at));
+    const auto block = static_cast<std::uint32_t>(at * sizeof(std::uint64_t) / 64);
+    for (std::size_t peer = 0; peer < ranks_; ++peer) {
+      if (peer == rank_) continue;
+      crypto_stream_chacha20_ietf_xor_ic(reinterpret_cast<unsigned char*>(stream.data()), kZeros.data(),
+                                         chunk.size_bytes(), kNonce.data(), block,
+                                         keys_.get() + kKeyBytes * peer);
+      if (rank_ < peer) {
+        for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] += stream[i];
+      } else {
+        for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] -= stream[i];
+      }
+    }
+  }
+  wipe(stream);
+  keys_.reset();
+}
+
+}  // namespace muffle::crypto

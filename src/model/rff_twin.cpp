@@ -1,0 +1,48 @@
+#include <torch/torch.h>
+
+#include "as_int.hpp"
+#include "muffle/features/rff.hpp"
+#include "muffle/model/fourier_embedding.hpp"
+#include "muffle/model/map_twin.hpp"
+
+namespace muffle::model {
+namespace {
+
+using torch::Tensor;
+
+const features::RffSpec& spec_of(const features::FeatureMap& map) {
+  return dynamic_cast<const features::RffMap&>(map).spec();
+}
+
+Tensor frequencies_of(const features::RffSpec& rff, const torch::TensorOptions& like) {
+  return torch::tensor(features::rff_frequencies(rff), torch::kFloat32)
+      .view({-1, as_int(rff.dims)})
+      .to(like.device(), c10::typeMetaToScalarType(like.dtype()));
+}
+
+class RffTwin : public PlainTwin {
+ public:
+  RffTwin(const features::RffSpec& rff, const TwinPlace& place)
+      : PlainTwin(place), embedding_(frequencies_of(rff, place.like), place.classes) {}
+
+  Tensor class_sums(const Tensor& x, const Tensor& labels) const override {
+    return embedding_.class_sums(x, labels);
+  }
+
+ protected:
+  std::int64_t columns() const override { return embedding_.features(); }
+
+ private:
+  FourierEmbedding embedding_;
+};
+
+}  // namespace
+
+TwinKind rff_twin() {
+  return {"rff", [](const features::FeatureMap& map) { return map.features(); },
+          [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
+            return std::make_unique<RffTwin>(spec_of(map), place);
+          }};
+}
+
+}  // namespace muffle::model

@@ -1,0 +1,42 @@
+#include "muffle/round/drive.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+namespace muffle::round {
+
+void agree_on_keys(Round& round, Transport& transport, const std::string& purpose,
+                   const crypto::SiteIdentity* identity) {
+  if (!round.terms().mode.masked) return;
+  std::string message;
+  transport.agree(
+      "making the key of the secure sum", [&] { message = round.begin_keys(purpose, identity); }, true);
+  std::vector<std::string> hellos = transport.to_all(message);
+  // Every site signs what it heard from all: if anybody was told anything else, the signatures do not fit.
+  transport.agree(
+      "comparing the purpose of the secure sum", [&] { message = round.sign(std::move(hellos)); }, true);
+  const std::vector<std::string> signatures = transport.to_all(message);
+  transport.agree(
+      "checking the keys of the secure sum", [&] { round.agree_keys(signatures); }, true);
+  spdlog::debug("release: secure sum {}", round.name());
+}
+
+void draw_shares(Round& round, Transport& transport, privacy::EntropySource& entropy, const NamedHeartbeat& heartbeat) {
+  if (!round.terms().mode.distributed) return;
+  constexpr const char* kStep = "drawing the shares of the noise";
+  transport.agree(
+      kStep, [&] { round.draw_share(entropy, [&] { heartbeat(kStep); }); }, true);
+}
+
+privacy::NoisySum sum_up(Round& round, Transport& transport) {
+  round.take_total(transport.sum_to_coordinator(round.summand()));
+  // Noise that came with the sums was in them; the coordinator's may still fail to be added.
+  if (round.terms().mode.distributed) return round.publish();
+  privacy::NoisySum noisy;
+  transport.agree(
+      "adding the noise", [&] { noisy = round.publish(); }, true);
+  return noisy;
+}
+
+}  // namespace muffle::round

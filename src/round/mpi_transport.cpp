@@ -1,0 +1,54 @@
+// Ranks of one job, joined by MPI's collectives (in tests by threads): the sum is one reduce.
+#include "muffle/core/wipe.hpp"
+#include "muffle/round/transport.hpp"
+
+namespace muffle::round {
+namespace {
+
+struct Wiped {
+  explicit Wiped(std::vector<std::uint64_t>& v) : values(v) {}
+  ~Wiped() { wipe(values); }
+  Wiped(const Wiped&) = delete;
+  Wiped& operator=(const Wiped&) = delete;
+  std::vector<std::uint64_t>& values;
+};
+
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(comm::HostComm& job) : job_(job) {}
+  int site() const override { return job_.rank(); }
+  int sites() const override { return job_.size(); }
+  std::string place() const override { return job_.host(); }
+  std::string from_coordinator(const std::string& message) override {
+    return comm::broadcast_text(job_, message);
+  }
+  std::vector<std::string> to_coordinator(const std::string& message) override { return job_.gather(message, 0); }
+  std::vector<std::string> to_all(const std::string& message) override { return job_.all_gather(message); }
+  std::vector<std::uint64_t> sum_to_coordinator(std::vector<std::uint64_t>&& values) override {
+    const Wiped mine(values);
+    std::vector<std::uint64_t> total(coordinates() ? values.size() : 0);
+    try {
+      job_.reduce_sum(values, total, 0);
+    } catch (...) {
+      wipe(total);
+      throw;
+    }
+    return total;
+  }
+  void check_lost(std::string_view doing) override { job_.check_lost(doing); }
+  std::vector<comm::CollectiveUse> use() const override { return job_.collective_use(); }
+
+ private:
+  comm::HostComm& job_;
+};
+
+}  // namespace
+
+const TransportKind& mpi_transport_kind() {
+  static const TransportKind kind{
+      "mpi", [](const comm::HostComm& job) { return job.size() > 1; },
+      [](comm::HostComm& job) -> std::unique_ptr<Transport> { return std::make_unique<MpiTransport>(job); }};
+  return kind;
+}
+
+}  // namespace muffle::round

@@ -1,0 +1,127 @@
+#include "muffle/train/settings.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "muffle/core/error.hpp"
+#include "muffle/model/moments_model.hpp"
+#include "muffle/model/network.hpp"
+#include "muffle/train/maps.hpp"
+#include "substreams.hpp"
+
+namespace muffle::train {
+namespace {
+
+void declare_ranks(settings::Keys& keys, comm::RankWish& ranks) {
+  using Kind = comm::RankWish::Kind;
+  settings::Key key;
+  key.name = "ranks";
+  key.help =
+      "which ranks train (\"all\", \"with-gpu\": those with a GPU of their own, or a number: the first so many); the others "
+      "wait";
+  key.set = [&ranks](const settings::Value& v) {
+    const bool text = v.kind == settings::Value::Kind::kString;
+    if (text && v.text == "all") {
+      ranks = {Kind::kAll, 0};
+    } else if (text && v.text == "with-gpu") {
+      ranks = {Kind::kWithGpu, 0};
+    } else if (v.kind == settings::Value::Kind::kInteger && v.integer >= 1) {
+      ranks = {Kind::kFirst, v.integer};
+    } else {
+      return settings::wanted("\"all\", \"with-gpu\" or a whole number of ranks from 1", v);
+    }
+    return std::string();
+  };
+  key.get = [&ranks] {
+    if (ranks.kind == Kind::kFirst) return std::to_string(ranks.count);
+    return settings::toml_string(ranks.kind == Kind::kAll ? "all" : "with-gpu");
+  };
+  keys.add(std::move(key));
+}
+
+}  // namespace
+
+void Settings::declare(settings::Keys& keys) {
+  using enum settings::Stage;
+  constexpr std::int64_t kMostSteps = kMeasuringSubstream - 1;
+  keys.stage(kTrain);
+  keys.choice<bool>("init", from_moments, {{"random", false}, {"moments", true}},
+                    "where training starts; moments: at the closed form, which is kept unless the proxy says better");
+  keys.choice<bool>("keep", keep_trained, {{"proxy", false}, {"trained", true}},
+                    "with train.init = \"moments\": the model that is written; trained: whatever the proxy says");
+  keys.count("steps", steps, 1, kMostSteps, "optimizer steps");
+  keys.count("batch", batch, 2, 1 << 24, "global batch, over all ranks");
+  keys.number("learning_rate", learning_rate, {0, 1e3, false}, "Adam's learning rate");
+  keys.number("decay", decay, {0, 1, false}, "learning rate x decay every decay_every steps");
+  keys.count("decay_every", decay_every, 1, kMostSteps, "steps");
+  keys.flag("unbiased", unbiased, "unbiased form of the objective");
+  keys.choice<bool>("labels", stratified, {{"stratified", true}, {"independent", false}},
+                    "how a batch's labels are drawn");
+  keys.count("seed", seed, 0, INT64_MAX, "seed of parameters and latent codes");
+  keys.stage(kRuntime);
+  keys.count("checkpoint_every", checkpoint_every, 0, kMostSteps,
+             "a checkpoint after every so many steps; 0: by time alone");
+  keys.number("checkpoint_every_s", checkpoint_every_s, {0, 1e6},
+              "a checkpoint when the last is so many seconds old; 0: by steps alone");
+  using comm::DeviceWish;
+  keys.choice<DeviceWish>(
+      "device", device, {{"auto", DeviceWish::kAuto}, {"cpu", DeviceWish::kCpu}, {"cuda", DeviceWish::kCuda}},
+      "where the generator is trained");
+  declare_ranks(keys, ranks);
+  keys.flag("cuda_graph", cuda_graph, "on GPUs: replay a step as one CUDA graph, where it can be captured");
+}
+
+void Settings::problems(const model::GeneratorSettings& generator, settings::Problems& p) const {
+  p.unless(!from_moments || generator.network() != nullptr,
+           "train.init = \"moments\" trains a network from the closed form on, so model.generator must be "
+           "\"convolutional\" or \"fully-connected\"; the closed form itself needs no training");
+  p.unless(from_moments || !keep_trained,
+           "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
+}
+
+void Settings::release_problems(const model::GeneratorSettings& generator, const schema::Schema& schema,
+                                const std::vector<features::NamedMap>& maps, settings::Problems& p) const {
+  if (const auto* closed = generator.closed_form()) return closed->release_problems(schema, maps, p);
+  const model::NetworkSettings& network = *generator.network();
+  if (!from_moments) return network.problems(&schema, p);
+  const features::SecondMoments* const moments = model::moments_of(maps);
+  const bool trained = !matched_maps(maps, /*from_moments=*/false).empty();
+  const bool proxy =
+      std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.role == features::MapRole::kProxy; });
+  p.unless(moments != nullptr && trained && proxy,
+           "train.init = \"moments\" needs three feature maps: one with kind = \"moments\", what it starts from, another "
+           "that it is trained on, such as \"rff\", and one with role = \"proxy\", which decides which of the two models "
+           "is kept");
+  if (moments == nullptr) return;
+  if (moments->lift->affine() == nullptr) {
+    p.add(
+        "train.init = \"moments\" starts from moments whose lift is \"image\" or \"vector\": the others have no closed "
+        "form that a network could be added to");
+    return;
+  }
+  model::check_model_size(*moments, schema.classes, p);
+  network.beside(moments->order() - 1)->problems(&schema, p);
+}
+
+void check(const TrainSpec& spec) {
+  std::vector<std::string> problems;
+  if (spec.steps < 1 || spec.steps >= kMeasuringSubstream) {
+    problems.push_back(
+        fmt::format("train.steps is {}: must be in 1..{}", spec.steps, kMeasuringSubstream - 1));
+  }
+  if (spec.batch < 2) problems.push_back(fmt::format("train.batch is {}: must be at least 2", spec.batch));
+  if (!(spec.learning_rate > 0.0) || !std::isfinite(spec.learning_rate)) {
+    problems.push_back(
+        fmt::format("train.learning_rate is {}: must be a positive number", spec.learning_rate));
+  }
+  if (!(spec.decay > 0.0 && spec.decay <= 1.0)) {
+    problems.push_back(fmt::format("train.decay is {}: must be in (0, 1]", spec.decay));
+  }
+  if (spec.decay_every < 1) problems.push_back("train.decay_every is 0: must be at least 1");
+  if (!problems.empty()) throw ConfigError(fmt::format("cannot train: {}", fmt::join(problems, "; ")));
+}
+
+}  // namespace muffle::train

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Links of the documentation lead somewhere, and what comments, scripts and messages cite is in the repository.
+
+tests/docs_links.py: run in the repository's folder; prints what is wrong, a line each, and ends with 1 if there is anything.
+"""
+import os
+import re
+import subprocess
+import sys
+
+# Plans and notes that people wrote this with are not part of the repository.
+ELSEWHERE = re.compile(r'\b[Ss]pec(?:ification)? section \d|\bspec\.md\b|\bhouse\.md\b|\bstyle\.md\b|\bplatform-notes\b')
+
+
+def anchor(heading):
+    text = re.sub(r'\[([^]]*)\]\([^)]*\)', r'\1', heading.strip().lower())
+    return re.sub(r'[^\w\- ]', '', text).replace(' ', '-')
+
+
+def text_of(file):
+    try:
+        with open(file, encoding='utf-8') as f:
+            return f.read()
+    except (UnicodeDecodeError, IsADirectoryError):
+        return ''
+
+
+def main():
+    listed = subprocess.run(['git', 'ls-files', '--cached', '--others', '--exclude-standard'], capture_output=True, text=True, check=True)
+    files = [f for f in listed.stdout.splitlines() if os.path.isfile(f) and not f.startswith('tests/fuzz/corpus/')]
+    texts = {f: text_of(f) for f in files}
+    anchors = {f: {anchor(h) for h in re.findall(r'^#+ (.*)$', t, re.M)} for f, t in texts.items() if f.endswith('.md')}
+    wrong = []
+    for file, text in texts.items():
+        if file.endswith('.md'):
+            for path, fragment in re.findall(r'\]\(([^)#\s]*)(?:#([^)\s]*))?\)', text):
+                if path.startswith('http'):
+                    continue
+                target = os.path.normpath(os.path.join(os.path.dirname(file), path)) if path else file
+                if not os.path.exists(target):
+                    wrong.append(f'{file}: {path} is not there')
+                elif fragment and fragment not in anchors.get(target, {fragment}):
+                    wrong.append(f'{file}: {path}#{fragment}: no such heading')
+        # math.md's sections are cited by name: docs/math.md, "lattice"
+        for section in re.findall(r'docs/math\.md,[\s/*#]*"([a-z ]+)"', text):
+            if anchor(section) not in anchors.get('docs/math.md', set()):
+                wrong.append(f'{file}: docs/math.md has no section "{section}"')
+        for cited in set(re.findall(r'(?<![\w/])docs/[\w/.-]*\w\.md', text)):
+            if not os.path.exists(cited):
+                wrong.append(f'{file}: {cited} is not there')
+        if file != 'tests/docs_links.py':
+            wrong += [f'{file}: cites {found}, which the repository does not have' for found in sorted(set(ELSEWHERE.findall(text)))]
+    print('\n'.join(wrong), end='\n' if wrong else '')
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
