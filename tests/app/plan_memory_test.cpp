@@ -20,11 +20,11 @@ Config config_of(std::size_t columns, const std::string& file) {
   ConfigSources sources;
   sources.file = std::string(MUFFLE_CONFIGS) + "/" + file;
   sources.set = {"data.shape=[" + std::to_string(columns) + "]", "data.classes=20", "data.records=2000",
-                 "moments.kind=\"vector\"", "privacy.epsilon=100.0"};
+                 "map.moments.lift=\"vector\"", "privacy.epsilon=100.0"};
   if (file == "fashion-mnist-init.toml") {
     sources.set.insert(sources.set.end(),
-                       {"model.generator=\"fully-connected\"", "model.hidden=[16]", "features.count=64",
-                        "proxy.count=64", "train.steps=3", "train.batch=100"});
+                       {"model.generator=\"fully-connected\"", "model.hidden=[16]", "map.rff.count=64",
+                        "map.proxy.count=64", "train.steps=3", "train.batch=100"});
   }
   return load_config(sources, {.release = true, .train = true});
 }
@@ -32,21 +32,19 @@ Config config_of(std::size_t columns, const std::string& file) {
 /// Of uniform records, without noise: it would change no size.
 void write_release(const std::filesystem::path& path, const Config& config) {
   release::Artifact a;
-  a.schema = config.data.schema;
-  a.records = config.data.records;
+  static_cast<release::ReleasePlan&>(a) = plan_release(config);
   a.is_private = false;
   a.config_hash = std::string(64, '0');
   a.muffle_version = "test";
-  a.noise = plan_release(config);
   const std::size_t dims = a.schema.dims(), n = config.data.records;
   const CounterStream random(1, Stream::kTest);
   std::vector<float> x;
   std::vector<std::int32_t> y;
   for (std::size_t i = 0; i < n; ++i) y.push_back(static_cast<std::int32_t>(i % a.schema.classes));
   for (std::size_t i = 0; i < n * dims; ++i) x.push_back(static_cast<float>(random.uniform(i)));
-  for (const features::BlockSpec& spec : block_specs(config)) {
-    a.blocks.push_back({spec, map_hash(spec)});
-    const auto block = make_block(spec, {a.lattice_bits});
+  for (const features::NamedMap& map : a.maps) {
+    a.map_hashes.push_back(map.map->hash());
+    const auto block = map.map->make_block(a.lattice);
     const auto workspace = block->make_workspace();
     std::vector<std::uint64_t> sums(a.schema.classes * block->features());
     for (std::size_t i = 0; i < n; i += block->tile())
