@@ -14,6 +14,7 @@
 namespace muffle::features {
 namespace {
 
+constexpr settings::Range kLengths{1e-20, 1e20};
 constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
 /// Records that a thread embeds at a time (rff_block.cpp); an estimate needs no more.
 constexpr std::uint64_t kTile = 48;
@@ -30,7 +31,7 @@ std::unique_ptr<FeatureMap> RffMap::clone() const { return std::make_unique<RffM
 
 void RffMap::declare(settings::Keys& keys) {
   keys.count("count", spec_.features, 0, 1 << 26, "D, even: random features");
-  keys.number("length_scale", spec_.length_scale, {1e-20, 1e20},
+  keys.number("length_scale", spec_.length_scale, kLengths,
               "l, public, in units of records scaled to [0, 1]");
   keys.choice("frequencies", spec_.kind, frequency_kinds(), "how the frequencies are drawn");
   keys.count("seed", spec_.seed, 0, INT64_MAX, "public seed of the frequencies");
@@ -42,9 +43,9 @@ void RffMap::resolve(const schema::Schema& schema) {
     throw ConfigError(
         fmt::format("count is {}: it is required, and must be even, a cosine and a sine for each frequency",
                     spec_.features));
-  if (!(spec_.length_scale > 0 && std::isfinite(spec_.length_scale)))
+  if (!kLengths.has(spec_.length_scale))
     throw ConfigError(
-        fmt::format("the length-scale {} is not a positive number", exact_text(spec_.length_scale)));
+        fmt::format("the length-scale is {}, not {}", exact_text(spec_.length_scale), kLengths.text()));
 }
 
 nlohmann::json RffMap::to_json() const {

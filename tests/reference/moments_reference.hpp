@@ -3,10 +3,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <numbers>
 #include <vector>
 
-#include "muffle/features/moments.hpp"
+#include "muffle/features/second_moments.hpp"
 
 // Second moments by plain loops over 128-bit integers.
 namespace muffle::reference {
@@ -14,8 +15,12 @@ namespace muffle::reference {
 __extension__ using Int128 = __int128;
 
 /// u = W (T x - T m0) by the DCT-II's definition, a sum over all pixels for each coefficient.
-inline std::vector<double> image_lift(const features::MomentsSpec& s, const float* x) {
-  const std::size_t channels = s.shape[0], height = s.shape[1], width = s.shape[2], k = s.coefficients;
+/// @param settings  of the lift, as a release states them
+inline std::vector<double> image_lift(const std::vector<std::size_t>& shape, const nlohmann::json& settings,
+                                      const float* x) {
+  const std::size_t channels = shape[0], height = shape[1], width = shape[2], k = settings["coefficients"];
+  const double blob_height = settings["blob_height"], radius = settings["blob_radius"],
+               exponent = settings["weight_exponent"];
   std::vector<double> u;
   const auto basis = [](std::size_t a, std::size_t i, std::size_t n) {
     const double angle = std::numbers::pi * static_cast<double>(a * (2 * i + 1)) / static_cast<double>(2 * n);
@@ -29,14 +34,12 @@ inline std::vector<double> image_lift(const features::MomentsSpec& s, const floa
           for (std::size_t j = 0; j < width; ++j) {
             const double dy = static_cast<double>(i) - static_cast<double>(height - 1) / 2;
             const double dx = static_cast<double>(j) - static_cast<double>(width - 1) / 2;
-            const double blob =
-                s.blob_height * std::exp(-(dx * dx + dy * dy) / (2 * s.blob_radius * s.blob_radius));
+            const double blob = blob_height * std::exp(-(dx * dx + dy * dy) / (2 * radius * radius));
             sum += basis(a, i, height) * basis(b, j, width) *
                    (static_cast<double>(x[(c * height + i) * width + j]) - blob);
           }
         }
-        u.push_back(sum * std::pow(1 + std::hypot(static_cast<double>(a), static_cast<double>(b)),
-                                   s.weight_exponent));
+        u.push_back(sum * std::pow(1 + std::hypot(static_cast<double>(a), static_cast<double>(b)), exponent));
       }
     }
   }
@@ -44,26 +47,27 @@ inline std::vector<double> image_lift(const features::MomentsSpec& s, const floa
 }
 
 /// z of one record, given its lift.
-inline std::vector<std::int64_t> integer_z(const features::MomentLift& lift, const float* x) {
-  std::vector<double> v(lift.order());
-  v[0] = lift.spec().offset;
-  lift.forward(x, v.data() + 1);
+inline std::vector<std::int64_t> integer_z(const features::SecondMoments& moments, const float* x) {
+  std::vector<double> v(moments.order());
+  v[0] = moments.offset;
+  moments.lift->forward(x, v.data() + 1);
   double squares = 0;
   for (const double e : v) squares += e * e;
-  const double factor = features::moments_scale(lift.spec()) / std::sqrt(squares);
+  const double factor = moments.scale() / std::sqrt(squares);
   std::vector<std::int64_t> z;
   for (const double e : v) z.push_back(std::llrint(e * factor));
   return z;
 }
 
 /// C x D sums of z z^T, diagonal first, modulo 2^64.
-inline std::vector<std::uint64_t> moment_sums(const features::MomentLift& lift, const std::vector<float>& x,
-                                              const std::vector<std::int32_t>& y, std::size_t classes) {
-  const std::size_t q = lift.order(), block = q * (q + 1) / 2;
+inline std::vector<std::uint64_t> moment_sums(const features::SecondMoments& moments,
+                                              const std::vector<float>& x, const std::vector<std::int32_t>& y,
+                                              std::size_t classes) {
+  const std::size_t q = moments.order(), block = q * (q + 1) / 2;
   std::vector<Int128> sums(classes * block, 0);
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (y[i] < 0 || static_cast<std::size_t>(y[i]) >= classes) continue;
-    const std::vector<std::int64_t> z = integer_z(lift, x.data() + i * lift.dims());
+    const std::vector<std::int64_t> z = integer_z(moments, x.data() + i * moments.lift->dims());
     Int128* row = sums.data() + static_cast<std::size_t>(y[i]) * block;
     std::size_t next = q;
     for (std::size_t a = 0; a < q; ++a) {

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "muffle/features/feature_map.hpp"
+#include "muffle/features/rff.hpp"
+
+// Feature maps and lifts as a configuration makes them, from names and values.
+namespace muffle::test {
+
+/// Keys without their section, and values as TOML writes them; the quotes of texts may be left out.
+using MapKeys = std::vector<std::pair<std::string, std::string>>;
+
+inline schema::Schema schema_of(std::vector<std::size_t> shape, std::size_t classes = 1) {
+  schema::Schema schema;
+  schema.shape = std::move(shape);
+  schema.classes = classes;
+  return schema;
+}
+
+inline settings::Value value_of(const std::string& text) {
+  settings::Value v;
+  v.shown = text;
+  char* end = nullptr;
+  v.integer = std::strtoll(text.c_str(), &end, 10);
+  if (!text.empty() && *end == '\0') {
+    v.kind = settings::Value::Kind::kInteger;
+    return v;
+  }
+  v.number = std::strtod(text.c_str(), &end);
+  if (!text.empty() && *end == '\0') {
+    v.kind = settings::Value::Kind::kFloat;
+  } else if (text == "true" || text == "false") {
+    v.kind = settings::Value::Kind::kBool;
+    v.boolean = text == "true";
+  } else {
+    v.text = text.starts_with('"') ? text.substr(1, text.size() - 2) : text;
+  }
+  return v;
+}
+
+/// The keys of a map or a lift, as they are now: one that is set may bring others.
+template <class Kind>
+std::vector<settings::Key> keys_of(Kind& kind) {
+  settings::Keys keys("map.x", settings::Stage::kRelease);
+  kind.declare(keys);
+  return keys.take();
+}
+
+/// @throws std::invalid_argument  the key refuses the value. @returns false  there is no such key.
+template <class Kind>
+bool set_key(Kind& kind, const std::string& name, const std::string& value) {
+  for (const settings::Key& key : keys_of(kind)) {
+    if (key.name != "map.x." + name) continue;
+    if (const std::string problem = key.set(value_of(value)); !problem.empty())
+      throw std::invalid_argument(name + " " + problem);
+    return true;
+  }
+  return false;
+}
+
+/// A map of this kind with these settings, not resolved yet.
+inline std::unique_ptr<features::FeatureMap> prepared_map(const std::string& kind, const MapKeys& settings,
+                                                          const schema::Schema& schema) {
+  std::unique_ptr<features::FeatureMap> map = features::make_map(kind);
+  for (const auto& [name, value] : settings) {
+    if (set_key(*map, name, value)) continue;
+    map->prepare(schema);  // what the records decide brings more keys
+    if (!set_key(*map, name, value)) throw std::invalid_argument(kind + " has no key " + name);
+  }
+  return map;
+}
+
+/// A map of this kind, resolved.
+inline std::unique_ptr<features::FeatureMap> make_map(const std::string& kind, const MapKeys& settings,
+                                                      const schema::Schema& schema) {
+  std::unique_ptr<features::FeatureMap> map = prepared_map(kind, settings, schema);
+  map->resolve(schema);
+  return map;
+}
+
+inline std::unique_ptr<features::FeatureMap> make_moments(MapKeys settings, const schema::Schema& schema) {
+  return make_map("moments", settings, schema);
+}
+
+/// A lift of this kind, built.
+inline std::unique_ptr<features::Lift> make_lift(const std::string& kind, const MapKeys& settings,
+                                                 const schema::Schema& schema) {
+  std::unique_ptr<features::Lift> lift = features::make_lift(kind);
+  for (const auto& [name, value] : settings) {
+    if (!set_key(*lift, name, value)) throw std::invalid_argument(kind + " has no key " + name);
+  }
+  lift->resolve(schema);
+  lift->build();
+  return lift;
+}
+
+inline std::shared_ptr<const features::FeatureMap> make_rff(const features::RffSpec& spec) {
+  return std::make_shared<features::RffMap>(spec);
+}
+
+inline features::NamedMap named(std::string name, std::shared_ptr<const features::FeatureMap> map,
+                                double weight = 1.0, features::MapRole role = features::MapRole::kMatch) {
+  return {std::move(name), role, weight, std::move(map)};
+}
+
+}  // namespace muffle::test
