@@ -29,10 +29,10 @@ struct Patience {
   std::chrono::milliseconds after_stop;  ///< once this rank was told to stop: the others come soon
 };
 
-/// Polls `request` until it completes or the patience is over. `meanwhile` is called between polls once the
+/// Polls `request` until it completes or the patience is over. `look_for_loss` is called between polls once the
 /// short waits are over, and says whether a peer has gone. @throws CommError if MPI reports an error.
 Waited wait_for(MPI_Request& request, std::string_view operation, const Patience& patience,
-                const std::function<bool(Clock::time_point)>& meanwhile = {});
+                const std::function<bool(Clock::time_point)>& look_for_loss = {});
 
 /// wait_for() where nothing else is known (start and end of the session). @throws CommError unless done.
 void wait_or_throw(MPI_Request& request, std::string_view operation, std::chrono::milliseconds deadline,

@@ -6,7 +6,7 @@
 namespace muffle::comm {
 
 Waited wait_for(MPI_Request& request, std::string_view operation, const Patience& patience,
-                const std::function<bool(Clock::time_point)>& meanwhile) {
+                const std::function<bool(Clock::time_point)>& look_for_loss) {
   constexpr auto kNever = Clock::time_point::max();
   Backoff backoff;
   Clock::time_point lost_at = kNever, told_at = kNever;
@@ -16,7 +16,7 @@ Waited wait_for(MPI_Request& request, std::string_view operation, const Patience
     if (done) return Waited::kDone;
     if (backoff.sleeping()) {
       const auto now = Clock::now();
-      const bool peer_gone = meanwhile && meanwhile(now);
+      const bool peer_gone = look_for_loss && look_for_loss(now);
       if (now >= patience.until) return Waited::kDeadline;
       if (peer_gone && lost_at == kNever) lost_at = now;
       if (lost_at != kNever && now - lost_at >= patience.after_loss) return Waited::kPeerGone;

@@ -29,7 +29,7 @@ NcclOptions watched_by(HostComm& host, int device, std::chrono::milliseconds dea
   NcclOptions options;
   options.device = device;
   options.deadline = deadline;
-  options.meanwhile = [&host] { host.check_lost("waiting for the GPUs"); };
+  options.heartbeat = [&host] { host.check_lost("waiting for the GPUs"); };
   options.call_roll = [&host](std::chrono::milliseconds within) { host.roll_call(within); };
   return options;
 }
@@ -44,7 +44,8 @@ struct NcclGroup::State {
   std::string died_in;
   cudaStream_t side = nullptr;  ///< for sums that run beside other work
   cudaEvent_t ready = nullptr;  ///< what the next of them has to wait for, or what waits for them
-  std::function<void()> meanwhile, before_end;
+  Heartbeat heartbeat;
+  std::function<void()> before_end;
   std::function<void(std::chrono::milliseconds)> call_roll;
   bool late = false;  ///< a wait has passed its deadline
   GpuStopwatch sums, broadcasts;
@@ -118,7 +119,7 @@ struct NcclGroup::State {
   }
 
   /// Waits until the non-blocking call whose result this is has taken effect.
-  void settle(ncclResult_t result, std::string_view operation) {
+  void await_effect(ncclResult_t result, std::string_view operation) {
     const auto until = Clock::now() + deadline;
     for (Backoff backoff(kLongestPause); result == ncclInProgress; backoff.pause()) {
       if (const ncclResult_t asked = ncclCommGetAsyncError(comm, &result); asked != ncclSuccess)
@@ -131,9 +132,9 @@ struct NcclGroup::State {
 
   /// What happens on the other ranks may end the wait.
   void listen(std::string_view operation) {
-    if (!meanwhile) return;
+    if (!heartbeat) return;
     try {
-      meanwhile();
+      heartbeat();
     } catch (...) {
       died_in = operation;
       abort();
@@ -147,7 +148,7 @@ struct NcclGroup::State {
     config.blocking = 0;
     const ncclResult_t result = ncclCommInitRankConfig(&comm, size, id, rank, &config);
     if (comm == nullptr) fail("setting up", text(result == ncclSuccess ? ncclInternalError : result));
-    settle(result, "setting up");
+    await_effect(result, "setting up");
     // One that does not wait for the default stream by itself, nor that for it.
     check_cuda(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     check_cuda(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming), "cudaEventCreateWithFlags");
@@ -183,7 +184,7 @@ struct NcclGroup::State {
   void enqueue(std::string_view operation, const Start& start) {
     require_alive(operation);
     use_device(device);
-    settle(start(), operation);
+    await_effect(start(), operation);
   }
 
   void begin_all_reduce_sum(void* data, std::size_t count, ncclDataType_t type, void* stream) {
@@ -213,7 +214,7 @@ std::unique_ptr<NcclGroup> NcclGroup::create(HostComm& host, const NcclOptions& 
   state->size = host.size();
   state->host = host.host();
   state->deadline = options.deadline;
-  state->meanwhile = options.meanwhile;
+  state->heartbeat = options.heartbeat;
 
   std::string identity;
   agree(

@@ -73,7 +73,7 @@ std::string probe_nccl(HostComm& host, int device, double deadline_s) {
   options.device = device;
   options.deadline = deadline;
   bool lost = false;  // then nobody is left to meet, and the loss is told at once
-  options.meanwhile = [&] {
+  options.heartbeat = [&] {
     try {
       host.check_lost("trying NCCL");
     } catch (...) {

@@ -1,4 +1,4 @@
-// Second moments z z^T of lifted records (docs/moments.md; muffle/features/second_moments.hpp).
+// Second moments z z^T of lifted records (docs/explanation/moments.md; muffle/features/second_moments.hpp).
 #include <algorithm>
 #include <cmath>
 #include <mutex>

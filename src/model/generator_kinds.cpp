@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -50,7 +52,7 @@ void Settings::declare(settings::Keys& keys) {
   keys.stage(settings::Stage::kTrain);
   std::string help = "what records are drawn by;";
   for (const GeneratorKind& kind : generator_kinds())
-    help += " " + std::string(kind.name) + ": " + std::string(kind.summary) + ";";
+    help += fmt::format(" {}: {};", kind.name, kind.summary);
   help.pop_back();
   keys.name("generator", generator, names_of(generator_kinds()), std::move(help));
 

@@ -20,28 +20,20 @@ Tensor frequencies_of(const features::RffSpec& rff, const torch::TensorOptions& 
       .to(like.device(), c10::typeMetaToScalarType(like.dtype()));
 }
 
-class RffTwin : public MapTwin {
+class RffTwin : public PlainTwin {
  public:
   RffTwin(const features::RffSpec& rff, const TwinPlace& place)
-      : embedding_(frequencies_of(rff, place.like), place.classes), like_(place.like) {}
+      : PlainTwin(place), embedding_(frequencies_of(rff, place.like), place.classes) {}
 
-  Tensor class_sums(const Tensor& x, const Tensor& labels) const override { return embedding_.class_sums(x, labels); }
-
-  Tensor target(std::span<const std::int64_t> sums, double scale, double records) const override {
-    std::vector<float> mean(sums.size());
-    const double all = records * scale;
-    for (std::size_t i = 0; i < sums.size(); ++i) mean[i] = static_cast<float>(static_cast<double>(sums[i]) / all);
-    return torch::tensor(mean, torch::kFloat32).view({embedding_.classes(), -1}).to(like_);
+  Tensor class_sums(const Tensor& x, const Tensor& labels) const override {
+    return embedding_.class_sums(x, labels);
   }
 
-  double noise_square(std::span<const double> sigmas, double scale, double records) const override {
-    const double noise = sigmas[0] / (records * scale);
-    return noise * noise * static_cast<double>(embedding_.features());
-  }
+ protected:
+  std::int64_t columns() const override { return embedding_.features(); }
 
  private:
   FourierEmbedding embedding_;
-  torch::TensorOptions like_;
 };
 
 }  // namespace

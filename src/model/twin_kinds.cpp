@@ -1,3 +1,5 @@
+#include <torch/torch.h>
+
 #include "muffle/core/error.hpp"
 #include "muffle/model/map_twin.hpp"
 
@@ -27,6 +29,19 @@ const TwinKind* kind_of(const features::FeatureMap& map) {
 }
 
 }  // namespace
+
+torch::Tensor PlainTwin::target(std::span<const std::int64_t> sums, double scale, double records) const {
+  std::vector<float> mean(sums.size());
+  const double all = records * scale;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    mean[i] = static_cast<float>(static_cast<double>(sums[i]) / all);
+  return torch::tensor(mean, torch::kFloat32).view({place_.classes, -1}).to(place_.like);
+}
+
+double PlainTwin::noise_square(std::span<const double> sigmas, double scale, double records) const {
+  const double noise = sigmas[0] / (records * scale);
+  return noise * noise * static_cast<double>(columns());
+}
 
 std::size_t twin_columns(const features::FeatureMap& map) {
   const TwinKind* const kind = kind_of(map);

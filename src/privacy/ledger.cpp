@@ -117,16 +117,16 @@ class Ledger::Impl {
   std::string begin(const ChargeTerms& terms) { return charge(terms, random_id()); }
 
   void bind(const std::string& id, const std::string& artifact) {
-    const ChargeRecord* charged = state_.find_charge(id);
-    require(charged != nullptr && !charged->pending && ledger::is_hex(artifact, 64),
+    const ChargeRecord* record = state_.find_charge(id);
+    require(record != nullptr && !record->pending && ledger::is_hex(artifact, 64),
             "a release was to be bound to a charge that is not in the ledger, or twice: this is a bug in "
             "muffle.");
     append(ledger::PendingLine{id, artifact});
   }
 
   void commit(const std::string& id, const std::string& artifact) {
-    const ChargeRecord* charged = state_.find_charge(id);
-    require(charged != nullptr && !charged->artifact && charged->pending == artifact,
+    const ChargeRecord* record = state_.find_charge(id);
+    require(record != nullptr && !record->artifact && record->pending == artifact,
             "a release was to be committed to the ledger that was not charged and bound, or twice: this is a "
             "bug in muffle.");
     append(ledger::CommitLine{id, artifact});

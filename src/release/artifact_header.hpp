@@ -8,7 +8,7 @@
 
 namespace muffle::release {
 
-/// The artifact's JSON header (docs/artifact-format.md): every field but the values.
+/// The artifact's JSON header (docs/reference/artifact-format.md): every field but the values.
 nlohmann::json to_header(const Artifact& artifact);
 
 /// Reads every field with its type and range; leaves `values` empty (their number is declared as

@@ -55,11 +55,14 @@ void read_map(const JsonFields& f, Artifact& a) {
     f.fail("kind", e.what());
   }
   map->read_json(f.object("map"));
+  // What a release states is resolved already: resolving it changes nothing.
   try {
     map->resolve(a.schema);
   } catch (const ConfigError& e) {
     f.fail("map", std::string("describes no map of such records: ") + e.what());
   }
+  if (map->to_json() != f.at("map"))
+    f.fail("map", "is of other records than the schema's, or leaves something open");
   named.map = std::move(map);
   a.map_hashes.push_back(f.text("map_sha256", 64));
   const JsonFields bound = f.object("bound");

@@ -40,6 +40,10 @@ void check_maps(const ReleasePlan& plan) {
                                           "records: sums have room for 2^30)"));
     }
   }
+  for (std::size_t b = 1; b < plan.maps.size(); ++b) {
+    if (plan.maps[b].name == plan.maps[b - 1].name)
+      throw ConfigError(fmt::format("two feature maps are named \"{}\"", plan.maps[b].name));
+  }
   if (proxies > 1) throw ConfigError("more than one map has role = \"proxy\": models are compared by one");
   if (proxies > 0 && matched == 0)
     throw ConfigError(

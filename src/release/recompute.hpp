@@ -16,7 +16,7 @@ long double plain_delta(double epsilon, long double mu);
 /// The smallest sigma / sensitivity that gives (eps, delta), by bisection on plain_delta.
 long double plain_multiplier(double epsilon, double delta);
 
-/// The combined L2 sensitivity (spec section 2), in ordinary rounding.
+/// The combined L2 sensitivity (docs/math.md, "sensitivity"), in ordinary rounding.
 long double plain_sensitivity(const privacy::SensitivityInput& input);
 
 }  // namespace muffle::release

@@ -59,7 +59,8 @@ std::size_t release_bytes(const release::ReleasePlan& plan) {
 
 release::Artifact make_artifact(const ReleaseJob& job, const privacy::AggregationMode& mode,
                                 privacy::NoisySum&& noisy) {
-  release::Artifact artifact{job.plan};
+  release::Artifact artifact;
+  static_cast<release::ReleasePlan&>(artifact) = job.plan;
   for (const features::NamedMap& map : job.plan.maps) artifact.map_hashes.push_back(map.map->hash());
   artifact.config_hash = job.config_hash;
   artifact.muffle_version = job.muffle_version;

@@ -28,8 +28,8 @@ std::uint64_t start_memory(const release::ReleasePlan& plan, std::uint64_t order
   if (const auto b = plan.proxy())
     proxy = 4 * plan.features(*b) * 2 * 20 * classes + 4 * static_cast<std::uint64_t>(plan.maps[*b].map->numbers_in_map());
   // Records in the closed form's and the moments' tensors (closed_form_tensors.cpp, moments_twin.cpp),
-  // most of them when the running statistics are settled (trainer.hpp).
-  const std::uint64_t batch = std::max<std::uint64_t>(spec.batch, kSettlingBatch) / ranks + 1;
+  // most of them when the running statistics are taken (trainer.hpp).
+  const std::uint64_t batch = std::max<std::uint64_t>(spec.batch, kStatisticsBatch) / ranks + 1;
   return std::max(setup, step) + proxy + 4 * batch * (8 * d + 6 * order);
 }
 

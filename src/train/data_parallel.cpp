@@ -103,7 +103,7 @@ double DataParallel::step(bool wish_to_stop) {
   return loss;
 }
 
-double DataParallel::settle_statistics(std::uint64_t batch) {
+double DataParallel::take_statistics(std::uint64_t batch) {
   const torch::NoGradGuard no_grad;
   const Batch b = draw(kSettlingSubstream, batch);
   generator_->train();

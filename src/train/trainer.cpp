@@ -106,9 +106,9 @@ class Training {
     }
   }
 
-  void settle_statistics() {
+  void take_statistics() {
     heartbeat_();
-    settled_ = training_->settle_statistics(std::max<std::uint64_t>(kSettlingBatch, spec_.batch));
+    final_loss_ = training_->take_statistics(std::max<std::uint64_t>(kStatisticsBatch, spec_.batch));
     heartbeat_();
     const double disagreement = training_->disagreement();
     require(disagreement <= kMaxDisagreement,
@@ -171,7 +171,7 @@ class Training {
                  on_gpus.empty() ? fmt::format("{:.1f} s in collectives",
                                                comm_.seconds_in_collectives() - collectives_before_)
                                  : time_on_gpus(on_gpus),
-                 report_.first_loss, report_.last_loss, settled_);
+                 report_.first_loss, report_.last_loss, final_loss_);
     return report_;
   }
 
@@ -239,7 +239,7 @@ class Training {
   std::optional<MomentsStart> start_;
   std::shared_ptr<const model::GeneratorSettings> network_;  ///< that is trained
   std::optional<DataParallel> training_;
-  double settled_ = 0;  ///< the loss as sampled
+  double final_loss_ = 0;  ///< the loss as sampled
   TrainReport report_;
 };
 
@@ -285,7 +285,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   training.build(architecture);
   const FlushDenormals flush_denormals(threads);
   training.take_steps(model_file, train_hash);
-  training.settle_statistics();
+  training.take_statistics();
   training.choose_model();
   training.write(model_file, train_hash);
   return training.report();

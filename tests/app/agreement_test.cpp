@@ -7,6 +7,7 @@
 #include "muffle/app/config.hpp"
 #include "muffle/comm/same_settings.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/features/rff.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle::app {
@@ -30,11 +31,12 @@ TEST(ConfigAgreementTest, EveryRankNamesTheKeyThatDiffers) {
           ranks,
           [&](comm::HostComm& comm) {
             Config config;
-            if (comm.rank() == odd_one) config.features.rff.seed = 99;
+            config.features.maps["rff"].map = std::make_unique<features::RffMap>(
+                features::RffSpec{.seed = comm.rank() == odd_one ? 99u : 1u});
             try {
               comm::require_same_settings(comm, flatten(config));
             } catch (const ConfigError& e) {
-              EXPECT_THAT(e.what(), HasSubstr("features.seed is"));
+              EXPECT_THAT(e.what(), HasSubstr("map.rff.seed is"));
               EXPECT_THAT(e.what(), HasSubstr("99 on rank " + std::to_string(odd_one == 0 ? 0 : odd_one)));
               EXPECT_TRUE(e.agreed());
               EXPECT_EQ(e.quiet(), comm.rank() != 0) << "rank 0 speaks for all";

@@ -19,8 +19,8 @@ using namespace testing_config;
 
 TEST(ConfigTest, EveryProblemIsReportedAtOnce) {
   const std::string text = problem_with(
-      {kMain, {}, {"train.steps=0", "privacy.delta=\"x\"", "data.shards=\"odd\"", "features.count=7"}, {}});
-  for (const char* part : {"4 problems", "train.steps", "privacy.delta", "data.shards", "features.count"}) {
+      {kMain, {}, {"train.steps=0", "privacy.delta=\"x\"", "data.shards=\"odd\"", "map.rff.count=7.5"}, {}});
+  for (const char* part : {"4 problems", "train.steps", "privacy.delta", "data.shards", "map.rff.count"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
@@ -35,13 +35,27 @@ TEST(ConfigTest, PrivacySettingsThatMeanNothingAreRefused) {
 }
 
 TEST(ConfigTest, ContradictionsAreRefused) {
-  for (const char* setting :
-       {"data.shape=[28, 28]", "data.lo=255.0", "data.features=\"x-{rank}\"", "data.labels=\"y-{rank}\"",
-        "data.shards=per-rank", "data.records=0", "sample.formats=[]", "sample.labels=\"released-counts\"",
-        "privacy.adjacency=\"add-remove-one\"", "train.decay=0.0", "train.learning_rate=nan",
-        "features.length_scale=0.0", "features.length_scale=nan", "runtime.deadline_s=0.0",
-        "runtime.deadline_s=nan", "features.lattice_bits=25", "data.records=70368744177664",
-        "data.labels=\"\""}) {
+  for (const char* setting : {"data.shape=[28, 28]",
+                              "data.lo=255.0",
+                              "data.features=\"x-{rank}\"",
+                              "data.labels=\"y-{rank}\"",
+                              "data.shards=per-rank",
+                              "data.records=0",
+                              "sample.formats=[]",
+                              "sample.labels=\"released-counts\"",
+                              "privacy.adjacency=\"add-remove-one\"",
+                              "train.decay=0.0",
+                              "train.learning_rate=nan",
+                              "map.rff.length_scale=0.0",
+                              "map.rff.length_scale=nan",
+                              "map.rff.count=7",
+                              "map.rff.role=proxy",
+                              "map.rff.weight=0.0",
+                              "runtime.deadline_s=0.0",
+                              "runtime.deadline_s=nan",
+                              "features.lattice_bits=25",
+                              "data.records=70368744177664",
+                              "data.labels=\"\""}) {
     EXPECT_NE(problem_with_setting(setting), "") << setting;
   }
 }
@@ -81,9 +95,9 @@ TEST(ConfigTest, WhatALaterStageCannotDoIsRefusedBeforeAnythingIsCharged) {
                               "data.lo=-inf",
                               "data.classes=257",
                               "data.classes=1",
-                              "features.count=67108864",
-                              "features.length_scale=inf",
-                              "features.length_scale=1e21",
+                              "map.rff.count=67108864",
+                              "map.rff.length_scale=inf",
+                              "map.rff.length_scale=1e21",
                               "model.channels=[16]",
                               "model.channels=[]",
                               "model.channels=[1, 2, 3]",
@@ -105,7 +119,6 @@ TEST(ConfigTest, WhatALaterStageCannotDoIsRefusedBeforeAnythingIsCharged) {
                               "evaluate.classifiers=[\"mlp\", \"mlp\"]",
                               "evaluate.train_limit=9",
                               "evaluate.metrics=[\"mixture-nll\"]",
-
                               "data.test_labels=\"\"",
                               "runtime.deadline_s=inf",
                               "data.generate=\"gaussian-mixture-2d\""}) {
@@ -131,10 +144,11 @@ TEST(ConfigTest, AStageNeedsItsOwnSectionsOnly) {
 }
 
 TEST(ConfigTest, AReleaseByItselfNeedsNoLaterSection) {
-  const std::vector<std::string> release{
-      "data.features=x",     "data.labels=y",      "data.records=90",
-      "data.classes=3",      "data.shape=[5]",     "features.count=10",
-      "privacy.epsilon=1.0", "privacy.delta=1e-5", "privacy.max_records_per_person=1"};
+  const std::vector<std::string> release{"data.features=x",    "data.labels=y",
+                                         "data.records=90",    "data.classes=3",
+                                         "data.shape=[5]",     "map.x.kind=rff",
+                                         "map.x.count=10",     "privacy.epsilon=1.0",
+                                         "privacy.delta=1e-5", "privacy.max_records_per_person=1"};
   EXPECT_EQ(problem_with({{}, {}, release, {}}, {.release = true}), "");
   EXPECT_THAT(problem_with({{}, {}, release, {}}), HasSubstr("convolutional"));
   auto settings = release;

@@ -31,7 +31,7 @@ TEST(ConfigTest, MnistDiffersFromFashionMnistInFilesAndLengthScaleOnly) {
   const auto fashion = flatten(load_config({kMain, {}, {}, {}}));
   const auto mnist = flatten(load_config({shipped("mnist.toml"), {}, {}, {}}));
   for (const auto& [key, value] : fashion) {
-    if (key == "data.dir" || key == "features.length_scale") {
+    if (key == "data.dir" || key == "map.rff.length_scale") {
       EXPECT_NE(mnist.at(key), value) << key;
     } else {
       EXPECT_EQ(mnist.at(key), value) << key;

@@ -272,7 +272,7 @@ TEST(PlanCommand, ClosedFormsHaveTheirMemoryOnTheCoordinator) {
   EXPECT_EQ(own.at("train"), 0);
   EXPECT_THAT(muffle({"plan", "--config", closed}), HasSubstr("fit      the coordinator alone, 21.7 MB"));
   // A thousand coefficients: 25 times the numbers.
-  const double many = memory(closed, {"--set", "moments.coefficients=28"}).at("fit_root");
+  const double many = memory(closed, {"--set", "map.moments.coefficients=28"}).at("fit_root");
   EXPECT_GT(many, 15 * own.at("fit_root").get<double>());
   const json from = memory(start, {}), plain = memory(start, {"--set", "train.init=\"random\""});
   EXPECT_EQ(from.at("fit_root"), 0) << "it is part of the training";
@@ -287,7 +287,7 @@ TEST(PlanCommand, TextHasTheFigures) {
 }
 
 TEST(PlanCommand, PlansWhatWouldNotFitInMemory) {
-  const json j = plan_json({"--set", "features.count=50000000"});
+  const json j = plan_json({"--set", "map.rff.count=50000000"});
   EXPECT_GT(j.at("memory_bytes").at("release").get<double>(), 7e10);
 }
 
@@ -338,7 +338,7 @@ TEST(PlanCommand, RefusesRecordsThatAreTooLongToBeDrawn) {
   const auto load = [&](const std::string& shape) {
     ConfigSources sources;
     sources.file = file;
-    sources.set = {"data.shape=" + shape, "sample.count=1000", "moments.coefficients=14",
+    sources.set = {"data.shape=" + shape, "sample.count=1000", "map.moments.coefficients=14",
                    "evaluate.metrics=[]"};
     load_config(sources);
   };

@@ -11,6 +11,7 @@
 #include "embed/shards.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/core/threads.hpp"
+#include "support/raw_access.hpp"
 #include "support/fashion_mnist.hpp"
 #include "support/raw_access.hpp"
 
@@ -52,7 +53,7 @@ void embed_fashion_mnist(benchmark::State& state, comm::HostComm& comm) {
     const auto start = std::chrono::steady_clock::now();
     const embed::Layout layout = test::rff_layout(kDims, kFeatures, 10, true);
     const auto source = data::open_shard(test::fashion_mnist(), comm.rank(), comm.size());
-    const auto raw = embed::reduce_to_root(comm, embed::embed_shard(layout, *source, threads, {}));
+    const auto raw = test::reduce_to_root(comm, embed::embed_shard(layout, *source, threads, {}));
     // The root's time: it ends when the last rank's sums are in.
     seconds = comm.is_root() ? seconds_since(start) : 0.0;
     comm.all_reduce_sum(std::span(&seconds, 1));

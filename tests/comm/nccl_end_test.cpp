@@ -18,10 +18,10 @@ class NcclEnd : public testing::Test {
  protected:
   NcclEnd() { double_.reset(); }
 
-  std::unique_ptr<NcclGroup> group(std::function<void()> meanwhile = {}) {
+  std::unique_ptr<NcclGroup> group(Heartbeat heartbeat = {}) {
     NcclOptions options;
     options.deadline = std::chrono::milliseconds(100);
-    options.meanwhile = std::move(meanwhile);
+    options.heartbeat = std::move(heartbeat);
     auto made = NcclGroup::create(*host_, options);
     made->before_end([this] { double_.captured = 0; });
     return made;

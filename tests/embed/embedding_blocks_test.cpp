@@ -10,7 +10,6 @@
 #include "embed/made_up_records.hpp"
 #include "embed/shards.hpp"
 #include "muffle/embed/embedding.hpp"
-#include "muffle/features/block_spec.hpp"
 #include "support/fashion_mnist.hpp"
 #include "support/raw_access.hpp"
 
@@ -27,8 +26,6 @@ class FromBytes final : public features::Block {
   std::string name() const override { return "from-bytes"; }
   std::size_t dims() const override { return inner_->dims(); }
   std::size_t features() const override { return inner_->features(); }
-  features::BlockBound bound() const override { return inner_->bound(); }
-  std::vector<features::CoordinateRun> coordinates() const override { return inner_->coordinates(); }
   std::unique_ptr<features::Workspace> make_workspace() const override {
     ++workspaces;
     return inner_->make_workspace();
@@ -55,61 +52,59 @@ class FromBytes final : public features::Block {
   std::shared_ptr<const features::Block> inner_;
 };
 
+Embedder two_rff(std::size_t dims) {
+  return test::embedder_of({test::rff_map(dims, 64, "a"), test::rff_map(dims, 64, "b")}, {dims}, 10, false);
+}
+
 TEST(EmbedShard, UsesAsManyThreadsAsAnyBlockHasAUseFor) {
-  const Layout layout = test::rff_layout(784, 64, 10, true);
-  const auto block = std::make_shared<FromBytes>(layout.blocks[0]);
-  const auto sums = [&](const Layout& of) {
+  const Embedder plain = test::rff_embedder(784, 64, 10, true);
+  const auto block = std::make_shared<FromBytes>(plain.blocks[0]);
+  const auto sums = [&](const Embedder& of) {
     const auto source = data::open_shard(test::fashion_mnist(), 0, 60);
     return TestAccess::values(embed_shard(of, *source, 5, {}));
   };
-  Layout few = layout;
+  Embedder few = plain;
   few.blocks[0] = block;
-  EXPECT_EQ(sums(few), sums(layout));
+  EXPECT_EQ(sums(few), sums(plain));
   EXPECT_EQ(block->workspaces, 2u) << "1,000 records are tiles enough for five";
-  few.blocks.push_back(layout.blocks[0]);  // which keeps a processor busy with each thread
-  few.counts = false;
-  sums(few);
+  Embedder both = two_rff(784);
+  both.blocks[0] = block;  // the other keeps a processor busy with each thread
+  sums(both);
   EXPECT_EQ(block->workspaces, 2u + 5u);
 }
 
 TEST(EmbedShard, HandsOutBytesWhereEveryBlockTakesThemAndTheFileHasThem) {
-  Layout layout = test::rff_layout(784, 64, 10, true);
-  const auto sums = [&](const Layout& of) {
+  const auto sums = [&](const Embedder& of) {
     const auto source = data::open_shard(test::fashion_mnist(), 0, 60);  // 1,000 records
     return TestAccess::values(embed_shard(of, *source, 2, {}));
   };
-  const auto expected = sums(layout);
-  Layout taking = layout;
-  const auto block = std::make_shared<FromBytes>(layout.blocks[0]);
+  Embedder taking = test::rff_embedder(784, 64, 10, true);
+  const auto expected = sums(taking);
+  const auto block = std::make_shared<FromBytes>(taking.blocks[0]);
   taking.blocks[0] = block;
   EXPECT_EQ(sums(taking), expected);
   EXPECT_EQ(block->bytes, 1000u);
   EXPECT_EQ(block->floats, 0u);
   // Beside a block that needs float32, all get float32.
-  layout.counts = false;
-  const auto twice = sums(layout);
-  taking.counts = false;
-  taking.blocks.push_back(layout.blocks[0]);
-  const auto both = sums(taking);
-  EXPECT_TRUE(std::equal(twice.begin(), twice.end(), both.begin()));
-  EXPECT_TRUE(std::equal(twice.begin(), twice.end(), both.begin() + 640, both.end()));
+  Embedder both = two_rff(784);
+  const auto twice = sums(both);
+  both.blocks[0] = block;
+  EXPECT_EQ(sums(both), twice);
   EXPECT_EQ(block->floats, 1000u);
   // Numbers that no file of bytes holds come as float32.
   const auto records = made_up(50, 9, 4);
-  layout = test::rff_layout(9, 70, 4, true);
-  const auto from_memory = sums_of(layout, records);
-  layout.blocks[0] = std::make_shared<FromBytes>(layout.blocks[0]);
-  EXPECT_EQ(sums_of(layout, records), from_memory);
+  Embedder memory = test::rff_embedder(9, 70, 4, true);
+  const auto from_memory = sums_of(memory, records);
+  memory.blocks[0] = std::make_shared<FromBytes>(memory.blocks[0]);
+  EXPECT_EQ(sums_of(memory, records), from_memory);
 }
 
-/// Takes records whose first number is at most a half; their feature is 1.
+/// Takes records whose first number is at most a half; their first feature is 1, the other 0.
 class Picky final : public features::Block {
  public:
   std::string name() const override { return "picky"; }
   std::size_t dims() const override { return 9; }
-  std::size_t features() const override { return 1; }
-  features::BlockBound bound() const override { return {1.0, true, "1"}; }
-  std::vector<features::CoordinateRun> coordinates() const override { return {{1, 0x1p24}}; }
+  std::size_t features() const override { return 2; }
   std::unique_ptr<features::Workspace> make_workspace() const override {
     return std::make_unique<features::Workspace>();
   }
@@ -118,9 +113,9 @@ class Picky final : public features::Block {
                            std::span<std::uint64_t> sums) const override {
     std::uint64_t refused = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      const bool label = y[i] >= 0 && static_cast<std::size_t>(y[i]) < sums.size();
+      const bool label = y[i] >= 0 && static_cast<std::size_t>(y[i]) < sums.size() / 2;
       if (label && x[i * 9] <= 0.5f) {
-        sums[static_cast<std::size_t>(y[i])] += std::uint64_t{1} << 24;
+        sums[2 * static_cast<std::size_t>(y[i])] += std::uint64_t{1} << 24;
       } else {
         ++refused;
       }
@@ -133,8 +128,8 @@ class Picky final : public features::Block {
 // others and the counts get all; a record without a label of the schema is nowhere.
 TEST(EmbedShard, CountsGoByTheLabelWhateverTheBlocksTake) {
   auto records = made_up(60, 9, 4);
-  Layout layout = test::rff_layout(9, 70, 4, true);
-  layout.blocks.push_back(std::make_shared<Picky>());
+  Embedder embedder = test::embedder_of({test::rff_map(9, 70, "a"), test::rff_map(9, 2, "b")}, {9}, 4, true);
+  embedder.blocks[1] = std::make_shared<Picky>();
   auto taken = records;
   for (std::size_t i = 0; i < 60; ++i) records.x[i * 9] = taken.x[i * 9] = 0.25f;
   records.x[20 * 9] = 0.75f;              // the second block refuses it
@@ -147,17 +142,17 @@ TEST(EmbedShard, CountsGoByTheLabelWhateverTheBlocksTake) {
     if (i != 40 && i != 41) labelled.push_back(i);
     if (i != 30 && i != 40 && i != 41) by_rff.push_back(i);
   }
-  std::vector<std::uint64_t> counts(4), picked(4);
+  std::vector<std::uint64_t> counts(4), picked(8);
   for (const std::size_t i : labelled) {
     counts[static_cast<std::size_t>(records.y[i])] += std::uint64_t{1} << 24;
-    if (i != 20) picked[static_cast<std::size_t>(records.y[i])] += std::uint64_t{1} << 24;
+    if (i != 20) picked[2 * static_cast<std::size_t>(records.y[i])] += std::uint64_t{1} << 24;
   }
   test::MemorySource source(taken, by_rff);
   std::vector<std::uint64_t> expected =
-      TestAccess::values(embed_shard(test::rff_layout(9, 70, 4, false), source, 1, {}));
+      TestAccess::values(embed_shard(test::rff_embedder(9, 70, 4, false), source, 1, {}));
   expected.insert(expected.end(), picked.begin(), picked.end());
   expected.insert(expected.end(), counts.begin(), counts.end());
-  for (const int threads : {1, 3}) EXPECT_EQ(sums_of(layout, records, threads), expected);
+  for (const int threads : {1, 3}) EXPECT_EQ(sums_of(embedder, records, threads), expected);
 }
 
 // The combined bound on the product's own blocks: random Fourier features, second moments of weight w and
@@ -168,18 +163,12 @@ TEST(EmbedSensitivity, NoPairOfRecordsIsFurtherApartThanTheCombinedBound) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN(),
                   kInf = std::numeric_limits<float>::infinity();
   for (const double w : {0.5, 1.0, 3.0}) {
-    Layout layout;
-    layout.classes = kClasses;
-    layout.counts = true;
-    const features::RffSpec rff{.dims = kDims, .features = 2, .length_scale = 0.05, .seed = 3};
     // With a small constant, z is nearly x - 1/2 normalised: records may have orthogonal ones.
-    features::MomentsSpec moments{.shape = {kDims}};
-    moments.offset = 0.01;
-    for (const features::BlockSpec& spec :
-         {features::BlockSpec{rff}, features::BlockSpec{features::resolved(moments), w}})
-      layout.blocks.push_back(features::make_block(spec, layout.lattice));
-    const double bound =
-        privacy::combined_sensitivity(layout.sensitivity_input(privacy::Adjacency::kReplaceOne, 1)).value;
+    const auto moments = test::make_moments({{"offset", "0.01"}}, test::schema_of({kDims}));
+    const auto rff = test::make_rff({.dims = kDims, .features = 2, .length_scale = 0.05, .seed = 3});
+    const Embedder embedder = test::embedder_of(
+        {test::named("moments", moments->clone(), w), test::named("rff", rff)}, {kDims}, kClasses, true);
+    const double bound = privacy::combined_sensitivity(embedder.plan.sensitivity_input()).value;
     ASSERT_NEAR(bound, std::sqrt(std::fmax(4 + 2 * w * w, 2 * (1 + w * w) + 2)), 1e-12);
 
     data::Batch all = made_up(160, kDims, kClasses);
@@ -191,7 +180,7 @@ TEST(EmbedSensitivity, NoPairOfRecordsIsFurtherApartThanTheCombinedBound) {
       }
     }
     std::vector<long double> units;
-    for (const features::CoordinatePart& part : layout.coordinates()) {
+    for (const features::CoordinatePart& part : embedder.plan.coordinates()) {
       for (std::uint64_t r = 0; r < part.repeat; ++r) {
         for (const features::CoordinateRun& run : part.runs) units.insert(units.end(), run.count, run.unit);
       }
@@ -199,7 +188,7 @@ TEST(EmbedSensitivity, NoPairOfRecordsIsFurtherApartThanTheCombinedBound) {
     std::vector<std::vector<std::uint64_t>> embedded;
     for (std::size_t i = 0; i < all.n; ++i) {
       test::MemorySource source(all, {i});
-      embedded.push_back(TestAccess::values(embed_shard(layout, source, 1, {})));
+      embedded.push_back(TestAccess::values(embed_shard(embedder, source, 1, {})));
       ASSERT_EQ(embedded.back().size(), units.size());
     }
     long double worst = 0;

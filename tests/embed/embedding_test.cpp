@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <thread>
 
 #include "embed/made_up_records.hpp"
@@ -20,52 +19,18 @@ using test::Deal;
 using test::made_up;
 using test::sums_of;
 
-TEST(Layout, PlacesBlocksThenCounts) {
-  Layout layout = test::rff_layout(4, 10, 3, true);
-  layout.blocks.push_back(features::make_rff_block({.dims = 4, .features = 6}, layout.lattice));
-  EXPECT_EQ(layout.offset(0), 0u);
-  EXPECT_EQ(layout.offset(1), 30u);
-  EXPECT_EQ(layout.offset(2), 48u);
-  EXPECT_EQ(layout.size(), 51u);
-  layout.counts = false;
-  EXPECT_EQ(layout.size(), 48u);
-}
-
-TEST(Layout, CountUnitsAreTheWeightOnTheLatticeRoundedDown) {
-  Layout layout = test::rff_layout(4, 10, 3, true);
-  EXPECT_EQ(layout.counts_units(), 1u << 24);
-  layout.counts_weight = 0.3;
-  EXPECT_EQ(layout.counts_units(), static_cast<std::uint64_t>(0.3 * (1 << 24)));
-  for (const double bad : {0.0, -1.0, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
-    layout.counts_weight = bad;
-    EXPECT_THROW(layout.counts_units(), ConfigError) << bad;
-  }
-}
-
-TEST(Layout, TellsTheAccountantWhatIsReleased) {
-  Layout layout = test::rff_layout(4, 10, 3, true);
-  layout.counts_weight = 0.5;
-  const auto input = layout.sensitivity_input(privacy::Adjacency::kAddRemoveOne, 7);
-  ASSERT_EQ(input.blocks.size(), 1u);
-  EXPECT_EQ(input.blocks[0].norm, 1.0);
-  EXPECT_EQ(input.adjacency, privacy::Adjacency::kAddRemoveOne);
-  EXPECT_TRUE(input.counts);
-  EXPECT_EQ(input.counts_weight, 0.5);
-  EXPECT_EQ(input.max_records_per_person, 7u);
-}
-
 TEST(EmbedShard, AgreesWithADoublePrecisionLoop) {
   constexpr std::size_t kDims = 30, kClasses = 3, kFeatures = 40;
   const auto records = made_up(200, kDims, kClasses);
-  const Layout layout = test::rff_layout(kDims, kFeatures, kClasses, true);
-  const auto sums = sums_of(layout, records);
+  const Embedder embedder = test::rff_embedder(kDims, kFeatures, kClasses, true);
+  const auto sums = sums_of(embedder, records);
   const auto omega = features::rff_frequencies({.dims = kDims,
                                                 .features = kFeatures,
                                                 .length_scale = 11.269427669584644,
                                                 .kind = features::FrequencyKind::kDense,
                                                 .seed = 1});
-  const reference::RffReference reference{omega, kDims, static_cast<double>(layout.lattice.scale())};
-  std::vector<double> expected(layout.size()), tolerance(layout.size());
+  const reference::RffReference reference{omega, kDims, static_cast<double>(embedder.plan.lattice.scale())};
+  std::vector<double> expected(embedder.plan.size()), tolerance(embedder.plan.size());
   for (std::size_t i = 0; i < records.n; ++i) {
     const auto label = static_cast<std::size_t>(records.y[i]);
     for (std::size_t j = 0; j < kFeatures; ++j) {
@@ -81,39 +46,37 @@ TEST(EmbedShard, AgreesWithADoublePrecisionLoop) {
 
 TEST(EmbedShard, ThreadsAndTileBoundariesDoNotMatter) {
   const auto records = made_up(500, 9, 4);
-  const Layout layout = test::rff_layout(9, 70, 4, true);
-  const auto expected = sums_of(layout, records);
+  const Embedder embedder = test::rff_embedder(9, 70, 4, true);
+  const auto expected = sums_of(embedder, records);
   for (const int threads : {1, 2, 3, 4, 16}) {
     for (const std::size_t at_most : {1, 5, 48, 1000}) {
-      EXPECT_EQ(sums_of(layout, records, threads, at_most), expected)
+      EXPECT_EQ(sums_of(embedder, records, threads, at_most), expected)
           << threads << " threads, batches of " << at_most;
     }
   }
 }
 
-TEST(EmbedShard, SeveralBlocksLieSideBySide) {
+TEST(EmbedShard, SeveralMapsLieSideBySide) {
   const auto records = made_up(100, 9, 4);
-  Layout both = test::rff_layout(9, 70, 4, true), second = test::rff_layout(9, 70, 4, false);
-  second.blocks = {
-      features::make_rff_block({.dims = 9, .features = 12, .length_scale = 0.5, .seed = 4}, both.lattice)};
-  both.blocks.push_back(second.blocks[0]);
-  const auto first_sums = sums_of(test::rff_layout(9, 70, 4, false), records),
-             second_sums = sums_of(second, records);
-  const auto sums = sums_of(both, records);
-  EXPECT_TRUE(std::equal(first_sums.begin(), first_sums.end(), sums.begin()));
-  EXPECT_TRUE(std::equal(second_sums.begin(), second_sums.end(), sums.begin() + 280));
+  const auto fine =
+      test::named("fine", test::make_rff({.dims = 9, .features = 12, .length_scale = 0.5, .seed = 4}));
+  const auto first = sums_of(test::embedder_of({fine}, {9}, 4, false), records),
+             second = sums_of(test::rff_embedder(9, 70, 4, true), records);
+  const auto both = sums_of(test::embedder_of({test::rff_map(9, 70), fine}, {9}, 4, true), records);
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), both.begin()));
+  EXPECT_TRUE(std::equal(second.begin(), second.end(), both.begin() + 48, both.end()));
 }
 
 TEST(EmbedShard, AnEmptyShardIsAllZeros) {
   const auto records = made_up(10, 9, 4);
   test::MemorySource source(records, {});
-  const auto partial = embed_shard(test::rff_layout(9, 70, 4, true), source, 4, {});
+  const auto partial = embed_shard(test::rff_embedder(9, 70, 4, true), source, 4, {});
   EXPECT_THAT(TestAccess::values(partial), testing::AllOf(testing::SizeIs(284), testing::Each(0u)));
 }
 
 TEST(EmbedShard, UnlabelledRecordsAreOneClass) {
   const auto records = made_up(60, 9, 1);
-  const auto sums = sums_of(test::rff_layout(9, 70, 1, true), records);
+  const auto sums = sums_of(test::rff_embedder(9, 70, 1, true), records);
   ASSERT_EQ(sums.size(), 71u);
   EXPECT_EQ(sums[70], 60u << 24);
 }
@@ -123,7 +86,7 @@ TEST(EmbedShard, ReportsProgressOnTheCallingThreadUpToTheEnd) {
   test::MemorySource source(records, test::shard(500, Deal::kContiguous, 0, 1));
   std::uint64_t last = 0;
   const auto caller = std::this_thread::get_id();
-  embed_shard(test::rff_layout(9, 70, 4, false), source, 3, [&](std::uint64_t done) {
+  embed_shard(test::rff_embedder(9, 70, 4, false), source, 3, [&](std::uint64_t done) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
     EXPECT_GE(done, last);
     last = done;
@@ -149,7 +112,7 @@ TEST(EmbedShard, TheSourcesErrorComesThrough) {
   for (const int threads : {1, 2, 4}) {
     Failing source;
     try {
-      embed_shard(test::rff_layout(9, 70, 4, false), source, threads, {});
+      embed_shard(test::rff_embedder(9, 70, 4, false), source, threads, {});
       FAIL() << "no error";
     } catch (const DataError& e) {
       EXPECT_EQ(e.code(), ExitCode::kData);
@@ -162,7 +125,7 @@ TEST(EmbedShard, RecordsOfTheWrongLengthAreRefused) {
   const auto records = made_up(10, 8, 4);
   test::MemorySource source(records, test::shard(10, Deal::kContiguous, 0, 1));
   try {
-    embed_shard(test::rff_layout(9, 70, 4, false), source, 1, {});
+    embed_shard(test::rff_embedder(9, 70, 4, false), source, 1, {});
     FAIL() << "no error";
   } catch (const InvariantError& e) {
     EXPECT_EQ(e.code(), ExitCode::kInvariant);
@@ -172,17 +135,17 @@ TEST(EmbedShard, RecordsOfTheWrongLengthAreRefused) {
 
 TEST(ReduceToRoot, RanksAsThreadsGiveTheSameSum) {
   const auto records = made_up(300, 9, 4);
-  const Layout layout = test::rff_layout(9, 70, 4, true);
-  const auto expected = sums_of(layout, records);
+  const Embedder embedder = test::rff_embedder(9, 70, 4, true);
+  const auto expected = sums_of(embedder, records);
   for (const int ranks : {1, 2, 3, 4}) {
     for (const Deal deal : {Deal::kContiguous, Deal::kRoundRobin, Deal::kShuffledUneven}) {
       test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
         const auto mine =
             test::shard(300, deal, static_cast<std::size_t>(comm.rank()), static_cast<std::size_t>(ranks));
         test::MemorySource source(records, mine);
-        auto raw = reduce_to_root(comm, embed_shard(layout, source, 2, {}));
+        auto raw = test::reduce_to_root(comm, embed_shard(embedder, source, 2, {}));
         if (comm.is_root()) {
-          EXPECT_EQ(test::reveal(std::move(raw), layout.size()), expected);
+          EXPECT_EQ(test::reveal(std::move(raw), embedder.plan.size()), expected);
         }
       });
     }

@@ -21,10 +21,10 @@ inline data::Batch made_up(std::size_t n, std::size_t dims, std::size_t classes)
 }
 
 /// What one rank adds up over all `records`, handed out at most `at_most` at a time.
-inline std::vector<std::uint64_t> sums_of(const embed::Layout& layout, const data::Batch& records,
+inline std::vector<std::uint64_t> sums_of(const embed::Embedder& embedder, const data::Batch& records,
                                           int threads = 1, std::size_t at_most = 1000000) {
   MemorySource source(records, shard(records.n, Deal::kContiguous, 0, 1), at_most);
-  return embed::TestAccess::values(embed::embed_shard(layout, source, threads, {}));
+  return embed::TestAccess::values(embed::embed_shard(embedder, source, threads, {}));
 }
 
 }  // namespace muffle::test

@@ -42,9 +42,9 @@ data::DataSpec spec_of(const std::filesystem::path& folder, const std::string& e
 /// In the measured process.
 int measure(const std::filesystem::path& folder, const std::string& ending, std::uint32_t records) {
   const auto source = data::open_shard(spec_of(folder, ending, records), 0, 1);
-  const embed::Layout layout = test::rff_layout(kPixels, 32, 10, true);
+  const embed::Embedder embedder = test::rff_embedder(kPixels, 32, 10, true);
   std::uint64_t done = 0;
-  const embed::PartialSum sum = embed::embed_shard(layout, *source, 2, [&](std::uint64_t n) { done = n; });
+  const embed::PartialSum sum = embed::embed_shard(embedder, *source, 2, [&](std::uint64_t n) { done = n; });
   if (done != records) return 3;
   std::ofstream(folder / "peak") << test::resident_kb("VmHWM");
   return 0;

@@ -5,12 +5,11 @@
 #include <cmath>
 
 #include "embed/made_up_records.hpp"
-#include "release/sample_artifact.hpp"
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
 #include "muffle/release/noisy_moments.hpp"
-#include "muffle/features/weighted.hpp"
 #include "reference/moments_reference.hpp"
+#include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
 #include "support/raw_access.hpp"
 #include "support/thread_comm.hpp"
@@ -18,54 +17,51 @@
 namespace muffle::embed {
 namespace {
 
+using release::testing_artifact::sample_artifact;
 using test::Deal;
 using test::expect_error;
 using test::made_up;
 using test::sums_of;
-using release::testing_artifact::sample_artifact;
 
 constexpr std::size_t kSide = 6, kDims = kSide * kSide, kClasses = 3;
 
-features::MomentsSpec image() {
-  return features::resolved(
-      {.kind = features::MomentLiftKind::kImage, .shape = {1, kSide, kSide}, .coefficients = 3});
+std::unique_ptr<features::FeatureMap> image() {
+  return test::make_moments({{"coefficients", "3"}}, test::schema_of({1, kSide, kSide}));
 }
 
 /// Moments of weight 2, then 70 random features.
-Layout two_blocks(std::size_t classes = kClasses, bool counts = true) {
-  Layout layout = test::rff_layout(kDims, 70, classes, counts);
-  layout.blocks.insert(layout.blocks.begin(), features::make_block({image(), 2.0}, layout.lattice));
-  return layout;
+Embedder two_maps(std::size_t classes = kClasses, bool counts = true) {
+  return test::embedder_of({test::named("moments", image(), 2.0), test::rff_map(kDims, 70)},
+                           {1, kSide, kSide}, classes, counts);
 }
 
-TEST(MomentsRelease, BlocksLieSideBySideAndKeepTheirIntegers) {
+TEST(MomentsRelease, MapsLieSideBySideAndKeepTheirIntegers) {
   const data::Batch records = made_up(2500, kDims, kClasses);
-  const Layout both = two_blocks();
+  const Embedder both = two_maps();
   const auto sums = sums_of(both, records);
-  const features::MomentLift lift(image());
-  const auto moments = reference::moment_sums(lift, records.x, records.y, kClasses);
-  ASSERT_EQ(both.offset(1), moments.size());
+  const auto moments = reference::moment_sums(*image()->second_moments(), records.x, records.y, kClasses);
+  ASSERT_EQ(both.plan.offset(1), moments.size());
   EXPECT_TRUE(std::equal(moments.begin(), moments.end(), sums.begin()));
-  const auto rff = sums_of(test::rff_layout(kDims, 70, kClasses, true), records);
+  const auto rff = sums_of(test::rff_embedder(kDims, 70, kClasses, true), records);
   EXPECT_TRUE(std::equal(rff.begin(), rff.end(), sums.begin() + static_cast<std::ptrdiff_t>(moments.size())));
 }
 
 TEST(MomentsRelease, RanksThreadsTilesAndOrderDoNotMatter) {
   const data::Batch records = made_up(2500, kDims, kClasses);
-  const Layout layout = two_blocks();
-  const auto expected = sums_of(layout, records);
+  const Embedder embedder = two_maps();
+  const auto expected = sums_of(embedder, records);
   for (const int threads : {2, 3}) {
     for (const std::size_t at_most : {1000000, 100})
-      EXPECT_EQ(sums_of(layout, records, threads, at_most), expected);
+      EXPECT_EQ(sums_of(embedder, records, threads, at_most), expected);
   }
   for (const int ranks : {2, 3}) {
     for (const Deal deal : {Deal::kRoundRobin, Deal::kShuffledUneven}) {
       test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
         test::MemorySource source(records, test::shard(records.n, deal, static_cast<std::size_t>(comm.rank()),
                                                        static_cast<std::size_t>(ranks)));
-        auto raw = reduce_to_root(comm, embed_shard(layout, source, 2, {}));
+        auto raw = test::reduce_to_root(comm, embed_shard(embedder, source, 2, {}));
         if (!comm.is_root()) return;
-        EXPECT_EQ(test::reveal(std::move(raw), layout.size()), expected);
+        EXPECT_EQ(test::reveal(std::move(raw), embedder.plan.size()), expected);
       });
     }
   }
@@ -73,48 +69,45 @@ TEST(MomentsRelease, RanksThreadsTilesAndOrderDoNotMatter) {
 
 TEST(MomentsRelease, UnlabelledRecordsAreOneClass) {
   const data::Batch records = made_up(300, kDims, 1);
-  const Layout layout = two_blocks(1, false);
-  const auto sums = sums_of(layout, records);
+  const Embedder embedder = two_maps(1, false);
+  const auto sums = sums_of(embedder, records);
   const auto moments =
-      reference::moment_sums(features::MomentLift(image()), records.x, std::vector<std::int32_t>(300, 0), 1);
+      reference::moment_sums(*image()->second_moments(), records.x, std::vector<std::int32_t>(300, 0), 1);
   EXPECT_TRUE(std::equal(moments.begin(), moments.end(), sums.begin()));
 }
 
 /// A release of these sums in which no noise was added.
-release::Artifact release_of(const Layout& layout, const data::Batch& records, privacy::Adjacency adjacency,
-                    bool with_rff = true) {
-  release::Artifact a = sample_artifact({.adjacency = adjacency, .counts = layout.counts, .records = records.n});
-  a.schema.shape = {1, kSide, kSide};
-  a.schema.classes = layout.classes;
-  a.blocks = {{{image(), 2.0}, ""}};
-  if (with_rff) {
-    a.blocks.push_back(
-        {{features::RffSpec{.dims = kDims, .features = 70, .length_scale = 11.269427669584644, .seed = 1}},
-         ""});
-  }
-  for (release::ReleasedBlock& block : a.blocks) block.map_hash = map_hash(block.spec);
-  privacy::PrivacySpec spec;
-  spec.epsilon = 1;
-  a.noise = release::testing_artifact::plan_for(a, spec);
-  const auto sums = sums_of(layout, records);
+release::Artifact release_of(const data::Batch& records, privacy::Adjacency adjacency, bool counts = true) {
+  privacy::PrivacySpec privacy;
+  privacy.epsilon = 1;
+  privacy.adjacency = adjacency;
+  privacy.max_records_per_person = 1;
+  const Embedder embedder =
+      make_embedder(release::make_plan({test::schema_of({1, kSide, kSide}, kClasses),
+                                        {},
+                                        {test::named("moments", image(), 2.0), test::rff_map(kDims, 70)},
+                                        privacy,
+                                        counts,
+                                        records.n}));
+  release::Artifact a = release::testing_artifact::artifact_of(embedder.plan);
+  const auto sums = sums_of(embedder, records);
   a.values.assign(sums.begin(), sums.end());
   return a;
 }
 
 TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
   const data::Batch records = made_up(500, kDims, kClasses);
-  const release::Artifact a = release_of(two_blocks(), records, privacy::Adjacency::kReplaceOne);
+  const release::Artifact a = release_of(records, privacy::Adjacency::kReplaceOne);
   const release::NoisyMoments m = release::make_noisy_moments(a);
   EXPECT_EQ(m.classes, kClasses);
   EXPECT_EQ(m.order, 10u);
-  EXPECT_EQ(m.spec, image());
+  EXPECT_EQ(m.moments.lift->to_json(), image()->second_moments()->lift->to_json());
   EXPECT_EQ(m.records, 500.0);
-  const features::MomentLift lift(m.spec);
   std::vector<double> expected(kClasses * 100), z(10);
   std::vector<double> counts(kClasses);
   for (std::size_t i = 0; i < records.n; ++i) {
-    z[0] = m.spec.offset;
-    lift.forward(records.x.data() + i * kDims, z.data() + 1);
+    z[0] = m.moments.offset;
+    m.moments.lift->forward(records.x.data() + i * kDims, z.data() + 1);
     double squares = 0;
     for (const double v : z) squares += v * v;
     const auto c = static_cast<std::size_t>(records.y[i]);
@@ -131,11 +124,11 @@ TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
   }
 }
 
-TEST(NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
-  const release::Artifact a = release_of(two_blocks(), made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
+TEST(NoisyMoments, TheNoiseIsThatOfTheMapsWeight) {
+  const release::Artifact a = release_of(made_up(50, kDims, kClasses), privacy::Adjacency::kReplaceOne);
   const release::NoisyMoments m = release::make_noisy_moments(a);
   // Weight 2: half of sigma in the block's own units; the constants: 2^16 against the scale of z.
-  const double shrink = std::ldexp(1.0, 16) / features::moments_scale(m.spec);
+  const double shrink = std::ldexp(1.0, 16) / m.moments.scale();
   EXPECT_NEAR(m.noise_diagonal, a.noise.sigma / 2 * shrink * shrink, 1e-6);
   EXPECT_NEAR(m.noise_off_diagonal * std::sqrt(2.0), m.noise_diagonal, 1e-6);
   release::Artifact shares = a;
@@ -145,11 +138,11 @@ TEST(NoisyMoments, TheNoiseIsThatOfTheBlocksWeight) {
 
 TEST(NoisyMoments, TracesTellAPrivateNumberOfRecords) {
   const data::Batch records = made_up(500, kDims, kClasses);
-  const release::Artifact a = release_of(two_blocks(kClasses, false), records, privacy::Adjacency::kAddRemoveOne);
+  const release::Artifact a = release_of(records, privacy::Adjacency::kAddRemoveOne, false);
   EXPECT_EQ(a.records, 0u);
   EXPECT_NEAR(release::make_noisy_moments(a).records, 500, 0.05);
   // Random features of the same release are divided by it, too.
-  const release::Target target = release::make_target(a);
+  const release::Target target = release::make_target(a, 1);
   EXPECT_NEAR(target.records, 500, 0.05);
   double share = 0;
   for (std::size_t i = 0; i < records.n; ++i) share += records.y[i] == 0 ? 1.0 / 500 : 0.0;
@@ -163,29 +156,26 @@ TEST(NoisyMoments, TracesTellAPrivateNumberOfRecords) {
   expect_error(ExitCode::kData, {"0.0 records"}, [&] { release::make_noisy_moments(empty); });
 }
 
-TEST(NoisyMoments, NeedTheBlockAndItsLift) {
-  expect_error(ExitCode::kConfig, {"\"moments\"", "only \"rff\"", "features.blocks"},
+TEST(NoisyMoments, NeedTheMapAndItsLift) {
+  expect_error(ExitCode::kConfig, {"second moments", "only \"rff\"", "[map.NAME]"},
                [] { release::make_noisy_moments(sample_artifact()); });
   release::Artifact a = sample_artifact({.moments = true});
-  a.blocks[0].map_hash = std::string(64, '0');
+  a.map_hashes[0] = std::string(64, '0');
   expect_error(ExitCode::kProtocol, {"feature map", "moments"}, [&] { release::make_noisy_moments(a); });
 }
 
 // The bound of both blocks together, sqrt(2 w^2 + 4): adversaries reach it, and none passes it.
 TEST(CombinedBound, IsReachedAndNeverPassed) {
   for (const double weight : {0.1, 0.5, 1.0, 2.0, 5.0}) {
-    Layout layout;
-    layout.classes = 2;
     // Little beside the record, and one frequency that turns more than once: a pair can be orthogonal in one
-    // block and opposite in the other.
-    layout.blocks.push_back(
-        features::make_block({features::resolved({.shape = {6}, .offset = 0.1}), weight}, layout.lattice));
-    layout.blocks.push_back(features::make_block(
-        {features::RffSpec{.dims = 6, .features = 2, .length_scale = 0.2}}, layout.lattice));
-    const auto input = layout.sensitivity_input(privacy::Adjacency::kReplaceOne, 1);
-    const double sensitivity = privacy::combined_sensitivity(input).value;
+    // map and opposite in the other.
+    const auto moments = test::make_moments({{"offset", "0.1"}}, test::schema_of({6}));
+    const auto rff = test::make_rff({.dims = 6, .features = 2, .length_scale = 0.2});
+    const Embedder embedder = test::embedder_of(
+        {test::named("moments", moments->clone(), weight), test::named("rff", rff)}, {6}, 2, false);
+    const double sensitivity = embedder.plan.noise.sensitivity.value;
     EXPECT_NEAR(sensitivity, std::sqrt(2 * weight * weight + 4), 1e-12);
-    const CanaryPair pair = worst_pair(layout, privacy::Adjacency::kReplaceOne, 1);
+    const CanaryPair pair = worst_pair(embedder);
     EXPECT_GT(pair.distance, 0.98 * sensitivity) << weight;
     EXPECT_LE(pair.distance, sensitivity) << weight;
   }

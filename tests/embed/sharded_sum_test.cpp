@@ -3,7 +3,6 @@
 
 #include "embed/shards.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/features/moments.hpp"
 #include "support/fashion_mnist.hpp"
 #include "support/mpi_world.hpp"
 #include "support/raw_access.hpp"
@@ -14,10 +13,11 @@ namespace {
 using test::Deal;
 
 /// The SHA-256 of the reduced sum, on the root; empty elsewhere.
-std::string reduced_hash(const Layout& layout, data::RecordSource& source, int threads) {
+std::string reduced_hash(const Embedder& embedder, data::RecordSource& source, int threads) {
   comm::HostComm& world = test::world();
-  auto raw = reduce_to_root(world, embed_shard(layout, source, threads, {}));
-  return world.is_root() ? test::sha256_of(test::reveal(std::move(raw), layout.size())) : std::string();
+  auto raw = test::reduce_to_root(world, embed_shard(embedder, source, threads, {}));
+  return world.is_root() ? test::sha256_of(test::reveal(std::move(raw), embedder.plan.size()))
+                         : std::string();
 }
 
 void expect_hash(const std::string& actual, const std::string& pinned) {
@@ -33,13 +33,13 @@ std::vector<std::size_t> my_shard(std::size_t n, Deal deal) {
 
 TEST(ShardedSum, SixThousandRecordsInEverySharding) {
   const data::Batch records = test::fashion_mnist_records(6000);
-  const Layout layout = test::rff_layout(784, 512, 10, true);
+  const Embedder embedder = test::rff_embedder(784, 512, 10, true);
   const std::string pinned = "43809c8e2fd674cdb42b616de720c7eada8dd377000c3238b4f4ec76b766da39";
   int threads = 1;
   for (const Deal deal : {Deal::kContiguous, Deal::kRoundRobin, Deal::kShuffledUneven}) {
     for (const std::size_t at_most : {1000000, 13}) {
       test::MemorySource source(records, my_shard(records.n, deal), at_most);
-      expect_hash(reduced_hash(layout, source, threads), pinned);
+      expect_hash(reduced_hash(embedder, source, threads), pinned);
       threads = threads % 4 + 1;
     }
   }
@@ -52,24 +52,24 @@ TEST(ShardedSum, AllRecordsShuffledAndUneven) {
   const data::Batch records = test::fashion_mnist_records(60000);
   ASSERT_EQ(records.n, 60000u);
   test::MemorySource source(records, my_shard(records.n, Deal::kShuffledUneven), 4096);
-  expect_hash(reduced_hash(test::rff_layout(784, 256, 10, true), source, 2), kAllRecords);
+  expect_hash(reduced_hash(test::rff_embedder(784, 256, 10, true), source, 2), kAllRecords);
 }
 
 TEST(ShardedSum, AllRecordsFromTheirFileAndNoneIsRejected) {
-  const Layout layout = test::rff_layout(784, 256, 10, true);
+  const Embedder embedder = test::rff_embedder(784, 256, 10, true);
   for (const auto rule : {data::ShardRule::kContiguous, data::ShardRule::kRoundRobin}) {
     data::DataSpec spec = test::fashion_mnist();
     spec.shards = rule;
     const auto source = data::open_shard(spec, test::world().rank(), test::world().size());
-    auto raw = reduce_to_root(test::world(), embed_shard(layout, *source, 2, {}));
+    auto raw = test::reduce_to_root(test::world(), embed_shard(embedder, *source, 2, {}));
     if (!test::world().is_root()) continue;
-    const auto sums = test::reveal(std::move(raw), layout.size());
+    const auto sums = test::reveal(std::move(raw), embedder.plan.size());
     EXPECT_EQ(test::sha256_of(sums), kAllRecords);
     for (std::size_t c = 0; c < 10; ++c)
       EXPECT_EQ(sums[2560 + c], std::uint64_t{6000} << 24) << "class " << c;
   }
   // The counts go by the label; whether a record passed the norm check its block says.
-  const features::Block& block = *layout.blocks.front();
+  const features::Block& block = *embedder.blocks.front();
   const auto mine = data::open_shard(test::fashion_mnist(), test::world().rank(), test::world().size());
   const auto workspace = block.make_workspace();
   std::vector<std::uint64_t> sums(10 * block.features());
@@ -86,26 +86,26 @@ TEST(ShardedSum, AllRecordsFromTheirFileAndNoneIsRejected) {
 // Second moments beside random features: every sharding gives what one process gives.
 TEST(ShardedSum, MomentsBesideRandomFeatures) {
   const data::Batch records = test::fashion_mnist_records(3000);
-  Layout layout = test::rff_layout(784, 64, 10, false);
-  layout.blocks.push_back(features::make_moments_block(
-      {.kind = features::MomentLiftKind::kImage, .shape = {1, 28, 28}, .coefficients = 6}));
+  const auto moments = test::make_moments({{"coefficients", "6"}}, test::schema_of({1, 28, 28}));
+  const Embedder embedder = test::embedder_of(
+      {test::named("moments", moments->clone()), test::rff_map(784, 64)}, {1, 28, 28}, 10, false);
   test::MemorySource all(records, test::shard(records.n, Deal::kContiguous, 0, 1));
-  const auto expected = TestAccess::values(embed_shard(layout, all, 1, {}));
+  const auto expected = TestAccess::values(embed_shard(embedder, all, 1, {}));
   for (const Deal deal : {Deal::kContiguous, Deal::kRoundRobin, Deal::kShuffledUneven}) {
     test::MemorySource source(records, my_shard(records.n, deal), deal == Deal::kContiguous ? 1000000 : 77);
-    auto raw = reduce_to_root(test::world(), embed_shard(layout, source, 2, {}));
+    auto raw = test::reduce_to_root(test::world(), embed_shard(embedder, source, 2, {}));
     if (!test::world().is_root()) continue;
-    EXPECT_EQ(test::reveal(std::move(raw), layout.size()), expected);
+    EXPECT_EQ(test::reveal(std::move(raw), embedder.plan.size()), expected);
   }
 }
 
 TEST(ShardedSum, EveryRankEmptyIsZero) {
   const data::Batch none;
-  const Layout layout = test::rff_layout(784, 16, 10, true);
+  const Embedder embedder = test::rff_embedder(784, 16, 10, true);
   test::MemorySource source(none, {});
-  auto raw = reduce_to_root(test::world(), embed_shard(layout, source, 2, {}));
+  auto raw = test::reduce_to_root(test::world(), embed_shard(embedder, source, 2, {}));
   if (test::world().is_root()) {
-    EXPECT_EQ(test::reveal(std::move(raw), layout.size()), std::vector<std::uint64_t>(170, 0));
+    EXPECT_EQ(test::reveal(std::move(raw), embedder.plan.size()), std::vector<std::uint64_t>(170, 0));
   }
 }
 

@@ -10,7 +10,8 @@
 #include "muffle/core/philox.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
-#include "muffle/features/rff.hpp"
+#include "muffle/release/plan.hpp"
+#include "support/maps.hpp"
 
 namespace muffle::test {
 
@@ -43,17 +44,22 @@ class MemorySource final : public data::RecordSource {
   std::size_t done_ = 0;
 };
 
-inline embed::Layout rff_layout(std::size_t dims, std::size_t features, std::size_t classes, bool counts) {
-  embed::Layout layout;
-  layout.blocks.push_back(features::make_rff_block({.dims = dims,
-                                                    .features = features,
-                                                    .length_scale = 11.269427669584644,
-                                                    .kind = features::FrequencyKind::kDense,
-                                                    .seed = 1},
-                                                   layout.lattice));
-  layout.classes = classes;
-  layout.counts = counts;
-  return layout;
+/// Of these maps, with noise that no test looks at. @param maps  in the order of their names
+inline embed::Embedder embedder_of(std::vector<features::NamedMap> maps, std::vector<std::size_t> shape,
+                                   std::size_t classes, bool counts) {
+  privacy::PrivacySpec privacy;
+  privacy.noise_multiplier = 1.0;
+  privacy.max_records_per_person = 1;
+  return embed::make_embedder(release::make_plan(
+      {schema_of(std::move(shape), classes), {}, std::move(maps), privacy, counts, 60'000}));
+}
+
+inline features::NamedMap rff_map(std::size_t dims, std::size_t features, const std::string& name = "rff") {
+  return named(name, make_rff({.dims = dims, .features = features, .length_scale = 11.269427669584644}));
+}
+inline embed::Embedder rff_embedder(std::size_t dims, std::size_t features, std::size_t classes,
+                                    bool counts) {
+  return embedder_of({rff_map(dims, features)}, {dims}, classes, counts);
 }
 
 /// 0 .. n-1, dealt to rank r of k: in runs, in turn, or in an order shuffled first (uneven: rank 1 gets

@@ -38,7 +38,7 @@ TEST(AggregationTest, TheArtifactKeepsTheMode) {
   }
 }
 
-TEST(AggregationTest, AFileWithoutTheFieldHadASingleCoordinator) {
+TEST(AggregationTest, TheFieldIsNeededAndMustMakeSense) {
   const test::TemporaryFolder folder;
   release::write_artifact(folder / "a.mfl", made_by(kShares));
   const auto rewrite = [&](auto change) {
@@ -47,10 +47,10 @@ TEST(AggregationTest, AFileWithoutTheFieldHadASingleCoordinator) {
     write_container(folder / "b.mfl", container);
     return release::read_artifact(folder / "b.mfl");
   };
-  EXPECT_FALSE(rewrite([](auto& header) { header.erase("aggregation"); }).aggregation.masked);
   const auto refused = [&](const char* part, auto change) {
     expect_error(ExitCode::kProtocol, {part}, [&] { rewrite(change); });
   };
+  refused("'aggregation' is missing", [](auto& h) { h.erase("aggregation"); });
   refused("aggregation.mode", [](auto& h) { h["aggregation"]["mode"] = "trust me"; });
   refused("aggregation.signed_keys", [](auto& h) { h["aggregation"].erase("signed_keys"); });
   refused("privacy.colluding_ranks", [](auto& h) { h["aggregation"]["colluding_ranks"] = 4; });
@@ -85,15 +85,16 @@ TEST(AggregationTest, TrainingReckonsWithTheNoiseThatIsThere) {
   const testing_artifact::Settings rare{.counts = true, .records = 600, .epsilon = 0.01};
   const auto weight = [&](const privacy::AggregationMode& mode) {
     Artifact a = made_by(mode, rare);
-    a.values[a.offset(a.blocks.size())] = std::int64_t{1} << a.lattice_bits;  // one record in class 0
-    return release::make_target(a).column_weight[0];
+    a.values[a.offset(a.maps.size())] = std::int64_t{1} << a.lattice.bits;  // one record in class 0
+    return release::make_target(a, 0).column_weight[0];
   };
   EXPECT_NEAR(weight({false, false, false, 4, 0}) / weight(kShares), std::sqrt(2.0), 1e-6);
 }
 
 TEST(AggregationTest, TheStatementSaysWhoIsTrusted) {
   const Artifact shares = made_by(kShares);
-  const std::string text = release::privacy_statement_text(shares), json = release::privacy_statement_json(shares);
+  const std::string text = release::privacy_statement_text(shares),
+                    json = release::privacy_statement_json(shares);
   EXPECT_THAT(text, HasSubstr("Aggregation: distributed noise"));
   EXPECT_THAT(text, HasSubstr("any 2 of the ranks"));
   EXPECT_THAT(text, HasSubstr("each of the 4 ranks added its own"));

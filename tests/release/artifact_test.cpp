@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "release/sample_artifact.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/schema/schema_json.hpp"
 #include "privacy/expect_error.hpp"
+#include "release/sample_artifact.hpp"
 
 namespace muffle::release {
 namespace {
@@ -40,28 +41,22 @@ class ArtifactTest : public testing::Test {
 };
 
 void expect_equal(const Artifact& a, const Artifact& b) {
-  ASSERT_EQ(a.blocks.size(), b.blocks.size());
-  for (std::size_t i = 0; i < a.blocks.size(); ++i) {
-    const features::BlockSpec &x = a.blocks[i].spec, &y = b.blocks[i].spec;
-    EXPECT_EQ(a.blocks[i].map_hash, b.blocks[i].map_hash);
-    EXPECT_EQ(x.weight, y.weight);
-    ASSERT_EQ(kind_of(x), kind_of(y));
-    if (x.moments()) {
-      EXPECT_EQ(*x.moments(), *y.moments());
-      continue;
-    }
-    EXPECT_EQ(x.rff()->dims, y.rff()->dims);
-    EXPECT_EQ(x.rff()->features, y.rff()->features);
-    EXPECT_EQ(x.rff()->length_scale, y.rff()->length_scale);
-    EXPECT_EQ(x.rff()->kind, y.rff()->kind);
-    EXPECT_EQ(x.rff()->seed, y.rff()->seed);
+  ASSERT_EQ(a.maps.size(), b.maps.size());
+  for (std::size_t i = 0; i < a.maps.size(); ++i) {
+    EXPECT_EQ(a.maps[i].name, b.maps[i].name);
+    EXPECT_EQ(a.maps[i].role, b.maps[i].role);
+    EXPECT_EQ(a.maps[i].weight, b.maps[i].weight);
+    EXPECT_EQ(a.maps[i].map->kind(), b.maps[i].map->kind());
+    EXPECT_EQ(a.maps[i].map->to_json(), b.maps[i].map->to_json());
+    const features::BlockBound &x = a.noise.sensitivity_input.blocks[i],
+                               &y = b.noise.sensitivity_input.blocks[i];
+    EXPECT_EQ(x.norm, y.norm);
+    EXPECT_EQ(x.nonnegative_kernel, y.nonnegative_kernel);
+    EXPECT_EQ(x.theorem, y.theorem);
   }
-  EXPECT_EQ(a.lattice_bits, b.lattice_bits);
-  EXPECT_EQ(a.schema.shape, b.schema.shape);
-  EXPECT_EQ(a.schema.classes, b.schema.classes);
-  EXPECT_EQ(a.schema.lo, b.schema.lo);
-  EXPECT_EQ(a.schema.hi, b.schema.hi);
-  EXPECT_EQ(a.schema.on_error, b.schema.on_error);
+  EXPECT_EQ(a.map_hashes, b.map_hashes);
+  EXPECT_EQ(a.lattice.bits, b.lattice.bits);
+  EXPECT_EQ(schema::to_json(a.schema), schema::to_json(b.schema));
   EXPECT_EQ(a.counts, b.counts);
   EXPECT_EQ(a.counts_weight, b.counts_weight);
   EXPECT_EQ(a.records, b.records);
@@ -72,14 +67,6 @@ void expect_equal(const Artifact& a, const Artifact& b) {
   EXPECT_EQ(a.noise.noise_multiplier, b.noise.noise_multiplier);
   EXPECT_EQ(a.noise.sensitivity.value, b.noise.sensitivity.value);
   EXPECT_EQ(a.noise.sensitivity.derivation, b.noise.sensitivity.derivation);
-  ASSERT_EQ(a.noise.sensitivity_input.blocks.size(), b.noise.sensitivity_input.blocks.size());
-  for (std::size_t i = 0; i < a.blocks.size(); ++i) {
-    const features::BlockBound &x = a.noise.sensitivity_input.blocks[i],
-                               &y = b.noise.sensitivity_input.blocks[i];
-    EXPECT_EQ(x.norm, y.norm);
-    EXPECT_EQ(x.nonnegative_kernel, y.nonnegative_kernel);
-    EXPECT_EQ(x.theorem, y.theorem);
-  }
   EXPECT_EQ(a.noise.sigma, b.noise.sigma);
   EXPECT_EQ(a.noise.parts, b.noise.parts);
   EXPECT_EQ(a.is_private, b.is_private);
@@ -101,11 +88,14 @@ TEST_F(ArtifactTest, ReadsBackWhatWasWritten) {
       {.rff = false, .moments = true},
       {.counts = true, .moments = true, .weight = 0.3},
       {.adjacency = Adjacency::kAddRemoveOne, .epsilon = 3, .classes = 1, .moments = true, .weight = 7},
-      {.moments = true, .weight = 5, .proxy = true},
+      {.moments = true, .proxy = true, .weight = 5},
+      {.counts = true, .coarse = true},
+      {.moments = true, .proxy = true, .coarse = true, .weight = 5},
   };
   for (const auto& s : settings) {
     Artifact a = sample_artifact(s);
-    EXPECT_EQ(a.find("proxy").has_value(), s.proxy);
+    EXPECT_EQ(a.proxy().has_value(), s.proxy);
+    EXPECT_EQ(a.second_moments().has_value(), s.moments);
     a.is_private = s.epsilon == 1.0;
     a.schema.on_error = schema::OnError::kClamp;
     const std::string hash = write_artifact(file(), a);
@@ -154,28 +144,32 @@ TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
   const Container container = parse_container(good, "muffle-release", kArtifactVersion, "x");
   const json huge = std::numeric_limits<std::uint64_t>::max();
   const std::vector<Lie> lies{
-      {"/blocks/0/map/features", 10, "values"},
-      {"/blocks/0/map/features", 7, "not even"},
-      {"/blocks/0/map/features", huge, "map.features"},
-      {"/blocks/0/map/features", -8, "map.features"},
-      {"/blocks/0/map/features", 8.0, "map.features"},
-      {"/blocks/0/map/dims", 5, "numbers per record"},
-      {"/blocks/0/kind", "wavelets", "blocks.kind"},
-      {"/blocks/0/kind", "moments", "map.lift"},
-      {"/blocks/0/map/frequencies", "sparse", "map.frequencies"},
-      {"/blocks/0/map/length_scale", 0.0, "length-scale"},
-      {"/blocks/0/map/length_scale", nullptr, "map.length_scale"},
-      {"/blocks/0/map/length_scale", "1.5", "map.length_scale"},
-      {"/blocks/0/map_sha256", "beef", "hash"},
-      {"/blocks/0/map", 3, "blocks.map"},
-      {"/blocks", 3, "blocks"},
-      {"/blocks", json::array(), "blocks"},
-      {"/blocks", json::array({7}), "blocks"},
-      {"/blocks/0/weight", 0.0, "weight"},
-      {"/blocks/0/weight", 2.0, "block"},
-      {"/blocks/0/numbers/0/count", 7, "noise that was drawn"},
-      {"/blocks/0/numbers/0/unit", 65536.0, "noise that was drawn"},
-      {"/blocks/0/numbers", json::array(), "numbers"},
+      {"/maps/0/map/features", 10, "values"},
+      {"/maps/0/map/features", 7, "must be even"},
+      {"/maps/0/map/features", huge, "maps.map.features"},
+      {"/maps/0/map/features", -8, "maps.map.features"},
+      {"/maps/0/map/features", 8.0, "maps.map.features"},
+      {"/maps/0/map/dims", 5, "maps.map"},
+      {"/maps/0/kind", "wavelets", "there is no feature map \"wavelets\""},
+      {"/maps/0/kind", "moments", "maps.map.dims"},
+      {"/maps/0/map/frequencies", "sparse", "maps.map.frequencies"},
+      {"/maps/0/map/length_scale", 0.0, "length-scale"},
+      {"/maps/0/map/length_scale", nullptr, "maps.map.length_scale"},
+      {"/maps/0/map/length_scale", "1.5", "maps.map.length_scale"},
+      {"/maps/0/map_sha256", "beef", "hash"},
+      {"/maps/0/name", "Rff", "order of their names"},
+      {"/maps/0/name", "", "order of their names"},
+      {"/maps/0/name", std::string(33, 'x'), "maps.name"},
+      {"/maps/0/role", "judge", "maps.role"},
+      {"/maps/0/map", 3, "maps.map"},
+      {"/maps", 3, "maps"},
+      {"/maps", json::array(), "maps"},
+      {"/maps", json::array({7}), "maps"},
+      {"/maps/0/weight", 0.0, "weight"},
+      {"/maps/0/weight", 2.0, "norm"},
+      {"/maps/0/numbers/0/count", 7, "noise that was drawn"},
+      {"/maps/0/numbers/0/unit", 65536.0, "noise that was drawn"},
+      {"/maps/0/numbers", json::array(), "numbers"},
       {"/schema/shape", json::array(), "schema.shape"},
       {"/schema/shape", json::array({1, 2, 0}), "shape"},
       {"/schema/shape", json::array({huge, huge, huge}), "shape"},
@@ -205,12 +199,12 @@ TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
       {"/privacy/noise_multiplier", 3.0, "noise multiplier"},
       {"/privacy/sensitivity", 1.0, "sensitivity"},
       {"/privacy/sigma", 5.0, "sigma"},
-      {"/blocks/0/numbers/0/sigma_lattice", 1000, "sigma"},
-      {"/blocks/0/numbers/0/sigma_lattice", 0, "numbers.sigma_lattice"},
+      {"/maps/0/numbers/0/sigma_lattice", 1000, "sigma"},
+      {"/maps/0/numbers/0/sigma_lattice", 0, "numbers.sigma_lattice"},
       {"/privacy/mechanism", "Laplace", "privacy.mechanism"},
-      {"/blocks/0/bound/norm", 0.5, "block"},
-      {"/blocks/0/bound/norm", 1e300, "block"},
-      {"/blocks/0/bound/nonnegative_kernel", true, "block"},
+      {"/maps/0/bound/norm", 0.5, "norm"},
+      {"/maps/0/bound/norm", 1e300, "norm"},
+      {"/maps/0/bound/nonnegative_kernel", true, "norm"},
       {"/values/count", 23, "values"},
       {"/values/count", "24", "values"},
       {"/values/type", "float32", "values.type"},
@@ -290,24 +284,23 @@ TEST_F(ArtifactTest, LyingMomentsAreRefused) {
   const Container container = parse_container(bytes_of(sample_artifact({.moments = true, .weight = 2})),
                                               "muffle-release", kArtifactVersion, "x");
   const std::vector<Lie> lies{
-      {"/blocks/0/map/lift", "sparse", "map.lift"},
-      {"/blocks/0/map/shape", json::array({1, 4, 1}), "another shape"},
-      {"/blocks/0/map/shape", json::array({1, 2, -2}), "map.shape"},
-      {"/blocks/0/map/coefficients", 0, "defaults"},
-      {"/blocks/0/map/coefficients", 1, "values"},
-      {"/blocks/0/map/coefficients", 3, "coefficients"},
-      {"/blocks/0/map/coefficients", 8193, "map.coefficients"},
-      {"/blocks/0/map/offset", 0.0, "defaults"},
-      {"/blocks/0/map/offset", -1.0, "offset"},
-      {"/blocks/0/map/bits", 21, "map.bits"},
-      {"/blocks/0/map/bits", 15, "noise that was drawn"},
-      {"/blocks/0/map/blob_height", 2.0, "blob"},
-      {"/blocks/0/weight", 1.0, "norm"},
-      {"/blocks/0/weight", 1e7, "weight"},
-      {"/blocks/0/bound/nonnegative_kernel", false, "signed"},
-      {"/blocks/0/numbers/1/count", 11, "noise that was drawn"},
-      {"/blocks/0/numbers/1/unit", 4294967296.0, "noise that was drawn"},
-      {"/blocks/1", container.header["blocks"][0], "two blocks"},
+      {"/maps/0/map/lift", "sparse", "there is no lift \"sparse\""},
+      {"/maps/0/map/lift_settings/coefficients", 0, "lift_settings.coefficients"},
+      {"/maps/0/map/lift_settings/coefficients", 1, "values"},
+      {"/maps/0/map/lift_settings/coefficients", 3, "3 coefficients"},
+      {"/maps/0/map/lift_settings/coefficients", 8193, "lift_settings.coefficients"},
+      {"/maps/0/map/lift_settings/shape", json::array({1, 2, 2}), "lift_settings.shape"},
+      {"/maps/0/map/offset", 0.0, "leaves something open"},
+      {"/maps/0/map/offset", -1.0, "offset"},
+      {"/maps/0/map/bits", 21, "map.bits"},
+      {"/maps/0/map/bits", 15, "noise that was drawn"},
+      {"/maps/0/map/lift_settings/blob_height", 2.0, "blob"},
+      {"/maps/0/weight", 1.0, "norm"},
+      {"/maps/0/weight", 1e7, "weight"},
+      {"/maps/0/bound/nonnegative_kernel", false, "signed"},
+      {"/maps/0/numbers/1/count", 11, "noise that was drawn"},
+      {"/maps/0/numbers/1/unit", 4294967296.0, "noise that was drawn"},
+      {"/maps/1", container.header["maps"][0], "order of their names"},
   };
   for (const Lie& lie : lies) {
     Container bad = container;
@@ -343,26 +336,42 @@ TEST_F(ArtifactTest, EveryBlockGetsTheNoiseOfItsWeight) {
   }
 }
 
-TEST_F(ArtifactTest, AMissingBlockIsNamed) {
-  const Artifact moments = sample_artifact({.rff = false, .moments = true});
-  expect_error<ConfigError>([&] { (void)make_target(moments); }, ExitCode::kConfig,
-                            {"training", "\"rff\"", "only \"moments\"", "features.blocks"});
-  expect_error<ConfigError>([&] { (void)require_block(sample_artifact(), "moments", "it"); },
-                            ExitCode::kConfig, {"\"moments\"", "only \"rff\""});
+TEST_F(ArtifactTest, MissingSecondMomentsAreNamed) {
+  EXPECT_EQ(require_second_moments(sample_artifact({.moments = true, .coarse = true}), "it"), 1u);
+  expect_error<ConfigError>(
+      [&] { (void)require_second_moments(sample_artifact({.proxy = true}), "the fit"); }, ExitCode::kConfig,
+      {"the fit needs", "\"rff\"", "[map.NAME]"});
 }
 
-TEST_F(ArtifactTest, FrequenciesAreChecked) {
-  Artifact a = sample_artifact({.moments = true});
-  std::vector<float> frequencies = features::rff_frequencies(*a.blocks[1].spec.rff());
-  check_frequencies(a, frequencies);
-  frequencies[3] = std::nextafter(frequencies[3], 100.0f);
-  expect_error<ProtocolError>([&] { check_frequencies(a, frequencies); }, ExitCode::kProtocol,
-                              {"feature map", "'rff'", "0.1.0", a.blocks[1].map_hash});
-  for (std::size_t b = 0; b < 2; ++b) {
+TEST_F(ArtifactTest, MapsThatAreRebuiltOtherwiseAreRefused) {
+  Artifact a = sample_artifact({.moments = true, .proxy = true, .coarse = true});
+  for (std::size_t b = 0; b < a.maps.size(); ++b) {
     check_map(a, b);
-    a.blocks[b].map_hash[0] ^= 1;
-    expect_error<ProtocolError>([&] { check_map(a, b); }, ExitCode::kProtocol, {"feature map", "0.1.0"});
+    a.map_hashes[b][0] ^= 1;
+    expect_error<ProtocolError>([&] { check_map(a, b); }, ExitCode::kProtocol,
+                                {"feature map", "'" + a.maps[b].name + "'", "0.1.0", a.map_hashes[b]});
   }
+}
+
+TEST_F(ArtifactTest, MapsAreInTheOrderOfTheirNamesAndAProxyHasItsOwnNumbers) {
+  const Container container = parse_container(bytes_of(sample_artifact({.proxy = true, .coarse = true})),
+                                              "muffle-release", kArtifactVersion, "x");
+  const auto refused = [&](const std::string& part, const std::function<void(json&)>& change) {
+    Container bad = container;
+    change(bad.header);
+    const std::string bytes = serialize(bad);
+    expect_error<ProtocolError>([&] { (void)parse_artifact(bytes, "x.mfl"); }, ExitCode::kProtocol, {part});
+  };
+  refused("order of their names", [](json& h) { std::swap(h["maps"][0], h["maps"][2]); });
+  refused("order of their names", [](json& h) { h["maps"][2]["name"] = "a"; });
+  refused("two maps are proxies", [](json& h) { h["maps"][2]["role"] = "proxy"; });
+  refused("the proxy has the numbers",
+          [](json& h) { h["maps"][1]["map_sha256"] = h["maps"][0]["map_sha256"]; });
+}
+
+TEST_F(ArtifactTest, ReleasesOfVersion2AreRefused) {
+  expect_error<ProtocolError>([] { (void)read_artifact(MUFFLE_RELEASE_VERSION_2); }, ExitCode::kProtocol,
+                              {"release-version-2.mfl", "version is 2"});
 }
 
 }  // namespace

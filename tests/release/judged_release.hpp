@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "release/sample_artifact.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/release/verification.hpp"
+#include "release/sample_artifact.hpp"
 #include "support/temporary_folder.hpp"
 
 // Releases as files, and what `muffle verify` says of them.

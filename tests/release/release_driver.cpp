@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "release/sample_artifact.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/release/transaction.hpp"
+#include "release/sample_artifact.hpp"
 
 namespace {
 
@@ -35,7 +35,9 @@ void make_release(const release::ReleaseOrder& order, double mu) {
     noise.emplace(artifact.noise.parts, *entropy);
   };
   if (mutant == "draw-first") draw();
-  transaction.begin(artifact.noise, true, mutant == "draw-first" ? [] {} : std::function<void()>(draw));
+  transaction.begin(artifact.noise, true, [&](const release::Charge&) {
+    if (mutant != "draw-first") draw();
+  });
   if (mutant == "draw-twice") draw();
   artifact.values = std::move(*noise).publish(privacy::RawSum(std::vector<std::uint64_t>(n, 7))).values;
   transaction.finish(std::move(artifact));

@@ -5,9 +5,9 @@
 #include <random>
 #include <thread>
 
-#include "release/kill_fixture.hpp"
-#include "muffle/crypto/site_keys.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/crypto/site_keys.hpp"
+#include "release/kill_fixture.hpp"
 
 namespace muffle::release {
 namespace {

@@ -1,14 +1,13 @@
 // The order of a release's steps: no noise without a charge, no file without noise, nothing twice.
-#include "muffle/release/transaction.hpp"
-
 #include <gtest/gtest.h>
 
-#include "release/sample_artifact.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/crypto/signature.hpp"
+#include "muffle/release/transaction.hpp"
 #include "privacy/expect_error.hpp"
+#include "release/sample_artifact.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::release {
@@ -30,8 +29,8 @@ class ReleaseTransactionTest : public ::testing::Test {
   }
 
   privacy::LedgerState ledger() const { return privacy::read_ledger(order_.ledger); }
-  std::function<void()> count_draws() {
-    return [this] { ++draws_; };
+  std::function<void(const Charge&)> count_draws() {
+    return [this](const Charge&) { ++draws_; };
   }
   std::string release() {
     ReleaseTransaction transaction(order_);
@@ -62,7 +61,7 @@ TEST_F(ReleaseTransactionTest, ChargesDrawsWritesAndCommits) {
 TEST_F(ReleaseTransactionTest, TheChargeIsOnTheDiskWhenTheNoiseIsDrawn) {
   ReleaseTransaction transaction(order_);
   transaction.settle();
-  transaction.begin(artifact_.noise, true, [&] {
+  transaction.begin(artifact_.noise, true, [&](const Charge&) {
     ++draws_;
     EXPECT_EQ(ledger().charges.size(), 1u);
     EXPECT_FALSE(std::filesystem::exists(order_.file));
@@ -141,7 +140,7 @@ TEST_F(ReleaseTransactionTest, StepsOutOfOrderAreBugsAndDrawNothing) {
 TEST_F(ReleaseTransactionTest, ADrawThatFailsStaysSpentAndIsNotTriedAgain) {
   ReleaseTransaction transaction(order_);
   transaction.settle();
-  EXPECT_THROW(transaction.begin(artifact_.noise, true, [] { throw InvariantError("entropy is stuck"); }),
+  EXPECT_THROW(transaction.begin(artifact_.noise, true, [](const Charge&) { throw InvariantError("entropy is stuck"); }),
                InvariantError);
   EXPECT_THROW(transaction.begin(artifact_.noise, true, count_draws()), InvariantError);
   EXPECT_EQ(draws_, 0);
@@ -228,7 +227,8 @@ TEST_F(ReleaseTransactionTest, TheSignatureIsOfTheCommittedBytes) {
   crypto::SiteKey::generate("clinic-1").save(folder_ / "clinic-1.key");
   order_.signing_key = folder_ / "clinic-1.key";
   const std::string hash = release();
-  const crypto::ReleaseSignature signature = crypto::parse_signature(read_file(crypto::signature_file(order_.file)), "x");
+  const crypto::ReleaseSignature signature =
+      crypto::parse_signature(read_file(crypto::signature_file(order_.file)), "x");
   EXPECT_NO_THROW(crypto::check_signature(signature, read_file(order_.file), "x"));
   EXPECT_EQ(ledger().charges[0].pending, hash);
 }

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "muffle/core/philox.hpp"
 #include "muffle/release/artifact.hpp"
+#include "muffle/release/plan.hpp"
+#include "support/maps.hpp"
 
 namespace muffle::release::testing_artifact {
 
@@ -17,76 +20,88 @@ struct Settings {
   std::uint64_t records_per_person = 1;
   double epsilon = 1.0;
   std::size_t classes = 3, features = 8;
-  bool rff = true, moments = false;  ///< which blocks, moments first
-  double weight = 1.0;               ///< of the moments
-  bool proxy = false;                ///< last
+  bool rff = true, moments = false, proxy = false;  ///< which maps, each named by its kind or role
+  bool coarse = false;                              ///< a second rff map, which comes first
+  double weight = 1.0;                              ///< of the moments
 };
 
-/// The noise that the artifact's blocks need for its adjacency, counts and records per person.
+inline privacy::PrivacySpec privacy_of(const Settings& s) {
+  privacy::PrivacySpec spec;
+  spec.epsilon = s.epsilon;
+  spec.adjacency = s.adjacency;
+  spec.max_records_per_person = s.records_per_person;
+  return spec;
+}
+
+/// Of records of 2 x 2 pixels.
+inline std::vector<features::NamedMap> sample_maps(const Settings& s) {
+  using test::named;
+  const schema::Schema schema = test::schema_of({1, 2, 2}, s.classes);
+  std::vector<features::NamedMap> maps;
+  if (s.coarse)
+    maps.push_back(named("coarse", test::make_rff({4, 6, 5.0, features::FrequencyKind::kDense, 3})));
+  if (s.moments)
+    maps.push_back(named("moments", test::make_moments({{"coefficients", "2"}}, schema), s.weight));
+  if (s.proxy) {
+    maps.push_back(named("proxy", test::make_rff({4, 6, 1.5, features::FrequencyKind::kDense, 2}), 0.5,
+                         features::MapRole::kProxy));
+  }
+  if (s.rff) {
+    maps.push_back(named("rff", test::make_rff({4, s.features, 1.5, features::FrequencyKind::kOrthogonal,
+                                                0xFFFFFFFFFFFFFFFFull})));
+  }
+  return maps;
+}
+
+inline ReleasePlan sample_plan(const Settings& s = {}) {
+  return make_plan(
+      {test::schema_of({1, 2, 2}, s.classes), {}, sample_maps(s), privacy_of(s), s.counts, s.records});
+}
+
+/// The noise that the artifact's maps need for its adjacency, counts and records per person.
 inline privacy::NoisePlan plan_for(const Artifact& a, privacy::PrivacySpec spec) {
   spec.adjacency = a.adjacency;
   spec.max_records_per_person = a.max_records_per_person;
-  privacy::SensitivityInput input;
-  for (const ReleasedBlock& block : a.blocks) input.blocks.push_back(bound_of(block.spec));
-  input.adjacency = a.adjacency;
-  input.counts = a.counts;
-  input.counts_weight = a.counts_weight;
-  input.max_records_per_person = a.max_records_per_person;
-  return privacy::plan_noise(spec, input, a.coordinates());
+  return privacy::plan_noise(spec, a.sensitivity_input(), a.coordinates());
 }
 
-/// A small release as the product would make it, with made-up values.
-inline Artifact sample_artifact(const Settings& s = {}) {
-  const bool replace = s.adjacency == privacy::Adjacency::kReplaceOne;
+/// A release of this plan, whose values are zeros.
+inline Artifact artifact_of(ReleasePlan plan) {
   Artifact a;
-  a.schema.shape = {1, 2, 2};
-  a.schema.classes = s.classes;
-  if (s.moments) {
-    const features::MomentsSpec moments = features::resolved(
-        {.kind = features::MomentLiftKind::kImage, .shape = a.schema.shape, .coefficients = 2});
-    a.blocks.push_back({{moments, s.weight}, ""});
-  }
-  if (s.rff) {
-    a.blocks.push_back({{features::RffSpec{.dims = 4,
-                                           .features = s.features,
-                                           .length_scale = 1.5,
-                                           .kind = features::FrequencyKind::kOrthogonal,
-                                           .seed = 0xFFFFFFFFFFFFFFFFull}},
-                        ""});
-  }
-  if (s.proxy) {
-    const features::RffSpec rff{.dims = 4, .features = 6, .length_scale = 1.5, .seed = 2};
-    a.blocks.push_back({{rff, 0.5, true}, ""});
-  }
-  for (ReleasedBlock& block : a.blocks) block.map_hash = map_hash(block.spec);
-  a.counts = s.counts;
-  a.counts_weight = 1.0;
-  a.records = replace ? s.records : 0;
-  a.adjacency = s.adjacency;
-  a.max_records_per_person = s.records_per_person;
+  static_cast<ReleasePlan&>(a) = std::move(plan);
+  for (const features::NamedMap& map : a.maps) a.map_hashes.push_back(map.map->hash());
   a.config_hash = "00c0ffee";
   a.data_id = "patients-2024";
   a.ledger_charge = std::string(32, '7');
   a.muffle_version = "0.1.0";
   a.ranks = 2;
+  a.values.assign(a.size(), 0);
+  return a;
+}
 
-  privacy::PrivacySpec spec;
-  spec.epsilon = s.epsilon;
-  a.noise = plan_for(a, spec);
+/// The map of this name.
+inline std::size_t find_map(const ReleasePlan& plan, const std::string& name) {
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    if (plan.maps[b].name == name) return b;
+  }
+  throw std::out_of_range("no map " + name);
+}
 
+/// A small release as the product would make it, with made-up values.
+inline Artifact sample_artifact(const Settings& s = {}) {
+  Artifact a = artifact_of(sample_plan(s));
   const CounterStream stream(11, Stream::kTest);
-  for (std::size_t i = 0; i < a.offset(a.blocks.size()); ++i)
-    a.values.push_back(std::llround(stream.normal(i) * 1e10));
+  for (std::size_t i = 0; i < a.offset(a.maps.size()); ++i)
+    a.values[i] = std::llround(stream.normal(i) * 1e10);
   if (s.moments) {  // the traces: a record in the constant's entry
-    const std::size_t block = *a.find("moments");
-    const double scale = features::moments_scale(*a.blocks[block].spec.moments());
+    const std::size_t b = find_map(a, "moments");
     for (std::size_t c = 0; c < s.classes; ++c)
-      a.values[a.offset(block) + c * a.features(block)] =
-          std::llround(static_cast<double>(s.records / s.classes) * scale * scale);
+      a.values[a.offset(b) + c * a.features(b)] =
+          std::llround(static_cast<double>(s.records / s.classes) * a.maps[b].map->scale(a.lattice));
   }
-  for (std::size_t c = 0; s.counts && c < s.classes; ++c) {
-    a.values.push_back(static_cast<std::int64_t>(s.records / s.classes) << a.lattice_bits);
-  }
+  for (std::size_t c = 0; s.counts && c < s.classes; ++c)
+    a.values[a.offset(a.maps.size()) + c] = static_cast<std::int64_t>(s.records / s.classes)
+                                            << a.lattice.bits;
   return a;
 }
 

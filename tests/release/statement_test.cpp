@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "release/sample_artifact.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "release/sample_artifact.hpp"
 
 namespace muffle::release {
 namespace {
@@ -17,7 +17,7 @@ TEST(PrivacyStatement, MainJobStatesTheHonestSigma) {
   const Artifact a = sample_artifact();
   const json s = json::parse(privacy_statement_json(a));
   EXPECT_EQ(s["format"], "muffle-privacy-statement");
-  EXPECT_EQ(s["version"], 1);
+  EXPECT_EQ(s["version"], 2);
   EXPECT_EQ(s["private"], true);
   EXPECT_EQ(s["epsilon"], 1.0);
   EXPECT_EQ(s["delta"], 1e-5);
@@ -26,10 +26,10 @@ TEST(PrivacyStatement, MainJobStatesTheHonestSigma) {
   EXPECT_NEAR(s["noise_multiplier"].get<double>(), 3.73063163482, 1e-10);
   EXPECT_EQ(s["sensitivity"], 2.0);
   EXPECT_NEAR(s["sigma"].get<double>(), 2 * 3.73063163482, 1e-9);
-  EXPECT_EQ(s["blocks"][0]["numbers"][0]["sigma_lattice"].get<std::uint64_t>(),
+  EXPECT_EQ(s["maps"][0]["numbers"][0]["sigma_lattice"].get<std::uint64_t>(),
             testing_artifact::sigma_lattice(a));
   EXPECT_NEAR(s["mu"].get<double>(), 1 / 3.73063163482, 1e-10);
-  EXPECT_EQ(s["blocks"].size(), 1u);
+  EXPECT_EQ(s["maps"].size(), 1u);
   for (const char* key :
        {"unit_of_privacy", "neighbours", "sensitivity_derivation", "mechanism", "verdict"}) {
     EXPECT_TRUE(s[key].is_string() && !s[key].get<std::string>().empty()) << key;

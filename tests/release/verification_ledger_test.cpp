@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "release/judged_release.hpp"
 #include "muffle/core/hash.hpp"
+#include "release/judged_release.hpp"
 
 namespace muffle::release {
 namespace {

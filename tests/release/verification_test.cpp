@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "release/judged_release.hpp"
 #include "muffle/core/round_up.hpp"
+#include "release/judged_release.hpp"
 
 namespace muffle::release {
 namespace {
@@ -22,14 +22,14 @@ TEST(Verification, AGoodReleasePassesEveryCheck) {
   for (const Settings& s :
        {Settings{}, Settings{.counts = true, .records_per_person = 3, .epsilon = 0.2},
         Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true},
-        Settings{.rff = false, .moments = true}, Settings{.moments = true, .weight = 5, .proxy = true},
-        Settings{.counts = true, .moments = true, .weight = 0.3},
+        Settings{.rff = false, .moments = true}, Settings{.moments = true, .proxy = true, .weight = 5},
+        Settings{.counts = true, .coarse = true}, Settings{.counts = true, .moments = true, .weight = 0.3},
         Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .moments = true}}) {
     const Verification v = judge(bytes_of(sample_artifact(s)));
     EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
     EXPECT_THAT(failed(v), ::testing::IsEmpty());
     for (const char* name : {"file", "fields", "domain", "sensitivity", "noise multiplier", "sigma", "delta",
-                             "consistency", "blocks", "feature maps", "secure noise"})
+                             "consistency", "maps", "feature maps", "secure noise"})
       EXPECT_EQ(outcome(v, name), Check::Outcome::kPass) << name;
     EXPECT_EQ(outcome(v, "signature"), Check::Outcome::kSkipped);
     EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kSkipped);
@@ -75,7 +75,8 @@ TEST(Verification, AnyFlippedByteIsFound) {
 }
 
 TEST(Verification, ADemandedSignatureMustBeThereAndOfThatKey) {
-  const crypto::SiteKey ours = crypto::SiteKey::generate("clinic-1"), other = crypto::SiteKey::generate("clinic-1");
+  const crypto::SiteKey ours = crypto::SiteKey::generate("clinic-1"),
+                        other = crypto::SiteKey::generate("clinic-1");
   const std::string release = bytes_of(sample_artifact());
   const auto with = [&](const crypto::SiteKey* signer) {
     return judge(release, [&](Evidence& e) {
@@ -113,8 +114,8 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
     json& p = h["privacy"];
     const double sigma = multiply_up(p["noise_multiplier"], p["sensitivity"]);
     p["sigma"] = sigma;
-    for (json& block : h["blocks"]) {
-      for (json& run : block["numbers"])
+    for (json& map : h["maps"]) {
+      for (json& run : map["numbers"])
         run["sigma_lattice"] = static_cast<std::uint64_t>(privacy::lattice_sigma(sigma, run["unit"]));
     }
   };
@@ -122,7 +123,7 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
       {"sigma too small", "sigma", scale("sigma", 0.999)},
       {"a lattice sigma one too small", "sigma",
        [](json& h) {
-         json& drawn = h["blocks"][0]["numbers"][0]["sigma_lattice"];
+         json& drawn = h["maps"][0]["numbers"][0]["sigma_lattice"];
          drawn = drawn.get<std::uint64_t>() - 1;
        }},
       {"half the noise, spelt out consistently", "noise multiplier",
@@ -145,25 +146,25 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
       {"an epsilon of nothing", "domain", [](json& h) { h["privacy"]["epsilon"] = 0.0; }},
       {"fewer records a person", "sensitivity", [](json& h) { h["privacy"]["max_records_per_person"] = 1; }},
       {"another adjacency", "sensitivity", [](json& h) { h["privacy"]["adjacency"] = "add-remove-one"; }},
-      {"a norm bound that the feature map does not have", "blocks",
+      {"a norm bound that the feature map does not have", "maps",
        [&](json& h) {
-         h["blocks"][0]["bound"]["norm"] = 0.5;
+         h["maps"][0]["bound"]["norm"] = 0.5;
          scale("sensitivity", 0.5)(h);
          consistent_sigma(h);
        }},
-      {"a sign that the feature map does not have", "blocks",
+      {"a sign that the feature map does not have", "maps",
        [&](json& h) {
-         h["blocks"][0]["bound"]["nonnegative_kernel"] = true;
+         h["maps"][0]["bound"]["nonnegative_kernel"] = true;
          h["privacy"]["sensitivity"] = 2 * std::sqrt(2.0);
          consistent_sigma(h);
        }},
       {"another lattice", "sigma", [](json& h) { h["lattice_bits"] = 23; }},
       {"frequencies that nobody can rebuild", "feature maps",
-       [](json& h) { h["blocks"][0]["map"]["seed"] = 7; }},
-      {"a weight that the bound does not know", "blocks", [](json& h) { h["blocks"][0]["weight"] = 0.5; }},
-      {"a larger weight's units, and so less noise", "blocks",
+       [](json& h) { h["maps"][0]["map"]["seed"] = 7; }},
+      {"a weight that the bound does not know", "maps", [](json& h) { h["maps"][0]["weight"] = 0.5; }},
+      {"a larger weight's units, and so less noise", "maps",
        [&](json& h) {
-         json& run = h["blocks"][0]["numbers"][0];
+         json& run = h["maps"][0]["numbers"][0];
          run["unit"] = run["unit"].get<double>() / 2;
          consistent_sigma(h);
        }},
@@ -185,19 +186,21 @@ TEST(Verification, MomentsThatLieAreRefused) {
   const std::vector<LyingHeader> lies = {
       {"half the noise beside the diagonal", "sigma",
        [](json& h) {
-         json& drawn = h["blocks"][0]["numbers"][1]["sigma_lattice"];
+         json& drawn = h["maps"][0]["numbers"][1]["sigma_lattice"];
          drawn = drawn.get<std::uint64_t>() / 2;
        }},
       {"one unit less on the diagonal", "sigma",
        [](json& h) {
-         json& drawn = h["blocks"][0]["numbers"][0]["sigma_lattice"];
+         json& drawn = h["maps"][0]["numbers"][0]["sigma_lattice"];
          drawn = drawn.get<std::uint64_t>() - 1;
        }},
-      {"another weight", "blocks", [](json& h) { h["blocks"][0]["weight"] = 1.0; }},
-      {"fewer bits", "blocks", [](json& h) { h["blocks"][0]["map"]["bits"] = 15; }},
-      {"a signed kernel", "blocks", [](json& h) { h["blocks"][0]["bound"]["nonnegative_kernel"] = false; }},
-      {"another blob", "feature maps", [](json& h) { h["blocks"][0]["map"]["blob_height"] = 0.25; }},
-      {"more coefficients", "blocks", [](json& h) { h["blocks"][0]["map"]["coefficients"] = 1; }},
+      {"another weight", "maps", [](json& h) { h["maps"][0]["weight"] = 1.0; }},
+      {"fewer bits", "maps", [](json& h) { h["maps"][0]["map"]["bits"] = 15; }},
+      {"a signed kernel", "maps", [](json& h) { h["maps"][0]["bound"]["nonnegative_kernel"] = false; }},
+      {"another blob", "feature maps",
+       [](json& h) { h["maps"][0]["map"]["lift_settings"]["blob_height"] = 0.25; }},
+      {"more coefficients", "maps",
+       [](json& h) { h["maps"][0]["map"]["lift_settings"]["coefficients"] = 1; }},
   };
   for (const LyingHeader& lie : lies) {
     const Verification v = judge(with_header(release, lie.tell));
@@ -246,7 +249,7 @@ TEST(Verification, TheProofIsOursWhateverTheFileSays) {
   const std::string lie = "In truth (0.001, 1e-12)-DP.";
   const std::string release = with_header(bytes_of(sample_artifact()), [&](json& h) {
     h["privacy"]["sensitivity_derivation"] = lie;
-    h["blocks"][0]["bound"]["theorem"] = lie;
+    h["maps"][0]["bound"]["theorem"] = lie;
   });
   const Verification v = judge(release);
   EXPECT_EQ(verification_text(v).find(lie), std::string::npos);
@@ -255,7 +258,7 @@ TEST(Verification, TheProofIsOursWhateverTheFileSays) {
 }
 
 TEST(Verification, UnknownFieldsAreRefused) {
-  for (const char* place : {"", "/privacy", "/schema", "/blocks/0", "/blocks/0/map", "/ledger", "/values"}) {
+  for (const char* place : {"", "/privacy", "/schema", "/maps/0", "/maps/0/map", "/ledger", "/values"}) {
     const std::string release = with_header(bytes_of(sample_artifact()), [&](json& h) {
       h[json::json_pointer(std::string(place) + "/audited_by")] = "everybody";
     });
@@ -271,7 +274,7 @@ TEST(Verification, TextsOfTheFileCannotForgeLines) {
         "1\n  pass    signature \xc2\x9b"
         "2J";
     h["privacy"]["sensitivity_derivation"] = "trust\x1b[2J me\nSigned by: everybody";
-    h["blocks"][0]["bound"]["theorem"] = "so\nSigned by: everybody";
+    h["maps"][0]["bound"]["theorem"] = "so\nSigned by: everybody";
   });
   const Verification v = judge(release);
   const std::string text = verification_text(v);

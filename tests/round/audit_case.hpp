@@ -3,17 +3,16 @@
 #include <memory>
 
 #include "muffle/embed/audit.hpp"
-#include "muffle/features/moments.hpp"
-#include "muffle/features/rff.hpp"
-#include "muffle/features/weighted.hpp"
+#include "support/maps.hpp"
 
 namespace muffle::embed::testing_audit {
 
 /// A small release to audit, and the neighbours to audit it with.
 struct Case {
-  Layout layout;
-  privacy::NoisePlan plan;
+  Embedder embedder;
   CanaryPair pair;
+
+  const privacy::NoisePlan& noise() const { return embedder.plan.noise; }
 };
 
 struct CaseOptions {
@@ -23,34 +22,41 @@ struct CaseOptions {
   bool counts = false;
   privacy::Adjacency adjacency = privacy::Adjacency::kReplaceOne;
   std::uint64_t max_records_per_person = 1;
-  double noise_multiplier = 1.0;
 };
 
 /// A short length-scale, so that one frequency turns by half a turn and more within the records' range.
 inline std::unique_ptr<Case> make_case(const CaseOptions& o) {
-  auto made = std::make_unique<Case>();
-  made->layout.lattice = {24};
-  made->layout.classes = o.classes;
-  made->layout.counts = o.counts;
-  features::RffSpec rff;
-  rff.dims = o.dims;
-  rff.features = o.features;
-  rff.length_scale = 0.2;
+  const schema::Schema schema = test::schema_of({o.dims}, o.classes);
+  std::vector<features::NamedMap> maps;
   // Little beside the record itself, so that opposite records are orthogonal.
-  const features::MomentsSpec moments{.shape = {o.dims}, .offset = 0.1};
   if (o.moments_weight > 0)
-    made->layout.blocks.push_back(
-        features::make_weighted_block(features::make_moments_block(moments), o.moments_weight));
-  if (o.features > 0) made->layout.blocks.push_back(features::make_rff_block(rff, made->layout.lattice));
-  privacy::PrivacySpec spec;
-  spec.noise_multiplier = o.noise_multiplier;
-  spec.adjacency = o.adjacency;
-  spec.max_records_per_person = o.max_records_per_person;
-  made->plan =
-      privacy::plan_noise(spec, made->layout.sensitivity_input(o.adjacency, o.max_records_per_person),
-                          made->layout.coordinates());
-  made->pair = worst_pair(made->layout, o.adjacency, o.max_records_per_person);
+    maps.push_back(test::named("moments", test::make_moments({{"offset", "0.1"}}, schema), o.moments_weight));
+  if (o.features > 0)
+    maps.push_back(
+        test::named("rff", test::make_rff({.dims = o.dims, .features = o.features, .length_scale = 0.2})));
+  privacy::PrivacySpec privacy;
+  privacy.noise_multiplier = 1.0;
+  privacy.adjacency = o.adjacency;
+  privacy.max_records_per_person = o.max_records_per_person;
+  auto made = std::make_unique<Case>();
+  made->embedder = make_embedder(release::make_plan({schema, {}, std::move(maps), privacy, o.counts, 1000}));
+  made->pair = worst_pair(made->embedder);
   return made;
+}
+
+/// The same release with other noise than was claimed.
+inline Embedder with_noise(Embedder embedder, const privacy::NoisePlan& noise) {
+  embedder.plan.noise = noise;
+  return embedder;
+}
+
+/// Noise of another size in place of what was planned.
+inline privacy::NoisePlan with_sigma(privacy::NoisePlan plan, double factor) {
+  for (privacy::NoisePart& part : plan.parts) {
+    for (privacy::NoiseRun& run : part.runs)
+      run.sigma_lattice = static_cast<std::uint64_t>(static_cast<double>(run.sigma_lattice) * factor);
+  }
+  return plan;
 }
 
 }  // namespace muffle::embed::testing_audit

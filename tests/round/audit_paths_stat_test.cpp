@@ -1,5 +1,5 @@
 // `muffle audit` through secure sums and distributed noise, on ranks that are threads: the reduce of the
-// product (embed::reduce_to_root over round::SecureSum, privacy::NoiseShare), fresh keys for each release.
+// product (rounds over a transport, privacy::NoiseShare), fresh keys for each release.
 // Each path must be found to leak at least 0.82 of its claim and no more than it claims; each mutant of it
 // must be found to exceed.
 //
@@ -15,8 +15,6 @@
 
 #include "muffle/round/audit_path.hpp"
 #include "round/audit_case.hpp"
-#include "muffle/round/secure_sum.hpp"
-#include "muffle/privacy/distributed_noise.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle::embed::paths {
@@ -27,6 +25,8 @@ using round::real_release;
 using privacy::AggregationMode;
 using testing_audit::Case;
 using testing_audit::make_case;
+using testing_audit::with_noise;
+using testing_audit::with_sigma;
 
 constexpr double kConfidence = 1 - 1e-5;
 constexpr std::uint64_t kTrials = 20'000, kFewTrials = 3'000;
@@ -48,7 +48,7 @@ AuditReport audit_on(int ranks, const Case& c, std::uint64_t trials,
       ranks,
       [&](comm::HostComm& comm) {
         const AuditReport mine =
-            audit(c.layout, c.plan, c.pair, path(comm), {trials, kConfidence, comm.rank(), comm.size()});
+            audit(c.embedder, c.pair, path(comm), {trials, kConfidence, comm.rank(), comm.size()});
         if (comm.is_root()) report = mine;
       },
       std::chrono::minutes(5));
@@ -57,7 +57,7 @@ AuditReport audit_on(int ranks, const Case& c, std::uint64_t trials,
 
 AuditReport audit_real(const Case& c, const AggregationMode& mode, std::uint64_t trials = kTrials) {
   return audit_on(mode.ranks, c, trials,
-                  [&](comm::HostComm& comm) { return real_release(c.layout, c.plan, comm, mode); });
+                  [&](comm::HostComm& comm) { return real_release(c.embedder, comm, mode); });
 }
 
 void expect_tight(const AuditReport& report) {
@@ -81,48 +81,26 @@ TEST(AuditPathsStat, CuriousRanksLearnWhatIsClaimedAndNoMore) {
   expect_tight(audit_real(*make_case({}), mode_of(3, true, 2)));
 }
 
-/// A plan for less noise than was claimed.
-privacy::NoisePlan with_sigma(privacy::NoisePlan plan, double factor) {
-  for (privacy::NoisePart& part : plan.parts) {
-    for (privacy::NoiseRun& run : part.runs)
-      run.sigma_lattice = static_cast<std::uint64_t>(static_cast<double>(run.sigma_lattice) * factor);
-  }
-  return plan;
-}
-
 TEST(AuditPathsStat, EveryMutantExceedsItsClaim) {
   const auto c = make_case({});
-  const privacy::NoisePlan half = with_sigma(c->plan, 0.5);
+  const Embedder half = with_noise(c->embedder, with_sigma(c->noise(), 0.5));
   const auto exceeds = [&](const std::string& what, int ranks,
                            const std::function<ReleaseFunction(comm::HostComm&)>& path) {
     const AuditReport report = audit_on(ranks, *c, kFewTrials, path);
     EXPECT_TRUE(report.exceeds()) << what << ": " << report.bound.mu;
   };
   exceeds("masked, half the noise", 2,
-          [&](comm::HostComm& comm) { return real_release(c->layout, half, comm, mode_of(2, false)); });
+          [&](comm::HostComm& comm) { return real_release(half, comm, mode_of(2, false)); });
   exceeds("shares of half the noise", 2,
-          [&](comm::HostComm& comm) { return real_release(c->layout, half, comm, mode_of(2, true)); });
+          [&](comm::HostComm& comm) { return real_release(half, comm, mode_of(2, true)); });
   // Planned against nobody curious, though two of three are: the honest share is sigma / sqrt(3).
-  const privacy::NoisePlan third = with_sigma(c->plan, 1 / std::sqrt(3.0));
+  const Embedder third = with_noise(c->embedder, with_sigma(c->noise(), 1 / std::sqrt(3.0)));
   exceeds("shares that forget the curious", 3,
-          [&](comm::HostComm& comm) { return real_release(c->layout, third, comm, mode_of(3, true, 2)); });
+          [&](comm::HostComm& comm) { return real_release(third, comm, mode_of(3, true, 2)); });
   // Only root draws a share.
-  exceeds("ranks that leave out their share", 4, [&](comm::HostComm& comm) -> ReleaseFunction {
-    return [&](data::RecordSource& records) {
-      round::SecureSum round(comm, {c->layout.size(), "audit", nullptr});
-      auto shares = privacy::plan_distributed_noise(c->plan, 4, 0);
-      if (!comm.is_root()) {
-        for (privacy::NoisePart& part : shares.shares) {
-          for (privacy::NoiseRun& run : part.runs) run.sigma_lattice = 1;
-        }
-      }
-      const auto entropy = privacy::os_entropy();
-      privacy::NoiseShare share(shares, *entropy);
-      auto released =
-          reduce_to_root(std::move(round), embed_shard(c->layout, records, 1, {}), std::move(share)).values;
-      released.resize(c->layout.size(), 0);
-      return released;
-    };
+  const Embedder silent = with_noise(c->embedder, with_sigma(c->noise(), 1e-6));
+  exceeds("ranks that leave out their share", 4, [&](comm::HostComm& comm) {
+    return real_release(comm.is_root() ? c->embedder : silent, comm, mode_of(4, true));
   });
 }
 

@@ -1,4 +1,4 @@
-// `muffle audit` on the real path (embed_shard, reduce_to_root, Karney noise from the operating system,
+// `muffle audit` on the real path (embed_shard, a round, Karney noise from the operating system,
 // publish), and on mutants: ways in which releases have leaked. An honest mechanism must be found to leak at
 // least 0.85 of its true mu and no more than it claims; each mutant must be found to exceed its claim.
 //
@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "muffle/privacy/accountant.hpp"
 #include "muffle/round/audit_path.hpp"
 #include "round/audit_case.hpp"
-#include "muffle/privacy/accountant.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -27,12 +27,13 @@ using round::real_release;
 using testing_audit::Case;
 using testing_audit::CaseOptions;
 using testing_audit::make_case;
+using testing_audit::with_sigma;
 
 constexpr std::uint64_t kTrials = 30'000;
 constexpr double kConfidence = 1 - 1e-6;
 
 AuditReport audit_of(const Case& c, const ReleaseFunction& release, std::uint64_t trials = kTrials) {
-  return audit(c.layout, c.plan, c.pair, release, {trials, kConfidence});
+  return audit(c.embedder, c.pair, release, {trials, kConfidence});
 }
 
 TEST(AuditStat, TheRealPathLeaksWhatItClaimsAndNoMore) {
@@ -50,16 +51,16 @@ TEST(AuditStat, TheRealPathLeaksWhatItClaimsAndNoMore) {
     SCOPED_TRACE(what);
     const auto c = make_case(options);
     // The pair realises the sensitivity, so the audit tests the claim and not something easier.
-    EXPECT_GT(c->pair.distance, 0.999 * c->plan.sensitivity.value);
-    EXPECT_LE(c->pair.distance, c->plan.sensitivity.value);
-    const AuditReport report = audit_of(*c, real_release(c->layout, c->plan));
+    EXPECT_GT(c->pair.distance, 0.999 * c->noise().sensitivity.value);
+    EXPECT_LE(c->pair.distance, c->noise().sensitivity.value);
+    const AuditReport report = audit_of(*c, real_release(c->embedder));
     EXPECT_NEAR(report.claimed_mu, 1.0, 1e-12);
     EXPECT_GT(report.reachable_mu, 0.999);
     EXPECT_GT(report.bound.mu, 0.85 * report.claimed_mu);
     EXPECT_FALSE(report.exceeds()) << report.bound.mu;
-    EXPECT_GT(report.epsilon_lower, 0.8 * privacy::epsilon_for(c->plan.delta, report.claimed_mu));
-    EXPECT_LT(report.epsilon_lower, c->plan.epsilon);
-    EXPECT_LT(report.bound.epsilon_any, c->plan.epsilon);
+    EXPECT_GT(report.epsilon_lower, 0.8 * privacy::epsilon_for(c->noise().delta, report.claimed_mu));
+    EXPECT_LT(report.epsilon_lower, c->noise().epsilon);
+    EXPECT_LT(report.bound.epsilon_any, c->noise().epsilon);
   }
 }
 
@@ -69,7 +70,7 @@ TEST(AuditStat, ALooseBoundIsReportedAsSuch) {
   const auto c = make_case({.dims = 2, .features = 100, .classes = 1});
   EXPECT_GT(c->pair.distance, 1.3);
   EXPECT_LT(c->pair.distance, 1.8);
-  const AuditReport report = audit_of(*c, real_release(c->layout, c->plan), 3'000);
+  const AuditReport report = audit_of(*c, real_release(c->embedder), 3'000);
   EXPECT_NEAR(report.reachable_mu, c->pair.distance / 2, 1e-6);
   EXPECT_LT(report.bound.mu, report.reachable_mu);
   EXPECT_GT(report.bound.mu, 0.2);
@@ -79,16 +80,16 @@ TEST(AuditStat, ALooseBoundIsReportedAsSuch) {
 using Noise =
     std::function<std::vector<std::int64_t>(std::size_t n, std::uint64_t sigma, std::uint64_t which)>;
 
-ReleaseFunction with_noise(const Case& c, Noise noise) {
-  const std::shared_ptr<comm::HostComm> alone = comm::single_process();
+ReleaseFunction broken_release(const Case& c, Noise noise) {
   auto which = std::make_shared<std::uint64_t>(0);
-  return [&c, alone, which, noise](data::RecordSource& records) {
+  return [&c, which, noise](data::RecordSource& records) {
     // The exact sums, by way of noise that is known.
-    privacy::NoiseVector known(c.layout.size(), 1, *privacy::insecure_seeded_entropy(1));
+    privacy::NoiseVector known(c.embedder.plan.size(), 1, *privacy::insecure_seeded_entropy(1));
     auto values =
-        std::move(known).publish(reduce_to_root(*alone, embed_shard(c.layout, records, 1, {}))).values;
-    const auto same = privacy::draw_noise(c.layout.size(), 1, *privacy::insecure_seeded_entropy(1));
-    const auto added = noise(c.layout.size(), c.plan.parts.front().runs.front().sigma_lattice, (*which)++);
+        std::move(known).publish(sum_of_one_rank(embed_shard(c.embedder, records, 1, {}))).values;
+    const auto same = privacy::draw_noise(c.embedder.plan.size(), 1, *privacy::insecure_seeded_entropy(1));
+    const auto added =
+        noise(c.embedder.plan.size(), c.noise().parts.front().runs.front().sigma_lattice, (*which)++);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += added[i] - same[i];
     return values;
   };
@@ -153,7 +154,7 @@ TEST(AuditStat, EveryMutantExceedsItsClaim) {
   };
   const auto c = make_case({});
   for (const Mutant& mutant : mutants) {
-    const AuditReport report = audit_of(*c, with_noise(*c, mutant.noise), mutant.trials);
+    const AuditReport report = audit_of(*c, broken_release(*c, mutant.noise), mutant.trials);
     EXPECT_TRUE(report.exceeds()) << mutant.name << ": " << report.bound.mu;
     double by_the_named_attack = 0;
     for (const privacy::AuditFinding& f : report.bound.findings) {
@@ -166,8 +167,8 @@ TEST(AuditStat, EveryMutantExceedsItsClaim) {
 /// The harness is no mutant itself.
 TEST(AuditStat, AnHonestStandInDoesNotExceed) {
   const auto c = make_case({});
-  const AuditReport report = audit_of(
-      *c, with_noise(*c, [](std::size_t n, std::uint64_t sigma, std::uint64_t) { return fresh(n, sigma); }));
+  const AuditReport report = audit_of(*c, broken_release(*c, [](std::size_t n, std::uint64_t sigma,
+                                                                std::uint64_t) { return fresh(n, sigma); }));
   EXPECT_FALSE(report.exceeds()) << report.bound.mu;
   EXPECT_GT(report.bound.mu, 0.85);
 }
@@ -176,36 +177,27 @@ TEST(AuditStat, AnHonestStandInDoesNotExceed) {
 /// path exceeds the claim.
 TEST(AuditStat, AForgottenFactorInTheSensitivityExceedsTheClaim) {
   const auto honest = make_case({});
-  privacy::NoisePlan wrong = honest->plan;
+  privacy::NoisePlan wrong = with_sigma(honest->noise(), 0.5);
   wrong.sigma /= 2;
-  for (privacy::NoisePart& part : wrong.parts) {
-    for (privacy::NoiseRun& run : part.runs) run.sigma_lattice = (run.sigma_lattice + 1) / 2;
-  }
-  const AuditReport factor_2 =
-      audit(honest->layout, wrong, honest->pair, real_release(honest->layout, wrong), {4'000, kConfidence});
+  const auto audit_with = [](const Case& c, const privacy::NoisePlan& noise, std::uint64_t trials) {
+    const Embedder embedder = testing_audit::with_noise(c.embedder, noise);
+    return audit(embedder, c.pair, real_release(embedder), {trials, kConfidence});
+  };
+  const AuditReport factor_2 = audit_with(*honest, wrong, 4'000);
   EXPECT_TRUE(factor_2.exceeds()) << factor_2.bound.mu;
   EXPECT_NEAR(factor_2.reachable_mu, 2.0, 0.01);
 
   // Planned for one record a person, attacked with three.
-  const auto three = make_case({.max_records_per_person = 3});
-  const AuditReport records = audit(three->layout, honest->plan, three->pair,
-                                    real_release(three->layout, honest->plan), {4'000, kConfidence});
+  const AuditReport records = audit_with(*make_case({.max_records_per_person = 3}), honest->noise(), 4'000);
   EXPECT_TRUE(records.exceeds()) << records.bound.mu;
 
-  // Counts released beside a block planned as if alone, under add/remove-one: sqrt(2) more. (Under
-  // replace-one they really are free, as the first test shows.)
-  const CaseOptions counted{.counts = true, .adjacency = privacy::Adjacency::kAddRemoveOne};
-  const auto counts = make_case(counted);
-  const auto alone = make_case({.adjacency = privacy::Adjacency::kAddRemoveOne});
-  privacy::NoisePlan forgotten = alone->plan;
-  forgotten.parts = counts->plan.parts;
-  const double less = alone->plan.sigma / counts->plan.sigma;
-  for (privacy::NoisePart& part : forgotten.parts) {
-    for (privacy::NoiseRun& run : part.runs)
-      run.sigma_lattice = static_cast<std::uint64_t>(less * static_cast<double>(run.sigma_lattice));
-  }
-  const AuditReport uncounted = audit(counts->layout, forgotten, counts->pair,
-                                      real_release(counts->layout, forgotten), {8'000, kConfidence});
+  // Counts released beside a map planned as if alone, under add/remove-one: sqrt(2) more. (Under replace-one
+  // they really are free, as the first test shows.)
+  const auto counts = make_case({.counts = true, .adjacency = privacy::Adjacency::kAddRemoveOne});
+  const auto alone = make_case({.counts = false, .adjacency = privacy::Adjacency::kAddRemoveOne});
+  privacy::NoisePlan forgotten = alone->noise();
+  forgotten.parts = with_sigma(counts->noise(), alone->noise().sigma / counts->noise().sigma).parts;
+  const AuditReport uncounted = audit_with(*counts, forgotten, 8'000);
   EXPECT_TRUE(uncounted.exceeds()) << uncounted.bound.mu;
 }
 

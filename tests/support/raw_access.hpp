@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "muffle/comm/host_comm.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/entropy.hpp"
@@ -15,6 +17,11 @@ namespace muffle::embed {
 /// Looks at the un-noised sums. In tests only: the product has no such door.
 struct TestAccess {
   static const std::vector<std::uint64_t>& values(const PartialSum& partial) { return partial.sums_; }
+  static PartialSum make(std::vector<std::uint64_t> sums) {
+    PartialSum partial(0);
+    partial.sums_ = std::move(sums);
+    return partial;
+  }
 };
 
 }  // namespace muffle::embed
@@ -35,6 +42,14 @@ inline std::vector<std::uint64_t> reveal(privacy::RawSum&& raw, std::size_t n) {
     values[i] = static_cast<std::uint64_t>(noisy.values[i]) - static_cast<std::uint64_t>(known[i]);
   }
   return values;
+}
+
+/// The sum over all ranks, on root; empty elsewhere.
+inline privacy::RawSum reduce_to_root(comm::HostComm& comm, embed::PartialSum&& partial) {
+  const std::vector<std::uint64_t>& mine = embed::TestAccess::values(partial);
+  std::vector<std::uint64_t> sum(comm.is_root() ? mine.size() : 0);
+  comm.reduce_sum(mine, sum, 0);
+  return privacy::RawSum(std::move(sum));
 }
 
 inline std::string sha256_of(const std::vector<std::uint64_t>& values) {

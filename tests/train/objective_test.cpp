@@ -131,7 +131,7 @@ TEST(DataParallel, TrainingReducesTheLoss) {
     const double first = training.step();
     for (int i = 1; i < 100; ++i) training.step();
     EXPECT_LT(training.step(), 0.2 * first);
-    EXPECT_LT(training.settle_statistics(1000), 0.2 * first);
+    EXPECT_LT(training.take_statistics(1000), 0.2 * first);
     EXPECT_EQ(training.steps_done(), 101u);
   }
 }

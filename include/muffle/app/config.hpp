@@ -41,7 +41,7 @@ struct Config {
   struct {
     comm::DeviceWish embed = comm::DeviceWish::kCpu;
     bool share_gpus = false;
-  } devices;  ///< where the work is done (docs/gpu.md)
+  } devices;  ///< where the work is done (docs/how-to/gpus.md)
   synth::SampleSpec sample;
   struct {
     std::vector<std::string> metrics{"classifiers"};

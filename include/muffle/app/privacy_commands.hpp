@@ -11,7 +11,7 @@
 namespace muffle::app {
 
 // Commands that compute with public numbers alone: no records, no budget, and no MPI but for audit. Each
-// returns what it prints, in `format` "text" or "json" (docs/accounting.md has the JSON keys).
+// returns what it prints, in `format` "text" or "json" (docs/reference/accounting.md has the JSON keys).
 
 /// `muffle plan`: what a job will need and how much of the signal the noise leaves, before any data exist.
 struct PlanCommand {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/core/heartbeat.hpp"
 
 namespace muffle::comm {
 
@@ -22,7 +23,7 @@ struct NcclOptions {
   int device = -1;
   /// Called now and then by every wait, so that a rank that waits for a GPU hears what happens elsewhere;
   /// what it throws ends the wait, and the group.
-  std::function<void()> meanwhile;
+  Heartbeat heartbeat;
   /// Called once the communicator is aborted, where a wait has passed its deadline or NCCL says that another
   /// rank has gone or given up, with how long those that are there need at most to come to the same call. It
   /// may throw a CommError that says who is missing, which becomes a part of the error.

@@ -76,7 +76,7 @@ struct MaskSpec {
 /// One rank's side of the exchange of fresh X25519 keys, as messages that somebody else carries: hello() to
 /// all; sign(everybody's hellos) to all; finish(everybody's signatures). In this order, each once. About 150
 /// bytes a rank and message; about 70 us a peer of computing. Protocol, theorem and limits:
-/// docs/secure-aggregation.md.
+/// docs/explanation/secure-aggregation.md.
 class KeyExchange {
  public:
   /// Makes this rank's key. @throws ConfigError  this rank's site key is not the roster's, or the roster has

@@ -6,7 +6,7 @@
 
 namespace muffle::features {
 
-/// The integer lattice of spec section 2: a feature value v is held as trunc(v (2^k - 1)).
+/// The integer lattice of docs/math.md, "lattice": a feature value v is held as trunc(v (2^k - 1)).
 /// Sums are unsigned 64-bit modulo 2^64, read back as two's complement.
 struct Lattice {
   int bits = 24;  ///< k, 8..24: |value| <= B <= 1 fits a float's 24-bit mantissa and an int32

@@ -9,7 +9,7 @@
 namespace muffle::features {
 
 /// Second moments z z^T of z = [c0; u] / ||[c0; u]||, u the lifted record: what a map that sums them is made of
-/// (docs/moments.md). Public, resolved.
+/// (docs/explanation/moments.md). Public, resolved.
 ///
 /// phi(x) holds the entries on the diagonal first, then the strict upper triangle row by row: D = q (q + 1) / 2 numbers.
 /// Entries beside the diagonal stand for two, so they carry weight sqrt(2) in the norm: ||phi||^2 = ||z||^4 <= 1 and

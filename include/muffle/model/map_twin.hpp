@@ -17,23 +17,42 @@ struct TwinPlace {
   torch::TensorOptions like = torch::TensorOptions(torch::kFloat32);
 };
 
-/// A feature map's sums over generated records: what training compares with the released sums over private ones, in an order
-/// of columns of its own. Works on public data only. A kind derives from this, in a file <kind>_twin.cpp, and has a line in
-/// twin_kinds.inc. Immutable.
+/// A feature map's sums over generated records: what training compares with the released sums over private
+/// ones, in an order of columns of its own. Works on public data only. A kind derives from this, in a file
+/// <kind>_twin.cpp, and has a line in twin_kinds.inc. Immutable.
 class MapTwin {
  public:
   virtual ~MapTwin() = default;
-  /// sum_i phi(x_i) e_{y_i}^T over the given records only (no communication): C x columns. Differentiable in x. A squared
-  /// distance of two such sums is that of their features.
+  /// sum_i phi(x_i) e_{y_i}^T over the given records only (no communication): C x columns. Differentiable in
+  /// x. A squared distance of two such sums is that of their features.
   /// @param x       n x d; n may be 0
   /// @param labels  n, int64, in 0..C-1
   virtual torch::Tensor class_sums(const torch::Tensor& x, const torch::Tensor& labels) const = 0;
-  /// Released sums as the mean embedding that class_sums() / records is to resemble: C x columns, where the twin computes.
-  /// @param sums     C x D lattice units, class-major, as the map releases them  @param scale  FeatureMap::scale()
+  /// Released sums as the mean embedding that class_sums() / records is to resemble: C x columns, where the
+  /// twin computes.
+  /// @param sums     C x D lattice units, class-major, as the map releases them  @param scale
+  /// FeatureMap::scale()
   /// @param records  m
   virtual torch::Tensor target(std::span<const std::int64_t> sums, double scale, double records) const = 0;
-  /// Expected ||noise||^2 in a row of target(). @param sigmas  of each run of FeatureMap::coordinates(), lattice units
+  /// Expected ||noise||^2 in a row of target(). @param sigmas  of each run of FeatureMap::coordinates(),
+  /// lattice units
   virtual double noise_square(std::span<const double> sigmas, double scale, double records) const = 0;
+};
+
+/// A twin whose columns are the map's numbers as they are released, all in one unit.
+class PlainTwin : public MapTwin {
+ public:
+  explicit PlainTwin(const TwinPlace& place) : place_(place) {}
+  torch::Tensor target(std::span<const std::int64_t> sums, double scale, double records) const override;
+  double noise_square(std::span<const double> sigmas, double scale, double records) const override;
+
+ protected:
+  const TwinPlace& place() const { return place_; }
+  /// D.
+  virtual std::int64_t columns() const = 0;
+
+ private:
+  TwinPlace place_;
 };
 
 /// @throws InvariantError  the map has none (twin_columns()).

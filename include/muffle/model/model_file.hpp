@@ -13,7 +13,7 @@
 
 namespace muffle::model {
 
-/// The layout of model.mfl (docs/artifact-format.md): a core/container.hpp container of format "muffle-model", the same for
+/// The layout of model.mfl (docs/reference/artifact-format.md): a core/container.hpp container of format "muffle-model", the same for
 /// every kind of generator.
 inline constexpr int kModelVersion = 3;
 

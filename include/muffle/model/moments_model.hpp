@@ -18,7 +18,7 @@ namespace muffle::model {
 class GeneratorSettings;
 struct ModelContent;
 
-/// The closed-form generator: laws of records fitted to the second moments of a release (docs/moments.md).
+/// The closed-form generator: laws of records fitted to the second moments of a release (docs/explanation/moments.md).
 /// Holds either `mean` and `factor` (affine lifts) or `grid` (all others). Public.
 struct MomentsModel {
   features::SecondMoments moments;      ///< whose lift is built
@@ -31,7 +31,7 @@ struct MomentsModel {
 };
 
 /// Fits the laws; one thread. Images take seconds; in general a class takes four diagonalisations of n x n,
-/// of images five, whose time grows as n^3 (docs/moments.md).
+/// of images five, whose time grows as n^3 (docs/explanation/moments.md).
 /// @param heartbeat  called before each (of a density on a grid: before each step)
 /// @throws DataError  the noise hides everything. ConfigError  a lift that is not affine, of too many
 /// numbers, or a model that is larger than a model file.

@@ -50,8 +50,7 @@ class Charge {
   Charge() {}
 };
 
-/// The one way from noise to a file: charge, draw, write, sign, commit, in this order (spec section 2, "The
-/// ledger"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
+/// The one way from noise to a file: charge, draw, write, sign, commit, in this order (docs/math.md, "noise"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
 ///   settle()   is this job's release there already? then the same bytes are handed out
 ///   begin()    INTENT on the disk, and only then the noise, once
 ///   ...        the caller adds the noise to the sum

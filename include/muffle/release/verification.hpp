@@ -67,7 +67,7 @@ Verification verify_release(const Evidence& evidence);
 /// For people: every check, the verdict, and the privacy card (the privacy statement, who signed, the
 /// ledger); no card if the file is refused.
 std::string verification_text(const Verification& verification);
-/// "format": "muffle-verification" (docs/artifact-format.md).
+/// "format": "muffle-verification" (docs/reference/artifact-format.md).
 std::string verification_json(const Verification& verification);
 
 }  // namespace muffle::release

@@ -14,7 +14,7 @@ struct AggregationSettings {
   bool secure = false;       ///< nobody sees a rank's sum (crypto::Masks)
   bool distributed = false;  ///< every rank adds a share of the noise
   std::int64_t colluding = 1;
-  std::string site_key, site_roster;  ///< "{rank}" is the rank's number; empty: keys are not signed
+  std::string site_key{}, site_roster{};  ///< "{rank}" is the rank's number; empty: keys are not signed
 
   void declare(settings::Keys& keys);
   /// @param own_records  each rank's records are its own: no rule deals them out anew when one comes or goes

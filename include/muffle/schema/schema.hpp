@@ -16,7 +16,7 @@ enum class OnError {
            ///< zero
 };
 
-/// What is public about the records (spec section 1): never read off the private data.
+/// What is public about the records (docs/math.md, "records"): never read off the private data.
 struct Schema {
   std::vector<std::size_t> shape;  ///< one record: {channels, height, width} or {columns}
   std::size_t classes = 1;         ///< C; 1: unlabelled

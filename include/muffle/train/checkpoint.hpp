@@ -35,7 +35,7 @@ struct Checkpoint {
 inline constexpr int kCheckpointVersion = 1;
 
 /// The file's bytes: a core/container.hpp container of format "muffle-checkpoint"; no pickle
-/// (docs/checkpoints.md).
+/// (docs/how-to/stop-and-resume.md).
 std::string serialize(const Checkpoint& checkpoint);
 
 /// Reads what serialize() wrote. Allocates no more than a small multiple of the input's size. `name` is what

@@ -49,7 +49,7 @@ class DataParallel {
   /// Replaces the running statistics, which lag behind the parameters, by those of one large batch of fixed
   /// codes.
   /// @returns the loss of that batch in evaluation mode: what sampling will give.
-  double settle_statistics(std::uint64_t batch);
+  double take_statistics(std::uint64_t batch);
   /// Largest difference between any rank's parameters and root's, relative to root's largest. Identical
   /// arithmetic gives 0.
   double disagreement();

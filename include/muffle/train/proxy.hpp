@@ -13,11 +13,11 @@ namespace muffle::train {
 /// By how many standard deviations the trained model must be nearer to be kept.
 inline constexpr double kDeviationsToSwitch = 2.0;
 /// And by how much of the closed form's distance at most: kernel distances are not scores, and a model that
-/// was nearer by a twentieth scored worse (docs/moments.md).
+/// was nearer by a twentieth scored worse (docs/explanation/moments.md).
 inline constexpr double kLeastGain = 1.0 / 3.0;
 
 /// Which of two models is nearer to the data, by the private proxy: features that neither was trained on,
-/// released with noise of their own (docs/moments.md). With d = sum_c w_c ||mu_c - mu~_c||^2 the noise's
+/// released with noise of their own (docs/explanation/moments.md). With d = sum_c w_c ||mu_c - mu~_c||^2 the noise's
 /// square cancels in d_closed - d_trained, and what is left of it has the standard deviation
 /// 2 s sqrt(sum_c w_c^2 ||mu_closed,c - mu_trained,c||^2), s that of a number of mu~. The sampling error of
 /// the difference is found from the batches' spread.

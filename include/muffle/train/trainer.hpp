@@ -14,9 +14,9 @@
 
 namespace muffle::train {
 
-/// Codes of all ranks that settle a trained generator's running statistics, unless a batch has more: their
+/// Codes of all ranks that a trained generator's running statistics are taken from, unless a batch has more: their
 /// mean is known to 1.6 % of a standard deviation.
-inline constexpr std::uint64_t kSettlingBatch = 4'000;
+inline constexpr std::uint64_t kStatisticsBatch = 4'000;
 
 /// Where and beside whom a training runs; none of it changes the model but by rounding.
 struct TrainSetup {

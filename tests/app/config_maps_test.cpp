@@ -1,0 +1,249 @@
+// Feature maps in a configuration: sections with names, keys of their kinds, and the keys that there were
+// before.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "config_problems.hpp"
+#include "muffle/app/config.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+
+namespace muffle::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace testing_config;
+
+constexpr char kTwoMaps[] = R"(
+[data]
+features = "x"
+labels = "y"
+records = 9000
+classes = 3
+shape = [5]
+
+[map.fine]
+kind = "rff"
+count = 20
+length_scale = 0.5
+
+[map.coarse]
+kind = "rff"
+weight = 2.0
+count = 10
+frequencies = "orthogonal"
+
+[privacy]
+epsilon = 1.0
+delta = 1e-5
+max_records_per_person = 1
+)";
+constexpr Stages kRelease{.release = true};
+
+TEST(ConfigMaps, SeveralOfOneKindLieInTheOrderOfTheirNames) {
+  const TemporaryFile file(kTwoMaps);
+  const Config config = load_config({file.path(), {}, {}, {}}, kRelease);
+  const release::ReleasePlan plan = plan_release(config);
+  ASSERT_EQ(plan.maps.size(), 2u);
+  EXPECT_EQ(plan.maps[0].name, "coarse");
+  EXPECT_EQ(plan.maps[0].weight, 2.0);
+  EXPECT_EQ(plan.maps[0].map->features(), 10u);
+  EXPECT_EQ(plan.maps[1].map->features(), 20u);
+  EXPECT_EQ(plan.size(), 90u);
+  EXPECT_EQ(flatten(config).at("map.coarse.frequencies"), "\"orthogonal\"");
+  EXPECT_EQ(flatten(config).at("map.fine.length_scale"), "0.5");
+}
+
+TEST(ConfigMaps, KeysComeFromTheCommandLineAndTheEnvironmentToo) {
+  const TemporaryFile file(kTwoMaps);
+  ConfigSources sources{file.path(), {}, {}, {}};
+  const auto count = [&] { return plan_release(load_config(sources, kRelease)).maps.at(1).map->features(); };
+  EXPECT_EQ(count(), 20u);
+  sources.environment["MUFFLE_MAP__FINE__COUNT"] = "30";
+  EXPECT_EQ(count(), 30u);
+  sources.set.push_back("map.fine.count=40");
+  EXPECT_EQ(count(), 40u);
+  // A map that no file names, its keys in whatever order.
+  sources.set = {"map.more.count=6", "map.more.role=proxy", "map.more.kind=rff"};
+  sources.environment = {{"MUFFLE_MAP__OTHER__LIFT", "fourier"},
+                         {"MUFFLE_MAP__OTHER__COEFFICIENTS", "8"},
+                         {"MUFFLE_MAP__OTHER__KIND", "moments"}};
+  const release::ReleasePlan plan = plan_release(load_config(sources, kRelease));
+  ASSERT_EQ(plan.maps.size(), 4u);
+  EXPECT_EQ(plan.proxy(), 2u);
+  EXPECT_EQ(plan.maps[3].map->second_moments()->lift->coefficients(), 8u);
+  // Another kind in a later source: the earlier one's keys are unknown then.
+  sources = {file.path(), {}, {"map.fine.kind=moments"}, {}};
+  EXPECT_THAT(problem_with(sources, kRelease), HasSubstr("unknown key 'map.fine.count'"));
+}
+
+TEST(ConfigMaps, WhatIsMisspeltIsRefusedWithWhatThereIs) {
+  const TemporaryFile file(kTwoMaps);
+  const auto problem = [&](std::vector<std::string> set) {
+    return problem_with({file.path(), {}, std::move(set), {}}, kRelease);
+  };
+  for (const std::string& kind : features::map_kind_names())
+    EXPECT_THAT(problem({"map.fine.kind=wavelets"}), HasSubstr("\"" + kind + "\""));
+  EXPECT_THAT(problem({"map.fine.cuont=2"}), HasSubstr("did you mean 'map.fine.count'"));
+  EXPECT_THAT(problem({"map.fine.role=judge"}), AllOf(HasSubstr("map.fine.role"), HasSubstr("proxy")));
+  EXPECT_THAT(problem({"map.x.kind=moments", "map.x.lift=wavelets"}), HasSubstr("\"hermite\""));
+  EXPECT_THAT(problem({"map.x.weight=2"}), AllOf(HasSubstr("[map.x]"), HasSubstr("no kind")));
+  for (const char* name : {"Fine", "a b", "1st", "a_b"})
+    EXPECT_THAT(problem({"map." + std::string(name) + ".kind=rff"}),
+                HasSubstr("is no name of a feature map"));
+  EXPECT_THAT(problem({"map.x.kind=rff"}), AllOf(HasSubstr("[map.x]"), HasSubstr("count is 0")));
+  EXPECT_THAT(problem({"map.fine.count=7"}), HasSubstr("must be even"));
+  EXPECT_THAT(problem({"map.a.kind=moments", "map.a.lift=image"}),
+              AllOf(HasSubstr("[map.a]"), HasSubstr("shape")));
+  const TemporaryFile none("[map.empty]\n[privacy]\nepsilon = 1.0\n");
+  EXPECT_THAT(problem_with({none.path(), {}, {}, {}}, kRelease), Not(HasSubstr("unknown section")));
+  EXPECT_THAT(problem_with({{}, {}, {"data.shape=[5]"}, {}}, kRelease), HasSubstr("no feature map"));
+}
+
+TEST(ConfigMaps, KeysThatMovedAreRefusedWithTheNewForm) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> moved{
+      {"features.blocks=[\"rff\"]", {"[map.rff]", "kind = \"rff\"", "[map.moments]", "role = \"proxy\""}},
+      {"features.count=10", {"[map.rff]", "kind = \"rff\"", "count"}},
+      {"features.length_scale=2.0", {"[map.rff]", "length_scale"}},
+      {"features.frequencies=dense", {"[map.rff]", "frequencies"}},
+      {"features.seed=2", {"[map.rff]", "seed"}},
+      {"moments.kind=image", {"[map.moments]", "kind = \"moments\"", "there lift"}},
+      {"moments.coefficients=3", {"[map.moments]", "coefficients"}},
+      {"moments.weight=3.0", {"[map.moments]", "weight"}},
+      {"moments.bits=17", {"[map.moments]", "bits"}},
+      {"moments.offset=1.0", {"[map.moments]", "offset"}},
+      {"moments.blob_height=0.5", {"[map.moments]", "blob_height"}},
+      {"moments.blob_radius=2.0", {"[map.moments]", "blob_radius"}},
+      {"moments.weight_exponent=0.5", {"[map.moments]", "weight_exponent"}},
+      {"moments.length_scale=0.1", {"[map.moments]", "length_scale"}},
+      {"moments.seed=2", {"[map.moments]", "seed"}},
+      {"proxy.count=100", {"[map.proxy]", "role = \"proxy\"", "count"}},
+      {"proxy.length_scale=1.0", {"[map.proxy]", "length_scale"}},
+      {"proxy.weight=0.5", {"[map.proxy]", "weight"}},
+      {"proxy.seed=3", {"[map.proxy]", "seed"}},
+  };
+  for (const auto& [setting, parts] : moved) {
+    const std::string problem = problem_with_setting(setting);
+    EXPECT_THAT(problem, HasSubstr("'" + setting.substr(0, setting.find('=')) + "'"));
+    for (const std::string& part : parts) EXPECT_THAT(problem, HasSubstr(part)) << setting;
+  }
+  const TemporaryFile file(read_file(kMain) + "\n[features]\ncount = 3\n");
+  EXPECT_THAT(problem_with({file.path(), {}, {}, {}}), AllOf(HasSubstr("line"), HasSubstr("[map.rff]")));
+}
+
+TEST(ConfigMaps, ResolvedConfigurationsReadBackTheSame) {
+  for (const char* name : {"fashion-mnist.toml", "fashion-mnist-moments.toml", "fashion-mnist-init.toml",
+                           "gaussian-mixture-2d-moments.toml"}) {
+    const Config config = load_config({shipped(name), {}, {"privacy.epsilon=9.0"}, {}});
+    const TemporaryFile file(to_toml(config));
+    const Config again = load_config({file.path(), {}, {}, {}});
+    EXPECT_EQ(flatten(again), flatten(config)) << name;
+    for (const Stage stage : {Stage::kRelease, Stage::kTrain, Stage::kSample, Stage::kEvaluate})
+      EXPECT_EQ(stage_hash(again, stage), stage_hash(config, stage)) << name;
+    EXPECT_EQ(settings_in(file.path()), flatten(config)) << name;
+  }
+}
+
+TEST(ConfigMaps, EveryKeyOfAMapBelongsToTheRelease) {
+  const Config plain = load_config({kMain, {}, {}, {}});
+  for (const char* setting :
+       {"map.rff.seed=9", "map.rff.weight=2.0", "map.x.kind=moments", "features.lattice_bits=23"}) {
+    const Config other = load_config({kMain, {}, {setting}, {}});
+    EXPECT_NE(stage_hash(plain, Stage::kRelease), stage_hash(other, Stage::kRelease)) << setting;
+    EXPECT_EQ(stage_hash(plain, Stage::kTrain), stage_hash(other, Stage::kTrain)) << setting;
+  }
+}
+
+TEST(ConfigMaps, TheListOfKeysHasThoseOfEveryKind) {
+  const std::string keys = describe_keys();
+  for (const features::MapKind& kind : features::map_kinds())
+    EXPECT_THAT(keys, AllOf(HasSubstr("kind = \"" + std::string(kind.name) + "\""),
+                            HasSubstr(std::string(kind.summary))));
+  for (const features::LiftKind& lift : features::lift_kinds())
+    EXPECT_THAT(keys, HasSubstr("lift = \"" + std::string(lift.name) + "\""));
+  for (const char* key : {"map.NAME.count", "map.NAME.blob_height", "map.NAME.role"})
+    EXPECT_THAT(keys, HasSubstr(key));
+}
+
+TEST(ConfigMaps, TheClosedFormNeedsMomentsItCanDrawFrom) {
+  const std::string images = shipped("fashion-mnist-moments.toml");
+  const auto problem = [&](std::vector<std::string> set) {
+    return problem_with({images, {}, std::move(set), {}});
+  };
+  EXPECT_EQ(problem({}), "");
+  EXPECT_THAT(problem({"map.moments.role=proxy", "map.rff.kind=rff", "map.rff.count=10"}),
+              HasSubstr("second moments"));
+  EXPECT_THAT(problem({"map.moments.lift=\"fourier\""}), HasSubstr("at most 3 numbers"));
+  EXPECT_THAT(problem({"model.plain_share=1.5"}), HasSubstr("plain_share"));
+  EXPECT_THAT(problem({"model.plain_share=nan"}), HasSubstr("plain_share"));
+}
+
+TEST(ConfigMaps, AStartFromTheClosedFormNeedsItsThreeMaps) {
+  const std::string start = shipped("fashion-mnist-init.toml");
+  const auto problem = [&](std::vector<std::string> set) {
+    return problem_with({start, {}, std::move(set), {}});
+  };
+  const Config config = load_config({start, {}, {}, {}});
+  const release::ReleasePlan plan = plan_release(config);
+  ASSERT_EQ(plan.maps.size(), 3u);
+  EXPECT_EQ(plan.proxy(), 1u);
+  EXPECT_EQ(plan.second_moments(), 0u);
+  EXPECT_EQ(plan.maps[0].map->second_moments()->lift->coefficients(), 196u);
+  EXPECT_NE(plan.maps[1].map->hash(), plan.maps[2].map->hash());
+  // The moments lose a few per cent to the other two.
+  const double own = plan.maps[0].weight, sensitivity = plan.noise.sensitivity.value;
+  EXPECT_NEAR(sensitivity, std::sqrt(2 * own * own + 4 + 4 * plan.maps[1].weight * plan.maps[1].weight),
+              1e-9);
+  EXPECT_LT(sensitivity / own, 1.06 * std::sqrt(2.0));
+
+  EXPECT_THAT(problem({"map.proxy.role=match"}), HasSubstr("role = \"proxy\""));
+  EXPECT_THAT(problem({"map.rff.role=proxy", "map.proxy.role=match"}), "");
+  EXPECT_THAT(problem({"map.rff.role=proxy"}), HasSubstr("proxy"));
+  EXPECT_THAT(problem({"map.proxy.seed=1", "map.proxy.count=4000"}), HasSubstr("features of its own"));
+  EXPECT_THAT(problem({"map.proxy.count=11"}), AllOf(HasSubstr("[map.proxy]"), HasSubstr("even")));
+  EXPECT_THAT(problem({"map.moments.lift=\"fourier\""}), HasSubstr("starts from moments whose lift"));
+  EXPECT_THAT(problem({"model.generator=\"moments\""}), HasSubstr("needs no training"));
+  EXPECT_EQ(problem({"train.keep=trained"}), "");
+  EXPECT_THAT(problem({"train.keep=trained", "train.init=random"}), HasSubstr("train.keep = \"trained\""));
+  ConfigSources sources{kMain, {}, {}, {{"train.init", "moments"}}};
+  EXPECT_THAT(problem_with(sources), HasSubstr("train.init = \"moments\" needs three feature maps"));
+}
+
+TEST(ConfigMaps,
+     CoefficientsFollowFromThePublicNoise) {  // the figures: ReleasePlan.SizesFollowThePublicNoise
+  const std::string images = shipped("fashion-mnist-moments.toml");
+  const auto side = [&](std::vector<std::string> set) {
+    return flatten(load_config({images, {}, std::move(set), {}})).at("map.moments.coefficients");
+  };
+  EXPECT_EQ(side({}), "14");
+  EXPECT_EQ(side({"privacy.epsilon=10"}), "20");
+  EXPECT_EQ(side({"privacy.epsilon=10", "map.moments.coefficients=9"}), "9") << "what is written stands";
+  EXPECT_EQ(side({"privacy.epsilon=10", "map.moments.lift=auto"}), "20");
+}
+
+TEST(ConfigMaps, SumsOfAPrivateNumberOfRecordsHaveRoom) {
+  const std::string images = shipped("fashion-mnist-moments.toml");
+  const std::vector<std::string> hidden{"privacy.adjacency=add-remove-one", "data.records=0"};
+  EXPECT_EQ(problem_with({images, {}, hidden, {}}), "");
+  auto wide = hidden;
+  wide.push_back("map.moments.bits=17");
+  EXPECT_THAT(problem_with({images, {}, wide, {}}), AllOf(HasSubstr("map.moments"), HasSubstr("bits")));
+  EXPECT_EQ(problem_with({images, {}, {"map.moments.bits=17"}, {}}), "")
+      << "where m is public it is compared with it";
+}
+
+TEST(ConfigMaps, AClosedFormLargerThanAFileIsRefused) {
+  const std::string images = shipped("fashion-mnist-moments.toml");
+  const std::vector<std::string> large{"data.shape=[1, 256, 256]", "map.moments.coefficients=60",
+                                       "data.classes=60", "map.moments.bits=18", "evaluate.metrics=[]"};
+  EXPECT_THAT(problem_with({images, {}, large, {}}), HasSubstr("larger than a model file"));
+}
+
+}  // namespace
+}  // namespace muffle::app

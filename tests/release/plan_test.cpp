@@ -1,0 +1,160 @@
+#include "muffle/release/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "release/sample_artifact.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::release {
+namespace {
+
+using features::MapRole;
+using test::expect_error;
+using test::make_rff;
+using test::named;
+using testing_artifact::privacy_of;
+using testing_artifact::sample_plan;
+using testing_artifact::Settings;
+
+ReleaseSettings settings_of(std::vector<features::NamedMap> maps, const Settings& s = {}) {
+  return {test::schema_of({1, 2, 2}, s.classes), {}, std::move(maps), privacy_of(s), s.counts, s.records};
+}
+features::NamedMap rff(const std::string& name, std::size_t features = 8, MapRole role = MapRole::kMatch) {
+  return named(name, make_rff({.dims = 4, .features = features}), 1.0, role);
+}
+void refused(std::initializer_list<std::string> parts, std::vector<features::NamedMap> maps,
+             const Settings& s = {}) {
+  expect_error(ExitCode::kConfig, parts, [&] { make_plan(settings_of(std::move(maps), s)); });
+}
+
+TEST(ReleasePlan, MapsLieInTheOrderOfTheirNamesThenTheCounts) {
+  ReleasePlan plan = make_plan(settings_of({rff("zebra", 10), rff("coarse", 6)}, {.counts = true}));
+  EXPECT_EQ(plan.maps[0].name, "coarse");
+  EXPECT_EQ(plan.offset(0), 0u);
+  EXPECT_EQ(plan.offset(1), 18u);
+  EXPECT_EQ(plan.offset(2), 48u);
+  EXPECT_EQ(plan.size(), 51u);
+  EXPECT_EQ(privacy::length_of(plan.noise.parts), 51u);
+  plan.counts = false;
+  EXPECT_EQ(plan.size(), 48u);
+}
+
+TEST(ReleasePlan, KnowsWhatItsMapsAreThereFor) {
+  const ReleasePlan all = sample_plan({.moments = true, .proxy = true, .coarse = true});
+  EXPECT_EQ(all.second_moments(), 1u);
+  EXPECT_EQ(all.proxy(), 2u);
+  EXPECT_TRUE(all.tells_counts()) << "the traces";
+  const ReleasePlan plain = sample_plan();
+  EXPECT_EQ(plain.second_moments(), std::nullopt);
+  EXPECT_EQ(plain.proxy(), std::nullopt);
+  EXPECT_FALSE(plain.tells_counts());
+  EXPECT_TRUE(sample_plan({.counts = true}).tells_counts());
+  const auto moments = test::make_moments({}, test::schema_of({1, 2, 2}, 3));
+  EXPECT_EQ(
+      make_plan(settings_of({rff("a"), named("b", moments->clone(), 1.0, MapRole::kProxy)})).second_moments(),
+      std::nullopt)
+      << "no generator is made of a proxy";
+}
+
+TEST(ReleasePlan, CountUnitsAreTheWeightOnTheLatticeRoundedDown) {
+  ReleasePlan plan = sample_plan({.counts = true});
+  EXPECT_EQ(plan.counts_units(), 1u << 24);
+  plan.counts_weight = 0.3;
+  EXPECT_EQ(plan.counts_units(), static_cast<std::uint64_t>(0.3 * (1 << 24)));
+  for (const double bad : {0.0, -1.0, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+    plan.counts_weight = bad;
+    EXPECT_THROW(plan.counts_units(), ConfigError) << bad;
+  }
+}
+
+TEST(ReleasePlan, TellsTheAccountantWhatIsReleased) {
+  const auto input = sample_plan({.adjacency = privacy::Adjacency::kAddRemoveOne,
+                                  .counts = true,
+                                  .records_per_person = 7,
+                                  .moments = true,
+                                  .weight = 0.5})
+                         .sensitivity_input();
+  ASSERT_EQ(input.blocks.size(), 2u);
+  EXPECT_EQ(input.blocks[0].norm, 0.5);
+  EXPECT_TRUE(input.blocks[0].nonnegative_kernel);
+  EXPECT_EQ(input.blocks[1].norm, 1.0);
+  EXPECT_EQ(input.adjacency, privacy::Adjacency::kAddRemoveOne);
+  EXPECT_TRUE(input.counts);
+  EXPECT_EQ(input.counts_weight, 1.0);
+  EXPECT_EQ(input.max_records_per_person, 7u);
+  EXPECT_EQ(sample_plan({.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true}).records, 0u)
+      << "m is private then";
+}
+
+TEST(ReleasePlan, SeveralMapsOfAKindShareTheBudget) {
+  const double one = make_plan(settings_of({rff("a")})).noise.sensitivity.value;
+  const ReleasePlan three = make_plan(settings_of({rff("a"), rff("b", 16), rff("c", 4)}));
+  EXPECT_EQ(one, 2.0);
+  EXPECT_NEAR(three.noise.sensitivity.value, 2 * std::sqrt(3.0), 1e-12);
+  for (const privacy::NoisePart& part : three.noise.parts)
+    EXPECT_GE(static_cast<double>(part.runs.at(0).sigma_lattice), three.noise.sigma * 0x1p24);
+}
+
+TEST(ReleasePlan, ContradictionsAmongMapsAreRefused) {
+  refused({"no feature map", "[map.NAME]"}, {});
+  refused({"more than one map", "proxy"},
+          {rff("a"), rff("b", 8, MapRole::kProxy), rff("c", 8, MapRole::kProxy)});
+  refused({"the only map", "proxy"}, {rff("a", 8, MapRole::kProxy)});
+  refused({"two feature maps are named \"a\""}, {rff("a"), rff("b"), rff("a", 16)});
+  for (const char* name : {"", "A", "a b", "1a", "a.b", "\n"}) refused({"is no name"}, {rff(name)});
+  refused({"weight is 0"}, {named("a", make_rff({.dims = 4, .features = 8}), 0.0)});
+}
+
+TEST(ReleasePlan, SumsThatCouldOverflowAreRefused) {
+  refused({"map.a", "below 2^38"}, {rff("a")}, {.records = std::uint64_t{1} << 38});
+  const schema::Schema schema = test::schema_of({1, 2, 2}, 3);
+  const Settings hidden{.adjacency = privacy::Adjacency::kAddRemoveOne};
+  EXPECT_NO_THROW(make_plan(settings_of({named("m", test::make_moments({{"bits", "16"}}, schema))}, hidden)));
+  refused({"map.m", "bits", "room for 2^30"}, {named("m", test::make_moments({{"bits", "17"}}, schema))},
+          hidden);
+}
+
+TEST(ReleasePlan, PrivacySettingsThatMeanNothingAreRefused) {
+  refused({"epsilon"}, {rff("a")}, {.epsilon = -1});
+  refused({"one person"}, {rff("a")}, {.records_per_person = 0});
+}
+
+// Chosen by the noise in a class's mean embedding, from public numbers: docs/moments.md.
+TEST(ReleasePlan, SizesFollowThePublicNoise) {
+  const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
+  const auto side = [&](double epsilon, std::uint64_t records, const std::string& written = "") {
+    features::MapsSettings maps;
+    maps.maps["m"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
+    if (!written.empty()) test::set_key(*maps.maps["m"].map, "coefficients", written);
+    choose_sizes(maps, schema, privacy_of({.epsilon = epsilon}), false, records);
+    return maps.resolved(schema).at(0).map->to_json()["lift_settings"]["coefficients"].get<int>();
+  };
+  EXPECT_EQ(side(1, 60'000), 14);
+  EXPECT_EQ(side(0.2, 60'000), 14);
+  EXPECT_EQ(side(10, 60'000), 20);
+  EXPECT_EQ(side(10, 60'000, "9"), 9) << "what is written stands";
+  EXPECT_EQ(side(90, 60'000'000), 28) << "no more than the image has";
+  EXPECT_GT(side(1, 6'000'000), 20) << "more records: less noise in a mean";
+  EXPECT_EQ(side(-1, 60'000), 14) << "make_plan() says what is wrong";
+  EXPECT_EQ(side(1, 0), 14);
+}
+
+TEST(MapsSettings, AllProblemsOfAllMapsAreSaidAtOnce) {
+  const schema::Schema schema = test::schema_of({4}, 3);
+  features::MapsSettings maps;
+  maps.maps["empty"];
+  maps.maps["odd"].map = test::prepared_map("rff", {{"count", "7"}}, schema);
+  maps.maps["shape"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
+  expect_error(ExitCode::kConfig,
+               {"[map.empty]", "has no kind", "[map.odd]", "count is 7", "[map.shape]", "shape is not"},
+               [&] { maps.resolved(schema); });
+  const features::MapsSettings copy = maps;
+  EXPECT_NE(copy.maps.at("odd").map, maps.maps.at("odd").map) << "copies are deep";
+}
+
+}  // namespace
+}  // namespace muffle::release

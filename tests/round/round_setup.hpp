@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "crypto/mask_exchange.hpp"
+#include "muffle/round/drive.hpp"
+#include "support/raw_access.hpp"
+
+namespace muffle::release {
+
+/// A charge that nobody was charged for.
+struct TestAccess {
+  static Charge charge() { return {}; }
+};
+
+}  // namespace muffle::release
+
+// Rounds with known sums and known noise.
+namespace muffle::test {
+
+inline constexpr std::size_t kNumbers = 50;
+
+inline privacy::NoisePlan noise_of(std::size_t n = kNumbers) {
+  privacy::NoisePlan plan;
+  plan.parts = {{{{n, 1.0, 100'000}}, 1}};
+  return plan;
+}
+
+inline round::Terms terms_of(int sites, bool masked, bool distributed = false, int colluding = 0) {
+  privacy::AggregationMode mode;
+  mode.masked = masked;
+  mode.distributed = distributed;
+  mode.ranks = sites;
+  mode.colluding = colluding;
+  return round::Terms::of(noise_of(), mode);
+}
+
+inline std::unique_ptr<privacy::EntropySource> entropy_at(int site) {
+  return privacy::insecure_seeded_entropy(static_cast<std::uint64_t>(site) + 9);
+}
+
+/// From its beginning to embedded, with contribution(site) as this site's sums.
+inline void embed(round::Round& r, round::Transport& transport, const std::string& purpose = "test",
+                  const crypto::SiteIdentity* identity = nullptr) {
+  round::agree_on_keys(r, transport, purpose, identity);
+  round::draw_shares(r, transport, *entropy_at(transport.site()), [](std::string_view) {});
+  r.embed(embed::TestAccess::make(contribution(transport.site(), kNumbers)));
+}
+
+/// From embedded to charged.
+inline void charge(round::Round& r) {
+  r.close();
+  if (r.coordinates()) {
+    r.draw_noise(release::TestAccess::charge(), entropy_at(0).get(), {});
+  } else {
+    r.hear_charge();
+  }
+}
+
+/// All of a round. @returns the released numbers, at the coordinator.
+inline privacy::NoisySum run_round(round::Transport& transport, round::Terms terms) {
+  round::Round r(std::move(terms), transport.site());
+  embed(r, transport);
+  charge(r);
+  return round::sum_up(r, transport);
+}
+
+/// What comes out: the sums, with the coordinator's noise or every site's share.
+inline std::vector<std::int64_t> expected_release(int sites, const round::Terms& terms) {
+  std::vector<std::uint64_t> sum(kNumbers, 0);
+  for (int s = 0; s < sites; ++s) add_to(sum, contribution(s, kNumbers));
+  const auto add_noise = [&](const std::vector<privacy::NoisePart>& parts, int site) {
+    const auto noise = privacy::draw_noise(parts, *entropy_at(site));
+    for (std::size_t i = 0; i < kNumbers; ++i) sum[i] += static_cast<std::uint64_t>(noise[i]);
+  };
+  if (!terms.shares) add_noise(terms.parts, 0);
+  for (int s = 0; s < sites && terms.shares; ++s) add_noise(terms.shares->shares, s);
+  return {sum.begin(), sum.end()};
+}
+
+}  // namespace muffle::test

@@ -1,0 +1,23 @@
+#include <gtest/gtest.h>
+
+#include "round/transport_cases.hpp"
+#include "support/mpi_world.hpp"
+
+namespace muffle::round {
+namespace {
+
+class MpiRanks : public testing::TestWithParam<test::TransportCase> {};
+
+TEST_P(MpiRanks, KeepThePromise) { GetParam().body(*make_transport(test::world())); }
+
+TEST_P(MpiRanks, KeepItInSmallMessages) {
+  static const auto comm =
+      test::session().world(comm::MpiOptions{.deadline = std::chrono::seconds(60), .max_message_bytes = 64});
+  GetParam().body(*make_transport(*comm));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, MpiRanks, testing::ValuesIn(test::transport_cases()),
+                         [](const auto& parameter) { return std::string(parameter.param.name); });
+
+}  // namespace
+}  // namespace muffle::round

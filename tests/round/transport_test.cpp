@@ -1,0 +1,121 @@
+// The promises of transports over one process and threads, and what only threads can show.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+
+#include "round/round_setup.hpp"
+#include "round/transport_cases.hpp"
+#include "support/expect_error.hpp"
+#include "support/thread_comm.hpp"
+
+namespace muffle::round {
+namespace {
+
+using test::contribution;
+using test::kNumbers;
+using test::TransportCase;
+using Vector = std::vector<std::uint64_t>;
+
+class OneProcess : public testing::TestWithParam<TransportCase> {};
+TEST_P(OneProcess, KeepsThePromise) { GetParam().body(*make_transport(*comm::single_process())); }
+
+class ThreadSites : public testing::TestWithParam<std::tuple<TransportCase, int>> {};
+TEST_P(ThreadSites, KeepThePromise) {
+  const auto& [promise, sites] = GetParam();
+  test::run_thread_ranks(sites, [&](comm::HostComm& comm) { promise.body(*make_transport(comm)); });
+}
+
+class ThroughTheCoordinator : public ThreadSites {};
+TEST_P(ThroughTheCoordinator, KeepThePromise) {
+  const auto& [promise, sites] = GetParam();
+  test::run_thread_ranks(sites, [&](comm::HostComm& comm) {
+    const auto inner = make_transport(comm);
+    test::HubTransport hub(*inner);
+    promise.body(hub);
+  });
+}
+
+std::string name_with_sites(const testing::TestParamInfo<ThreadSites::ParamType>& info) {
+  return std::string(std::get<0>(info.param).name) + "_" + std::to_string(std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, OneProcess, testing::ValuesIn(test::transport_cases()),
+                         [](const auto& parameter) { return std::string(parameter.param.name); });
+INSTANTIATE_TEST_SUITE_P(Cases, ThreadSites,
+                         testing::Combine(testing::ValuesIn(test::transport_cases()), testing::Values(1, 2, 3, 4)),
+                         name_with_sites);
+INSTANTIATE_TEST_SUITE_P(Cases, ThroughTheCoordinator,
+                         testing::Combine(testing::ValuesIn(test::transport_cases()), testing::Values(1, 3)),
+                         name_with_sites);
+
+TEST(TransportTable, EveryJobIsServed) {
+  EXPECT_EQ(transport_kinds().size(), 2u);
+  EXPECT_TRUE(transport_kinds()[0].serves(*comm::single_process()));
+  test::run_thread_ranks(2, [](comm::HostComm& comm) {
+    EXPECT_FALSE(transport_kinds()[0].serves(comm));
+    EXPECT_EQ(transport_kinds()[1].name, "mpi");
+    EXPECT_TRUE(transport_kinds()[1].serves(comm));
+  });
+}
+
+TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {
+  class Liar final : public Transport {
+   public:
+    explicit Liar(std::string says) : says_(std::move(says)) {}
+    int site() const override { return 1; }
+    int sites() const override { return 2; }
+    std::string place() const override { return "here"; }
+    std::string from_coordinator(const std::string&) override { return says_; }
+    std::vector<std::string> to_coordinator(const std::string&) override { return {}; }
+    Vector sum_to_coordinator(Vector&&) override { return {}; }
+
+   private:
+    std::string says_;
+  };
+  const std::string empty_message(8, '\0');
+  EXPECT_EQ(Liar(empty_message + empty_message).to_all("x"), (std::vector<std::string>{"", ""}));
+  for (const std::string& said : {std::string(), empty_message, std::string(7, '\0'), empty_message + "\1",
+                                  std::string(8, '\xff'), empty_message + empty_message + empty_message}) {
+    test::expect_error(ExitCode::kProtocol, {"the coordinator sent"}, [&] { Liar(said).to_all("x"); });
+  }
+}
+
+TEST(LostSite, AfterTheKeysEndsTheRoundWithNothingRevealed) {
+  std::array<Vector, 3> masked;
+  std::atomic<int> ended = 0;
+  test::run_thread_ranks(4, [&](comm::HostComm& comm) {
+    const auto inner = make_transport(comm);
+    test::MeddledTransport t(*inner);
+    Round r(test::terms_of(4, true), t.site());
+    test::embed(r, t);
+    if (t.site() == 3) return;  // lost after the keys were exchanged
+    test::charge(r);
+    EXPECT_THROW(sum_up(r, t), CommError);
+    ASSERT_EQ(t.sent.size(), 1u);
+    masked[static_cast<std::size_t>(t.site())] = t.sent[0];
+    ++ended;
+  });
+  ASSERT_EQ(ended, 3);
+  // All that ever went out, added up, is still covered by the lost site's masks.
+  Vector seen, hidden;
+  for (int s = 0; s < 3; ++s) {
+    test::add_to(seen, masked[static_cast<std::size_t>(s)]);
+    test::add_to(hidden, contribution(s, kNumbers));
+  }
+  for (std::size_t i = 0; i < kNumbers; ++i) EXPECT_NE(seen[i], hidden[i]);
+}
+
+TEST(LostSite, ThatNeverComesIsNamedBeforeAnythingIsSent) {
+  std::atomic<int> ended = 0;
+  test::run_thread_ranks(3, [&](comm::HostComm& comm) {
+    if (comm.rank() == 1) return;
+    Round r(test::terms_of(3, true), comm.rank());
+    test::expect_error(ExitCode::kPeer, {"rank 1"}, [&] { test::embed(r, *make_transport(comm)); });
+    ++ended;
+  });
+  EXPECT_EQ(ended, 2);
+}
+
+}  // namespace
+}  // namespace muffle::round
