@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/named_step.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/evaluate/evaluate.hpp"
@@ -179,6 +180,7 @@ ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, co
   const synth::ScopedThreads one_thread_each(1);
   // Without a public number of records (add/remove-one) the steps of those trained on them stay unsaid.
   const bool show_progress = !spec.also_real || real_train.records > 0;
+  named_step("evaluate.train");
   train_all(contestants, schema, spec.seed, threads, show_progress, heartbeat);
   test_all(*test_source, test, contestants, heartbeat);
   for (const Contestant& c : contestants) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "draw_tile.hpp"
+#include "muffle/core/named_step.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
@@ -84,6 +85,7 @@ void draw_records(comm::HostComm& comm, const Draw& draw, int threads, SampleFil
     comm::agree(
         comm, "drawing samples",
         [&] {
+          named_step("sample.round");
           comm.check_peers("drawing samples");
           drawn = draw_tiles(draw, own_tiles(comm, first, end), threads,
                              [&] { comm.check_peers("drawing samples"); });

@@ -22,7 +22,7 @@ check "and makes another model" test "$(sed -n 2p <<<"$before")" != "$(sha256sum
 
 # A training from the closed form on. After so few steps that it can be no better, the closed form stays.
 out=$work/start
-job=(--config "$CONFIGS/fashion-mnist-init.toml" --set "data.dir=\"$DATA\"" --set features.count=200 --set proxy.count=100
+job=(--config "$CONFIGS/fashion-mnist-init.toml" --set "data.dir=\"$DATA\"" --set map.rff.count=200 --set map.proxy.count=100
   --set sample.count=2000 --set 'evaluate.metrics=[]' --set train.steps=3 --set train.learning_rate=1e-6)
 on 2 run "${job[@]}" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the run from the closed form"; }
 check "the closed form is kept, and the log says why" grep -qE 'the closed form is kept: squared distance to the proxy' "$work/log"

@@ -252,7 +252,7 @@ TEST_F(ArtifactTest, LyingPayloadsAreRefused) {
   expect_error<ProtocolError>(parse_with([](Container& c) { c.payload[7] = std::byte{0x7F}; }),
                               ExitCode::kProtocol, {"value 0 is larger"});
   expect_error<ProtocolError>(parse_with([](Container& c) { c.header["version"] = 1; }), ExitCode::kProtocol,
-                              {"format version is 1"});
+                              {"of version 1"});
   expect_error<ProtocolError>(parse_with([](Container& c) { c.header["format"] = "muffle-model"; }),
                               ExitCode::kProtocol, {"muffle-model"});
 }
