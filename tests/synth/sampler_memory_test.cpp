@@ -5,13 +5,13 @@
 #include <cmath>
 #include <numeric>
 #include <string>
-#include <tuple>
 
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/synth/scoped_threads.hpp"
 #include "sampler_fixture.hpp"
+#include "support/records.hpp"
 #include "support/resident_memory.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
@@ -26,14 +26,9 @@ constexpr long kAllowedKb = 8000;
 
 Draw draw_of(const std::filesystem::path& model, SampleSpec spec) {
   Draw draw;
-  const std::string bytes = read_file(model);
-  if (model::holds_moments_model(bytes)) {
-    const model::MomentsModel closed = model::parse_moments_model(bytes, "model");
-    draw.info = closed.info;
-    draw.moments = model::make_moments_generator(closed);
-  } else {
-    std::tie(draw.info, draw.generator) = model::parse_model(bytes, "model");
-  }
+  model::Model read = model::parse_model(read_file(model), "model");
+  draw.info = std::move(read.info);
+  draw.sampler = std::move(read.sampler);
   draw.class_share = draw.info.class_share;
   draw.spec = std::move(spec);
   return draw;
@@ -91,7 +86,7 @@ TEST(SamplerMemory, DoesNotGrowWithTheCount) {
     spec.count = count;
     spec.formats = {"npz", "idx"};
     test::run_thread_ranks(2, [&](comm::HostComm& comm) {
-      sample(comm, folder / "model.mfl", folder / "out", spec, "settings", 1);
+      sample(comm, folder / "model.mfl", folder / "out", spec, test::formats_and(), "settings", 1);
     });
   };
   draw(kFew);
