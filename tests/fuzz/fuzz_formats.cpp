@@ -1,11 +1,12 @@
-// read_npz. Input: 'R' and a file; 'N' and an array's bytes; any other byte: a piece that is the array x, and
-// the array y, put into an archive with the right checksums.
+// Every record format, through open_shard. Input: the kind's place in the table, options, a piece that is the
+// first file, and the second: the labels (or more records) and the records. Option 128: the two are put into
+// a zip archive with right checksums, as x.npy and y.npy.
 #include <zlib.h>
 
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/synth/export.hpp"
-#include "synth/npy.hpp"
+#include "muffle/data/format.hpp"
+#include "read_shard.hpp"
 
 namespace {
 
@@ -60,30 +61,33 @@ std::string archive(std::string_view x, std::string_view y) {
   return out;
 }
 
-void read(std::string_view bytes) {
-  const fuzz::MemoryFile file(bytes);
-  const synth::Records records = synth::read_npz(file.path());
-  std::size_t numbers = records.count();
-  for (const std::size_t s : records.shape) numbers *= s;
-  fuzz::demand(records.bytes.size() + records.floats.size() == numbers, "the shape is true");
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
-  const std::uint8_t kind = input.byte();
-  try {
-    if (kind == 'R') {
-      read(input.rest());
-    } else if (kind == 'N') {
-      std::string_view rest = input.rest();
-      (void)synth::take_npy_header(rest, "x");
-    } else {
-      const std::string_view x = input.piece();
-      read(archive(x, input.rest()));
+  const auto kinds = data::format_kinds();
+  const data::FormatKind& kind = kinds[input.byte() % kinds.size()];
+  const std::uint8_t options = input.byte();
+  const std::string_view a = input.piece(), b = input.rest();
+  const fuzz::MemoryFile first(a), second((options & 128) != 0 ? archive(a, b) : std::string(b));
+  static const std::vector<std::size_t> kShapes[] = {{4}, {1, 2, 2}, {2}, {3, 2, 2}};
+  data::DataSpec spec;
+  spec.format = kind.name;
+  spec.features = second.path();
+  spec.schema.classes = (options & 1) != 0 ? 3 : 1;
+  spec.schema.shape = kShapes[options >> 1 & 3];
+  if ((options & 8) != 0) spec.schema.on_error = schema::OnError::kClamp;
+  spec.shards = (options & 16) != 0 ? data::ShardRule::kRoundRobin : data::ShardRule::kContiguous;
+  if (!kind.format->labels_problem(spec).empty()) spec.labels = first.path();
+  data::DataSpec both = spec;
+  both.features = first.path() + "," + second.path();
+  if (spec.labels.empty() && kind.format->record_files(both).size() == 2) spec = both;
+  const int ranks = 1 + (options >> 5 & 3);
+  for (int rank = 0; rank < ranks; ++rank) {
+    try {
+      fuzz::read_shard(spec, rank, ranks);
+    } catch (const DataError&) {
     }
-  } catch (const DataError&) {
   }
   return 0;
 }
