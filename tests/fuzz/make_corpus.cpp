@@ -195,7 +195,7 @@ void formats() {
       records.labels = {0, 2, 1};
       if (!kind.format->cannot_hold(records.kind()).empty()) continue;
       std::vector<std::string> files;
-      for (const auto& file : kind.format->writers(scratch, "x", records.kind())) {
+      for (const auto& file : kind.format->writers(scratch.path(), "x", records.kind())) {
         schema::write_whole(*file.writer, records);
         files.push_back(read_file(scratch / file.file));
       }
