@@ -17,11 +17,24 @@ if(MUFFLE_SANITIZE)
   target_compile_options(muffle_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer;-fno-sanitize-recover=all>)
   target_compile_definitions(muffle_flags INTERFACE MUFFLE_SANITIZED=1)
 endif()
+if(MUFFLE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "MUFFLE_FUZZ needs clang and its libFuzzer: cmake --preset asan (packages clang, libclang-rt-dev)")
+  endif()
+  target_compile_options(muffle_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
+  target_include_directories(muffle_flags BEFORE INTERFACE "${PROJECT_SOURCE_DIR}/tests/fuzz/clang14")
+endif()
 
 find_program(MUFFLE_CCACHE ccache)
 if(MUFFLE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${MUFFLE_CCACHE})
+endif()
+
+if(NOT MUFFLE_TORCH)
+  return()
 endif()
 
 # muffle::torch: LibTorch with its headers as system headers; one precompiled header shared by all users.

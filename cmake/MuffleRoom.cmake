@@ -1,10 +1,17 @@
-# muffle_room(NAME [ONE_BY_ONE] SOURCES ... [TORCH_SOURCES ...] [DEPENDS rooms...] [LINK libs...])
-# One static library per room, alias muffle::NAME. TORCH_SOURCES are those that include LibTorch. DEPENDS names rooms below;
-# LINK names outside libraries. ONE_BY_ONE: compiled file by file under the presets that compile several at once
-# (CMAKE_UNITY_BUILD), where that gains little.
+# muffle_room(NAME [ONE_BY_ONE] SOURCES ... [TORCH_SOURCES ...] [MPI_SOURCES ...] [DEPENDS rooms...] [LINK libs...])
+# One static library per room, alias muffle::NAME. TORCH_SOURCES are those that include LibTorch, MPI_SOURCES those that include MPI:
+# builds without (MUFFLE_TORCH, MUFFLE_MPI) leave them out. DEPENDS names rooms below; LINK names outside libraries. ONE_BY_ONE: compiled
+# file by file under the presets that compile several at once (CMAKE_UNITY_BUILD), where that gains little.
 function(muffle_room name)
-  cmake_parse_arguments(ARG "ONE_BY_ONE" "" "SOURCES;TORCH_SOURCES;DEPENDS;LINK" ${ARGN})
-  add_library(muffle_${name} STATIC ${ARG_SOURCES} ${ARG_TORCH_SOURCES})
+  cmake_parse_arguments(ARG "ONE_BY_ONE" "" "SOURCES;TORCH_SOURCES;MPI_SOURCES;DEPENDS;LINK" ${ARGN})
+  if(NOT MUFFLE_TORCH AND ARG_TORCH_SOURCES)
+    set(ARG_TORCH_SOURCES)
+    set(ARG_ONE_BY_ONE ON)  # so that who needs one of the others does not get those that need LibTorch's
+  endif()
+  if(NOT MUFFLE_MPI)
+    set(ARG_MPI_SOURCES)
+  endif()
+  add_library(muffle_${name} STATIC ${ARG_SOURCES} ${ARG_TORCH_SOURCES} ${ARG_MPI_SOURCES})
   if(ARG_ONE_BY_ONE)
     set_target_properties(muffle_${name} PROPERTIES UNITY_BUILD OFF)
   endif()
@@ -20,6 +27,9 @@ function(muffle_room name)
     target_link_libraries(muffle_${name} PUBLIC muffle::${d})
   endforeach()
   target_link_libraries(muffle_${name} PRIVATE ${ARG_LINK})
+  if(ARG_MPI_SOURCES)
+    target_link_libraries(muffle_${name} PRIVATE MPI::MPI_CXX)
+  endif()
   if(ARG_TORCH_SOURCES)
     muffle_use_torch(muffle_${name} ${ARG_SOURCES})
   endif()
@@ -32,13 +42,15 @@ set(MUFFLE_MPIEXEC_FLAGS --allow-run-as-root --oversubscribe --bind-to none
     --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 3 CACHE STRING "flags for mpiexec in tests")
 
 # muffle_test(NAME LABEL unit|thread|stat|e2e|gpu [SRC] [TORCH] [TWO_GPUS] [SOURCES ...] [TORCH_SOURCES ...] ROOMS ...
-#             [LINK ...] [DEFINE ...] [MAIN target] [TIMEOUT s])
+#             [LINK ...] [DEFINE ...] [ENVIRONMENT ...] [MAIN target] [TIMEOUT s] [THOROUGH pattern])
 # One program per room and label: `ROOM_test` (unit), `ROOM_thread_test`, `ROOM_mpi_test`, `ROOM_stat_test`, `ROOM_gpu_test`.
 # ROOMS: the room; those below come with it. SRC: it reaches the rooms' own headers in src/. TORCH_SOURCES include LibTorch;
 # TORCH: the program links what does. A build without LibTorch leaves both out. MAIN: what brings main(), if not gtest_main.
+# THOROUGH: tests that match this Google Test pattern are a CTest of their own, NAME.thorough, with the label thorough beside the
+# program's own: `launch/test.sh` leaves it out. (Tests that do more of the same there ask support/tier.hpp.)
 # TWO_GPUS: suites named ...OnTwoGpus are a test of their own, NAME.two_gpus, which is skipped where there are fewer.
 function(muffle_test name)
-  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT" "SOURCES;TORCH_SOURCES;ROOMS;LINK;DEFINE" ${ARGN})
+  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT;THOROUGH" "SOURCES;TORCH_SOURCES;ROOMS;LINK;DEFINE;ENVIRONMENT" ${ARGN})
   if(ARG_LABEL STREQUAL gpu)  # says by exit code 77 that there is no GPU
     muffle_test_executable(${name} muffle_gpu_test_main ${ARGN})
   elseif(ARG_MAIN)
@@ -58,16 +70,25 @@ function(muffle_test name)
     add_test(NAME ${name}.two_gpus COMMAND ${name} --gtest_filter=*OnTwoGpus.*)
     list(APPEND tests ${name}.two_gpus)
     set_tests_properties(${name}.two_gpus PROPERTIES ENVIRONMENT MUFFLE_TEST_GPUS=2)
+  elseif(ARG_THOROUGH)
+    add_test(NAME ${name} COMMAND ${name} --gtest_filter=-${ARG_THOROUGH})
+    add_test(NAME ${name}.thorough COMMAND ${name} --gtest_filter=${ARG_THOROUGH})
+    list(APPEND tests ${name}.thorough)
   else()
     add_test(NAME ${name} COMMAND ${name})
   endif()
   set_tests_properties(${tests} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
+  set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT ${ARG_ENVIRONMENT})
+  if(ARG_THOROUGH)
+    set_property(TEST ${name}.thorough APPEND PROPERTY LABELS thorough)
+  endif()
 endfunction()
 
-# muffle_mpi_test(NAME RANKS 1 2 3 4 [LABEL mpi|gpu] ... as muffle_test): one CTest per size, label mpi.
+# muffle_mpi_test(NAME RANKS 1 2 3 4 [THOROUGH_RANKS ...] [LABEL mpi|gpu] ... as muffle_test): one CTest per size, label mpi; those of
+# THOROUGH_RANKS and of tests that match THOROUGH have the label thorough, too.
 # tests/support/mpi_main.cpp is the main: it checks the rank count it was promised and tags failures by rank.
 function(muffle_mpi_test name)
-  cmake_parse_arguments(ARG "SRC;TORCH" "LABEL;TIMEOUT" "RANKS;SOURCES;TORCH_SOURCES;ROOMS;LINK;DEFINE" ${ARGN})
+  cmake_parse_arguments(ARG "SRC;TORCH" "LABEL;TIMEOUT;THOROUGH" "RANKS;THOROUGH_RANKS;SOURCES;TORCH_SOURCES;ROOMS;LINK;DEFINE" ${ARGN})
   if(NOT MUFFLE_MPI)
     return()
   endif()
@@ -81,16 +102,30 @@ function(muffle_mpi_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 900)
   endif()
-  foreach(n IN LISTS ARG_RANKS)
-    add_test(NAME ${name}.np${n}
-             COMMAND ${MPIEXEC_EXECUTABLE} ${MUFFLE_MPIEXEC_FLAGS} -n ${n} $<TARGET_FILE:${name}>)
-    set_tests_properties(${name}.np${n} PROPERTIES
+  set(launch ${MPIEXEC_EXECUTABLE} ${MUFFLE_MPIEXEC_FLAGS} -n)
+  foreach(n IN LISTS ARG_RANKS ARG_THOROUGH_RANKS)
+    set(tests ${name}.np${n})
+    if(ARG_THOROUGH)
+      add_test(NAME ${name}.np${n} COMMAND ${launch} ${n} $<TARGET_FILE:${name}> --gtest_filter=-${ARG_THOROUGH})
+      add_test(NAME ${name}.np${n}.thorough COMMAND ${launch} ${n} $<TARGET_FILE:${name}> --gtest_filter=${ARG_THOROUGH})
+      list(APPEND tests ${name}.np${n}.thorough)
+    else()
+      add_test(NAME ${name}.np${n} COMMAND ${launch} ${n} $<TARGET_FILE:${name}>)
+    endif()
+    set_tests_properties(${tests} PROPERTIES
       LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2 ENVIRONMENT "MUFFLE_TEST_RANKS=${n}" SKIP_RETURN_CODE 77)
+    if(ARG_THOROUGH)
+      set_property(TEST ${name}.np${n}.thorough APPEND PROPERTY LABELS thorough)
+    endif()
+    if(n IN_LIST ARG_THOROUGH_RANKS)
+      set_property(TEST ${tests} APPEND PROPERTY LABELS thorough)
+    endif()
   endforeach()
 endfunction()
 
 function(muffle_test_executable name main)
-  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT" "SOURCES;TORCH_SOURCES;ROOMS;LINK;RANKS;DEFINE" ${ARGN})
+  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT;THOROUGH"
+    "SOURCES;TORCH_SOURCES;ROOMS;LINK;RANKS;THOROUGH_RANKS;DEFINE;ENVIRONMENT" ${ARGN})
   if(NOT MUFFLE_TORCH)
     set(ARG_TORCH_SOURCES)
     if(ARG_TORCH OR NOT ARG_SOURCES)
@@ -124,7 +159,8 @@ function(muffle_kinds room file suffix)
   if(ARGC GREATER 3)
     set(target ${ARGV3})
   endif()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+  get_filename_component(file "${file}" ABSOLUTE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(STRINGS "${file}" lines REGEX "^MUFFLE_KIND\\([a-z0-9_]+\\)")
   foreach(line IN LISTS lines)
     string(REGEX REPLACE "^MUFFLE_KIND\\(([a-z0-9_]+)\\).*" "\\1" kind "${line}")

@@ -6,8 +6,8 @@ packages=(
   build-essential cmake ninja-build ccache pkg-config git
   libtorch-dev libopenblas-dev libopenmpi-dev openmpi-bin libeigen3-dev libcli11-dev libspdlog-dev libfmt-dev
   libsodium-dev libsleef-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libpng-dev libzip-dev
-  libgtest-dev libgmock-dev libbenchmark-dev clang libclang-rt-dev
-  iproute2 procps python3 dataset-fashion-mnist
+  libgtest-dev libgmock-dev libbenchmark-dev clang libclang-rt-dev libomp-dev
+  iproute2 procps python3 python3-numpy dataset-fashion-mnist
 )
 # What tests/lint.sh runs, in the versions it is pinned to; newer distributions do not have these versions.
 lint=(clang-format-14 clang-tidy-14 shellcheck)

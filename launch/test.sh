@@ -1,17 +1,49 @@
 #!/usr/bin/env bash
-# Installs, builds and runs the tests: launch/test.sh [cpu|asan|tsan|cuda] [ctest options]
+# Installs, builds and runs the tests.
+#   launch/test.sh [PRESET] [ctest options]   what a change can break in a day's work: at most 8 minutes after the build (PRESET: cpu; asan:
+#                                             address and undefined-behaviour sanitizers, without LibTorch and MPI; asan-all; tsan; cuda)
+#   launch/test.sh thorough                   all of it: whole jobs, random kills, Slurm, hosts, every mode, step and audit; every room under
+#                                             the sanitizers, threads under theirs, long fuzzing. Hours. A test that is skipped fails.
+#   launch/test.sh thorough -R REGEX          those of cpu's tests alone, as thorough runs them
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-preset=${1:-cpu}
+tier=quick preset=${1:-cpu}
 shift || true
-launch/install-debian.sh
-launch/build.sh "$preset"
+if [[ $preset == thorough ]]; then tier=thorough preset=cpu; fi
+[[ -z ${MUFFLE_SKIP_INSTALL:-} ]] && launch/install-debian.sh
 
-# A label without tests would be green for no reason.
-for label in unit thread mpi stat e2e e2e-slurm; do
-  [[ $preset == tsan && $label != unit && $label != thread ]] && continue
-  count=$(ctest --preset "$preset" -N -L "^$label\$" | sed -n 's/^Total Tests: //p')
-  ((count > 0)) || { echo "test: label '$label' has no test" >&2; exit 1; }
-done
-ctest --preset "$preset" "$@"
+# tests PRESET [ctest options]
+tests() {
+  local preset=$1 label count
+  shift
+  launch/build.sh "$preset"
+  # A label without tests would be green for no reason.
+  for label in unit thread mpi stat e2e thorough; do
+    [[ $preset == asan && $label =~ mpi|e2e|thorough ]] || [[ $preset == tsan && $label != unit && $label != thread ]] && continue
+    count=$(ctest --preset "$preset" -N -L "^$label\$" | sed -n 's/^Total Tests: //p')
+    ((count > 0)) || { echo "test: preset $preset: label '$label' has no test" >&2; exit 1; }
+  done
+  ctest --preset "$preset" "$@"
+}
+
+if [[ $tier == quick ]]; then
+  tests "$preset" -LE thorough "$@"
+  exit
+fi
+
+# Neither a CTest test nor one of Google Test's may have been skipped.
+none_skipped() {
+  ! grep -aE '\*\*\*Skipped|^\[  SKIPPED \] .* \(|Test Pass with skip' "build/$1/Testing/Temporary/LastTest.log" ||
+    { echo "test: skipped above: in the thorough tier that is a failure" >&2; exit 1; }
+}
+export MUFFLE_TIER=thorough
+tests cpu "$@"
+none_skipped cpu
+(($# == 0)) || exit 0
+# Statistics learn nothing from sanitizers, and clocks run otherwise there.
+tests asan-all -L 'unit|thread|mpi|e2e' -E 'lint|launch|docs|comm_deadline|comm_fault|chaos|slurm|hosts'
+tests tsan -E 'lint|launch|docs'
+tests/lint.sh torch-headers tidy
+MUFFLE_FUZZ_JOBS=2 tests/fuzz/run.sh 600
+echo "test: thorough: all done"

@@ -3,8 +3,8 @@
 # ones, torch-headers and tidy.
 #   format         clang-format 14 leaves every C++ and CUDA file as it is
 #   shell          shellcheck has nothing to say of any script, and every script stops at its first error
-#   headers        no <mpi.h>, <nccl.h> or <torch/...> in the public headers of core, data, features, privacy and comm; every public header
-#                  without torch compiles alone; a room includes only rooms above it in docs/architecture.md's list
+#   headers        a room includes only rooms that it links, and model, train and synth none that sees records (room_links.py); no <mpi.h>,
+#                  <nccl.h> or, but where they train, <torch/...> in public headers; every public header without torch compiles alone
 #   torch-headers  so does every public header with torch (20 s each)
 #   tidy           clang-tidy 14, with .clang-tidy, on the files without torch (minutes; needs BUILD/compile_commands.json, BUILD: build/cpu)
 #   length         lists files above 300 lines; never fails
@@ -78,16 +78,7 @@ with_torch() {
 }
 
 check_headers() {
-  local room found above=''
-  for room in core data features privacy comm embed model train synth evaluate app; do
-    above+=${above:+|}$room
-    found=$(grep -nE '#include "muffle/' -r "include/muffle/$room" "src/$room" | grep -vE "#include \"muffle/($above)/" || true)
-    [[ -z $found ]] || fail "headers: $found: room $room includes only rooms above it (docs/architecture.md)"
-  done
-  for room in core data features privacy comm; do
-    found=$(grep -nE '#include [<"](mpi\.h|nccl\.h|torch/)' -r "include/muffle/$room" || true)
-    [[ -z $found ]] || fail "headers: $found: room $room must build without MPI, NCCL and Torch"
-  done
+  python3 tests/room_links.py || fail "headers: an include goes where the link lines of src/*/CMakeLists.txt do not"
   files 'include/*.hpp' | grep -vxF "$(with_torch)" | compile_alone || fail "headers: those above do not compile alone"
 }
 
@@ -123,7 +114,7 @@ END
 check_length() {
   local long
   long=$({ cpp; scripts; } | xargs wc -l | awk '$1 > 300 && $2 != "total" {print "  " $1, $2}')
-  [[ -z $long ]] || printf 'lint: above 300 lines (style.md: one concept a file)\n%s\n' "$long"
+  [[ -z $long ]] || printf 'lint: above 300 lines (a file holds one concept)\n%s\n' "$long"
 }
 
 (($# > 0)) || set -- format shell headers length

@@ -48,7 +48,7 @@ void check_cores(const Facts& ranks, Findings& out) {
   }
   for (const auto& [host, n] : wanted) {
     if (n > offered[host]) {
-      out.warn("cores", ranks_where(ranks, [&](const RankFacts& f) { return f.host == host; }),
+      out.warn("cores", ranks_where(ranks, [&, name = host](const RankFacts& f) { return f.host == name; }),
                fmt::format("host {} has {} cores for {} threads", host, offered[host], n),
                "start fewer ranks there, or set runtime.threads");
     }

@@ -93,8 +93,12 @@ Container parse_container(std::string_view bytes, std::string_view format, int v
     throw bad("it is a '" + out.header["format"].get<std::string>() + "' file");
   }
   if (out.header["version"].get<std::int64_t>() != version) {
-    throw bad("its format version is " + out.header["version"].dump() + ", this muffle reads " +
-              std::to_string(version));
+    const std::string theirs = out.header["version"].dump(), ours = std::to_string(version);
+    throw ProtocolError("'" + name + "' is a " + std::string(format) + " file of version " + theirs +
+                        "; this muffle reads version " + ours + " alone. Use the muffle that wrote it" +
+                        (format == "muffle-release"
+                             ? "; a new release in its place would be charged to the ledger anew."
+                             : ", or make it again."));
   }
   out.payload.resize(payload_size);
   if (payload_size > 0) std::memcpy(out.payload.data(), bytes.data(), payload_size);

@@ -23,18 +23,24 @@ int asked_threads() {
 
 }  // namespace
 
-int owned_cores(int processes_here, int same_mask) {
-  processes_here = std::max(1, processes_here);
+CoreFacts core_facts() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  const int all = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  const int allowed = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : all;
+  CoreFacts facts;
+  facts.online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  facts.allowed = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : facts.online;
+  facts.quota = core_quota();
+  facts.asked = asked_threads();
+  return facts;
+}
+
+int owned_cores(const CoreFacts& facts, int processes_here, int same_mask) {
+  processes_here = std::max(1, processes_here);
   // A mask smaller than the machine is a launcher's binding of this rank, or a container's limit that ranks
   // with the same mask share.
-  int cores = std::min(allowed / std::max(1, same_mask), all / processes_here);
-  if (const double quota = core_quota(); quota > 0)
-    cores = std::min(cores, static_cast<int>(quota / processes_here));
-  if (const int asked = asked_threads(); asked > 0) cores = std::min(cores, asked);
+  int cores = std::min(facts.allowed / std::max(1, same_mask), facts.online / processes_here);
+  if (facts.quota > 0) cores = std::min(cores, static_cast<int>(facts.quota / processes_here));
+  if (facts.asked > 0) cores = std::min(cores, facts.asked);
   return std::max(1, cores);
 }
 

@@ -62,7 +62,7 @@ void Watchdog::set_deadline(milliseconds deadline) {
 void Watchdog::watch() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, std::min(kLookEvery, deadline_), [this] { return ending_; })) {
-    const std::string expired = find_expired();
+    const std::string expired = expired_step(Clock::now(), deadline_);
     if (expired.empty()) continue;
     lock.unlock();
     expired_(expired);
@@ -70,16 +70,15 @@ void Watchdog::watch() {
   }
 }
 
-std::string Watchdog::find_expired() const {
+std::string Watchdog::expired_step(Clock::time_point now, milliseconds deadline) {
   const std::lock_guard lock(WatchedStep::mutex());
-  const auto now = Clock::now();
   // In the order in which they began, so the first has lasted longest.
   for (const auto& step : WatchedStep::entries()) {
-    if (now - step.since < deadline_) return {};
+    if (now - step.since < deadline) return {};
     return fmt::format(
         "{} '{}' has not come to an end within {:.1f} s: the disk, file system, network or device behind it "
         "hangs or is far too slow. Mend it, or raise runtime.deadline_s (muffle doctor: --deadline)",
-        step.doing, step.what->string(), static_cast<double>(deadline_.count()) / 1000);
+        step.doing, step.what->string(), static_cast<double>(deadline.count()) / 1000);
   }
   return {};
 }

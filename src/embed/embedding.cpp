@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/named_step.hpp"
 #include "muffle/core/wipe.hpp"
 
 namespace muffle::embed {
@@ -69,7 +70,10 @@ class ShardSum {
       while (take(batch)) {
         add(batch, workspaces, sums.values);
         const std::uint64_t done = done_.fetch_add(batch.n) + batch.n;
-        if (progress) progress(done);
+        if (progress) {
+          named_step("embed.batch");
+          progress(done);
+        }
       }
       const std::lock_guard lock(total_mutex_);
       for (std::size_t i = 0; i < total_.size(); ++i) total_[i] += sums.values[i];

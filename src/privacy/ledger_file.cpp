@@ -14,6 +14,7 @@
 
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/named_step.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 
@@ -111,6 +112,7 @@ void Lock::wait_until(std::chrono::steady_clock::time_point end, std::chrono::mi
   for (int error = lock(); error != 0; error = lock()) {
     if (error == EINTR) continue;
     if (error != EWOULDBLOCK) fail("lock", file_, error, kNothing);
+    named_step("ledger.wait");
     if (heartbeat) heartbeat();
     if (std::chrono::steady_clock::now() >= end) {
       throw CommError(fmt::format(

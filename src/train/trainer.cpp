@@ -15,6 +15,7 @@
 #include "matched_map.hpp"
 #include "moments_start.hpp"
 #include "muffle/comm/termination.hpp"
+#include "muffle/core/named_step.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
@@ -211,6 +212,7 @@ class Training {
       if (done % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", done, report_.last_loss);
       if (training_->stop_agreed()) checkpoints.stop(*training_, report_);
       checkpoints.save_if_due(*training_, report_);
+      named_step("train.step");
       stop_heard = setup_.heartbeat();
     }
   }

@@ -54,16 +54,15 @@ TEST(ConfigTest, TextNeedsNoQuotesOnTheCommandLine) {
   EXPECT_EQ(load_config({kMain, {}, {"data.dir=/some/folder"}, {}}).data.dir, "/some/folder");
   EXPECT_EQ(load_config({kMain, {}, {"data.dir=\"/some/folder\""}, {}}).data.dir, "/some/folder");
   EXPECT_EQ(load_config({kMain, {}, {"data.dir=2024"}, {}}).data.dir, "2024");
-  EXPECT_EQ(load_config({kMain, {}, {"model.hidden=[7, 9]"}, {}}).model.hidden,
-            (std::vector<std::size_t>{7, 9}));
+  EXPECT_EQ(flatten(load_config({kMain, {}, {"model.hidden=[7, 9]"}, {}})).at("model.hidden"), "[7, 9]");
 }
 
 TEST(ConfigTest, RanksThatTrainAreANameOrANumber) {
   using Kind = comm::RankWish::Kind;
   const auto with = [](const char* setting) { return load_config({kMain, {}, {setting}, {}}); };
-  EXPECT_EQ(load_config({kMain, {}, {}, {}}).devices.train_ranks, comm::RankWish{});
-  EXPECT_EQ(with("train.ranks=with-gpu").devices.train_ranks, (comm::RankWish{Kind::kWithGpu, 0}));
-  EXPECT_EQ(with("train.ranks=3").devices.train_ranks, (comm::RankWish{Kind::kFirst, 3}));
+  EXPECT_EQ(load_config({kMain, {}, {}, {}}).train.ranks, comm::RankWish{});
+  EXPECT_EQ(with("train.ranks=with-gpu").train.ranks, (comm::RankWish{Kind::kWithGpu, 0}));
+  EXPECT_EQ(with("train.ranks=3").train.ranks, (comm::RankWish{Kind::kFirst, 3}));
   EXPECT_EQ(flatten(with("train.ranks=3")).at("train.ranks"), "3");
   EXPECT_EQ(flatten(with("train.ranks=\"with-gpu\"")).at("train.ranks"), "\"with-gpu\"");
   for (const char* setting : {"train.ranks=0", "train.ranks=-1", "train.ranks=some", "train.ranks=1.5"})
@@ -79,8 +78,8 @@ TEST(ConfigTest, WhereTheWorkIsDoneChangesNoStage) {
                                      "train.cuda_graph=true", "runtime.share_gpus=true"},
                                     {}});
   EXPECT_EQ(moved.devices.embed, comm::DeviceWish::kAuto);
-  EXPECT_EQ(moved.devices.train, comm::DeviceWish::kCpu);
-  EXPECT_TRUE(moved.devices.cuda_graph);
+  EXPECT_EQ(moved.train.device, comm::DeviceWish::kCpu);
+  EXPECT_TRUE(moved.train.cuda_graph);
   EXPECT_TRUE(moved.devices.share_gpus);
   for (const Stage stage : {Stage::kRelease, Stage::kTrain, Stage::kSample, Stage::kEvaluate})
     EXPECT_EQ(stage_hash(plain, stage), stage_hash(moved, stage));
@@ -97,12 +96,15 @@ TEST(ConfigTest, UnknownKeysSuggestTheRightOne) {
 
 TEST(ConfigTest, AVariableWithOneUnderscoreIsRefused) {
   ASSERT_EQ(::setenv("MUFFLE_PRIVACY_EPSILON", "3", 1), 0);
+  ASSERT_EQ(::setenv("MUFFLE_MAP_RFF_LENGTH_SCALE", "3", 1), 0);
   ASSERT_EQ(::setenv("MUFFLE_TEST_SOMETHING", "3", 1), 0);
   const ConfigSources sources{kMain, environment_settings(), {}, {}};
   ::unsetenv("MUFFLE_PRIVACY_EPSILON");
+  ::unsetenv("MUFFLE_MAP_RFF_LENGTH_SCALE");
   ::unsetenv("MUFFLE_TEST_SOMETHING");
-  EXPECT_EQ(sources.environment.size(), 1u);
+  EXPECT_EQ(sources.environment.size(), 2u);
   EXPECT_THAT(problem_with(sources), HasSubstr("did you mean MUFFLE_PRIVACY__EPSILON"));
+  EXPECT_THAT(problem_with(sources), HasSubstr("did you mean MUFFLE_MAP__RFF__LENGTH_SCALE"));
 }
 
 TEST(ConfigTest, AnUnknownEmptySectionIsRefused) {

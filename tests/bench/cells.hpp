@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "muffle/core/philox.hpp"
 #include "muffle/data/source.hpp"
-#include "muffle/release/noisy_moments.hpp"
 #include "muffle/model/class_gaussians.hpp"
+#include "muffle/release/noisy_moments.hpp"
+#include "support/maps.hpp"
 
-// Classes as mixtures over cells that no record has a say in, for measurements (docs/moments.md).
+// Classes as mixtures over cells that no record has a say in, for measurements (docs/explanation/moments.md).
 namespace muffle::bench {
 
 /// The images with (class, cell) for a label, class * cells + cell. An image's cell is the direction, of so
@@ -18,8 +20,8 @@ namespace muffle::bench {
 /// alone, so that the sensitivity stays what it was.
 inline data::Batch in_cells(data::Batch images, const schema::Schema& schema, std::size_t cells,
                             std::size_t side) {
-  const features::MomentLift lift(features::resolved(
-      {.kind = features::MomentLiftKind::kImage, .shape = schema.shape, .coefficients = side}));
+  const auto made = test::make_lift("image", {{"coefficients", std::to_string(side)}}, schema);
+  const features::Lift& lift = *made;
   const auto n = static_cast<Eigen::Index>(lift.coefficients());
   Eigen::MatrixXd directions(static_cast<Eigen::Index>(cells), n);
   const CounterStream random(1, Stream::kTest, 2000);

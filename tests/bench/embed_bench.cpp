@@ -11,7 +11,6 @@
 #include "embed/shards.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/core/threads.hpp"
-#include "support/raw_access.hpp"
 #include "support/fashion_mnist.hpp"
 #include "support/raw_access.hpp"
 
@@ -51,9 +50,9 @@ void embed_fashion_mnist(benchmark::State& state, comm::HostComm& comm) {
   for (auto _ : state) {
     comm.barrier();
     const auto start = std::chrono::steady_clock::now();
-    const embed::Layout layout = test::rff_layout(kDims, kFeatures, 10, true);
+    const embed::Embedder embedder = test::rff_embedder(kDims, kFeatures, 10, true);
     const auto source = data::open_shard(test::fashion_mnist(), comm.rank(), comm.size());
-    const auto raw = test::reduce_to_root(comm, embed::embed_shard(layout, *source, threads, {}));
+    const auto raw = test::reduce_to_root(comm, embed::embed_shard(embedder, *source, threads, {}));
     // The root's time: it ends when the last rank's sums are in.
     seconds = comm.is_root() ? seconds_since(start) : 0.0;
     comm.all_reduce_sum(std::span(&seconds, 1));

@@ -1,4 +1,4 @@
-// What each part of the closed form is worth: the tables of docs/moments.md, "What each part is worth".
+// What each part of the closed form is worth: the tables of docs/explanation/moments.md, "What each part is worth".
 //
 //   moments_ablation DATADIR [--seeds 3] [--samples FOLDER] [--only PART]...
 //
@@ -27,16 +27,14 @@ constexpr std::size_t kSide = 14;
 
 // Estimators that muffle does not use, beside its own.
 
-MatrixXd without_negative(const MatrixXd& noisy, double, const MatrixXd&, const model::Between&) {
+MatrixXd without_negative(const MatrixXd& noisy, double, const MatrixXd&, const Heartbeat&) {
   return model::nearest_psd(noisy);
 }
 
-MatrixXd shared_alone(const MatrixXd&, double, const MatrixXd& shared, const model::Between&) {
-  return shared;
-}
+MatrixXd shared_alone(const MatrixXd&, double, const MatrixXd& shared, const Heartbeat&) { return shared; }
 
 /// Drawn to the shared one by James and Stein's factor: ||noise||^2 is n (n + 1) noise^2 in the mean.
-MatrixXd one_factor(const MatrixXd& noisy, double noise, const MatrixXd& shared, const model::Between&) {
+MatrixXd one_factor(const MatrixXd& noisy, double noise, const MatrixXd& shared, const Heartbeat&) {
   const auto n = static_cast<double>(noisy.rows());
   const double factor = 1 - n * (n + 1) * noise * noise / (noisy - shared).squaredNorm();
   return model::nearest_psd(shared + std::max(0.0, factor) * (noisy - shared));
@@ -59,7 +57,7 @@ const std::vector<Estimator>& estimators() {
 
 // Errors.
 
-/// What step 3 is given (docs/moments.md, "From noisy sums to laws").
+/// What step 3 is given (docs/explanation/moments.md, "From noisy sums to laws").
 struct Given {
   std::vector<MatrixXd> noisy;
   std::vector<double> noise;
@@ -83,7 +81,8 @@ Given given(const release::NoisyMoments& moments) {
 
 /// `at` as it would be if the noise of its size in the exact covariances were alike in every basis: without
 /// what that of the mean does to mean mean^T.
-Given with_plain_noise(Given at, const Given& exact, const release::NoisyMoments& moments, std::uint64_t seed) {
+Given with_plain_noise(Given at, const Given& exact, const release::NoisyMoments& moments,
+                       std::uint64_t seed) {
   const std::vector<double> weight = model::conditional_moments(moments).weight;
   const Eigen::Index n = at.shared.rows();
   at.noisy_shared.setZero();
@@ -101,9 +100,9 @@ Given with_plain_noise(Given at, const Given& exact, const release::NoisyMoments
     at.noisy_shared += weight[c] * noisy;
     pooled += std::pow(weight[c] * at.noise[c], 2);
   }
-  const features::MomentLift lift(moments.spec);
+  const features::AffineLift& lift = *moments.moments.lift->affine();
   at.shared = model::shared_covariance(at.noisy_shared, std::sqrt(pooled),
-                                       Eigen::Map<const VectorXd>(lift.weights().data(), n));
+                                       Eigen::Map<const VectorXd>(lift.weights.data(), n));
   return at;
 }
 
@@ -152,7 +151,7 @@ void print_covariances(const release::NoisyMoments& sums, std::uint64_t seeds) {
 
 /// The exact sums' laws against the records' own moments of u, before and after step 5.
 void print_weighting(const data::Batch& images, const release::NoisyMoments& sums) {
-  const features::MomentLift lift(sums.spec);
+  const features::Lift& lift = *sums.moments.lift;
   const auto n = static_cast<Eigen::Index>(lift.coefficients());
   const std::vector<VectorXd> before = model::conditional_moments(sums).mean;
   const model::ClassGaussians after = model::fit_class_gaussians(sums);
@@ -276,7 +275,7 @@ void ablate(const std::string& folder, std::uint64_t seeds, const std::filesyste
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
-  CLI::App app{"What each part of the closed form is worth (docs/moments.md)"};
+  CLI::App app{"What each part of the closed form is worth (docs/explanation/moments.md)"};
   std::string folder, samples;
   std::uint64_t seeds = 3;
   std::vector<std::string> only;

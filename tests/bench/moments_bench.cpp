@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "muffle/core/philox.hpp"
-#include "muffle/features/moments.hpp"
 #include "reference/moments_reference.hpp"
+#include "support/maps.hpp"
 
 namespace muffle::features {
 namespace {
@@ -22,13 +22,13 @@ double cpu_seconds() {
 }
 
 /// z of each record as the reference makes it, its products added one by one; seconds per record.
-double plain_loop_seconds(const MomentLift& lift, const std::vector<float>& x,
+double plain_loop_seconds(const SecondMoments& moments, const std::vector<float>& x,
                           const std::vector<std::int32_t>& y, std::size_t records) {
-  const std::size_t q = lift.order(), features = q * (q + 1) / 2;
+  const std::size_t q = moments.order(), features = q * (q + 1) / 2;
   std::vector<std::int64_t> sums(kClasses * features);
   const double start = cpu_seconds();
   for (std::size_t i = 0; i < records; ++i) {
-    const std::vector<std::int64_t> z = reference::integer_z(lift, x.data() + i * lift.dims());
+    const std::vector<std::int64_t> z = reference::integer_z(moments, x.data() + i * moments.lift->dims());
     std::int64_t* next = sums.data() + static_cast<std::size_t>(y[i]) * features;
     for (std::size_t a = 0; a < q; ++a) {
       for (std::size_t b = a; b < q; ++b) *next++ += z[a] * z[b];
@@ -38,9 +38,9 @@ double plain_loop_seconds(const MomentLift& lift, const std::vector<float>& x,
   return (cpu_seconds() - start) / static_cast<double>(records);
 }
 
-void moments(benchmark::State& state, const MomentsSpec& spec) {
-  const MomentLift lift(spec);
-  const auto block = make_moments_block(spec);
+void moments(benchmark::State& state, const std::shared_ptr<const FeatureMap>& map) {
+  const SecondMoments& second = *map->second_moments();
+  const auto block = map->make_block({});
   const std::size_t n = block->tile(), d = block->dims();
   const CounterStream stream(1, Stream::kTest);
   std::vector<float> x(n * d);
@@ -56,15 +56,15 @@ void moments(benchmark::State& state, const MomentsSpec& spec) {
     records += n;
   }
   const double seconds = (cpu_seconds() - start) / static_cast<double>(records);
-  const auto q = static_cast<double>(lift.order());
+  const auto q = static_cast<double>(second.order());
   state.counters["seconds_for_60000"] = 60'000 * seconds;
   state.counters["GFLOP/s"] = q * (q + 1) / seconds * 1e-9;
-  state.counters["times_plain_loop"] = plain_loop_seconds(lift, x, y, n) / seconds;
+  state.counters["times_plain_loop"] = plain_loop_seconds(second, x, y, n) / seconds;
 }
 
 /// The lift alone.
-void lifts(benchmark::State& state, const MomentsSpec& spec) {
-  const MomentLift lift(spec);
+void lifts(benchmark::State& state, const std::shared_ptr<const FeatureMap>& map) {
+  const Lift& lift = *map->second_moments()->lift;
   const std::vector<float> x(lift.dims(), 0.3f);
   std::vector<double> u(lift.coefficients());
   std::size_t records = 0;
@@ -78,15 +78,16 @@ void lifts(benchmark::State& state, const MomentsSpec& spec) {
 }
 
 [[maybe_unused]] const bool kRegistered = [] {
-  const std::vector<std::pair<std::string, MomentsSpec>> cases{
-      {"28x28/k:14", {.kind = MomentLiftKind::kImage, .shape = {1, 28, 28}, .coefficients = 14}},
-      {"28x28/k:20", {.kind = MomentLiftKind::kImage, .shape = {1, 28, 28}, .coefficients = 20}},
-      {"3x32x32", {.kind = MomentLiftKind::kImage, .shape = {3, 32, 32}}},
-      {"fourier/2/n:128", {.kind = MomentLiftKind::kFourier, .shape = {2}}},
+  using test::schema_of;
+  const std::vector<std::pair<std::string, std::shared_ptr<const FeatureMap>>> cases{
+      {"28x28/k:14", test::make_moments({{"coefficients", "14"}}, schema_of({1, 28, 28}))},
+      {"28x28/k:20", test::make_moments({{"coefficients", "20"}}, schema_of({1, 28, 28}))},
+      {"3x32x32", test::make_moments({}, schema_of({3, 32, 32}))},
+      {"fourier/2/n:128", test::make_moments({{"lift", "fourier"}}, schema_of({2}))},
   };
-  for (const auto& [name, spec] : cases) {
-    benchmark::RegisterBenchmark(("moments/" + name).c_str(), moments, spec)->Unit(benchmark::kMillisecond);
-    benchmark::RegisterBenchmark(("lift/" + name).c_str(), lifts, spec)->Unit(benchmark::kMicrosecond);
+  for (const auto& [name, map] : cases) {
+    benchmark::RegisterBenchmark(("moments/" + name).c_str(), moments, map)->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("lift/" + name).c_str(), lifts, map)->Unit(benchmark::kMicrosecond);
   }
   return true;
 }();

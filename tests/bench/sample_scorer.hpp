@@ -35,11 +35,8 @@ inline synth::Records draw_samples(const release::NoisyMoments& moments, schema:
                                    const Recipe& recipe) {
   schema.classes *= recipe.cells;
   model::MomentsModel fitted;
-  fitted.info.spec.kind = model::GeneratorKind::kMoments;
-  fitted.info.spec.schema = schema;
-  fitted.info.spec.plain_share = recipe.plain_share;
-  fitted.info.class_share = cell_shares(moments, recipe.cells);
-  fitted.lift = moments.spec;
+  fitted.moments = moments.moments;
+  fitted.plain_share = recipe.plain_share;
   model::ClassGaussians laws = model::fit_class_gaussians(moments, recipe.estimate);
   fitted.mean = std::move(laws.mean);
   for (const Eigen::MatrixXd& covariance : laws.covariance) {
@@ -47,11 +44,11 @@ inline synth::Records draw_samples(const release::NoisyMoments& moments, schema:
     fitted.factor.push_back(solver.eigenvectors() *
                             solver.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal());
   }
-  synth::Draw draw{.info = fitted.info,
-                   .generator = nullptr,
-                   .moments = model::make_moments_generator(fitted),
-                   .class_share = fitted.info.class_share,
-                   .spec = {}};
+  synth::Draw draw;
+  draw.info.generator = model::settings_of(fitted);
+  draw.info.schema = schema;
+  draw.info.class_share = draw.class_share = cell_shares(moments, recipe.cells);
+  draw.sampler = model::make_sampler(fitted);
   draw.spec.count = 10'000;
   draw.spec.floor = recipe.floor;
   draw.spec.stray = recipe.stray;

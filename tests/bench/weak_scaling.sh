@@ -25,7 +25,7 @@ seconds() {
   local out=$work/out-$1-$2
   MUFFLE_BINARY=$muffle "$here/launch/mpirun.sh" -n "$1" --threads 1 -- release --config "$here/configs/fashion-mnist.toml" -v \
     --data "$work/x-{rank}" --labels "$work/y-{rank}" --set data.dir="" --set "data.records=$(($1 * records))" \
-    --set "features.count=$features" --set "privacy.ledger=$out.ledger" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+    --set "map.rff.count=$features" --set "privacy.ledger=$out.ledger" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
   python3 - "$out/logs/rank-0.jsonl" <<'END'
 import datetime, json, sys
 marks = ("embedding begins", "every rank has embedded", "the sum begins", "the sum ends")

@@ -17,7 +17,8 @@ shape = [2]
 lo = -1.0
 hi = 5.0
 on_error = "clamp"
-[features]
+[map.rff]
+kind = "rff"
 count = ${FEATURES:-2000}
 length_scale = 0.12
 [privacy]

@@ -82,7 +82,7 @@ TEST(Container, RefusesAnotherFormatAndOtherVersions) {
   const std::string bytes = serialize(example());
   expect_error(ExitCode::kProtocol, {"a.mfl", "'example' file"},
                [&] { parse_container(bytes, "release", 3, "a.mfl"); });
-  expect_error(ExitCode::kProtocol, {"format version is 3", "reads 4"},
+  expect_error(ExitCode::kProtocol, {"of version 3", "reads version 4"},
                [&] { parse_container(bytes, "example", 4, "a.mfl"); });
   std::string newer = bytes;
   newer[8] = 2;

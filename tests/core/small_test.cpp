@@ -1,6 +1,7 @@
 // float_text and threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -46,29 +47,34 @@ TEST(RoundedText, NeverStepsToTheOtherSide) {
   }
 }
 
-TEST(OwnedCores, IsAtLeastOneAndNeverGrowsWithTheProcesses) {
-  const int alone = owned_cores(1);
-  EXPECT_GE(alone, 1);
-  EXPECT_LE(owned_cores(2), alone);
-  EXPECT_EQ(owned_cores(1 << 20), 1);
-  EXPECT_EQ(owned_cores(0), alone);
-  EXPECT_EQ(owned_cores(1, 1 << 20), 1) << "shared with as many as there are";
-  EXPECT_LE(owned_cores(1, 2), alone);
-  if (core_quota() > 0) {
-    EXPECT_LE(alone, std::max(1.0, core_quota()));
-  }
-  EXPECT_FALSE(affinity_mask().empty());
+TEST(OwnedCores, AreSharedWithinTheMaskTheMachineAndTheLimit) {
+  const CoreFacts idle{16, 16, 0, 0};
+  EXPECT_EQ(owned_cores(idle, 1), 16);
+  EXPECT_EQ(owned_cores(idle, 0), 16);
+  EXPECT_EQ(owned_cores(idle, 3), 5);
+  EXPECT_EQ(owned_cores(idle, 100), 1);
+  EXPECT_EQ(owned_cores(idle, 1, 4), 4) << "three others have its mask";
+  EXPECT_EQ(owned_cores({16, 4, 0, 0}, 4), 4) << "bound by a launcher, each rank to cores of its own";
+  EXPECT_EQ(owned_cores({16, 4, 0, 0}, 2, 2), 2) << "in a container of four cores";
+  EXPECT_EQ(owned_cores({16, 16, 6.5, 0}, 2), 3) << "a quota of six and a half";
+  EXPECT_EQ(owned_cores({16, 16, 0.5, 0}, 1), 1);
+  EXPECT_EQ(owned_cores({16, 16, 0, 2}, 1), 2) << "OMP_NUM_THREADS";
+  EXPECT_EQ(owned_cores({16, 16, 0, 100}, 4), 4);
 }
 
-TEST(OwnedCores, AreNoMoreThanOmpNumThreadsSays) {
-  const int all = owned_cores(1);
+TEST(OwnedCores, OmpNumThreadsIsReadAsItsFirstNumber) {
   using Case = std::pair<const char*, int>;
-  for (const auto& [text, expected] : {Case{"1", 1}, Case{"1,4", 1}, Case{"100000", all}, Case{"", all},
-                                       Case{"0", all}, Case{"many", all}}) {
+  for (const auto& [text, expected] :
+       {Case{"1", 1}, Case{"7,4", 7}, Case{"100000", 100000}, Case{"", 0}, Case{"0", 0}, Case{"many", 0}}) {
     ASSERT_EQ(::setenv("OMP_NUM_THREADS", text, 1), 0);
-    EXPECT_EQ(owned_cores(1), expected) << text;
+    EXPECT_EQ(core_facts().asked, expected) << text;
   }
   ::unsetenv("OMP_NUM_THREADS");
+  EXPECT_EQ(core_facts().asked, 0);
+  const CoreFacts here = core_facts();
+  const std::string mask = affinity_mask();
+  EXPECT_EQ(here.allowed, 1 + std::count(mask.begin(), mask.end(), ','));
+  EXPECT_LE(here.allowed, here.online);
 }
 
 }  // namespace

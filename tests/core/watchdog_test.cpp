@@ -42,15 +42,19 @@ TEST(Watchdog, LooksAfterEveryThread) {
   stuck.join();
 }
 
-TEST(Watchdog, LetsShortStepsBe) {
-  bool fired = false;
+TEST(Watchdog, NamesNoStepBeforeItsDeadlineNorAfterItsEnd) {
+  using Clock = std::chrono::steady_clock;
+  constexpr seconds kDeadline{60};
+  const std::filesystem::path first = "/first", second = "/second";
+  EXPECT_EQ(Watchdog::expired_step(Clock::now() + kDeadline, kDeadline), "") << "there is none";
+  const auto before = Clock::now();
   {
-    Watchdog dog(seconds(60), [&](const std::string&) { fired = true; });
-    const std::filesystem::path file = "/file";
-    const auto until = std::chrono::steady_clock::now() + milliseconds(500);
-    while (std::chrono::steady_clock::now() < until) const WatchedStep step("reading", file);
+    const WatchedStep step("reading", first), later("reading", second);
+    const auto begun = Clock::now();
+    EXPECT_EQ(Watchdog::expired_step(before + kDeadline - milliseconds(1), kDeadline), "");
+    EXPECT_THAT(Watchdog::expired_step(begun + kDeadline, kDeadline), ::testing::HasSubstr("reading '/first'"));
   }
-  EXPECT_FALSE(fired);
+  EXPECT_EQ(Watchdog::expired_step(Clock::now() + kDeadline, kDeadline), "") << "both have ended";
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ differing() {
 ranks_that_differ() {
   local n run_with=differing last_rank
   for n in "${several[@]}"; do
-    last_rank=(--set features.seed=99)
-    expect_error 78 "features.seed is 1 on rank 0 and 99 on rank $((n - 1))" "$n" release "${small[@]}"
+    last_rank=(--set map.rff.seed=99)
+    expect_error 78 "map.rff.seed is 1 on rank 0 and 99 on rank $((n - 1))" "$n" release "${small[@]}"
     last_rank=(--set privacy.epsilom=1)
     expect_error 78 "rank $((n - 1)).*did you mean .privacy.epsilon" "$n" release "${small[@]}"
     last_rank=(--no-such-flag)

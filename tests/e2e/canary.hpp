@@ -13,10 +13,9 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <regex>
+#include <memory>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "muffle/core/files.hpp"
@@ -24,7 +23,8 @@
 #include "muffle/data/idx.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
-#include "muffle/features/block_spec.hpp"
+#include "muffle/features/feature_map.hpp"
+#include "muffle/features/rff.hpp"
 #include "support/raw_access.hpp"
 
 namespace muffle::canary {
@@ -40,27 +40,23 @@ inline constexpr float kBadNumber = 777.28515625f;  ///< outside the schema; no 
 inline constexpr std::size_t kBadRecord = 9000;     ///< on rank 1, and not where its shard begins
 inline constexpr int kRanks = 2;
 
-using Needles = std::map<std::string, std::string>;       ///< needle -> what it is
-inline constexpr char kOfRecord[] = "a record's number";  ///< how what a needle is begins, if it is that
-inline constexpr char kExactSum[] = "exact sum", kAsBytes[] = " as bytes";  ///< and how it ends
+using Needles = std::map<std::string, std::string>;  ///< needle -> what it is
 
 /// The data set, its files and its exact sums, in a folder of its own.
 class Canary {
  public:
-  /// @param blocks  what is released, as features.blocks says: "rff", "moments"
-  explicit Canary(std::size_t features = 64, const std::vector<std::string>& blocks = {"rff"}) {
-    for (const std::string& block : blocks) {
-      if (block == "rff") {
-        features::RffSpec rff;
-        rff.dims = kDims;
-        rff.features = features;
-        rff.length_scale = kLengthScale;
-        blocks_.push_back({rff});
-      } else {
-        features::MomentsSpec moments;
-        moments.shape = {kDims};
-        blocks_.push_back({features::resolved(moments)});
-      }
+  /// @param maps  the kinds of what is released, each under its own name
+  explicit Canary(std::size_t features = 64, const std::vector<std::string>& maps = {"rff"}) {
+    schema_ = {{kDims}, kClasses, 0.0, 1.0, schema::OnError::kRejectFile};
+    for (const std::string& kind : std::set<std::string>(maps.begin(), maps.end())) {  // in the order of their names
+      features::RffSpec rff;
+      rff.features = features;
+      rff.length_scale = kLengthScale;
+      std::unique_ptr<features::FeatureMap> map =
+          kind == "rff" ? std::make_unique<features::RffMap>(rff) : features::make_map(kind);
+      map->prepare(schema_);
+      map->resolve(schema_);
+      maps_.push_back({kind, features::MapRole::kMatch, 1.0, std::move(map)});
     }
     std::string name = (fs::temp_directory_path() / "muffle-canary-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
@@ -89,25 +85,21 @@ class Canary {
   const fs::path& folder() const { return folder_; }
   std::size_t records() const { return labels_.size(); }
 
-  embed::Layout layout(bool counts) const {
-    embed::Layout layout;
-    layout.classes = kClasses;
-    layout.counts = counts;
-    for (const features::BlockSpec& block : blocks_)
-      layout.blocks.push_back(features::make_block(block, layout.lattice));
-    return layout;
+  release::ReleasePlan plan(bool counts) const {
+    privacy::PrivacySpec privacy;
+    privacy.epsilon = 1.0;
+    return release::make_plan({schema_, {}, maps_, privacy, counts, records()});
   }
 
   /// What rank `rank` of `ranks` sums.
   std::vector<std::uint64_t> exact_sums(bool counts, int rank = 0, int ranks = 1) const {
-    const embed::Layout layout = this->layout(counts);
     data::DataSpec spec;
     spec.features = (folder_ / "data" / "points.idx").string();
     spec.labels = (folder_ / "data" / "labels.idx").string();
     spec.records = records();
-    spec.schema = {{kDims}, kClasses, 0.0, 1.0, schema::OnError::kRejectFile};
+    spec.schema = schema_;
     const auto source = data::open_shard(spec, rank, ranks);
-    return embed::TestAccess::values(embed::embed_shard(layout, *source, 1, {}));
+    return embed::TestAccess::values(embed::embed_shard(embed::make_embedder(plan(counts)), *source, 1, {}));
   }
 
   /// All that is private: the total's and each rank's sums and class counts, records, and m if it is.
@@ -125,13 +117,13 @@ class Canary {
     for (std::size_t i = 0; i < 400; ++i) {
       const std::size_t at = i * points_.size() / 400 / kDims * kDims;  // a record's first number
       const float value = points_[at];
-      out[fmt::format("{:.6f}", value)] = fmt::format("{} as text", kOfRecord);
-      out[fmt::format("{}", value)] = fmt::format("{} as its shortest text", kOfRecord);
+      out[fmt::format("{:.6f}", value)] = "a record's number as text";
+      out[fmt::format("{}", value)] = "a record's number as its shortest text";
       std::uint32_t bits[2] = {std::bit_cast<std::uint32_t>(value),
                                std::bit_cast<std::uint32_t>(points_[at + 1])};
       for (const char* order : {"", "big-endian "}) {
         const char* const bytes = reinterpret_cast<const char*>(bits);
-        out[std::string(bytes, 4)] = fmt::format("{} as {}bytes", kOfRecord, order);
+        out[std::string(bytes, 4)] = fmt::format("a record's number as {}bytes", order);
         out[std::string(bytes, 8)] = fmt::format("two of a record's numbers as {}bytes", order);
         for (std::uint32_t& b : bits) b = __builtin_bswap32(b);
       }
@@ -167,9 +159,9 @@ class Canary {
   /// Numbers below 1,000 would be found anywhere.
   void add_sums(Needles& out, const std::vector<std::uint64_t>& sums, const std::string& whose) const {
     constexpr std::int64_t kShort = 1000;
-    const embed::Layout layout = this->layout(true);
+    const release::ReleasePlan plan = this->plan(true);
     std::vector<double> units;
-    for (const features::CoordinatePart& part : layout.coordinates()) {
+    for (const features::CoordinatePart& part : plan.coordinates()) {
       for (std::uint64_t r = 0; r < part.repeat; ++r) {
         for (const features::CoordinateRun& run : part.runs) units.insert(units.end(), run.count, run.unit);
       }
@@ -177,35 +169,35 @@ class Canary {
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const auto value = static_cast<std::int64_t>(sums[i]);
       if (std::abs(value) < kShort) continue;
-      const std::string what = fmt::format("{} {} {}", kExactSum, i, whose);
+      const std::string what = fmt::format("exact sum {} {}", i, whose);
       out[std::to_string(value)] = what + " as text";
-      out[std::string(reinterpret_cast<const char*>(&sums[i]), 8)] = what + kAsBytes;
+      out[std::string(reinterpret_cast<const char*>(&sums[i]), 8)] = what + " as bytes";
       const double real = static_cast<double>(value) / (units[i] == 0x1p24 ? 0x1p24 - 1 : units[i]);
       out[fmt::format("{:.8f}", real)] = what + " as a number";
       out[fmt::format("{:.9f}", real / static_cast<double>(records()))] = what + " as a mean";
     }
     for (std::size_t c = 0; c < kClasses; ++c) {
-      const std::uint64_t count = sums[layout.offset(blocks_.size()) + c] >> 24;
+      const std::uint64_t count = sums[plan.offset(maps_.size()) + c] >> 24;
       if (count >= kShort) out[std::to_string(count)] = "a class count " + whose;
     }
-    // The trace of a class's second moments C is its number of records, but for the rounding of z.
-    for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      const features::MomentsSpec* moments = blocks_[b].moments();
-      if (moments == nullptr) continue;
-      const std::size_t order = 1 + kDims, numbers = layout.blocks[b]->features();
+    // The trace of a class's second moments is its number of records, but for the rounding of z.
+    for (std::size_t b = 0; b < maps_.size(); ++b) {
+      const auto inside = maps_[b].map->counts_inside();
+      if (!inside) continue;
       for (std::size_t c = 0; c < kClasses; ++c) {
         std::int64_t trace = 0;
-        for (std::size_t i = 0; i < order; ++i)
-          trace += static_cast<std::int64_t>(sums[layout.offset(b) + c * numbers + i]);
+        for (std::size_t i = 0; i < inside->numbers; ++i)
+          trace += static_cast<std::int64_t>(sums[plan.offset(b) + c * plan.features(b) + i]);
         if (trace < kShort) continue;  // no record of the class on this rank
         out[std::to_string(trace)] = fmt::format("the trace of class {} {}", c, whose);
-        out[fmt::format("{:.6f}", std::ldexp(static_cast<double>(trace), -2 * moments->bits))] =
+        out[fmt::format("{:.6f}", static_cast<double>(trace) / inside->scale)] =
             fmt::format("the trace of class {} {} as a number", c, whose);
       }
     }
   }
 
-  std::vector<features::BlockSpec> blocks_;
+  schema::Schema schema_;
+  std::vector<features::NamedMap> maps_;
   fs::path folder_;
   std::vector<float> points_;
   std::vector<std::uint8_t> labels_;
@@ -240,18 +232,26 @@ inline int run_on_terminal(const Canary& canary, const std::string& arguments, c
   return WEXITSTATUS(status);
 }
 
-/// The settings of a job on the canary. @param records  data.records: 0 where m is private
-inline std::string common(std::size_t records, std::size_t features = 64) {
+/// The settings of its maps.
+inline std::string map_flags(const std::vector<std::string>& maps, std::size_t features = 64) {
+  std::string flags;
+  for (const std::string& kind : maps) {
+    flags += fmt::format(" --set map.{0}.kind={0}", kind);
+    if (kind == "rff")
+      flags += fmt::format(" --set map.rff.count={} --set map.rff.length_scale={}", features, kLengthScale);
+  }
+  return flags;
+}
+
+/// The settings of a job on the canary, without its maps. @param records  data.records: 0 where m is private
+inline std::string common(std::size_t records) {
   return fmt::format(
       "-vv --set data.features=data/points.idx --set data.labels=data/labels.idx --set data.records={} --set "
-      "data.classes={} "
-      "--set 'data.shape=[{}]' --set data.lo=0.0 --set data.hi=1.0 --set features.count={} --set "
-      "features.length_scale={} "
+      "data.classes={} --set 'data.shape=[{}]' --set data.lo=0.0 --set data.hi=1.0 "
       "--set privacy.epsilon=1.0 --set privacy.max_records_per_person=1 --set privacy.release_counts=true "
-      "--set model.generator=fully-connected "
-      "--set 'model.hidden=[16]' --set train.steps=5 --set train.batch=60 --set sample.count=90 "
-      "--set 'evaluate.metrics=[]' --set runtime.deadline_s=60",
-      records, kClasses, kDims, features, kLengthScale);
+      "--set model.generator=fully-connected --set 'model.hidden=[16]' --set train.steps=5 --set train.batch=60 "
+      "--set sample.count=90 --set 'evaluate.metrics=[]' --set runtime.deadline_s=60",
+      records, kClasses, kDims);
 }
 
 /// Whether `needle` is in `text`; a whole number only as a word of its own, not inside a hash or a longer
@@ -267,77 +267,59 @@ inline bool holds(const std::string& text, const std::string& needle) {
   return false;
 }
 
-/// Without the numbers that chance decides and anybody may know: of processes (a log's, a lock's, Open MPI's
-/// [HOST:PID], [[JOB,0],RANK] and those in what a killed mpiexec leaves), rates, the training's losses, and
-/// the machine's name. Now and then one of them is a needle.
-inline std::string without_chance(const std::string& text) {
-  static const std::regex process(
-      R"((pid"?[ :.]*|pmix_dstor_ds[0-9]+_|;tcp://[^\n]{0,500}\n|\[[^\][\s:,"]+:)[0-9]+|\[\[[0-9]+,[0-9]+\],[0-9]+\]|\bprocess [0-9]+(?= on ))",
-      std::regex::icase | std::regex::optimize);
-  static const std::regex rate(R"([0-9][0-9.e+-]*( a second| [a-z]+/s))", std::regex::optimize);
-  static const std::regex loss(R"((loss )[0-9][0-9.e+-]*)", std::regex::optimize);
-  std::string out = std::regex_replace(text, process, "$1");
-  out = std::regex_replace(out, rate, "$1");
-  out = std::regex_replace(out, loss, "$1");
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  constexpr std::string_view kHost = "(host)";
-  const std::size_t length = std::strlen(host);
-  for (std::size_t at = 0; length > 1 && (at = out.find(host, at)) != std::string::npos; at += kHost.size())
-    out.replace(at, length, kHost);
-  return out;
-}
-
-/// Without the noisy class shares, which a model's header has to all their 17 digits: near enough to some of
-/// the records' numbers to begin as one of them does.
-inline std::string without_class_shares(const std::string& content) {
-  static const std::regex shares(R"x("class_share":\[[0-9.,e+-]*\])x", std::regex::optimize);
-  return std::regex_replace(content, shares, "");
-}
-
-/// The exact sums that are among the noisy ones of a release: by chance in 3 of a million files, never two of
-/// them, and never the same one in two runs.
-inline void expect_chance_alone(const std::set<std::string>& sums, const fs::path& release) {
-  static std::map<std::string, std::set<std::string>> runs;
-  EXPECT_LT(sums.size(), 2u) << *sums.begin() << " and others are in " << release;
-  for (const std::string& sum : sums) {
-    runs[sum].insert(release.parent_path().string());
-    EXPECT_EQ(runs[sum].size(), 1u) << sum << " is in the releases of several runs";
-  }
-}
-
-/// Every file below the folder but the private data themselves. @returns how many bytes were searched.
-inline std::uint64_t expect_clean(const Canary& canary, const Needles& needles) {
-  std::uint64_t searched = 0;
+/// The needles that are in what lies below the folder, in a file or its name, but for the private data
+/// themselves: what they are, and where. @param searched  how many bytes
+inline std::map<std::string, std::string> found_in(const Canary& canary, const Needles& needles,
+                                                   std::uint64_t& searched) {
+  std::map<std::string, std::string> found;
   for (const auto& entry : fs::recursive_directory_iterator(canary.folder())) {
-    const std::string relative = without_chance(fs::relative(entry.path(), canary.folder()).string());
+    const std::string relative = fs::relative(entry.path(), canary.folder()).string();
     for (const auto& [needle, what] : needles) {
-      EXPECT_FALSE(holds(relative, needle)) << what << " is in the file name " << relative;
+      if (holds(relative, needle)) found[what] = "the file name " + relative;
     }
     if (!entry.is_regular_file() || relative.rfind("data/", 0) == 0) continue;
-    std::string content = read_file(entry.path());
+    const std::string content = read_file(entry.path());
     searched += content.size();
-    // Files full of random-looking bytes contain any 4 given ones now and then: only text is searched for
-    // one float's bytes, others for those of two.
+    // Files of bytes that mean no text contain any 4 given ones now and then: those are searched for longer needles.
     const bool binary = content.find('\0') != std::string::npos;
-    if (!binary) content = without_chance(content);
-    // Open MPI's own segments hold job numbers of up to five digits.
-    const std::size_t shortest = relative.find("/pmix_dstor_") == std::string::npos ? 5 : 6;
-    const std::string without_shares = without_class_shares(content);
-    const bool noisy = binary && relative.find("release.mfl") != std::string::npos;
-    std::set<std::string> sums;
     for (const auto& [needle, what] : needles) {
-      if (binary && needle.size() < shortest) continue;
-      if (noisy && what.starts_with(kExactSum) && what.ends_with(kAsBytes)) {
-        if (holds(content, needle)) sums.insert(what);
-        continue;
-      }
-      EXPECT_FALSE(holds(what.starts_with(kOfRecord) ? without_shares : content, needle))
-          << what << " is in " << relative;
+      if ((!binary || needle.size() > 4) && holds(content, needle)) found[what] = relative;
     }
-    expect_chance_alone(sums, entry.path());
   }
-  return searched;
+  return found;
 }
+
+/// The same job twice, on the same records, with noise, keys, processes and times of its own each time: a needle that
+/// is in what both wrote is there because of the records. One alone may be there by chance, as a number of a process or
+/// a noisy sum.
+class Twice {
+ public:
+  explicit Twice(std::size_t features = 64, const std::vector<std::string>& maps = {"rff"})
+      : first_(features, maps), second_(features, maps) {}
+
+  const Canary& first() const { return first_; }
+  const Canary& second() const { return second_; }
+  std::string console(const std::string& log) const { return read_file(first_.folder() / log) + read_file(second_.folder() / log); }
+
+  /// Runs muffle in both folders. @returns both exit codes.
+  template <class... More>
+  std::vector<int> run(const std::string& arguments, const std::string& log, const More&... more) const {
+    return {run_muffle(first_, arguments, log, more...), run_muffle(second_, arguments, log, more...)};
+  }
+
+  /// @returns how many bytes were searched.
+  std::uint64_t expect_clean(const Needles& needles) const {
+    std::uint64_t searched = 0;
+    const auto once = found_in(first_, needles, searched), again = found_in(second_, needles, searched);
+    for (const auto& [what, where] : once) {
+      const auto there = again.find(what);
+      EXPECT_TRUE(there == again.end()) << what << " is in " << where << " and, in the second run, in " << there->second;
+    }
+    return searched;
+  }
+
+ private:
+  Canary first_, second_;
+};
 
 }  // namespace muffle::canary

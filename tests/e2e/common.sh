@@ -14,6 +14,10 @@ mpi_flags=("${local_flags[@]}" "${loopback[@]}")
 # mpiruns of tests that run side by side would meet in /tmp/ompi.HOST.UID: one removes it as another makes its own in it.
 export OMPI_MCA_orte_tmpdir_base=$work
 
+# What `launch/test.sh thorough` asks for beside the rest; else the tests do a slice of it.
+thorough=
+if [[ ${MUFFLE_TIER:-} == thorough ]]; then thorough=yes; fi
+
 # on N ARGS...: muffle on N ranks, alone if N is 1; a run that hangs, for $on_limit s or 300, is ended and counts as a failure.
 on() {
   local n=$1
@@ -23,16 +27,17 @@ on() {
 }
 
 # A job on real FashionMNIST that is small in everything but the number of records.
-small=(--config "$CONFIGS/fashion-mnist.toml" --set "data.dir=$DATA" --set features.count=200 --set train.steps=8
+small=(--config "$CONFIGS/fashion-mnist.toml" --set "data.dir=$DATA" --set map.rff.count=200 --set train.steps=8
   --set train.batch=100 --set sample.count=1000 --set evaluate.classifiers='["logistic_regression"]'
   --set runtime.deadline_s=60)
 
 # Under the sanitizers everything is several times slower: fewer records, numbers and rank counts.
 sanitized=${MUFFLE_SANITIZED:-}
-rank_counts=(1 2 3)
+rank_counts=(1 2)
+if [[ -n $thorough ]]; then rank_counts=(1 2 3); fi
 if [[ -n $sanitized ]]; then
   small+=(--set data.features=t10k-images-idx3-ubyte.gz --set data.labels=t10k-labels-idx1-ubyte.gz --set data.records=10000
-    --set features.count=64 --set train.steps=3 --set evaluate.train_limit=300)
+    --set map.rff.count=64 --set train.steps=3 --set evaluate.train_limit=300)
   rank_counts=(2)
 fi
 
@@ -95,6 +100,25 @@ expect_error() {
     tail -n +1 "$said"/* | sed 's/^/    /' >&2
   fi
 }
+
+# at STEP ACTION COMMAND...: sets the command's environment so that muffle, the test build of it ($MUFFLE_FAULTY), does ACTION at a step
+# that it names (tests/support/faulty_system.cpp); `at_rank` names the only rank that does so.
+at() {
+  local point=$1:$2:1
+  shift 2
+  MUFFLE=$MUFFLE_FAULTY MUFFLE_KILL_POINT=$point MUFFLE_KILL_RANK=${at_rank:-0} "$@"
+}
+
+# hold: until a rank waits at its step (action `wait`); let_go: it goes on. MUFFLE_WAIT_FILE is theirs.
+export MUFFLE_WAIT_FILE=$work/waits-here
+hold() {
+  for _ in $(seq 3000); do
+    [[ ! -e $MUFFLE_WAIT_FILE ]] || return 0
+    sleep 0.02
+  done
+  fail "no rank came to its step in 60 s"
+}
+let_go() { rm -f "$MUFFLE_WAIT_FILE"; }
 
 # payload FILE: hash of the numbers of a release, which lie between its header and its checksum.
 payload() {

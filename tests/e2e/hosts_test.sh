@@ -37,21 +37,18 @@ for f in release.mfl model.mfl samples.npz metrics.json; do check "$f is there" 
 check "each host wrote its log" test "$(sed -n 's/.*"host":"\([^"]*\)".*/\1/p' "$work"/run/logs/rank-?.jsonl | sort -u | wc -l)" = 3
 
 # left_on H: what of a job still runs there.
-left_on() { pids_on "$1" | xargs -r ps -o comm= -p | grep -E '^(muffle|orted)$' || true; }
+left_on() { pids_on "$1" | xargs -r ps -o comm= -p | grep -E '^(muffle|muffle_faulty|orted)$' || true; }
 
-# cut_off HOST STAGE PATTERN ARGS...: cuts a host off once its log says PATTERN; the job ends with 69 before the deadline has passed
+# cut_off HOST STAGE STEP ARGS...: cuts a host off while its rank is at STEP; the job ends with 69 before the deadline has passed
 # twice (keepalives: 11 s; muffle's own deadline: 25 s), nobody is left on the hosts that can still be reached.
 cut_off() {
-  local victim=$1 stage=$2 pattern=$3 code=0 out=$work/cut-$2 start
+  local victim=$1 stage=$2 step=$3 code=0 out=$work/cut-$2 start
   shift 3
-  over 3 "$stage" "${small[@]}" --set runtime.deadline_s=25 "$@" --out "$out" >"$work/log" 2>&1 &
+  at_rank=$((victim - 1)) at "$step" wait over 3 "$stage" "${small[@]}" --set runtime.deadline_s=25 "$@" --out "$out" >"$work/log" 2>&1 &
   local pid=$!
-  for _ in $(seq 1200); do
-    grep -q "$pattern" "$out/logs/rank-0.jsonl" 2>/dev/null && break
-    sleep 0.1
-  done
-  check "$stage: had begun" grep -q "$pattern" "$out/logs/rank-0.jsonl"
+  hold
   cut_link "$victim"
+  let_go
   start=$SECONDS
   wait "$pid" || code=$?
   local took=$((SECONDS - start))
@@ -67,9 +64,9 @@ cut_off() {
   done
   for p in $(pids_on 3); do kill -KILL "$p" 2>/dev/null || true; done
 }
-cut_off 3 release 'embedding begins' --set features.count=40000
+cut_off 3 release embed.batch
 check "nothing was released" test ! -e "$work/cut-release/release.mfl"
 cp -r "$work/run" "$work/cut-train"
 rm -f "$work/cut-train/model.mfl" "$work"/cut-train/logs/*
-cut_off 3 train 'rank(s) on CPUs' --set train.steps=100000
+cut_off 3 train train.step#3 --set train.steps=100000
 finish

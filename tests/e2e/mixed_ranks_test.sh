@@ -32,18 +32,14 @@ if [[ -z ${MUFFLE_HAS_GPU:-} ]]; then
   expect_error 78 'features.device = "cuda" promises a GPU to every rank, but rank 0 has none' 1 release "${small[@]}" --set 'features.device="cuda"'
 fi
 
-# A signal to the rank that waits stops all, with a checkpoint; started again, the same parameters come out.
-# shellcheck disable=SC2016
-signalled='rc=0; echo $$ >"$0.pid-$OMPI_COMM_WORLD_RANK"; exec "$@"'
+# A signal to the rank that waits, while the others train, stops all, with a checkpoint.
 long=(train "${small[@]}" --set train.steps=4000 --set train.checkpoint_every_s=0 --release "$release" --set train.ranks=2 --out "$work/stopped")
 rc=0
-timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n 3 bash -c "$signalled" "$work/ranks" "$MUFFLE" "${long[@]}" >"$work/log" 2>&1 &
+at train.step#3 wait on 3 "${long[@]}" >"$work/log" 2>&1 &
 running=$!
-for _ in $(seq 3000); do
-  grep -q 'steps begin' "$work/stopped/logs/rank-0.jsonl" 2>/dev/null && break
-  sleep 0.02
-done
-kill -USR1 "$(cat "$work/ranks.pid-2")"
+hold
+kill -USR1 "$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$work/stopped/logs/rank-2.jsonl" | tail -1)"
+let_go
 wait "$running" || rc=$?
 check "a signal to the rank that waits stops the training (exit $rc)" test "$rc" = 75
 check "with a checkpoint" compgen -G "$work/stopped/checkpoint-*.mfl"

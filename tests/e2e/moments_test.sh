@@ -21,13 +21,6 @@ features = "part-0.bin, part-1.bin, part-2.bin"
 records = 600
 classes = 3
 shape = [3, 8, 8]
-[features]
-blocks = ["moments", "rff"]
-count = 40
-length_scale = 5.0
-[moments]
-coefficients = 4
-weight = 2.0
 [privacy]
 epsilon = 5.0
 max_records_per_person = 1
@@ -45,6 +38,9 @@ metrics = []
 deadline_s = 60.0
 EOF
 job=(--config "$work/colour.toml")
+moments=(--set map.moments.kind=moments --set map.moments.lift=image --set map.moments.coefficients=4 --set map.moments.weight=2.0)
+rff=(--set map.rff.kind=rff --set map.rff.count=40 --set map.rff.length_scale=5.0)
+both=("${moments[@]}" "${rff[@]}")
 
 # quietly WHAT COMMAND...: a command that must succeed.
 quietly() {
@@ -55,16 +51,16 @@ quietly() {
 # value FILE KEY: the first "KEY": number in a JSON file.
 value() { grep -m1 -oE "\"$2\": *[0-9.e+-]+" "$1" | grep -oE '[0-9.e+-]+$'; }
 
-quietly "the whole job with both blocks on 2 ranks" on 2 run "${job[@]}" --out "$work/both"
+quietly "the whole job with both maps on 2 ranks" on 2 run "${job[@]}" "${both[@]}" --out "$work/both"
 check "samples are there" test -s "$work/both/samples.npz"
 quietly "muffle verify" "$MUFFLE" verify "$work/both/release.mfl"
-check "verify names both blocks" grep -qE '^ +pass +blocks +moments with a non-negative kernel and norm at most 2, rff with a signed kernel' "$work/log"
+check "verify names both maps" grep -qE '^ +pass +blocks +moments with a non-negative kernel and norm at most 2, rff with a signed kernel' "$work/log"
 # sqrt(2 w^2 + 4) with w = 2.
-check "the sensitivity is that of both blocks" test "$(value "$work/both/privacy.json" sensitivity | cut -c1-7)" = 3.46410
+check "the sensitivity is that of both maps" test "$(value "$work/both/privacy.json" sensitivity | cut -c1-7)" = 3.46410
 
 # The same noise on any number of ranks: the same released numbers.
 for n in 1 2; do
-  quietly "moments on $n rank(s)" on "$n" release "${job[@]}" --set 'features.blocks=["moments"]' --insecure-seeded-noise 7 \
+  quietly "moments on $n rank(s)" on "$n" release "${job[@]}" "${moments[@]}" --insecure-seeded-noise 7 \
     --out "$work/alone-$n"
   tail -c $((8 * 3 * 1225 + 32)) "$work/alone-$n/release.mfl" | head -c -32 | sha256sum >"$work/sum-$n"
 done
@@ -72,27 +68,26 @@ check "1 and 2 ranks release the same numbers" cmp -s "$work/sum-1" "$work/sum-2
 check "moments alone have sensitivity sqrt(2) times their weight" test "$(value "$work/alone-1/privacy.json" sensitivity | cut -c1-7)" = 2.82842
 
 rc=0
-on 1 train "${job[@]}" --set 'features.blocks=["moments"]' --release "$work/alone-1/release.mfl" --out "$work/trained" >"$work/log" 2>&1 || rc=$?
+on 1 train "${job[@]}" --release "$work/alone-1/release.mfl" --out "$work/trained" >"$work/log" 2>&1 || rc=$?
 check "training without random features ends with 78" test "$rc" = 78
 check "and says what is missing" grep -q 'needs the feature block "rff"' "$work/log"
 
-for blocks in '["moments"]' '["rff"]' '["rff", "moments"]'; do
-  quietly "unlabelled records, blocks $blocks" on 2 release "${job[@]}" --set data.classes=1 --set "features.blocks=$blocks" \
-    --out "$work/unlabelled-${#blocks}"
-  quietly "their verification" "$MUFFLE" verify "$work/unlabelled-${#blocks}/release.mfl"
+for maps in moments rff both; do
+  declare -n these=$maps
+  quietly "unlabelled records, maps: $maps" on 2 release "${job[@]}" "${these[@]}" --set data.classes=1 --out "$work/unlabelled-$maps"
+  quietly "their verification" "$MUFFLE" verify "$work/unlabelled-$maps/release.mfl"
 done
 
-quietly "m private, counted by the trace" on 2 release "${job[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one \
+quietly "m private, counted by the trace" on 2 release "${job[@]}" "${both[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one \
   --set data.id=people-private --out "$work/private"
 quietly "its verification" "$MUFFLE" verify "$work/private/release.mfl"
-expect_error 78 "release_counts" 1 release "${job[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one \
-  --set 'features.blocks=["rff"]'
+expect_error 78 "release_counts" 1 release "${job[@]}" "${rff[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one
 
-quietly "masked, with distributed noise" on 3 release "${job[@]}" --secure-aggregation --distributed-noise --out "$work/masked"
+quietly "masked, with distributed noise" on 3 release "${job[@]}" "${both[@]}" --secure-aggregation --distributed-noise --out "$work/masked"
 quietly "its verification" "$MUFFLE" verify "$work/masked/release.mfl"
 
-quietly "the plan" "$MUFFLE" plan "${job[@]}"
-check "it shows both blocks" test "$(grep -cE '^  block (moments|rff) ' "$work/log")" = 2
+quietly "the plan" "$MUFFLE" plan "${job[@]}" "${both[@]}"
+check "it shows both maps" test "$(grep -cE '^  block (moments|rff) ' "$work/log")" = 2
 printf 'x' >>"$work/data/part-2.bin"
-expect_error 65 "not a whole number of records" 2 release "${job[@]}"
+expect_error 65 "not a whole number of records" 2 release "${job[@]}" "${both[@]}"
 finish

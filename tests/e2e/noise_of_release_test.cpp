@@ -31,7 +31,7 @@ struct NoiseCase {
 /// What the released numbers have beside the exact sums.
 Noise noise_of_release(const Canary& canary, const NoiseCase& c, const std::string& run) {
   EXPECT_EQ(
-      run_muffle(canary, "release " + common(canary.records(), kFeatures) + c.flags + " --out run/" + run,
+      run_muffle(canary, "release " + common(canary.records()) + map_flags({"rff"}, kFeatures) + c.flags + " --out run/" + run,
                  run, c.ranks),
       0)
       << read_file(canary.folder() / run);

@@ -3,7 +3,7 @@
 # one charge in the ledger, and never exit code 0 while work is left.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-STEPS=900 RANKS=2
+STEPS=120 RANKS=2
 # shellcheck source=tests/chaos/job.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../chaos/job.sh"
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -14,158 +14,125 @@ expected=$(parameters "$work/whole")
 model=$(sha256sum <"$work/whole/model.mfl")
 check "no checkpoint is left behind a finished training" test ! -e "$work/whole/checkpoint-a.mfl" -a ! -e "$work/whole/checkpoint-b.mfl"
 
-# train_to OUT N: trains on the whole job's release; `train` holds the command.
+# train_to OUT: trains on the whole job's release; `train` holds the command.
 train_to() {
   train=(train --config "$work/job.toml" --release "$work/whole/release.mfl" --out "$1")
 }
 
-# begin OUT N WHEN COMMAND...: starts the command on N ranks, each of which leaves its exit code in OUT.code-RANK, and
-# waits until rank 0's log says WHEN.
-begin() {
-  local out=$1 n=$2 when=$3
-  shift 3
-  # shellcheck disable=SC2016
-  local rank='rc=0; "$@" || rc=$?; echo $rc >"$0.code-${OMPI_COMM_WORLD_RANK:-0}"; exit $rc'
-  if ((n == 1)); then
-    timeout -k 5 300 bash -c "trap : USR1; $rank" "$out" "$MUFFLE" "$@" >"$work/log" 2>&1 &
-  else
-    timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n "$n" bash -c "trap : TERM USR1; $rank" "$out" "$MUFFLE" "$@" >"$work/log" 2>&1 &
-  fi
-  running=$!
-  wait_for "$when" "$out"
-}
-
-# wait_for WHEN OUT: until rank 0's log says so.
-wait_for() {
-  for _ in $(seq 3000); do
-    grep -q -- "$1" "$2/logs/rank-0.jsonl" 2>/dev/null && return
-    sleep 0.02
-  done
-  fail "no line '$1' in 60 s"
-}
-
-# ends_with 'CODES': waits for it.
-ends_with() {
-  local rc=0
-  wait "$running" || rc=$?
-  if [[ " $1 " == *" $rc "* ]]; then echo "ok: exit $rc"; else
-    fail "exit $rc, not one of $1"
-    sed 's/^/    /' "$work/log" >&2
+# stopped 'CODES' RANKS ARGS...: every rank's own exit code is in $work/said/RANK.code; the job's is one of CODES.
+stopped() {
+  local codes=$1 n=$2 rc=0
+  shift 2
+  each "$work/said" "$n" "$@" >"$work/log" 2>&1 || rc=$?
+  if [[ " $codes " == *" $rc "* ]]; then echo "ok: exit $rc"; else
+    fail "exit $rc, not one of $codes: $*"
+    tail -n +1 "$work/said"/* "$work/log" | sed 's/^/    /' >&2
   fi
 }
+everybody_said() { test "$(cat "$work/said"/*.code | tr '\n' ' ')" = "$1"; }
+again() { on "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the same command again"; }; }
 
 # A rank is killed in the middle of the training.
 out=$work/killed
 train_to "$out"
-begin "$out" 2 'checkpoint of step' "${train[@]}"
-kill -KILL "$(pid_of 1 "$out")" || fail "it was over before the signal"
-ends_with "69 137"
+at rename@checkpoint-b.mfl kill-after stopped "69 137" 2 "${train[@]}"
 check "a killed training leaves no model" test ! -e "$out/model.mfl"
-on 2 "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the training again"; }
+again 2 "${train[@]}"
 check "it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
 check "and writes the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
 
 # One rank alone is told to stop: all end with 75.
-for signal in TERM USR1; do
-  for n in 1 2; do
+for n in 1 2; do
+  for signal in term usr1; do
+    [[ $n == 2 || $signal == term || -n $thorough ]] || continue
     out=$work/$signal-$n
     train_to "$out"
-    begin "$out" "$n" 'train: steps begin' "${train[@]}"
-    kill "-$signal" "$(pid_of $((n - 1)) "$out")" || fail "it was over before the signal"
-    ends_with 75
-    check "SIG$signal to rank $((n - 1)) of $n: 75 on every rank" test "$(cat "$out".code-* | tr '\n' ' ')" = "$([[ $n == 1 ]] && echo '75 ' || echo '75 75 ')"
-    check "and says what to do" grep -q 'same command again' "$work/log"
-    on "$n" "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the training again"; }
+    at_rank=$((n - 1)) at train.step#15 $signal stopped 75 "$n" "${train[@]}"
+    check "$signal to rank $((n - 1)) of $n: 75 on every rank" everybody_said "$([[ $n == 1 ]] && echo '75 ' || echo '75 75 ')"
+    check "and says what to do" grep -q 'same command again' "$work/said/0.stderr"
+    if [[ $n$signal == 2term ]]; then cp -r "$out" "$work/other-settings"; fi
+    again "$n" "${train[@]}"
     check "it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
     if ((n == 2)); then check "to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"; fi
   done
 done
 
-# SIGUSR1 to mpirun reaches every rank.
-out=$work/forwarded
-train_to "$out"
-begin "$out" 2 'train: steps begin' "${train[@]}"
-pkill -USR1 -P "$running" || fail "it was over before the signal" # timeout's child: mpirun
-ends_with 75
-
-# The launchers make a SIGUSR1 of SIGTERM, which would let mpirun end the ranks.
-for launcher in "local.sh 2" "mpirun.sh -n 2 --oversubscribe --bind-to none --"; do
+# SIGUSR1 to mpirun reaches every rank, and the launchers make one of SIGTERM, which would let mpirun end the ranks.
+for launcher in "" "local.sh 2" "mpirun.sh -n 2 --oversubscribe --bind-to none --"; do
   name=${launcher%% *}
-  read -ra launcher <<<"$launcher"
-  out=$work/$name
+  out=$work/${name:-forwarded}
   train_to "$out"
-  MUFFLE_BINARY=$MUFFLE timeout -k 5 300 "$here/../../launch/${launcher[0]}" "${launcher[@]:1}" "${train[@]}" >"$work/log" 2>&1 &
+  if [[ -z $launcher ]]; then
+    signal=USR1 command=("$MPIEXEC" "${mpi_flags[@]}" -n 2 "$MUFFLE_FAULTY")
+  else
+    read -ra command <<<"$launcher"
+    signal=TERM command=("$here/../../launch/${command[0]}" "${command[@]:1}")
+  fi
+  rc=0
+  MUFFLE_BINARY=$MUFFLE_FAULTY MUFFLE_KILL_POINT=train.step#15:wait:1 MUFFLE_KILL_RANK=0 \
+    timeout -k 5 300 "${command[@]}" "${train[@]}" >"$work/log" 2>&1 &
   running=$!
-  wait_for 'train: steps begin' "$out"
-  pkill -TERM -P "$running" || fail "it was over before the signal" # timeout's child: the script
-  ends_with 75
-  on 2 "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "after $name again"; }
-  check "$name: it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
-  check "$name: to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
+  hold
+  pkill "-$signal" -P "$running" || fail "it was over before the signal" # timeout's child
+  sleep 1 # until mpirun has handed it on; a later one would come in time, too
+  let_go
+  wait "$running" || rc=$?
+  check "$signal to ${name:-mpirun} ends with 75, not $rc" test "$rc" = 75
+  if [[ -n $launcher ]]; then
+    again 2 "${train[@]}"
+    check "$name: it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
+    check "$name: to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
+  fi
 done
 
 # The newest checkpoint is damaged: reported, and the other slot is used; and another number of ranks goes on.
 out=$work/damaged
 train_to "$out"
-begin "$out" 2 'checkpoint of step 40' "${train[@]}"
-kill -KILL "$(pid_of 0 "$out")" || fail "it was over before the signal"
-ends_with "69 137"
-newest=$(sed -n 's/.*checkpoint of step [0-9]* in \([^"]*\)".*/\1/p' "$out/logs/rank-0.jsonl" | tail -1)
-printf 'X' | dd of="$newest" bs=1 seek=200 conv=notrunc status=none
+at rename@checkpoint-b.mfl#2 kill-after stopped "69 137" 2 "${train[@]}"
+printf 'X' | dd of="$out/checkpoint-b.mfl" bs=1 seek=200 conv=notrunc status=none
 cp -r "$out" "$work/other-ranks"
-on 2 "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the training with a damaged checkpoint"; }
-check "the damaged checkpoint is named" grep -q "$(basename "$newest").*cannot be used" "$work/log"
+again 2 "${train[@]}"
+check "the damaged checkpoint is named" grep -q "checkpoint-b.mfl.*cannot be used" "$work/log"
 check "the other one is used" grep -q 'resumed after step' "$work/log"
 check "to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
 out=$work/other-ranks
 train_to "$out"
-on 3 "${train[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the training on other ranks"; }
+again 3 "${train[@]}"
 check "three ranks take up what two began" grep -q 'written by 2 rank' "$work/log"
 
 # Other settings do not take the checkpoint.
-out=$work/TERM-2
-rm "$out/model.mfl" "$out"/logs/rank-*.jsonl  # begin waits for a line of the new run
-begin "$out" 2 'checkpoint of step' train --config "$work/job.toml" --release "$work/whole/release.mfl" --out "$out"
-kill -TERM "$(pid_of 0 "$out")" || fail "it was over before the signal"
-ends_with 75
-on 2 train --config "$work/job.toml" --release "$work/whole/release.mfl" --set train.seed=5 --out "$out" >"$work/log" 2>&1 || fail "a training of other settings"
+out=$work/other-settings
+train_to "$out"
+again 2 "${train[@]}" --set train.seed=5
 check "a checkpoint of other settings is passed over, with a line" grep -q 'other train or model settings; it is not used' "$work/log"
 
 # Told to stop while it embeds: nothing is charged; the whole job again charges once.
 out=$work/embedding
-job "$out" --set features.count=40000 --set 'train.steps=20'
-begin "$out" 2 'embedding begins' "${args[@]}"
-kill -TERM "$(pid_of 1 "$out")" || fail "it was over before the signal"
-ends_with 75
+job "$out" --set 'train.steps=20'
+at_rank=1 at embed.batch term stopped 75 2 "${args[@]}"
 check "nothing was charged" test "$(lines INTENT "$out")" = 0
 check "nothing was released" test ! -e "$out/release.mfl"
-on 2 "${args[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job again"; }
+again 2 "${args[@]}"
 check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1"
 
 # A whole job is stopped in its training and goes on: the release is kept and charged once.
 out=$work/job
 job "$out"
-begin "$out" 2 'checkpoint of step' "${args[@]}"
-kill -USR1 "$(pid_of 0 "$out")" || fail "it was over before the signal"
-ends_with 75
-on 2 "${args[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job again"; }
+at train.step#25 usr1 stopped 75 2 "${args[@]}"
+again 2 "${args[@]}"
 check "the same parameters" test "$(parameters "$out")" = "$expected"
 check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1"
 
 # Told to stop while it draws samples, and while it trains classifiers: the stages before are kept, the one at hand is made again.
 out=$work/late
-late=(run "${small[@]}" --set sample.count=60000 --set 'evaluate.classifiers=["cnn"]' --set "privacy.ledger=\"$out.ledger\"" --out "$out")
-for stage in sample evaluate; do
-  rm -f "$out"/logs/rank-*.jsonl # `begin` waits for a line of this run
-  begin "$out" 2 "$stage: begins" "${late[@]}"
-  sleep 0.5
-  kill -TERM "$(pid_of 1 "$out")" || fail "it was over before the signal"
-  ends_with 75
-  check "SIGTERM in $stage: 75 on every rank" test "$(cat "$out".code-* | tr '\n' ' ')" = '75 75 '
+late=(run "${small[@]}" --set sample.count=6000 --set 'evaluate.classifiers=["logistic_regression"]' --set "privacy.ledger=\"$out.ledger\"" --out "$out")
+for step in sample.round evaluate.train; do
+  at $step term stopped 75 2 "${late[@]}"
+  check "told in $step to stop: 75 on every rank" everybody_said '75 75 '
 done
 check "no score was written" test ! -e "$out/metrics.json"
 samples=$(sha256sum <"$out/samples.npz")
-on 2 "${late[@]}" --set 'evaluate.classifiers=["logistic_regression"]' >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job again"; }
+again 2 "${late[@]}"
 check "the samples are kept" test "$(sha256sum <"$out/samples.npz")" = "$samples"
 check "the scores are there" test -s "$out/metrics.json"
 check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1"

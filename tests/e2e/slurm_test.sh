@@ -14,7 +14,7 @@ slurm_up
 SECONDS=0 # what was downloaded is not counted
 cd "$work"
 
-job=(--config "$CONFIGS/gaussian-mixture-2d.toml" --set data.id=slurm-test --set features.count=100 --set 'model.hidden=[40, 40]'
+job=(--config "$CONFIGS/gaussian-mixture-2d.toml" --set data.id=slurm-test --set map.rff.count=100 --set 'model.hidden=[40, 40]'
   --set train.batch=30 --set sample.count=1000 --set runtime.deadline_s=60)
 
 # submit STEPS: the whole job in Slurm, on three nodes of one rank each. Told to stop from 20 s before the limit of a minute;

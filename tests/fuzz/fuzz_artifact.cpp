@@ -22,9 +22,8 @@ std::optional<release::Artifact> parse(const std::string& bytes) {
   }
 }
 
-void use_moments(const release::Artifact& artifact) {
-  const auto block = artifact.find("moments");
-  if (!block || numbers_in_map(artifact.blocks[*block].spec) > kMostFrequencies) return;
+void use_moments(const release::Artifact& artifact, std::size_t b) {
+  if (artifact.maps[b].map->numbers_in_map() > kMostFrequencies) return;
   try {
     const release::NoisyMoments m = release::make_noisy_moments(artifact);
     fuzz::demand(m.second.size() == m.classes * m.order * m.order && m.records >= 1 && m.noise_diagonal > 0,
@@ -36,16 +35,15 @@ void use_moments(const release::Artifact& artifact) {
 }
 
 void use(const release::Artifact& artifact) {
-  try {
-    const release::Target target = release::make_target(artifact);
-    const auto block = artifact.find("rff");
-    fuzz::demand(block && target.mean_embedding.size() == artifact.classes() * artifact.features(*block),
-                 "the target has the release's shape");
-  } catch (const DataError&) {  // counts that sum to nothing
-  } catch (const ConfigError&) {
-    fuzz::demand(!artifact.find("rff"), "the target needs random Fourier features alone");
+  for (std::size_t b = 0; b < artifact.maps.size(); ++b) {
+    try {
+      fuzz::demand(release::make_target(artifact, b).mean_embedding.size() ==
+                       artifact.classes() * artifact.features(b),
+                   "the target has the release's shape");
+    } catch (const DataError&) {  // counts that sum to nothing
+    }
   }
-  use_moments(artifact);
+  if (const auto b = artifact.second_moments()) use_moments(artifact, *b);
   fuzz::demand(!release::privacy_statement_json(artifact).empty(), "a statement");
   fuzz::demand(!release::privacy_statement_text(artifact).empty(), "a statement");
 }

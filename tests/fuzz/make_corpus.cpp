@@ -6,17 +6,17 @@
 #include <fstream>
 #include <span>
 
-#include "release/sample_artifact.hpp"
-#include "muffle/crypto/site_keys.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/data/idx.hpp"
 #include "muffle/crypto/signature.hpp"
+#include "muffle/crypto/site_keys.hpp"
+#include "muffle/data/idx.hpp"
 #include "muffle/features/rff.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/synth/export.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "privacy/ledger_entry.hpp"
+#include "release/sample_artifact.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace {
@@ -46,23 +46,25 @@ std::string gzip(const std::string& bytes) {
 }
 
 void artifacts() {
-  using namespace embed;
+  using namespace release;
   int number = 0;
-  for (const auto& settings : {testing_artifact::Settings{.classes = 1, .features = 2},
-                               testing_artifact::Settings{.counts = true, .classes = 2, .features = 4},
-                               testing_artifact::Settings{.adjacency = privacy::Adjacency::kAddRemoveOne,
-                               .counts = true,
-                               .records_per_person = 3,
-                               .epsilon = 0.2,
-                               .classes = 2,
-                               .features = 2},
-                               testing_artifact::Settings{.classes = 2, .rff = false, .moments = true},
-                               testing_artifact::Settings{.adjacency = privacy::Adjacency::kAddRemoveOne,
-                               .epsilon = 5,
-                               .classes = 1,
-                               .features = 2,
-                               .moments = true,
-                               .weight = 0.3}}) {
+  using testing_artifact::Settings;
+  for (const Settings& settings : {Settings{.classes = 1, .features = 2},
+                                   Settings{.counts = true, .classes = 2, .features = 4, .coarse = true},
+                                   Settings{.adjacency = privacy::Adjacency::kAddRemoveOne,
+                                   .counts = true,
+                                   .records_per_person = 3,
+                                   .epsilon = 0.2,
+                                   .classes = 2,
+                                   .features = 2},
+                                   Settings{.classes = 2, .rff = false, .moments = true},
+                                   Settings{.adjacency = privacy::Adjacency::kAddRemoveOne,
+                                   .epsilon = 5,
+                                   .classes = 1,
+                                   .features = 2,
+                                   .moments = true,
+                                   .proxy = true,
+                                   .weight = 0.3}}) {
     Artifact a = testing_artifact::sample_artifact(settings);
     a.is_private = number != 1;
     if (number > 0) a.aggregation = {.masked = true, .signed_keys = true, .ranks = a.ranks};

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets (preset `fuzz`) and runs each for some seconds: tests/fuzz/run.sh [seconds, default 10]
+# Builds the fuzz targets (preset `asan`) and runs each for some seconds: tests/fuzz/run.sh [seconds, default 10]
 # [targets...]; MUFFLE_FUZZ_JOBS of them at a time, from MUFFLE_FUZZ_SEED (else a new one each time); an input may take
-# MUFFLE_FUZZ_TIMEOUT s (10). New inputs are kept in build/fuzz/found, crashes in build/fuzz/crashes: put those into
+# MUFFLE_FUZZ_TIMEOUT s (10). New inputs are kept in build/asan/found, crashes in build/asan/crashes: put those into
 # tests/fuzz/corpus together with the fix. Needs clang and libclang-rt-dev (launch/install-debian.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -11,9 +11,9 @@ shift || true
 targets=("$@")
 ((${#targets[@]})) || targets=(artifact container checkpoint moments_model ledger config keys idx cifar npz)
 
-build=${MUFFLE_FUZZ_BUILD:-build/fuzz}
+build=${MUFFLE_FUZZ_BUILD:-build/asan}
 mkdir -p "$build"
-{ cmake --preset fuzz -B "$build" && cmake --build "$build"; } >"$build/build.log" 2>&1 ||
+{ cmake --preset asan -B "$build" && cmake --build "$build" --target "${targets[@]/#/fuzz_}"; } >"$build/build.log" 2>&1 ||
   { tail -40 "$build/build.log" >&2; exit 1; }
 
 # Libraries of the system are not instrumented: their vectors would look overrun.

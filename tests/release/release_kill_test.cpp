@@ -8,14 +8,15 @@
 #include "muffle/core/error.hpp"
 #include "muffle/crypto/site_keys.hpp"
 #include "release/kill_fixture.hpp"
+#include "support/tier.hpp"
 
 namespace muffle::release {
 namespace {
 
 #ifdef MUFFLE_SANITIZED
-constexpr int kKills = 100, kPowerCuts = 80, kStride = 5;
+const int kKills = 100, kPowerCuts = 80, kStride = 5;
 #else
-constexpr int kKills = 1000, kPowerCuts = 200, kStride = 1;
+const int kKills = test::thorough() ? 1000 : 150, kPowerCuts = test::thorough() ? 200 : 80, kStride = test::thorough() ? 1 : 5;
 #endif
 
 class ReleaseKillTest : public KillFixture {
@@ -70,7 +71,7 @@ TEST_F(ReleaseKillTest, EveryStepAndEveryFaultOnce) {
   EXPECT_GT(endings["full 74"], points / 2);
 }
 
-TEST_F(ReleaseKillTest, AThousandRandomKills) {
+TEST_F(ReleaseKillTest, RandomKills) {
   const std::size_t steps = steps_of_one_release().size();
   std::mt19937_64 random(7);
   int jobs = 0, killed = 0, drawn = 0, charges = 0;

@@ -1,8 +1,9 @@
 // System calls that fail or kill on demand. Linked into test programs alone (muffle_faulty_system() in
 // CMake), with the linker's --wrap: every call to write() and so on that muffle's libraries make ends up
 // here, and the product has none of it.
-//   MUFFLE_KILL_POINT=STEP:ACTION:SEED   at the STEP-th call (from 1), or at the first CALL@FILE, such as
-//                                        rename@release.mfl, do ACTION:
+//   MUFFLE_KILL_POINT=STEP:ACTION:SEED   at the STEP-th call (from 1), at the first CALL@FILE, such as
+//                                        rename@release.mfl, or at a place that named_step() names, such as
+//                                        train.step; NAME#N: at the N-th of that name; do ACTION:
 //     kill-before, kill-after   SIGKILL around the call
 //     abort-before              SIGABRT, which dumps core where that is allowed
 //     kill-job                  SIGKILL for mpiexec and every rank: nobody is left to tidy up
@@ -11,6 +12,9 @@
 //     full                      half of a write, then ENOSPC for this and every later write
 //     power-cut                 SIGKILL, and what was never synced is lost at random: new names vanish,
 //                               renames are undone, files lose or zero their ends
+//     term, usr1, stop          SIGTERM, SIGUSR1 or SIGSTOP to this process
+//     wait                      makes the file MUFFLE_WAIT_FILE and goes on when somebody has removed it
+//   MUFFLE_KILL_RANK=R                   only Open MPI's rank R does so
 //   MUFFLE_LIST_STEPS=FILE               writes the steps to FILE at exit, a line each: CALL@FILE
 //   MUFFLE_LOSE_SYNCS=1                  fsync promises and does nothing (a lying disk): the tests must
 //   notice MUFFLE_MARK_DRAWS=FOLDER:LEDGER      every time that noise takes a block of entropy, a file
@@ -96,20 +100,30 @@ class Faults {
     kShortKill,
     kPartial,
     kFull,
-    kPowerCut
+    kPowerCut,
+    kTerm,
+    kUsr1,
+    kStop,
+    kWait
   };
 
   Faults() {
-    if (const char* setting = std::getenv("MUFFLE_KILL_POINT")) {
+    const char* const only = std::getenv("MUFFLE_KILL_RANK");
+    const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    const bool mine = only == nullptr || std::string(only) == (rank == nullptr ? "0" : rank);
+    if (const char* setting = std::getenv("MUFFLE_KILL_POINT"); setting != nullptr && mine) {
       std::istringstream in(setting);
       std::string step, action, seed;
       std::getline(in, step, ':');
       std::getline(in, action, ':');
       std::getline(in, seed);
-      if (step.find('@') == std::string::npos)
+      if (step.find_first_not_of("0123456789") == std::string::npos) {
         at_ = std::stol(step);
-      else
-        at_name_ = step;
+      } else {
+        const std::size_t count = step.find('#');
+        at_name_ = step.substr(0, count);
+        if (count != std::string::npos) at_count_ = std::stol(step.substr(count + 1));
+      }
       random_.seed(std::stoul(seed));
       const std::map<std::string, Action> actions = {{"abort-before", Action::kAbortBefore},
                                                      {"kill-job", Action::kKillJob},
@@ -118,7 +132,11 @@ class Faults {
                                                      {"short-kill", Action::kShortKill},
                                                      {"partial", Action::kPartial},
                                                      {"full", Action::kFull},
-                                                     {"power-cut", Action::kPowerCut}};
+                                                     {"power-cut", Action::kPowerCut},
+                                                     {"term", Action::kTerm},
+                                                     {"usr1", Action::kUsr1},
+                                                     {"stop", Action::kStop},
+                                                     {"wait", Action::kWait}};
       action_ = actions.at(action);
     }
     lose_syncs_ = std::getenv("MUFFLE_LOSE_SYNCS") != nullptr;
@@ -136,15 +154,22 @@ class Faults {
   Action next(const char* call, const Path& path) {
     const std::string name = std::string(call) + "@" + name_of(path);
     list_ += name + "\n";
-    const bool here = ++step_ == at_ || name == at_name_;
-    if (here) at_name_.clear();
+    const bool here = ++step_ == at_ || is_named(name);
     const Action action = here ? action_ : Action::kNone;
+    go_on_after(action);
     if (action == Action::kAbortBefore) std::abort();
     if (action == Action::kKillJob) kill_job();
     if (action == Action::kKillBefore) kill();
     if (action == Action::kPowerCut) cut_power();
     if (action == Action::kFull) full_ = true;
     return action;
+  }
+  /// A place that named_step() names: no call, and not counted as one.
+  void pass(const std::string& name) {
+    if (!is_named(name)) return;
+    go_on_after(action_);
+    if (action_ == Action::kKillJob) kill_job();
+    if (action_ == Action::kKillBefore || action_ == Action::kKillAfter) kill();
   }
   void kill_after(Action action) {
     if (action == Action::kKillAfter || action == Action::kShortKill) kill();
@@ -243,7 +268,20 @@ class Faults {
       std::filesystem::resize_file(path, now, error);  // the length arrived, the bytes did not
   }
 
-  long step_ = 0, at_ = 0, marks_ = 0;
+  bool is_named(const std::string& name) { return !at_name_.empty() && name == at_name_ && --at_count_ == 0; }
+
+  static void go_on_after(Action action) {
+    if (action == Action::kTerm) ::raise(SIGTERM);
+    if (action == Action::kUsr1) ::raise(SIGUSR1);
+    if (action == Action::kStop) ::raise(SIGSTOP);
+    if (action != Action::kWait) return;
+    const char* const file = std::getenv("MUFFLE_WAIT_FILE");
+    if (file == nullptr) std::abort();
+    ::close(::open(file, O_CREAT | O_WRONLY, 0644));
+    while (::access(file, F_OK) == 0) ::usleep(2000);
+  }
+
+  long step_ = 0, at_ = 0, at_count_ = 1, marks_ = 0;
   std::string at_name_, list_;
   Path draws_, ledger_;
   Action action_ = Action::kNone;
@@ -339,6 +377,8 @@ int __wrap_unlink(const char* name) {
   faults().kill_after(action);
   return result;
 }
+
+void __wrap__ZN6muffle10named_stepEPKc(const char* name) { faults().pass(name); }
 
 void __wrap_randombytes_buf(void* out, size_t n) {
   // Keys, nonces and ids are shorter than this, the sampler's blocks longer.

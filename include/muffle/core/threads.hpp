@@ -4,13 +4,25 @@
 
 namespace muffle {
 
+/// What a machine and those who started this process say of its cores.
+struct CoreFacts {
+  int online = 1;    ///< of the machine
+  int allowed = 1;   ///< by this process's affinity mask
+  double quota = 0;  ///< a container's limit, in cores; 0: none
+  int asked = 0;     ///< OMP_NUM_THREADS's first number; 0: it says nothing
+};
+CoreFacts core_facts();
+
 /// How many threads this process should compute with: the cores it may run on (its affinity mask), divided by
 /// the processes that share them, no more than its share of a container's limit, and no more than
 /// OMP_NUM_THREADS says, which serves where nobody binds at all. At least 1.
 /// @param processes_here  ranks on this machine (1 for a single process).
 /// @param same_mask  those of them that have this one's affinity_mask(); 0: unknown, as if the launcher
 /// bound.
-int owned_cores(int processes_here, int same_mask = 0);
+int owned_cores(const CoreFacts& facts, int processes_here, int same_mask = 0);
+inline int owned_cores(int processes_here, int same_mask = 0) {
+  return owned_cores(core_facts(), processes_here, same_mask);
+}
 
 /// The cores that this process may run on, in a form to be compared: "0,1,5".
 std::string affinity_mask();

@@ -49,9 +49,12 @@ class Watchdog {
   /// Holds for steps that have begun too.
   void set_deadline(std::chrono::milliseconds deadline);
 
+  /// A sentence that names the step that at `now` has lasted longest, if it is the deadline or more; else "".
+  static std::string expired_step(std::chrono::steady_clock::time_point now,
+                                  std::chrono::milliseconds deadline);
+
  private:
   void watch();
-  std::string find_expired() const;
 
   std::function<void(const std::string&)> expired_;
   mutable std::mutex mutex_;

@@ -1,0 +1,163 @@
+#include "npy.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/printable.hpp"
+
+namespace muffle::data {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+constexpr std::string_view kMagic = "\x93NUMPY"sv;
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kMostHeaderBytes = std::size_t{1} << 16;
+
+/// Reads the few forms of Python literal that occur in such a header. Every function returns nothing if the
+/// text does not go on as it wants.
+class LiteralReader {
+ public:
+  explicit LiteralReader(std::string_view text) : text_(text) {}
+
+  bool accept(std::string_view token) {
+    skip_blanks();
+    if (!text_.starts_with(token)) return false;
+    text_.remove_prefix(token.size());
+    return true;
+  }
+
+  std::optional<std::string> quoted() {
+    skip_blanks();
+    if (text_.empty() || (text_[0] != '\'' && text_[0] != '"')) return std::nullopt;
+    const std::size_t end = text_.find(text_[0], 1);
+    if (end == std::string_view::npos) return std::nullopt;
+    std::string out(text_.substr(1, end - 1));
+    text_.remove_prefix(end + 1);
+    return out;
+  }
+
+  std::optional<std::vector<std::size_t>> tuple() {
+    if (!accept("(")) return std::nullopt;
+    std::vector<std::size_t> out;
+    while (!accept(")")) {
+      skip_blanks();
+      std::size_t value = 0;
+      const auto result = std::from_chars(text_.data(), text_.data() + text_.size(), value);
+      if (result.ec != std::errc{}) return std::nullopt;
+      text_.remove_prefix(static_cast<std::size_t>(result.ptr - text_.data()));
+      out.push_back(value);
+      if (accept(",")) continue;
+      if (!accept(")")) return std::nullopt;
+      break;
+    }
+    return out;
+  }
+
+  bool at_end() {
+    skip_blanks();
+    return text_.empty();
+  }
+
+ private:
+  void skip_blanks() {
+    const std::size_t n = text_.find_first_not_of(" \n\t");
+    text_.remove_prefix(n == std::string_view::npos ? text_.size() : n);
+  }
+
+  std::string_view text_;
+};
+
+DataError bad_header(const std::string& name, const std::string& what) {
+  return DataError(name + " is not an array that muffle can read: " + what +
+                   ". Write it with numpy.savez, in C order.");
+}
+
+/// "<f4": byte order, kind, bytes.
+ElementType parse_type(const std::string& descr, const std::string& name) {
+  using enum ElementType::Kind;
+  if (descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos) {
+    const auto size = static_cast<std::size_t>(descr[2] - '0');
+    const bool big = descr[0] == '>', whole = size == 1 || size == 2 || size == 4 || size == 8;
+    if (descr[1] == 'u' && whole) return {kUnsigned, size, big};
+    if (descr[1] == 'i' && whole) return {kSigned, size, big};
+    if (descr[1] == 'f' && (size == 4 || size == 8)) return {kFloat, size, big};
+  }
+  throw DataError(
+      name + " has elements of type '" + printable(descr.substr(0, 32)) +
+      "'; muffle reads float32 and float64, and whole numbers of 8 to 64 bits. Convert the array.");
+}
+
+ArrayHeader parse_dict(std::string_view text, const std::string& name) {
+  LiteralReader in(text);
+  std::optional<std::string> descr;
+  std::optional<std::vector<std::size_t>> shape;
+  std::optional<bool> fortran;
+  if (!in.accept("{")) throw bad_header(name, "its header is not a dict");
+  while (!in.accept("}")) {
+    const auto key = in.quoted();
+    if (!key || !in.accept(":")) throw bad_header(name, "its header is malformed");
+    if (*key == "descr") {
+      if (!(descr = in.quoted())) throw bad_header(name, "its element type is not a plain number");
+    } else if (*key == "shape") {
+      if (!(shape = in.tuple())) throw bad_header(name, "its shape is malformed");
+    } else if (*key == "fortran_order") {
+      if (in.accept("False")) {
+        fortran = false;
+      } else if (in.accept("True")) {
+        fortran = true;
+      }
+    } else {
+      throw bad_header(name, "its header has an unknown key");
+    }
+    if (in.accept(",")) continue;
+    if (!in.accept("}")) throw bad_header(name, "its header is malformed");
+    break;
+  }
+  if (!in.at_end() || !descr || !shape || !fortran) throw bad_header(name, "its header is incomplete");
+  if (*fortran && shape->size() > 1) throw bad_header(name, "it is in Fortran order");
+  if (shape->empty()) throw DataError(name + " is a single number; one row per record is needed.");
+  return {parse_type(*descr, name), {shape->begin(), shape->end()}};
+}
+
+}  // namespace
+
+std::string npy_header(const std::string& descr, std::span<const std::size_t> sizes) {
+  std::string shape;
+  for (const std::size_t s : sizes) shape += std::to_string(s) + ", ";
+  if (sizes.size() > 1) shape.resize(shape.size() - 2);
+  if (sizes.size() == 1) shape.resize(shape.size() - 1);  // a tuple of one keeps its comma
+  std::string dict = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  const std::size_t before = kMagic.size() + 4;
+  dict.append(kAlignment - 1 - (before + dict.size()) % kAlignment, ' ');
+  dict += '\n';
+  std::string out(kMagic);
+  out += '\x01';
+  out += '\x00';
+  out += static_cast<char>(dict.size() & 0xFF);
+  out += static_cast<char>(dict.size() >> 8);
+  return out + dict;
+}
+
+NpyHeader read_npy_header(ByteReader& bytes, const std::string& name) {
+  std::string fixed(kMagic.size() + 2, '\0');
+  const auto fill = [&](std::string& out) {
+    return bytes.read(std::as_writable_bytes(std::span(out))) == out.size();
+  };
+  if (!fill(fixed) || !fixed.starts_with(kMagic)) throw bad_header(name, "its first bytes are not NumPy's");
+  const auto major = static_cast<unsigned char>(fixed[kMagic.size()]);
+  if (major < 1 || major > 3) throw bad_header(name, "its format version is " + std::to_string(major));
+  std::string size(major == 1 ? 2 : 4, '\0');
+  if (!fill(size)) throw bad_header(name, "it is truncated");
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < size.size(); ++i)
+    length |= static_cast<std::size_t>(static_cast<unsigned char>(size[i])) << (8 * i);
+  if (length > kMostHeaderBytes) throw bad_header(name, "its header is too long");
+  std::string text(length, '\0');
+  if (!fill(text)) throw bad_header(name, "it is truncated");
+  return {parse_dict(text, name), fixed.size() + size.size() + length};
+}
+
+}  // namespace muffle::data

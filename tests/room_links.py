@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Checks that includes go where the rooms' link lines go: tests/room_links.py [ROOT]
+
+A room is a folder src/ROOM with its muffle_room(... DEPENDS ...) and include/muffle/ROOM. It includes headers of itself and of the rooms
+that it links, directly or through others, and nobody else's; it links only rooms that come before it in src/CMakeLists.txt. What is after
+the release (model, train, synth) reaches no room that sees a record. `--self-test` shows that each kind of mistake is found.
+"""
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+SEES_RECORDS = {"data", "embed", "round"}
+AFTER_THE_RELEASE = {"model", "train", "synth"}
+TORCH_IN_HEADERS = {"model", "train", "evaluate"}
+
+
+def without_comments(text):
+    return re.sub(r"#.*", "", text)
+
+
+def room_links(root):
+    """{room: the rooms that it links itself}, lowest floor first."""
+    order = re.search(r"foreach\(room IN ITEMS ([^)]*)\)|foreach\(room ([^)]*)\)", (root / "src/CMakeLists.txt").read_text())
+    order = (order.group(1) or order.group(2)).split()
+    links = {}
+    for room in order:
+        text = without_comments((root / "src" / room / "CMakeLists.txt").read_text())
+        found = set()
+        call = re.search(r"muffle_room\(\s*%s\b(.*?)\)" % room, text, re.S)
+        depends = re.search(r"\bDEPENDS\b([a-z_\s]*)", call.group(1))
+        if depends:
+            found |= set(depends.group(1).split())
+        links[room] = (found | set(re.findall(r"muffle::(\w+)", text))) & set(order)
+        links[room].discard(room)
+    return order, links
+
+
+def closure(room, links):
+    seen, todo = set(), [room]
+    while todo:
+        r = todo.pop()
+        if r not in seen:
+            seen.add(r)
+            todo += links[r]
+    return seen
+
+
+def problems(root):
+    order, links = room_links(root)
+    rooms = {p.name for p in (root / "include/muffle").iterdir() if p.is_dir()} | {p.name for p in (root / "src").iterdir() if p.is_dir()}
+    for room in sorted(rooms - set(order)):
+        yield f"{room}: a folder that src/CMakeLists.txt does not name"
+    for room in order:
+        for below in sorted(links[room]):
+            if order.index(below) > order.index(room):
+                yield f"src/{room}/CMakeLists.txt: links {below}, which is above it"
+        reached = closure(room, links)
+        if room in AFTER_THE_RELEASE:
+            for private in sorted(reached & SEES_RECORDS):
+                yield f"src/{room}/CMakeLists.txt: reaches {private}, which sees records; what follows a release must not"
+        public = root / "include/muffle" / room
+        own = root / "src" / room
+        for file in sorted([*public.glob("**/*"), *own.glob("**/*")]):
+            if file.suffix not in {".hpp", ".cpp", ".cu", ".cuh", ".inc"}:
+                continue
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                where = f"{file.relative_to(root)}:{number}"
+                m = re.match(r'\s*#\s*include\s*([<"])([^>"]+)', line)
+                if not m:
+                    continue
+                name = m.group(2)
+                if name.startswith("muffle/"):
+                    other = name.split("/")[1]
+                    if other not in reached:
+                        yield f"{where}: includes {name}, but {room} does not link {other}"
+                elif m.group(1) == '"' and "/" in name and name != "../core/cuda_check.hpp":  # it needs CUDA: no public header
+                    yield f"{where}: includes {name}: a room's own headers lie beside the file that includes them"
+                if file.is_relative_to(public):
+                    if name in {"mpi.h", "nccl.h"} or name.startswith("torch/") and room not in TORCH_IN_HEADERS:
+                        yield f"{where}: public headers of {room} do without {name}"
+
+
+def self_test(root):
+    """Each mistake, made in a copy of the tree, is found."""
+    mistakes = [
+        ("include/muffle/core/error.hpp", '#include "muffle/data/source.hpp"\n', "does not link data"),
+        ("src/train/checkpoint.cpp", '#include "muffle/embed/audit.hpp"\n', "does not link embed"),
+        ("include/muffle/privacy/gaussian.hpp", "#include <torch/torch.h>\n", "do without torch"),
+        ("src/app/main.cpp", '#include "../data/scale.hpp"\n', "own headers lie beside"),
+        ("src/core/CMakeLists.txt", "target_link_libraries(muffle_core PUBLIC muffle::schema)\n", "links schema, which is above"),
+        ("src/release/CMakeLists.txt", "target_link_libraries(muffle_release PUBLIC muffle::data)\n", "model/CMakeLists.txt: reaches data"),
+    ]
+    for file, text, found in mistakes:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder)
+            for part in ("src", "include"):
+                shutil.copytree(root / part, copy / part)
+            with (copy / file).open("a") as f:
+                f.write(text)
+            if not any(found in p for p in problems(copy)):
+                yield f"room_links.py does not notice {text.strip()} in {file}"
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parent.parent
+    found = [*problems(root), *self_test(root)]
+    for p in found:
+        print("lint:", p, file=sys.stderr)
+    sys.exit(1 if found else 0)
+
+
+main()
