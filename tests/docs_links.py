@@ -25,9 +25,16 @@ def text_of(file):
         return ''
 
 
+def repository_files():
+    listed = subprocess.run(['git', 'ls-files', '--cached', '--others', '--exclude-standard'], capture_output=True, text=True)
+    if listed.returncode == 0:
+        return listed.stdout.splitlines()
+    # A tarball.
+    return [os.path.relpath(os.path.join(folder, name)) for folder, _, names in os.walk('.') for name in names if not folder.startswith(('./build', './out'))]
+
+
 def main():
-    listed = subprocess.run(['git', 'ls-files', '--cached', '--others', '--exclude-standard'], capture_output=True, text=True, check=True)
-    files = [f for f in listed.stdout.splitlines() if os.path.isfile(f) and not f.startswith('tests/fuzz/corpus/')]
+    files = [f for f in repository_files() if os.path.isfile(f) and not f.startswith('tests/fuzz/corpus/')]
     texts = {f: text_of(f) for f in files}
     anchors = {f: {anchor(h) for h in re.findall(r'^#+ (.*)$', t, re.M)} for f, t in texts.items() if f.endswith('.md')}
     wrong = []

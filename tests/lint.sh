@@ -114,7 +114,7 @@ END
 check_length() {
   local long
   long=$({ cpp; scripts; } | xargs wc -l | awk '$1 > 300 && $2 != "total" {print "  " $1, $2}')
-  [[ -z $long ]] || printf 'lint: above 300 lines (style.md: one concept a file)\n%s\n' "$long"
+  [[ -z $long ]] || printf 'lint: above 300 lines (a file holds one concept)\n%s\n' "$long"
 }
 
 (($# > 0)) || set -- format shell headers length

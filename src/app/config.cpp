@@ -127,6 +127,7 @@ class Loader {
     }
     const std::vector<Key> known = keys_of(config_);
     for (const Assignment& a : waiting_) {
+      if (const auto map = map_of(a.key); map && bad_maps_.contains(*map)) continue;  // said already
       if (const std::string renamed = renamed_key(a.key); !renamed.empty()) {
         refuse(fmt::format("{}: '{}' {}", a.where, a.key, renamed));
         continue;
@@ -207,9 +208,9 @@ class Loader {
     if (!name || config_.features.maps.contains(*name)) return;
     if (features::is_map_name(*name)) {
       config_.features.maps[*name];
-    } else {
+    } else if (bad_maps_.insert(*name).second) {
       refuse(fmt::format(
-          "{}: \"{}\" is no name of a feature map: use 1 to 32 lower-case letters, digits and '-'", where,
+          "{}: \"{}\" is no name of a feature map: use 1 to 32 lower-case letters, digits and '-', a letter first", where,
           *name));
     }
   }
@@ -253,7 +254,8 @@ class Loader {
   Config config_;
   std::vector<Assignment> waiting_;
   settings::Problems problems_;
-  std::set<std::string> named_;  ///< keys that some source names
+  std::set<std::string> named_;     ///< keys that some source names
+  std::set<std::string> bad_maps_;  ///< names that no map can have
 };
 
 std::string lower_case(std::string text) {
@@ -278,6 +280,12 @@ std::string meant_variable(const std::string& variable) {
   const auto end = rest.find('_');
   if (end == std::string::npos) return {};
   const std::string section = lower_case(rest.substr(0, end)), key = rest.substr(end + 1);
+  if (section == "map") {
+    const auto name_end = key.find('_');
+    return name_end == std::string::npos
+               ? ""
+               : "MUFFLE_MAP__" + key.substr(0, name_end) + "__" + key.substr(name_end + 1);
+  }
   Config defaults;
   const std::vector<Key> keys = keys_of(defaults);
   const bool known =

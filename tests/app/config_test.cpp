@@ -96,12 +96,15 @@ TEST(ConfigTest, UnknownKeysSuggestTheRightOne) {
 
 TEST(ConfigTest, AVariableWithOneUnderscoreIsRefused) {
   ASSERT_EQ(::setenv("MUFFLE_PRIVACY_EPSILON", "3", 1), 0);
+  ASSERT_EQ(::setenv("MUFFLE_MAP_RFF_LENGTH_SCALE", "3", 1), 0);
   ASSERT_EQ(::setenv("MUFFLE_TEST_SOMETHING", "3", 1), 0);
   const ConfigSources sources{kMain, environment_settings(), {}, {}};
   ::unsetenv("MUFFLE_PRIVACY_EPSILON");
+  ::unsetenv("MUFFLE_MAP_RFF_LENGTH_SCALE");
   ::unsetenv("MUFFLE_TEST_SOMETHING");
-  EXPECT_EQ(sources.environment.size(), 1u);
+  EXPECT_EQ(sources.environment.size(), 2u);
   EXPECT_THAT(problem_with(sources), HasSubstr("did you mean MUFFLE_PRIVACY__EPSILON"));
+  EXPECT_THAT(problem_with(sources), HasSubstr("did you mean MUFFLE_MAP__RFF__LENGTH_SCALE"));
 }
 
 TEST(ConfigTest, AnUnknownEmptySectionIsRefused) {

@@ -305,7 +305,7 @@ TEST(PlanCommand, WarnsWhenTheNoiseDominates) {
               HasSubstr("counts: their noise"));
 }
 
-/// docs/scaling.md: its advice on delta can be followed.
+/// docs/explanation/scaling.md: its advice on delta can be followed.
 TEST(PlanCommand, ATrillionRecordsHaveADeltaThatFits) {
   const auto plan = [](const char* delta) {
     return plan_json({"--set", "data.records=1000000000000", "--set", "features.lattice_bits=22", "--set",

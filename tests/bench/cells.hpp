@@ -12,7 +12,7 @@
 #include "muffle/release/noisy_moments.hpp"
 #include "support/maps.hpp"
 
-// Classes as mixtures over cells that no record has a say in, for measurements (docs/moments.md).
+// Classes as mixtures over cells that no record has a say in, for measurements (docs/explanation/moments.md).
 namespace muffle::bench {
 
 /// The images with (class, cell) for a label, class * cells + cell. An image's cell is the direction, of so

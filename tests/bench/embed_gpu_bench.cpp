@@ -8,6 +8,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/features/cuda_block.hpp"
+#include "muffle/features/rff.hpp"
 
 namespace {
 
@@ -38,7 +39,7 @@ void embed_cpu(benchmark::State& state) { embed(state, *make_rff_block(kSpec, La
 void embed_gpu(benchmark::State& state) {
   std::unique_ptr<Block> block;
   try {
-    block = make_rff_cuda_block(kSpec, Lattice{}, 0);
+    block = make_cuda_block(RffMap(kSpec), Lattice{}, 0);
   } catch (const muffle::Error& e) {
     state.SkipWithError(e.what());
     return;

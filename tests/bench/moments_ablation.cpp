@@ -1,4 +1,4 @@
-// What each part of the closed form is worth: the tables of docs/moments.md, "What each part is worth".
+// What each part of the closed form is worth: the tables of docs/explanation/moments.md, "What each part is worth".
 //
 //   moments_ablation DATADIR [--seeds 3] [--samples FOLDER] [--only PART]...
 //
@@ -57,7 +57,7 @@ const std::vector<Estimator>& estimators() {
 
 // Errors.
 
-/// What step 3 is given (docs/moments.md, "From noisy sums to laws").
+/// What step 3 is given (docs/explanation/moments.md, "From noisy sums to laws").
 struct Given {
   std::vector<MatrixXd> noisy;
   std::vector<double> noise;
@@ -275,7 +275,7 @@ void ablate(const std::string& folder, std::uint64_t seeds, const std::filesyste
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
-  CLI::App app{"What each part of the closed form is worth (docs/moments.md)"};
+  CLI::App app{"What each part of the closed form is worth (docs/explanation/moments.md)"};
   std::string folder, samples;
   std::uint64_t seeds = 3;
   std::vector<std::string> only;

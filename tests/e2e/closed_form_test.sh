@@ -9,7 +9,7 @@ job=(--config "$CONFIGS/fashion-mnist-moments.toml" --set "data.dir=\"$DATA\"" -
 on 2 run "${job[@]}" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the images' run"; }
 for f in release.mfl model.mfl samples.npz samples.png metrics.json; do check "$f is there" test -s "$out/$f"; done
 check "the statement names the square kernel's sensitivity" grep -qE '1\.41421' "$out/privacy.txt"
-# At epsilon 1 it has some 0.79, with a standard deviation of 0.004 from release to release (docs/moments.md): 0.76 lies 7 of
+# At epsilon 1 it has some 0.79, with a standard deviation of 0.004 from release to release (docs/explanation/moments.md): 0.76 lies 7 of
 # them below, so that no draw of the noise fails it, and a closed form that lost four hundredths does.
 check "logistic regression is above 0.76 on real images" at_least "$(number accuracy "$out/metrics.json")" 0.76
 

@@ -11,7 +11,7 @@ check "both conventions are reported" grep -q 'per_90000_authors_convention' "$o
 check "and the true one" grep -q 'per_90000_true' "$out/metrics.json"
 
 # The whole job: what DP-HP reports is 3.7e5, DP-MERF 3.8e5 to 4.1e5; the data themselves have 3.1e5.
-# Four runs with noise of their own scored 3.62e5, 3.62e5, 3.65e5 and 3.66e5 (docs/benchmarks.md): the bound is several times their scatter off.
+# Four runs with noise of their own scored 3.62e5, 3.62e5, 3.65e5 and 3.66e5 (docs/reference/benchmarks.md): the bound is several times their scatter off.
 if [[ -z $sanitized && -n $thorough ]]; then
   out=$work/full on_limit=1200 # two minutes on two idle cores
   on 2 run --config "$CONFIGS/gaussian-mixture-2d.toml" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the whole job"; }

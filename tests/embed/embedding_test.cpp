@@ -8,6 +8,7 @@
 #include "embed/made_up_records.hpp"
 #include "embed/shards.hpp"
 #include "muffle/core/error.hpp"
+#include "reference/moments_reference.hpp"
 #include "reference/rff_reference.hpp"
 #include "support/raw_access.hpp"
 #include "support/thread_comm.hpp"
@@ -44,27 +45,36 @@ TEST(EmbedShard, AgreesWithADoublePrecisionLoop) {
   }
 }
 
+/// Second moments of weight 2, then 70 random features, then counts, in 4 classes.
+Embedder two_maps() {
+  return test::embedder_of(
+      {test::named("moments", test::make_moments({}, test::schema_of({9})), 2.0), test::rff_map(9, 70)}, {9},
+      4, true);
+}
+
 TEST(EmbedShard, ThreadsAndTileBoundariesDoNotMatter) {
-  const auto records = made_up(500, 9, 4);
-  const Embedder embedder = test::rff_embedder(9, 70, 4, true);
+  const auto records = made_up(2500, 9, 4);
+  const Embedder embedder = two_maps();
   const auto expected = sums_of(embedder, records);
   for (const int threads : {1, 2, 3, 4, 16}) {
-    for (const std::size_t at_most : {1, 5, 48, 1000}) {
+    for (const std::size_t at_most : {5, 48, 1000}) {
       EXPECT_EQ(sums_of(embedder, records, threads, at_most), expected)
           << threads << " threads, batches of " << at_most;
     }
   }
 }
 
-TEST(EmbedShard, SeveralMapsLieSideBySide) {
+TEST(EmbedShard, MapsLieSideBySideAndKeepTheirIntegers) {
   const auto records = made_up(100, 9, 4);
-  const auto fine =
-      test::named("fine", test::make_rff({.dims = 9, .features = 12, .length_scale = 0.5, .seed = 4}));
-  const auto first = sums_of(test::embedder_of({fine}, {9}, 4, false), records),
-             second = sums_of(test::rff_embedder(9, 70, 4, true), records);
-  const auto both = sums_of(test::embedder_of({test::rff_map(9, 70), fine}, {9}, 4, true), records);
-  EXPECT_TRUE(std::equal(first.begin(), first.end(), both.begin()));
-  EXPECT_TRUE(std::equal(second.begin(), second.end(), both.begin() + 48, both.end()));
+  const Embedder both = two_maps();
+  const auto sums = sums_of(both, records);
+  const auto moments =
+      reference::moment_sums(*both.plan.maps[0].map->second_moments(), records.x, records.y, 4);
+  const auto rff = sums_of(test::rff_embedder(9, 70, 4, true), records);
+  ASSERT_EQ(both.plan.offset(1), moments.size());
+  EXPECT_TRUE(std::equal(moments.begin(), moments.end(), sums.begin()));
+  EXPECT_TRUE(std::equal(rff.begin(), rff.end(), sums.begin() + static_cast<std::ptrdiff_t>(moments.size()),
+                         sums.end()));
 }
 
 TEST(EmbedShard, AnEmptyShardIsAllZeros) {
@@ -135,7 +145,7 @@ TEST(EmbedShard, RecordsOfTheWrongLengthAreRefused) {
 
 TEST(ReduceToRoot, RanksAsThreadsGiveTheSameSum) {
   const auto records = made_up(300, 9, 4);
-  const Embedder embedder = test::rff_embedder(9, 70, 4, true);
+  const Embedder embedder = two_maps();
   const auto expected = sums_of(embedder, records);
   for (const int ranks : {1, 2, 3, 4}) {
     for (const Deal deal : {Deal::kContiguous, Deal::kRoundRobin, Deal::kShuffledUneven}) {

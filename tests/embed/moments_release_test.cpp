@@ -1,4 +1,4 @@
-// Second moments on their way through a release: alone, beside random features, with weights.
+// Second moments of a release as real numbers, and what they share with other maps: the bound.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,17 +8,14 @@
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
 #include "muffle/release/noisy_moments.hpp"
-#include "reference/moments_reference.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
 #include "support/raw_access.hpp"
-#include "support/thread_comm.hpp"
 
 namespace muffle::embed {
 namespace {
 
 using release::testing_artifact::sample_artifact;
-using test::Deal;
 using test::expect_error;
 using test::made_up;
 using test::sums_of;
@@ -27,53 +24,6 @@ constexpr std::size_t kSide = 6, kDims = kSide * kSide, kClasses = 3;
 
 std::unique_ptr<features::FeatureMap> image() {
   return test::make_moments({{"coefficients", "3"}}, test::schema_of({1, kSide, kSide}));
-}
-
-/// Moments of weight 2, then 70 random features.
-Embedder two_maps(std::size_t classes = kClasses, bool counts = true) {
-  return test::embedder_of({test::named("moments", image(), 2.0), test::rff_map(kDims, 70)},
-                           {1, kSide, kSide}, classes, counts);
-}
-
-TEST(MomentsRelease, MapsLieSideBySideAndKeepTheirIntegers) {
-  const data::Batch records = made_up(2500, kDims, kClasses);
-  const Embedder both = two_maps();
-  const auto sums = sums_of(both, records);
-  const auto moments = reference::moment_sums(*image()->second_moments(), records.x, records.y, kClasses);
-  ASSERT_EQ(both.plan.offset(1), moments.size());
-  EXPECT_TRUE(std::equal(moments.begin(), moments.end(), sums.begin()));
-  const auto rff = sums_of(test::rff_embedder(kDims, 70, kClasses, true), records);
-  EXPECT_TRUE(std::equal(rff.begin(), rff.end(), sums.begin() + static_cast<std::ptrdiff_t>(moments.size())));
-}
-
-TEST(MomentsRelease, RanksThreadsTilesAndOrderDoNotMatter) {
-  const data::Batch records = made_up(2500, kDims, kClasses);
-  const Embedder embedder = two_maps();
-  const auto expected = sums_of(embedder, records);
-  for (const int threads : {2, 3}) {
-    for (const std::size_t at_most : {1000000, 100})
-      EXPECT_EQ(sums_of(embedder, records, threads, at_most), expected);
-  }
-  for (const int ranks : {2, 3}) {
-    for (const Deal deal : {Deal::kRoundRobin, Deal::kShuffledUneven}) {
-      test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-        test::MemorySource source(records, test::shard(records.n, deal, static_cast<std::size_t>(comm.rank()),
-                                                       static_cast<std::size_t>(ranks)));
-        auto raw = test::reduce_to_root(comm, embed_shard(embedder, source, 2, {}));
-        if (!comm.is_root()) return;
-        EXPECT_EQ(test::reveal(std::move(raw), embedder.plan.size()), expected);
-      });
-    }
-  }
-}
-
-TEST(MomentsRelease, UnlabelledRecordsAreOneClass) {
-  const data::Batch records = made_up(300, kDims, 1);
-  const Embedder embedder = two_maps(1, false);
-  const auto sums = sums_of(embedder, records);
-  const auto moments =
-      reference::moment_sums(*image()->second_moments(), records.x, std::vector<std::int32_t>(300, 0), 1);
-  EXPECT_TRUE(std::equal(moments.begin(), moments.end(), sums.begin()));
 }
 
 /// A release of these sums in which no noise was added.

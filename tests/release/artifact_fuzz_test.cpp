@@ -12,68 +12,14 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/philox.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/container_around.hpp"
+#include "support/mutate.hpp"
 
 namespace muffle::release {
 namespace {
 
 using test::container_around;
-
-class Mutator {
- public:
-  explicit Mutator(std::uint64_t seed) : stream_(seed, Stream::kTest) {}
-  std::uint64_t below(std::uint64_t n) { return stream_.below(next_++, n); }
-
-  /// One to four edits: a byte changed, a piece cut, doubled, or replaced by a token that parsers dislike.
-  std::string mutate(std::string s) {
-    static const std::vector<std::string> kTokens{"null",
-                                                  "-1",
-                                                  "0",
-                                                  "1e999",
-                                                  "18446744073709551616",
-                                                  "\"\"",
-                                                  "[]",
-                                                  "{}",
-                                                  "[[[[[[[[",
-                                                  "true",
-                                                  "0.1",
-                                                  "\xFF\xFE",
-                                                  "1e-320",
-                                                  "9223372036854775808",
-                                                  "\\u0000",
-                                                  "\"version\":1",
-                                                  ",",
-                                                  "}",
-                                                  "NaN"};
-    for (std::uint64_t edit = 0, edits = 1 + below(4); edit < edits && !s.empty(); ++edit) {
-      const std::size_t at = below(s.size()), length = std::min<std::size_t>(1 + below(24), s.size() - at);
-      switch (below(5)) {
-        case 0:
-          s[at] = static_cast<char>(below(256));
-          break;
-        case 1:
-          s.erase(at, length);
-          break;
-        case 2:
-          s.insert(at, s.substr(at, length));
-          break;
-        case 3:
-          s.replace(at, length, kTokens[below(kTokens.size())]);
-          break;
-        default:
-          s[at] = static_cast<char>(s[at] ^ (1 << below(8)));
-          break;
-      }
-    }
-    return s;
-  }
-
- private:
-  CounterStream stream_;
-  std::uint64_t next_ = 0;
-};
 
 /// @returns whether the reader took it.
 bool survives(const std::string& bytes) {
@@ -108,12 +54,15 @@ TEST(ArtifactFuzz, MutatedReleasesNeverCrashTheReader) {
     const std::string payload(reinterpret_cast<const char*>(container.payload.data()),
                               container.payload.size());
     ASSERT_TRUE(survives(container_around(header, payload)));
-    Mutator mutator(counts ? 1 : 2);
+    test::Mutator mutated(
+        counts ? 1 : 2,
+        {"null", "-1", "0", "1e999", "18446744073709551616", "\"\"", "[]", "{}", "[[[[[[[[", "true", "0.1",
+         "\xFF\xFE", "1e-320", "9223372036854775808", "\\u0000", "\"version\":1", ",", "}", "NaN"});
     for (int i = 0; i < 3000; ++i) {
       // The header (the checksum is right), the payload, or the file as it is.
-      const std::string bytes = i % 4 == 0   ? mutator.mutate(whole)
-                                : i % 4 == 1 ? container_around(header, mutator.mutate(payload))
-                                             : container_around(mutator.mutate(header), payload);
+      const std::string bytes = i % 4 == 0   ? mutated(whole)
+                                : i % 4 == 1 ? container_around(header, mutated(payload))
+                                             : container_around(mutated(header), payload);
       (survives(bytes) ? accepted : refused) += 1;
     }
   }

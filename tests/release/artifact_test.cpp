@@ -12,7 +12,6 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/schema/schema_json.hpp"
 #include "privacy/expect_error.hpp"
 #include "release/sample_artifact.hpp"
 
@@ -40,44 +39,6 @@ class ArtifactTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-void expect_equal(const Artifact& a, const Artifact& b) {
-  ASSERT_EQ(a.maps.size(), b.maps.size());
-  for (std::size_t i = 0; i < a.maps.size(); ++i) {
-    EXPECT_EQ(a.maps[i].name, b.maps[i].name);
-    EXPECT_EQ(a.maps[i].role, b.maps[i].role);
-    EXPECT_EQ(a.maps[i].weight, b.maps[i].weight);
-    EXPECT_EQ(a.maps[i].map->kind(), b.maps[i].map->kind());
-    EXPECT_EQ(a.maps[i].map->to_json(), b.maps[i].map->to_json());
-    const features::BlockBound &x = a.noise.sensitivity_input.blocks[i],
-                               &y = b.noise.sensitivity_input.blocks[i];
-    EXPECT_EQ(x.norm, y.norm);
-    EXPECT_EQ(x.nonnegative_kernel, y.nonnegative_kernel);
-    EXPECT_EQ(x.theorem, y.theorem);
-  }
-  EXPECT_EQ(a.map_hashes, b.map_hashes);
-  EXPECT_EQ(a.lattice.bits, b.lattice.bits);
-  EXPECT_EQ(schema::to_json(a.schema), schema::to_json(b.schema));
-  EXPECT_EQ(a.counts, b.counts);
-  EXPECT_EQ(a.counts_weight, b.counts_weight);
-  EXPECT_EQ(a.records, b.records);
-  EXPECT_EQ(a.adjacency, b.adjacency);
-  EXPECT_EQ(a.max_records_per_person, b.max_records_per_person);
-  EXPECT_EQ(a.noise.epsilon, b.noise.epsilon);
-  EXPECT_EQ(a.noise.delta, b.noise.delta);
-  EXPECT_EQ(a.noise.noise_multiplier, b.noise.noise_multiplier);
-  EXPECT_EQ(a.noise.sensitivity.value, b.noise.sensitivity.value);
-  EXPECT_EQ(a.noise.sensitivity.derivation, b.noise.sensitivity.derivation);
-  EXPECT_EQ(a.noise.sigma, b.noise.sigma);
-  EXPECT_EQ(a.noise.parts, b.noise.parts);
-  EXPECT_EQ(a.is_private, b.is_private);
-  EXPECT_EQ(a.config_hash, b.config_hash);
-  EXPECT_EQ(a.data_id, b.data_id);
-  EXPECT_EQ(a.ledger_charge, b.ledger_charge);
-  EXPECT_EQ(a.muffle_version, b.muffle_version);
-  EXPECT_EQ(a.ranks, b.ranks);
-  EXPECT_EQ(a.values, b.values);
-}
-
 TEST_F(ArtifactTest, ReadsBackWhatWasWritten) {
   using privacy::Adjacency;
   const std::vector<testing_artifact::Settings> settings{
@@ -100,7 +61,12 @@ TEST_F(ArtifactTest, ReadsBackWhatWasWritten) {
     a.schema.on_error = schema::OnError::kClamp;
     const std::string hash = write_artifact(file(), a);
     EXPECT_EQ(hash, sha256_file_hex(file().string()));
-    expect_equal(a, read_artifact(file()));
+    const Artifact back = read_artifact(file());
+    EXPECT_EQ(artifact_bytes(back), read_file(file()))
+        << "every field is read, or it would be written otherwise";
+    EXPECT_EQ(back.values, a.values);
+    EXPECT_EQ(back.noise.parts, a.noise.parts);
+    EXPECT_EQ(back.size(), a.size());
     // Noise from a seed is named in the file itself.
     EXPECT_EQ(read_file(file()).find("NOT PRIVATE") != std::string::npos, !a.is_private);
   }
@@ -147,15 +113,10 @@ TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
       {"/maps/0/map/features", 10, "values"},
       {"/maps/0/map/features", 7, "must be even"},
       {"/maps/0/map/features", huge, "maps.map.features"},
-      {"/maps/0/map/features", -8, "maps.map.features"},
-      {"/maps/0/map/features", 8.0, "maps.map.features"},
       {"/maps/0/map/dims", 5, "maps.map"},
       {"/maps/0/kind", "wavelets", "there is no feature map \"wavelets\""},
       {"/maps/0/kind", "moments", "maps.map.dims"},
-      {"/maps/0/map/frequencies", "sparse", "maps.map.frequencies"},
       {"/maps/0/map/length_scale", 0.0, "length-scale"},
-      {"/maps/0/map/length_scale", nullptr, "maps.map.length_scale"},
-      {"/maps/0/map/length_scale", "1.5", "maps.map.length_scale"},
       {"/maps/0/map_sha256", "beef", "hash"},
       {"/maps/0/name", "Rff", "order of their names"},
       {"/maps/0/name", "", "order of their names"},
@@ -284,17 +245,12 @@ TEST_F(ArtifactTest, LyingMomentsAreRefused) {
   const Container container = parse_container(bytes_of(sample_artifact({.moments = true, .weight = 2})),
                                               "muffle-release", kArtifactVersion, "x");
   const std::vector<Lie> lies{
+      // (What of a map's own fields is refused: map_conformance_test.cpp.)
       {"/maps/0/map/lift", "sparse", "there is no lift \"sparse\""},
-      {"/maps/0/map/lift_settings/coefficients", 0, "lift_settings.coefficients"},
       {"/maps/0/map/lift_settings/coefficients", 1, "values"},
       {"/maps/0/map/lift_settings/coefficients", 3, "3 coefficients"},
-      {"/maps/0/map/lift_settings/coefficients", 8193, "lift_settings.coefficients"},
-      {"/maps/0/map/lift_settings/shape", json::array({1, 2, 2}), "lift_settings.shape"},
       {"/maps/0/map/offset", 0.0, "leaves something open"},
-      {"/maps/0/map/offset", -1.0, "offset"},
-      {"/maps/0/map/bits", 21, "map.bits"},
       {"/maps/0/map/bits", 15, "noise that was drawn"},
-      {"/maps/0/map/lift_settings/blob_height", 2.0, "blob"},
       {"/maps/0/weight", 1.0, "norm"},
       {"/maps/0/weight", 1e7, "weight"},
       {"/maps/0/bound/nonnegative_kernel", false, "signed"},

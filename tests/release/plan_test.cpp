@@ -123,7 +123,7 @@ TEST(ReleasePlan, PrivacySettingsThatMeanNothingAreRefused) {
   refused({"one person"}, {rff("a")}, {.records_per_person = 0});
 }
 
-// Chosen by the noise in a class's mean embedding, from public numbers: docs/moments.md.
+// Chosen by the noise in a class's mean embedding, from public numbers: docs/explanation/moments.md.
 TEST(ReleasePlan, SizesFollowThePublicNoise) {
   const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
   const auto side = [&](double epsilon, std::uint64_t records, const std::string& written = "") {

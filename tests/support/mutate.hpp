@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "muffle/core/philox.hpp"
 
 namespace muffle::test {
 
 /// Damages inputs for parsers, the same way in every run: round i flips bits, sets extreme bytes, cuts,
-/// repeats or inserts, one to four times.
+/// repeats or inserts, one to four times; or puts a token there, of those that the parser may dislike.
 class Mutator {
  public:
-  explicit Mutator(std::uint64_t seed) : stream_(seed, Stream::kTest) {}
+  explicit Mutator(std::uint64_t seed, std::vector<std::string> tokens = {})
+      : stream_(seed, Stream::kTest), tokens_(std::move(tokens)) {}
 
   std::string operator()(std::string bytes) {
     for (std::uint64_t edits = 1 + below(4); edits > 0; --edits) edit(bytes);
@@ -23,6 +26,10 @@ class Mutator {
   std::uint64_t below(std::uint64_t n) { return stream_.below(next_++, n); }
 
   void edit(std::string& bytes) {
+    if (!tokens_.empty() && !bytes.empty() && below(4) == 0) {
+      bytes.replace(below(bytes.size()), below(24), tokens_[below(tokens_.size())]);
+      return;
+    }
     static constexpr unsigned char kExtremes[] = {0x00, 0x01, 0x7F, 0x80, 0xFF};
     const std::uint64_t kind = below(6);
     if (bytes.empty() || kind == 5) {
@@ -52,6 +59,7 @@ class Mutator {
   }
 
   CounterStream stream_;
+  std::vector<std::string> tokens_;
   std::uint64_t next_ = 0;
 };
 
