@@ -125,7 +125,10 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   if (verb == "release") release(context);
   if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
   if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));
-  if (verb == "evaluate") evaluate(context, or_in_run_folder(line.samples_file, context, kSamplesNpz));
+  if (verb == "evaluate") {
+    const std::string samples = evaluate::samples_file(context.config.sample.formats);
+    evaluate(context, or_in_run_folder(line.samples_file, context, samples.c_str()));
+  }
   comm.barrier();
   return 0;
 }

@@ -16,37 +16,9 @@ namespace {
 
 /// Longest release.mfl and model.mfl that their readers accept, less a megabyte for the header.
 constexpr std::uint64_t kMostFileBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
-constexpr std::size_t kMostSide = std::size_t{1} << 24;  // of a record's shape, in a model file
-constexpr std::size_t kMostPictureSide = 6000;           // ten of them side by side still make a PNG
 
 using settings::Problems;
 using Maps = std::vector<features::NamedMap>;
-
-bool has(const std::vector<std::string>& list, const char* name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
-
-/// What the release and, for its test files, the evaluation need. @returns whether the sizes can be used.
-bool check_schema(const Config& c, Problems& p) {
-  const auto& schema = c.data.schema;
-  const auto& shape = schema.shape;
-  p.unless(
-      shape.size() == 1 || shape.size() == 3,
-      "data.shape needs 3 numbers for images, [channels, height, width], or 1 for plain records, [columns]");
-  p.unless(schema.lo < schema.hi, "data.lo must be below data.hi");
-  if (!(shape.size() == 1 || shape.size() == 3) || !(schema.lo < schema.hi)) return false;
-  try {
-    schema.validate();
-  } catch (const DataError& e) {
-    std::string problem = e.what();
-    problem.pop_back();  // its full stop
-    p.unless(false, "data.shape, data.lo or data.hi: " + problem);
-    return false;
-  }
-  p.unless(*std::max_element(shape.begin(), shape.end()) <= kMostSide,
-           fmt::format("data.shape has a size above {}", kMostSide));
-  return true;
-}
 
 /// Noisy class sizes are part of the release.
 bool counted(const Config& c, const Maps& maps) {
@@ -55,22 +27,7 @@ bool counted(const Config& c, const Maps& maps) {
 }
 
 void check_records(const Config& c, const Maps& maps, Problems& p) {
-  p.unless(!c.data.features.empty(), "data.features names no file with records");
-  const bool cifar = c.data.format == data::Format::kCifar;
-  p.unless(!c.data.labels.empty() || c.data.schema.classes == 1 || cifar,
-           "data.labels names no file, but data.classes is above 1");
-  p.unless(c.data.labels.empty() || !cifar,
-           "data.labels names a file, but data.format = \"cifar\" has the labels beside the records");
-  const bool per_rank = c.data.shards == data::ShardRule::kPerRank;
-  p.unless(data::names_rank(c.data, c.data.features) == per_rank,
-           "data.shards = \"per-rank\" and \"{rank}\" in data.features (or data.dir) go together: one is "
-           "there without the other");
-  p.unless(
-      c.data.labels.empty() || data::names_rank(c.data, c.data.labels) == per_rank,
-      "data.labels and data.features go together: with one file a rank both need \"{rank}\" (or data.dir "
-      "does), and otherwise neither has it");
-  p.unless(c.files.generate.empty() || c.data.dir.empty(),
-           "data.generate makes the files in OUT/data: leave data.dir empty");
+  data::problems(c.data, p);
   const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
   p.unless(!replace || c.data.records > 0,
            "data.records is required under replace-one adjacency: m is public, so write it down");
@@ -121,69 +78,12 @@ void check_maps(const Config& c, const Maps& maps, Problems& p) {
   }
 }
 
-/// What sampling needs of the records.
-void check_sampling(const Config& c, const Maps& maps, Problems& p) {
-  const auto& schema = c.data.schema;
-  const bool picture = schema.is_image() && (schema.shape[0] == 1 || schema.shape[0] == 3);
-  p.unless(picture || !has(c.sample.formats, "png"),
-           "sample.formats has \"png\", but data.shape is not of images with 1 or 3 channels: use \"npz\" or "
-           "\"idx\"");
-  p.unless(
-      !picture || std::max(schema.shape[1], schema.shape[2]) <= kMostPictureSide,
-      fmt::format("data.shape has images with a side above {} pixels, of which samples.png cannot be made",
-                  kMostPictureSide));
-  p.unless(synth::sample_bytes(c.sample, schema) <= synth::kMostSampleBytes,
-           "sample.count x data.shape is above 1 TB: draw them in parts, each with a sample.seed of its own");
-  p.unless(
-      synth::tile_bytes(schema) <= synth::kMostTileBytes,
-      fmt::format("data.shape has {} numbers a record, of which {} are drawn at a time in {:.3g} GB, above "
-                  "{:.3g} GB: describe records by fewer numbers",
-                  schema.dims(), synth::kTileRecords, synth::tile_bytes(schema) * 1e-9,
-                  synth::kMostTileBytes * 1e-9));
-  p.unless(c.sample.uniform_labels || counted(c, maps),
-           "sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map with "
-           "kind = \"moments\")");
-}
-
-/// @param whole_job  it leaves out what has nothing to be tested on, and says so.
-void check_evaluation(const Config& c, bool whole_job, Problems& p) {
-  const bool classifiers = has(c.evaluate.metrics, "classifiers");
-  if (!classifiers || (whole_job && c.files.test_features.empty())) return;
-  const bool labelled = !c.files.test_labels.empty() || c.data.format == data::Format::kCifar;
-  p.unless(!c.files.test_features.empty() && labelled,
-           "evaluate.metrics has \"classifiers\", which needs data.test_features and data.test_labels");
-  p.unless(c.data.schema.classes >= 2,
-           "evaluate.metrics has \"classifiers\", which needs data.classes of at least 2");
-  p.unless(!c.evaluate.spec.classifiers.empty(), "evaluate.classifiers is empty: name at least one");
-  p.unless(!c.evaluate.spec.also_real || !c.data.features.empty(),
-           "evaluate.also_real trains on real records, but data.features names no file");
-  p.unless(!c.evaluate.spec.also_real || c.data.shards != data::ShardRule::kPerRank,
-           "evaluate.also_real trains on all real records in one process, and with one file a rank "
-           "(data.shards = \"per-rank\") no process may read them all: leave it out");
-  p.unless(c.evaluate.spec.train_limit == 0 || c.evaluate.spec.train_limit >= c.data.schema.classes,
-           "evaluate.train_limit is below data.classes: some class would have no record");
-}
-
-/// What the evaluation needs of the samples.
-void check_scored_samples(const Config& c, Problems& p) {
-  const auto& metrics = c.evaluate.metrics;
-  p.unless(metrics.empty() || has(c.sample.formats, "npz"),
-           "evaluate reads samples.npz: add \"npz\" to sample.formats, or set evaluate.metrics = []");
-  p.unless(!has(metrics, "classifiers") || c.sample.count >= c.data.schema.classes,
-           "sample.count is below data.classes: a classifier needs a record of every class");
-  p.unless(
-      !has(metrics, "mixture-nll") ||
-          (c.data.schema.shape == std::vector<std::size_t>{2} && c.data.schema.classes <= 5),
-      "evaluate.metrics has \"mixture-nll\", which scores points of the 2-D mixture: data.shape = [2] and "
-      "at most 5 classes");
-}
-
 }  // namespace
 
 std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   Problems p;
-  const bool scores = stages.evaluate && has(c.evaluate.metrics, "classifiers");
-  const bool sized = (stages.release || scores) && check_schema(c, p);
+  const bool scores = stages.evaluate && c.evaluate.reads_real_records();
+  const bool sized = (stages.release || scores) && data::schema_problems(c.data.schema, p);
   Maps maps;
   bool mapped = false;
   if (stages.release && sized) {
@@ -208,17 +108,24 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   }
   const bool model_stands = of_model.empty();
   for (std::string& problem : of_model.take()) p.add(std::move(problem));
-  if (stages.sample) p.unless(!c.sample.formats.empty(), "sample.formats is empty: nothing would be written");
-  if (stages.evaluate) check_evaluation(c, stages.release, p);
+  if (stages.sample) synth::problems(c.sample, sample_formats(), p);
+  if (stages.evaluate) evaluate::problems(c.evaluate, c.data, stages.release, p);
   // How the stages go together. By itself a later stage takes the sizes from the file that it reads.
   if (!stages.release || !mapped) return p.take();
   if (stages.train && model_stands) c.train.release_problems(c.model.chosen(), c.data.schema, maps, p);
   if (stages.train && stages.sample && c.model.chosen().network() != nullptr)
     p.unless(!train::matched_maps(maps, c.train.from_moments).empty(),
-             "there is no feature map that a network can be trained on: write a section such as [map.rff], with kind = "
+             "there is no feature map that a network can be trained on: write a section such as [map.rff], "
+             "with kind = "
              "\"rff\"");
-  if (stages.sample) check_sampling(c, maps, p);
-  if (stages.sample && stages.evaluate) check_scored_samples(c, p);
+  if (stages.sample) {
+    synth::problems(c.sample, c.data.schema, sample_formats(), p);
+    p.unless(c.sample.uniform_labels || counted(c, maps),
+             "sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map with "
+             "kind = \"moments\")");
+  }
+  if (stages.sample && stages.evaluate)
+    evaluate::sample_problems(c.evaluate, c.data.schema, c.sample.count, c.sample.formats, p);
   // The accountant knows its own domain: ask it.
   if (p.empty()) p.check("[privacy]: ", [&] { plan_release(c); });
   return p.take();

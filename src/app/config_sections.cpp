@@ -2,8 +2,10 @@
 #include <iterator>
 
 #include "muffle/app/config.hpp"
+#include "muffle/data/format.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/sensitivity.hpp"
+#include "muffle/synth/pictures.hpp"
 
 namespace muffle::app {
 namespace {
@@ -12,50 +14,16 @@ using settings::Keys;
 using settings::Range;
 using settings::Value;
 
-constexpr std::int64_t kMany = std::int64_t{1} << 46;
-
-void declare_data(Keys& keys, Config& c) {
-  constexpr Range kFloat{-3e38, 3e38};
-  keys.stage(Stage::kRelease);
-  keys.text("dir", c.data.dir, "folder in front of relative file names; itself relative to where muffle is started");
-  keys.stage(Stage::kRuntime).text("id", c.ledger.data_id,
-                                   "the data set's name in the privacy ledger; empty: made from the record file's path");
-  keys.stage(Stage::kRelease);
-  keys.name("generate", c.files.generate, {"", "gaussian-mixture-2d"},
-            "data that muffle makes itself, in OUT/data (leave data.dir empty)");
-  keys.choice("format", c.data.format, {{"idx", data::Format::kIdx}, {"cifar", data::Format::kCifar}},
-              "of the record files; cifar: a label byte before every record's bytes");
-  keys.text("features", c.data.features,
-            "records: IDX, plain or .gz, or CIFAR files separated by commas; \"{rank}\" stands for the rank's number");
-  keys.text("labels", c.data.labels,
-            "labels: IDX, plain or .gz; empty when classes = 1 or the format is cifar");
-  keys.stage(Stage::kEvaluate);
-  keys.text("test_features", c.files.test_features, "held-out real records, for evaluate alone");
-  keys.text("test_labels", c.files.test_labels, "their labels");
-  keys.stage(Stage::kRelease);
-  keys.count("records", c.data.records, 0, kMany, "m, public under replace-one: records over all ranks");
-  keys.count("classes", c.data.schema.classes, 1, 256, "C, public: labels are 0..C-1, each one byte");
-  keys.sizes("shape", c.data.schema.shape, "one record: [channels, height, width] or [columns]");
-  keys.number("lo", c.data.schema.lo, kFloat, "public lower bound of every number");
-  keys.number("hi", c.data.schema.hi, kFloat, "public upper bound of every number");
-  keys.choice("on_error", c.data.schema.on_error,
-              {{"reject-file", schema::OnError::kRejectFile}, {"clamp", schema::OnError::kClamp}},
-              "what becomes of a record outside its schema");
-  keys.choice("shards", c.data.shards,
-              {{"contiguous", data::ShardRule::kContiguous},
-               {"round-robin", data::ShardRule::kRoundRobin},
-               {"per-rank", data::ShardRule::kPerRank}},
-              "the public rule that deals records to ranks");
-}
-
 void declare_privacy(Keys& keys, Config& c) {
   constexpr Range kDeltas{privacy::kMinDelta, privacy::kMaxDelta};
   keys.stage(Stage::kRelease);
   keys.optional_number("epsilon", c.privacy.epsilon, "with delta: the guarantee; or give noise_multiplier");
   keys.number("delta", c.privacy.delta, kDeltas, "delta");
-  keys.optional_number("noise_multiplier", c.privacy.noise_multiplier, "sigma / sensitivity, instead of epsilon");
+  keys.optional_number("noise_multiplier", c.privacy.noise_multiplier,
+                       "sigma / sensitivity, instead of epsilon");
   keys.choice("adjacency", c.privacy.adjacency,
-              {{"replace-one", privacy::Adjacency::kReplaceOne}, {"add-remove-one", privacy::Adjacency::kAddRemoveOne}},
+              {{"replace-one", privacy::Adjacency::kReplaceOne},
+               {"add-remove-one", privacy::Adjacency::kAddRemoveOne}},
               "what a neighbouring data set is");
   keys.count("max_records_per_person", c.privacy.max_records_per_person, 0, privacy::kMaxRecordsPerPerson,
              "q, required: how many records one person can own");
@@ -78,29 +46,17 @@ std::vector<std::pair<std::string, comm::DeviceWish>> device_wishes() {
       {"auto", comm::DeviceWish::kAuto}, {"cpu", comm::DeviceWish::kCpu}, {"cuda", comm::DeviceWish::kCuda}};
 }
 
-void declare_sample(Keys& keys, synth::SampleSpec& sample) {
-  keys.count("count", sample.count, 1, UINT32_MAX, "synthetic records");
-  keys.choice("labels", sample.uniform_labels, {{"uniform", true}, {"released-counts", false}},
-              "labels of the synthetic records");
-  keys.names("formats", sample.formats, {"npz", "idx", "png"}, "files to write");
-  keys.count("seed", sample.seed, 0, INT64_MAX, "seed of the samples");
-  keys.number("floor", sample.floor, {0, 1}, "numbers of a record (scaled to [0, 1]) below it become 0");
-  keys.number("stray", sample.stray, {0, 0.5},
-              "share of the numbers that stand in for another record's: against classifiers that believe \"never\"");
-}
-
-void declare_evaluate(Keys& keys, Config& c) {
-  auto& e = c.evaluate;
-  keys.names("metrics", e.metrics, {"classifiers", "mixture-nll"},
-             "what to compute; \"classifiers\" reads real data");
-  keys.names("classifiers", e.spec.classifiers, {"logistic_regression", "mlp", "cnn"},
-             "trained on synthetic, tested on real");
-  keys.flag("also_real", e.spec.also_real, "the same classifiers trained on real records beside them");
-  keys.count("train_limit", e.spec.train_limit, 0, kMany, "only the first so many training records; 0: all");
-  keys.count("seed", e.spec.seed, 0, INT64_MAX, "seed of the classifiers");
-}
-
 }  // namespace
+
+synth::Formats sample_formats() {
+  static const std::vector<const schema::RecordFormat*> all = [] {
+    std::vector<const schema::RecordFormat*> formats;
+    for (const data::FormatKind& kind : data::format_kinds()) formats.push_back(kind.format);
+    formats.push_back(&synth::png_format());
+    return formats;
+  }();
+  return all;
+}
 
 std::vector<settings::Key> keys_of(Config& c) {
   std::vector<settings::Key> all;
@@ -110,18 +66,24 @@ std::vector<settings::Key> keys_of(Config& c) {
     std::vector<settings::Key> some = keys.take();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   };
-  section("data", Stage::kRelease, [&](Keys& k) { declare_data(k, c); });
+  section("data", Stage::kRelease, [&](Keys& k) {
+    data::declare(k, c.data);
+    k.stage(Stage::kRuntime)
+        .text("id", c.ledger.data_id,
+              "the data set's name in the privacy ledger; empty: made from the record file's path");
+  });
   section("features", Stage::kRelease, [&](Keys& k) {
     c.features.declare(k);
-    k.stage(Stage::kRuntime).choice("device", c.devices.embed, device_wishes(), "where maps are summed that GPUs can sum");
+    k.stage(Stage::kRuntime)
+        .choice("device", c.devices.embed, device_wishes(), "where maps are summed that GPUs can sum");
   });
   for (auto& [name, map] : c.features.maps)
     section("map." + name, Stage::kRelease, [&, &map = map](Keys& k) { map.declare(k); });
   section("privacy", Stage::kRelease, [&](Keys& k) { declare_privacy(k, c); });
   section("model", Stage::kTrain, [&](Keys& k) { c.model.declare(k); });
   section("train", Stage::kTrain, [&](Keys& k) { c.train.declare(k); });
-  section("sample", Stage::kSample, [&](Keys& k) { declare_sample(k, c.sample); });
-  section("evaluate", Stage::kEvaluate, [&](Keys& k) { declare_evaluate(k, c); });
+  section("sample", Stage::kSample, [&](Keys& k) { synth::declare(k, c.sample, sample_formats()); });
+  section("evaluate", Stage::kEvaluate, [&](Keys& k) { evaluate::declare(k, c.evaluate); });
   section("runtime", Stage::kRuntime, [&](Keys& k) {
     k.number("deadline_s", c.runtime.deadline_s, {1, 1e6},
              "a rank that is silent for so many seconds while others wait for it is given up");

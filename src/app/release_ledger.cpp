@@ -24,7 +24,7 @@ std::filesystem::path plain(const std::filesystem::path& path) {
 }
 
 std::string name_of_data(const Config& config) {
-  if (!config.files.generate.empty()) return "generated-" + config.files.generate;
+  if (!config.data.generate.empty()) return "generated-" + config.data.generate;
   Sha256 hash;
   for (const std::string& file : {config.data.features, config.data.labels}) {
     if (file.empty()) continue;  // unlabelled records, or labels beside them

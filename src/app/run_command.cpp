@@ -14,13 +14,18 @@ void run(Context& context) {
   release(context);
   train(context, context.out / kReleaseFile);
   sample(context, context.out / kModelFile);
-  auto& metrics = context.config.evaluate.metrics;
-  if (!can_score_classifiers(context.config) && std::erase(metrics, "classifiers") > 0) {
-    spdlog::info(
-        "evaluate: no classifiers are trained, as there is nothing to test them on: data.test_features names "
-        "no held-out real records");
+  evaluate::Settings& metrics = context.config.evaluate;
+  if (context.config.data.test_features.empty()) {
+    for (const std::string& name : metrics.leave_out_real()) {
+      spdlog::info(
+          "evaluate: \"{}\" is left out, as there is nothing to test on: data.test_features names no "
+          "held-out real "
+          "records",
+          name);
+    }
   }
-  if (!metrics.empty()) evaluate(context, context.out / kSamplesNpz);
+  if (!metrics.metrics.empty())
+    evaluate(context, context.out / evaluate::samples_file(context.config.sample.formats));
   // The time taken tells m, which is private under add/remove-one.
   const bool time_is_public = context.config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -42,13 +42,13 @@ void record_settings(const Context& context, Stage stage) {
 
 data::DataSpec records_of(const Context& context) {
   data::DataSpec records = context.config.data;
-  if (!context.config.files.generate.empty()) records.dir = (context.out / "data").string();
+  if (!context.config.data.generate.empty()) records.dir = (context.out / "data").string();
   return records;
 }
 
 data::DataSpec prepare_records(Context& context) {
   data::DataSpec records = records_of(context);
-  if (context.config.files.generate.empty()) return records;
+  if (context.config.data.generate.empty()) return records;
   comm::agree(
       context.comm, "making the data",
       [&] {

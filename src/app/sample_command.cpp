@@ -14,15 +14,16 @@
 namespace muffle::app {
 namespace {
 
-constexpr const char* kPngFolder = "png";
-
-/// What synth::sample wrote: its description has the names of all but the class folders.
+/// What synth::sample wrote: its description has the names of all but the folders.
 std::vector<std::string> files_of(const Context& context) {
   const auto description = nlohmann::json::parse(read_file(context.out / kSamplesJson));
   std::vector<std::string> files{kSamplesJson};
   for (const auto& [name, hash] : description.at("files").items()) files.push_back(name);
-  const auto& formats = context.config.sample.formats;
-  if (std::find(formats.begin(), formats.end(), "png") != formats.end()) files.emplace_back(kPngFolder);
+  for (const schema::RecordFormat* format : sample_formats()) {
+    const auto& wanted = context.config.sample.formats;
+    if (format->writes_folder() && std::find(wanted.begin(), wanted.end(), format->name()) != wanted.end())
+      files.push_back(format->files("samples").back());
+  }
   return files;
 }
 
@@ -33,8 +34,8 @@ void sample(Context& context, const std::filesystem::path& model_file) {
   if (!is_done(context.comm, work)) {
     const auto start = std::chrono::steady_clock::now();
     const std::vector<comm::CollectiveUse> use_before = context.comm.collective_use();
-    synth::sample(context.comm, model_file, context.out, context.config.sample, work.settings,
-                  context.threads);
+    synth::sample(context.comm, model_file, context.out, context.config.sample, sample_formats(),
+                  work.settings, context.threads);
     const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     spdlog::debug("sample: {} records in {:.3g} s, {:.4g} a second; collectives of rank {}: {}",
                   context.config.sample.count, s, static_cast<double>(context.config.sample.count) / s,

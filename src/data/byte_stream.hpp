@@ -13,13 +13,23 @@
 
 namespace muffle::data {
 
+/// Bytes that come one after the other.
+class ByteReader {
+ public:
+  virtual ~ByteReader() = default;
+  /// Fills `out` as far as the bytes go. @returns bytes written: out.size() unless they ended.
+  virtual std::size_t read(std::span<std::byte> out) = 0;
+  /// Passes over n bytes. @returns how many there were: n unless they ended. Throws like read().
+  virtual std::uint64_t skip(std::uint64_t n) = 0;
+};
+
 /// The bytes of a file, decompressed if it is gzip. zlib's gz* functions would do, but they pass over garbage
 /// after the compressed stream in silence; here every byte of the file must belong to it.
-class ByteStream {
+class ByteStream final : public ByteReader {
  public:
   /// @throws IoError  missing, unreadable or not a regular file.
   explicit ByteStream(const std::filesystem::path& path);
-  ~ByteStream();
+  ~ByteStream() override;
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
@@ -27,11 +37,9 @@ class ByteStream {
   /// Bytes on disk.
   std::uint64_t file_size() const { return file_.size(); }
 
-  /// Fills `out` as far as the stream goes. @returns bytes written: out.size() unless the stream ended.
   /// @throws DataError  compressed data that is damaged, truncated, or followed by something else;  IoError.
-  std::size_t read(std::span<std::byte> out);
-  /// Passes over n bytes. @returns how many there were: n unless the stream ended. Throws like read().
-  std::uint64_t skip(std::uint64_t n);
+  std::size_t read(std::span<std::byte> out) override;
+  std::uint64_t skip(std::uint64_t n) override;
 
  private:
   bool refill();

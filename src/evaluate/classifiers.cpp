@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/evaluate/evaluate.hpp"
 
 namespace muffle::evaluate {
 namespace {
@@ -18,33 +20,11 @@ using torch::Tensor;
 
 constexpr std::int64_t kHidden = 100, kChannels0 = 16, kChannels1 = 32;
 
-/// How one kind is trained. Synthetic records are noisy: the schedules end by steps, not by a score that
-/// could be followed into the noise.
-struct Plan {
-  std::int64_t epochs;
-  std::int64_t batch;
-  double learning_rate;    ///< peak; warms up over a twentieth of the steps, then falls linearly to zero
-  double l2;               ///< per weight, not per bias; negative: 1 / n
-  std::int64_t min_steps;  ///< small sets are passed over more often
-};
-
-Plan plan_for(ClassifierKind kind) {
-  switch (kind) {
-    case ClassifierKind::kLogisticRegression:
-      return {10, 500, 5e-3, -1.0, 1000};
-    case ClassifierKind::kMlp:
-      return {8, 200, 2e-3, 1e-4, 1000};
-    case ClassifierKind::kCnn:
-      break;
-  }
-  return {3, 100, 3e-3, 1e-5, 600};
-}
-
 struct Schedule {
   std::int64_t batch, per_epoch, epochs;
 };
 
-Schedule schedule_for(const Plan& plan, std::int64_t records) {
+Schedule schedule_for(const TrainingPlan& plan, std::int64_t records) {
   const std::int64_t batch = std::max<std::int64_t>(1, std::min(plan.batch, records));
   const std::int64_t per_epoch = std::max<std::int64_t>(1, (records + batch - 1) / batch);
   return {batch, per_epoch, std::max(plan.epochs, (plan.min_steps + per_epoch - 1) / per_epoch)};
@@ -58,29 +38,61 @@ std::int64_t cnn_features(const schema::Schema& schema) {
   return kChannels1 * halved_twice(schema.shape[1]) * halved_twice(schema.shape[2]);
 }
 
-std::vector<std::vector<std::int64_t>> weight_shapes(ClassifierKind kind, const schema::Schema& schema) {
-  const std::int64_t dims = as_int(schema.dims()), classes = as_int(schema.classes);
-  switch (kind) {
-    case ClassifierKind::kLogisticRegression:
-      return {{classes, dims}};
-    case ClassifierKind::kMlp:
-      return {{kHidden, dims}, {classes, kHidden}};
-    case ClassifierKind::kCnn:
-      break;
-  }
-  return {{kChannels0, as_int(schema.shape[0]), 3, 3},
-          {kChannels1, kChannels0, 3, 3},
-          {classes, cnn_features(schema)}};
+using Shapes = std::vector<std::vector<std::int64_t>>;
+using Parameters = std::vector<Tensor>;
+
+/// Multinomial, L2 penalty ||W||^2 / (2 n) as in scikit-learn with C = 1.
+Shapes regression_shapes(const schema::Schema& schema) {
+  return {{as_int(schema.classes), as_int(schema.dims())}};
 }
 
-/// Distinct streams for distinct kinds, so that a classifier's score does not depend on which others are
-/// asked for.
-std::uint32_t substream(ClassifierKind kind, std::uint32_t index) {
-  return (static_cast<std::uint32_t>(kind) << 24) + index;
+Tensor regression_logits(const Parameters& p, const schema::Schema&, const Tensor& x) {
+  return torch::linear(x, p[0], p[1]);
+}
+
+/// One hidden layer of 100 ReLU units, Adam, batch 200, L2 1e-4: scikit-learn's MLPClassifier, with a
+/// learning rate that falls to zero in a fixed number of steps instead of a stopping rule.
+Shapes mlp_shapes(const schema::Schema& schema) {
+  return {{kHidden, as_int(schema.dims())}, {as_int(schema.classes), kHidden}};
+}
+
+Tensor mlp_logits(const Parameters& p, const schema::Schema&, const Tensor& x) {
+  return torch::linear(torch::relu(torch::linear(x, p[0], p[1])), p[2], p[3]);
+}
+
+/// conv 3x3 (stride 2) 16, ReLU, conv 3x3 32, max pool 2, ReLU, linear. The stride halves the image before
+/// the costly layer, so that 60,000 images take seconds.
+Shapes cnn_shapes(const schema::Schema& schema) {
+  return {{kChannels0, as_int(schema.shape[0]), 3, 3},
+          {kChannels1, kChannels0, 3, 3},
+          {as_int(schema.classes), cnn_features(schema)}};
+}
+
+Tensor cnn_logits(const Parameters& p, const schema::Schema& schema, const Tensor& x) {
+  const Tensor images =
+      x.view({x.size(0), as_int(schema.shape[0]), as_int(schema.shape[1]), as_int(schema.shape[2])})
+          .contiguous(torch::MemoryFormat::ChannelsLast);
+  Tensor h = torch::relu(torch::conv2d(images, p[0], p[1], /*stride=*/2, /*padding=*/1));
+  h = torch::relu(torch::max_pool2d(torch::conv2d(h, p[2], p[3], /*stride=*/1, /*padding=*/1), 2));
+  return torch::linear(h.flatten(1), p[4], p[5]);
+}
+
+/// Images of at least 3 x 3 pixels.
+bool cnn_applies(const schema::Schema& schema) { return schema.is_image() && cnn_features(schema) > 0; }
+
+constexpr ClassifierKind kKinds[] = {
+    {"logistic_regression", 0, {10, 500, 5e-3, -1.0, 1000}, regression_shapes, regression_logits, nullptr},
+    {"mlp", 1, {8, 200, 2e-3, 1e-4, 1000}, mlp_shapes, mlp_logits, nullptr},
+    {"cnn", 2, {3, 100, 3e-3, 1e-5, 600}, cnn_shapes, cnn_logits, cnn_applies},
+};
+
+std::uint32_t substream(const ClassifierKind& kind, std::uint32_t index) {
+  return (kind.stream << 24) + index;
 }
 
 /// Uniform in +-1/sqrt(fan in), weights and biases: LibTorch's own default.
-std::vector<Tensor> initial_parameters(ClassifierKind kind, const schema::Schema& schema, std::uint64_t seed) {
+std::vector<Tensor> initial_parameters(const ClassifierKind& kind, const schema::Schema& schema,
+                                       std::uint64_t seed) {
   std::vector<Tensor> out;
   const auto fill = [&](std::vector<std::int64_t> shape, double bound) {
     const CounterStream stream(seed, Stream::kEvaluation,
@@ -94,7 +106,7 @@ std::vector<Tensor> initial_parameters(ClassifierKind kind, const schema::Schema
     if (t.dim() == 4) t = t.contiguous(torch::MemoryFormat::ChannelsLast);
     out.push_back(t.requires_grad_());
   };
-  for (const auto& shape : weight_shapes(kind, schema)) {
+  for (const auto& shape : kind.weight_shapes(schema)) {
     const std::int64_t fan_in =
         std::accumulate(shape.begin() + 1, shape.end(), std::int64_t{1}, std::multiplies<>());
     const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
@@ -114,7 +126,7 @@ Tensor shuffled_indices(std::int64_t n, const CounterStream& stream) {
   return order;
 }
 
-torch::optim::Adam make_optimizer(const std::vector<Tensor>& parameters, const Plan& plan,
+torch::optim::Adam make_optimizer(const std::vector<Tensor>& parameters, const TrainingPlan& plan,
                                   std::int64_t records) {
   std::vector<Tensor> weights, biases;
   for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -128,7 +140,7 @@ torch::optim::Adam make_optimizer(const std::vector<Tensor>& parameters, const P
   return torch::optim::Adam(std::move(groups), plain);
 }
 
-double learning_rate(const Plan& plan, std::int64_t step, std::int64_t steps) {
+double learning_rate(const TrainingPlan& plan, std::int64_t step, std::int64_t steps) {
   const double warm_up = std::max(1.0, static_cast<double>(steps) / 20.0);
   const double rising = (static_cast<double>(step) + 1.0) / warm_up;
   const double falling = 1.0 - static_cast<double>(step) / static_cast<double>(steps);
@@ -137,69 +149,42 @@ double learning_rate(const Plan& plan, std::int64_t step, std::int64_t steps) {
 
 }  // namespace
 
-ClassifierKind classifier_kind(const std::string& name) {
-  for (const auto kind : {ClassifierKind::kLogisticRegression, ClassifierKind::kMlp, ClassifierKind::kCnn}) {
-    if (name == classifier_name(kind)) return kind;
-  }
-  throw ConfigError("there is no classifier '" + name +
-                    "'; evaluate.classifiers is a list of logistic_regression, mlp and cnn.");
+std::span<const ClassifierKind> classifier_kinds() { return kKinds; }
+
+const ClassifierKind& classifier_kind(const std::string& name) {
+  return find_kind(classifier_kinds(), name, "classifier");
 }
 
-std::string classifier_name(ClassifierKind kind) {
-  switch (kind) {
-    case ClassifierKind::kLogisticRegression:
-      return "logistic_regression";
-    case ClassifierKind::kMlp:
-      return "mlp";
-    case ClassifierKind::kCnn:
-      break;
-  }
-  return "cnn";
+std::vector<std::string> classifier_names() { return names_of(classifier_kinds()); }
+
+bool classifier_applies(const ClassifierKind& kind, const schema::Schema& schema) {
+  return kind.applies == nullptr || kind.applies(schema);
 }
 
-bool classifier_applies(ClassifierKind kind, const schema::Schema& schema) {
-  return kind != ClassifierKind::kCnn || (schema.is_image() && cnn_features(schema) > 0);
-}
+Classifier::Classifier(const ClassifierKind& kind, const schema::Schema& schema,
+                       std::vector<Tensor> parameters)
+    : kind_(&kind), schema_(schema), parameters_(std::move(parameters)) {}
 
-Classifier::Classifier(ClassifierKind kind, const schema::Schema& schema, std::vector<Tensor> parameters)
-    : kind_(kind), schema_(schema), parameters_(std::move(parameters)) {}
-
-Tensor Classifier::logits(const Tensor& x) const {
-  const auto& p = parameters_;
-  switch (kind_) {
-    case ClassifierKind::kLogisticRegression:
-      return torch::linear(x, p[0], p[1]);
-    case ClassifierKind::kMlp:
-      return torch::linear(torch::relu(torch::linear(x, p[0], p[1])), p[2], p[3]);
-    case ClassifierKind::kCnn:
-      break;
-  }
-  const Tensor images =
-      x.view({x.size(0), as_int(schema_.shape[0]), as_int(schema_.shape[1]), as_int(schema_.shape[2])})
-          .contiguous(torch::MemoryFormat::ChannelsLast);
-  Tensor h = torch::relu(torch::conv2d(images, p[0], p[1], /*stride=*/2, /*padding=*/1));
-  h = torch::relu(torch::max_pool2d(torch::conv2d(h, p[2], p[3], /*stride=*/1, /*padding=*/1), 2));
-  return torch::linear(h.flatten(1), p[4], p[5]);
-}
+Tensor Classifier::logits(const Tensor& x) const { return kind_->logits(parameters_, schema_, x); }
 
 Tensor Classifier::predict(const Tensor& x) const {
   const torch::NoGradGuard no_grad;
   return logits(x).argmax(1);
 }
 
-std::uint64_t training_steps(ClassifierKind kind, std::uint64_t records) {
-  const Schedule schedule = schedule_for(plan_for(kind), static_cast<std::int64_t>(records));
+std::uint64_t training_steps(const ClassifierKind& kind, std::uint64_t records) {
+  const Schedule schedule = schedule_for(kind.plan, static_cast<std::int64_t>(records));
   return static_cast<std::uint64_t>(schedule.epochs * schedule.per_epoch);
 }
 
-Classifier train_classifier(ClassifierKind kind, const TrainingSet& set, const schema::Schema& schema,
+Classifier train_classifier(const ClassifierKind& kind, const TrainingSet& set, const schema::Schema& schema,
                             std::uint64_t seed, const std::function<void()>& on_step) {
-  require(classifier_applies(kind, schema), classifier_name(kind) + " cannot look at records of this shape");
+  require(classifier_applies(kind, schema), std::string(kind.name) + " cannot look at records of this shape");
   const std::int64_t n = set.x.size(0);
   require(n > 0 && set.y.size(0) == n && set.x.size(1) == as_int(schema.dims()),
           fmt::format("a training set of {} records of {} numbers with {} labels does not fit the schema", n,
                       set.x.size(1), set.y.size(0)));
-  const Plan plan = plan_for(kind);
+  const TrainingPlan& plan = kind.plan;
   const auto [batch, per_epoch, epochs] = schedule_for(plan, n);
   Classifier classifier(kind, schema, initial_parameters(kind, schema, seed));
   torch::optim::Adam optimizer = make_optimizer(classifier.parameters(), plan, n);

@@ -25,29 +25,29 @@ constexpr std::size_t kTestBatch = 1000;
 
 /// One classifier to be trained and tested.
 struct Contestant {
-  ClassifierKind kind;
+  const ClassifierKind* kind;
   const TrainingSet* set;
   std::optional<Classifier> classifier;
   ConfusionMatrix confusion;
 };
 
 /// The kinds to train, in the order asked for, without those that cannot look at such records.
-std::vector<ClassifierKind> applicable_kinds(const EvaluateSpec& spec, const schema::Schema& schema,
-                                             std::vector<std::string>& notes) {
+std::vector<const ClassifierKind*> applicable_kinds(const EvaluateSpec& spec, const schema::Schema& schema,
+                                                    std::vector<std::string>& notes) {
   if (spec.classifiers.empty()) {
-    throw ConfigError("evaluate.classifiers is empty: name at least one of logistic_regression, mlp, cnn.");
+    throw ConfigError("evaluate.classifiers is empty: name at least one.");
   }
-  std::vector<ClassifierKind> kinds;
+  std::vector<const ClassifierKind*> kinds;
   for (const std::string& name : spec.classifiers) {
-    const ClassifierKind kind = classifier_kind(name);
+    const ClassifierKind* kind = &classifier_kind(name);
     if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
       throw ConfigError("evaluate.classifiers names " + name + " twice.");
     }
     kinds.push_back(kind);
   }
-  std::erase_if(kinds, [&](ClassifierKind kind) {
-    if (classifier_applies(kind, schema)) return false;
-    notes.push_back(classifier_name(kind) + " is left out: it needs images of at least 3 x 3 pixels");
+  std::erase_if(kinds, [&](const ClassifierKind* kind) {
+    if (classifier_applies(*kind, schema)) return false;
+    notes.push_back(std::string(kind->name) + " is left out: it needs images of at least 3 x 3 pixels");
     spdlog::info("evaluate: {}", notes.back());
     return true;
   });
@@ -59,14 +59,14 @@ class SharedProgress {
  public:
   /// @param shown  false where the steps would tell a private number of records
   SharedProgress(const std::string& title, const std::vector<Contestant>& contestants, bool shown,
-                 const std::function<void()>& between)
-      : between_(between),
+                 const std::function<void()>& heartbeat)
+      : heartbeat_(heartbeat),
         progress_(title, total_steps(contestants), "steps",
                   shown && spdlog::should_log(spdlog::level::info)) {}
 
   void step() {
     const std::lock_guard lock(mutex_);
-    if (between_) between_();
+    if (heartbeat_) heartbeat_();
     progress_.update(++done_);
   }
 
@@ -74,13 +74,13 @@ class SharedProgress {
   static std::uint64_t total_steps(const std::vector<Contestant>& contestants) {
     std::uint64_t total = 0;
     for (const Contestant& c : contestants) {
-      total += training_steps(c.kind, static_cast<std::uint64_t>(c.set->x.size(0)));
+      total += training_steps(*c.kind, static_cast<std::uint64_t>(c.set->x.size(0)));
     }
     return total;
   }
 
   std::mutex mutex_;
-  const std::function<void()>& between_;
+  const std::function<void()>& heartbeat_;
   std::uint64_t done_ = 0;
   Progress progress_;
 };
@@ -92,12 +92,12 @@ struct Abandoned {};
 /// batches lose nothing to threads that wait for each other. The costliest kinds begin. The first error ends
 /// all trainings at their next step: a lost peer or a request to stop is reported once and to one thread.
 void train_all(std::vector<Contestant>& contestants, const schema::Schema& schema, std::uint64_t seed,
-               int threads, bool show_progress, const std::function<void()>& between) {
+               int threads, bool show_progress, const std::function<void()>& heartbeat) {
   std::vector<std::size_t> order(contestants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return contestants[a].kind > contestants[b].kind; });
-  SharedProgress progress("evaluate: training classifiers", contestants, show_progress, between);
+  SharedProgress progress("evaluate: training classifiers", contestants, show_progress, heartbeat);
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
   std::exception_ptr first_error;
@@ -109,7 +109,7 @@ void train_all(std::vector<Contestant>& contestants, const schema::Schema& schem
     for (std::size_t i = next++; i < order.size() && !failed; i = next++) {
       Contestant& c = contestants[order[i]];
       try {
-        c.classifier = train_classifier(c.kind, *c.set, schema, seed, on_step);
+        c.classifier = train_classifier(*c.kind, *c.set, schema, seed, on_step);
       } catch (...) {
         if (!failed.exchange(true)) first_error = std::current_exception();
       }
@@ -125,12 +125,12 @@ void train_all(std::vector<Contestant>& contestants, const schema::Schema& schem
 
 /// One pass over the test records for all contestants; memory is one batch.
 void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<Contestant>& contestants,
-              const std::function<void()>& between) {
+              const std::function<void()>& heartbeat) {
   data::Batch batch;
   const auto dims = static_cast<std::int64_t>(spec.schema.dims());
   std::uint64_t tested = 0;
   for (test.next(kTestBatch, batch); batch.n > 0; test.next(kTestBatch, batch)) {
-    if (between) between();
+    if (heartbeat) heartbeat();
     const auto n = static_cast<std::int64_t>(batch.n);
     const torch::Tensor x = torch::from_blob(batch.x.data(), {n, dims}, torch::kFloat32);
     for (Contestant& c : contestants) {
@@ -141,8 +141,8 @@ void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<
                         static_cast<std::size_t>(predicted.data_ptr<std::int64_t>()[i]));
       }
     }
-    tested += static_cast<std::uint64_t>(std::count_if(
-        batch.y.begin(), batch.y.end(), [](std::int32_t y) { return y != schema::kNoClass; }));
+    tested += static_cast<std::uint64_t>(
+        std::count_if(batch.y.begin(), batch.y.end(), [](std::int32_t y) { return y != schema::kNoClass; }));
   }
   if (tested == 0) {
     throw DataError("'" + data::resolve_path(spec, spec.features, 0) +
@@ -154,7 +154,7 @@ void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<
 
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
                                       const data::DataSpec& real_train, const EvaluateSpec& spec, int threads,
-                                      const std::function<void()>& between) {
+                                      const std::function<void()>& heartbeat) {
   ClassifierReport report;
   const schema::Schema& schema = test.schema;
   const auto kinds = applicable_kinds(spec, schema, report.notes);
@@ -163,17 +163,17 @@ ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, co
                     std::to_string(schema.classes) + ": evaluate something else, or name the label files.");
   }
   const auto test_source = data::open_shard(test, 0, 1);  // its headers are checked before minutes are spent
-  std::vector<TrainingSet> sets{read_synthetic(synthetic, schema, spec.train_limit, between)};
+  std::vector<TrainingSet> sets{read_synthetic(synthetic, schema, spec.train_limit, heartbeat)};
   if (spec.also_real) {
     if (real_train.schema.shape != schema.shape || real_train.schema.classes != schema.classes) {
       throw DataError(
           "the real training data's schema differs from the test data's: give both the same one.");
     }
-    sets.push_back(read_real(real_train, spec.train_limit, between));
+    sets.push_back(read_real(real_train, spec.train_limit, heartbeat));
   }
   std::vector<Contestant> contestants;
   for (const TrainingSet& set : sets) {
-    for (const ClassifierKind kind : kinds) {
+    for (const ClassifierKind* kind : kinds) {
       contestants.push_back({kind, &set, std::nullopt, ConfusionMatrix(schema.classes)});
     }
   }
@@ -181,11 +181,11 @@ ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, co
   // Without a public number of records (add/remove-one) the steps of those trained on them stay unsaid.
   const bool show_progress = !spec.also_real || real_train.records > 0;
   named_step("evaluate.train");
-  train_all(contestants, schema, spec.seed, threads, show_progress, between);
-  test_all(*test_source, test, contestants, between);
+  train_all(contestants, schema, spec.seed, threads, show_progress, heartbeat);
+  test_all(*test_source, test, contestants, heartbeat);
   for (const Contestant& c : contestants) {
     auto& scores = c.set == &sets.front() ? report.synthetic : report.real;
-    scores.push_back({classifier_name(c.kind), c.confusion.accuracy(), c.confusion.macro_f1()});
+    scores.push_back({std::string(c.kind->name), c.confusion.accuracy(), c.confusion.macro_f1()});
   }
   return report;
 }

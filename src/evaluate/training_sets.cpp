@@ -8,13 +8,14 @@
 #include <cstring>
 
 #include "muffle/core/error.hpp"
-#include "muffle/synth/export.hpp"
+#include "muffle/schema/scaling.hpp"
+#include "samples.hpp"
 
 namespace muffle::evaluate {
 namespace {
 
 constexpr std::size_t kReadBatch = 1000;
-constexpr double kLargestByte = 255.0;
+constexpr std::size_t kRecordsABeat = 10'000;  ///< records
 
 std::vector<std::size_t> empty_classes(const torch::Tensor& y, std::size_t classes) {
   std::vector<std::uint64_t> counts(classes, 0);
@@ -55,25 +56,21 @@ void require_all_real_classes(const torch::Tensor& y, std::size_t classes, const
       LocalDetail{fmt::format("{} has no record of the classes {}", name, fmt::join(empty, ", "))});
 }
 
-std::string shape_text(const std::vector<std::size_t>& shape) {
-  return fmt::format("{}", fmt::join(shape, " x "));
-}
-
-torch::Tensor scaled_floats(const synth::Records& records, const schema::Schema& schema, std::size_t n,
-                            const std::string& name) {
-  const std::size_t dims = schema.dims();
-  torch::Tensor x = torch::empty({static_cast<std::int64_t>(n), static_cast<std::int64_t>(dims)});
-  float* out = x.data_ptr<float>();
-  for (std::size_t i = 0; i < n * dims; ++i) {
-    const double v = records.floats[i];
-    if (!std::isfinite(v)) {
-      throw DataError(
-          fmt::format("record {} (counting from 0) of {} holds {}: synthetic records must be finite.",
-                      i / dims, name, v));
-    }
-    out[i] = static_cast<float>(std::clamp((v - schema.lo) / (schema.hi - schema.lo), 0.0, 1.0));
+/// @param name  for messages  @param record  its number: it is synthetic, so that anything may be said of it
+void scale_record(const data::Row& row, const schema::SampleScaling& scaling, const std::string& name,
+                  std::size_t record, float* out) {
+  if (scaling.as_bytes()) {
+    std::transform(row.bytes.begin(), row.bytes.end(), out, schema::SampleScaling::from_byte);
+    return;
   }
-  return x;
+  for (std::size_t j = 0; j < row.floats.size(); ++j) {
+    if (!std::isfinite(row.floats[j])) {
+      throw DataError(
+          fmt::format("record {} (counting from 0) of {} holds {}: synthetic records must be finite.", record,
+                      name, row.floats[j]));
+    }
+    out[j] = scaling.from_number(row.floats[j]);
+  }
 }
 
 std::size_t limited(std::uint64_t count, std::uint64_t limit) {
@@ -82,38 +79,34 @@ std::size_t limited(std::uint64_t count, std::uint64_t limit) {
 
 }  // namespace
 
-TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Schema& schema, std::uint64_t limit,
-                           const std::function<void()>& alive) {
+TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Schema& schema,
+                           std::uint64_t limit, const std::function<void()>& heartbeat) {
   const std::string name = fmt::format("'{}'", path.string());
-  const synth::Records records = synth::read_npz(path, alive);
-  std::size_t dims = 1;
-  for (const std::size_t s : records.shape) dims *= s;
-  if (dims != schema.dims()) {
-    throw DataError(fmt::format(
-        "{} holds records of {} numbers ({}), the test data's schema says {} ({}): they are not of the "
-        "same kind. Give the samples that were made for this schema, or correct the schema's shape.",
-        name, dims, shape_text(records.shape), schema.dims(), shape_text(schema.shape)));
-  }
-  const std::size_t n = limited(records.count(), limit);
+  const auto records = open_samples(path, schema);
+  const schema::SampleScaling scaling(schema, records->holds_bytes());
+  const std::size_t n = limited(records->records(), limit), dims = schema.dims();
+  torch::Tensor x = torch::empty({static_cast<std::int64_t>(n), static_cast<std::int64_t>(dims)});
   torch::Tensor y = torch::empty({static_cast<std::int64_t>(n)}, torch::kInt64);
+  data::Row row;
   for (std::size_t i = 0; i < n; ++i) {
-    if (records.labels[i] >= schema.classes) {
+    if (heartbeat && i % kRecordsABeat == 0) heartbeat();
+    records->read(row);
+    if (row.label < 0 || static_cast<std::uint64_t>(row.label) >= schema.classes) {
       throw DataError(
           fmt::format("record {} (counting from 0) of {} has the label {}, but the schema has {} classes: "
                       "correct the schema, or give the samples that were made for it.",
-                      i, name, records.labels[i], schema.classes));
+                      i, name, row.label, schema.classes));
     }
-    y.data_ptr<std::int64_t>()[i] = records.labels[i];
+    y.data_ptr<std::int64_t>()[i] = row.label;
+    scale_record(row, scaling, name, i, x.data_ptr<float>() + i * dims);
   }
+  if (n == records->records()) records->expect_end();
   require_all_classes(y, schema.classes, name);
-  if (!records.floats.empty()) return {scaled_floats(records, schema, n, name), y};
-  const auto rows = static_cast<std::int64_t>(n), columns = static_cast<std::int64_t>(dims);
-  torch::Tensor x = torch::empty({rows, columns}, torch::kUInt8);
-  std::memcpy(x.data_ptr(), records.bytes.data(), n * dims);
-  return {x.to(torch::kFloat32).div_(kLargestByte), y};
+  return {x, y};
 }
 
-TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const std::function<void()>& alive) {
+TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit,
+                      const std::function<void()>& heartbeat) {
   const auto source = data::open_shard(spec, 0, 1);
   const std::size_t dims = spec.schema.dims(), most = limited(source->shard_size(), limit);
   torch::Tensor x = torch::empty({static_cast<std::int64_t>(most), static_cast<std::int64_t>(dims)});
@@ -123,7 +116,7 @@ TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const std
   for (std::size_t seen = 0; seen < most; seen += batch.n) {
     source->next(std::min(kReadBatch, most - seen), batch);
     if (batch.n == 0) break;
-    if (alive) alive();
+    if (heartbeat) heartbeat();
     for (std::size_t i = 0; i < batch.n; ++i) {
       if (batch.y[i] == schema::kNoClass) continue;
       std::memcpy(x.data_ptr<float>() + kept * dims, batch.x.data() + i * dims, dims * sizeof(float));

@@ -9,16 +9,17 @@
 
 namespace muffle::evaluate {
 
-/// The first `limit` (0: all) records of a samples.npz, scaled to [0, 1]: bytes by 1/255, floats by the
+/// The first `limit` (0: all) records of synthetic records, scaled to [0, 1]: bytes by 1/255, floats by the
 /// schema's bounds and clamped to them. @throws IoError; DataError: another number of values per record than
 /// the schema, a value that is not finite, a label >= C, or a class without a record.
-/// @param alive  called from time to time; what it throws comes out of here.
-TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Schema& schema, std::uint64_t limit,
-                           const std::function<void()>& alive);
+/// @param heartbeat  called from time to time; what it throws comes out of here.
+TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Schema& schema,
+                           std::uint64_t limit, const std::function<void()>& heartbeat);
 
 /// The first `limit` (0: all) records of real data, without those whose label the schema does not know
 /// (on_error clamp).
 /// @throws IoError; DataError, also for a class without a record: which one is a local detail.
-TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const std::function<void()>& alive);
+TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit,
+                      const std::function<void()>& heartbeat);
 
 }  // namespace muffle::evaluate

@@ -13,11 +13,10 @@
 #include "finish.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/model/labels.hpp"
+#include "muffle/schema/scaling.hpp"
 
 namespace muffle::synth {
 namespace {
-
-constexpr double kLargestByte = 255.0;
 
 [[noreturn]] void throw_not_finite(std::uint64_t record) {
   throw InvariantError(
@@ -61,14 +60,15 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   std::vector<float> unit(n * dims);
   draw.sampler->draw(draw.spec.seed, first, labels_of(draw, first, n), unit);
   finish_records(unit, dims, draw.spec, first);
+  const schema::SampleScaling scaling(schema);
   std::string out(n * draw.record_bytes(), '\0');
   for (std::size_t i = 0; i < n * dims; ++i) {
     if (!std::isfinite(unit[i])) throw_not_finite(first + i / dims);
     const double u = std::clamp(static_cast<double>(unit[i]), 0.0, 1.0);
     if (draw.as_bytes()) {
-      out[i] = static_cast<char>(static_cast<std::uint8_t>(std::floor(kLargestByte * u + 0.5)));
+      out[i] = static_cast<char>(schema::SampleScaling::to_byte(u));
     } else {
-      const auto value = static_cast<float>(schema.lo + u * (schema.hi - schema.lo));
+      const float value = scaling.to_number(u);
       std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
     }
   }

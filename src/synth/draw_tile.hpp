@@ -42,7 +42,8 @@ inline constexpr double kWorkingBytes = 0x1p31;
 std::size_t drawing_threads(const Draw& draw, int threads, double working_bytes = kWorkingBytes);
 
 /// The tiles, one text each, drawn by drawing_threads() threads of which each computes alone: LibTorch's own
-/// count must be 1. `heartbeat` is called, by this thread, whenever it has drawn one. How many threads there are changes no byte.
+/// count must be 1. `heartbeat` is called, by this thread, whenever it has drawn one. How many threads there
+/// are changes no byte.
 std::vector<std::string> draw_tiles(const Draw& draw, const std::vector<std::uint64_t>& tiles, int threads,
                                     const Heartbeat& heartbeat, double working_bytes = kWorkingBytes);
 

@@ -9,7 +9,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
-#include "muffle/synth/export.hpp"
+#include "muffle/synth/pictures.hpp"
 #include "png_bytes.hpp"
 
 namespace muffle::synth {

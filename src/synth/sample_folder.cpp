@@ -17,23 +17,20 @@ using nlohmann::json;
 
 constexpr const char* kWorking = ".samples.tmp";
 constexpr const char* kReplaced = "replaced.json";  // in the working folder: the earlier samples' description
-/// All that samples may consist of but class folders.
-constexpr const char* kFiles[] = {"samples.npz", "samples-images.idx", "samples-labels.idx", "samples.png"};
-
-/// Whether a description is there and says that its samples have class folders.
-bool says_png(const fs::path& description) {
+/// Whether a description is there and says that its samples are in this format.
+bool says(const fs::path& description, const schema::RecordFormat& format) {
   if (!watched::exists(description)) return false;
   const json old = json::parse(read_file(description), nullptr, /*allow_exceptions=*/false);
   if (!old.is_object() || old.value("format", json()) != kSamplesFormat) return false;
   const json formats = old.value("formats", json::array());
-  return std::find(formats.begin(), formats.end(), "png") != formats.end();
+  return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
 }
 
-/// Whether a process was killed while it replaced samples, and png/ is what it left: earlier class folders,
-/// or new ones that were no longer in the working folder.
-bool left_png(const fs::path& working) {
-  return says_png(working / kReplaced) ||
-         (says_png(working / kSamplesJson) && !watched::exists(working / kPngFolder));
+/// Whether a process was killed while it replaced samples, and this folder is what it left: an earlier one,
+/// or a new one that was no longer in the working folder.
+bool left_over(const fs::path& working, const schema::RecordFormat& format, const std::string& name) {
+  return says(working / kReplaced, format) ||
+         (says(working / kSamplesJson, format) && !watched::exists(working / name));
 }
 
 [[noreturn]] void fail(const fs::path& folder, const fs::filesystem_error& e) {
@@ -45,18 +42,23 @@ bool left_png(const fs::path& working) {
 
 }  // namespace
 
-SampleFolder::SampleFolder(const fs::path& folder, bool png, std::uint64_t bytes)
-    : folder_(folder), working_(folder / kWorking) {
+SampleFolder::SampleFolder(const fs::path& folder, Formats formats, const std::vector<std::string>& wanted,
+                           std::uint64_t bytes)
+    : folder_(folder), working_(folder / kWorking), formats_(formats) {
   ensure_writable_folder(folder_);
   try {
-    if (left_png(working_)) watched::remove_all(folder_ / kPngFolder);
-    watched::remove_all(working_);
-    if (png && watched::exists(folder_ / kPngFolder) && !says_png(folder_ / kSamplesJson)) {
+    for (const schema::RecordFormat* format : formats_) {
+      if (!format->writes_folder()) continue;
+      const std::string name = format->files(kSamples).back();
+      if (left_over(working_, *format, name)) watched::remove_all(folder_ / name);
+      if (std::find(wanted.begin(), wanted.end(), format->name()) == wanted.end()) continue;
+      if (!watched::exists(folder_ / name) || says(folder_ / kSamplesJson, *format)) continue;
       throw IoError(fmt::format(
           "'{}' is in the way: {} does not say that an earlier sampling made it. Move it, choose another "
-          "folder, or leave png out of sample.formats.",
-          (folder_ / kPngFolder).string(), kSamplesJson));
+          "folder, or leave {} out of sample.formats.",
+          (folder_ / name).string(), kSamplesJson, format->name()));
     }
+    watched::remove_all(working_);
   } catch (const fs::filesystem_error& e) {
     fail(folder_, e);
   }
@@ -73,14 +75,23 @@ SampleFolder::~SampleFolder() {
 
 void SampleFolder::publish(const std::vector<std::string>& names) {
   try {
-    const bool old_pngs = says_png(folder_ / kSamplesJson);
+    std::vector<std::string> old_folders;
+    for (const schema::RecordFormat* format : formats_) {
+      if (format->writes_folder() && says(folder_ / kSamplesJson, *format))
+        old_folders.push_back(format->files(kSamples).back());
+    }
     if (watched::exists(folder_ / kSamplesJson))
       move_into_place(folder_ / kSamplesJson, working_ / kReplaced);
-    for (const char* name : kFiles) {
+    const auto remove = [&](const std::string& name) {
       const WatchedStep step("removing earlier samples in", folder_);
       fs::remove(folder_ / name);
+    };
+    remove(kPicture);
+    for (const schema::RecordFormat* format : formats_) {
+      if (format->writes_folder()) continue;
+      for (const std::string& name : format->files(kSamples)) remove(name);
     }
-    if (old_pngs) watched::remove_all(folder_ / kPngFolder);
+    for (const std::string& name : old_folders) watched::remove_all(folder_ / name);
   } catch (const fs::filesystem_error& e) {
     fail(folder_, e);
   }

@@ -1,5 +1,7 @@
 #include "muffle/synth/sampler.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -104,7 +106,7 @@ void draw_records(comm::HostComm& comm, const Draw& draw, int threads, SampleFil
 }  // namespace
 
 std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file,
-                   const std::filesystem::path& folder, const SampleSpec& spec,
+                   const std::filesystem::path& folder, const SampleSpec& spec, Formats formats,
                    const std::string& sample_hash, int threads) {
   std::string model_bytes;
   comm::agree(
@@ -126,7 +128,12 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
         model::Model model = model::parse_model(model_bytes, model_file.string());
         draw.info = std::move(model.info);
         draw.sampler = std::move(model.sampler);
-        check_sample_spec(spec, draw.info.schema);
+        settings::Problems wrong;
+        problems(spec, formats, wrong);
+        problems(spec, draw.info.schema, formats, wrong);
+        if (!wrong.empty())
+          throw ConfigError(
+              fmt::format("records cannot be drawn as configured: {}.", fmt::join(wrong.take(), "; ")));
         if (!spec.uniform_labels && !draw.info.counts_released) {
           throw ConfigError(
               "sample.labels = \"released-counts\", but '" + model_file.string() +
@@ -139,7 +146,7 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
         draw.class_share = spec.uniform_labels
                                ? std::vector<double>(classes, 1.0 / static_cast<double>(classes))
                                : draw.info.class_share;
-        if (comm.is_root()) files.emplace(folder, draw);
+        if (comm.is_root()) files.emplace(folder, draw, formats);
       },
       true);
   model_bytes = {};

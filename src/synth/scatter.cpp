@@ -4,8 +4,7 @@
 
 #include "canvas.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/synth/export.hpp"
-#include "records.hpp"
+#include "muffle/synth/pictures.hpp"
 
 namespace muffle::synth {
 namespace {
@@ -59,9 +58,9 @@ void draw_axes(Canvas& canvas, const schema::Schema& schema) {
   }
 }
 
-class Scatter final : public RecordWriter {
+class Scatter final : public schema::RecordWriter {
  public:
-  Scatter(std::filesystem::path path, const RecordKind& kind, const schema::Schema& schema)
+  Scatter(std::filesystem::path path, const schema::RecordKind& kind, const schema::Schema& schema)
       : RecordWriter(kind),
         path_(std::move(path)),
         schema_(schema),
@@ -75,7 +74,7 @@ class Scatter final : public RecordWriter {
   }
 
  private:
-  void write(const Records& some) override {
+  void write(const schema::Records& some) override {
     const auto number = [&](std::size_t i) -> double {
       return kind().floats ? some.floats[i] : some.bytes[i];
     };
@@ -102,8 +101,9 @@ class Scatter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<RecordWriter> scatter_writer(const std::filesystem::path& path, const RecordKind& kind,
-                                             const schema::Schema& schema) {
+std::unique_ptr<schema::RecordWriter> scatter_writer(const std::filesystem::path& path,
+                                                     const schema::RecordKind& kind,
+                                                     const schema::Schema& schema) {
   return std::make_unique<Scatter>(path, kind, schema);
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <vector>
 
+#include "data/drain.hpp"
 #include "data/idx_bytes.hpp"
 #include "muffle/data/source.hpp"
 #include "support/temporary_folder.hpp"
@@ -59,24 +60,6 @@ class Shards : public ::testing::Test {
     spec.schema.lo = lo;
     spec.schema.hi = hi;
     return spec;
-  }
-
-  /// Reads a whole shard in batches of `batch_size`.
-  static Batch drain(RecordSource& source, std::size_t batch_size) {
-    Batch all, batch;
-    for (source.next(batch_size, batch); batch.n > 0; source.next(batch_size, batch)) {
-      EXPECT_LE(batch.n, batch_size);
-      EXPECT_EQ(batch.y.size(), batch.n);
-      all.x.insert(all.x.end(), batch.x.begin(), batch.x.end());
-      all.y.insert(all.y.end(), batch.y.begin(), batch.y.end());
-      all.n += batch.n;
-    }
-    EXPECT_EQ(all.n, source.shard_size());
-    return all;
-  }
-
-  static Batch read_all(const DataSpec& spec, int rank = 0, int ranks = 1, std::size_t batch_size = 4) {
-    return drain(*open_shard(spec, rank, ranks), batch_size);
   }
 
   muffle::test::TemporaryFolder folder_;

@@ -11,11 +11,10 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/data/idx.hpp"
 #include "muffle/evaluate/evaluate.hpp"
-#include "muffle/synth/export.hpp"
 #include "support/expect_error.hpp"
 #include "support/fashion_mnist.hpp"
+#include "support/records.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::evaluate {
@@ -24,9 +23,9 @@ namespace {
 constexpr std::size_t kClasses = 3, kSide = 9, kDims = kSide * kSide;
 
 /// Images of noise; with a signal, class c has a bright band in its own third of the rows. Labels go round.
-synth::Records images(std::size_t n, bool signal, std::uint32_t substream) {
+schema::Records images(std::size_t n, bool signal, std::uint32_t substream) {
   const CounterStream stream(1, Stream::kTest, substream);
-  synth::Records records;
+  schema::Records records;
   records.shape = {1, kSide, kSide};
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t label = i % kClasses;
@@ -43,27 +42,26 @@ synth::Records images(std::size_t n, bool signal, std::uint32_t substream) {
 class Classifiers : public ::testing::Test {
  protected:
   /// Real records as IDX files.
-  data::DataSpec real(const std::string& name, const synth::Records& records) {
+  data::DataSpec real(const std::string& name, const schema::Records& records) {
     data::DataSpec spec;
     spec.dir = folder_.path().string();
     spec.features = name + "-images.idx";
     spec.labels = name + "-labels.idx";
     spec.schema.shape = records.shape;
     spec.schema.classes = kClasses;
-    synth::write_idx_records(folder_ / spec.features, records);
-    synth::write_idx_labels(folder_ / spec.labels, records.labels);
+    test::write_records(folder_ / spec.features, records);
     return spec;
   }
-  std::filesystem::path synthetic(const synth::Records& records) {
-    synth::write_npz(folder_ / "samples.npz", records);
+  std::filesystem::path synthetic(const schema::Records& records) {
+    test::write_records(folder_ / "samples.npz", records);
     return folder_ / "samples.npz";
   }
-  ClassifierReport evaluate(const synth::Records& made, const data::DataSpec& test,
+  ClassifierReport evaluate(const schema::Records& made, const data::DataSpec& test,
                             const EvaluateSpec& spec = {}, const data::DataSpec& real_train = {},
                             int threads = 3) {
     return evaluate_classifiers(synthetic(made), test, real_train, spec, threads);
   }
-  void refuses(ExitCode code, std::initializer_list<std::string> parts, const synth::Records& made,
+  void refuses(ExitCode code, std::initializer_list<std::string> parts, const schema::Records& made,
                const EvaluateSpec& spec = {}) {
     const auto test = real("test", images(30, true, 1));
     test::expect_error(code, parts, [&] { evaluate(made, test, spec); });
@@ -137,7 +135,7 @@ TEST_F(Classifiers, FloatsAreScaledByTheSchemaAndTheCnnNeedsImages) {
   // scaled.
   const auto clouds = [](std::size_t n, std::uint32_t substream) {
     const CounterStream stream(1, Stream::kTest, substream);
-    synth::Records records;
+    schema::Records records;
     records.shape = {2};
     for (std::size_t i = 0; i < n; ++i) {
       const double angle = 2.0 * static_cast<double>(i % kClasses);
@@ -214,7 +212,7 @@ TEST_F(Classifiers, RefuseAMissingOrASingleClass) {
   EvaluateSpec two_records;
   two_records.train_limit = 2;
   refuses(ExitCode::kData, {"class 2", "evaluate.train_limit"}, images(300, true, 0), two_records);
-  synth::Records none;
+  schema::Records none;
   none.shape = {1, kSide, kSide};
   refuses(ExitCode::kData, {"samples.npz", "no record"}, none);
 }
@@ -263,7 +261,7 @@ TEST_F(Classifiers, RefuseRecordsOfAnotherKind) {
   auto narrow = images(300, true, 0);
   narrow.shape = {1, kSide, kSide - 1};
   narrow.bytes.resize(300 * kSide * (kSide - 1));
-  refuses(ExitCode::kData, {"samples.npz", "72", "81", "shape"}, narrow);
+  refuses(ExitCode::kData, {"samples.npz", "72", "9 x 9", "shape"}, narrow);
   auto stranger = images(300, true, 0);
   stranger.labels[17] = 3;
   refuses(ExitCode::kData, {"samples.npz", "record 17", "label 3", "3 classes"}, stranger);
@@ -276,7 +274,7 @@ TEST_F(Classifiers, RefuseRecordsOfAnotherKind) {
 
 TEST_F(Classifiers, RefuseSettingsThatMakeNoSense) {
   const auto made = images(300, true, 0);
-  refuses(ExitCode::kConfig, {"random_forest", "logistic_regression, mlp and cnn"}, made,
+  refuses(ExitCode::kConfig, {"random_forest", "\"logistic_regression\", \"mlp\", \"cnn\""}, made,
           {.classifiers = {"random_forest"}});
   refuses(ExitCode::kConfig, {"mlp twice"}, made, {.classifiers = {"mlp", "mlp"}});
   refuses(ExitCode::kConfig, {"evaluate.classifiers is empty"}, made, {.classifiers = {}});
@@ -298,7 +296,7 @@ TEST_F(Classifiers, FashionMnist) {
   // The same records as "synthetic" ones: both ways into a training set must lead to the same place.
   data::Batch batch;
   data::open_shard(train, 0, 1)->next(spec.train_limit, batch);
-  synth::Records records;
+  schema::Records records;
   records.shape = train.schema.shape;
   for (const float v : batch.x) records.bytes.push_back(static_cast<std::uint8_t>(std::lround(v * 255.0f)));
   records.labels.assign(batch.y.begin(), batch.y.end());

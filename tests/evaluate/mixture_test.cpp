@@ -5,10 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "muffle/data/idx.hpp"
 #include "muffle/evaluate/evaluate.hpp"
-#include "muffle/synth/export.hpp"
 #include "support/expect_error.hpp"
+#include "support/records.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::evaluate {
@@ -19,11 +18,11 @@ using muffle::test::expect_error;
 class MixtureNll : public ::testing::Test {
  protected:
   MixtureScore score(const std::vector<float>& points, const std::vector<std::uint8_t>& labels) {
-    synth::Records records;
+    schema::Records records;
     records.shape = {2};
     records.floats = points;
     records.labels = labels;
-    synth::write_npz(file(), records);
+    test::write_records(file(), records);
     return evaluate_mixture(file());
   }
   std::filesystem::path file() const { return folder_ / "samples.npz"; }
@@ -64,14 +63,19 @@ TEST_F(MixtureNll, MatchesAPlainLoop) {
 
 TEST_F(MixtureNll, MuffleDataScoresWhatThePapersDataDoes) {
   const data::MixtureFiles files = data::write_mixture(folder_.path(), 1);
-  data::IdxReader points(files.train_features), labels(files.train_labels);
-  std::vector<std::byte> stored(8 * points.header().records()), y(labels.header().records());
-  points.read(stored);
-  labels.read(y);
-  std::vector<float> x(stored.size() / 4);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = data::load_float(stored.data() + 4 * i);
+  data::DataSpec spec;
+  spec.features = files.train_features.string();
+  spec.labels = files.train_labels.string();
+  spec.schema.shape = {2};
+  spec.schema.classes = 5;
+  const auto stream = data::open_records(spec);
+  std::vector<float> x;
   std::vector<std::uint8_t> plain;
-  for (const std::byte b : y) plain.push_back(std::to_integer<std::uint8_t>(b));
+  for (data::Row row; plain.size() < stream->records();) {
+    stream->read(row);
+    x.insert(x.end(), row.floats.begin(), row.floats.end());
+    plain.push_back(static_cast<std::uint8_t>(row.label));
+  }
   const MixtureScore got = score(x, plain);
   ASSERT_EQ(got.records, 90000u);
   // Expected: 90,000 (log 25 + 2 log(sqrt(2 pi) 0.2) + 1) = 2.5541e5, and 0.6214e5 more; r^2 / (2 s^2) is
@@ -102,12 +106,12 @@ TEST_F(MixtureNll, RefusesWhatIsNotTheMixture) {
   expect_error(ExitCode::kData, {"record 1 ", "finite"}, [&] { score({0, 0, nan, 0}, {0, 0}); });
   expect_error(ExitCode::kData, {"record 0 ", "finite"}, [&] { score({0, inf}, {0}); });
   expect_error(ExitCode::kData, {"record 0 ", "0..4"}, [&] { score({0, 0}, {5}); });
-  synth::Records images;
+  schema::Records images;
   images.shape = {1, 1, 2};
   images.bytes = {1, 2};
   images.labels = {0};
-  synth::write_npz(file(), images);
-  expect_error(ExitCode::kData, {"float32 of two columns"}, [&] { evaluate_mixture(file()); });
+  test::write_records(file(), images);
+  expect_error(ExitCode::kData, {"samples.npz", "these are bytes"}, [&] { evaluate_mixture(file()); });
   expect_error(ExitCode::kIo, {"absent.npz"}, [&] { evaluate_mixture(folder_ / "absent.npz"); });
 }
 

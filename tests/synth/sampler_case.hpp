@@ -9,14 +9,19 @@
 
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/synth/pictures.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "sampler_fixture.hpp"
+#include "support/records.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::synth {
 
 /// Five whole tiles and a part of one: with four ranks some draw two tiles, some one.
 inline constexpr std::uint64_t kCount = 5 * kTileRecords + 130;
+
+/// All formats that there are.
+inline const std::vector<const schema::RecordFormat*> kFormats = test::formats_and({&png_format()});
 
 /// A model of images and one of points in the plane, to be sampled into a folder.
 class Sampler : public ::testing::Test {
@@ -30,7 +35,7 @@ class Sampler : public ::testing::Test {
   std::string sample_alone(const std::filesystem::path& model, const std::filesystem::path& folder,
                            int threads = 1) {
     const auto comm = comm::single_process();
-    return sample(*comm, model, folder, spec_, "settings", threads);
+    return sample(*comm, model, folder, spec_, kFormats, "settings", threads);
   }
   nlohmann::json description() const { return nlohmann::json::parse(read_file(out_ / "samples.json")); }
 

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "muffle/core/files.hpp"
-#include "muffle/synth/export.hpp"
 #include "sampler_case.hpp"
 #include "support/expect_error.hpp"
 #include "support/thread_comm.hpp"
@@ -37,7 +36,7 @@ class SamplerKilled : public Sampler {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(out_ / "png"))
       pngs += entry.is_regular_file() ? 1 : 0;
     EXPECT_EQ(pngs, 7u);
-    EXPECT_EQ(read_npz(out_ / "samples.npz").count(), 7u);
+    EXPECT_EQ(test::read_records(out_ / "samples.npz", {1, 8, 8}).count(), 7u);
     EXPECT_FALSE(std::filesystem::exists(working_));
   }
   const std::filesystem::path working_ = out_ / ".samples.tmp";
@@ -73,7 +72,7 @@ class SamplerErrors : public Sampler {
                         const std::filesystem::path& model, const std::filesystem::path& out) {
     std::atomic<int> refused = 0;
     test::run_thread_ranks(3, [&](comm::HostComm& comm) {
-      test::expect_error(code, parts, [&] { sample(comm, model, out, spec_, "settings", 1); });
+      test::expect_error(code, parts, [&] { sample(comm, model, out, spec_, kFormats, "settings", 1); });
       ++refused;
     });
     EXPECT_EQ(refused, 3);
@@ -107,12 +106,12 @@ TEST_F(SamplerErrors, ModelThatOverflows) {
 TEST_F(SamplerErrors, Settings) {
   spec_.count = 0;
   spec_.formats = {"jpeg"};
-  all_ranks_refuse(ExitCode::kConfig, {"sample.count", "'jpeg'", "npz, idx and png"}, images_, out_);
+  all_ranks_refuse(ExitCode::kConfig, {"sample.count", "\"jpeg\"", "png"}, images_, out_);
   spec_.count = 10;
   spec_.formats = {};
   all_ranks_refuse(ExitCode::kConfig, {"sample.formats is empty"}, images_, out_);
   spec_.formats = {"png"};
-  all_ranks_refuse(ExitCode::kConfig, {"shape 2", "use npz or idx"}, plane_, out_);
+  all_ranks_refuse(ExitCode::kConfig, {"\"png\"", "shape 2"}, plane_, out_);
 }
 
 /// With samples in the folder already, all of which must outlive a sampling that fails.
@@ -133,7 +132,7 @@ class SamplerKeeps : public Sampler {
   void expect_kept_after(ExitCode code, std::initializer_list<std::string> parts,
                          const std::filesystem::path& model) {
     test::run_thread_ranks(2, [&](comm::HostComm& comm) {
-      test::expect_error(code, parts, [&] { sample(comm, model, out_, spec_, "settings", 1); });
+      test::expect_error(code, parts, [&] { sample(comm, model, out_, spec_, kFormats, "settings", 1); });
     });
     EXPECT_EQ(everything(), before_);
   }
@@ -150,8 +149,7 @@ TEST_F(SamplerKeeps, WhenTheModelOverflows) {
 
 TEST_F(SamplerKeeps, WhenMoreIsAskedForThanAnybodyMeans) {
   spec_.count = std::uint64_t{1} << 40;
-  expect_kept_after(ExitCode::kConfig, {"sample.count is 1099511627776", "above 1 TB", "sample.seed"},
-                    images_);
+  expect_kept_after(ExitCode::kConfig, {"sample.count", "above 1 TB", "sample.seed"}, images_);
 }
 
 TEST_F(SamplerKeeps, WhenThereIsNoRoom) {

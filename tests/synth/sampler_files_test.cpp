@@ -9,8 +9,6 @@
 
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/data/idx.hpp"
-#include "muffle/synth/export.hpp"
 #include "sampler_case.hpp"
 #include "support/expect_error.hpp"
 
@@ -21,14 +19,11 @@ TEST_F(Sampler, FormatsAgreeAndAreDescribed) {
   spec_.count = 40;
   spec_.formats = {"npz", "idx", "png"};
   sample_alone(images_, out_);
-  const Records records = read_npz(out_ / "samples.npz");
-  data::IdxReader images(out_ / "samples-images.idx"), labels(out_ / "samples-labels.idx");
-  EXPECT_EQ(images.header().dims, (std::vector<std::uint64_t>{40, 8, 8}));
-  std::vector<std::uint8_t> bytes(records.bytes.size()), ys(40);
-  images.read(std::as_writable_bytes(std::span(bytes)));
-  labels.read(std::as_writable_bytes(std::span(ys)));
-  EXPECT_EQ(bytes, records.bytes);
-  EXPECT_EQ(ys, records.labels);
+  const auto npz = test::read_records(out_ / "samples.npz", {1, 8, 8}),
+             idx = test::read_records(out_ / "samples-images.idx", {1, 8, 8});
+  EXPECT_EQ(npz.count(), 40u);
+  EXPECT_EQ(idx.bytes, npz.bytes);
+  EXPECT_EQ(idx.labels, npz.labels);
   std::size_t pngs = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(out_ / "png")) {
     pngs += entry.path().extension() == ".png" ? 1 : 0;
@@ -70,7 +65,7 @@ TEST_F(Sampler, PictureOfImagesIsAGrid) {
   picture.format = PNG_FORMAT_GRAY;
   std::vector<std::uint8_t> pixels(PNG_IMAGE_SIZE(picture));
   ASSERT_TRUE(png_image_finish_read(&picture, nullptr, pixels.data(), 0, nullptr)) << picture.message;
-  const Records records = read_npz(out_ / "samples.npz");
+  const auto records = test::read_records(out_ / "samples.npz", {1, 8, 8});
   const auto first = static_cast<std::size_t>(std::find(records.labels.begin(), records.labels.end(), 1) -
                                               records.labels.begin());
   EXPECT_EQ(pixels[10 * picture.width], records.bytes[first * 64])

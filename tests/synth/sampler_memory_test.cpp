@@ -12,6 +12,7 @@
 #include "muffle/synth/sampler.hpp"
 #include "muffle/synth/scoped_threads.hpp"
 #include "sampler_fixture.hpp"
+#include "support/records.hpp"
 #include "support/resident_memory.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
@@ -91,7 +92,7 @@ TEST(SamplerMemory, DoesNotGrowWithTheCount) {
     spec.count = count;
     spec.formats = {"npz", "idx"};
     test::run_thread_ranks(2, [&](comm::HostComm& comm) {
-      sample(comm, folder / "model.mfl", folder / "out", spec, "settings", 1);
+      sample(comm, folder / "model.mfl", folder / "out", spec, test::formats_and(), "settings", 1);
     });
   };
   draw(kFew);

@@ -30,7 +30,6 @@ inline constexpr const char* kPrivacyJson = "privacy.json";
 inline constexpr const char* kPrivacyText = "privacy.txt";
 inline constexpr const char* kModelFile = "model.mfl";
 inline constexpr const char* kSamplesJson = "samples.json";
-inline constexpr const char* kSamplesNpz = "samples.npz";
 inline constexpr const char* kMetricsFile = "metrics.json";
 
 /// Embeds, charges the ledger, reduces, adds noise once, writes release.mfl and the privacy statement. The
@@ -44,8 +43,6 @@ void release(Context& context);
 void train(Context& context, const std::filesystem::path& release_file);
 /// Draws synthetic records from `model_file`; writes samples.*. Post-processing.
 void sample(Context& context, const std::filesystem::path& model_file);
-/// Whether held-out real records are configured, on which classifiers are tested.
-bool can_score_classifiers(const Config& config);
 /// Scores `samples_file`; writes metrics.json. Reads real data: not covered by the guarantee.
 /// @throws ConfigError  classifiers are asked for without held-out records.
 void evaluate(Context& context, const std::filesystem::path& samples_file);

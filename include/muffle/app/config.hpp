@@ -7,12 +7,12 @@
 
 #include "muffle/comm/gpu_choice.hpp"
 #include "muffle/core/settings.hpp"
-#include "muffle/data/source.hpp"
-#include "muffle/evaluate/evaluate.hpp"
+#include "muffle/data/settings.hpp"
+#include "muffle/evaluate/metric.hpp"
 #include "muffle/model/generator_kind.hpp"
-#include "muffle/round/settings.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/release/plan.hpp"
+#include "muffle/round/settings.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/train/settings.hpp"
 
@@ -20,11 +20,7 @@ namespace muffle::app {
 
 /// The whole configuration, resolved. Everything in it is public.
 struct Config {
-  struct {
-    std::string generate;  ///< "" or "gaussian-mixture-2d": muffle makes the files in OUT/data
-    std::string test_features, test_labels;
-  } files;
-  data::DataSpec data;
+  data::Settings data;
   features::MapsSettings features;  ///< [features] and [map.*]
   privacy::PrivacySpec privacy;
   bool release_counts = false;
@@ -43,10 +39,7 @@ struct Config {
     bool share_gpus = false;
   } devices;  ///< where the work is done (docs/how-to/gpus.md)
   synth::SampleSpec sample;
-  struct {
-    std::vector<std::string> metrics{"classifiers"};
-    evaluate::EvaluateSpec spec;
-  } evaluate;
+  evaluate::Settings evaluate;
   struct {
     double deadline_s = 600;
     std::int64_t threads = 0;  ///< 0: the cores that the rank owns
@@ -86,6 +79,9 @@ release::ReleasePlan plan_release(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
 /// least (MUFFLE_SECTION_KEY: load_config refuses them).
 std::map<std::string, std::string> environment_settings();
+
+/// All that samples can be written in: the record formats, and PNG.
+synth::Formats sample_formats();
 
 /// Every key of a configuration, bound to it, section by section in the order of config.resolved.toml. Which
 /// there are depends on it: a feature map has the keys of its kind.

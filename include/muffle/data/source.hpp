@@ -17,18 +17,13 @@ enum class ShardRule {
   kPerRank,     ///< each rank has files of its own; "{rank}" in the path is replaced by the rank's number
 };
 
-enum class Format {
-  kIdx,    ///< plain or .gz: uint8 or float32 records, uint8 labels in a file of their own
-  kCifar,  ///< CIFAR-10's binary version, of any shape: records of a label byte and a uint8 per number
-};
-
 /// The files of one data set.
 struct DataSpec {
-  Format format = Format::kIdx;
-  std::string dir;       ///< joined in front of relative paths
-  std::string features;  ///< records x shape; CIFAR: one file or several, separated by commas, in their order
-  std::string labels;  ///< empty: unlabelled; CIFAR: always empty (with one class the label byte is ignored)
-  std::uint64_t records = 0;  ///< m, public: over all ranks
+  std::string format = "idx";  ///< a kind of format_kinds.inc
+  std::string dir;             ///< joined in front of relative paths
+  std::string features;        ///< the records; some formats take several files, separated by commas
+  std::string labels;          ///< empty: none, or where the format has them beside the records
+  std::uint64_t records = 0;   ///< m, public: over all ranks; 0: not public, or not known
   schema::Schema schema;
   ShardRule shards = ShardRule::kContiguous;
 };
@@ -52,9 +47,10 @@ class RecordSource {
   virtual void hand_out_bytes() {}
 };
 
-/// Opens this rank's shard: checks magic, element type, shape and record counts of both files against the
-/// schema before any record is read. Purely local; the ranks agree on the result afterwards (comm::agree).
-/// @throws DataError, IoError.
+/// Opens this rank's shard: checks what the files say of themselves (type, shape, numbers of records) against
+/// the schema before any record is read. Purely local; the ranks agree on the result afterwards
+/// (comm::agree).
+/// @throws DataError, IoError;  ConfigError: no such format.
 std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ranks);
 
 /// The path this rank reads: dir joined, "{rank}" replaced.

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muffle/schema/schema.hpp"
@@ -17,32 +19,42 @@ struct TrainingSet {
   torch::Tensor y;  ///< n, int64, in 0..C-1
 };
 
-enum class ClassifierKind {
-  /// Multinomial, L2 penalty ||W||^2 / (2 n) as in scikit-learn with C = 1.
-  kLogisticRegression,
-  /// One hidden layer of 100 ReLU units, Adam, batch 200, L2 1e-4: scikit-learn's MLPClassifier, with a
-  /// learning rate
-  /// that falls to zero in a fixed number of steps instead of a stopping rule.
-  kMlp,
-  /// conv 3x3 (stride 2) 16, ReLU, conv 3x3 32, max pool 2, ReLU, linear. The stride halves the image before
-  /// the
-  /// costly layer, so that 60,000 images take seconds.
-  kCnn,
+/// How one kind is trained. Synthetic records are noisy: the schedules end by steps, not by a score that
+/// could be followed into the noise.
+struct TrainingPlan {
+  std::int64_t epochs;
+  std::int64_t batch;
+  double learning_rate;    ///< peak; warms up over a twentieth of the steps, then falls linearly to zero
+  double l2;               ///< per weight, not per bias; negative: 1 / n
+  std::int64_t min_steps;  ///< small sets are passed over more often
 };
 
-/// "logistic_regression", "mlp", "cnn". @throws ConfigError that lists them.
-ClassifierKind classifier_kind(const std::string& name);
-std::string classifier_name(ClassifierKind kind);
+/// A line of the table of classifiers, cheapest first.
+struct ClassifierKind {
+  std::string_view name;
+  std::uint32_t stream;  ///< of its random numbers: no two are alike, so that no score depends on which
+                         ///< others are asked for
+  TrainingPlan plan;
+  std::vector<std::vector<std::int64_t>> (*weight_shapes)(const schema::Schema& schema);
+  torch::Tensor (*logits)(const std::vector<torch::Tensor>& parameters, const schema::Schema& schema,
+                          const torch::Tensor& x);
+  /// Null: it can look at any records.
+  bool (*applies)(const schema::Schema& schema);
+};
 
-/// Whether this kind of classifier can look at such records: all but the CNN at all, the CNN at images of at
-/// least 3 x 3 pixels.
-bool classifier_applies(ClassifierKind kind, const schema::Schema& schema);
+/// The table of all kinds: logistic_regression, mlp, cnn.
+std::span<const ClassifierKind> classifier_kinds();
+/// @throws ConfigError  an unknown name: lists those that there are.
+const ClassifierKind& classifier_kind(const std::string& name);
+
+/// Whether this kind of classifier can look at such records.
+bool classifier_applies(const ClassifierKind& kind, const schema::Schema& schema);
 
 /// A trained classifier. Immutable; copies share their parameters.
 class Classifier {
  public:
   /// Parameters in the order of their use, weight and bias by turns.
-  Classifier(ClassifierKind kind, const schema::Schema& schema, std::vector<torch::Tensor> parameters);
+  Classifier(const ClassifierKind& kind, const schema::Schema& schema, std::vector<torch::Tensor> parameters);
 
   /// @param x  n x dims, float32, scaled to [0, 1]
   /// @returns unnormalised log-probabilities, n x C.
@@ -53,20 +65,20 @@ class Classifier {
   const std::vector<torch::Tensor>& parameters() const { return parameters_; }
 
  private:
-  ClassifierKind kind_;
+  const ClassifierKind* kind_;
   schema::Schema schema_;
   std::vector<torch::Tensor> parameters_;
 };
 
 /// Steps that training this kind on n records takes; a step's cost differs between kinds.
-std::uint64_t training_steps(ClassifierKind kind, std::uint64_t records);
+std::uint64_t training_steps(const ClassifierKind& kind, std::uint64_t records);
 
 /// Trains on the calling thread. A pure function of its arguments (for one build and, with LibTorch set to
 /// more than one thread, one thread count): initial values and shuffles come from counter-based streams, not
 /// from LibTorch's generator. Several may be trained at a time by different threads.
 /// @param on_step  called after every step, on the calling thread.
 /// The set needs at least one record; checks on its content are evaluate_classifiers()'s.
-Classifier train_classifier(ClassifierKind kind, const TrainingSet& set, const schema::Schema& schema,
+Classifier train_classifier(const ClassifierKind& kind, const TrainingSet& set, const schema::Schema& schema,
                             std::uint64_t seed, const std::function<void()>& on_step);
 
 }  // namespace muffle::evaluate

@@ -10,8 +10,11 @@
 
 namespace muffle::evaluate {
 
+/// The names in the table of classifiers (classifiers.hpp).
+std::vector<std::string> classifier_names();
+
 struct EvaluateSpec {
-  std::vector<std::string> classifiers{"logistic_regression", "mlp", "cnn"};
+  std::vector<std::string> classifiers = classifier_names();
   bool also_real = false;  ///< the same classifiers trained on real data beside it
   std::uint64_t train_limit =
       0;  ///< use only the first so many synthetic (and real) training records; 0: all
@@ -34,13 +37,13 @@ struct ClassifierReport {
 
 /// Train on synthetic, test on real (single process). Reads REAL data: its result is not covered by the
 /// release's guarantee, and choosing anything by it costs privacy; callers say so.
-/// @param synthetic  samples.npz
+/// @param synthetic  samples.npz, or what another record format has written
 /// @param test       real test records (open_shard with one rank)
 /// @param real_train used only with also_real; if its `records` is 0, m is private and no progress is shown
 /// @param threads    classifiers trained at a time, each by one thread: the scores do not depend on it. The
 /// process's
 ///                   thread counts are set back afterwards.
-/// @param between    called while files are read, after every training step and before every batch of test
+/// @param heartbeat    called while files are read, after every training step and before every batch of test
 /// records, by one thread at
 ///                   a time; what it throws ends the evaluation at once and comes out of here.
 /// @throws IoError; ConfigError: an unknown or repeated classifier; DataError: unlabelled data, records of
@@ -49,9 +52,9 @@ struct ClassifierReport {
 ///         record.
 ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
                                       const data::DataSpec& real_train, const EvaluateSpec& spec, int threads,
-                                      const std::function<void()>& between = {});
+                                      const std::function<void()>& heartbeat = {});
 
-/// Negative log-likelihood of the papers' 2-D mixture (spec section 8).
+/// Negative log-likelihood of the papers' 2-D mixture .
 struct MixtureScore {
   std::uint64_t records = 0;
   double nll_true = 0.0;  ///< sum over records of -log p(x, y): the 25 centres' density, y's five of them
@@ -59,11 +62,11 @@ struct MixtureScore {
   double per_90000_true = 0.0;          ///< scaled to 90,000 records
   double per_90000_authors_convention = 0.0;
 };
-/// @param synthetic  samples.npz with x float32 n x 2 in the mixture's own units, y in 0..4
-/// @param alive  called now and then; what it throws ends the evaluation
+/// @param synthetic  written by a record format: float32 n x 2 in the mixture's own units, labels in 0..4
+/// @param heartbeat  called now and then; what it throws ends the evaluation
 /// @throws DataError  another shape or type, no records, a coordinate that is not finite, a label above 4;
 /// IoError.
 MixtureScore evaluate_mixture(const std::filesystem::path& synthetic,
-                              const std::function<void()>& alive = {});
+                              const std::function<void()>& heartbeat = {});
 
 }  // namespace muffle::evaluate

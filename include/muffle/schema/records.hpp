@@ -68,6 +68,12 @@ class RecordWriter {
 /// All of the records at once.
 void write_whole(RecordWriter& writer, const Records& records);
 
+/// A writer, and the file's name within its folder.
+struct NamedWriter {
+  std::string file;
+  std::unique_ptr<RecordWriter> writer;
+};
+
 /// How records are written: what a record format (muffle/data/format.hpp), or pictures, say of themselves to
 /// whoever makes records and must not be able to read any.
 class RecordFormat {
@@ -82,10 +88,11 @@ class RecordFormat {
   virtual std::uint64_t bytes_on_disk(const RecordKind& kind) const = 0;
   /// What is written for records of this name ("samples"); the last one is what others know the records by.
   virtual std::vector<std::string> files(const std::string& name) const = 0;
-  /// The writer of one of these files. @throws IoError; ConfigError: it cannot hold such records.
-  virtual std::unique_ptr<RecordWriter> writer(const std::filesystem::path& folder, const std::string& file,
-                                               const RecordKind& kind) const = 0;
-  /// It writes a folder of very many files, not single files: nothing is said of their content.
+  /// One for each of these files, which appear in `folder`. @throws IoError; ConfigError: it cannot hold such
+  /// records.
+  virtual std::vector<NamedWriter> writers(const std::filesystem::path& folder, const std::string& name,
+                                           const RecordKind& kind) const = 0;
+  /// What it writes is a folder of very many files, not single ones.
   virtual bool writes_folder() const { return false; }
 };
 

@@ -42,8 +42,10 @@ class Scaling {
 /// in [lo, hi].
 class SampleScaling {
  public:
-  explicit SampleScaling(const Schema& schema)
-      : bytes_(schema.is_image()), lo_(bytes_ ? 0.0 : schema.lo), hi_(bytes_ ? kLargestByte : schema.hi) {}
+  explicit SampleScaling(const Schema& schema) : SampleScaling(schema, schema.is_image()) {}
+  /// Of records that somebody else stored as bytes, or as numbers.
+  SampleScaling(const Schema& schema, bool bytes)
+      : bytes_(bytes), lo_(bytes_ ? 0.0 : schema.lo), hi_(bytes_ ? kLargestByte : schema.hi) {}
 
   bool as_bytes() const { return bytes_; }
   /// Bytes that a stored number takes.

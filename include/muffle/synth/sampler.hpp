@@ -3,10 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/core/settings.hpp"
+#include "muffle/schema/records.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::synth {
@@ -17,8 +20,19 @@ struct SampleSpec {
   std::uint64_t seed = 1;
   double floor = 0.0;  ///< numbers in [0, 1] below it become 0
   double stray = 0.0;  ///< below 1: share of the numbers that are taken over from another record of the tile
-  std::vector<std::string> formats{"npz"};  ///< of "npz", "idx", "png"
+  std::vector<std::string> formats{"npz"};  ///< names
 };
+
+/// All formats that records can be written in. They come from the caller, in an order of its own: nothing in
+/// this room can read a record.
+using Formats = std::span<const schema::RecordFormat* const>;
+
+/// The keys of section [sample].
+void declare(settings::Keys& keys, SampleSpec& spec, Formats formats);
+/// What is wrong with the settings by themselves, and with such records.
+void problems(const SampleSpec& spec, Formats formats, settings::Problems& problems);
+void problems(const SampleSpec& spec, const schema::Schema& schema, Formats formats,
+              settings::Problems& problems);
 
 /// Records are drawn in tiles of so many consecutive indices, tile t by rank t mod K, each by a single
 /// thread: what a record looks like depends on neither ranks nor threads.
@@ -36,29 +50,29 @@ inline constexpr double kMostTileBytes = 17179869184.0;
 /// stored.
 double tile_bytes(const schema::Schema& schema);
 
-/// Draws records from a trained or closed-form model and writes them under `folder` on root: samples.npz
-/// (keys x, y), samples-images.idx / samples-labels.idx, png/<class>/<number>.png, samples.json (what, from
-/// which model, hashes; written last, so its presence means that the rest is complete) and, for images of 1
-/// or 3 channels, samples.png (a grid of 10 columns, one row a class, at most 10), or for 2-D records a
-/// scatter plot samples.png. Images are rounded to uint8 (half up); other records are scaled back to [lo, hi]
-/// as float32. Labels meet the class shares as closely as whole numbers allow, and are interleaved in a fixed
-/// public order: the files are not sorted by class, and every run of records holds the classes about evenly.
-/// Files of an earlier run stay until all new ones are complete, and then go. Collective: every rank calls it
-/// with equal arguments but `threads`; root alone reads `model_file` and writes. The files are the same for
-/// any number of ranks and threads (on one kind of processor). Memory does not grow with the count: a rank
-/// holds the tiles of one round, one a thread and at most 256 MiB (or one tile), root at most 64 MiB (or one
-/// tile) of all ranks' besides, which it writes as they come. Of the threads, so many draw at a time as hold
-/// 2 GiB together (or one).
+/// Draws records from a trained or closed-form model and writes them under `folder` on root: the files
+/// "samples" of each of spec.formats (out of `formats`), samples.json (what, from which model, hashes;
+/// written last, so its presence means that the rest is complete) and, for images of 1 or 3 channels,
+/// samples.png (a grid of 10 columns, one row a class, at most 10), or for 2-D records a scatter plot
+/// samples.png. Images are rounded to uint8 (half up); other records are scaled back to [lo, hi] as float32.
+/// Labels meet the class shares as closely as whole numbers allow, and are interleaved in a fixed public
+/// order: the files are not sorted by class, and every run of records holds the classes about evenly. Files
+/// of an earlier run stay until all new ones are complete, and then go. Collective: every rank calls it with
+/// equal arguments but `threads`; root alone reads `model_file` and writes. The files are the same for any
+/// number of ranks and threads (on one kind of processor). Memory does not grow with the count: a rank holds
+/// the tiles of one round, one a thread and at most 256 MiB (or one tile), root at most 64 MiB (or one tile)
+/// of all ranks' besides, which it writes as they come. Of the threads, so many draw at a time as hold 2 GiB
+/// together (or one).
 /// @param sample_hash  identifies the settings; goes into samples.json as it is.
-/// @returns SHA-256 of samples.npz; without that format, of samples-images.idx; with PNG alone, of the
-/// records' bytes.
+/// @returns SHA-256 of the records' file in the last of the formats, in the order of `formats`, that is not a
+/// folder; without any, of the records' bytes.
 /// @throws on every rank alike: ConfigError (count 0 or beyond kMostSampleBytes, records beyond
 ///         kMostTileBytes, unknown or impossible format, shares of counts that were not released); IoError
 ///         (model, folder, no room on its disk); ProtocolError (model); InvariantError (the model makes
 ///         numbers that are not finite); CommError.
 /// Privacy: post-processing of the release the model was trained on.
 std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file,
-                   const std::filesystem::path& folder, const SampleSpec& spec,
+                   const std::filesystem::path& folder, const SampleSpec& spec, Formats formats,
                    const std::string& sample_hash, int threads);
 
 }  // namespace muffle::synth

@@ -1,17 +1,18 @@
+#include <zip.h>
+
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <memory>
 #include <optional>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
-#include "muffle/synth/export.hpp"
-#include "npy.hpp"
-#include "zip_archive.hpp"
+#include "zip_file.hpp"
 
-namespace muffle::synth {
+namespace muffle::data {
 namespace {
 
 constexpr zip_uint16_t kFirstDosDate = 1 << 5 | 1;  // 1980-01-01: the same records make the same file
@@ -32,17 +33,17 @@ class ArchiveSteps {
   std::optional<WatchedStep> step_;
 };
 
-/// An array's file as libzip reads it. (Its own source for files would carry their permissions over into the
+/// A file as libzip reads it. (Its own source for files would carry their permissions over into the
 /// archive.)
-class ArraySource {
+class FileSource {
  public:
-  /// @param alive  called between two blocks
-  ArraySource(const std::filesystem::path& file, ArchiveSteps& steps, const std::function<void()>& alive)
-      : file_(file), steps_(steps), alive_(alive) {}
+  /// @param heartbeat  called between two blocks
+  FileSource(const std::filesystem::path& file, ArchiveSteps& steps, const std::function<void()>& heartbeat)
+      : file_(file), steps_(steps), heartbeat_(heartbeat) {}
 
-  /// A zip_source_callback; `self` is an ArraySource.
+  /// A zip_source_callback; `self` is an FileSource.
   static zip_int64_t call(void* self, void* data, zip_uint64_t length, zip_source_cmd_t command) noexcept {
-    ArraySource& source = *static_cast<ArraySource*>(self);
+    FileSource& source = *static_cast<FileSource*>(self);
     try {
       return source.answer(data, length, command);
     } catch (...) {
@@ -55,7 +56,7 @@ class ArraySource {
 
  private:
   zip_int64_t answer(void* data, zip_uint64_t length, zip_source_cmd_t command) {
-    if (command == ZIP_SOURCE_READ) alive_();
+    if (command == ZIP_SOURCE_READ) heartbeat_();
     steps_.next();
     switch (command) {
       case ZIP_SOURCE_OPEN:
@@ -93,12 +94,12 @@ class ArraySource {
 
   std::filesystem::path file_;
   ArchiveSteps& steps_;
-  const std::function<void()>& alive_;
+  const std::function<void()>& heartbeat_;
   std::ifstream in_;
 };
 
-void add_member(zip_t* archive, const char* name, ArraySource& content) {
-  zip_source_t* source = zip_source_function(archive, &ArraySource::call, &content);
+void add_member(zip_t* archive, const char* name, FileSource& content) {
+  zip_source_t* source = zip_source_function(archive, &FileSource::call, &content);
   require(source != nullptr, std::string("libzip: ") + zip_strerror(archive));
   const zip_int64_t index = zip_file_add(archive, name, source, ZIP_FL_ENC_UTF_8);
   if (index < 0) zip_source_free(source);
@@ -108,70 +109,32 @@ void add_member(zip_t* archive, const char* name, ArraySource& content) {
           std::string("libzip: ") + zip_strerror(archive));
 }
 
-/// @param path  what messages call the file
-void write_archive(const std::filesystem::path& file, ArraySource& x, ArraySource& y,
-                   const std::filesystem::path& path) {
-  int code = 0;
-  Archive archive(zip_open(file.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
-  require(archive != nullptr, "libzip could not begin an archive");
-  add_member(archive.get(), "x.npy", x);
-  add_member(archive.get(), "y.npy", y);
-  if (zip_close(archive.get()) == 0) {
-    static_cast<void>(archive.release());
-    return;
-  }
-  for (const ArraySource* array : {&x, &y}) {
-    if (array->error) std::rethrow_exception(array->error);
-  }
-  throw IoError("cannot write '" + path.string() + "': " + zip_strerror(archive.get()) +
-                ". Check that you may write there and that the disk is not full.");
-}
-
-/// Its arrays grow in files of their own, which libzip then puts together: it writes no archive in pieces.
-class Npz final : public RecordWriter {
- public:
-  Npz(const std::filesystem::path& path, const RecordKind& kind)
-      : RecordWriter(kind), path_(path), x_(path.string() + ".x.npy"), y_(path.string() + ".y.npy") {
-    const auto begin = [](NewFile& file, const NpyHeader& header) {
-      const std::string text = npy_header(header);
-      file.write(std::as_bytes(std::span(text)));
-    };
-    begin(x_, {kind.floats ? "<f4" : "|u1", {kind.count, kind.dims()}});
-    begin(y_, {"|u1", {kind.count}});
-  }
-  ~Npz() override {
-    const WatchedStep step("removing what is left of", path_);
-    std::error_code nothing_to_do;
-    std::filesystem::remove(whole(), nothing_to_do);
-  }
-
- private:
-  void write(const Records& some) override {
-    x_.write(kind().floats ? std::as_bytes(std::span(some.floats)) : std::as_bytes(std::span(some.bytes)));
-    y_.write(std::as_bytes(std::span(some.labels)));
-  }
-  void complete(const std::function<void()>& alive) override {
-    {
-      ArchiveSteps steps(path_);
-      ArraySource x(x_.temporary(), steps, alive), y(y_.temporary(), steps, alive);
-      write_archive(whole(), x, y, path_);
-    }
-    move_into_place(whole(), path_);
-  }
-  std::filesystem::path whole() const { return x_.temporary().string() + ".zip"; }
-
-  std::filesystem::path path_;
-  NewFile x_, y_;
+struct DiscardZip {
+  void operator()(zip_t* archive) const { zip_discard(archive); }
 };
 
 }  // namespace
 
-std::unique_ptr<RecordWriter> npz_writer(const std::filesystem::path& path, const RecordKind& kind) {
-  return std::make_unique<Npz>(path, kind);
+void write_zip(const std::filesystem::path& file, std::span<const ZipContent> contents,
+               const std::filesystem::path& called, const std::function<void()>& heartbeat) {
+  ArchiveSteps steps(called);
+  std::vector<std::unique_ptr<FileSource>> sources;
+  int code = 0;
+  std::unique_ptr<zip_t, DiscardZip> archive(zip_open(file.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
+  require(archive != nullptr, "libzip could not begin an archive");
+  for (const ZipContent& content : contents) {
+    sources.push_back(std::make_unique<FileSource>(content.file, steps, heartbeat));
+    add_member(archive.get(), content.member.c_str(), *sources.back());
+  }
+  if (zip_close(archive.get()) == 0) {
+    static_cast<void>(archive.release());
+    return;
+  }
+  for (const auto& source : sources) {
+    if (source->error) std::rethrow_exception(source->error);
+  }
+  throw IoError("cannot write '" + called.string() + "': " + zip_strerror(archive.get()) +
+                ". Check that you may write there and that the disk is not full.");
 }
 
-void write_npz(const std::filesystem::path& path, const Records& records) {
-  write_whole(*npz_writer(path, records.kind()), records);
-}
-
-}  // namespace muffle::synth
+}  // namespace muffle::data

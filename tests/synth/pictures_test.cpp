@@ -1,3 +1,5 @@
+#include "muffle/synth/pictures.hpp"
+
 #include <gtest/gtest.h>
 #include <png.h>
 
@@ -6,7 +8,6 @@
 #include <map>
 
 #include "muffle/core/files.hpp"
-#include "muffle/synth/export.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -14,6 +15,8 @@ namespace muffle::synth {
 namespace {
 
 using muffle::test::expect_error;
+using schema::Records;
+using schema::write_whole;
 
 struct Picture {
   std::size_t height = 0, width = 0, channels = 0;
@@ -76,7 +79,7 @@ TEST_F(Images, PngRefusesSizesThatDisagree) {
 
 TEST_F(Images, FolderHasOnePngPerRecordUnderItsClass) {
   const Records r = images({3, 2, 4}, {7, 0, 7});
-  write_whole(*png_folder_writer(folder_ / "png", r.kind()), r);
+  write_whole(*png_format().writers(folder_.path(), "r", r.kind()).front().writer, r);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "png/7/000000.png"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "png/0/000001.png"));
   const Picture p = read_png(folder_ / "png/7/000002.png");
@@ -112,7 +115,8 @@ TEST_F(Images, OnlyImagesBecomePictures) {
   r.shape = {2};
   r.floats = {0.0f, 1.0f};
   r.labels = {0};
-  expect_error(ExitCode::kConfig, {"npz or idx"}, [&] { png_folder_writer(folder_ / "png", r.kind()); });
+  expect_error(ExitCode::kConfig, {"shape 2", "images"},
+               [&] { (void)png_format().writers(folder_.path(), "r", r.kind()); });
   expect_error(ExitCode::kConfig, {"PNG"}, [&] { image_grid_writer(folder_ / "g.png", r.kind(), 1, 1); });
   expect_error(ExitCode::kConfig, {"PNG"}, [&] {
     image_grid_writer(folder_ / "g.png", images({2, 2, 2}, {0}).kind(), 1, 1);

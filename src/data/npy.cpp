@@ -5,14 +5,16 @@
 #include <optional>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/printable.hpp"
 
-namespace muffle::synth {
+namespace muffle::data {
 namespace {
 
 using std::string_view_literals::operator""sv;
 
 constexpr std::string_view kMagic = "\x93NUMPY"sv;
 constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kMostHeaderBytes = std::size_t{1} << 16;
 
 /// Reads the few forms of Python literal that occur in such a header. Every function returns nothing if the
 /// text does not go on as it wants.
@@ -73,7 +75,22 @@ DataError bad_header(const std::string& name, const std::string& what) {
                    ". Write it with numpy.savez, in C order.");
 }
 
-NpyHeader parse_dict(std::string_view text, const std::string& name) {
+/// "<f4": byte order, kind, bytes.
+ElementType parse_type(const std::string& descr, const std::string& name) {
+  using enum ElementType::Kind;
+  if (descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos) {
+    const auto size = static_cast<std::size_t>(descr[2] - '0');
+    const bool big = descr[0] == '>', whole = size == 1 || size == 2 || size == 4 || size == 8;
+    if (descr[1] == 'u' && whole) return {kUnsigned, size, big};
+    if (descr[1] == 'i' && whole) return {kSigned, size, big};
+    if (descr[1] == 'f' && (size == 4 || size == 8)) return {kFloat, size, big};
+  }
+  throw DataError(
+      name + " has elements of type '" + printable(descr.substr(0, 32)) +
+      "'; muffle reads float32 and float64, and whole numbers of 8 to 64 bits. Convert the array.");
+}
+
+ArrayHeader parse_dict(std::string_view text, const std::string& name) {
   LiteralReader in(text);
   std::optional<std::string> descr;
   std::optional<std::vector<std::size_t>> shape;
@@ -101,17 +118,18 @@ NpyHeader parse_dict(std::string_view text, const std::string& name) {
   }
   if (!in.at_end() || !descr || !shape || !fortran) throw bad_header(name, "its header is incomplete");
   if (*fortran && shape->size() > 1) throw bad_header(name, "it is in Fortran order");
-  return {*descr, *shape};
+  if (shape->empty()) throw DataError(name + " is a single number; one row per record is needed.");
+  return {parse_type(*descr, name), {shape->begin(), shape->end()}};
 }
 
 }  // namespace
 
-std::string npy_header(const NpyHeader& header) {
+std::string npy_header(const std::string& descr, std::span<const std::size_t> sizes) {
   std::string shape;
-  for (const std::size_t s : header.shape) shape += std::to_string(s) + ", ";
-  if (header.shape.size() > 1) shape.resize(shape.size() - 2);
-  if (header.shape.size() == 1) shape.resize(shape.size() - 1);  // a tuple of one keeps its comma
-  std::string dict = "{'descr': '" + header.descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  for (const std::size_t s : sizes) shape += std::to_string(s) + ", ";
+  if (sizes.size() > 1) shape.resize(shape.size() - 2);
+  if (sizes.size() == 1) shape.resize(shape.size() - 1);  // a tuple of one keeps its comma
+  std::string dict = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
   const std::size_t before = kMagic.size() + 4;
   dict.append(kAlignment - 1 - (before + dict.size()) % kAlignment, ' ');
   dict += '\n';
@@ -123,23 +141,23 @@ std::string npy_header(const NpyHeader& header) {
   return out + dict;
 }
 
-NpyHeader take_npy_header(std::string_view& bytes, const std::string& name) {
-  const std::size_t fixed = kMagic.size() + 2;
-  if (bytes.size() < fixed || !bytes.starts_with(kMagic))
-    throw bad_header(name, "its first bytes are not NumPy's");
-  const auto byte = [&](std::size_t i) {
-    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
+NpyHeader read_npy_header(ByteReader& bytes, const std::string& name) {
+  std::string fixed(kMagic.size() + 2, '\0');
+  const auto fill = [&](std::string& out) {
+    return bytes.read(std::as_writable_bytes(std::span(out))) == out.size();
   };
-  const std::size_t major = byte(kMagic.size());
+  if (!fill(fixed) || !fixed.starts_with(kMagic)) throw bad_header(name, "its first bytes are not NumPy's");
+  const auto major = static_cast<unsigned char>(fixed[kMagic.size()]);
   if (major < 1 || major > 3) throw bad_header(name, "its format version is " + std::to_string(major));
-  const std::size_t start = fixed + (major == 1 ? 2 : 4);
-  if (bytes.size() < start) throw bad_header(name, "it is truncated");
-  std::size_t length = byte(fixed) | byte(fixed + 1) << 8;
-  if (major >= 2) length |= byte(fixed + 2) << 16 | byte(fixed + 3) << 24;
-  if (length > bytes.size() - start) throw bad_header(name, "it is truncated");
-  NpyHeader header = parse_dict(bytes.substr(start, length), name);
-  bytes.remove_prefix(start + length);
-  return header;
+  std::string size(major == 1 ? 2 : 4, '\0');
+  if (!fill(size)) throw bad_header(name, "it is truncated");
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < size.size(); ++i)
+    length |= static_cast<std::size_t>(static_cast<unsigned char>(size[i])) << (8 * i);
+  if (length > kMostHeaderBytes) throw bad_header(name, "its header is too long");
+  std::string text(length, '\0');
+  if (!fill(text)) throw bad_header(name, "it is truncated");
+  return {parse_dict(text, name), fixed.size() + size.size() + length};
 }
 
-}  // namespace muffle::synth
+}  // namespace muffle::data

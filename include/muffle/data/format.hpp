@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/data/source.hpp"
+#include "muffle/schema/records.hpp"
+
+namespace muffle::data {
+
+/// One record as its file has it. Private.
+struct Row {
+  std::vector<std::uint8_t> bytes;  ///< d numbers, where the file holds bytes
+  std::vector<float> floats;        ///< d numbers elsewhere, in original units
+  std::int64_t label = 0;  ///< as stored; -1 where it is none that any class could have; unlabelled: 0
+};
+
+/// The records of one rank's files, in their order, before shards, bounds and classes are looked at: what a
+/// format has to provide. Memory: a fixed buffer and a record, whatever the files declare.
+/// Messages name the file; how many records it declares or holds is a local detail; nothing holds a number.
+class RecordStream {
+ public:
+  virtual ~RecordStream() = default;
+  virtual std::uint64_t records() const = 0;
+  /// Row::bytes, or else Row::floats.
+  virtual bool holds_bytes() const = 0;
+  /// The next read() gives this record, counted from 0: not one before those that were read. @throws
+  /// DataError.
+  virtual void go_to(std::uint64_t record) = 0;
+  /// @throws DataError  truncated or damaged.
+  virtual void read(Row& row) = 0;
+  /// Passes over what is left and checks that the files end where they say. @throws DataError.
+  virtual void expect_end() {}
+
+  /// For messages: "'FILE'".
+  virtual std::string name() const = 0;
+  /// Where the record that was read last lies.
+  struct Place {
+    std::string files;           ///< "'FILE'", or "'RECORDS' and 'LABELS'"
+    std::uint64_t record = 0;    ///< in its file
+    std::string numbers, label;  ///< "'FILE'": which one holds them
+  };
+  virtual Place last() const = 0;
+};
+
+/// A record format. A kind derives from this, in a file of its own (src/data/NAME_format.cpp), and has a line
+/// in format_kinds.inc. Stateless.
+class Format : public schema::RecordFormat {
+ public:
+  /// One line, for help.
+  virtual std::string_view summary() const = 0;
+
+  /// What is wrong with spec.labels, without a look at the files; empty: nothing. By default the labels are
+  /// in a file of their own.
+  virtual std::string labels_problem(const DataSpec& spec) const;
+  /// The files that spec.features names. @throws DataError. By default it names one.
+  virtual std::vector<std::string> record_files(const DataSpec& spec) const { return {spec.features}; }
+  /// Opens all files of this rank and checks them against the schema. @throws DataError, IoError.
+  virtual std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const = 0;
+  /// How to read what writers() wrote: `features` and `labels`. By default files() holds one file.
+  virtual DataSpec written(const std::string& name) const;
+};
+
+struct FormatKind {
+  std::string name;
+  const Format* format;
+};
+
+/// The table of all kinds (src/data/format_kinds.inc).
+std::span<const FormatKind> format_kinds();
+/// @throws ConfigError  an unknown name: lists those that there are.
+const Format& find_format(std::string_view name);
+
+/// The stream behind open_shard(): all the records that this rank's files hold. @throws as open_shard().
+std::unique_ptr<RecordStream> open_records(const DataSpec& spec, int rank = 0);
+
+/// How to read records that a format has written (such as samples.npz), known by the file's name; the schema
+/// is the caller's. @throws DataError  no format writes such files: lists what there is.
+DataSpec written_records(const std::filesystem::path& file);
+
+}  // namespace muffle::data

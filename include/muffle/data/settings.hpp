@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "muffle/core/settings.hpp"
+#include "muffle/data/source.hpp"
+
+namespace muffle::data {
+
+/// [data]: the records of a job, and those that are held out.
+struct Settings : DataSpec {
+  std::string generate;  ///< "" or "gaussian-mixture-2d": muffle makes the files in OUT/data
+  std::string test_features, test_labels;
+
+  /// The held-out records, for evaluate alone.
+  DataSpec test() const;
+};
+
+/// The keys of section [data].
+void declare(settings::Keys& keys, Settings& settings);
+
+/// What is wrong with the public schema. @returns whether the sizes can be used.
+bool schema_problems(const schema::Schema& schema, settings::Problems& problems);
+/// What is wrong with the files that are named, without a look at them.
+void problems(const Settings& settings, settings::Problems& problems);
+
+}  // namespace muffle::data

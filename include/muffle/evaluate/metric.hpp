@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/core/settings.hpp"
+#include "muffle/data/settings.hpp"
+
+namespace muffle::evaluate {
+
+/// What is scored, and by what.
+struct Subject {
+  std::filesystem::path samples;  ///< written by a record format, such as samples.npz
+  data::DataSpec test;            ///< held-out real records
+  data::DataSpec train;           ///< the real records that the release was made from
+  int threads = 1;
+  std::function<void()> heartbeat;  ///< called now and then; what it throws ends the evaluation
+};
+
+struct Outcome {
+  nlohmann::json json;  ///< fields of metrics.json
+  std::string table;    ///< lines for people
+};
+
+/// A metric. A kind derives from this, in a file of its own (src/evaluate/NAME_metric.cpp), and has a line in
+/// metric_kinds.inc.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  /// The kind's name in the table.
+  virtual std::string_view kind() const = 0;
+  virtual std::unique_ptr<Metric> clone() const = 0;
+
+  /// The kind's own keys, of section [evaluate].
+  virtual void declare(settings::Keys&) {}
+  /// Which real records it reads. None: its result is covered by the release's guarantee.
+  virtual std::vector<data::DataSpec> real_records(const data::DataSpec& /*test*/,
+                                                   const data::DataSpec& /*train*/) const {
+    return {};
+  }
+  /// What is wrong with the settings, where such data are configured.
+  virtual void problems(const data::Settings&, settings::Problems&) const {}
+  /// What it needs of the samples.
+  virtual void sample_problems(const schema::Schema&, std::uint64_t /*count*/, settings::Problems&) const {}
+  /// @throws IoError, DataError, ConfigError.
+  virtual Outcome score(const Subject& subject) const = 0;
+};
+
+struct MetricKind {
+  std::string name;
+  std::unique_ptr<Metric> (*make)();
+};
+/// The table of all kinds (src/evaluate/metric_kinds.inc).
+std::span<const MetricKind> metric_kinds();
+
+/// [evaluate]: which metrics are computed, and the settings of each kind.
+class Settings {
+ public:
+  Settings();
+  Settings(const Settings& other);
+  Settings& operator=(Settings other);
+  Settings(Settings&&) = default;
+  ~Settings() = default;
+
+  /// The chosen ones, in the table's order.
+  std::vector<const Metric*> chosen() const;
+  bool reads_real_records() const;
+  /// Leaves out those that need held-out records. @returns their names.
+  std::vector<std::string> leave_out_real();
+
+  std::vector<std::string> metrics{"classifiers"};
+
+ private:
+  friend void declare(settings::Keys& keys, Settings& settings);
+  std::vector<std::unique_ptr<Metric>> kinds_;  ///< one of each
+};
+
+/// The keys of section [evaluate].
+void declare(settings::Keys& keys, Settings& settings);
+/// @param whole_job  what has nothing to be tested on is left out then
+void problems(const Settings& settings, const data::Settings& data, bool whole_job,
+              settings::Problems& problems);
+/// What the evaluation needs of the samples that the same job draws.
+void sample_problems(const Settings& settings, const schema::Schema& schema, std::uint64_t count,
+                     const std::vector<std::string>& sample_formats, settings::Problems& problems);
+
+/// The file that samples of these formats are scored from: of the last record format of the table among them;
+/// empty if none of them can be read.
+std::string samples_file(const std::vector<std::string>& sample_formats);
+
+/// What the scores depend on beside the samples and the settings: the schema and the content of the real
+/// files. Reads them whole. @param made  the real files are made anew, the same each time
+std::string real_content(const Settings& settings, const Subject& subject, bool made);
+
+/// Computes all metrics. @param show  is given each table. @returns the fields of metrics.json.
+/// Reads REAL data if settings.reads_real_records(): that part is not covered by the release's guarantee, and
+/// choosing anything by it costs privacy; the log and the file say so.
+nlohmann::json score(const Settings& settings, const Subject& subject,
+                     const std::function<void(const std::string&)>& show);
+
+}  // namespace muffle::evaluate

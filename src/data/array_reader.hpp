@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "byte_stream.hpp"
+#include "muffle/core/error.hpp"
+
+namespace muffle::data {
+
+/// What the numbers of an array are, as stored.
+struct ElementType {
+  enum class Kind { kUnsigned, kSigned, kFloat } kind = Kind::kUnsigned;
+  std::size_t size = 1;  ///< bytes: 1, 2, 4 or 8; of floats 4 or 8
+  bool big_endian = false;
+
+  bool is_byte() const { return kind == Kind::kUnsigned && size == 1; }
+  bool is_integer() const { return kind != Kind::kFloat; }
+  /// "uint8", "float32", ...
+  std::string name() const;
+  /// The nearest float32.
+  float to_float(const std::byte* stored) const;
+  /// A class; -1 if it is negative or beyond 2^31 - 1. Integers alone.
+  std::int64_t to_label(const std::byte* stored) const;
+};
+
+/// What an array's file declares.
+struct ArrayHeader {
+  ElementType type;
+  std::vector<std::uint64_t> dims;  ///< row-major; records first; never empty
+
+  std::uint64_t records() const { return dims.front(); }
+  std::uint64_t record_elements() const;
+  std::uint64_t record_bytes() const { return record_elements() * type.size; }
+  /// Bytes of all elements. The record's size comes first, so that an array of no records may not hide an
+  /// absurd one. @param name  "'FILE'". @throws DataError  more than any file can hold.
+  std::uint64_t checked_bytes(const std::string& name) const;
+  /// "10 x 28 x 28", for local details.
+  std::string text() const;
+};
+
+/// After what is public about a damaged file.
+inline constexpr const char* kCopyAgain = " Copy or download it again.";
+
+/// @param where  private: "inside record 7".
+DataError truncated(const std::string& name, const std::string& where);
+
+/// Streams the records of one array. Memory: that of its bytes' reader.
+class ArrayReader {
+ public:
+  /// @param name    "'FILE'"  @param bytes  stands behind the header
+  ArrayReader(std::string name, ArrayHeader header, std::unique_ptr<ByteReader> bytes)
+      : name_(std::move(name)), header_(std::move(header)), bytes_(std::move(bytes)) {}
+
+  const std::string& name() const { return name_; }
+  const ArrayHeader& header() const { return header_; }
+  /// The record that read() returns next, counting from 0.
+  std::uint64_t position() const { return position_; }
+
+  /// The next record as it is stored: out.size() is record_bytes(). @throws DataError  truncated or damaged.
+  void read(std::span<std::byte> out);
+  /// Forward to this record.
+  void go_to(std::uint64_t record);
+  /// Passes over what is left and checks that nothing follows. @throws DataError.
+  void expect_end();
+
+ private:
+  std::string name_;
+  ArrayHeader header_;
+  std::unique_ptr<ByteReader> bytes_;
+  std::uint64_t position_ = 0;
+};
+
+}  // namespace muffle::data

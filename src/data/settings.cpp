@@ -1,0 +1,103 @@
+#include "muffle/data/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/kinds.hpp"
+#include "muffle/data/format.hpp"
+
+namespace muffle::data {
+namespace {
+
+constexpr std::size_t kMostSide = std::size_t{1} << 24;  // of a record's shape, in a model file
+
+std::string formats_help() {
+  std::string help = "of the record files;";
+  for (const FormatKind& kind : format_kinds())
+    help += fmt::format(" {}: {};", kind.name, kind.format->summary());
+  help.pop_back();
+  return help;
+}
+
+}  // namespace
+
+DataSpec Settings::test() const {
+  DataSpec spec = *this;
+  spec.features = test_features;
+  spec.labels = test_labels;
+  spec.records = 0;
+  spec.shards = ShardRule::kContiguous;
+  return spec;
+}
+
+void declare(settings::Keys& keys, Settings& s) {
+  using enum settings::Stage;
+  constexpr settings::Range kFloat{-3e38, 3e38};
+  constexpr std::int64_t kMany = std::int64_t{1} << 46;
+  keys.stage(kRelease);
+  keys.text("dir", s.dir,
+            "folder in front of relative file names; itself relative to where muffle is started");
+  keys.name("generate", s.generate, {"", "gaussian-mixture-2d"},
+            "data that muffle makes itself, in OUT/data (leave data.dir empty)");
+  keys.name("format", s.format, names_of(format_kinds()), formats_help());
+  keys.text("features", s.features,
+            "the files of records, by data.format; \"{rank}\" stands for the rank's number");
+  keys.text("labels", s.labels, "labels; empty when classes = 1 or the format has them beside the records");
+  keys.stage(kEvaluate);
+  keys.text("test_features", s.test_features, "held-out real records, for evaluate alone");
+  keys.text("test_labels", s.test_labels, "their labels");
+  keys.stage(kRelease);
+  keys.count("records", s.records, 0, kMany, "m, public under replace-one: records over all ranks");
+  keys.count("classes", s.schema.classes, 1, 256, "C, public: labels are 0..C-1, each one byte");
+  keys.sizes("shape", s.schema.shape, "one record: [channels, height, width] or [columns]");
+  keys.number("lo", s.schema.lo, kFloat, "public lower bound of every number");
+  keys.number("hi", s.schema.hi, kFloat, "public upper bound of every number");
+  keys.choice<schema::OnError>(
+      "on_error", s.schema.on_error,
+      {{"reject-file", schema::OnError::kRejectFile}, {"clamp", schema::OnError::kClamp}},
+      "what becomes of a record outside its schema");
+  keys.choice<ShardRule>("shards", s.shards,
+                         {{"contiguous", ShardRule::kContiguous},
+                          {"round-robin", ShardRule::kRoundRobin},
+                          {"per-rank", ShardRule::kPerRank}},
+                         "the public rule that deals records to ranks");
+}
+
+bool schema_problems(const schema::Schema& schema, settings::Problems& p) {
+  const auto& shape = schema.shape;
+  const bool sized = shape.size() == 1 || shape.size() == 3, apart = schema.lo < schema.hi;
+  p.unless(
+      sized,
+      "data.shape needs 3 numbers for images, [channels, height, width], or 1 for plain records, [columns]");
+  p.unless(apart, "data.lo must be below data.hi");
+  if (!sized || !apart) return false;
+  try {
+    schema.validate();
+  } catch (const DataError& e) {
+    p.check("data.shape, data.lo or data.hi: ", [&] { throw e; });
+    return false;
+  }
+  p.unless(*std::max_element(shape.begin(), shape.end()) <= kMostSide,
+           fmt::format("data.shape has a size above {}", kMostSide));
+  return true;
+}
+
+void problems(const Settings& s, settings::Problems& p) {
+  p.unless(!s.features.empty(), "data.features names no file with records");
+  const std::string labels = find_format(s.format).labels_problem(s);
+  p.unless(labels.empty(), labels);
+  const bool per_rank = s.shards == ShardRule::kPerRank;
+  p.unless(names_rank(s, s.features) == per_rank,
+           "data.shards = \"per-rank\" and \"{rank}\" in data.features (or data.dir) go together: one is "
+           "there without the other");
+  p.unless(
+      s.labels.empty() || names_rank(s, s.labels) == per_rank,
+      "data.labels and data.features go together: with one file a rank both need \"{rank}\" (or data.dir "
+      "does), and otherwise neither has it");
+  p.unless(s.generate.empty() || s.dir.empty(),
+           "data.generate makes the files in OUT/data: leave data.dir empty");
+}
+
+}  // namespace muffle::data

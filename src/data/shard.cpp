@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "muffle/core/error.hpp"
+#include "muffle/data/format.hpp"
+#include "muffle/schema/scaling.hpp"
+
+namespace muffle::data {
+namespace {
+
+constexpr std::string_view kRankPlaceholder = "{rank}";
+
+/// Which records of a file are a rank's own: first, first + stride, ... (count of them).
+struct Share {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::uint64_t stride = 1;
+};
+
+Share share_of(ShardRule rule, std::uint64_t records, std::uint64_t rank, std::uint64_t ranks) {
+  switch (rule) {
+    case ShardRule::kPerRank:
+      return {0, records, 1};
+    case ShardRule::kRoundRobin:
+      return {rank, records / ranks + (rank < records % ranks ? 1 : 0), ranks};
+    case ShardRule::kContiguous:
+      break;
+  }
+  const auto cut = [&](std::uint64_t r) {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(r) * records / ranks);
+  };
+  return {cut(rank), cut(rank + 1) - cut(rank), 1};
+}
+
+/// A rank's records out of the stream of its files: the shard rule, the bounds and the classes are looked at
+/// here, for all formats.
+class Shard final : public RecordSource {
+ public:
+  Shard(const DataSpec& spec, int rank, int ranks)
+      : schema_(spec.schema), scaling_(spec.schema), stream_(open_records(spec, rank)) {
+    if (spec.shards != ShardRule::kPerRank && spec.records != 0 && file_records() != spec.records) {
+      throw DataError(
+          stream_->name() + " holds " + std::to_string(file_records()) + " records, the configuration says " +
+          std::to_string(spec.records) +
+          ". The number of records is public and part of the guarantee: correct whichever is wrong.");
+    }
+    share_ = share_of(spec.shards, file_records(), static_cast<std::uint64_t>(rank),
+                      static_cast<std::uint64_t>(ranks));
+  }
+
+  std::uint64_t shard_size() const override { return share_.count; }
+  std::uint64_t file_records() const override { return stream_->records(); }
+  void hand_out_bytes() override { as_bytes_ = stream_->holds_bytes(); }
+
+  void next(std::size_t max_records, Batch& batch) override {
+    require(max_records > 0, "RecordSource::next() needs room for a record");
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(max_records, share_.count - done_));
+    make_room(n, batch);
+    for (std::size_t i = 0; i < n; ++i, ++done_) {
+      stream_->go_to(share_.first + done_ * share_.stride);
+      stream_->read(row_);
+      if (!put_numbers(i, batch)) {
+        const std::string file = stream_->last().numbers;
+        throw misfit(file + " has a number that is not finite or lies outside the bounds [lo, hi].");
+      }
+      batch.y[i] = checked_label();
+    }
+    batch.n = n;
+    if (done_ == share_.count && !std::exchange(end_checked_, true)) check_end();
+  }
+
+ private:
+  void make_room(std::size_t n, Batch& batch) const {
+    const std::size_t numbers = n * schema_.dims();
+    batch.n = 0;
+    batch.x.resize(as_bytes_ ? 0 : numbers);
+    batch.bytes.resize(as_bytes_ ? numbers : 0);
+    batch.scale = as_bytes_ ? &scaling_.bytes() : nullptr;
+    batch.y.resize(n);
+  }
+
+  /// @returns false if a number is outside the bounds and the schema rejects that.
+  bool put_numbers(std::size_t i, Batch& batch) const {
+    const std::size_t dims = schema_.dims();
+    const bool clamp = schema_.on_error == schema::OnError::kClamp;
+    const auto fits = [&](auto v) { return scaling_.fits(static_cast<float>(v)); };
+    const bool bytes_fit = clamp || (fits(0) && fits(255));
+    if (stream_->holds_bytes()) {
+      if (as_bytes_) {
+        std::memcpy(batch.bytes.data() + i * dims, row_.bytes.data(), dims);
+      } else {
+        for (std::size_t j = 0; j < dims; ++j) batch.x[i * dims + j] = scaling_.bytes()[row_.bytes[j]];
+      }
+      return bytes_fit || std::all_of(row_.bytes.begin(), row_.bytes.end(), fits);
+    }
+    for (std::size_t j = 0; j < dims; ++j) batch.x[i * dims + j] = scaling_.to_unit(row_.floats[j]);
+    return clamp || std::all_of(row_.floats.begin(), row_.floats.end(), fits);
+  }
+
+  std::int32_t checked_label() const {
+    if (row_.label >= 0 && static_cast<std::uint64_t>(row_.label) < schema_.classes)
+      return static_cast<std::int32_t>(row_.label);
+    if (schema_.on_error == schema::OnError::kClamp) return schema::kNoClass;
+    throw misfit(stream_->last().label + " has a label that is not one of the classes.");
+  }
+
+  /// A record that its schema does not allow. One text whatever is wrong: which record it is, and whether a
+  /// number or the label is bad, is private. @param what  goes to the rank's own log
+  DataError misfit(const std::string& what) const {
+    const RecordStream::Place place = stream_->last();
+    return DataError(
+        "a record of " + place.files + " does not fit the public schema: it has a number that is not " +
+            "finite or lies outside [data.lo, data.hi], or a label outside 0.." +
+            std::to_string(schema_.classes - 1) +
+            " (data.classes), and data.on_error = \"reject-file\" refuses the job for it. Mend the record, " +
+            "correct the schema, or set data.on_error = \"clamp\".",
+        LocalDetail{"record " + std::to_string(place.record) + " (counting from 0) of " + what});
+  }
+
+  /// Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
+  /// contiguous: the last.
+  void check_end() {
+    if (share_.stride != 1 || share_.first + share_.count == file_records()) stream_->expect_end();
+  }
+
+  schema::Schema schema_;
+  schema::Scaling scaling_;
+  std::unique_ptr<RecordStream> stream_;
+  Share share_;
+  std::uint64_t done_ = 0;
+  bool end_checked_ = false;
+  bool as_bytes_ = false;
+  Row row_;
+};
+
+}  // namespace
+
+std::string resolve_path(const DataSpec& spec, const std::string& file, int rank) {
+  std::string path = (std::filesystem::path(spec.dir) / file).string();
+  const std::string number = std::to_string(rank);
+  for (std::size_t at = path.find(kRankPlaceholder); at != std::string::npos;
+       at = path.find(kRankPlaceholder, at + number.size())) {
+    path.replace(at, kRankPlaceholder.size(), number);
+  }
+  return path;
+}
+
+std::vector<std::string> paths_of(const DataSpec& spec, int rank) {
+  std::vector<std::string> paths;
+  for (const std::string& file : find_format(spec.format).record_files(spec))
+    paths.push_back(resolve_path(spec, file, rank));
+  if (!spec.labels.empty()) paths.push_back(resolve_path(spec, spec.labels, rank));
+  return paths;
+}
+
+bool names_rank(const DataSpec& spec, const std::string& file) {
+  return (std::filesystem::path(spec.dir) / file).string().find(kRankPlaceholder) != std::string::npos;
+}
+
+std::unique_ptr<RecordStream> open_records(const DataSpec& spec, int rank) {
+  spec.schema.validate();
+  if (spec.features.empty()) throw DataError("no record file is named: set data.features.");
+  const Format& format = find_format(spec.format);
+  if (const std::string problem = format.labels_problem(spec); !problem.empty())
+    throw DataError(problem + ".");
+  return format.open(spec, rank);
+}
+
+std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ranks) {
+  require(ranks >= 1 && rank >= 0 && rank < ranks,
+          "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " does not exist");
+  if ((names_rank(spec, spec.features) || names_rank(spec, spec.labels)) &&
+      spec.shards != ShardRule::kPerRank) {
+    throw DataError(
+        "the data's path has " + std::string(kRankPlaceholder) +
+        " in it, but the shard rule shares one file between the ranks: set the rule to per-rank.");
+  }
+  return std::make_unique<Shard>(spec, rank, ranks);
+}
+
+}  // namespace muffle::data

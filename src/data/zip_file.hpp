@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "byte_stream.hpp"
+
+namespace muffle::data {
+
+/// A member of a zip archive, stored or deflated, decompressed as it is read. Believes no size that the file
+/// could not hold; whoever reads it whole, and one byte more, has it checked against the archive's checksum.
+class ZipMember : public ByteReader {
+ public:
+  /// Decompressed bytes, as the archive declares.
+  virtual std::uint64_t size() const = 0;
+};
+
+/// @param name  what messages call the member  @throws IoError;  DataError: damaged, or another compression.
+/// @returns null if there is no such member.
+std::unique_ptr<ZipMember> open_zip_member(const std::filesystem::path& archive, const std::string& member,
+                                           const std::string& name);
+
+/// A member to be, and the file that has its content.
+struct ZipContent {
+  std::string member;
+  std::filesystem::path file;
+};
+
+/// Puts files together in a new archive, uncompressed; equal contents make equal archives.
+/// @param called     what messages call the archive
+/// @param heartbeat  called as the work gets on; what it throws ends it. @throws IoError.
+void write_zip(const std::filesystem::path& archive, std::span<const ZipContent> contents,
+               const std::filesystem::path& called, const std::function<void()>& heartbeat);
+
+}  // namespace muffle::data

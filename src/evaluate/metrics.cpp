@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/kinds.hpp"
+#include "muffle/data/format.hpp"
+#include "muffle/evaluate/metric.hpp"
+#include "muffle/schema/schema_json.hpp"
+
+namespace muffle::evaluate {
+
+#define MUFFLE_KIND(id) std::unique_ptr<Metric> make_##id##_metric();
+#include "metric_kinds.inc"
+#undef MUFFLE_KIND
+
+namespace {
+
+constexpr const char* kWarning =
+    "These scores were computed on real records. They are not covered by the release's privacy guarantee: "
+    "publishing them, or choosing a model, a seed or a setting by them, costs privacy that nobody has "
+    "accounted for.";
+constexpr const char* kSamples = "samples";
+
+bool has(const std::vector<std::string>& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+bool is_real(const Metric& metric) { return !metric.real_records({}, {}).empty(); }
+
+/// A file that cannot be read is for the evaluation to report.
+std::string content_of(const std::string& file, const std::function<void()>& heartbeat) {
+  try {
+    return sha256_file_hex(file, heartbeat);
+  } catch (const IoError&) {
+    return "unreadable";
+  }
+}
+
+}  // namespace
+
+std::span<const MetricKind> metric_kinds() {
+  static const std::vector<MetricKind> table{
+#define MUFFLE_KIND(id) {kind_name(#id), make_##id##_metric},
+#include "metric_kinds.inc"
+#undef MUFFLE_KIND
+  };
+  return table;
+}
+
+Settings::Settings() {
+  for (const MetricKind& kind : metric_kinds()) kinds_.push_back(kind.make());
+}
+
+Settings::Settings(const Settings& other) : metrics(other.metrics) {
+  for (const auto& kind : other.kinds_) kinds_.push_back(kind->clone());
+}
+
+Settings& Settings::operator=(Settings other) {
+  std::swap(metrics, other.metrics);
+  std::swap(kinds_, other.kinds_);
+  return *this;
+}
+
+std::vector<const Metric*> Settings::chosen() const {
+  std::vector<const Metric*> out;
+  for (const auto& kind : kinds_) {
+    if (has(metrics, kind->kind())) out.push_back(kind.get());
+  }
+  return out;
+}
+
+bool Settings::reads_real_records() const {
+  const std::vector<const Metric*> all = chosen();
+  return std::any_of(all.begin(), all.end(), [](const Metric* m) { return is_real(*m); });
+}
+
+std::vector<std::string> Settings::leave_out_real() {
+  std::vector<std::string> names;
+  for (const Metric* metric : chosen()) {
+    if (is_real(*metric)) names.emplace_back(metric->kind());
+  }
+  for (const std::string& name : names) std::erase(metrics, name);
+  return names;
+}
+
+void declare(settings::Keys& keys, Settings& settings) {
+  keys.stage(settings::Stage::kEvaluate);
+  keys.names("metrics", settings.metrics, names_of(metric_kinds()),
+             "what to compute; \"classifiers\" reads real data");
+  for (const auto& kind : settings.kinds_) kind->declare(keys);
+}
+
+void problems(const Settings& settings, const data::Settings& data, bool whole_job, settings::Problems& p) {
+  for (const Metric* metric : settings.chosen()) {
+    if (!whole_job || !is_real(*metric) || !data.test_features.empty()) metric->problems(data, p);
+  }
+}
+
+void sample_problems(const Settings& settings, const schema::Schema& schema, std::uint64_t count,
+                     const std::vector<std::string>& sample_formats, settings::Problems& p) {
+  p.unless(
+      settings.metrics.empty() || !samples_file(sample_formats).empty(),
+      fmt::format(
+          "evaluate reads the samples again: add one of {} to sample.formats, or set evaluate.metrics = []",
+          fmt::join(names_of(data::format_kinds()), ", ")));
+  for (const Metric* metric : settings.chosen()) metric->sample_problems(schema, count, p);
+}
+
+std::string samples_file(const std::vector<std::string>& sample_formats) {
+  std::string file;
+  for (const data::FormatKind& kind : data::format_kinds()) {
+    if (has(sample_formats, kind.name)) file = kind.format->files(kSamples).back();
+  }
+  return file;
+}
+
+std::string real_content(const Settings& settings, const Subject& subject, bool made) {
+  std::string all;
+  for (const Metric* metric : settings.chosen()) {
+    for (const data::DataSpec& spec : metric->real_records(subject.test, subject.train)) {
+      all += spec.format + " " + schema::hash_of(spec.schema) + "\n";
+      if (made) continue;
+      for (const std::string& file : data::paths_of(spec, 0))
+        all += content_of(file, subject.heartbeat) + "\n";
+    }
+  }
+  return all;
+}
+
+nlohmann::json score(const Settings& settings, const Subject& subject,
+                     const std::function<void(const std::string&)>& show) {
+  nlohmann::json metrics = nlohmann::json::object();
+  for (const Metric* metric : settings.chosen()) {
+    const std::size_t real = metric->real_records(subject.test, subject.train).size();
+    if (real > 0) {
+      spdlog::warn("evaluate: reads REAL test records{}. {}", real > 1 ? " and real training records" : "",
+                   kWarning);
+      metrics["warning"] = kWarning;
+    }
+    Outcome outcome = metric->score(subject);
+    show(outcome.table);
+    metrics.update(outcome.json);
+  }
+  return metrics;
+}
+
+}  // namespace muffle::evaluate

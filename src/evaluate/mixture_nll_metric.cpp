@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "muffle/core/error.hpp"
+#include "muffle/data/mixture.hpp"
+#include "muffle/evaluate/evaluate.hpp"
+#include "muffle/evaluate/metric.hpp"
+#include "samples.hpp"
+
+namespace muffle::evaluate {
+namespace {
+
+constexpr int kCentres = data::kMixtureGrid * data::kMixtureGrid;
+constexpr double kPapersRecords = 90000.0;
+constexpr std::uint64_t kHeartbeatEvery = 100'000;  ///< records: some milliseconds
+
+/// log sum exp(-r^2 / (2 s^2)) over the centres of class y; finite wherever the point is, for the nearest
+/// centre's exponent is taken out first.
+double log_sum_of_class(double x1, double x2, int y) {
+  std::array<double, kCentres> exponents{};
+  std::size_t n = 0;
+  for (int column = 0; column < data::kMixtureGrid; ++column) {
+    for (int row = 0; row < data::kMixtureGrid; ++row) {
+      if (data::mixture_class(column, row) != y) continue;
+      const double d1 = x1 - column, d2 = x2 - row;
+      exponents[n++] = -(d1 * d1 + d2 * d2) / (2.0 * data::kMixtureStd * data::kMixtureStd);
+    }
+  }
+  const double largest = *std::max_element(exponents.begin(), exponents.begin() + n);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < n; ++i) sum += std::exp(exponents[i] - largest);
+  return largest + std::log(sum);
+}
+
+/// The points that the mixture has: two numbers, five classes.
+schema::Schema mixture_schema() {
+  schema::Schema schema;
+  schema.shape = {2};
+  schema.classes = data::kMixtureGrid;
+  return schema;
+}
+
+class MixtureNllMetric final : public Metric {
+ public:
+  std::string_view kind() const override { return "mixture-nll"; }
+  std::unique_ptr<Metric> clone() const override { return std::make_unique<MixtureNllMetric>(*this); }
+
+  void sample_problems(const schema::Schema& schema, std::uint64_t, settings::Problems& p) const override {
+    p.unless(
+        schema.shape == mixture_schema().shape && schema.classes <= mixture_schema().classes,
+        "evaluate.metrics has \"mixture-nll\", which scores points of the 2-D mixture: data.shape = [2] and "
+        "at most 5 classes");
+  }
+
+  Outcome score(const Subject& subject) const override {
+    const MixtureScore s = evaluate_mixture(subject.samples, subject.heartbeat);
+    Outcome out;
+    out.table = fmt::format(
+        "2-D mixture, {} records: NLL per 90,000: {:.4g}e5 in the authors' convention, {:.4g}e5 true\n",
+        s.records, s.per_90000_authors_convention / 1e5, s.per_90000_true / 1e5);
+    out.json["mixture_nll"] = {{"records", s.records},
+                               {"nll_true", s.nll_true},
+                               {"nll_authors_convention", s.nll_authors_convention},
+                               {"per_90000_true", s.per_90000_true},
+                               {"per_90000_authors_convention", s.per_90000_authors_convention}};
+    return out;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> make_mixture_nll_metric() { return std::make_unique<MixtureNllMetric>(); }
+
+MixtureScore evaluate_mixture(const std::filesystem::path& synthetic,
+                              const std::function<void()>& heartbeat) {
+  const std::string name = "'" + synthetic.string() + "'";
+  const auto records = open_samples(synthetic, mixture_schema());
+  const std::uint64_t n = records->records();
+  if (n == 0) throw DataError(name + " holds no records to score.");
+  if (records->holds_bytes())
+    throw DataError(name + " does not hold points of the 2-D mixture: they are floats, and these are bytes.");
+  double sum = 0.0;
+  data::Row row;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    if (heartbeat && i % kHeartbeatEvery == 0) heartbeat();
+    records->read(row);
+    const double x1 = row.floats[0], x2 = row.floats[1];
+    if (!std::isfinite(x1) || !std::isfinite(x2) || row.label < 0 || row.label >= data::kMixtureGrid) {
+      throw DataError(
+          "record " + std::to_string(i) + " (counting from 0) of " + name +
+          " is not a point of the 2-D mixture: its coordinates must be finite and its label in 0.." +
+          std::to_string(data::kMixtureGrid - 1) + ".");
+    }
+    sum += log_sum_of_class(x1, x2, static_cast<int>(row.label));
+  }
+  records->expect_end();
+  // One over sqrt(2 pi) s for each dimension that the convention counts.
+  const double per_dimension = std::log(std::sqrt(2.0 * std::numbers::pi) * data::kMixtureStd);
+  const double count = static_cast<double>(n);
+  MixtureScore score;
+  score.records = n;
+  score.nll_true = -sum + count * (std::log(kCentres) + 2.0 * per_dimension);
+  score.nll_authors_convention = -sum + count * (std::log(kCentres) + per_dimension);
+  score.per_90000_true = score.nll_true * (kPapersRecords / count);
+  score.per_90000_authors_convention = score.nll_authors_convention * (kPapersRecords / count);
+  return score;
+}
+
+}  // namespace muffle::evaluate

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "muffle/schema/scaling.hpp"
+#include "muffle/synth/sampler.hpp"
+
+namespace muffle::synth {
+namespace {
+
+constexpr std::size_t kMostPictureSide = 6000;  // ten of them side by side still make a PNG
+
+std::vector<std::string> names_of(Formats formats) {
+  std::vector<std::string> names;
+  for (const schema::RecordFormat* format : formats) names.push_back(format->name());
+  return names;
+}
+
+}  // namespace
+
+double tile_bytes(const schema::Schema& schema) {
+  const auto stored = static_cast<double>(schema::SampleScaling(schema).number_bytes());
+  return static_cast<double>(kTileRecords) * static_cast<double>(schema.dims()) *
+         (2 * sizeof(float) + stored);
+}
+
+double sample_bytes(const SampleSpec& spec, const schema::Schema& schema) {
+  return static_cast<double>(spec.count) * static_cast<double>(schema.dims()) *
+         static_cast<double>(schema::SampleScaling(schema).number_bytes());
+}
+
+void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
+  keys.stage(settings::Stage::kSample);
+  keys.count("count", s.count, 1, UINT32_MAX, "synthetic records");
+  keys.choice<bool>("labels", s.uniform_labels, {{"uniform", true}, {"released-counts", false}},
+                    "labels of the synthetic records");
+  keys.names("formats", s.formats, names_of(formats), "files to write");
+  keys.count("seed", s.seed, 0, INT64_MAX, "seed of the samples");
+  keys.number("floor", s.floor, {0, 1}, "numbers of a record (scaled to [0, 1]) below it become 0");
+  keys.number(
+      "stray", s.stray, {0, 0.5},
+      "share of the numbers that stand in for another record's: against classifiers that believe \"never\"");
+}
+
+void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {
+  p.unless(spec.count > 0, "sample.count is 0: ask for at least one record");
+  p.unless(!spec.formats.empty(), "sample.formats is empty: nothing would be written");
+  const std::vector<std::string> known = names_of(formats);
+  for (const std::string& name : spec.formats) {
+    p.unless(std::find(known.begin(), known.end(), name) != known.end(),
+             fmt::format("sample.formats has \"{}\", which is none of {}", name, fmt::join(known, ", ")));
+  }
+}
+
+void problems(const SampleSpec& spec, const schema::Schema& schema, Formats formats, settings::Problems& p) {
+  const schema::RecordKind kind{schema.shape, !schema::SampleScaling(schema).as_bytes(), spec.count};
+  for (const schema::RecordFormat* format : formats) {
+    if (std::find(spec.formats.begin(), spec.formats.end(), format->name()) == spec.formats.end()) continue;
+    const std::string problem = format->cannot_hold(kind);
+    p.unless(problem.empty(), fmt::format("sample.formats has \"{}\", but {}", format->name(), problem));
+  }
+  p.unless(
+      !kind.is_picture() || std::max(schema.shape[1], schema.shape[2]) <= kMostPictureSide,
+      fmt::format("data.shape has images with a side above {} pixels, of which samples.png cannot be made",
+                  kMostPictureSide));
+  p.unless(sample_bytes(spec, schema) <= kMostSampleBytes,
+           "sample.count x data.shape is above 1 TB: draw them in parts, each with a sample.seed of its own");
+  p.unless(
+      tile_bytes(schema) <= kMostTileBytes,
+      fmt::format("data.shape has {} numbers a record, of which {} are drawn at a time in {:.3g} GB, above "
+                  "{:.3g} GB: describe records by fewer numbers",
+                  schema.dims(), kTileRecords, tile_bytes(schema) * 1e-9, kMostTileBytes * 1e-9));
+}
+
+}  // namespace muffle::synth

@@ -1,0 +1,340 @@
+// What every record format must do: runs over the table. What is peculiar to one is tested in
+// NAME_format_test.cpp.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "data/drain.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/data/format.hpp"
+#include "support/expect_error.hpp"
+#include "support/mutate.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::data::test {
+namespace {
+
+using muffle::test::expect_error;
+using muffle::test::expect_local_detail;
+using schema::RecordKind;
+using schema::Records;
+namespace fs = std::filesystem;
+
+/// Record i: its first number is i, its label i mod 3.
+Records made_up(std::vector<std::size_t> shape, bool floats, std::size_t first, std::size_t n) {
+  Records records;
+  records.shape = std::move(shape);
+  const std::size_t dims = RecordKind{records.shape, floats, n}.dims();
+  for (std::size_t i = first; i < first + n; ++i) {
+    for (std::size_t j = 0; j < dims; ++j) {
+      if (floats) {
+        records.floats.push_back(static_cast<float>(i) + 0.25f * static_cast<float>(j));
+      } else {
+        records.bytes.push_back(static_cast<std::uint8_t>(i + 7 * j));
+      }
+    }
+    records.labels.push_back(static_cast<std::uint8_t>(i % 3));
+  }
+  return records;
+}
+
+class FormatConformance : public testing::TestWithParam<std::tuple<std::size_t, bool>> {
+ protected:
+  static const FormatKind& line() { return format_kinds()[std::get<0>(GetParam())]; }
+  static const Format& format() { return *line().format; }
+  static bool floats() { return std::get<1>(GetParam()); }
+  static std::vector<std::size_t> shape() {
+    return floats() ? std::vector<std::size_t>{3} : std::vector<std::size_t>{1, 2, 3};
+  }
+  static RecordKind kind(std::uint64_t n) { return {shape(), floats(), n}; }
+
+  /// Writes n records in two goes. @returns how to read them.
+  DataSpec write(const std::string& name, std::size_t n) { return write(name, shape(), n); }
+  DataSpec write(const std::string& name, const std::vector<std::size_t>& shape, std::size_t n) {
+    for (const auto& file : format().writers(folder_.path(), name, {shape, floats(), n})) {
+      file.writer->add(made_up(shape, floats(), 0, n / 2));
+      file.writer->add(made_up(shape, floats(), n / 2, n - n / 2));
+      file.writer->finish([] {});
+    }
+    DataSpec spec = format().written(name);
+    spec.dir = folder_.path().string();
+    spec.schema.shape = shape;
+    spec.schema.classes = 3;
+    return spec;
+  }
+
+  /// Without a sync, and as a new file: the tests write thousands.
+  void put(const std::string& file, const std::string& bytes) {
+    fs::remove(folder_ / file);
+    std::ofstream(folder_ / file, std::ios::binary) << bytes;
+  }
+
+  muffle::test::TemporaryFolder folder_;
+};
+
+TEST_P(FormatConformance, IsInTheTableByItsName) {
+  EXPECT_EQ(format().name(), line().name);
+  EXPECT_EQ(&find_format(line().name), &format());
+  EXPECT_FALSE(format().summary().empty());
+  expect_error(ExitCode::kConfig, {"record format", line().name}, [] { (void)find_format("stone"); });
+  std::multiset<std::string> endings;
+  for (const FormatKind& kind : format_kinds()) endings.insert(kind.format->files("").back());
+  EXPECT_EQ(endings.count(format().files("").back()), 1u) << "written files are known by their names";
+  const DataSpec found = written_records(folder_ / format().files("some").back());
+  EXPECT_EQ(found.format, line().name);
+  EXPECT_EQ(paths_of(found, 0).size(), found.labels.empty() ? 1u : 2u);
+}
+
+TEST_P(FormatConformance, GivesBackTheValuesThatWereWritten) {
+  for (const std::size_t n : {0u, 1u, 7u}) {
+    const DataSpec spec = write("r", n);
+    const Records want = made_up(shape(), floats(), 0, n);
+    const auto stream = open_records(spec);
+    ASSERT_EQ(stream->records(), n);
+    EXPECT_EQ(stream->holds_bytes(), !floats());
+    Records got;
+    Row row;
+    for (std::size_t i = 0; i < n; ++i) {
+      stream->read(row);
+      got.bytes.insert(got.bytes.end(), row.bytes.begin(), row.bytes.end());
+      got.floats.insert(got.floats.end(), row.floats.begin(), row.floats.end());
+      got.labels.push_back(static_cast<std::uint8_t>(row.label));
+    }
+    EXPECT_NO_THROW(stream->expect_end());
+    EXPECT_EQ(got.bytes, want.bytes);
+    EXPECT_EQ(got.floats, want.floats);
+    EXPECT_EQ(got.labels, want.labels);
+  }
+}
+
+TEST_P(FormatConformance, WritesWholeFilesOfTheSizeThatItSaysOrNone) {
+  write("a", 500);
+  write("b", 500);
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < format().files("").size(); ++i) {
+    const std::string a = read_file(folder_ / format().files("a")[i]),
+                      b = read_file(folder_ / format().files("b")[i]);
+    EXPECT_TRUE(a == b) << "equal records make equal files";
+    bytes += a.size();
+  }
+  EXPECT_LE(bytes, format().bytes_on_disk(kind(500)) + 4096);
+  {
+    const auto files = format().writers(folder_.path(), "c", kind(5));
+    for (const auto& file : files) {
+      file.writer->add(made_up(shape(), floats(), 0, 3));
+      expect_error(ExitCode::kInvariant, {"5 records", "3 have come"}, [&] { file.writer->finish([] {}); });
+      Records bad = made_up(shape(), floats(), 0, 2);
+      bad.labels.pop_back();
+      expect_error(ExitCode::kInvariant, {"announced"}, [&] { file.writer->add(bad); });
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(folder_.path()))
+    EXPECT_NE(entry.path().filename().string()[0], 'c') << entry.path();
+  expect_error(ExitCode::kIo, {"/proc/muffle"}, [&] { (void)format().writers("/proc", "muffle", kind(1)); });
+}
+
+TEST_P(FormatConformance, EveryRuleDealsEveryRecordExactlyOnceInOrder) {
+  for (const std::size_t m : {0u, 1u, 4u, 13u}) {
+    DataSpec spec = write("r", m);
+    spec.records = m;
+    const Batch whole = read_all(spec, 0, 1, 1);
+    ASSERT_EQ(whole.n, m);
+    for (const ShardRule rule : {ShardRule::kContiguous, ShardRule::kRoundRobin}) {
+      spec.shards = rule;
+      for (int ranks = 1; ranks <= 5; ++ranks) {
+        std::vector<float> numbers(whole.x.size());
+        std::vector<int> seen(m, 0);
+        for (int rank = 0; rank < ranks; ++rank) {
+          const Batch shard = read_all(spec, rank, ranks, 2);
+          for (std::size_t i = 0; i < shard.n; ++i) {
+            const auto k = static_cast<std::size_t>(ranks), r = static_cast<std::size_t>(rank);
+            const std::size_t record = rule == ShardRule::kRoundRobin ? r + i * k : r * m / k + i;
+            ++seen.at(record);
+            EXPECT_EQ(shard.y[i], static_cast<int>(record % 3));
+            const std::size_t dims = spec.schema.dims();
+            std::copy_n(shard.x.begin() + static_cast<std::ptrdiff_t>(i * dims), dims,
+                        numbers.begin() + static_cast<std::ptrdiff_t>(record * dims));
+          }
+        }
+        EXPECT_EQ(seen, std::vector<int>(m, 1)) << ranks << " ranks";
+        EXPECT_EQ(numbers, whole.x);
+      }
+    }
+  }
+}
+
+TEST_P(FormatConformance, OneFileARankIsWhollyItsOwn) {
+  for (int r = 0; r < 3; ++r) write("r-" + std::to_string(r), static_cast<std::size_t>(2 * r));
+  DataSpec spec = format().written("r-{rank}");
+  spec.dir = folder_.path().string();
+  spec.schema.shape = shape();
+  spec.schema.classes = 3;
+  spec.records = 6;  // of all ranks together: not one rank's business
+  expect_error(ExitCode::kData, {"{rank}", "per-rank"}, [&] { open_shard(spec, 0, 3); });
+  spec.shards = ShardRule::kPerRank;
+  for (int r = 0; r < 3; ++r) EXPECT_EQ(read_all(spec, r, 3).n, static_cast<std::size_t>(2 * r));
+}
+
+TEST_P(FormatConformance, StreamsInBoundedMemory) {
+  // 16 MiB of numbers; a reader may hold its buffers and a record.
+  const std::size_t columns = 4096, n = (floats() ? 1024u : 4096u);
+  const auto live = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+  std::size_t before = live(), most = 0;
+  const auto watch = [&] { most = std::max(most, live() - std::min(live(), before)); };
+  for (const auto& file : format().writers(folder_.path(), "r", {{columns}, floats(), n})) {
+    for (std::size_t i = 0; i < n; i += 16) {
+      file.writer->add(made_up({columns}, floats(), i, 16));
+      watch();
+    }
+    file.writer->finish(watch);
+  }
+  EXPECT_LE(most, 4u << 20) << "writing";
+  DataSpec spec = format().written("r");
+  spec.dir = folder_.path().string();
+  spec.schema.shape = {columns};
+  spec.schema.classes = 3;
+  spec.schema.hi = 1e6;
+  before = live(), most = 0;
+  Batch batch;
+  for (int rank = 0; rank < 2; ++rank) {  // rank 1 passes over half of the file
+    const auto source = open_shard(spec, rank, 2);
+    std::size_t seen = 0;
+    for (source->next(16, batch); batch.n > 0; source->next(16, batch), watch()) seen += batch.n;
+    EXPECT_EQ(seen, n / 2);
+  }
+  EXPECT_LE(most, 4u << 20) << "reading";
+}
+
+TEST_P(FormatConformance, TruncationAtEveryByteIsSeen) {
+  DataSpec spec = write("r", 4);
+  spec.records = 4;
+  for (const std::string& file : format().files("r")) {
+    const std::string good = read_file(folder_ / file);
+    for (std::size_t n = 0; n < good.size(); ++n) {
+      put(file, good.substr(0, n));
+      const std::string message = expect_error(ExitCode::kData, {file}, [&] { read_all(spec); });
+      ASSERT_FALSE(message.empty()) << n << " bytes of " << good.size();
+    }
+    put(file, good);
+  }
+}
+
+TEST_P(FormatConformance, DamagedFilesParseOrAreBadData) {
+  const DataSpec spec = write("r", 20);
+  muffle::test::Mutator mutate(2);
+  int refused = 0;
+  for (const std::string& file : format().files("r")) {
+    const std::string good = read_file(folder_ / file);
+    for (int i = 0; i < 1500; ++i) {
+      put(file, mutate(good));
+      try {
+        (void)read_all(spec, 0, 1, 3);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::kData) << error.what();
+        ++refused;
+      }
+    }
+    put(file, good);
+  }
+  EXPECT_GT(refused, 300);
+}
+
+TEST_P(FormatConformance, SharedFilesHoldThePublicNumberOfRecordsAndTheSchemasShape) {
+  DataSpec spec = write("r", 10);
+  spec.records = 11;
+  for (const ShardRule rule : {ShardRule::kContiguous, ShardRule::kRoundRobin}) {
+    spec.shards = rule;
+    expect_error(ExitCode::kData, {format().files("r").back(), "10 records", "says 11"},
+                 [&] { open_shard(spec, 0, 2); });
+  }
+  spec.records = 10;
+  spec.schema.shape = {5};
+  expect_error(ExitCode::kData, {format().files("r").back()}, [&] { open_shard(spec, 0, 2); });
+  spec = format().written("absent");
+  spec.dir = folder_.path().string();
+  spec.schema.shape = shape();
+  expect_error(ExitCode::kIo, {"absent"}, [&] { open_shard(spec, 0, 1); });
+  EXPECT_NO_THROW((void)format().labels_problem(spec));
+}
+
+TEST_P(FormatConformance, WhatDoesNotFitTheSchemaIsRefusedByRecordOnItsOwnRankOnly) {
+  const DataSpec good = write("r", 200);
+  const auto refused = [&](const DataSpec& spec, const std::string& record, const std::string& what) {
+    (void)expect_local_detail(ExitCode::kData, {}, {"record " + record + " ", what}, [&] { read_all(spec); });
+    return expect_error(ExitCode::kData, {format().files("r").back(), "does not fit", "on_error"},
+                        [&] { read_all(spec); });
+  };
+  DataSpec spec = good;
+  spec.schema.classes = 2;
+  const std::string label = refused(spec, "2", "one of the classes");
+  spec.schema.lo = -1, spec.schema.hi = floats() ? 0.5 : 35;
+  EXPECT_EQ(refused(spec, "1", "outside the bounds"), label) << "which of the two is wrong is private";
+  EXPECT_NO_THROW(read_all(spec, 0, 200)) << "not rank 0's record";
+  spec.schema.on_error = schema::OnError::kClamp;
+  const Batch clamped = read_all(spec);
+  EXPECT_EQ(clamped.y[2], schema::kNoClass);
+  EXPECT_EQ(clamped.x[7 * spec.schema.dims() - 1], 1.0f);
+  for (const float v : clamped.x) EXPECT_TRUE(v >= 0 && v <= 1);
+  spec = good;
+  spec.schema.classes = 1;
+  spec.labels.clear();
+  EXPECT_EQ(read_all(spec).y, std::vector<std::int32_t>(200, 0)) << "unlabelled";
+}
+
+TEST_P(FormatConformance, HandsOutStoredBytesWhereItHasThem) {
+  DataSpec spec = write("r", 9);
+  const Batch scaled = read_all(spec);
+  const auto source = open_shard(spec, 0, 1);
+  source->hand_out_bytes();
+  Batch batch;
+  source->next(9, batch);
+  ASSERT_EQ(batch.as_bytes(), !floats());
+  if (!floats()) {
+    batch.x.clear();
+    for (const std::uint8_t v : batch.bytes) batch.x.push_back((*batch.scale)[v]);
+  }
+  EXPECT_EQ(batch.x, scaled.x);
+  EXPECT_EQ(batch.y, scaled.y);
+  source->next(9, batch);
+  EXPECT_EQ(batch.n, 0u) << "an exhausted source stays empty";
+  EXPECT_THROW(source->next(0, batch), InvariantError);
+  spec.schema.hi = 3;
+  const auto refusing = open_shard(spec, 0, 1);
+  refusing->hand_out_bytes();
+  EXPECT_THROW(refusing->next(9, batch), DataError) << "the bounds are checked as ever";
+}
+
+using Case = std::tuple<std::size_t, bool>;
+
+/// Each format with bytes and with floats, as far as it can hold them.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (std::size_t i = 0; i < format_kinds().size(); ++i) {
+    for (const bool floats : {false, true}) {
+      if (format_kinds()[i].format->cannot_hold({{2}, floats, 1}).empty()) all.emplace_back(i, floats);
+    }
+  }
+  return all;
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  return format_kinds()[std::get<0>(info.param)].name + (std::get<1>(info.param) ? "_floats" : "_bytes");
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, FormatConformance, testing::ValuesIn(cases()), name_of);
+
+TEST(Formats, WritersRefuseWhatTheyCannotHold) {
+  const muffle::test::TemporaryFolder folder;
+  for (const FormatKind& kind : format_kinds()) {
+    const RecordKind floats{{2}, true, 1};
+    if (kind.format->cannot_hold(floats).empty()) continue;
+    expect_error(ExitCode::kConfig, {}, [&] { (void)kind.format->writers(folder.path(), "r", floats); });
+  }
+  expect_error(ExitCode::kData, {"stone.txt", "-images.idx"}, [] { (void)written_records("/a/stone.txt"); });
+}
+
+}  // namespace
+}  // namespace muffle::data::test
