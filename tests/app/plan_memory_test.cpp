@@ -8,7 +8,9 @@
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/release/artifact.hpp"
-#include "muffle/train/moments_fit.hpp"
+#include "muffle/train/closed_form.hpp"
+#include "muffle/train/trainer.hpp"
+#include "support/planned_release.hpp"
 #include "support/resident_memory.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -31,27 +33,13 @@ Config config_of(std::size_t columns, const std::string& file) {
 
 /// Of uniform records, without noise: it would change no size.
 void write_release(const std::filesystem::path& path, const Config& config) {
-  release::Artifact a;
-  static_cast<release::ReleasePlan&>(a) = plan_release(config);
-  a.is_private = false;
-  a.config_hash = std::string(64, '0');
-  a.muffle_version = "test";
-  const std::size_t dims = a.schema.dims(), n = config.data.records;
+  const std::size_t dims = config.data.schema.dims(), n = config.data.records;
   const CounterStream random(1, Stream::kTest);
   std::vector<float> x;
   std::vector<std::int32_t> y;
-  for (std::size_t i = 0; i < n; ++i) y.push_back(static_cast<std::int32_t>(i % a.schema.classes));
+  for (std::size_t i = 0; i < n; ++i) y.push_back(static_cast<std::int32_t>(i % config.data.schema.classes));
   for (std::size_t i = 0; i < n * dims; ++i) x.push_back(static_cast<float>(random.uniform(i)));
-  for (const features::NamedMap& map : a.maps) {
-    a.map_hashes.push_back(map.map->hash());
-    const auto block = map.map->make_block(a.lattice);
-    const auto workspace = block->make_workspace();
-    std::vector<std::uint64_t> sums(a.schema.classes * block->features());
-    for (std::size_t i = 0; i < n; i += block->tile())
-      block->accumulate(x.data() + i * dims, y.data() + i, std::min(block->tile(), n - i), *workspace, sums);
-    for (const std::uint64_t sum : sums) a.values.push_back(static_cast<std::int64_t>(sum));
-  }
-  release::write_artifact(path, a);
+  release::write_artifact(path, test::planned_release(config.data.schema, config.features.resolved(config.data.schema), x, y));
 }
 
 class PlanMemory : public ::testing::Test {
@@ -76,7 +64,7 @@ class PlanMemory : public ::testing::Test {
 
 TEST_F(PlanMemory, OfTheClosedForm) {
   const double got = measured("fashion-mnist-moments.toml", [&](const Config& c) {
-    train::fit_moments(*comm_, release_, model_, c.model, "hash");
+    train::fit_closed_form(*comm_, release_, model_, *c.model.chosen().closed_form(), "hash");
   });
   const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).memory.fit_root);
   EXPECT_LT(got, 1.05 * planned) << "the plan says too little";
@@ -85,7 +73,7 @@ TEST_F(PlanMemory, OfTheClosedForm) {
 
 TEST_F(PlanMemory, OfATrainingFromTheClosedForm) {
   const double got = measured("fashion-mnist-init.toml", [&](const Config& c) {
-    train::train(*comm_, release_, model_, c.model, c.train, "hash", 1);
+    train::train(*comm_, release_, model_, *c.model.chosen().network(), c.train, "hash", 1);
   });
   const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).memory.train);
   EXPECT_LT(got, 1.05 * planned) << "the plan says too little";

@@ -11,7 +11,10 @@
 #include <functional>
 
 #include "muffle/core/philox.hpp"
+#include "muffle/model/fourier_embedding.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"
+#include "muffle/train/trainer.hpp"
 #include "muffle/train/flush_denormals.hpp"
 #include "reference/mean_embedding_reference.hpp"
 
@@ -32,14 +35,16 @@ Tensor normal(std::vector<std::int64_t> shape, std::uint32_t substream) {
 }
 
 struct Setup {
-  model::GeneratorSpec generator;
+  std::unique_ptr<model::GeneratorSettings> generator = model::make_generator_settings("convolutional");
+  const model::NetworkSettings& network = *generator->network();
+  schema::Schema schema;
   train::TrainSpec spec;
   Tensor frequencies = normal({kHalf, kDims}, 1) / (2 * M_PI * std::sqrt(127.0));
   release::Target target;
 
   Setup() {
-    generator.schema.shape = {1, 28, 28};
-    generator.schema.classes = kClasses;
+    schema.shape = {1, 28, 28};
+    schema.classes = kClasses;
     spec.batch = kBatch;
     const Tensor mean = normal({kClasses, 2 * kHalf}, 2) * 1e-3;
     target.mean_embedding.assign(mean.data_ptr<float>(), mean.data_ptr<float>() + mean.numel());
@@ -86,14 +91,14 @@ class PlainStep {
   PlainStep(const Setup& setup, Backward backward)
       : setup_(setup),
         backward_(std::move(backward)),
-        generator_(model::make_generator(setup.generator, 1, nullptr)),
+        generator_(setup.network.build(setup.schema, 1, nullptr)),
         optimizer_(generator_->parameters(), torch::optim::AdamOptions(0.01)) {}
 
   void step() {
     optimizer_.zero_grad();
-    const Tensor codes = model::latent_codes(1, true, step_, 0, kBatch, setup_.generator.code);
+    const Tensor codes = model::latent_codes(1, true, step_, 0, kBatch, setup_.network.code);
     const Tensor labels =
-        model::draw_labels(1, true, step_, 0, kBatch, kBatch, setup_.target.class_share, true);
+        model::label_tensor(1, true, step_, 0, kBatch, kBatch, setup_.target.class_share, true);
     ++step_;
     backward_(generator_->forward(codes, labels), labels);
     optimizer_.step();
@@ -123,8 +128,14 @@ void training_step(benchmark::State& state) {
   train::set_torch_threads(static_cast<int>(state.range(0)));
   const train::FlushDenormals flush_denormals(static_cast<int>(state.range(0)));
   const auto comm = comm::single_process();
-  train::DataParallel training(setup.generator, setup.spec, setup.frequencies, setup.target,
-                               model::host_collective(*comm));
+  const model::FourierEmbedding embedding(setup.frequencies, kClasses);
+  train::DataParallel training(
+      setup.network, setup.schema, setup.spec,
+      {{{[embedding](const Tensor& x, const Tensor& y) { return embedding.class_sums(x, y); },
+         torch::tensor(setup.target.mean_embedding).view({kClasses, 2 * kHalf}), std::vector<double>(kClasses, 1.0)}},
+       setup.target.class_share,
+       torch::kCPU},
+      model::host_collective(*comm));
   training.step();
   double best = HUGE_VAL;
   for (auto _ : state) best = std::min(best, best_seconds(1, [&] { training.step(); }));

@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "muffle/core/philox.hpp"
+#include "muffle/model/fourier_embedding.hpp"
 #include "muffle/train/data_parallel.hpp"
+#include "muffle/train/trainer.hpp"
 #include "train/device.hpp"
 
 namespace {
@@ -28,24 +30,27 @@ void training_step(benchmark::State& state) {
     state.SkipWithError(train::why_no_torch_gpus().c_str());
     return;
   }
-  model::GeneratorSpec generator;
-  generator.schema.shape = {1, 28, 28};
-  generator.schema.classes = kClasses;
+  schema::Schema schema;
+  schema.shape = {1, 28, 28};
+  schema.classes = kClasses;
+  const auto generator = model::make_generator_settings("convolutional");
   train::TrainSpec spec;
   spec.batch = static_cast<std::size_t>(state.range(1));
-  release::Target target;
-  const Tensor mean = normal({kClasses, 2 * kHalf}, 2) * 1e-3;
-  target.mean_embedding.assign(mean.data_ptr<float>(), mean.data_ptr<float>() + mean.numel());
-  target.class_share.assign(kClasses, 1.0 / kClasses);
-  target.column_weight.assign(target.class_share.size(), 1.0);
+  const Tensor target = normal({kClasses, 2 * kHalf}, 2) * 1e-3;
   const Tensor frequencies = normal({kHalf, kDims}, 1) / (2 * M_PI * std::sqrt(127.0));
 
   const auto comm = comm::single_process();
   train::TrainSetup setup;
   setup.gpu = 0;
   const train::Placement placement = train::place(*comm, setup);
-  train::DataParallel training(generator, spec, frequencies.to(placement.device), target,
-                               placement.collective);
+  const model::FourierEmbedding embedding(frequencies.to(placement.device), kClasses);
+  train::DataParallel training(
+      *generator->network(), schema, spec,
+      {{{[embedding](const Tensor& x, const Tensor& y) { return embedding.class_sums(x, y); }, target.to(placement.device),
+         std::vector<double>(kClasses, 1.0)}},
+       std::vector<double>(kClasses, 1.0 / kClasses),
+       placement.device},
+      placement.collective);
   if (state.range(0) != 0) training.use_graph();
   for (int i = 0; i < 10; ++i) training.step();  // each step ends with a look at its loss, so it is over
   for (auto _ : state) training.step();

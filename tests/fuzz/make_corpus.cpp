@@ -12,7 +12,9 @@
 #include "muffle/crypto/site_keys.hpp"
 #include "muffle/data/idx.hpp"
 #include "muffle/features/rff.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
+#include "muffle/schema/schema_json.hpp"
 #include "muffle/synth/export.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "privacy/ledger_entry.hpp"
@@ -102,39 +104,32 @@ void checkpoints() {
 }
 
 void moments_models() {
-  model::MomentsModel m;
-  m.info.spec.kind = model::GeneratorKind::kMoments;
-  m.info.spec.schema.classes = 2;
-  m.info.class_share = {0.25, 0.75};
-  m.info.release_hash = "release";
-  m.info.train_hash = "train";
-  const auto add = [](const std::string& name, const model::MomentsModel& model) {
-    model::save_moments_model(scratch / "m.mfl", model);
-    const std::string file = read_file(scratch / "m.mfl");
-    const Container c = parse_container(file, "muffle-moments-model", model::kMomentsModelVersion, "seed");
+  const auto add = [](const std::string& name, const std::string& lift, schema::Schema schema) {
+    schema.classes = 2;
+    model::MomentsModel m;
+    std::unique_ptr<features::Lift> built = features::make_lift(lift);
+    built->resolve(schema);
+    built->build();
+    m.moments = {std::move(built), 2.0, 16};
+    const auto n = static_cast<Eigen::Index>(m.moments.lift->coefficients());
+    for (int c = 0; c < 2; ++c) {
+      m.mean.push_back(Eigen::VectorXd::Constant(n, 0.5 - c));
+      m.factor.push_back(Eigen::MatrixXd::Identity(n, n));
+    }
+    const model::ModelContent content = model::content_of(m);
+    const Container c{{{"format", "muffle-model"}, {"version", 3}, {"schema", to_json(schema)}, {"content", content.description}},
+                      content.payload};
     const std::string header = c.header.dump();
-    seed("moments_model", "file-" + name, "R" + file);
+    seed("moments_model", "file-" + name, "R" + serialize(c));
     seed("moments_model", "header-" + name,
          "H" + piece(header) + header +
              std::string(reinterpret_cast<const char*>(c.payload.data()), c.payload.size()));
   };
-  m.info.spec.schema.shape = {1, 4, 4};
-  m.lift =
-      features::resolved({.kind = features::MomentLiftKind::kImage, .shape = {1, 4, 4}, .coefficients = 2});
-  for (int c = 0; c < 2; ++c) {
-    m.mean.push_back(Eigen::VectorXd::Constant(4, 0.5 - c));
-    m.factor.push_back(Eigen::MatrixXd::Identity(4, 4));
-  }
-  m.info.choice = model::ProxyChoice{false, 1e-3, 2e-3, 1e-4, 2e-4};
-  add("image", m);
-  m.info.choice.reset();
-  m.info.spec.schema.shape = {3};
-  m.lift = features::resolved({.kind = features::MomentLiftKind::kVector, .shape = {3}});
-  for (int c = 0; c < 2; ++c) {
-    m.mean[static_cast<std::size_t>(c)] = Eigen::VectorXd::Zero(3);
-    m.factor[static_cast<std::size_t>(c)] = Eigen::MatrixXd::Identity(3, 3);
-  }
-  add("vector", m);
+  schema::Schema schema;
+  schema.shape = {1, 4, 4};
+  add("image", "image", schema);
+  schema.shape = {3};
+  add("vector", "vector", schema);
 }
 
 void ledgers() {

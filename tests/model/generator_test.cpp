@@ -12,7 +12,11 @@
 #include "muffle/core/philox.hpp"
 #include "muffle/model/fourier_embedding.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
+#include "muffle/model/model_file.hpp"
 #include "reference/mean_embedding_reference.hpp"
+#include "support/expect_error.hpp"
+#include "support/generators.hpp"
+#include "support/maps.hpp"
 
 namespace muffle::model {
 namespace {
@@ -20,22 +24,13 @@ namespace {
 using ::testing::HasSubstr;
 using torch::Tensor;
 
-GeneratorSpec image_spec() {
-  GeneratorSpec spec;
-  spec.hidden = {12};
-  spec.channels = {4, 3};
-  spec.schema.shape = {2, 8, 12};
-  spec.schema.classes = 3;
-  return spec;
-}
+const schema::Schema kImages = test::schema_of({2, 8, 12}, 3), kTable = test::schema_of({6}, 2);
 
-GeneratorSpec table_spec() {
-  GeneratorSpec spec;
-  spec.kind = GeneratorKind::kFullyConnected;
-  spec.hidden = {10, 8};
-  spec.schema.shape = {6};
-  spec.schema.classes = 2;
-  return spec;
+std::shared_ptr<const NetworkSettings> images(nlohmann::json with = {{"hidden", {12}}, {"channels", {4, 3}}}) {
+  return test::network("convolutional", with);
+}
+std::shared_ptr<const NetworkSettings> table(nlohmann::json with = {{"hidden", {10, 8}}}) {
+  return test::network("fully-connected", with);
 }
 
 Tensor philox_normal(std::vector<std::int64_t> shape, std::uint32_t substream) {
@@ -49,24 +44,12 @@ Tensor philox_normal(std::vector<std::int64_t> shape, std::uint32_t substream) {
 
 double worst(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-TEST(Generator, MakesRecordsOfTheSchemasShapeInTheUnitInterval) {
-  for (const GeneratorSpec& spec : {image_spec(), table_spec()}) {
-    const auto generator = make_generator(spec, 1, nullptr);
-    const auto classes = static_cast<std::int64_t>(spec.schema.classes);
-    const Tensor x =
-        generator->forward(latent_codes(1, true, 0, 0, 9, spec.code), torch::arange(9) % classes);
-    EXPECT_EQ(x.sizes(), (std::vector<std::int64_t>{9, static_cast<std::int64_t>(spec.schema.dims())}));
-    EXPECT_GT(x.min().item<float>(), 0.0f);
-    EXPECT_LT(x.max().item<float>(), 1.0f);
-  }
-}
-
 TEST(Generator, ParametersArePureFunctionsOfSpecAndSeed) {
   torch::manual_seed(1);
-  const auto a = make_generator(image_spec(), 5, nullptr);
+  const auto a = images()->build(kImages, 5, nullptr);
   torch::manual_seed(2);
-  const auto b = make_generator(image_spec(), 5, nullptr);
-  const auto other = make_generator(image_spec(), 6, nullptr);
+  const auto b = images()->build(kImages, 5, nullptr);
+  const auto other = images()->build(kImages, 6, nullptr);
   for (const auto& p : a->named_parameters()) {
     EXPECT_TRUE(torch::equal(p.value(), b->named_parameters()[p.key()])) << p.key();
     EXPECT_TRUE(p.value().requires_grad()) << p.key();
@@ -76,9 +59,7 @@ TEST(Generator, ParametersArePureFunctionsOfSpecAndSeed) {
 }
 
 TEST(Generator, ParametersFollowTorchsDefaultLaw) {
-  GeneratorSpec spec = table_spec();
-  spec.hidden = {200, 300};
-  const auto generator = make_generator(spec, 1, nullptr);
+  const auto generator = table({{"hidden", {200, 300}}})->build(kTable, 1, nullptr);
   const Tensor weight = generator->named_parameters()["hidden1.weight"];
   const double bound = 1.0 / std::sqrt(200.0);
   EXPECT_LE(weight.abs().max().item<double>(), bound);
@@ -87,7 +68,7 @@ TEST(Generator, ParametersFollowTorchsDefaultLaw) {
 }
 
 TEST(Generator, LabelsAndCodesMatter) {
-  const auto generator = make_generator(table_spec(), 1, nullptr);
+  const auto generator = table()->build(kTable, 1, nullptr);
   generator->eval();
   const Tensor z = latent_codes(1, true, 0, 0, 2, 5), y = torch::zeros({2}, torch::kInt64);
   const Tensor x = generator->forward(z, y);
@@ -96,30 +77,21 @@ TEST(Generator, LabelsAndCodesMatter) {
 }
 
 TEST(Generator, ImpossibleShapesAreConfigErrors) {
-  const auto refuse = [](GeneratorSpec spec, const std::string& hint) {
-    try {
-      make_generator(spec, 1, nullptr);
-      ADD_FAILURE() << "accepted: " << hint;
-    } catch (const ConfigError& e) {
-      EXPECT_EQ(e.code(), ExitCode::kConfig);
-      EXPECT_THAT(e.what(), HasSubstr(hint));
-    }
+  const auto refuse = [](const NetworkSettings& network, const schema::Schema& schema, const std::string& hint) {
+    test::expect_error(ExitCode::kConfig, {hint}, [&] { network.build(schema, 1, nullptr); });
+    EXPECT_THROW(network.size(schema), ConfigError);
   };
-  GeneratorSpec odd = image_spec();
-  odd.schema.shape = {1, 30, 28};
-  refuse(odd, "multiples of 4, not 30 x 28");
-  GeneratorSpec flat = image_spec();
-  flat.schema.shape = {6};
-  refuse(flat, "fully connected generator");
-  GeneratorSpec channels = image_spec();
-  channels.channels = {16};
-  refuse(channels, "model.channels needs 2");
-  GeneratorSpec empty = table_spec();
-  empty.hidden = {};
-  refuse(empty, "model.hidden");
-  GeneratorSpec codeless = table_spec();
-  codeless.code = 0;
-  refuse(codeless, "model.code");
+  refuse(*images(), test::schema_of({1, 30, 28}, 3), "multiples of 4");
+  refuse(*images(), test::schema_of({6}, 3), "use \"fully-connected\"");
+  refuse(*images({{"channels", {16}}}), kImages, "model.channels needs 2");
+  refuse(*table({{"hidden", {1 << 24, 1 << 24}}}), kTable, "larger than a model file");
+}
+
+TEST(Generator, ADivergedOneIsNotSaved) {
+  const auto generator = table()->build(kTable, 1, nullptr);
+  const torch::NoGradGuard no_grad;
+  generator->parameters()[0].fill_(std::nanf(""));
+  EXPECT_THROW(content_of(*generator), InvariantError);
 }
 
 TEST(SyncBatchNorm, OneRankIsTorchsBatchNorm) {
@@ -170,7 +142,7 @@ TEST(DrawLabels, StratifiedMeetsTheSharesToWholeNumbers) {
   const std::vector<double> share{0.5, 0.0, 0.337, 0.163};
   for (const std::uint64_t total : {1u, 2u, 7u, 100u, 500u, 4001u}) {
     for (std::uint32_t step = 0; step < 20; ++step) {
-      const auto n = counts(draw_labels(1, true, step, 0, total, total, share, true), 4);
+      const auto n = counts(label_tensor(1, true, step, 0, total, total, share, true), 4);
       EXPECT_EQ(n[1], 0);
       for (std::size_t c = 0; c < 4; ++c) {
         EXPECT_LT(std::fabs(static_cast<double>(n[c]) - share[c] * static_cast<double>(total)), 1.0) << total;
@@ -181,7 +153,7 @@ TEST(DrawLabels, StratifiedMeetsTheSharesToWholeNumbers) {
 
 TEST(DrawLabels, EqualSharesAreMetExactlyAndEveryStretchIsSpread) {
   const std::vector<double> share(10, 0.1);
-  const Tensor labels = draw_labels(1, false, 0, 0, 60000, 60000, share, true);
+  const Tensor labels = label_tensor(1, false, 0, 0, 60000, 60000, share, true);
   EXPECT_THAT(counts(labels, 10), ::testing::Each(6000));
   EXPECT_THAT(counts(labels.slice(0, 12345, 12345 + 1000), 10),
               ::testing::Each(::testing::AllOf(::testing::Ge(95), ::testing::Le(105))));
@@ -190,15 +162,15 @@ TEST(DrawLabels, EqualSharesAreMetExactlyAndEveryStretchIsSpread) {
 TEST(DrawLabels, PartsFitTogether) {
   const std::vector<double> share{0.2, 0.8};
   for (const bool stratified : {true, false}) {
-    const Tensor all = draw_labels(1, true, 4, 0, 50, 50, share, stratified);
-    EXPECT_TRUE(torch::equal(all.slice(0, 13, 29), draw_labels(1, true, 4, 13, 16, 50, share, stratified)));
-    EXPECT_FALSE(torch::equal(all, draw_labels(1, true, 5, 0, 50, 50, share, stratified)));
+    const Tensor all = label_tensor(1, true, 4, 0, 50, 50, share, stratified);
+    EXPECT_TRUE(torch::equal(all.slice(0, 13, 29), label_tensor(1, true, 4, 13, 16, 50, share, stratified)));
+    EXPECT_FALSE(torch::equal(all, label_tensor(1, true, 5, 0, 50, 50, share, stratified)));
   }
 }
 
 TEST(DrawLabels, IndependentDrawsHaveTheSharesInTheMean) {
   const std::vector<double> share{0.2, 0.0, 0.8};
-  const auto n = counts(draw_labels(1, true, 0, 0, 100000, 100000, share, false), 3);
+  const auto n = counts(label_tensor(1, true, 0, 0, 100000, 100000, share, false), 3);
   EXPECT_NEAR(static_cast<double>(n[0]), 20000, 5 * std::sqrt(16000.0));
   EXPECT_EQ(n[1], 0);
   EXPECT_NE(n[0], 20000);
@@ -206,7 +178,7 @@ TEST(DrawLabels, IndependentDrawsHaveTheSharesInTheMean) {
 
 TEST(DrawLabels, SharesThatAreNoneAreRefused) {
   for (const auto& share : {std::vector<double>{0.5, 0.4}, {1.5, -0.5}, {std::nan(""), 1.0}}) {
-    EXPECT_THROW(draw_labels(1, true, 0, 0, 4, 4, share, true), InvariantError);
+    EXPECT_THROW(label_tensor(1, true, 0, 0, 4, 4, share, true), InvariantError);
   }
 }
 
@@ -255,17 +227,6 @@ TEST(FourierEmbedding, RecordsHaveNormOneWhateverTheirPhase) {
     const Tensor x = philox_normal({1, 3}, 2).to(torch::kFloat32);
     const double norm = embedding.class_sums(x, torch::zeros({1}, torch::kInt64)).norm().item<double>();
     EXPECT_NEAR(norm, 1.0, 1e-5) << size;
-  }
-}
-
-TEST(FourierEmbedding, NoRecordsSumToZeroAndHaveNoGradient) {
-  for (const std::int64_t dims : {2, 20}) {
-    const FourierEmbedding embedding(torch::ones({4, dims}), 2);
-    const Tensor x = torch::empty({0, dims}).requires_grad_();
-    const Tensor sums = embedding.class_sums(x, torch::empty({0}, torch::kInt64));
-    sums.backward(torch::ones_like(sums));
-    EXPECT_EQ(sums.abs().sum().item<float>(), 0.0f);
-    EXPECT_EQ(x.grad().numel(), 0);
   }
 }
 

@@ -6,34 +6,23 @@
 #include <numeric>
 
 #include "model/planted_moments.hpp"
-#include "muffle/core/container.hpp"
+#include "model/moments_file.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/model/clipped_normal.hpp"
-#include "muffle/model/moments_generator.hpp"
-#include "support/temporary_folder.hpp"
+#include "muffle/model/model_file.hpp"
+#include "support/generators.hpp"
 
 namespace muffle::model {
 namespace {
 
-ModelInfo info_for(std::vector<std::size_t> shape, std::size_t classes) {
-  ModelInfo info;
-  info.spec.schema.shape = std::move(shape);
-  info.spec.schema.classes = classes;
-  info.class_share.assign(classes, 1.0 / static_cast<double>(classes));
-  info.release_hash = "r";
-  info.train_hash = "t";
-  return info;
-}
-
 /// Exact second moments of `records` (n x d, in [0, 1]), class after class, and noise.
-release::NoisyMoments moments_of(const features::MomentsSpec& spec,
-                               const std::vector<std::vector<float>>& classes, double noise) {
-  const features::MomentLift lift(spec);
+release::NoisyMoments moments_of(const test::MapKeys& keys, const std::vector<std::size_t>& shape,
+                                 const std::vector<std::vector<float>>& classes, double noise) {
   release::NoisyMoments m;
+  m.moments = *test::make_moments(keys, test::schema_of(shape))->second_moments();
+  const features::Lift& lift = *m.moments.lift;
   m.classes = classes.size();
-  m.order = lift.order();
-  m.spec = lift.spec();
+  m.order = m.moments.order();
   m.noise_off_diagonal = noise / std::sqrt(2.0);
   m.noise_diagonal = noise;
   const auto q = static_cast<Eigen::Index>(m.order);
@@ -41,7 +30,7 @@ release::NoisyMoments moments_of(const features::MomentsSpec& spec,
     Eigen::MatrixXd sum = planted_noise(q, m.noise_off_diagonal, 77 + c);
     Eigen::VectorXd z(q);
     for (std::size_t i = 0; i < classes[c].size(); i += lift.dims()) {
-      z(0) = lift.spec().offset;
+      z(0) = m.moments.offset;
       lift.forward(classes[c].data() + i, z.data() + 1);
       sum += z * z.transpose() / z.squaredNorm();
       m.records += 1;
@@ -72,8 +61,8 @@ std::vector<float> bars(std::size_t channels, std::size_t count, bool upright, s
 std::vector<float> draw(const MomentsModel& model, std::size_t count, std::int64_t label,
                         std::uint64_t first = 0) {
   const std::vector<std::int64_t> labels(count, label);
-  std::vector<float> out(count * features::MomentLift(model.lift).dims());
-  make_moments_generator(model)->draw(5, first, labels, out);
+  std::vector<float> out(count * model.moments.lift->dims());
+  make_sampler(model)->draw(5, first, labels, out);
   return out;
 }
 
@@ -88,14 +77,10 @@ MeanVariance of_number(const std::vector<float>& records, std::size_t dims, std:
 }
 
 TEST(MomentsModel, DrawsColourImagesWithTheirMoments) {
-  features::MomentsSpec spec;
-  spec.kind = features::MomentLiftKind::kImage;
-  spec.shape = {3, 8, 8};
-  spec.coefficients = 8;  // all of them: nothing is lost but by the Gaussian form
   const std::vector<std::vector<float>> real{bars(3, 4000, true, 1), bars(3, 4000, false, 2)};
-  ModelInfo info = info_for({3, 8, 8}, 2);
-  info.spec.plain_share = 0;
-  const MomentsModel model = fit_moments_model(moments_of(spec, real, 0.5), info);
+  // All coefficients: nothing is lost but by the Gaussian form.
+  const MomentsModel model =
+      fit_moments_model(moments_of({{"lift", "image"}, {"coefficients", "8"}}, {3, 8, 8}, real, 0.5), /*plain_share=*/0);
   for (std::size_t c = 0; c < 2; ++c) {
     const std::vector<float> drawn = draw(model, 4000, static_cast<std::int64_t>(c));
     double mean_off = 0, variance_off = 0, variance = 0;
@@ -112,18 +97,13 @@ TEST(MomentsModel, DrawsColourImagesWithTheirMoments) {
 }
 
 TEST(MomentsModel, PlainShareChoosesTheLaw) {
-  features::MomentsSpec spec;
-  spec.kind = features::MomentLiftKind::kVector;
-  spec.shape = {2};
   std::vector<float> skewed;
   const CounterStream random(3, Stream::kTest);
   for (std::uint64_t i = 0; i < 8000; ++i) skewed.push_back(random.uniform(i) < 0.1 ? 0.9f : 0.02f);
-  const auto moments = moments_of(spec, {skewed}, 0.0);
+  const auto moments = moments_of({{"lift", "vector"}}, {2}, {skewed}, 0.0);
   std::vector<double> off;
   for (const double share : {0.0, 0.5, 1.0}) {
-    ModelInfo info = info_for({2}, 1);
-    info.spec.plain_share = share;
-    const auto drawn = draw(fit_moments_model(moments, info), 20000, 0);
+    const auto drawn = draw(fit_moments_model(moments, share), 20000, 0);
     off.push_back(of_number(drawn, 2, 0).mean - of_number(skewed, 2, 0).mean);
   }
   EXPECT_NEAR(off[0], 0.0, 0.02) << "the law that keeps the moments";
@@ -132,11 +112,7 @@ TEST(MomentsModel, PlainShareChoosesTheLaw) {
 }
 
 TEST(MomentsModel, ARecordDependsOnItsNumberAlone) {
-  features::MomentsSpec spec;
-  spec.shape = {4};
-  const PlantedMoments planted = plant(3, 4, 1000, 1.0, 1);
-  ModelInfo info = info_for({4}, 3);
-  const MomentsModel model = fit_moments_model(planted.moments, info);
+  const MomentsModel model = fit_moments_model(plant(3, 4, 1000, 1.0, 1).moments, 0.5);
   const auto all = draw(model, 100, 1), part = draw(model, 40, 1, 30);
   for (std::size_t i = 0; i < part.size(); ++i) EXPECT_NEAR(part[i], all[30 * 4 + i], 1e-5);
   EXPECT_FALSE(std::equal(all.begin(), all.end() - 4, all.begin() + 4));
@@ -157,12 +133,8 @@ std::vector<std::vector<float>> blobs() {
 }
 
 TEST(MomentsModel, AGridDensityFindsTheBlobs) {
-  for (const auto kind : {features::MomentLiftKind::kFourier, features::MomentLiftKind::kHermite}) {
-    features::MomentsSpec spec;
-    spec.kind = kind;
-    spec.shape = {2};
-    const auto real = blobs();
-    const MomentsModel model = fit_moments_model(moments_of(spec, real, 4.0), info_for({2}, 2));
+  for (const auto& [lift, least] : {std::pair{"fourier", 1850}, {"hermite", 1000}}) {
+    const MomentsModel model = fit_moments_model(moments_of({{"lift", lift}}, {2}, blobs(), 4.0), 0.5);
     ASSERT_TRUE(model.grid);
     for (std::size_t c = 0; c < 2; ++c) {
       const auto drawn = draw(model, 2000, static_cast<std::int64_t>(c));
@@ -171,90 +143,53 @@ TEST(MomentsModel, AGridDensityFindsTheBlobs) {
         const double x = drawn[i] - 0.5, y = drawn[i + 1] - 0.5;
         near += std::hypot(std::fabs(x) - 0.25, std::fabs(y) - 0.25) < 0.15 && (x * y > 0) == (c == 0);
       }
-      EXPECT_GT(near, kind == features::MomentLiftKind::kFourier ? 1850 : 1000) << static_cast<int>(kind);
+      EXPECT_GT(near, least) << lift;
     }
   }
 }
 
 TEST(MomentsModel, AGridOverManyNumbersIsRefused) {
-  features::MomentsSpec spec;
-  spec.kind = features::MomentLiftKind::kFourier;
-  spec.shape = {4};
-  spec.coefficients = 8;
-  const auto moments = moments_of(spec, {std::vector<float>(400, 0.5f)}, 0.0);
-  EXPECT_THROW(fit_moments_model(moments, info_for({4}, 1)), ConfigError);
+  const auto moments =
+      moments_of({{"lift", "fourier"}, {"coefficients", "8"}}, {4}, {std::vector<float>(400, 0.5f)}, 0.0);
+  EXPECT_THROW(fit_moments_model(moments, 0.5), ConfigError);
 }
 
 TEST(MomentsModel, ALongFitShowsLifeBetweenItsSteps) {
   int calls = 0;
   const auto count = [&] { ++calls; };
-  fit_moments_model(plant(3, 4, 1000, 1.0, 1).moments, info_for({4}, 3), count);
+  fit_moments_model(plant(3, 4, 1000, 1.0, 1).moments, 0.5, count);
   EXPECT_GE(calls, 6) << "twice a class";
   calls = 0;
-  features::MomentsSpec spec;
-  spec.kind = features::MomentLiftKind::kFourier;
-  spec.shape = {2};
-  spec.coefficients = 16;
-  fit_moments_model(moments_of(spec, blobs(), 1.0), info_for({2}, 2), count);
+  fit_moments_model(moments_of({{"lift", "fourier"}, {"coefficients", "16"}}, {2}, blobs(), 1.0), 0.5, count);
   EXPECT_GE(calls, 100);
 }
 
-TEST(MomentsModel, FilesComeBackAsTheyWere) {
-  const test::TemporaryFolder folder;
-  const auto file = folder.path() / "model.mfl";
-  const PlantedMoments planted = plant(3, 6, 1000, 1.0, 2);
-  ModelInfo info = info_for({6}, 3);
-  info.spec.plain_share = 0.25;
-  info.is_private = false;
-  const MomentsModel model = fit_moments_model(planted.moments, info);
-  save_moments_model(file, model);
-  const std::string bytes = read_file(file);
-  EXPECT_TRUE(holds_moments_model(bytes));
-  const MomentsModel again = parse_moments_model(bytes, "model");
-  EXPECT_EQ(again.info.spec.plain_share, 0.25);
-  EXPECT_EQ(again.info.train_hash, "t");
-  EXPECT_FALSE(again.info.is_private);
-  EXPECT_EQ(again.lift, model.lift);
-  EXPECT_EQ(draw(again, 50, 2), draw(model, 50, 2));
-  EXPECT_EQ(load_model_info(file).spec.kind, GeneratorKind::kMoments);
-
-  features::MomentsSpec spec;
-  spec.kind = features::MomentLiftKind::kFourier;
-  spec.shape = {2};
-  spec.coefficients = 32;
-  const MomentsModel grid = fit_moments_model(moments_of(spec, blobs(), 1.0), info_for({2}, 2));
-  save_moments_model(file, grid);
-  EXPECT_EQ(draw(parse_moments_model(read_file(file), "model"), 50, 1), draw(grid, 50, 1));
-}
-
-TEST(MomentsModel, FilesThatContradictThemselvesAreRefused) {
-  const test::TemporaryFolder folder;
-  const auto file = folder.path() / "model.mfl";
-  save_moments_model(file, fit_moments_model(plant(2, 5, 1000, 1.0, 2).moments, info_for({5}, 2)));
-  const Container good = read_container(file, "muffle-moments-model", kMomentsModelVersion);
-  const auto refused = [&](auto change) {
-    Container bad = good;
-    change(bad);
-    try {
-      parse_moments_model(serialize(bad), "model");
-    } catch (const ProtocolError&) {
-      return true;
+/// Of both laws. (generator_conformance_test.cpp holds whole files to what all kinds promise.)
+TEST(MomentsModel, ContentComesBackAsItWasAndLiesAreRefused) {
+  const auto check = [](const MomentsModel& model, const schema::Schema& schema, const std::vector<nlohmann::json>& lies) {
+    const ModelContent good = content_of(model);
+    const auto read = [&](const nlohmann::json& description, std::span<const std::byte> payload) {
+      const nlohmann::json read = nlohmann::json::parse(description.dump());
+      return read_moments(schema, model.plain_share, JsonFields(read, test::kTestDocument), payload);
+    };
+    EXPECT_EQ(draw(read(good.description, good.payload), 50, 1), draw(model, 50, 1));
+    for (const nlohmann::json& lie : lies) {
+      nlohmann::json bad = good.description;
+      bad.merge_patch(lie);
+      EXPECT_THROW(read(bad, good.payload), ProtocolError) << lie;
     }
-    return false;
+    const std::span payload(good.payload);
+    EXPECT_THROW(read(good.description, payload.first(payload.size() - 1)), ProtocolError);
+    EXPECT_THROW(read(good.description, payload.first(payload.size() - 8)), ProtocolError);
+    schema::Schema other = schema;
+    other.shape = {std::size_t{1} << 20, std::size_t{1} << 20};
+    EXPECT_THROW(read_moments(other, 0.5, JsonFields(good.description, test::kTestDocument), payload), ProtocolError);
   };
-  EXPECT_FALSE(refused([](Container&) {}));
-  EXPECT_TRUE(refused([](Container& c) { c.header["schema"]["shape"] = {6}; }));
-  EXPECT_TRUE(refused([](Container& c) { c.header["schema"]["shape"] = {1 << 20, 1 << 20}; }));
-  EXPECT_TRUE(refused([](Container& c) { c.header["schema"]["classes"] = 3; }));
-  EXPECT_TRUE(refused([](Container& c) { c.header["law"] = "grid"; }));
-  EXPECT_TRUE(refused([](Container& c) { c.header["plain_share"] = 1.5; }));
-  EXPECT_TRUE(refused([](Container& c) { c.header["lift"]["offset"] = 7.5; }));
-  EXPECT_TRUE(refused([](Container& c) { c.header["lift"]["kind"] = "fourier"; }));
-  EXPECT_TRUE(refused([](Container& c) { c.header["lift"].erase("seed"); }));
-  EXPECT_TRUE(refused([](Container& c) { c.header["extra"] = 1; }));
-  EXPECT_TRUE(refused([](Container& c) { c.payload.pop_back(); }));
-  EXPECT_TRUE(refused([](Container& c) { c.payload.resize(c.payload.size() - 240); }));
-  EXPECT_TRUE(refused([](Container& c) { std::fill_n(c.payload.begin(), 8, std::byte{0xFF}); }));
+  check(fit_moments_model(plant(2, 5, 1000, 1.0, 2).moments, 0.25), test::schema_of({5}, 2),
+        {{{"law", "grid"}}, {{"lift", {{"offset", 7.5}}}}, {{"lift", {{"kind", "fourier"}}}}, {{"extra", 1}},
+         {{"lift", {{"bits", nullptr}}}}});
+  check(fit_moments_model(moments_of({{"lift", "fourier"}, {"coefficients", "32"}}, {2}, blobs(), 1.0), 0.5),
+        test::schema_of({2}, 2), {{{"law", "gaussian"}}, {{"grid_side", 3}}, {{"lift", {{"settings", {{"seed", 9}}}}}}});
 }
 
 }  // namespace

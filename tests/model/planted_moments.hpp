@@ -7,6 +7,7 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/release/noisy_moments.hpp"
+#include "support/maps.hpp"
 
 namespace muffle::model {
 
@@ -38,10 +39,7 @@ inline PlantedMoments plant(std::size_t classes, std::size_t n, double records_a
   release::NoisyMoments& m = out.moments;
   m.classes = classes;
   m.order = n + 1;
-  m.spec.kind = features::MomentLiftKind::kVector;
-  m.spec.shape = {n};
-  m.spec.offset = 2.0;
-  m.spec = features::resolved(m.spec);
+  m.moments = *test::make_moments({{"lift", "vector"}, {"offset", "2.0"}}, test::schema_of({n}))->second_moments();
   m.noise_off_diagonal = off;
   m.noise_diagonal = std::sqrt(2.0) * off;
   m.records = records_a_class * static_cast<double>(classes);
@@ -60,12 +58,12 @@ inline PlantedMoments plant(std::size_t classes, std::size_t n, double records_a
     }
     const Eigen::MatrixXd covariance = mix * mix.transpose();
     Eigen::VectorXd first(size + 1);
-    first << 1.0, mean / m.spec.offset;
+    first << 1.0, mean / m.moments.offset;
     // C[0, 0] = sum of c0^2 / r^2; the normal law's mean of r^2 under the weighting is what keeps the trace.
-    const double norm = records_a_class * m.spec.offset * m.spec.offset /
-                        (m.spec.offset * m.spec.offset + mean.squaredNorm() + covariance.trace());
+    const double norm = records_a_class * m.moments.offset * m.moments.offset /
+                        (m.moments.offset * m.moments.offset + mean.squaredNorm() + covariance.trace());
     Eigen::MatrixXd sum = first * first.transpose();
-    sum.bottomRightCorner(size, size) += covariance / (m.spec.offset * m.spec.offset);
+    sum.bottomRightCorner(size, size) += covariance / (m.moments.offset * m.moments.offset);
     sum *= norm;
     if (off > 0) sum += planted_noise(size + 1, off, seed * 1000 + c);
     for (Eigen::Index i = 0; i <= size; ++i) {

@@ -117,5 +117,14 @@ TEST(LostSite, ThatNeverComesIsNamedBeforeAnythingIsSent) {
   EXPECT_EQ(ended, 2);
 }
 
+TEST(LostSite, LeavesNoSummandBehind) {
+  test::run_thread_ranks(2, [](comm::HostComm& comm) {
+    if (comm.rank() == 1) return;
+    Vector mine(kNumbers, 7);
+    EXPECT_THROW(make_transport(comm)->sum_to_coordinator(std::move(mine)), CommError);
+    EXPECT_EQ(mine, Vector(mine.size(), 0));  // NOLINT(bugprone-use-after-move): wiped
+  });
+}
+
 }  // namespace
 }  // namespace muffle::round

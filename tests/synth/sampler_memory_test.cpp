@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 #include <string>
-#include <tuple>
 
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
@@ -27,14 +26,9 @@ constexpr long kAllowedKb = 8000;
 
 Draw draw_of(const std::filesystem::path& model, SampleSpec spec) {
   Draw draw;
-  const std::string bytes = read_file(model);
-  if (model::holds_moments_model(bytes)) {
-    const model::MomentsModel closed = model::parse_moments_model(bytes, "model");
-    draw.info = closed.info;
-    draw.moments = model::make_moments_generator(closed);
-  } else {
-    std::tie(draw.info, draw.generator) = model::parse_model(bytes, "model");
-  }
+  model::Model read = model::parse_model(read_file(model), "model");
+  draw.info = std::move(read.info);
+  draw.sampler = std::move(read.sampler);
   draw.class_share = draw.info.class_share;
   draw.spec = std::move(spec);
   return draw;

@@ -1,39 +1,45 @@
-#include "muffle/train/moments_fit.hpp"
+#include "muffle/train/closed_form.hpp"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
 
-#include "release/sample_artifact.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/model/moments_model.hpp"
+#include "muffle/model/model_info.hpp"
 #include "support/expect_error.hpp"
+#include "support/planned_release.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle::train {
 namespace {
 
-class MomentsFit : public ::testing::Test {
+class ClosedForm : public ::testing::Test {
  protected:
-  MomentsFit() { spec_.kind = model::GeneratorKind::kMoments; }
-
-  void release(bool moments, std::vector<std::int64_t> records = {}) {
-    release::Artifact artifact =
-        release::testing_artifact::sample_artifact({.rff = !moments, .moments = moments});
-    const auto block = artifact.find("moments");
-    for (std::size_t c = 0; block && c < records.size(); ++c)
-      artifact.values[artifact.offset(*block) + c * artifact.features(*block)] *= records[c];
-    release::write_artifact(release_, artifact);
+  /// @param records  how often each class's records are there
+  void release(bool moments, std::vector<int> records = {1, 1, 1}) {
+    const schema::Schema schema = test::schema_of({1, 2, 2}, 3);
+    const CounterStream random(1, Stream::kTest);
+    std::vector<float> x;
+    std::vector<std::int32_t> y;
+    for (std::uint64_t i = 0; i < 600; ++i) {
+      for (int copy = 0; copy < records[i % 3]; ++copy) {
+        for (std::uint64_t j = 0; j < 4; ++j) x.push_back(static_cast<float>(random.uniform(4 * i + j)));
+        y.push_back(static_cast<std::int32_t>(i % 3));
+      }
+    }
+    const auto map = moments ? test::make_moments({{"lift", "image"}, {"coefficients", "2"}}, schema)
+                             : test::make_map("rff", {{"count", "8"}}, schema);
+    write_artifact(release_, test::planned_release(schema, {test::named("only", map->clone())}, x, y));
   }
   /// Fits on `ranks` ranks. @returns the hash that all agree on.
   std::string fit(int ranks, const std::filesystem::path& file) {
     std::vector<std::string> hashes(static_cast<std::size_t>(ranks));
     test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-      hashes[static_cast<std::size_t>(comm.rank())] = fit_moments(comm, release_, file, spec_, "settings");
+      hashes[static_cast<std::size_t>(comm.rank())] = fit_closed_form(comm, release_, file, settings_, "settings");
     });
     for (const std::string& hash : hashes) EXPECT_EQ(hash, hashes.front());
     return hashes.front();
@@ -41,10 +47,11 @@ class MomentsFit : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   const std::filesystem::path release_ = folder_ / "release.mfl", model_ = folder_ / "model.mfl";
-  model::GeneratorSpec spec_;
+  std::unique_ptr<model::GeneratorSettings> generator_ = model::make_generator_settings("moments");
+  const model::ClosedFormSettings& settings_ = *generator_->closed_form();
 };
 
-TEST_F(MomentsFit, AnyNumberOfRanksWritesTheSameModel) {
+TEST_F(ClosedForm, AnyNumberOfRanksWritesTheSameModel) {
   release(true);
   const std::string alone = fit(1, model_);
   EXPECT_EQ(alone, sha256_file_hex(model_.string()));
@@ -52,10 +59,10 @@ TEST_F(MomentsFit, AnyNumberOfRanksWritesTheSameModel) {
   const model::ModelInfo info = model::load_model_info(model_);
   EXPECT_EQ(info.release_hash, sha256_file_hex(release_.string()));
   EXPECT_EQ(info.train_hash, "settings");
-  EXPECT_TRUE(info.is_private);
+  EXPECT_FALSE(info.is_private);
 }
 
-TEST_F(MomentsFit, ClassSharesAreTheTraces) {
+TEST_F(ClosedForm, ClassSharesAreTheTraces) {
   release(true, {2, 1, 1});
   fit(1, model_);
   const auto share = model::load_model_info(model_).class_share;
@@ -64,22 +71,22 @@ TEST_F(MomentsFit, ClassSharesAreTheTraces) {
   EXPECT_NEAR(share[1], 0.25, 0.02);
 }
 
-TEST_F(MomentsFit, EveryRankThrowsAlike) {
+TEST_F(ClosedForm, EveryRankThrowsAlike) {
   release(false);
   test::run_thread_ranks(2, [&](comm::HostComm& comm) {
-    EXPECT_THROW(fit_moments(comm, release_, model_, spec_, "settings"), ConfigError);
+    EXPECT_THROW(fit_closed_form(comm, release_, model_, settings_, "settings"), ConfigError);
   });
   EXPECT_FALSE(std::filesystem::exists(model_));
 }
 
 // Root shows life between the steps of the fit, which may be long, and hears there that it is to stop.
-TEST_F(MomentsFit, RootHearsTheOthersBetweenTheSteps) {
+TEST_F(ClosedForm, RootHearsTheOthersBetweenTheSteps) {
   release(true);
   comm::install_termination_handler();
   ASSERT_EQ(std::raise(SIGUSR1), 0);
   test::run_thread_ranks(2, [&](comm::HostComm& comm) {
     test::expect_error(ExitCode::kStopped, {"fitting the closed form"},
-                       [&] { fit_moments(comm, release_, model_, spec_, "settings"); });
+                       [&] { fit_closed_form(comm, release_, model_, settings_, "settings"); });
   });
   comm::clear_termination_request();
   EXPECT_FALSE(std::filesystem::exists(model_));

@@ -27,8 +27,7 @@ struct Followed {
 
 inline Followed follow_on_gpu(const Toy& toy, comm::HostComm& comm, train::TrainSetup setup) {
   const train::Placement placement = place(comm, setup);
-  train::DataParallel training(toy.generator, toy.spec, toy.frequencies.to(placement.device), toy.target,
-                               placement.collective);
+  train::DataParallel training = test::training(toy, placement.collective, placement.device);
   if (setup.cuda_graph) training.use_graph();
   Followed out;
   for (int i = 0; i < kSteps; ++i) out.trajectory.losses.push_back(training.step());

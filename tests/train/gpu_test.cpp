@@ -38,7 +38,7 @@ TEST(TrainingOnGpu, AGraphTakesTheSameSteps) {
 TEST(TrainingOnGpu, ARankAloneCanCaptureItsSumsOverNcclAndEnd) {
   MUFFLE_NEEDS_GPUS(1);
   const auto alone = comm::single_process();
-  const test::Toy toy = test::toy(model::GeneratorKind::kConvolutional, 23, true, false);
+  const test::Toy toy = test::toy("convolutional", 23, true, false);
   const test::Followed plain = test::follow_on_gpu(toy, *alone, {.gpu = 0});
   for (const bool graph : {false, true}) {
     const test::Followed nccl =
@@ -60,7 +60,7 @@ TEST(TrainingOnGpu, ARankAloneCanCaptureItsSumsOverNcclAndEnd) {
 
 TEST(TrainingOnGpu, RanksThatShareAGpuFollowOneRank) {
   MUFFLE_NEEDS_GPUS(1);
-  const test::Toy toy = test::toy(model::GeneratorKind::kConvolutional, 23, true, false);
+  const test::Toy toy = test::toy("convolutional", 23, true, false);
   const auto alone = comm::single_process();
   const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
   test::run_thread_ranks(

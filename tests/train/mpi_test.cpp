@@ -25,7 +25,7 @@ TEST(DataParallelOnMpi, AllRanksFollowOneRank) {
 /// Two ranks that train while the others wait do what two ranks alone do.
 TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
   comm::HostComm& world = test::world();
-  const test::Toy toy = test::toy(model::GeneratorKind::kConvolutional, 23, true, false);
+  const test::Toy toy = test::toy("convolutional", 23, true, false);
   const auto alone = comm::single_process();
   const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
   std::vector<bool> works(static_cast<std::size_t>(world.size()), false);
@@ -35,7 +35,7 @@ TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
   int steps = 0;
   detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Pulse& pulse) {
     EXPECT_EQ(mine.size(), std::min(2, world.size()));
-    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(mine));
+    DataParallel training = test::training(toy, model::host_collective(mine));
     test::Trajectory ours;
     for (; steps < test::kSteps; ++steps) {
       ours.losses.push_back(training.step());

@@ -24,6 +24,12 @@ std::vector<double> doubles(const Tensor& t) {
   return {d.data_ptr<double>(), d.data_ptr<double>() + d.numel()};
 }
 
+Matching matching(const Tensor& frequencies, const Tensor& target, std::vector<double> weights) {
+  const model::FourierEmbedding embedding(frequencies, target.size(0));
+  return {[embedding](const Tensor& x, const Tensor& labels) { return embedding.class_sums(x, labels); },
+          target.contiguous(), std::move(weights)};
+}
+
 /// 7 records of 4 numbers, 3 classes (one with a single record), 5 frequencies.
 struct Small {
   Tensor frequencies = test::toy_normal({5, 4}, 1).to(torch::kFloat64) * 0.3;
@@ -36,7 +42,7 @@ struct Small {
     return {4, 5, 3, doubles(frequencies), doubles(target), weights};
   }
   Objective objective(ObjectiveOptions options) const {
-    return {model::FourierEmbedding(frequencies, 3), target, weights, options, alone()};
+    return {{matching(frequencies, target, weights)}, options, alone()};
   }
 };
 
@@ -94,11 +100,11 @@ double bias_of(ObjectiveOptions options) {
       0.5 * std::sqrt(1.0 / 6) * torch::cat({angles.cos() * damping, angles.sin() * damping}, 1);
   (mean - target).square().sum().backward();
 
-  const Objective objective(model::FourierEmbedding(omega, 2), target, {1, 1}, options, alone());
+  const Objective objective({matching(omega, target, {1, 1})}, options, alone());
   Tensor sum = torch::zeros({2, 1}, torch::kFloat64), squares = sum.clone();
   for (std::uint32_t i = 0; i < kBatches; ++i) {
     const Tensor z = model::latent_codes(9, true, i, 0, kBatch, 2).to(torch::kFloat64);
-    const Tensor y = model::draw_labels(9, true, i, 0, kBatch, kBatch, share, options.stratified);
+    const Tensor y = model::label_tensor(9, true, i, 0, kBatch, kBatch, share, options.stratified);
     const Tensor parameter = spreads.clone().requires_grad_();
     objective.backward(centres.index_select(0, y) + parameter.index_select(0, y) * z, y, kBatch);
     sum += parameter.grad();
@@ -119,9 +125,9 @@ TEST(Objective, UnbiasedFormIsUnbiasedAndThePlugInIsNot) {
 }
 
 TEST(DataParallel, TrainingReducesTheLoss) {
-  for (const auto kind : {model::GeneratorKind::kFullyConnected, model::GeneratorKind::kConvolutional}) {
+  for (const auto kind : {"fully-connected", "convolutional"}) {
     const test::Toy toy = test::toy(kind, 60, true);
-    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
+    DataParallel training = test::training(toy, alone());
     const double first = training.step();
     for (int i = 1; i < 100; ++i) training.step();
     EXPECT_LT(training.step(), 0.2 * first);
@@ -131,22 +137,22 @@ TEST(DataParallel, TrainingReducesTheLoss) {
 }
 
 TEST(DataParallel, ReweightedColumnsAreMatchedByClass) {
-  test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 60, true);
-  DataParallel plain(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
+  test::Toy toy = test::toy("fully-connected", 60, true);
+  DataParallel plain = test::training(toy, alone());
   toy.target.column_weight = {2.0, 2.0, 2.0};
-  DataParallel doubled(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
+  DataParallel doubled = test::training(toy, alone());
   const double loss = plain.step();
   EXPECT_NEAR(doubled.step(), 4.0 * loss, 1e-6 * loss)
       << "weights multiply residuals, so the loss has their squares";
   toy.target.column_weight = {0.4, 3.0, 0.0};
-  DataParallel uneven(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
+  DataParallel uneven = test::training(toy, alone());
   EXPECT_GT(std::abs(uneven.step() - loss), 1e-3 * loss);
 }
 
 TEST(DataParallel, ALossThatIsNotFiniteIsAnInvariantErrorThatHelps) {
-  test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 8, true);
+  test::Toy toy = test::toy("fully-connected", 8, true);
   toy.target.mean_embedding[0] = std::nanf("");
-  DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, alone());
+  DataParallel training = test::training(toy, alone());
   test::expect_error(ExitCode::kInvariant, {"step 0", "nan", "train.learning_rate"},
                      [&] { training.step(); });
 }

@@ -10,6 +10,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/train/checkpoint_slots.hpp"
+#include "muffle/train/trainer.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
@@ -28,7 +29,7 @@ test::Trajectory interrupted(const test::Toy& toy, int before, int after) {
   std::string bytes;
   std::vector<double> losses;
   run_thread_ranks(before, [&](comm::HostComm& comm) {
-    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+    DataParallel training = test::training(toy, model::host_collective(comm));
     for (int i = 0; i < kBefore; ++i) {
       const double loss = training.step();
       if (comm.is_root()) losses.push_back(loss);
@@ -37,7 +38,7 @@ test::Trajectory interrupted(const test::Toy& toy, int before, int after) {
   });
   test::Trajectory out;
   run_thread_ranks(after, [&](comm::HostComm& comm) {
-    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+    DataParallel training = test::training(toy, model::host_collective(comm));
     training.resume(parse_checkpoint(bytes, "checkpoint"));
     EXPECT_EQ(training.steps_done(), static_cast<std::uint64_t>(kBefore));
     for (int i = kBefore; i < test::kSteps; ++i) {
@@ -83,10 +84,10 @@ TEST(Resume, OnOtherNumbersOfRanksStaysWithinTheTolerance) {
 
 /// The two tests above would miss it if nothing depended on what a checkpoint holds.
 TEST(Resume, EveryPartOfTheStateMatters) {
-  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  const test::Toy toy = test::toy("fully-connected", 24, true);
   run_thread_ranks(1, [&](comm::HostComm& comm) {
     const auto make = [&] {
-      return DataParallel(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+      return test::training(toy, model::host_collective(comm));
     };
     DataParallel first = make();
     for (int i = 0; i < kBefore; ++i) first.step();
@@ -117,9 +118,9 @@ TEST(Resume, EveryPartOfTheStateMatters) {
 }
 
 TEST(Resume, AnotherTrainingsCheckpointIsRefused) {
-  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  const test::Toy toy = test::toy("fully-connected", 24, true);
   run_thread_ranks(1, [&](comm::HostComm& comm) {
-    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+    DataParallel training = test::training(toy, model::host_collective(comm));
     training.step();
     const Checkpoint good = training.checkpoint();
     const auto refused = [&](const std::string& says, const std::function<void(Checkpoint&)>& change) {
@@ -136,11 +137,10 @@ TEST(Resume, AnotherTrainingsCheckpointIsRefused) {
 }
 
 TEST(StopWish, OfOneRankReachesAllAfterTheSameStep) {
-  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  const test::Toy toy = test::toy("fully-connected", 24, true);
   for (const int ranks : {1, 2, 4}) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-      DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target,
-                            model::host_collective(comm));
+      DataParallel training = test::training(toy, model::host_collective(comm));
       const int unlucky = ranks - 1;
       for (int i = 0; i < 5; ++i) {
         training.step(comm.rank() == unlucky && i == 3);
@@ -166,14 +166,14 @@ class Interrupted : public ::testing::Test {
     TrainReport out;
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       const TrainReport report = train(comm, folder_ / "release.mfl", folder_ / name / "model.mfl",
-                                       toy_.generator, toy_.spec, "hash", 1);
+                                       *toy_.generator, toy_.spec, "hash", 1);
       if (comm.is_root()) out = report;
     });
     return out;
   }
 
   test::TemporaryFolder folder_;
-  test::Toy toy_ = test::toy(model::GeneratorKind::kFullyConnected, 50, true);
+  test::Toy toy_ = test::toy("fully-connected", 50, true);
 };
 
 TEST_F(Interrupted, AToldTrainingStopsOnAllRanksAndGoesOnToTheSameModel) {
@@ -188,7 +188,7 @@ TEST_F(Interrupted, AToldTrainingStopsOnAllRanksAndGoesOnToTheSameModel) {
     std::atomic<int> stopped = 0;
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       test::expect_error(ExitCode::kStopped, {"step 1 of 40", "same command"}, [&] {
-        train(comm, folder_ / "release.mfl", folder_ / b / "model.mfl", toy_.generator, toy_.spec, "hash", 1);
+        train(comm, folder_ / "release.mfl", folder_ / b / "model.mfl", *toy_.generator, toy_.spec, "hash", 1);
       });
       ++stopped;
     });
@@ -220,7 +220,7 @@ TEST_F(Interrupted, AToldRankWaitsForTheCheckpoint) {
     };
     comm::install_termination_handler();
     TrainSetup setup;
-    setup.pulse.beat = [&](bool at_once) {
+    setup.heartbeat.beat = [&](bool at_once) {
       if (!at_once) {
         std::raise(SIGUSR1);
         told = true;
@@ -228,8 +228,7 @@ TEST_F(Interrupted, AToldRankWaitsForTheCheckpoint) {
       return false;
     };
     test::expect_error(ExitCode::kStopped, {"step 2 of 40"}, [&] {
-      train(comm, read_file(folder_ / "release.mfl"), "release", folder_ / "a" / "model.mfl", toy.generator,
-            toy.spec, "hash", 1, setup);
+      train(comm, read_file(folder_ / "release.mfl"), "release", folder_ / "a" / "model.mfl", *toy.generator, toy.spec, "hash", 1, setup);
     });
   });
   EXPECT_GT(waits, 0);

@@ -7,6 +7,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/train/proxy.hpp"
+#include "muffle/train/trainer.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
@@ -72,7 +73,7 @@ class Start : public ::testing::Test {
     release::write_artifact(folder_ / "release.mfl", release_);
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       const TrainReport report =
-          train(comm, folder_ / "release.mfl", model_in(name), test::start_generator(), spec_, "hash", 1);
+          train(comm, folder_ / "release.mfl", model_in(name), *test::start_generator(), spec_, "hash", 1);
       ASSERT_TRUE(report.choice);
       if (comm.is_root()) out = report;
     });
@@ -89,10 +90,10 @@ TEST_F(Start, TheTrainedModelIsKeptWhereItIsBetter) {
   const TrainReport report = run(2, "a");
   EXPECT_TRUE(report.choice->trained);
   EXPECT_LT(report.choice->after_training, (1 - kLeastGain) * report.choice->closed_form);
-  const auto [info, generator] = model::load_model(model_in("a"));
+  const auto [info, generator] = model::load_network(model_in("a"));
   EXPECT_EQ(info.choice, report.choice);
-  EXPECT_TRUE(info.spec.residual);
-  EXPECT_EQ(info.spec.code, 4u);
+  EXPECT_TRUE(info.generator->network()->residual);
+  EXPECT_EQ(info.generator->network()->code, 4u);
 }
 
 TEST_F(Start, TheClosedFormIsKeptWhereTheTrainingMadeItWorse) {
@@ -101,11 +102,9 @@ TEST_F(Start, TheClosedFormIsKeptWhereTheTrainingMadeItWorse) {
   const TrainReport report = run(2, "a");
   EXPECT_FALSE(report.choice->trained);
   EXPECT_GT(report.choice->after_training, report.choice->closed_form);
-  const std::string bytes = read_file(model_in("a"));
-  ASSERT_TRUE(model::holds_moments_model(bytes));
-  const model::MomentsModel model = model::parse_moments_model(bytes, "model");
-  EXPECT_EQ(model.info.choice, report.choice);
-  EXPECT_EQ(model.info.train_hash, "hash");
+  const model::ModelInfo info = model::load_model_info(model_in("a"));
+  ASSERT_NE(info.generator->closed_form(), nullptr);
+  EXPECT_EQ(info.train_hash, "hash");
   EXPECT_EQ(model::load_model_info(model_in("a")).choice, report.choice);
 }
 
@@ -116,7 +115,7 @@ TEST_F(Start, TheTrainedModelIsWrittenWhereItIsAskedFor) {
   const TrainReport report = run(2, "a");
   EXPECT_TRUE(report.choice->trained);
   EXPECT_GT(report.choice->after_training, report.choice->closed_form) << "the proxy said otherwise";
-  EXPECT_EQ(model::load_model(model_in("a")).first.choice, report.choice);
+  EXPECT_EQ(model::load_network(model_in("a")).first.choice, report.choice);
 }
 
 /// With the noise that the plan names in all three blocks.
@@ -145,7 +144,7 @@ TEST_F(Start, AtEpsilonOneTheTrainedModelIsKeptUnlessTheNoiseHidesItsGain) {
                                     << ", " << choice.closed_form_deviation << ", " << choice.deviation;
     // What decides: whether the noise in the closed form's distance is smaller than that distance.
     EXPECT_EQ(kDeviationsToSwitch * choice.closed_form_deviation < choice.closed_form, seen) << name;
-    EXPECT_EQ(model::holds_moments_model(read_file(model_in(name))), !seen);
+    EXPECT_EQ((model::load_model_info(model_in(name)).generator->closed_form() != nullptr), !seen);
   }
 }
 
@@ -156,7 +155,7 @@ TEST_F(Start, ThroughNoiseTheClosedFormIsKeptWhereThereIsNothingElseToLearn) {
     EXPECT_FALSE(report.choice->trained)
         << report.choice->closed_form << ", " << report.choice->after_training << ", "
         << report.choice->closed_form_deviation;
-    EXPECT_TRUE(model::holds_moments_model(read_file(model_in("noisy" + std::to_string(draw)))));
+    EXPECT_TRUE(model::load_model_info(model_in("noisy" + std::to_string(draw))).generator->closed_form());
   }
 }
 
@@ -164,12 +163,12 @@ TEST_F(Start, GoesOnBitEqualAfterAStop) {
   spec_.steps = 20;
   const TrainReport whole = run(3, "a");
   TrainSetup setup;
-  setup.pulse.beat = [](bool at_once) { return !at_once; };  // after a step, not within the long phases
+  setup.heartbeat.beat = [](bool at_once) { return !at_once; };  // after a step, not within the long phases
   std::filesystem::create_directories(folder_ / "b");
   const std::string bytes = read_file(folder_ / "release.mfl");
   run_thread_ranks(3, [&](comm::HostComm& comm) {
     test::expect_error(ExitCode::kStopped, {"step 2 of 20"}, [&] {
-      train(comm, bytes, "release", model_in("b"), test::start_generator(), spec_, "hash", 1, setup);
+      train(comm, bytes, "release", model_in("b"), *test::start_generator(), spec_, "hash", 1, setup);
     });
   });
   const TrainReport rest = run(3, "b");
@@ -179,19 +178,13 @@ TEST_F(Start, GoesOnBitEqualAfterAStop) {
 }
 
 TEST_F(Start, WithoutAProxyItIsRefusedOnEveryRank) {
-  const std::size_t kept = release_.offset(2);
-  release_.blocks.pop_back();
-  release_.values.resize(kept);
-  privacy::SensitivityInput input;
-  for (const auto& block : release_.blocks) input.blocks.push_back(bound_of(block.spec));
-  privacy::PrivacySpec privacy;
-  privacy.epsilon = 100;
-  privacy.max_records_per_person = 1;
-  release_.noise = privacy::plan_noise(privacy, input, release_.coordinates());
+  const schema::Schema schema = release_.schema;
+  release_ = test::planned_release(schema, {release_.maps[0], release_.maps[1]}, std::vector<float>(400, 0.5f),
+                                   std::vector<std::int32_t>(100, 1));
   release::write_artifact(folder_ / "release.mfl", release_);
   run_thread_ranks(2, [&](comm::HostComm& comm) {
-    test::expect_error(ExitCode::kConfig, {"\"proxy\"", "features.blocks"}, [&] {
-      train(comm, folder_ / "release.mfl", folder_ / "model.mfl", test::start_generator(), spec_, "hash", 1);
+    test::expect_error(ExitCode::kConfig, {"role = \"proxy\""}, [&] {
+      train(comm, folder_ / "release.mfl", folder_ / "model.mfl", *test::start_generator(), spec_, "hash", 1);
     });
   });
 }

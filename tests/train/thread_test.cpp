@@ -7,6 +7,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/model/model_file.hpp"
+#include "muffle/train/trainer.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
@@ -39,7 +40,7 @@ TEST(DataParallelOnThreads, AnyNumberOfRanksFollowsOneRank) {
 // Several ranks without samples: nobody waits, and the loss is the one of all samples (toy.hpp says why no
 // more).
 TEST(DataParallelOnThreads, RanksWithoutSamplesTakePart) {
-  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 2, true);
+  const test::Toy toy = test::toy("fully-connected", 2, true);
   const auto alone = comm::single_process();
   const double expected = test::follow(toy, model::host_collective(*alone), 1).losses.front();
   run_thread_ranks(4, [&](comm::HostComm& comm) {
@@ -95,7 +96,7 @@ class Broken : public model::TensorCollective {
 };
 
 TEST(DataParallelOnThreads, SumsThroughHostMemoryAreTheSame) {
-  const test::Toy toy = test::toy(model::GeneratorKind::kConvolutional, 23, true, false);
+  const test::Toy toy = test::toy("convolutional", 23, true, false);
   run_thread_ranks(2, [&](comm::HostComm& comm) {
     const test::Trajectory direct = test::follow(toy, model::host_collective(comm), test::kSteps);
     EXPECT_EQ(test::distance(direct, test::follow(toy, staged_collective(comm), test::kSteps)), 0.0);
@@ -103,10 +104,10 @@ TEST(DataParallelOnThreads, SumsThroughHostMemoryAreTheSame) {
 }
 
 TEST(DataParallelOnThreads, AStepThatCannotBeAGraphStaysAsItIs) {
-  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  const test::Toy toy = test::toy("fully-connected", 24, true);
   const auto alone = comm::single_process();
   const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
-  DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(*alone));
+  DataParallel training = test::training(toy, model::host_collective(*alone));
   training.use_graph();
   test::Trajectory ours;
   for (int i = 0; i < test::kSteps; ++i) ours.losses.push_back(training.step());
@@ -116,7 +117,7 @@ TEST(DataParallelOnThreads, AStepThatCannotBeAGraphStaysAsItIs) {
 }
 
 TEST(DataParallelOnThreads, TheTrajectoryTestCatchesBrokenCollectives) {
-  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  const test::Toy toy = test::toy("fully-connected", 24, true);
   const auto alone = comm::single_process();
   const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
   for (const auto fault :
@@ -130,9 +131,9 @@ TEST(DataParallelOnThreads, TheTrajectoryTestCatchesBrokenCollectives) {
 }
 
 TEST(DataParallelOnThreads, RanksThatDriftApartAreNoticed) {
-  const test::Toy toy = test::toy(model::GeneratorKind::kFullyConnected, 24, true);
+  const test::Toy toy = test::toy("fully-connected", 24, true);
   run_thread_ranks(3, [&](comm::HostComm& comm) {
-    DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, model::host_collective(comm));
+    DataParallel training = test::training(toy, model::host_collective(comm));
     training.step();
     EXPECT_EQ(training.disagreement(), 0.0);
     if (comm.rank() == 2) {
@@ -241,11 +242,11 @@ class Train : public ::testing::Test {
   }
 
   TrainReport run(comm::HostComm& comm, const std::string& model) {
-    return train(comm, folder_ / "release.mfl", folder_ / model, toy_.generator, toy_.spec, "hash", 1);
+    return train(comm, folder_ / "release.mfl", folder_ / model, *toy_.generator, toy_.spec, "hash", 1);
   }
 
   test::TemporaryFolder folder_;
-  test::Toy toy_ = test::toy(model::GeneratorKind::kFullyConnected, 50, true);
+  test::Toy toy_ = test::toy("fully-connected", 50, true);
 };
 
 TEST_F(Train, WritesAModelThatAnyNumberOfRanksWouldWrite) {
@@ -257,7 +258,7 @@ TEST_F(Train, WritesAModelThatAnyNumberOfRanksWouldWrite) {
       EXPECT_LT(report.last_loss, 0.5 * report.first_loss);
       EXPECT_EQ(report.model_hash, sha256_file_hex(folder_ / name));
     });
-    const auto [info, generator] = model::load_model(folder_ / name);
+    const auto [info, generator] = model::load_network(folder_ / name);
     EXPECT_EQ(info.release_hash, sha256_file_hex(folder_ / "release.mfl"));
     EXPECT_EQ(info.train_hash, "hash");
     EXPECT_FALSE(info.is_private);
@@ -297,7 +298,7 @@ TEST_F(Train, BadInputIsRefusedOnEveryRank) {
   refused(ExitCode::kProtocol, {"release.mfl"});
 
   release::Artifact foreign = test::release_of(toy_);
-  foreign.blocks[0].map_hash = to_hex(sha256("other frequencies"));
+  foreign.map_hashes[0] = to_hex(sha256("other frequencies"));
   release::write_artifact(folder_ / "release.mfl", foreign);
   refused(ExitCode::kProtocol, {"feature map", "version"});
 

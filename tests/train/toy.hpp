@@ -9,14 +9,18 @@
 #include <vector>
 
 #include "muffle/core/philox.hpp"
+#include "muffle/model/fourier_embedding.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"
+#include "support/generators.hpp"
 
 namespace muffle::test {
 
 /// A small problem: 3 classes, 64 features, 8 x 8 images (or 5 columns), and a target that some data could
 /// have.
 struct Toy {
-  model::GeneratorSpec generator;
+  std::shared_ptr<const model::NetworkSettings> generator;
+  schema::Schema schema;
   train::TrainSpec spec;
   torch::Tensor frequencies;
   release::Target target;
@@ -31,30 +35,47 @@ inline torch::Tensor toy_normal(std::vector<std::int64_t> shape, std::uint32_t s
   return t;
 }
 
-inline Toy toy(model::GeneratorKind kind, std::size_t batch, bool stratified, bool unbiased = true) {
+/// @param kind  images for the convolutional one
+inline Toy toy(const std::string& kind, std::size_t batch, bool stratified, bool unbiased = true) {
   Toy t;
-  t.generator.kind = kind;
-  const bool images = kind == model::GeneratorKind::kConvolutional;
-  t.generator.schema.shape = images ? std::vector<std::size_t>{1, 8, 8} : std::vector<std::size_t>{5};
-  t.generator.schema.classes = 3;
-  t.generator.hidden = images ? std::vector<std::size_t>{16} : std::vector<std::size_t>{16, 12};
-  t.generator.channels = {4, 3};
+  const bool images = kind == "convolutional";
+  t.schema.shape = images ? std::vector<std::size_t>{1, 8, 8} : std::vector<std::size_t>{5};
+  t.schema.classes = 3;
+  t.generator = images ? network(kind, {{"hidden", {16}}, {"channels", {4, 3}}}) : network(kind, {{"hidden", {16, 12}}});
   t.spec.batch = batch;
   t.spec.unbiased = unbiased;
   t.spec.stratified = stratified;
   t.spec.learning_rate = 0.01;
   t.spec.decay_every = 7;
-  const auto dims = static_cast<std::int64_t>(t.generator.schema.dims());
+  const auto dims = static_cast<std::int64_t>(t.schema.dims());
   t.frequencies = toy_normal({32, dims}, 1) / (2.0 * M_PI * 0.5 * std::sqrt(static_cast<double>(dims)));
   t.target.class_share = {0.3, 0.5, 0.2};
   t.target.column_weight = {1.0, 1.0, 1.0};
   t.target.records = 300;
   // 300 records, each class around a level of its own.
-  const torch::Tensor labels = model::draw_labels(1, false, 0, 0, 300, 300, t.target.class_share, true);
+  const torch::Tensor labels = model::label_tensor(1, false, 0, 0, 300, 300, t.target.class_share, true);
   const torch::Tensor x = torch::sigmoid(toy_normal({300, dims}, 2) + 2.0 * (labels.unsqueeze(1) - 1));
   const torch::Tensor mean = model::FourierEmbedding(t.frequencies, 3).class_sums(x, labels) / 300.0;
   t.target.mean_embedding.assign(mean.data_ptr<float>(), mean.data_ptr<float>() + mean.numel());
   return t;
+}
+
+/// The toy's random Fourier features, matched.
+inline train::Problem problem(const Toy& toy, torch::Device device = torch::kCPU) {
+  const auto classes = static_cast<std::int64_t>(toy.schema.classes);
+  const model::FourierEmbedding embedding(toy.frequencies.to(device), classes);
+  std::vector<double> weights = toy.target.column_weight;
+  for (double& w : weights) w *= w;
+  const torch::Tensor target = torch::tensor(toy.target.mean_embedding).view({classes, -1}).to(device);
+  return {{{[embedding](const torch::Tensor& x, const torch::Tensor& y) { return embedding.class_sums(x, y); }, target,
+            weights}},
+          toy.target.class_share,
+          device};
+}
+
+inline train::DataParallel training(const Toy& toy, std::shared_ptr<model::TensorCollective> collective,
+                                    torch::Device device = torch::kCPU) {
+  return {*toy.generator, toy.schema, toy.spec, problem(toy, device), std::move(collective)};
 }
 
 /// Everything that training moves: losses, parameters and running statistics.
@@ -70,10 +91,10 @@ inline void add_state(Trajectory& out, const model::Generator& generator) {
 }
 
 inline Trajectory follow(const Toy& toy, std::shared_ptr<model::TensorCollective> collective, int steps) {
-  train::DataParallel training(toy.generator, toy.spec, toy.frequencies, toy.target, std::move(collective));
+  train::DataParallel own = training(toy, std::move(collective));
   Trajectory out;
-  for (int i = 0; i < steps; ++i) out.losses.push_back(training.step());
-  add_state(out, *training.generator());
+  for (int i = 0; i < steps; ++i) out.losses.push_back(own.step());
+  add_state(out, *own.generator());
   return out;
 }
 
@@ -108,7 +129,7 @@ inline constexpr double kTolerance = 2e-4;
 inline constexpr int kSteps = 20;
 
 struct ToyCase {
-  model::GeneratorKind kind;
+  const char* kind;
   std::size_t batch;
   bool stratified;
   bool unbiased;
@@ -117,7 +138,7 @@ struct ToyCase {
 /// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 4 ranks (a rank without samples); both
 /// generators with both forms of the objective.
 inline std::vector<ToyCase> toy_cases() {
-  using enum model::GeneratorKind;
+  constexpr auto kFullyConnected = "fully-connected", kConvolutional = "convolutional";
   return {{kFullyConnected, 24, true, true},  {kFullyConnected, 25, false, false},
           {kConvolutional, 23, true, false},  {kConvolutional, 24, false, true},
           {kFullyConnected, 3, true, false},  {kConvolutional, 3, false, true},

@@ -7,9 +7,10 @@
 #include "muffle/core/philox.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/release/noisy_moments.hpp"
-#include "muffle/features/block_spec.hpp"
-#include "muffle/model/moments_embedding.hpp"
 #include "muffle/model/moments_model.hpp"
+#include "muffle/train/maps.hpp"
+#include "support/planned_release.hpp"
+#include "train/matched_map.hpp"
 #include "train/toy.hpp"
 
 namespace muffle::test {
@@ -23,32 +24,14 @@ enum class StartRecords {
 /// @param draw  of the noise of the plan, in all three blocks; 0: none is added, and with epsilon 100 the
 /// plan says so little that all is credible
 inline release::Artifact start_release(StartRecords records = StartRecords::kTwoCorners, double epsilon = 100.0,
-                                     std::uint32_t draw = 0, std::size_t count = 3000) {
+                                       std::uint32_t draw = 0, std::size_t count = 3000) {
   constexpr std::size_t kDims = 4, kClasses = 3;
-  release::Artifact a;
-  a.schema.shape = {kDims};
-  a.schema.classes = kClasses;
-  a.records = count;
-  a.is_private = false;
-  const features::MomentsSpec moments =
-      features::resolved({.kind = features::MomentLiftKind::kVector, .shape = {kDims}});
-  features::RffSpec rff{.dims = kDims, .features = 64, .length_scale = 0.6, .seed = 1};
-  a.blocks.push_back({{moments, 5.0}, ""});
-  a.blocks.push_back({{rff}, ""});
-  rff.seed = 2;
-  a.blocks.push_back({{rff, 0.5, true}, ""});
-  privacy::SensitivityInput input;
-  for (release::ReleasedBlock& block : a.blocks) {
-    block.map_hash = map_hash(block.spec);
-    input.blocks.push_back(bound_of(block.spec));
-  }
-  a.config_hash = std::string(64, '0');
-  a.muffle_version = "test";
-  privacy::PrivacySpec spec;
-  spec.epsilon = epsilon;
-  spec.max_records_per_person = 1;
-  a.noise = privacy::plan_noise(spec, input, a.coordinates());
-
+  const schema::Schema schema = schema_of({kDims}, kClasses);
+  features::RffSpec rff{.dims = kDims, .features = 64, .length_scale = 0.6, .seed = 1}, other = rff;
+  other.seed = 2;
+  std::vector<features::NamedMap> maps{named("moments", make_moments({{"lift", "vector"}}, schema), 5.0),
+                                       named("rff", make_rff(rff)),
+                                       named("tested", make_rff(other), 0.5, features::MapRole::kProxy)};
   const CounterStream random(5, Stream::kTest);
   std::vector<float> x;
   std::vector<std::int32_t> y;
@@ -63,32 +46,11 @@ inline release::Artifact start_release(StartRecords records = StartRecords::kTwo
     }
     y.push_back(c);
   }
-  const CounterStream noise(draw, Stream::kTest, 1);
-  for (std::size_t b = 0; b < a.blocks.size(); ++b) {
-    const release::ReleasedBlock& released = a.blocks[b];
-    const auto block = make_block(released.spec, {a.lattice_bits});
-    const auto workspace = block->make_workspace();
-    std::vector<std::uint64_t> sums(kClasses * block->features());
-    for (std::size_t first = 0; first < count; first += block->tile()) {
-      const std::size_t n = std::min(block->tile(), count - first);
-      block->accumulate(x.data() + first * kDims, y.data() + first, n, *workspace, sums);
-    }
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const std::size_t run = i % block->features() < block->coordinates().front().count ? 0 : 1;
-      const double sigma = draw > 0 ? release::carried_sigma(a, b, run) : 0.0;
-      const double added = sigma * noise.normal(a.values.size());
-      a.values.push_back(static_cast<std::int64_t>(sums[i]) + std::llround(added));
-    }
-  }
-  return a;
+  return planned_release(schema, std::move(maps), x, y, epsilon, draw);
 }
 
-inline model::GeneratorSpec start_generator() {
-  model::GeneratorSpec spec;
-  spec.kind = model::GeneratorKind::kFullyConnected;
-  spec.hidden = {32, 32};
-  spec.channels = {};
-  return spec;
+inline std::shared_ptr<const model::NetworkSettings> start_generator() {
+  return network("fully-connected", {{"hidden", {32, 32}}});
 }
 
 inline train::TrainSpec start_spec() {
@@ -102,35 +64,25 @@ inline train::TrainSpec start_spec() {
 
 /// What matches the release's moments and random features, as they are.
 inline train::Problem start_problem(const release::Artifact& release) {
-  const release::NoisyMoments m = release::make_noisy_moments(release);
-  const auto classes = static_cast<std::int64_t>(m.classes);
-  const model::MomentsEmbedding embedding(m.spec, classes, torch::TensorOptions(torch::kFloat32));
-  const release::Target target = release::make_target(release);
-  const features::RffSpec& rff = *release.blocks[1].spec.rff();
-  const torch::Tensor omega =
-      torch::tensor(features::rff_frequencies(rff)).view({-1, static_cast<std::int64_t>(rff.dims)});
-  const torch::Tensor second = (torch::tensor(m.second, torch::kFloat64) / m.records).view({classes, -1});
-  const auto sums = [embedding](const torch::Tensor& x, const torch::Tensor& labels) {
-    return embedding.class_sums(x, labels);
-  };
-  return {{{sums, second.to(torch::kFloat32), std::vector<double>(m.classes, 25.0)},
-           train::match_fourier(omega, target)},
-          target.class_share,
-          torch::kCPU};
+  train::Problem problem{{}, {}, torch::kCPU};
+  for (const std::size_t b : train::matched_maps(release.maps, true)) {
+    const release::Target target = release::make_target(release, b);
+    problem.class_share = target.class_share;
+    train::MatchedMap map = train::match_map(release, b, target, torch::kCPU);
+    for (double& w : map.matching.weights) w *= map.weight * map.weight;
+    problem.blocks.push_back(std::move(map.matching));
+  }
+  return problem;
 }
 
-/// The network beside the closed form, on both blocks.
+/// The network beside the closed form, on both maps.
 inline std::unique_ptr<train::DataParallel> start_training(
     const release::Artifact& release, std::shared_ptr<model::TensorCollective> collective) {
-  model::GeneratorSpec spec = start_generator();
-  spec.schema = release.schema;
-  spec.residual = true;
-  spec.code = release.schema.dims();
-  model::ModelInfo info;
-  info.spec = spec;
-  auto training = std::make_unique<train::DataParallel>(spec, start_spec(), start_problem(release),
+  const auto beside = start_generator()->beside(release.schema.dims());
+  auto training = std::make_unique<train::DataParallel>(*beside, release.schema, start_spec(), start_problem(release),
                                                         std::move(collective));
-  training->generator()->set_closed_form(model::fit_moments_model(release::make_noisy_moments(release), info));
+  training->generator()->set_closed_form(
+      model::fit_moments_model(release::make_noisy_moments(release), beside->plain_share));
   return training;
 }
 

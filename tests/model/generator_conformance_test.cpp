@@ -1,0 +1,255 @@
+// What every kind of generator promises, over the table: a new kind is tested by being in it.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "muffle/core/container.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/kinds.hpp"
+#include "muffle/model/generator.hpp"
+#include "muffle/model/model_file.hpp"
+#include "muffle/model/sync_batch_norm.hpp"
+#include "support/expect_error.hpp"
+#include "support/generators.hpp"
+#include "support/planned_release.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::model {
+namespace {
+
+using nlohmann::json;
+
+schema::Schema image_records() { return test::schema_of({2, 8, 12}, 3); }
+
+/// Of random images.
+release::Artifact random_release() {
+  const schema::Schema schema = image_records();
+  const CounterStream random(1, Stream::kTest);
+  std::vector<float> x(90 * schema.dims());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(random.uniform(i));
+  std::vector<std::int32_t> y;
+  for (std::int32_t i = 0; i < 90; ++i) y.push_back(i % 3);
+  return test::planned_release(schema, {test::named("m", test::make_moments({{"lift", "image"}, {"coefficients", "3"}}, schema))},
+                               x, y);
+}
+
+class EveryGenerator : public ::testing::TestWithParam<GeneratorKind> {
+ protected:
+  ModelInfo info() const {
+    ModelInfo info;
+    info.generator = settings_;
+    info.schema = image_records();
+    info.schema.lo = -0.1;
+    info.schema.on_error = schema::OnError::kClamp;
+    info.class_share = {0.25, 0.5, 0.25};
+    info.release_hash = "abc";
+    info.train_hash = "def";
+    info.is_private = false;
+    info.counts_released = true;
+    info.choice = ProxyChoice{true, 2e-3, 1e-3, 1e-4, 2e-4};
+    return info;
+  }
+  ModelContent content() const {
+    const NetworkSettings* network = settings_->network();
+    if (network == nullptr) return settings_->closed_form()->fit(random_release(), {});
+    const auto generator = network->build(image_records(), 3, nullptr);
+    generator->forward(generator->codes(1, true, 0, 0, 20), torch::arange(20) % 3);  // moves the running statistics
+    return content_of(*generator);
+  }
+  std::string write() const {
+    save_model(file_, info(), content());
+    return read_file(file_);
+  }
+  static std::vector<float> draw(const Sampler& sampler, std::uint64_t first, const std::vector<std::int64_t>& labels) {
+    std::vector<float> out(labels.size() * image_records().dims());
+    sampler.draw(5, first, labels, out);
+    return out;
+  }
+
+  std::shared_ptr<const GeneratorSettings> settings_ = GetParam().make();
+  test::TemporaryFolder folder_;
+  std::filesystem::path file_ = folder_ / "model.mfl";
+};
+
+TEST_P(EveryGenerator, IsNetworkOrClosedFormUnderItsNameInTheTable) {
+  EXPECT_EQ(settings_->kind(), GetParam().name);
+  EXPECT_NE(settings_->network() == nullptr, settings_->closed_form() == nullptr);
+  EXPECT_FALSE(GetParam().summary.empty());
+  settings::Problems problems;
+  const schema::Schema schema = image_records();
+  settings_->problems(&schema, problems);
+  EXPECT_TRUE(problems.empty());
+}
+
+TEST_P(EveryGenerator, SettingsGoToJsonAndBackAndToClones) {
+  const std::unique_ptr<GeneratorSettings> changed = GetParam().make();
+  settings::Keys declared("model", settings::Stage::kTrain);
+  changed->declare(declared);
+  for (const settings::Key& key : declared.take()) {
+    EXPECT_TRUE(key.name.starts_with("model.") && !key.help.empty() && key.stage == settings::Stage::kTrain) << key.name;
+    settings::Value wrong;
+    wrong.kind = settings::Value::Kind::kFloat;
+    wrong.number = std::nan("");
+    EXPECT_NE(key.set(wrong), "") << key.name;
+    settings::Value number;
+    number.kind = settings::Value::Kind::kInteger;
+    number.integer = 1;
+    settings::Value list;
+    list.kind = settings::Value::Kind::kArray;
+    list.items = {number, number};
+    EXPECT_TRUE(key.set(number).empty() || key.set(list).empty()) << key.name;
+  }
+  const json stated = changed->to_json();
+  EXPECT_NE(stated, settings_->to_json());
+  EXPECT_EQ(changed->clone()->to_json(), stated);
+  EXPECT_EQ(test::generator(std::string(GetParam().name), stated)->to_json(), stated);
+  EXPECT_THROW(test::generator(std::string(GetParam().name), {{"extra", 1}}), ProtocolError);
+  for (const auto& field : stated.items()) {
+    json less = json::parse(stated.dump());
+    less.erase(field.key());
+    EXPECT_THROW(changed->read_json(JsonFields(less, test::kTestDocument)), ProtocolError) << field.key();
+  }
+}
+
+TEST_P(EveryGenerator, FilesComeBackAsTheyWere) {
+  const Model model = parse_model(write(), "model.mfl");
+  const ModelInfo wanted = info(), loaded = load_model_info(file_);
+  for (const ModelInfo& got : {model.info, loaded}) {
+    EXPECT_EQ(got.generator->kind(), wanted.generator->kind());
+    EXPECT_EQ(got.generator->to_json(), wanted.generator->to_json());
+    EXPECT_EQ(got.schema.shape, wanted.schema.shape);
+    EXPECT_EQ(got.schema.lo, wanted.schema.lo);
+    EXPECT_EQ(got.class_share, wanted.class_share);
+    EXPECT_EQ(got.release_hash + got.train_hash, "abcdef");
+    EXPECT_EQ(got.choice, wanted.choice);
+    EXPECT_FALSE(got.is_private);
+    EXPECT_TRUE(got.counts_released);
+  }
+  const std::vector<std::int64_t> labels{0, 1, 2, 1};
+  const ModelContent made = content();
+  const json description = json::parse(made.description.dump());
+  const auto again = info().generator->open(model.info, JsonFields(description, test::kTestDocument), made.payload);
+  EXPECT_EQ(draw(*again, 0, labels), draw(*model.sampler, 0, labels));
+}
+
+TEST_P(EveryGenerator, ARecordDependsOnItsNumberLabelAndSeedAlone) {
+  const Model model = parse_model(write(), "model.mfl");
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < 60; ++i) labels.push_back(i % 3);
+  const std::size_t d = image_records().dims();
+  const auto all = draw(*model.sampler, 100, labels);
+  const auto part = draw(*model.sampler, 130, {labels.begin() + 30, labels.begin() + 50});
+  EXPECT_EQ(draw(*model.sampler, 100, labels), all);
+  for (std::size_t i = 0; i < part.size(); ++i) ASSERT_NEAR(part[i], all[30 * d + i], 1e-5);
+  EXPECT_FALSE(std::equal(all.begin(), all.begin() + static_cast<long>(3 * d), all.begin() + static_cast<long>(3 * d)));
+  for (const float v : all) ASSERT_TRUE(v >= -1e-6f && v <= 1 + 1e-6f);
+  EXPECT_GE(model.info.generator->numbers_at_once(image_records()), 2 * static_cast<double>(d)) << "records and their copy";
+}
+
+TEST_P(EveryGenerator, ANetworksSizeIsWhatItTakes) {
+  for (const auto& shape : {std::vector<std::size_t>{1, 28, 28}, {3, 32, 16}}) {
+    const NetworkSettings* network = settings_->network();
+    if (network == nullptr) continue;
+    const schema::Schema schema = test::schema_of(shape, 10);
+    const auto generator = network->build(schema, 1, nullptr);
+    NetworkSize took;
+    for (const auto& p : generator->parameters()) took.parameters += static_cast<std::uint64_t>(p.numel());
+    for (const auto& m : generator->modules(false)) {
+      const auto* norm = dynamic_cast<const SyncBatchNorm*>(m.get());
+      if (norm == nullptr) continue;
+      ++took.norms;
+      took.normed_features += static_cast<std::uint64_t>(norm->weight.numel());
+    }
+    const NetworkSize said = network->size(schema);
+    EXPECT_EQ(said.parameters, took.parameters);
+    EXPECT_EQ(said.norms, took.norms);
+    EXPECT_EQ(said.normed_features, took.normed_features);
+  }
+}
+
+TEST_P(EveryGenerator, DamagedFilesAreRefused) {
+  const std::string bytes = write();
+  for (std::size_t at = 0; at < bytes.size(); at += 1 + bytes.size() / 97) {
+    std::string bad = bytes;
+    bad[at] = static_cast<char>(bad[at] ^ 0x10);
+    EXPECT_THROW(parse_model(bad, "bad"), ProtocolError) << at;
+  }
+  EXPECT_THROW(parse_model(bytes.substr(0, bytes.size() / 2), "half"), ProtocolError);
+  EXPECT_THROW(parse_model("", "empty"), ProtocolError);
+}
+
+TEST_P(EveryGenerator, FilesThatContradictThemselvesAreRefused) {
+  const Container good = parse_container(write(), "muffle-model", kModelVersion, "model");
+  const auto refused = [&](const std::string& says, const std::function<void(Container&)>& forge) {
+    Container file = good;
+    forge(file);
+    test::expect_error(ExitCode::kProtocol, {"forged.mfl", says}, [&] { parse_model(serialize(file), "forged.mfl"); });
+  };
+  refused("schema", [](Container& f) { f.header["schema"]["shape"] = {1, 8}; });
+  refused("", [](Container& f) { f.header["schema"]["shape"] = {2, 8, 8}; });
+  refused("", [](Container& f) {
+    f.header["schema"]["classes"] = 4;
+    f.header["class_share"] = {0.25, 0.25, 0.25, 0.25};
+  });
+  refused("lo", [](Container& f) { f.header["schema"].erase("lo"); });
+  refused("extra", [](Container& f) { f.header["extra"] = 1; });
+  refused("there are \"fully-connected\"", [](Container& f) { f.header["generator"]["kind"] = "transformer"; });
+  refused("generator", [](Container& f) { f.header["generator"]["plain_share"] = 1.5; });
+  refused("class_share", [](Container& f) { f.header["class_share"] = {0.5, 0.5}; });
+  refused("sum to 1.5", [](Container& f) { f.header["class_share"] = {0.5, 0.5, 0.5}; });
+  refused("is_private", [](Container& f) { f.header["is_private"] = "yes"; });
+  refused("", [](Container& f) { f.payload.resize(f.payload.size() - 4); });
+  refused("not finite", [](Container& f) { std::fill_n(f.payload.begin(), 8, std::byte{0xFF}); });
+  for (const auto& field : good.header.at("content").items())
+    refused("content", [&](Container& f) { f.header["content"].erase(field.key()); });
+  refused("version", [](Container& f) { f.header["version"] = kModelVersion - 1; });
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryGenerator,
+                         ::testing::ValuesIn(generator_kinds().begin(), generator_kinds().end()), [](const auto& info) {
+                           std::string name(info.param.name);
+                           name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
+                           return name;
+                         });
+
+TEST(GeneratorTable, UnknownNamesListIt) {
+  test::expect_error(ExitCode::kConfig, {"\"transformer\"", "fully-connected", "convolutional", "moments"},
+                     [] { make_generator_settings("transformer"); });
+}
+
+/// One key sets all kinds that have it, whichever is chosen in the end.
+TEST(GeneratorSettings, KindsShareKeys) {
+  Settings all;
+  settings::Keys keys("model");
+  all.declare(keys);
+  std::vector<std::string> names;
+  for (const settings::Key& key : keys.take()) {
+    names.push_back(key.name);
+    settings::Value v;
+    v.kind = settings::Value::Kind::kFloat;
+    v.number = 0.25;
+    if (key.name == "model.plain_share") EXPECT_EQ(key.set(v), "");
+  }
+  EXPECT_EQ(names.front(), "model.generator");
+  std::sort(names.begin(), names.end());
+  EXPECT_TRUE(std::adjacent_find(names.begin(), names.end()) == names.end()) << "each once";
+  for (const GeneratorKind& kind : generator_kinds()) {
+    Settings copy = all;
+    copy.generator = kind.name;
+    EXPECT_EQ(copy.chosen().kind(), kind.name);
+    EXPECT_EQ(copy.chosen().to_json().at("plain_share"), 0.25);
+  }
+}
+
+TEST(ModelFile, OnesOfEarlierFormatsAreRefusedWithTheWayOut) {
+  Container old{{{"format", "muffle-moments-model"}, {"version", 2}}, {}};
+  test::expect_error(ExitCode::kProtocol, {"old.mfl", "train again"}, [&] { parse_model(serialize(old), "old.mfl"); });
+  old.header["format"] = "muffle-model";
+  test::expect_error(ExitCode::kProtocol, {"old.mfl", "version is 2", "make it again"},
+                     [&] { parse_model(serialize(old), "old.mfl"); });
+}
+
+}  // namespace
+}  // namespace muffle::model

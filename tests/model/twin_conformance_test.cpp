@@ -1,0 +1,159 @@
+// What every twin of a feature map promises, over the table: a new one is tested by being in it.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/philox.hpp"
+#include "muffle/model/map_twin.hpp"
+#include "support/maps.hpp"
+
+namespace muffle::model {
+namespace {
+
+using torch::Tensor;
+
+constexpr std::int64_t kGenerated = 40, kLabels = 3;
+
+Tensor uniform(std::vector<std::int64_t> shape, std::uint32_t substream) {
+  const CounterStream random(4, Stream::kTest, substream);
+  Tensor t = torch::empty(shape, torch::kFloat64);
+  for (std::int64_t i = 0; i < t.numel(); ++i)
+    t.data_ptr<double>()[i] = static_cast<float>(random.uniform(static_cast<std::uint64_t>(i)));
+  return t;
+}
+
+/// Small maps of the kind, of records that it takes and that have a twin.
+std::vector<std::shared_ptr<const features::FeatureMap>> examples(const TwinKind& kind) {
+  std::vector<std::shared_ptr<const features::FeatureMap>> out;
+  for (const auto& shape : {std::vector<std::size_t>{2}, {5}, {2, 8, 12}}) {
+    const schema::Schema schema = test::schema_of(shape, kLabels);
+    std::unique_ptr<features::FeatureMap> map = features::make_map(kind.name);
+    test::set_key(*map, "count", "62");
+    map->prepare(schema);
+    test::set_key(*map, "coefficients", "3");
+    try {
+      map->resolve(schema);
+    } catch (const ConfigError&) {
+      continue;
+    }
+    if (twin_columns(*map) > 0) out.push_back(std::move(map));
+  }
+  return out;
+}
+
+class EveryTwin : public ::testing::TestWithParam<TwinKind> {
+ protected:
+  static std::unique_ptr<MapTwin> twin_of(const features::FeatureMap& map, torch::ScalarType type = torch::kFloat64) {
+    return make_twin(map, {kLabels, torch::TensorOptions(type)});
+  }
+  const std::vector<std::shared_ptr<const features::FeatureMap>> maps_ = examples(GetParam());
+  const features::Lattice lattice_;
+};
+
+/// Within the rounding to the lattice, in a float32 and a double twin.
+TEST_P(EveryTwin, SumsAreTheReleasedMaps) {
+  ASSERT_FALSE(maps_.empty());
+  for (const auto& map : maps_) {
+    const Tensor x = uniform({kGenerated, static_cast<std::int64_t>(map->dims())}, 1), labels = torch::arange(kGenerated) % 3;
+    const auto block = map->make_block(lattice_);
+    const auto workspace = block->make_workspace();
+    const Tensor records = x.to(torch::kFloat32);
+    std::vector<std::uint64_t> sums(kLabels * block->features());
+    for (std::size_t i = 0; i < kGenerated; ++i) {
+      const auto label = static_cast<std::int32_t>(i % 3);
+      block->accumulate(records.data_ptr<float>() + i * map->dims(), &label, 1, *workspace, sums);
+    }
+    const std::vector<std::int64_t> released(sums.begin(), sums.end());
+    for (const auto type : {torch::kFloat32, torch::kFloat64}) {
+      const auto twin = twin_of(*map, type);
+      const Tensor ours = twin->class_sums(x.to(type), labels) / static_cast<double>(kGenerated);
+      ASSERT_EQ(ours.size(1), static_cast<std::int64_t>(twin_columns(*map)));
+      const Tensor target = twin->target(released, map->scale(lattice_), kGenerated);
+      EXPECT_EQ(target.scalar_type(), type);
+      EXPECT_LT((ours - target).abs().max().item<double>(), 2e-5) << map->dims();
+      EXPECT_GT(target.abs().max().item<double>(), 1e-3);
+    }
+  }
+}
+
+TEST_P(EveryTwin, GradientIsTheFiniteDifference) {
+  for (const auto& map : maps_) {
+    const auto twin = twin_of(*map);
+    const auto d = static_cast<std::int64_t>(map->dims()), columns = static_cast<std::int64_t>(twin_columns(*map));
+    const Tensor labels = torch::arange(5) % 3, weights = uniform({kLabels, columns}, 2) - 0.5;
+    const Tensor x = uniform({5, d}, 1).requires_grad_();
+    (twin->class_sums(x, labels) * weights).sum().backward();
+    EXPECT_GT(x.grad().abs().max().item<double>(), 1e-6);
+    for (std::int64_t i = 0; i < x.numel(); i += 1 + x.numel() / 23) {
+      constexpr double kStep = 1e-5;
+      const auto shifted = [&](double by) {
+        Tensor moved = x.detach().clone();
+        moved.view(-1)[i] += by;
+        return (twin->class_sums(moved, labels) * weights).sum().item<double>();
+      };
+      EXPECT_NEAR(x.grad().view(-1)[i].item<double>(), (shifted(kStep) - shifted(-kStep)) / (2 * kStep), 1e-7) << i;
+    }
+  }
+}
+
+/// A squared distance of the twin's sums is that of the map's features: of what one record has, the bound at most.
+TEST_P(EveryTwin, DistancesAreTheFeatures) {
+  for (const auto& map : maps_) {
+    const auto twin = twin_of(*map);
+    const Tensor x = uniform({1, static_cast<std::int64_t>(map->dims())}, 3);
+    const double norm = twin->class_sums(x, torch::zeros({1}, torch::kInt64)).norm().item<double>();
+    EXPECT_LE(norm, map->bound().norm + 1e-9);
+    EXPECT_GT(norm, 0.01 * map->bound().norm);
+  }
+}
+
+TEST_P(EveryTwin, NoiseIsWhatItMakesOfTheTarget) {
+  for (const auto& map : maps_) {
+    const auto twin = twin_of(*map);
+    const double scale = map->scale(lattice_), records = 300;
+    std::vector<double> sigmas;
+    double expected = 0;
+    std::size_t number = 0;
+    std::vector<std::int64_t> unit(kLabels * map->features());
+    for (const features::CoordinateRun& run : map->coordinates(lattice_)) {
+      sigmas.push_back(0.3 * run.unit);
+      for (std::uint64_t i = 0; i < run.count; ++i, ++number) {
+        unit[number] = std::int64_t{1} << 30;
+        expected += twin->target(unit, scale, records)[0].square().sum().item<double>() * std::pow(sigmas.back() / 0x1p30, 2);
+        unit[number] = 0;
+        if (number > 300) break;  // the others of this run are alike
+      }
+      if (number > 300) return;
+    }
+    EXPECT_NEAR(twin->noise_square(sigmas, scale, records), expected, 1e-6 * expected);
+  }
+}
+
+TEST_P(EveryTwin, NoRecordsMakeZeroSums) {
+  for (const auto& map : maps_) {
+    const auto twin = twin_of(*map, torch::kFloat32);
+    const Tensor x = torch::zeros({0, static_cast<std::int64_t>(map->dims())}).requires_grad_();
+    const Tensor sums = twin->class_sums(x, torch::zeros({0}, torch::kInt64));
+    EXPECT_EQ(sums.sizes(), (std::vector<std::int64_t>{kLabels, static_cast<std::int64_t>(twin_columns(*map))}));
+    EXPECT_EQ(sums.abs().max().item<double>(), 0.0);
+    sums.sum().backward();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryTwin, ::testing::ValuesIn(twin_kinds().begin(), twin_kinds().end()),
+                         [](const auto& info) {
+                           std::string name(info.param.name);
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+TEST(TwinTable, AMapWithoutATwinIsNoneToTrainOn) {
+  const auto grid = test::make_moments({{"lift", "fourier"}, {"coefficients", "8"}}, test::schema_of({2}));
+  EXPECT_EQ(twin_columns(*grid), 0u);
+  EXPECT_THROW(make_twin(*grid, {}), InvariantError);
+}
+
+}  // namespace
+}  // namespace muffle::model

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "muffle/core/philox.hpp"
+#include "muffle/release/artifact.hpp"
+#include "support/maps.hpp"
+
+namespace muffle::test {
+
+/// A release of these records that its reader accepts, not private.
+/// @param x  n x d in [0, 1]  @param y  n labels
+/// @param draw  of the plan's noise; 0: none is added, and with epsilon 100 the plan says so little that all is credible
+inline release::Artifact planned_release(const schema::Schema& schema, std::vector<features::NamedMap> maps,
+                                         const std::vector<float>& x, const std::vector<std::int32_t>& y,
+                                         double epsilon = 100.0, std::uint32_t draw = 0) {
+  privacy::PrivacySpec privacy;
+  privacy.epsilon = epsilon;
+  privacy.max_records_per_person = 1;
+  release::Artifact a;
+  static_cast<release::ReleasePlan&>(a) =
+      release::make_plan({schema, {}, std::move(maps), privacy, false, y.size()});
+  a.is_private = false;
+  a.config_hash = std::string(64, '0');
+  a.muffle_version = "test";
+  const CounterStream noise(draw, Stream::kTest, 1);
+  const std::size_t d = schema.dims();
+  for (std::size_t b = 0; b < a.maps.size(); ++b) {
+    a.map_hashes.push_back(a.maps[b].map->hash());
+    const auto block = a.maps[b].map->make_block(a.lattice);
+    const auto workspace = block->make_workspace();
+    std::vector<std::uint64_t> sums(a.classes() * block->features());
+    for (std::size_t first = 0; first < y.size(); first += block->tile())
+      block->accumulate(x.data() + first * d, y.data() + first, std::min(block->tile(), y.size() - first), *workspace,
+                        sums);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const std::size_t run = i % block->features() < a.maps[b].map->coordinates(a.lattice).front().count ? 0 : 1;
+      const double sigma = draw > 0 ? release::carried_sigma(a, b, run) : 0.0;
+      const double added = sigma * noise.normal(a.values.size());
+      a.values.push_back(static_cast<std::int64_t>(sums[i]) + std::llround(added));
+    }
+  }
+  return a;
+}
+
+}  // namespace muffle::test
