@@ -10,7 +10,6 @@
 #include "muffle/core/files.hpp"
 #include "muffle/crypto/signature.hpp"
 #include "muffle/crypto/site_keys.hpp"
-#include "muffle/data/format.hpp"
 #include "muffle/features/rff.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
@@ -116,10 +115,7 @@ void moments_models() {
       m.factor.push_back(Eigen::MatrixXd::Identity(n, n));
     }
     const model::ModelContent content = model::content_of(m);
-    const Container c{{{"format", "muffle-model"},
-                       {"version", 3},
-                       {"schema", to_json(schema)},
-                       {"content", content.description}},
+    const Container c{{{"format", "muffle-model"}, {"version", 3}, {"schema", to_json(schema)}, {"content", content.description}},
                       content.payload};
     const std::string header = c.header.dump();
     seed("moments_model", "file-" + name, "R" + serialize(c));
@@ -180,44 +176,6 @@ void keys() {
   seed("keys", "signature", "S" + crypto::sign_release(key, "release"));
 }
 
-/// Small files of every format, as it writes them itself, and compressed; and arrays that are put into an
-/// archive.
-void formats() {
-  char place = 0;
-  for (const data::FormatKind& kind : data::format_kinds()) {
-    for (const bool floats : {false, true}) {
-      schema::Records records;
-      records.shape = {4};
-      for (int i = 0; i < 12; ++i) {
-        if (floats) records.floats.push_back(static_cast<float>(i) / 2);
-        if (!floats) records.bytes.push_back(static_cast<std::uint8_t>(21 * i));
-      }
-      records.labels = {0, 2, 1};
-      if (!kind.format->cannot_hold(records.kind()).empty()) continue;
-      std::vector<std::string> files;
-      for (const auto& file : kind.format->writers(scratch.path(), "x", records.kind())) {
-        schema::write_whole(*file.writer, records);
-        files.push_back(read_file(scratch / file.file));
-      }
-      const std::string name = kind.name + (floats ? "-floats" : "-bytes"), first = files.front(),
-                        last = files.back();
-      for (const auto& [how, options] : {std::pair{"", 1}, {"-dealt", 1 | 16 | 32}, {"-clamped", 9}})
-        seed("formats", name + how,
-             std::string{place, static_cast<char>(options)} + piece(first) + first + last);
-      seed("formats", name + "-gzip", std::string{place, 1} + piece(gzip(first)) + gzip(first) + gzip(last));
-    }
-    const auto npy = [](const std::string& dict, const std::string& elements) {
-      return std::string("\x93NUMPY\x01\x00", 8) + piece(dict) + dict + elements;
-    };
-    const std::string x =
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4), }\n", std::string(16, '\0'));
-    const std::string y =
-        npy("{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }\n", std::string(8, '\0'));
-    seed("formats", kind.name + "-arrays", std::string{place, static_cast<char>(129)} + piece(x) + x + y);
-    ++place;
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -230,6 +188,5 @@ int main(int argc, char** argv) {
   ledgers();
   configs(argv[2]);
   keys();
-  formats();
   return 0;
 }
