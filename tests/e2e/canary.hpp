@@ -88,6 +88,7 @@ class Canary {
   release::ReleasePlan plan(bool counts) const {
     privacy::PrivacySpec privacy;
     privacy.epsilon = 1.0;
+    privacy.max_records_per_person = 1;
     return release::make_plan({schema_, {}, maps_, privacy, counts, records()});
   }
 
