@@ -9,7 +9,7 @@
 namespace muffle::synth {
 
 /// What becomes of the records first .. first + n - 1 that a model drew, n = x.size() / dims
-/// (docs/moments.md, "Finishing"): numbers below spec.floor become 0; then each, with probability spec.stray,
+/// (docs/explanation/moments.md, "Finishing"): numbers below spec.floor become 0; then each, with probability spec.stray,
 /// becomes what stands at its place in one of these n records, chosen uniformly. A pure function of its
 /// arguments. Strays are few: each costs two random numbers, and the others nothing.
 /// @param x  n x dims row-major, in [0, 1]

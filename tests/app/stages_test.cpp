@@ -139,7 +139,7 @@ TEST_F(ResolvedSettings, AFileThatCannotBeReadIsWrittenAnew) {
 
 TEST_F(ResolvedSettings, GeneratedRecordsDoNotDependOnHowTheRunFolderIsSpelt) {
   Config config;
-  config.files.generate = "gaussian-mixture-2d";
+  config.data.generate = "gaussian-mixture-2d";
   const Context relative = context_at("out/x", config), absolute = context_at("/somewhere/out/x", config);
   EXPECT_EQ(records_of(relative).dir, "out/x/data");
   EXPECT_EQ(records_of(absolute).dir, "/somewhere/out/x/data");

@@ -95,8 +95,7 @@ truncate -s -5 "$data/shards/x-1"
 cut() { # cut NAME: what two ranks say, but for the folder's name, and for what is never twice the same
   says 65 'truncated' on 2 release "${release[@]}" --data "$data/shards/x-{rank}" --labels "$data/shards/y-{rank}" --set data.records=0 \
     --set "data.id=$1" --set privacy.adjacency=add-remove-one --set privacy.release_counts=true --out "$work/$1"
-  own_words "$work/log"
-  sed "s#$work/$1#FOLDER#g; s/$1/ID/g" "$work/log"
+  grep '^muffle' "$work/log" | sed "s#$work/$1#FOLDER#g; s/$1/ID/g"
 }
 cut people-a >"$work/said-1"
 for r in 0 1; do # 90 records each, and again one is cut short

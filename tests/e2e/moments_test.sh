@@ -60,7 +60,7 @@ check "the sensitivity is that of both maps" test "$(value "$work/both/privacy.j
 
 # The same noise on any number of ranks: the same released numbers.
 for n in 1 2; do
-  quietly "moments on $n rank(s)" on "$n" release "${job[@]}" "${moments[@]}" --insecure-seeded-noise 7 \
+  quietly "moments on $n rank(s)" on "$n" release "${job[@]}" "${moments[@]}" --set model.generator=moments --insecure-seeded-noise 7 \
     --out "$work/alone-$n"
   tail -c $((8 * 3 * 1225 + 32)) "$work/alone-$n/release.mfl" | head -c -32 | sha256sum >"$work/sum-$n"
 done
@@ -74,7 +74,8 @@ check "and says what is missing" grep -q 'needs the feature block "rff"' "$work/
 
 for maps in moments rff both; do
   declare -n these=$maps
-  quietly "unlabelled records, maps: $maps" on 2 release "${job[@]}" "${these[@]}" --set data.classes=1 --out "$work/unlabelled-$maps"
+  generator=$([[ $maps == moments ]] && echo moments || echo fully-connected)
+  quietly "unlabelled records, maps: $maps" on 2 release "${job[@]}" "${these[@]}" --set "model.generator=$generator" --set data.classes=1 --out "$work/unlabelled-$maps"
   quietly "their verification" "$MUFFLE" verify "$work/unlabelled-$maps/release.mfl"
 done
 

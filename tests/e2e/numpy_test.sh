@@ -31,7 +31,7 @@ import numpy as np
 npz = np.load(sys.argv[1] + "/samples.npz", allow_pickle=False)
 assert sorted(npz.files) == ["x", "y"], npz.files
 x, y = npz["x"], npz["y"]
-assert x.shape == (50, 1, 4, 4) and y.shape == (50,), (x.shape, y.shape)
+assert x.shape == (50, 16) and y.shape == (50,), (x.shape, y.shape)
 assert x.dtype in (np.uint8, np.float32) and np.issubdtype(y.dtype, np.integer), (x.dtype, y.dtype)
 assert x.min() >= 0 and x.max() <= 255 and y.min() >= 0 and y.max() <= 2
 def idx(name, header):

@@ -10,12 +10,10 @@
 #include "muffle/core/files.hpp"
 #include "muffle/crypto/signature.hpp"
 #include "muffle/crypto/site_keys.hpp"
-#include "muffle/data/idx.hpp"
 #include "muffle/features/rff.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/schema/schema_json.hpp"
-#include "muffle/synth/export.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "privacy/ledger_entry.hpp"
 #include "release/sample_artifact.hpp"
@@ -178,57 +176,6 @@ void keys() {
   seed("keys", "signature", "S" + crypto::sign_release(key, "release"));
 }
 
-void idx() {
-  const auto file = [](const auto& elements, std::vector<std::size_t> dims) {
-    data::write_idx(scratch / "x.idx", std::span<const std::size_t>(dims), std::span(elements));
-    return read_file(scratch / "x.idx");
-  };
-  const std::vector<std::uint8_t> pixels{0, 1, 2, 3, 252, 253, 254, 255, 7, 7, 7, 7}, classes{0, 2, 1};
-  const std::vector<float> floats{0, 0.5f, 255, 1e-30f, 2, 3, 4, 5};
-  const std::string images = file(pixels, {3, 2, 2}), flat = file(floats, {2, 4}),
-                    labels = file(classes, {3});
-  const std::string three("\x03", 1), none("\0", 1), dealt("\x1f", 1);
-  seed("idx", "images", three + piece(labels) + labels + images);
-  seed("idx", "floats", none + piece("") + flat);
-  seed("idx", "dealt", dealt + piece(labels) + labels + images);
-  seed("idx", "gzip", three + piece(gzip(labels)) + gzip(labels) + gzip(images));
-  seed("idx", "gzip-twice", none + piece("") + gzip(flat.substr(0, 20)) + gzip(flat.substr(20)));
-}
-
-void cifar() {
-  std::string small, colour;
-  for (int i = 0; i < 4; ++i) {
-    small += std::string{static_cast<char>(i % 3), static_cast<char>(17 * i), static_cast<char>(250 - i)};
-    colour += static_cast<char>(i % 3) + std::string(12, static_cast<char>(40 * i));
-  }
-  seed("cifar", "small", std::string(1, '\x0a') + piece(small) + small + small);
-  seed("cifar", "dealt", std::string(1, '\xea') + piece(small) + small + small);
-  seed("cifar", "colour", std::string(1, '\x4e') + piece(colour) + colour + colour);
-  seed("cifar", "unlabelled", std::string(1, '\x19') + piece("") + small);
-}
-
-void npz() {
-  synth::Records records;
-  records.shape = {2, 2};
-  records.bytes = {0, 1, 2, 3, 4, 5, 6, 7};
-  records.labels = {1, 0};
-  synth::write_npz(scratch / "x.npz", records);
-  seed("npz", "bytes", "R" + read_file(scratch / "x.npz"));
-  records.floats = {0, 1, 2, 3, 4, 5, 6, 7};
-  records.bytes.clear();
-  synth::write_npz(scratch / "x.npz", records);
-  seed("npz", "floats", "R" + read_file(scratch / "x.npz"));
-  const auto npy = [](const std::string& dict, const std::string& elements) {
-    return std::string("\x93NUMPY\x01\x00", 8) + piece(dict) + dict + elements;
-  };
-  const std::string x =
-      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }\n", std::string(8, '\0'));
-  const std::string y =
-      npy("{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }\n", std::string(8, '\0'));
-  seed("npz", "header", "N" + x);
-  seed("npz", "arrays", "Z" + piece(x) + x + y);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -241,8 +188,5 @@ int main(int argc, char** argv) {
   ledgers();
   configs(argv[2]);
   keys();
-  idx();
-  cifar();
-  npz();
   return 0;
 }

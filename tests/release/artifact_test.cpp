@@ -325,10 +325,5 @@ TEST_F(ArtifactTest, MapsAreInTheOrderOfTheirNamesAndAProxyHasItsOwnNumbers) {
           [](json& h) { h["maps"][1]["map_sha256"] = h["maps"][0]["map_sha256"]; });
 }
 
-TEST_F(ArtifactTest, ReleasesOfVersion2AreRefused) {
-  expect_error<ProtocolError>([] { (void)read_artifact(MUFFLE_RELEASE_VERSION_2); }, ExitCode::kProtocol,
-                              {"release-version-2.mfl", "version is 2"});
-}
-
 }  // namespace
 }  // namespace muffle::release

@@ -1,6 +1,7 @@
 // The promises of transports over one process and threads, and what only threads can show.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -15,6 +16,7 @@ namespace {
 using test::contribution;
 using test::kNumbers;
 using test::TransportCase;
+using State = Round::State;
 using Vector = std::vector<std::uint64_t>;
 
 class OneProcess : public testing::TestWithParam<TransportCase> {};
@@ -81,6 +83,28 @@ TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {
   }
 }
 
+// Whoever changes messages can also hide from a site that the agreement failed, its own complaint included. The site
+// goes on, but it has no keys, and sends nothing.
+TEST(Meddling, ASiteWhoseComplaintIsSuppressedSendsNothing) {
+  constexpr int kHellos = 1, kSignatures = 3;  // of the messages to all: verdicts come between
+  test::run_thread_ranks(3, [](comm::HostComm& comm) {
+    const auto inner = make_transport(comm);
+    test::MeddledTransport t(*inner);
+    t.on_receive = [&](int which, std::vector<std::string>& all) {
+      if (which == kHellos && t.coordinates()) all.at(1).at(16) ^= 1;  // another length
+      if (which != kHellos && which != kSignatures) std::fill(all.begin(), all.end(), "");
+    };
+    Round r(test::terms_of(3, true), t.site());
+    agree_on_keys(r, t, "test", nullptr);
+    if (t.coordinates()) {
+      EXPECT_EQ(r.state(), State::kFailed);
+      test::expect_error(ExitCode::kInvariant, {"failed", "nothing was sent"},
+                         [&] { r.embed(embed::PartialSum(kNumbers)); });
+    }
+    EXPECT_TRUE(t.sent.empty());
+  });
+}
+
 TEST(LostSite, AfterTheKeysEndsTheRoundWithNothingRevealed) {
   std::array<Vector, 3> masked;
   std::atomic<int> ended = 0;
@@ -115,6 +139,15 @@ TEST(LostSite, ThatNeverComesIsNamedBeforeAnythingIsSent) {
     ++ended;
   });
   EXPECT_EQ(ended, 2);
+}
+
+TEST(LostSite, LeavesNoSummandBehind) {
+  test::run_thread_ranks(2, [](comm::HostComm& comm) {
+    if (comm.rank() == 1) return;
+    Vector mine(kNumbers, 7);
+    EXPECT_THROW(make_transport(comm)->sum_to_coordinator(std::move(mine)), CommError);
+    EXPECT_EQ(mine, Vector(mine.size(), 0));  // NOLINT(bugprone-use-after-move): wiped
+  });
 }
 
 }  // namespace

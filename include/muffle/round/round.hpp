@@ -31,12 +31,13 @@ struct Terms {
 };
 
 /// One site's side of one aggregation round, from the exchange of keys to the noisy total
-/// (docs/explanation/secure-aggregation.md). It knows what exists when, and sends nothing: whoever drives it (Aggregation,
+/// (docs/explanation/secure-aggregation.md). It knows what exists when, and sends nothing: whoever drives it (drive.hpp,
 /// release()) carries its messages by a Transport. A step that is not the state's throws InvariantError and changes
 /// nothing; one that fails leaves the round failed, with all that it held wiped.
 ///
-///   proposed --begin_keys, sign, agree_keys--> keys agreed --draw_share, embed--> embedded --close--> closed
-///     --draw_noise | hear_charge--> charged --summand--> summing --take_total--> summed --publish--> published
+///   proposed --begin_keys, sign, agree_keys--> keys agreed --draw_share, embed--> embedded
+///     --close--> closed --draw_noise | hear_charge--> charged --summand--> summing
+///     --take_total--> summed --publish--> published
 ///
 /// A round that masks nothing begins with its keys agreed. One that finds its release made already is kept: from any
 /// state before it is closed. From its closing on a request to stop the job waits until the round is gone: a charge

@@ -1,0 +1,31 @@
+// Every record format of the table, through open_shard(). Input: which one, options, a piece that is the labels' file or the first of
+// two record files, and the records' file (tests/fuzz/make_format_seeds.py writes seeds).
+#include "fuzz.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/data/format.hpp"
+#include "read_shard.hpp"
+
+using namespace muffle;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Input input(data, size);
+  const auto kinds = data::format_kinds();
+  const std::uint8_t kind = input.byte(), options = input.byte();
+  const fuzz::MemoryFile first(input.piece()), second(input.rest());
+  data::DataSpec spec;
+  spec.format = kinds[kind % kinds.size()].name;
+  spec.features = (options & 64) != 0 ? first.path() + ", " + second.path() : second.path();
+  if ((options & 1) != 0) spec.labels = first.path();
+  spec.schema.shape = (options & 2) != 0 ? std::vector<std::size_t>{1, 2, 2} : std::vector<std::size_t>{4};
+  if ((options & 4) != 0) spec.schema.on_error = schema::OnError::kClamp;
+  spec.shards = (options & 8) != 0 ? data::ShardRule::kRoundRobin : data::ShardRule::kContiguous;
+  spec.schema.classes = (options & 32) != 0 ? 3 : 1;
+  const int ranks = (options & 16) != 0 ? 2 : 1;
+  for (int rank = 0; rank < ranks; ++rank) {
+    try {
+      fuzz::read_shard(spec, rank, ranks);
+    } catch (const DataError&) {
+    }
+  }
+  return 0;
+}
