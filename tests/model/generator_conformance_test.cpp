@@ -247,7 +247,7 @@ TEST(ModelFile, OnesOfEarlierFormatsAreRefusedWithTheWayOut) {
   Container old{{{"format", "muffle-moments-model"}, {"version", 2}}, {}};
   test::expect_error(ExitCode::kProtocol, {"old.mfl", "train again"}, [&] { parse_model(serialize(old), "old.mfl"); });
   old.header["format"] = "muffle-model";
-  test::expect_error(ExitCode::kProtocol, {"old.mfl", "version is 2", "make it again"},
+  test::expect_error(ExitCode::kProtocol, {"old.mfl", "version 2", "make it again"},
                      [&] { parse_model(serialize(old), "old.mfl"); });
 }
 
