@@ -47,14 +47,13 @@ class MpiComm::Collective {
         bytes_(bytes),
         started_(Clock::now()),
         deadline_(deadline),
-        until_(started_ + deadline_) {
+        until_(started_ + deadline_),
+        questions_(started_, deadline_, comm.options_.notice_after) {
     if (!comm_.died_in_.empty()) {
       throw CommError(
           fmt::format("{} on rank {}: this communicator died earlier, in {}; the process should end", name,
                       comm_.rank_, comm_.died_in_));
     }
-    const auto third = deadline_ / 3;
-    ask_at_ = started_ + std::min<Clock::duration>(comm_.options_.notice_after, third);
     ++comm_.collectives_;
     if (comm_.roll_call_) comm_.roll_call_->enter(comm_.collectives_);
   }
@@ -100,13 +99,7 @@ class MpiComm::Collective {
   bool attend(Clock::time_point now) {
     if (!comm_.roll_call_) return false;
     comm_.roll_call_->serve();
-    if (now >= ask_at_) {
-      comm_.roll_call_->ask();
-      // Once more shortly before the end, so that what the error says is fresh.
-      const auto last = until_ - std::min<Clock::duration>(std::chrono::seconds(1), deadline_ / 6);
-      ask_at_ = now + comm_.roll_call_->interval();
-      if (last > now) ask_at_ = std::min(ask_at_, last);
-    }
+    if (questions_.due(now, until_)) comm_.roll_call_->ask();
     // The deadline bounds silence: those who are at work may be waited for.
     if (const auto patience = comm_.roll_call_->patience()) until_ = std::max(until_, *patience);
     if (termination_requested() && comm_.roll_call_->spread_stop()) {
@@ -131,7 +124,7 @@ class MpiComm::Collective {
   Clock::time_point started_;
   std::chrono::milliseconds deadline_;
   Clock::time_point until_;
-  Clock::time_point ask_at_;
+  Questions questions_;
 };
 
 std::byte* MpiComm::Staging::reserve(std::size_t size) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attendance.hpp"
 #include "mpi_check.hpp"
 #include "mpi_roll_call.hpp"
 #include "muffle/comm/host_comm.hpp"
@@ -19,18 +20,8 @@
 
 namespace muffle::comm {
 
-/// How a wait ended.
-enum class Waited { kDone, kDeadline, kTermination, kPeerGone };
-
-/// How long a wait may last.
-struct Patience {
-  Clock::time_point until;
-  std::chrono::milliseconds after_loss;  ///< once a peer has gone: what is nearly done may still finish
-  std::chrono::milliseconds after_stop;  ///< once this rank was told to stop: the others come soon
-};
-
-/// Polls `request` until it completes or the patience is over. `look_for_loss` is called between polls once the
-/// short waits are over, and says whether a peer has gone. @throws CommError if MPI reports an error.
+/// Polls `request` until it completes or the patience is over. `look_for_loss` is called between polls once
+/// the short waits are over, and says whether a peer has gone. @throws CommError if MPI reports an error.
 Waited wait_for(MPI_Request& request, std::string_view operation, const Patience& patience,
                 const std::function<bool(Clock::time_point)>& look_for_loss = {});
 

@@ -22,14 +22,12 @@ RollCall::RollCall(MPI_Comm peers, std::vector<std::string> hosts,
     : peers_(peers),
       hosts_(std::move(hosts)),
       rank_(rank_in(peers)),
+      size_(static_cast<int>(hosts_.size())),
       deadline_(deadline),
+      attendance_(size_, deadline),
       watch_(introductions, rank_),
       failing_(hosts_.size(), false),
-      farewell_(hosts_.size()) {
-  check_mpi(MPI_Comm_size(peers_, &size_), "MPI_Comm_size");
-  heard_.assign(static_cast<std::size_t>(size_), 0);
-  heard_at_.resize(static_cast<std::size_t>(size_));
-}
+      farewell_(hosts_.size()) {}
 
 RollCall::~RollCall() {
   // MPI may still read a message that was never delivered; it stays until the process ends.
@@ -75,9 +73,7 @@ void RollCall::serve() {
     }
     if (status.MPI_TAG == kFailing) failing_[source] = true;
     if (status.MPI_TAG == kFarewell) farewell_[source] = static_cast<int>(message[1]);
-    auto& heard = heard_[source];
-    heard = std::max(heard, message[0]);
-    heard_at_[source] = Clock::now();
+    attendance_.note(status.MPI_SOURCE, message[0], Clock::now());
     if (status.MPI_TAG == kQuestion) questions.emplace_back(status.MPI_SOURCE, message[0]);
   }
   for (const auto& [rank, number] : questions) send(rank, kAnswer, missing_from(number));
@@ -209,25 +205,9 @@ void RollCall::drop_delivered() {
 }
 
 RollCall::Message RollCall::missing_from(std::int64_t number) const {
-  // Where rank 0 itself is held up in an earlier collective, the ranks that hold it up are the ones to name.
-  const std::int64_t held_up_in = inside_ ? std::min(number, current_) : number;
-  const auto now = Clock::now();
-  Clock::duration longest{};
-  std::vector<int> lost, missing;
-  for (int r = 1; r < size_; ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    if (heard_[i] > held_up_in) continue;
-    // A rank that waits asks, so that one that has come and fallen silent since is noticed too.
-    const Clock::duration silence = heard_at_[i] ? now - *heard_at_[i] : deadline_;
-    longest = std::max(longest, std::min(silence, deadline_));
-    if (heard_[i] < held_up_in) missing.push_back(r);
-    if (silence > deadline_ / 2) lost.push_back(r);
-  }
-  // It has not come either, but it is answering.
-  if (current_ < number && missing.empty()) missing.push_back(0);
-  const std::vector<int>& named = lost.empty() ? missing : lost;
+  const auto [named, silence] = attendance_.missing_from(number, current_, inside_, Clock::now());
   Message answer{number, static_cast<std::int64_t>(named.size()),
-                 std::chrono::duration_cast<std::chrono::milliseconds>(longest).count()};
+                 std::chrono::duration_cast<std::chrono::milliseconds>(silence).count()};
   std::copy_n(named.begin(), std::min<std::size_t>(named.size(), kNamesAtMost), answer.begin() + kFirstName);
   return answer;
 }

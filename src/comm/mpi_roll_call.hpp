@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "attendance.hpp"
 #include "mpi_check.hpp"
 #include "peer_watch.hpp"
 #include "poll.hpp"
@@ -48,7 +49,7 @@ class RollCall {
   /// Asks rank 0 who is missing from the current collective. One question is under way at a time.
   void ask();
   /// How often a rank asks, or shows life.
-  Clock::duration interval() const { return deadline_ / 6; }
+  Clock::duration interval() const { return sign_interval(deadline_); }
   /// Until when the missing ranks may be waited for, if no more is heard: a deadline after the last sign of
   /// life of the one that has been silent for longest. Nothing if no answer says that a rank is missing.
   std::optional<Clock::time_point> patience() const { return patience_; }
@@ -107,8 +108,7 @@ class RollCall {
   Clock::duration deadline_;
   std::int64_t current_ = 0;
   bool inside_ = false;
-  std::vector<std::int64_t> heard_;  // on rank 0: the latest collective each rank was heard from in
-  std::vector<std::optional<Clock::time_point>> heard_at_;  // on rank 0: and when
+  Attendance attendance_;  // on rank 0
   std::optional<Message> answer_;
   std::optional<Clock::time_point> asked_at_;  // while no answer has come
   std::optional<Clock::time_point> patience_;

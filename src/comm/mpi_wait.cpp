@@ -7,9 +7,8 @@ namespace muffle::comm {
 
 Waited wait_for(MPI_Request& request, std::string_view operation, const Patience& patience,
                 const std::function<bool(Clock::time_point)>& look_for_loss) {
-  constexpr auto kNever = Clock::time_point::max();
   Backoff backoff;
-  Clock::time_point lost_at = kNever, told_at = kNever;
+  Wait wait;
   for (;;) {
     int done = 0;
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), operation);
@@ -17,11 +16,7 @@ Waited wait_for(MPI_Request& request, std::string_view operation, const Patience
     if (backoff.sleeping()) {
       const auto now = Clock::now();
       const bool peer_gone = look_for_loss && look_for_loss(now);
-      if (now >= patience.until) return Waited::kDeadline;
-      if (peer_gone && lost_at == kNever) lost_at = now;
-      if (lost_at != kNever && now - lost_at >= patience.after_loss) return Waited::kPeerGone;
-      if (told_at == kNever && termination_requested()) told_at = now;
-      if (told_at != kNever && now - told_at >= patience.after_stop) return Waited::kTermination;
+      if (const auto how = wait.over(now, patience, peer_gone, termination_requested())) return *how;
     }
     backoff.pause();
   }

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "muffle/round/secure_sum.hpp"
 #include "muffle/privacy/release.hpp"
+#include "muffle/round/secure_sum.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle {

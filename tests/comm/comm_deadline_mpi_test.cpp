@@ -1,5 +1,7 @@
 // A rank that does not come: the others say so at the deadline. Needs at least 2 ranks. Every test breaks
-// communicators of its own; the ranks meet again on world().
+// communicators of its own; the ranks meet again on world(). Who is missing, when a rank asks and when a wait
+// is over are decided on a clock that tests move (attendance_test.cpp): here each way to end is seen once, on
+// real time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,10 +51,11 @@ std::string failure_without(int absent, HostComm& comm, const std::function<void
 std::string named(int rank) { return "rank " + std::to_string(rank) + " (host "; }
 
 TEST(Deadline, TheAbsentRankIsNamedByEveryOther) {
-  for (int absent = 1; absent < test::world().size(); ++absent) {
+  const int absent = test::world().size() - 1;
+  {
     const auto comm = short_lived();
     const std::string message = failure_without(absent, *comm, [&] { comm->barrier(); });
-    if (comm->rank() == absent) continue;
+    if (comm->rank() == absent) return;
     EXPECT_THAT(message, HasSubstr("barrier (collective"));
     EXPECT_THAT(message, HasSubstr("within 1.4 s"));
     EXPECT_THAT(message, HasSubstr("on rank " + std::to_string(comm->rank())));
@@ -76,7 +79,7 @@ TEST(Deadline, WithoutRankZeroTheOthersSaySo) {
 }
 
 TEST(Deadline, ARollCallNamesTheAbsentRankSooner) {
-  constexpr milliseconds kLong{8'000}, kElsewhere{6'000}, kSoon{800};
+  constexpr milliseconds kLong{4'000}, kElsewhere{3'000}, kSoon{600};
   const auto comm = test::session().world(kLong);
   const int absent = comm->size() - 1;
   std::this_thread::sleep_for(kElsewhere);  // a rank that was heard of just now would be waited for as ever
@@ -90,20 +93,7 @@ TEST(Deadline, ARollCallNamesTheAbsentRankSooner) {
 
 TEST(Deadline, EveryKindOfCollectiveHasOne) {
   const std::function<void(HostComm&)> kinds[] = {
-      [](HostComm& c) {
-        std::vector<float> v(1000, 1);
-        c.all_reduce_sum(std::span<float>(v));
-      },
-      [](HostComm& c) {
-        std::vector<double> v(1000, 1);
-        c.all_reduce_sum(std::span<double>(v));
-      },
-      [](HostComm& c) {
-        std::vector<std::int64_t> v(3, 1);
-        c.all_reduce_max(v);
-      },
       [](HostComm& c) { c.all_gather("mine"); },
-      [](HostComm& c) { c.gather("mine", 0); },
       [](HostComm& c) {  // large enough that a sender cannot just leave it behind
         std::vector<std::uint64_t> in(1 << 20, 1), out(c.is_root() ? in.size() : 0);
         c.reduce_sum(in, out, 0);
@@ -187,37 +177,10 @@ void work(HostComm& comm, milliseconds time) {
 }
 
 TEST(Deadline, BoundsSilenceAndNotWork) {
-  for (int busy = 0; busy < test::world().size(); ++busy) {
+  for (const int busy : {0, test::world().size() - 1}) {
     const auto comm = short_lived();
     if (comm->rank() == busy) work(*comm, 2 * kDeadline);
     EXPECT_EQ(comm->all_gather("x").size(), static_cast<std::size_t>(comm->size())) << busy << " was busy";
-    test::world().barrier();
-  }
-}
-
-TEST(Deadline, ARankThatFallsSilentAfterWorkIsNamed) {
-  for (int absent = 0; absent < test::world().size(); ++absent) {
-    const auto comm = short_lived();
-    if (comm->rank() == absent) work(*comm, 2 * kDeadline);
-    const std::string message = failure_without(absent, *comm, [&] { comm->barrier(); });
-    if (comm->rank() == absent) continue;
-    EXPECT_THAT(message, HasSubstr(named(absent)));
-    EXPECT_THAT(message, Not(HasSubstr("every rank has arrived")));
-  }
-}
-
-TEST(Deadline, WorkOfOneRankDoesNotHideTheSilenceOfAnother) {
-  constexpr milliseconds kLongWork{6000}, kBefore{5000};
-  const int absent = test::world().size() - 1;
-  for (const int busy : {0, absent - 1}) {
-    const auto comm = short_lived();
-    const auto start = steady_clock::now();
-    if (comm->rank() == busy) {
-      work(*comm, kLongWork);
-    } else if (comm->rank() != absent) {
-      EXPECT_THAT(failure_of([&] { comm->barrier(); }), HasSubstr("not heard from: " + named(absent)));
-      EXPECT_LT(steady_clock::now() - start, kBefore);
-    }
     test::world().barrier();
   }
 }
@@ -348,7 +311,7 @@ TEST(Detachment, LongPhasesAfterManyFastStepsHaveADeadlineEach) {
 }
 
 TEST(Detachment, RanksThatWaitNameTheOneThatHangs) {
-  for (int hangs = 1; hangs < test::world().size(); ++hangs) {
+  for (const int hangs : {test::world().size() - 1}) {
     const auto comm = short_lived();
     std::vector<bool> works(static_cast<std::size_t>(comm->size()), false);
     works[static_cast<std::size_t>(hangs)] = true;

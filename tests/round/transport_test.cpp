@@ -1,6 +1,7 @@
 // The promises of transports over one process and threads, and what only threads can show.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -15,6 +16,7 @@ namespace {
 using test::contribution;
 using test::kNumbers;
 using test::TransportCase;
+using State = Round::State;
 using Vector = std::vector<std::uint64_t>;
 
 class OneProcess : public testing::TestWithParam<TransportCase> {};
@@ -43,7 +45,8 @@ std::string name_with_sites(const testing::TestParamInfo<ThreadSites::ParamType>
 INSTANTIATE_TEST_SUITE_P(Cases, OneProcess, testing::ValuesIn(test::transport_cases()),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 INSTANTIATE_TEST_SUITE_P(Cases, ThreadSites,
-                         testing::Combine(testing::ValuesIn(test::transport_cases()), testing::Values(1, 2, 3, 4)),
+                         testing::Combine(testing::ValuesIn(test::transport_cases()),
+                                          testing::Values(1, 2, 3, 4)),
                          name_with_sites);
 INSTANTIATE_TEST_SUITE_P(Cases, ThroughTheCoordinator,
                          testing::Combine(testing::ValuesIn(test::transport_cases()), testing::Values(1, 3)),
@@ -79,6 +82,28 @@ TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {
                                   std::string(8, '\xff'), empty_message + empty_message + empty_message}) {
     test::expect_error(ExitCode::kProtocol, {"the coordinator sent"}, [&] { Liar(said).to_all("x"); });
   }
+}
+
+// Whoever changes messages can also hide from a site that the agreement failed, its own complaint included.
+// The site goes on, but it has no keys, and sends nothing.
+TEST(Meddling, ASiteWhoseComplaintIsSuppressedSendsNothing) {
+  constexpr int kHellos = 1, kSignatures = 3;  // of the messages to all: verdicts come between
+  test::run_thread_ranks(3, [](comm::HostComm& comm) {
+    const auto inner = make_transport(comm);
+    test::MeddledTransport t(*inner);
+    t.on_receive = [&](int which, std::vector<std::string>& all) {
+      if (which == kHellos && t.coordinates()) all.at(1).at(16) ^= 1;  // another length
+      if (which != kHellos && which != kSignatures) std::fill(all.begin(), all.end(), "");
+    };
+    Round r(test::terms_of(3, true), t.site());
+    agree_on_keys(r, t, "test", nullptr);
+    if (t.coordinates()) {
+      EXPECT_EQ(r.state(), State::kFailed);
+      test::expect_error(ExitCode::kInvariant, {"failed", "nothing was sent"},
+                         [&] { r.embed(embed::PartialSum(kNumbers)); });
+    }
+    EXPECT_TRUE(t.sent.empty());
+  });
 }
 
 TEST(LostSite, AfterTheKeysEndsTheRoundWithNothingRevealed) {
