@@ -209,9 +209,10 @@ class Loader {
     if (features::is_map_name(*name)) {
       config_.features.maps[*name];
     } else if (bad_maps_.insert(*name).second) {
-      refuse(fmt::format(
-          "{}: \"{}\" is no name of a feature map: use 1 to 32 lower-case letters, digits and '-', a letter first", where,
-          *name));
+      refuse(
+          fmt::format("{}: \"{}\" is no name of a feature map: use 1 to 32 lower-case letters, digits and "
+                      "'-', a letter first",
+                      where, *name));
     }
   }
 

@@ -7,8 +7,8 @@
 
 namespace muffle::app {
 
-/// Everything that `stages` would stumble over: what they need and is not there, and values that do not go together. Values
-/// that no stage could use are refused by the keys themselves.
+/// Everything that `stages` would stumble over: what they need and is not there, and values that do not go
+/// together. Values that no stage could use are refused by the keys themselves.
 std::vector<std::string> contradictions(const Config& config, const Stages& stages);
 
 }  // namespace muffle::app

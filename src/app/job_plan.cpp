@@ -15,7 +15,8 @@ namespace {
 /// A mean kernel value that a class of real records may well not reach: above it the plan warns.
 constexpr double kDoubtfulKernel = 0.1;
 /// @param sigma  of the noise that the map's numbers carry, in units of its (weighted) features
-BlockPlan plan_block(const features::NamedMap& map, std::size_t classes, double sigma, std::optional<double> records) {
+BlockPlan plan_block(const features::NamedMap& map, std::size_t classes, double sigma,
+                     std::optional<double> records) {
   BlockPlan b;
   b.name = map.name;
   b.features = map.map->features();

@@ -31,16 +31,17 @@ std::string shared_file(comm::HostComm& comm, const std::filesystem::path& file,
 
 /// Trains on the ranks that train.ranks names. Rank 0 has the release and gets the model, whether it trains
 /// or not; checkpoints lie on the first rank that does.
-void train_network(Context& context, const model::NetworkSettings& network, const std::filesystem::path& release_file,
-                   const std::filesystem::path& model_file, const std::string& train_hash) {
+void train_network(Context& context, const model::NetworkSettings& network,
+                   const std::filesystem::path& release_file, const std::filesystem::path& model_file,
+                   const std::string& train_hash) {
   comm::HostComm& comm = context.comm;
   TrainingPlace place = place_training(context);
   const std::string release = shared_file(comm, release_file, 0, "reading the release");
   comm::Detachment detachment(comm, place.works);
   detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Pulse& heartbeat) {
     place.setup.heartbeat = heartbeat;
-    train::train(mine, release, release_file.string(), model_file, network, context.config.train,
-                 train_hash, context.threads, place.setup);
+    train::train(mine, release, release_file.string(), model_file, network, context.config.train, train_hash,
+                 context.threads, place.setup);
   });
   if (place.works.front()) return;
   const std::string model = shared_file(comm, model_file, detachment.first(), "fetching the model");

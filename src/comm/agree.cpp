@@ -1,5 +1,3 @@
-#include "muffle/comm/messages.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <exception>
 #include <optional>
 
+#include "muffle/comm/messages.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/log.hpp"
 

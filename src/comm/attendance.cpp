@@ -12,7 +12,8 @@ void Attendance::note(int rank, std::int64_t number, Clock::time_point now) {
   heard = {std::max(heard.number, number), now};
 }
 
-Missing Attendance::missing_from(std::int64_t number, std::int64_t own, bool inside, Clock::time_point now) const {
+Missing Attendance::missing_from(std::int64_t number, std::int64_t own, bool inside,
+                                 Clock::time_point now) const {
   // Where rank 0 itself is held up in an earlier collective, the ranks that hold it up are the ones to name.
   const std::int64_t held_up_in = inside ? std::min(number, own) : number;
   Clock::duration longest{};

@@ -11,7 +11,7 @@ namespace muffle::comm {
 
 /// Who is missing from a collective, as rank 0 sees it.
 struct Missing {
-  std::vector<int> ranks;    ///< those that may be lost, or all if none is
+  std::vector<int> ranks;     ///< those that may be lost, or all if none is
   Clock::duration silence{};  ///< the longest among those that were not heard of since; at most the deadline
 };
 
@@ -48,7 +48,8 @@ struct Patience {
 class Wait {
  public:
   /// @returns  how it ended; nothing while it goes on.
-  std::optional<Waited> over(Clock::time_point now, const Patience& patience, bool peer_gone, bool told_to_stop);
+  std::optional<Waited> over(Clock::time_point now, const Patience& patience, bool peer_gone,
+                             bool told_to_stop);
 
  private:
   std::optional<Clock::time_point> lost_at_, told_at_;
@@ -57,10 +58,11 @@ class Wait {
 /// When a rank that waits asks who is missing.
 class Questions {
  public:
-  /// @param started, deadline  of the wait  @param notice_after  the first question, at most a third of the deadline
+  /// @param started, deadline  of the wait  @param notice_after  the first question, at most a third of the
+  /// deadline
   Questions(Clock::time_point started, Clock::duration deadline, Clock::duration notice_after);
-  /// Whether one is due. @param until  when the wait gives up: the last question comes shortly before, so that what the
-  /// error says is fresh.
+  /// Whether one is due. @param until  when the wait gives up: the last question comes shortly before, so
+  /// that what the error says is fresh.
   bool due(Clock::time_point now, Clock::time_point until);
 
  private:

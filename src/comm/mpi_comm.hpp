@@ -20,8 +20,8 @@
 
 namespace muffle::comm {
 
-/// Polls `request` until it completes or the patience is over. `look_for_loss` is called between polls once the
-/// short waits are over, and says whether a peer has gone. @throws CommError if MPI reports an error.
+/// Polls `request` until it completes or the patience is over. `look_for_loss` is called between polls once
+/// the short waits are over, and says whether a peer has gone. @throws CommError if MPI reports an error.
 Waited wait_for(MPI_Request& request, std::string_view operation, const Patience& patience,
                 const std::function<bool(Clock::time_point)>& look_for_loss = {});
 

@@ -31,7 +31,8 @@ JsonFields JsonFields::object(std::string_view key) const {
 
 std::vector<JsonFields> JsonFields::objects(std::string_view key, std::size_t most) const {
   std::vector<JsonFields> out;
-  for (const json& entry : list(key, 1, most)) out.emplace_back(entry, document_, path_ + std::string(key) + ".");
+  for (const json& entry : list(key, 1, most))
+    out.emplace_back(entry, document_, path_ + std::string(key) + ".");
   return out;
 }
 
@@ -89,7 +90,8 @@ std::vector<std::size_t> JsonFields::sizes(std::string_view key, std::size_t mos
 std::vector<double> JsonFields::numbers(std::string_view key, std::size_t count) const {
   std::vector<double> out;
   for (const json& v : list(key, count, count)) {
-    if (!v.is_number() || !std::isfinite(v.get<double>())) fail(key, "holds something that is not a finite number");
+    if (!v.is_number() || !std::isfinite(v.get<double>()))
+      fail(key, "holds something that is not a finite number");
     out.push_back(v.get<double>());
   }
   return out;
@@ -109,8 +111,8 @@ const json& JsonFields::list(std::string_view key, std::size_t least, std::size_
 }
 
 void JsonFields::fail(std::string_view key, const std::string& what) const {
-  throw ProtocolError(fmt::format("'{}' is not {}: the header field '{}{}' {}. {}", document_.name, document_.what,
-                                  path_, key, what, document_.remedy));
+  throw ProtocolError(fmt::format("'{}' is not {}: the header field '{}{}' {}. {}", document_.name,
+                                  document_.what, path_, key, what, document_.remedy));
 }
 
 }  // namespace muffle

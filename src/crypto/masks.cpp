@@ -164,7 +164,8 @@ KeyExchange::KeyExchange(const MaskSpec& spec) : spec_(spec) {
 }
 
 std::string KeyExchange::sign(std::vector<std::string> hellos) {
-  require(hellos.size() == static_cast<std::size_t>(spec_.ranks), "a rank's key is missing from those heard.");
+  require(hellos.size() == static_cast<std::size_t>(spec_.ranks),
+          "a rank's key is missing from those heard.");
   hellos_ = std::move(hellos);
   const auto rank = static_cast<std::size_t>(spec_.rank);
   require_same_purpose(hellos_, parse_hello(hello_, rank));

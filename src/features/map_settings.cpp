@@ -24,7 +24,9 @@ void MapSettings::declare(settings::Keys& keys) {
   std::string listed;
   for (const std::string& name : map_kind_names())
     listed += (listed.empty() ? "" : ", ") + settings::toml_string(name);
-  keys.add({"kind", {}, "which feature map (" + listed + ")",
+  keys.add({"kind",
+            {},
+            "which feature map (" + listed + ")",
             [this, listed](const settings::Value& v) {
               const auto known = map_kind_names();
               if (v.kind != settings::Value::Kind::kString ||
@@ -43,7 +45,8 @@ void MapSettings::declare(settings::Keys& keys) {
 
 void MapsSettings::declare(settings::Keys& keys) {
   keys.stage(settings::Stage::kRelease);
-  keys.count("lattice_bits", lattice.bits, 8, 24, "k of the integer lattice of counts and of maps without bits of their own");
+  keys.count("lattice_bits", lattice.bits, 8, 24,
+             "k of the integer lattice of counts and of maps without bits of their own");
 }
 
 void MapsSettings::prepare(const schema::Schema& schema) {
@@ -57,7 +60,8 @@ std::vector<NamedMap> MapsSettings::resolved(const schema::Schema& schema) const
   settings::Problems problems;
   for (const auto& [name, settings] : maps) {
     problems.check(fmt::format("[map.{}]: ", name), [&, &name = name, &settings = settings] {
-      if (!settings.map) throw ConfigError("it has no kind: write kind = \"rff\" or another of `muffle config-keys`.");
+      if (!settings.map)
+        throw ConfigError("it has no kind: write kind = \"rff\" or another of `muffle config-keys`.");
       std::unique_ptr<FeatureMap> map = settings.map->clone();
       map->resolve(schema);
       out.push_back({name, settings.role, settings.weight, std::move(map)});

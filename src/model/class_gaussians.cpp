@@ -121,7 +121,8 @@ double credible_trace(const MatrixXd& noisy, double noise, const MatrixXd& prior
   return guess + weight * (std::max(0.0, noisy.trace()) - guess);
 }
 
-MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior, const Heartbeat& heartbeat) {
+MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior,
+                         const Heartbeat& heartbeat) {
   if (noise == 0) return nearest_psd(noisy, heartbeat);
   if (std::isinf(noise)) return prior;
   const auto solver = diagonalised(noisy, heartbeat);
@@ -175,8 +176,8 @@ MatrixXd shared_covariance(const MatrixXd& noisy, double noise, const VectorXd& 
 
 MatrixXd class_covariance(const MatrixXd& noisy, double noise, const MatrixXd& shared,
                           const Heartbeat& heartbeat) {
-  return 0.5 *
-         (edge_covariance(noisy, noise, shared, heartbeat) + wiener_covariance(noisy, noise, shared, heartbeat));
+  return 0.5 * (edge_covariance(noisy, noise, shared, heartbeat) +
+                wiener_covariance(noisy, noise, shared, heartbeat));
 }
 
 VectorXd power_law(const VectorXd& variances, const VectorXd& weights) {
@@ -236,7 +237,8 @@ ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const C
   VectorXd weights = VectorXd::Ones(n);
   if (const auto* affine = lift.affine()) weights = Eigen::Map<const VectorXd>(affine->weights.data(), n);
 
-  const MatrixXd shared = shared_covariance(pooled_covariance(given), pooled_noise(given), weights, heartbeat);
+  const MatrixXd shared =
+      shared_covariance(pooled_covariance(given), pooled_noise(given), weights, heartbeat);
   ClassGaussians out;
   out.mean = shrunk_means(given);
   for (std::size_t c = 0; c < moments.classes; ++c) {

@@ -11,8 +11,8 @@ namespace muffle::model {
 /// fixed buffers that travel with its model and its checkpoints. Built empty; set() fills it.
 class ClosedFormTensors : public torch::nn::Module {
  public:
-  /// @param network  residual; the schema's shape tells the lift: images, or plain vectors. @throws ConfigError  code is
-  /// no number of coefficients that the shape can have.
+  /// @param network  residual; the schema's shape tells the lift: images, or plain vectors. @throws
+  /// ConfigError  code is no number of coefficients that the shape can have.
   explicit ClosedFormTensors(const NetworkSettings& network, const schema::Schema& schema);
 
   /// @throws InvariantError  a model of another shape.

@@ -32,9 +32,10 @@ class ConvolutionalSettings : public NetworkSettings {
     if (schema == nullptr) return;
     p.unless(schema->is_image(),
              "model.generator = \"convolutional\" draws images; for plain records use \"fully-connected\"");
-    p.unless(!schema->is_image() || (schema->shape[1] % 4 == 0 && schema->shape[2] % 4 == 0),
-             "model.generator = \"convolutional\" doubles its image twice, so height and width in data.shape must "
-             "be multiples of 4; for others use \"fully-connected\"");
+    p.unless(
+        !schema->is_image() || (schema->shape[1] % 4 == 0 && schema->shape[2] % 4 == 0),
+        "model.generator = \"convolutional\" doubles its image twice, so height and width in data.shape must "
+        "be multiples of 4; for others use \"fully-connected\"");
   }
   nlohmann::json to_json() const override {
     nlohmann::json out = NetworkSettings::to_json();
@@ -51,7 +52,8 @@ class ConvolutionalSettings : public NetworkSettings {
   void add_last(const schema::Schema& schema, Count& count) const override {
     constexpr double kWeights = kKernel * kKernel;
     const auto first = static_cast<double>(channels[0]), second = static_cast<double>(channels[1]);
-    count.add_normed(first * static_cast<double>(schema.shape[1] / 4) * static_cast<double>(schema.shape[2] / 4));
+    count.add_normed(first * static_cast<double>(schema.shape[1] / 4) *
+                     static_cast<double>(schema.shape[2] / 4));
     count.parameters +=
         (first * kWeights + 1) * second + (second * kWeights + 1) * static_cast<double>(schema.shape[0]);
   }
@@ -75,7 +77,8 @@ class Convolutional : public BaseGenerator {
         channels_(as_int(settings.channels[0])),
         height_(as_int(schema.shape[1])),
         width_px_(as_int(schema.shape[2])),
-        seed_image_(add_linear_before_norm("seed_image", width_, channels_ * (height_ / 4) * (width_px_ / 4))),
+        seed_image_(
+            add_linear_before_norm("seed_image", width_, channels_ * (height_ / 4) * (width_px_ / 4))),
         seed_norm_(add_norm("seed_norm", channels_ * (height_ / 4) * (width_px_ / 4))),
         conv0_(add_convolution("conv0", channels_, as_int(settings.channels[1]), kKernel)),
         conv1_(add_convolution("conv1", as_int(settings.channels[1]), as_int(schema.shape[0]), kKernel)) {
@@ -103,8 +106,8 @@ class Convolutional : public BaseGenerator {
   torch::nn::Conv2d conv0_, conv1_;
 };
 
-std::shared_ptr<Generator> ConvolutionalSettings::build_checked(const schema::Schema& schema, std::uint64_t seed,
-                                                                std::shared_ptr<TensorCollective> collective) const {
+std::shared_ptr<Generator> ConvolutionalSettings::build_checked(
+    const schema::Schema& schema, std::uint64_t seed, std::shared_ptr<TensorCollective> collective) const {
   const torch::NoGradGuard no_grad;
   return std::make_shared<Convolutional>(*this, schema, seed, std::move(collective));
 }
@@ -112,10 +115,9 @@ std::shared_ptr<Generator> ConvolutionalSettings::build_checked(const schema::Sc
 }  // namespace
 
 const GeneratorKind& convolutional_generator() {
-  static const GeneratorKind kind{"convolutional", "a network that ends in two convolutions, for images",
-                                  []() -> std::unique_ptr<GeneratorSettings> {
-                                    return std::make_unique<ConvolutionalSettings>();
-                                  }};
+  static const GeneratorKind kind{
+      "convolutional", "a network that ends in two convolutions, for images",
+      []() -> std::unique_ptr<GeneratorSettings> { return std::make_unique<ConvolutionalSettings>(); }};
   return kind;
 }
 

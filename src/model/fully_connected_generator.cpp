@@ -50,10 +50,9 @@ class FullyConnectedSettings : public NetworkSettings {
 }  // namespace
 
 const GeneratorKind& fully_connected_generator() {
-  static const GeneratorKind kind{"fully-connected", "a network of linear layers",
-                                  []() -> std::unique_ptr<GeneratorSettings> {
-                                    return std::make_unique<FullyConnectedSettings>();
-                                  }};
+  static const GeneratorKind kind{
+      "fully-connected", "a network of linear layers",
+      []() -> std::unique_ptr<GeneratorSettings> { return std::make_unique<FullyConnectedSettings>(); }};
   return kind;
 }
 

@@ -62,7 +62,8 @@ void Settings::declare(settings::Keys& keys) {
     settings::Keys own(keys.section(), settings::Stage::kTrain);
     kind->declare(own);
     for (settings::Key& key : own.take()) {
-      const auto same = std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.name == key.name; });
+      const auto same =
+          std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.name == key.name; });
       if (same == all.end()) {
         all.push_back(std::move(key));
         continue;

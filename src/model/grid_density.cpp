@@ -74,8 +74,7 @@ float largest_eigenvalue(const MatrixXf& kernel) {
 }
 
 /// p >= 0 that minimises p^T kernel p - 2 p^T target, column by column (Beck and Teboulle's FISTA).
-MatrixXf nonnegative_fit(const MatrixXf& kernel, const MatrixXf& target,
-                         const Heartbeat& heartbeat) {
+MatrixXf nonnegative_fit(const MatrixXf& kernel, const MatrixXf& target, const Heartbeat& heartbeat) {
   const float step = 1.0f / largest_eigenvalue(kernel);
   MatrixXf p = MatrixXf::Constant(target.rows(), target.cols(), 1.0f / static_cast<float>(target.rows()));
   MatrixXf ahead = p;

@@ -54,8 +54,8 @@ json header_of(const ModelInfo& info, const ModelContent& content) {
 }
 
 ModelInfo read_info(const JsonFields& fields) {
-  fields.only({"format", "version", "generator", "schema", "class_share", "release_hash", "train_hash", "is_private",
-               "counts_released", "choice", "content"});
+  fields.only({"format", "version", "generator", "schema", "class_share", "release_hash", "train_hash",
+               "is_private", "counts_released", "choice", "content"});
   ModelInfo info;
   const JsonFields generator = fields.object("generator");
   const std::string kind = generator.text("kind", 64);
@@ -74,7 +74,8 @@ ModelInfo read_info(const JsonFields& fields) {
   info.class_share = fields.numbers("class_share", info.schema.classes);
   double sum = 0.0;
   for (const double p : info.class_share) sum += p >= 0.0 ? p : NAN;
-  if (!(std::fabs(sum - 1.0) < 1e-6)) fields.fail("class_share", fmt::format("has shares that sum to {}", sum));
+  if (!(std::fabs(sum - 1.0) < 1e-6))
+    fields.fail("class_share", fmt::format("has shares that sum to {}", sum));
   info.release_hash = fields.text("release_hash", kMostText);
   info.train_hash = fields.text("train_hash", kMostText);
   info.is_private = fields.flag("is_private");
@@ -88,8 +89,8 @@ using Use = std::function<void(const ModelInfo& info, const JsonFields& descript
 
 void parse_parts(std::string_view bytes, const std::string& name, const Use& use) {
   if (container_format(bytes) == kEarlierMoments)
-    throw ProtocolError(fmt::format("'{}' is a closed form of an earlier muffle, which this one does not read: train again.",
-                                    name));
+    throw ProtocolError(fmt::format(
+        "'{}' is a closed form of an earlier muffle, which this one does not read: train again.", name));
   const Container file = parse_container(bytes, kFormat, kModelVersion, name);
   const JsonDocument document{name, "a model that this muffle can use", "Train again."};
   const JsonFields fields(file.header, document);
@@ -114,7 +115,9 @@ void require_no_problems(const GeneratorSettings& settings, const schema::Schema
   throw ConfigError(all);
 }
 
-void read_parts(const std::filesystem::path& path, const Use& use) { parse_parts(read_file(path), path.string(), use); }
+void read_parts(const std::filesystem::path& path, const Use& use) {
+  parse_parts(read_file(path), path.string(), use);
+}
 
 ModelInfo load_model_info(const std::filesystem::path& path) {
   ModelInfo out;
@@ -124,14 +127,16 @@ ModelInfo load_model_info(const std::filesystem::path& path) {
 
 Model parse_model(std::string_view bytes, const std::string& name) {
   Model out;
-  parse_parts(bytes, name, [&](const ModelInfo& info, const JsonFields& description, std::span<const std::byte> payload) {
-    out.sampler = info.generator->open(info, description, payload);
-    out.info = info;
-  });
+  parse_parts(bytes, name,
+              [&](const ModelInfo& info, const JsonFields& description, std::span<const std::byte> payload) {
+                out.sampler = info.generator->open(info, description, payload);
+                out.info = info;
+              });
   return out;
 }
 
-std::string save_model(const std::filesystem::path& path, const ModelInfo& info, const ModelContent& content) {
+std::string save_model(const std::filesystem::path& path, const ModelInfo& info,
+                       const ModelContent& content) {
   const Container file{header_of(info, content), content.payload};
   parse_model(serialize(file), path.string());  // what we write, we can read
   return write_container(path, file);

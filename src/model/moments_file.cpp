@@ -1,4 +1,6 @@
 // The closed form's content in a model file, and back.
+#include "moments_file.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <cstring>
 
 #include "header_fields.hpp"
-#include "moments_file.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/model/model_file.hpp"
@@ -52,7 +53,8 @@ std::unique_ptr<features::Lift> read_lift(const JsonFields& fields, const schema
 /// Takes numbers off the payload, whose length was checked.
 class Numbers {
  public:
-  Numbers(std::span<const std::byte> payload, const JsonFields& fields) : payload_(payload), fields_(fields) {}
+  Numbers(std::span<const std::byte> payload, const JsonFields& fields)
+      : payload_(payload), fields_(fields) {}
 
   void take(double* out, std::size_t count) {
     if (count > 0) std::memcpy(out, payload_.data() + at_, count * sizeof(double));
@@ -67,7 +69,8 @@ class Numbers {
   std::size_t at_ = 0;
 };
 
-void take_grid(Numbers& numbers, std::size_t classes, MomentsModel& model, std::size_t cells, const JsonFields& fields) {
+void take_grid(Numbers& numbers, std::size_t classes, MomentsModel& model, std::size_t cells,
+               const JsonFields& fields) {
   for (std::size_t c = 0; c < classes; ++c) {
     std::vector<double>& mass = model.grid->mass.emplace_back(cells);
     numbers.take(mass.data(), cells);
@@ -111,12 +114,15 @@ MomentsModel read_moments(const schema::Schema& schema, double plain_share, cons
   const JsonFields stated = fields.object("lift");
   std::unique_ptr<features::Lift> lift = read_lift(stated, schema);
   const bool affine = lift->affine() != nullptr;
-  const std::size_t side = fields.integer("grid_side", 0, kMaxSize), dims = schema.dims(), classes = schema.classes;
-  if ((fields.choice("law", {"gaussian", "grid"}) == 0) != affine) fields.fail("law", "does not fit its lift");
+  const std::size_t side = fields.integer("grid_side", 0, kMaxSize), dims = schema.dims(),
+                    classes = schema.classes;
+  if ((fields.choice("law", {"gaussian", "grid"}) == 0) != affine)
+    fields.fail("law", "does not fit its lift");
   const std::size_t n = lift->coefficients();
   std::size_t each = n + n * n;
   if (!affine) {
-    if (dims > kMaxGridDims || side != grid_side(dims)) fields.fail("grid_side", "is another than this muffle's");
+    if (dims > kMaxGridDims || side != grid_side(dims))
+      fields.fail("grid_side", "is another than this muffle's");
     each = 1;
     for (std::size_t j = 0; j < dims; ++j) each *= side;
     model.grid = GridDensity{dims, side, {}};

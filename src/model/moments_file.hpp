@@ -9,7 +9,8 @@
 
 namespace muffle::model {
 
-/// What content_of() made. Full validation; allocates no more than a few times the bytes. @throws ProtocolError.
+/// What content_of() made. Full validation; allocates no more than a few times the bytes. @throws
+/// ProtocolError.
 MomentsModel read_moments(const schema::Schema& schema, double plain_share, const JsonFields& fields,
                           std::span<const std::byte> payload);
 

@@ -16,8 +16,12 @@ class MomentsSettings : public ClosedFormSettings {
   double plain_share = 0.5;
 
   std::string_view kind() const override { return "moments"; }
-  std::unique_ptr<GeneratorSettings> clone() const override { return std::make_unique<MomentsSettings>(*this); }
-  void declare(settings::Keys& keys) override { keys.number("plain_share", plain_share, {0, 1}, kPlainShareHelp); }
+  std::unique_ptr<GeneratorSettings> clone() const override {
+    return std::make_unique<MomentsSettings>(*this);
+  }
+  void declare(settings::Keys& keys) override {
+    keys.number("plain_share", plain_share, {0, 1}, kPlainShareHelp);
+  }
   void problems(const schema::Schema*, settings::Problems&) const override {}
   nlohmann::json to_json() const override { return {{"plain_share", plain_share}}; }
   void read_json(const JsonFields& fields) override {
@@ -42,18 +46,20 @@ class MomentsSettings : public ClosedFormSettings {
              "model.generator = \"moments\" is made of second moments: add a map with kind = \"moments\"");
     if (moments == nullptr) return;
     if (moments->lift->affine() != nullptr) return check_model_size(*moments, schema.classes, p);
-    p.unless(schema.dims() <= kMaxGridDims,
-             fmt::format("model.generator = \"moments\" draws from a grid where the lift is \"{}\": records can have at "
-                         "most {} numbers; use \"vector\" or \"image\"",
-                         moments->lift->kind(), kMaxGridDims));
+    p.unless(
+        schema.dims() <= kMaxGridDims,
+        fmt::format(
+            "model.generator = \"moments\" draws from a grid where the lift is \"{}\": records can have at "
+            "most {} numbers; use \"vector\" or \"image\"",
+            moments->lift->kind(), kMaxGridDims));
   }
   std::uint64_t fit_bytes(const release::ReleasePlan& plan) const override {
     const features::SecondMoments* const moments = moments_of(plan.maps);
     if (moments == nullptr) return 0;
     const std::uint64_t q = moments->order(), all = plan.classes() * q * q;
     // To the end: the release's bytes and numbers, the moments. Writing takes more than fitting (the classes'
-    // moments, covariances and factors): factors, the file's payload and its bytes, and, since what is written
-    // is read first, the payload and the factors once more.
+    // moments, covariances and factors): factors, the file's payload and its bytes, and, since what is
+    // written is read first, the payload and the factors once more.
     if (moments->lift->affine() != nullptr) return 16 * plan.size() + 8 * all + 5 * 8 * all;
     // A density on a grid instead: each cell's z, the cells' kernel in double and in float, the moments.
     const std::size_t dims = moments->lift->dims();
@@ -72,10 +78,9 @@ std::shared_ptr<const GeneratorSettings> settings_of(const MomentsModel& model) 
 }
 
 const GeneratorKind& moments_generator() {
-  static const GeneratorKind kind{"moments", "closed form of second moments, not trained",
-                                  []() -> std::unique_ptr<GeneratorSettings> {
-                                    return std::make_unique<MomentsSettings>();
-                                  }};
+  static const GeneratorKind kind{
+      "moments", "closed form of second moments, not trained",
+      []() -> std::unique_ptr<GeneratorSettings> { return std::make_unique<MomentsSettings>(); }};
   return kind;
 }
 

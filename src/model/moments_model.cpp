@@ -21,16 +21,19 @@ Eigen::MatrixXd root(const Eigen::MatrixXd& covariance) {
 
 const features::SecondMoments* moments_of(const std::vector<features::NamedMap>& maps) {
   for (const features::NamedMap& map : maps) {
-    if (map.role == features::MapRole::kMatch && map.map->has_second_moments()) return map.map->second_moments();
+    if (map.role == features::MapRole::kMatch && map.map->has_second_moments())
+      return map.map->second_moments();
   }
   return nullptr;
 }
 
-void check_model_size(const features::SecondMoments& moments, std::size_t classes, settings::Problems& problems) {
-  problems.unless(moments_model_bytes(moments.order(), classes) <= static_cast<double>(kMostModelBytes),
-                  fmt::format("the coefficients of the second moments and data.classes make a closed form that is larger "
-                              "than a model file, {} MB: use fewer coefficients",
-                              kMostModelBytes / 1'000'000));
+void check_model_size(const features::SecondMoments& moments, std::size_t classes,
+                      settings::Problems& problems) {
+  problems.unless(
+      moments_model_bytes(moments.order(), classes) <= static_cast<double>(kMostModelBytes),
+      fmt::format("the coefficients of the second moments and data.classes make a closed form that is larger "
+                  "than a model file, {} MB: use fewer coefficients",
+                  kMostModelBytes / 1'000'000));
 }
 
 MomentsModel fit_moments_model(const release::NoisyMoments& moments, double plain_share,

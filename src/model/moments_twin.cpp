@@ -19,10 +19,10 @@ Tensor tensor_of(std::span<const double> numbers, std::vector<std::int64_t> shap
   return plain.view(shape).to(like.device(), c10::typeMetaToScalarType(like.dtype()));
 }
 
-/// Second moments of affine lifts: S_c = sum of z z^T, z = [c0; u(x)] / ||[c0; u(x)]||, each a symmetric q x q matrix row by
-/// row. Both triangles are there, so that squared distances are the features', whose entries beside the diagonal carry
-/// sqrt(2). For a loss with gradient R in S_c the gradient in z is (R + R^T) z, two products of matrices: the D numbers of a
-/// record's z z^T are never formed.
+/// Second moments of affine lifts: S_c = sum of z z^T, z = [c0; u(x)] / ||[c0; u(x)]||, each a symmetric q x
+/// q matrix row by row. Both triangles are there, so that squared distances are the features', whose entries
+/// beside the diagonal carry sqrt(2). For a loss with gradient R in S_c the gradient in z is (R + R^T) z, two
+/// products of matrices: the D numbers of a record's z z^T are never formed.
 class MomentsTwin : public MapTwin {
  public:
   MomentsTwin(const features::SecondMoments& moments, const TwinPlace& place)

@@ -44,7 +44,8 @@ void copy_tensors(Generator& generator, const JsonFields& description, std::span
   const auto tensors = named_tensors(generator);
   const nlohmann::json& list = description.at("tensors");
   if (!list.is_array() || list.size() != tensors.size())
-    description.fail("tensors", fmt::format("does not list the {} tensors that its generator has", tensors.size()));
+    description.fail("tensors",
+                     fmt::format("does not list the {} tensors that its generator has", tensors.size()));
   std::size_t offset = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const auto& [key, tensor] = tensors[i];
@@ -68,8 +69,10 @@ std::shared_ptr<Generator> read_network(const ModelInfo& info, const NetworkSett
   std::shared_ptr<Generator> generator;
   try {
     if (expected_numbers(network, info.schema) * sizeof(float) != static_cast<double>(payload.size())) {
-      description.fail("tensors", fmt::format("comes with {} bytes, which do not fit the generator that the file describes",
-                                              payload.size()));
+      description.fail(
+          "tensors",
+          fmt::format("comes with {} bytes, which do not fit the generator that the file describes",
+                      payload.size()));
     }
     generator = network.build(info.schema, 0, nullptr);
   } catch (const ConfigError& e) {
@@ -116,8 +119,8 @@ void Initializer::fill(const Tensor& parameter, double bound, std::uint32_t subs
   }
 }
 
-BaseGenerator::BaseGenerator(const NetworkSettings& settings, const schema::Schema& schema, std::uint64_t seed,
-                             std::shared_ptr<TensorCollective> collective)
+BaseGenerator::BaseGenerator(const NetworkSettings& settings, const schema::Schema& schema,
+                             std::uint64_t seed, std::shared_ptr<TensorCollective> collective)
     : code_(as_int(settings.code)),
       classes_(as_int(schema.classes)),
       initialize_(seed),
@@ -138,10 +141,12 @@ Tensor BaseGenerator::codes(std::uint64_t seed, bool training, std::uint32_t sub
   const Tensor normals = latent_codes(seed, training, substream, first, n, static_cast<std::size_t>(code_));
   if (!base_) return normals;
   // As the closed form draws them.
-  const CounterStream coins = training ? CounterStream(seed, Stream::kTrainCoins, substream)
-                                       : CounterStream(seed, Stream::kSampleLatent, substream + kCoinSubstream);
+  const CounterStream coins = training
+                                  ? CounterStream(seed, Stream::kTrainCoins, substream)
+                                  : CounterStream(seed, Stream::kSampleLatent, substream + kCoinSubstream);
   Tensor coin = torch::empty({as_int(n), 1});
-  for (std::size_t i = 0; i < n; ++i) coin.data_ptr<float>()[i] = static_cast<float>(coins.uniform(first + i));
+  for (std::size_t i = 0; i < n; ++i)
+    coin.data_ptr<float>()[i] = static_cast<float>(coins.uniform(first + i));
   return torch::cat({normals, coin}, 1);
 }
 
@@ -183,8 +188,8 @@ torch::nn::Linear BaseGenerator::add_linear_before_norm(const std::string& name,
 
 torch::nn::Conv2d BaseGenerator::add_convolution(const std::string& name, std::int64_t in, std::int64_t out,
                                                  std::int64_t kernel) {
-  auto layer = register_module(
-      name, torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).padding(kernel / 2)));
+  auto layer =
+      register_module(name, torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).padding(kernel / 2)));
   initialize_(layer->weight, layer->bias);
   return layer;
 }
@@ -203,7 +208,8 @@ ModelContent content_of(const Generator& generator) {
   content.description["tensors"] = nlohmann::json::array();
   for (const auto& [name, tensor] : named_tensors(generator)) {
     const Tensor host = tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous();
-    require(torch::isfinite(host).all().item<bool>(), fmt::format("the trained tensor {} is not finite", name));
+    require(torch::isfinite(host).all().item<bool>(),
+            fmt::format("the trained tensor {} is not finite", name));
     content.description["tensors"].push_back(
         {{"name", name}, {"shape", host.sizes().vec()}, {"offset", content.payload.size()}});
     const auto* bytes = static_cast<const std::byte*>(host.data_ptr());
@@ -214,16 +220,17 @@ ModelContent content_of(const Generator& generator) {
 
 std::pair<ModelInfo, std::shared_ptr<Generator>> load_network(const std::filesystem::path& path) {
   std::pair<ModelInfo, std::shared_ptr<Generator>> out;
-  read_parts(path, [&](const ModelInfo& info, const JsonFields& description, std::span<const std::byte> payload) {
-    const NetworkSettings* network = info.generator->network();
-    if (network == nullptr) description.fail("generator.kind", "is no network's");
-    out = {info, read_network(info, *network, description, payload)};
-  });
+  read_parts(path,
+             [&](const ModelInfo& info, const JsonFields& description, std::span<const std::byte> payload) {
+               const NetworkSettings* network = info.generator->network();
+               if (network == nullptr) description.fail("generator.kind", "is no network's");
+               out = {info, read_network(info, *network, description, payload)};
+             });
   return out;
 }
 
-Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first, std::size_t n,
-                    std::size_t code) {
+Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
+                    std::size_t n, std::size_t code) {
   const CounterStream stream(seed, training ? Stream::kTrainLatent : Stream::kSampleLatent, substream);
   Tensor z = torch::empty({as_int(n), as_int(code)});
   float* out = z.data_ptr<float>();
@@ -231,8 +238,9 @@ Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, 
   return z;
 }
 
-Tensor label_tensor(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first, std::size_t n,
-                    std::uint64_t total, const std::vector<double>& class_share, bool stratified) {
+Tensor label_tensor(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
+                    std::size_t n, std::uint64_t total, const std::vector<double>& class_share,
+                    bool stratified) {
   return torch::tensor(draw_labels(seed, training, substream, first, n, total, class_share, stratified),
                        torch::kInt64);
 }

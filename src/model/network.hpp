@@ -43,7 +43,8 @@ class BaseGenerator : public Generator {
   torch::Tensor hidden(const torch::Tensor& code, const torch::Tensor& labels);
   /// Records in [0, 1] from the last layer's numbers, n x d. The clip's gradient is exact: that of a record's
   /// number outside [0, 1] is 0, and the mean over the closed form's normal law is smooth.
-  torch::Tensor records(const torch::Tensor& last, const torch::Tensor& code, const torch::Tensor& labels) const;
+  torch::Tensor records(const torch::Tensor& last, const torch::Tensor& code,
+                        const torch::Tensor& labels) const;
   /// The last layer of a residual network starts at 0, so that the closed form is what is drawn at first.
   void start_at_zero(const torch::Tensor& weight, const torch::Tensor& bias) const;
 
@@ -51,7 +52,8 @@ class BaseGenerator : public Generator {
   /// Without a bias: the norm subtracts it again, so its gradient is zero but for rounding errors, which Adam
   /// would blow up to whole steps.
   torch::nn::Linear add_linear_before_norm(const std::string& name, std::int64_t in, std::int64_t out);
-  torch::nn::Conv2d add_convolution(const std::string& name, std::int64_t in, std::int64_t out, std::int64_t kernel);
+  torch::nn::Conv2d add_convolution(const std::string& name, std::int64_t in, std::int64_t out,
+                                    std::int64_t kernel);
   std::shared_ptr<SyncBatchNorm> add_norm(const std::string& name, std::int64_t features);
 
   /// Width of what hidden() returns.

@@ -45,16 +45,19 @@ void NetworkSettings::declare(settings::Keys& keys) {
 void NetworkSettings::problems(const schema::Schema* schema, settings::Problems& all) const {
   settings::Problems p;
   p.unless(code >= 1, "model.code is 0: a network needs a latent code of at least 1 number");
-  p.unless(!hidden.empty() && hidden.size() <= kMostHidden && std::find(hidden.begin(), hidden.end(), 0u) == hidden.end(),
+  p.unless(!hidden.empty() && hidden.size() <= kMostHidden &&
+               std::find(hidden.begin(), hidden.end(), 0u) == hidden.end(),
            fmt::format("model.hidden needs 1 to {} widths of at least 1", kMostHidden));
   p.unless(schema == nullptr || (!schema->shape.empty() && schema->dims() > 0 && schema->classes > 0),
            "the schema's shape or number of classes is empty: give the record's shape and classes >= 1");
   own_problems(schema, p);
   if (p.empty() && schema != nullptr) {
-    p.unless(counted(*schema).parameters <= kMostModelBytes / sizeof(float),
-             fmt::format("the settings in [model] make a generator that is larger than a model file, {} MB: use fewer or "
-                         "smaller layers",
-                         kMostModelBytes / 1'000'000));
+    p.unless(
+        counted(*schema).parameters <= kMostModelBytes / sizeof(float),
+        fmt::format(
+            "the settings in [model] make a generator that is larger than a model file, {} MB: use fewer or "
+            "smaller layers",
+            kMostModelBytes / 1'000'000));
   }
   for (std::string& problem : p.take()) all.add(std::move(problem));
 }

@@ -14,8 +14,8 @@
 
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/named_step.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/named_step.hpp"
 #include "muffle/core/watchdog.hpp"
 
 namespace muffle::privacy::ledger {

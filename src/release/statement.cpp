@@ -60,7 +60,8 @@ std::string mechanism(const Artifact& a) {
         "at "
         "least: {}. Their sum is, but for a factor on probabilities that differs from 1 by less than 1e-30, "
         "post-processing of the ideal Gaussian mechanism (Kairouz, Liu & Steinke, ICML 2021; "
-        "docs/explanation/secure-aggregation.md, theorem 2), so the tight analytic bound holds (Balle & Wang, ICML 2018, "
+        "docs/explanation/secure-aggregation.md, theorem 2), so the tight analytic bound holds (Balle & "
+        "Wang, ICML 2018, "
         "Theorem 8).",
         plan.ranks, drawn_text(a, plan.shares), plan.ranks - plan.colluding, drawn_text(a, a.noise.parts));
   } else {

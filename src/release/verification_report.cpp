@@ -6,8 +6,8 @@
 #include "artifact_header.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/printable.hpp"
-#include "muffle/release/verification.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/verification.hpp"
 
 namespace muffle::release {
 namespace {

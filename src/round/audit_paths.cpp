@@ -62,7 +62,8 @@ class AuditedPath {
         terms_(Terms::of(embedder.plan.noise, mode)),
         transport_(std::move(transport)),
         entropy_(privacy::os_entropy()) {
-    require(mode.ranks == transport_->sites(), "an audit was planned for other ranks: this is a bug in muffle.");
+    require(mode.ranks == transport_->sites(),
+            "an audit was planned for other ranks: this is a bug in muffle.");
   }
 
   Released release(data::RecordSource& records) {

@@ -22,7 +22,8 @@ void agree_on_keys(Round& round, Transport& transport, const std::string& purpos
   spdlog::debug("release: secure sum {}", round.name());
 }
 
-void draw_shares(Round& round, Transport& transport, privacy::EntropySource& entropy, const NamedHeartbeat& heartbeat) {
+void draw_shares(Round& round, Transport& transport, privacy::EntropySource& entropy,
+                 const NamedHeartbeat& heartbeat) {
   if (!round.terms().mode.distributed) return;
   constexpr const char* kStep = "drawing the shares of the noise";
   transport.agree(

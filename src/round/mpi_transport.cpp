@@ -22,7 +22,9 @@ class MpiTransport final : public Transport {
   std::string from_coordinator(const std::string& message) override {
     return comm::broadcast_text(job_, message);
   }
-  std::vector<std::string> to_coordinator(const std::string& message) override { return job_.gather(message, 0); }
+  std::vector<std::string> to_coordinator(const std::string& message) override {
+    return job_.gather(message, 0);
+  }
   std::vector<std::string> to_all(const std::string& message) override { return job_.all_gather(message); }
   std::vector<std::uint64_t> sum_to_coordinator(std::vector<std::uint64_t>&& values) override {
     const Wiped mine(values);

@@ -53,8 +53,8 @@ ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, co
   const std::unique_ptr<Round> round = prepare(transport, heartbeat, job);
   if (!round) return ReleaseOutcome::kWouldCost;
 
-  // From the charge to its COMMIT the coordinator holds the ledger's lock. Charged this late, a job that a bad record
-  // or a lost site ended has cost nothing.
+  // From the charge to its COMMIT the coordinator holds the ledger's lock. Charged this late, a job that a
+  // bad record or a lost site ended has cost nothing.
   std::optional<release::ReleaseTransaction> transaction;
   transport.agree(
       "looking for an earlier release",
@@ -66,7 +66,8 @@ ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, co
       true);
   if (transport.coordinator_says(there)) {
     round->keep();
-    spdlog::info("release: another process made {} meanwhile; its noise is not drawn again", job.file.string());
+    spdlog::info("release: another process made {} meanwhile; its noise is not drawn again",
+                 job.file.string());
     return ReleaseOutcome::kKept;
   }
   commit(transport, job, *round, transaction ? &*transaction : nullptr, start);

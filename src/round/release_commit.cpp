@@ -1,4 +1,5 @@
-// The half of a release that is not stopped: nothing here has a heartbeat, and the closed round holds off signals.
+// The half of a release that is not stopped: nothing here has a heartbeat, and the closed round holds off
+// signals.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -74,8 +75,8 @@ release::Artifact make_artifact(const ReleaseJob& job, const privacy::Aggregatio
 
 }  // namespace
 
-void commit(Transport& transport, const ReleaseJob& job, Round& round, release::ReleaseTransaction* transaction,
-            std::chrono::steady_clock::time_point start) {
+void commit(Transport& transport, const ReleaseJob& job, Round& round,
+            release::ReleaseTransaction* transaction, std::chrono::steady_clock::time_point start) {
   Commitment commitment(transaction, job.file);
   round.close();
   transport.agree(

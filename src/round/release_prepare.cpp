@@ -33,20 +33,22 @@ void agree_on_records(Transport& transport, const ReleaseJob& job, std::uint64_t
     const char* const end = all[r].data() + all[r].size();
     const auto read = std::from_chars(all[r].data(), end, count);
     if (read.ec != std::errc{} || read.ptr != end || __builtin_add_overflow(total, count, &total)) {
-      throw_agreed(transport, ProtocolError(fmt::format(
-                                  "Rank {} says that its shard holds '{}' records, which cannot be: do all ranks run "
-                                  "the same muffle? Nothing was released.",
-                                  r, printable(all[r].substr(0, 32)))));
+      throw_agreed(transport,
+                   ProtocolError(fmt::format(
+                       "Rank {} says that its shard holds '{}' records, which cannot be: do all ranks run "
+                       "the same muffle? Nothing was released.",
+                       r, printable(all[r].substr(0, 32)))));
     }
   }
   if (total == job.plan.records) return;
   log_local(fmt::format("release: this rank's shard holds {} records", mine));
-  throw_agreed(transport,
-               DataError(fmt::format(
-                   "The shards hold {} records together, but data.records says {}. Under replace-one adjacency m is "
-                   "public and enters the means: set data.records to the true number, or find the missing or doubled "
-                   "shard (each rank's log has the size of its own). Nothing was released.",
-                   total, job.plan.records)));
+  throw_agreed(
+      transport,
+      DataError(fmt::format(
+          "The shards hold {} records together, but data.records says {}. Under replace-one adjacency m is "
+          "public and enters the means: set data.records to the true number, or find the missing or doubled "
+          "shard (each rank's log has the size of its own). Nothing was released.",
+          total, job.plan.records)));
 }
 
 /// With one site's share from a seed the release is not private, and the coordinator would not know.
@@ -54,16 +56,17 @@ void require_same_entropy(Transport& transport, const ReleaseJob& job) {
   const std::string mine = job.insecure_seed ? "seeded" : "secure";
   for (const std::string& theirs : transport.to_all(mine)) {
     if (theirs == mine) continue;
-    throw_agreed(transport, ConfigError("--insecure-seeded-noise was given to some of the ranks only, and every rank "
-                                        "draws a share of the noise: give it to all of them or to none. Nothing was "
-                                        "read."));
+    throw_agreed(transport,
+                 ConfigError("--insecure-seeded-noise was given to some of the ranks only, and every rank "
+                             "draws a share of the noise: give it to all of them or to none. Nothing was "
+                             "read."));
   }
 }
 
 void tell_noise(const ReleaseJob& job) {
   const privacy::NoisePlan& noise = job.plan.noise;
-  spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}", noise.epsilon,
-               noise.delta, noise.sensitivity.value, noise.noise_multiplier, noise.sigma);
+  spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}",
+               noise.epsilon, noise.delta, noise.sensitivity.value, noise.noise_multiplier, noise.sigma);
   if (noise.delta * static_cast<double>(job.plan.records) >= 1) {
     spdlog::warn(
         "release: delta {} is not below 1 / {} records: a release of one random record in the clear would "
@@ -76,7 +79,8 @@ Terms plan_aggregation(Transport& transport, const ReleaseJob& job) {
   const privacy::NoisePlan& plan = job.plan.noise;
   Terms terms;
   transport.agree(
-      "planning the aggregation", [&] { terms = Terms::of(plan, job.aggregation.mode(transport.sites())); }, true);
+      "planning the aggregation", [&] { terms = Terms::of(plan, job.aggregation.mode(transport.sites())); },
+      true);
   if (terms.mode.distributed) require_same_entropy(transport, job);
   spdlog::info("release: {}", privacy::describe(terms.mode));
   if (!terms.shares) return terms;
@@ -92,7 +96,8 @@ Terms plan_aggregation(Transport& transport, const ReleaseJob& job) {
   return terms;
 }
 
-/// The binding check is ReleaseTransaction::begin's; a job that would fail there need not sum its records first.
+/// The binding check is ReleaseTransaction::begin's; a job that would fail there need not sum its records
+/// first.
 void ask_ledger(const ReleaseJob& job) {
   const privacy::NoisePlan& plan = job.plan.noise;
   // A key that cannot be read is found before anything is charged.
@@ -115,8 +120,10 @@ void ask_ledger(const ReleaseJob& job) {
                   quote.text));
 }
 
-/// Before records are embedded, so that bad keys show early and the sampler has nothing private to be timed against.
-void agree_on_keys_and_shares(Round& round, Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
+/// Before records are embedded, so that bad keys show early and the sampler has nothing private to be timed
+/// against.
+void agree_on_keys_and_shares(Round& round, Transport& transport, const NamedHeartbeat& heartbeat,
+                              const ReleaseJob& job) {
   if (!round.terms().mode.masked) return;
   std::optional<crypto::SiteIdentity> identity;
   if (round.terms().mode.signed_keys) {
@@ -129,7 +136,8 @@ void agree_on_keys_and_shares(Round& round, Transport& transport, const NamedHea
         },
         true);
   }
-  // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from site to site.
+  // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from site
+  // to site.
   const std::string data_id = transport.from_coordinator(transport.coordinates() ? job.order().data_id : "");
   agree_on_keys(round, transport, "release " + job.config_hash + " of data " + data_id,
                 identity ? &*identity : nullptr);
@@ -144,7 +152,8 @@ void embed_records(Round& round, Transport& transport, const NamedHeartbeat& hea
       [&] {
         spdlog::debug("release: embedding begins");
         // Under add/remove-one the number of records is private: the line shows no count.
-        Progress progress("embed", source.shard_size(), "records", transport.coordinates() && job.time_is_public());
+        Progress progress("embed", source.shard_size(), "records",
+                          transport.coordinates() && job.time_is_public());
         const auto begun = std::chrono::steady_clock::now();
         round.embed(embed::embed_shard(embedder, source, job.threads, [&](std::uint64_t n) {
           heartbeat("embedding the records");
@@ -153,8 +162,8 @@ void embed_records(Round& round, Transport& transport, const NamedHeartbeat& hea
         progress.update(source.shard_size());
         if (!job.time_is_public()) return;
         const double s = seconds_since(begun);
-        spdlog::debug("release: rank {} has embedded {} records in {:.3g} s, {:.4g} a second", transport.site(),
-                      source.shard_size(), s, static_cast<double>(source.shard_size()) / s);
+        spdlog::debug("release: rank {} has embedded {} records in {:.3g} s, {:.4g} a second",
+                      transport.site(), source.shard_size(), s, static_cast<double>(source.shard_size()) / s);
       },
       false);
   spdlog::debug("release: every rank has embedded its records");
@@ -165,8 +174,8 @@ void embed_records(Round& round, Transport& transport, const NamedHeartbeat& hea
 std::unique_ptr<privacy::EntropySource> entropy_of(const ReleaseJob& job, int site) {
   if (!job.insecure_seed) return privacy::os_entropy();
   spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
-  return privacy::insecure_seeded_entropy(*job.insecure_seed +
-                                          std::uint64_t{0x9E3779B97F4A7C15} * static_cast<std::uint64_t>(site));
+  return privacy::insecure_seeded_entropy(*job.insecure_seed + std::uint64_t{0x9E3779B97F4A7C15} *
+                                                                   static_cast<std::uint64_t>(site));
 }
 
 std::unique_ptr<Round> prepare(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
@@ -175,7 +184,8 @@ std::unique_ptr<Round> prepare(Transport& transport, const NamedHeartbeat& heart
   if (!job.dry_run) {
     const data::DataSpec records = job.find_records();
     transport.agree(
-        "opening the shards", [&] { source = data::open_shard(records, transport.site(), transport.sites()); }, false);
+        "opening the shards",
+        [&] { source = data::open_shard(records, transport.site(), transport.sites()); }, false);
     agree_on_records(transport, job, source->shard_size());
     embedder = job.make_embedder(job.plan);
   }

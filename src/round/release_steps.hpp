@@ -8,8 +8,8 @@
 #include "muffle/round/drive.hpp"
 #include "muffle/round/release.hpp"
 
-// The two halves of a release. The first can be stopped and costs nothing. The second begins with the round's closing,
-// is given no heartbeat, and ends with a COMMIT.
+// The two halves of a release. The first can be stopped and costs nothing. The second begins with the round's
+// closing, is given no heartbeat, and ends with a COMMIT.
 namespace muffle::round {
 
 double seconds_since(std::chrono::steady_clock::time_point then);
@@ -21,14 +21,14 @@ std::unique_ptr<privacy::EntropySource> entropy_of(const ReleaseJob& job, int si
 /// @returns the round, with its records embedded; nothing for a dry run.
 std::unique_ptr<Round> prepare(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
 
-/// The ledger's side of a release, locked for as long as it lives: releases of one data set take turns. Nothing is
-/// charged yet, so a heartbeat may end the wait.
+/// The ledger's side of a release, locked for as long as it lives: releases of one data set take turns.
+/// Nothing is charged yet, so a heartbeat may end the wait.
 release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const NamedHeartbeat& heartbeat);
 
 /// Charges, draws the noise, sums, publishes and writes.
 /// @param transaction  settled, and without a release; null but at the coordinator
 /// @param start  of the release, for its last line
-void commit(Transport& transport, const ReleaseJob& job, Round& round, release::ReleaseTransaction* transaction,
-            std::chrono::steady_clock::time_point start);
+void commit(Transport& transport, const ReleaseJob& job, Round& round,
+            release::ReleaseTransaction* transaction, std::chrono::steady_clock::time_point start);
 
 }  // namespace muffle::round

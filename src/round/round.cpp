@@ -18,9 +18,9 @@ Terms Terms::of(const privacy::NoisePlan& noise, const privacy::AggregationMode&
 }
 
 std::string_view name_of(Round::State state) {
-  static constexpr std::array<std::string_view, 10> kNames{
-      "proposed", "keys agreed", "embedded", "closed",    "charged",
-      "summing",  "summed",      "published", "kept", "failed"};
+  static constexpr std::array<std::string_view, 10> kNames{"proposed", "keys agreed", "embedded", "closed",
+                                                           "charged",  "summing",     "summed",   "published",
+                                                           "kept",     "failed"};
   return kNames.at(static_cast<std::size_t>(state));
 }
 
@@ -31,10 +31,10 @@ Round::Round(Terms terms, int site) : terms_(std::move(terms)), site_(site) {
 Round::State Round::state() const { return static_cast<State>(state_.index()); }
 
 void Round::refuse(std::string_view step) const {
-  throw InvariantError(
-      fmt::format("a round that is {} was to {}: nothing was sent. Either this is a bug in muffle, or somebody between "
-                  "the sites changes messages.",
-                  name_of(state()), step));
+  throw InvariantError(fmt::format(
+      "a round that is {} was to {}: nothing was sent. Either this is a bug in muffle, or somebody between "
+      "the sites changes messages.",
+      name_of(state()), step));
 }
 
 template <class S>
@@ -53,14 +53,15 @@ S Round::take(std::string_view step) {
 const std::string& Round::begin_keys(const std::string& purpose, const crypto::SiteIdentity* identity) {
   Proposed& proposed = in<Proposed>("make its keys");
   if (proposed.exchange) refuse("make its keys twice");
-  proposed.exchange.emplace(crypto::MaskSpec{site_, terms_.mode.ranks, privacy::length_of(terms_.parts), purpose,
-                                             identity});
+  proposed.exchange.emplace(
+      crypto::MaskSpec{site_, terms_.mode.ranks, privacy::length_of(terms_.parts), purpose, identity});
   return proposed.exchange->hello();
 }
 
 std::string Round::sign(std::vector<std::string> hellos) {
   Proposed proposed = take<Proposed>("sign its keys");
-  require(proposed.exchange.has_value(), "keys were to be signed before they were made: this is a bug in muffle.");
+  require(proposed.exchange.has_value(),
+          "keys were to be signed before they were made: this is a bug in muffle.");
   std::string signature = proposed.exchange->sign(std::move(hellos));
   state_.emplace<Proposed>(std::move(proposed));
   return signature;
@@ -68,7 +69,8 @@ std::string Round::sign(std::vector<std::string> hellos) {
 
 void Round::agree_keys(std::span<const std::string> signatures) {
   Proposed proposed = take<Proposed>("agree on its keys");
-  require(proposed.exchange.has_value(), "keys were to be agreed on before they were made: this is a bug in muffle.");
+  require(proposed.exchange.has_value(),
+          "keys were to be agreed on before they were made: this is a bug in muffle.");
   KeysAgreed next;
   next.masks.emplace(std::move(*proposed.exchange).finish(signatures));
   state_.emplace<KeysAgreed>(std::move(next));
@@ -103,8 +105,7 @@ void Round::close() {
   state_.emplace<Closed>(std::make_unique<comm::TerminationHold>(), std::move(embedded));
 }
 
-void Round::draw_noise(const release::Charge&, privacy::EntropySource* entropy,
-                       const Heartbeat& check_lost) {
+void Round::draw_noise(const release::Charge&, privacy::EntropySource* entropy, const Heartbeat& check_lost) {
   if (!coordinates()) refuse("draw the coordinator's noise elsewhere");
   Closed closed = take<Closed>("draw the noise");
   std::optional<privacy::NoiseVector> noise;

@@ -24,11 +24,10 @@ class SingleTransport final : public Transport {
 }  // namespace
 
 const TransportKind& single_transport_kind() {
-  static const TransportKind kind{
-      "single", [](const comm::HostComm& job) { return job.size() == 1; },
-      [](comm::HostComm& job) -> std::unique_ptr<Transport> {
-        return std::make_unique<SingleTransport>(job.host());
-      }};
+  static const TransportKind kind{"single", [](const comm::HostComm& job) { return job.size() == 1; },
+                                  [](comm::HostComm& job) -> std::unique_ptr<Transport> {
+                                    return std::make_unique<SingleTransport>(job.host());
+                                  }};
   return kind;
 }
 

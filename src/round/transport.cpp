@@ -23,7 +23,8 @@ std::span<const TransportKind> transport_kinds() {
 
 std::unique_ptr<Transport> make_transport(comm::HostComm& job) {
   const auto kinds = transport_kinds();
-  const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.serves(job); });
+  const auto found =
+      std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.serves(job); });
   require(found != kinds.end(), "no transport serves this job: this is a bug in muffle.");
   return found->make(job);
 }
@@ -51,7 +52,8 @@ std::vector<std::string> Transport::to_all(const std::string& message) {
     at += sizeof length + length;
   }
   if (messages.size() != static_cast<std::size_t>(sites()))
-    throw ProtocolError("the coordinator sent the messages of other sites than take part. Nothing was revealed.");
+    throw ProtocolError(
+        "the coordinator sent the messages of other sites than take part. Nothing was revealed.");
   return messages;
 }
 

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "draw_tile.hpp"
-#include "muffle/core/named_step.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/named_step.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/synth/scoped_threads.hpp"

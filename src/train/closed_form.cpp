@@ -12,8 +12,8 @@
 namespace muffle::train {
 
 std::string fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_file,
-                            const std::filesystem::path& model_file, const model::ClosedFormSettings& generator,
-                            const std::string& train_hash) {
+                            const std::filesystem::path& model_file,
+                            const model::ClosedFormSettings& generator, const std::string& train_hash) {
   std::string hash;
   comm::agree(
       comm, "fitting the closed form",

@@ -26,7 +26,8 @@ std::uint64_t start_memory(const release::ReleasePlan& plan, std::uint64_t order
   // The proxy's mean embeddings, of 20 batches and two models, and its map (measure.hpp).
   std::uint64_t proxy = 0;
   if (const auto b = plan.proxy())
-    proxy = 4 * plan.features(*b) * 2 * 20 * classes + 4 * static_cast<std::uint64_t>(plan.maps[*b].map->numbers_in_map());
+    proxy = 4 * plan.features(*b) * 2 * 20 * classes +
+            4 * static_cast<std::uint64_t>(plan.maps[*b].map->numbers_in_map());
   // Records in the closed form's and the moments' tensors (closed_form_tensors.cpp, moments_twin.cpp),
   // most of them when the running statistics are taken (trainer.hpp).
   const std::uint64_t batch = std::max<std::uint64_t>(spec.batch, kStatisticsBatch) / ranks + 1;
@@ -53,7 +54,8 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
     beside = architecture.beside(order - 1);
   }
   const model::NetworkSize size = (beside ? *beside : architecture).size(plan.schema);
-  const std::uint64_t classes = plan.classes(), d = plan.schema.dims(), batch = (spec.batch + ranks - 1) / ranks;
+  const std::uint64_t classes = plan.classes(), d = plan.schema.dims(),
+                      batch = (spec.batch + ranks - 1) / ranks;
   std::uint64_t features = 0, numbers_in_maps = 0, columns = 0;
   for (const std::size_t b : maps) {
     const features::FeatureMap& map = *plan.maps[b].map;
@@ -67,8 +69,8 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   out.parameters = size.parameters;
   // The artifact and its bytes; target, sums, message and gradient of a step; phases and their gradient;
   // parameters, gradients and Adam's two moments.
-  out.memory = 2 * 4 * numbers_in_maps + 16 * plan.size() + 4 * 4 * features * classes + 4 * batch * (features + 4 * d) +
-               16 * size.parameters;
+  out.memory = 2 * 4 * numbers_in_maps + 16 * plan.size() + 4 * 4 * features * classes +
+               4 * batch * (features + 4 * d) + 16 * size.parameters;
   if (spec.from_moments) out.memory += start_memory(plan, order, spec, ranks);
   out.step_embedding = 4 * (classes * columns + classes);
   out.step_batch_norm = 8 * (4 * size.normed_features + size.norms);

@@ -46,7 +46,7 @@ DataParallel::Batch DataParallel::draw(std::uint32_t substream, std::uint64_t ba
   Batch b;
   b.codes = generator_->codes(spec_.seed, true, substream, first, last - first).to(device_);
   b.labels = model::label_tensor(spec_.seed, true, substream, first, last - first, batch, class_share_,
-                                spec_.stratified)
+                                 spec_.stratified)
                  .to(device_);
   return b;
 }
@@ -63,10 +63,11 @@ Tensor DataParallel::enqueue(const Tensor& codes, const Tensor& labels, const Te
 
 void DataParallel::capture() {
   const Batch like = draw(0, spec_.batch);
-  graph_ = StepGraph::capture(like.codes, like.labels, *collective_, optimizer_, generator_->parameters(),
-                              step_, [this](const Tensor& codes, const Tensor& labels, const Tensor& stop_request) {
-                                return enqueue(codes, labels, stop_request);
-                              });
+  graph_ =
+      StepGraph::capture(like.codes, like.labels, *collective_, optimizer_, generator_->parameters(), step_,
+                         [this](const Tensor& codes, const Tensor& labels, const Tensor& stop_request) {
+                           return enqueue(codes, labels, stop_request);
+                         });
   graph_wanted_ = graph_ != nullptr;
 }
 

@@ -18,7 +18,8 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
   release::check_map(a, b);
   const features::NamedMap& map = a.maps.at(b);
   const std::shared_ptr<const model::MapTwin> twin = model::make_twin(
-      *map.map, {static_cast<std::int64_t>(a.classes()), torch::TensorOptions(torch::kFloat32).device(device)});
+      *map.map,
+      {static_cast<std::int64_t>(a.classes()), torch::TensorOptions(torch::kFloat32).device(device)});
   const double scale = map.map->scale(a.lattice);
   std::vector<double> sigmas;
   for (std::size_t run = 0; run < a.noise.parts.at(b).runs.size(); ++run)
@@ -36,9 +37,10 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
 double noise_per_number(const release::Artifact& a, std::size_t b, double records) {
   const features::NamedMap& map = a.maps.at(b);
   if (a.noise.parts.at(b).runs.size() != 1) {
-    throw ConfigError(fmt::format("the numbers of the map \"{}\" carry different noise, so models cannot be compared by it: "
-                                  "use another kind of map as proxy, such as \"rff\"",
-                                  map.name));
+    throw ConfigError(fmt::format(
+        "the numbers of the map \"{}\" carry different noise, so models cannot be compared by it: "
+        "use another kind of map as proxy, such as \"rff\"",
+        map.name));
   }
   return release::carried_sigma(a, b, 0) / (records * map.map->scale(a.lattice));
 }

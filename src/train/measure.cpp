@@ -28,7 +28,7 @@ void measure(model::Generator& generator, const std::vector<Matching>& blocks, c
         generator.codes(m.seed, true, kMeasuringSubstream, g * m.batch + first, last - first).to(m.device);
     // Every batch meets the class shares.
     const Tensor labels = model::label_tensor(m.seed, true, kMeasuringSubstream, first, last - first, m.batch,
-                                             m.class_share, /*stratified=*/true)
+                                              m.class_share, /*stratified=*/true)
                               .to(m.device);
     const Tensor records = generator.forward(codes, labels);
     for (std::size_t b = 0; b < blocks.size(); ++b) {

@@ -17,8 +17,8 @@ namespace muffle::train {
 using torch::Tensor;
 
 MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
-                           const model::NetworkSettings& architecture, const TrainSpec& spec, Placement& placement,
-                           Heartbeat heartbeat)
+                           const model::NetworkSettings& architecture, const TrainSpec& spec,
+                           Placement& placement, Heartbeat heartbeat)
     : collective_(placement.collective) {
   measurement_.device = placement.device;
   measurement_.seed = spec.seed;
@@ -36,8 +36,10 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
         const auto proxy = artifact.proxy();
         if (!proxy || maps.size() < 2) {
           throw ConfigError(
-              "train.init = \"moments\" needs a release with three maps: second moments, what it starts from; "
-              "another, such as \"rff\", that it is trained on; and one with role = \"proxy\", which decides which of "
+              "train.init = \"moments\" needs a release with three maps: second moments, what it starts "
+              "from; "
+              "another, such as \"rff\", that it is trained on; and one with role = \"proxy\", which decides "
+              "which of "
               "the two models is kept");
         }
         const release::Target target = release::make_target(artifact, *proxy);
@@ -57,8 +59,10 @@ void MomentsStart::fit(comm::HostComm& comm, const release::Artifact& artifact,
   const release::NoisyMoments moments = release::make_noisy_moments(artifact);
   if (moments.moments.lift->affine() == nullptr) {
     throw ConfigError(
-        "train.init = \"moments\" starts from second moments whose lift is \"image\" or \"vector\"; those of the "
-        "release have another, from which no closed form follows that a network could be added to. Train with "
+        "train.init = \"moments\" starts from second moments whose lift is \"image\" or \"vector\"; those of "
+        "the "
+        "release have another, from which no closed form follows that a network could be added to. Train "
+        "with "
         "train.init = \"random\", or release other moments.");
   }
   network_ = architecture.beside(moments.order - 1);
@@ -79,8 +83,8 @@ void MomentsStart::add(MatchedMap map, bool log) {
     const double all = (noisy - start).square().sum().item<double>();
     const double kept = (matching.target - start).square().sum().item<double>();
     spdlog::info(
-        "train: map {}: of the closed form's distance {:.4g} to the release, {:.4g} is more than noise", map.name,
-        std::sqrt(all), std::sqrt(kept));
+        "train: map {}: of the closed form's distance {:.4g} to the release, {:.4g} is more than noise",
+        map.name, std::sqrt(all), std::sqrt(kept));
   }
   matchings_.push_back(std::move(matching));
 }

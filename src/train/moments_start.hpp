@@ -22,8 +22,9 @@ class MomentsStart {
   /// Fits the closed form on root and gives it to all ranks.
   /// @throws on every rank: ConfigError  the release lacks a map, or its moments are of a lift that is not
   /// affine; DataError  the noise hides everything; ProtocolError  a feature map is built otherwise here.
-  MomentsStart(comm::HostComm& comm, const release::Artifact& artifact, const model::NetworkSettings& architecture,
-               const TrainSpec& spec, Placement& placement, Heartbeat heartbeat);
+  MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
+               const model::NetworkSettings& architecture, const TrainSpec& spec, Placement& placement,
+               Heartbeat heartbeat);
 
   /// The network beside the closed form.
   const model::NetworkSettings& network() const { return *network_; }
@@ -38,8 +39,8 @@ class MomentsStart {
   const model::MomentsModel& closed_form() const;
 
  private:
-  void fit(comm::HostComm& comm, const release::Artifact& artifact, const model::NetworkSettings& architecture,
-           std::uint64_t seed);
+  void fit(comm::HostComm& comm, const release::Artifact& artifact,
+           const model::NetworkSettings& architecture, std::uint64_t seed);
   void add(MatchedMap map, bool log);
 
   std::shared_ptr<const model::NetworkSettings> network_;

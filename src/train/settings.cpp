@@ -20,7 +20,8 @@ void declare_ranks(settings::Keys& keys, comm::RankWish& ranks) {
   settings::Key key;
   key.name = "ranks";
   key.help =
-      "which ranks train (\"all\", \"with-gpu\": those with a GPU of their own, or a number: the first so many); the others "
+      "which ranks train (\"all\", \"with-gpu\": those with a GPU of their own, or a number: the first so "
+      "many); the others "
       "wait";
   key.set = [&ranks](const settings::Value& v) {
     const bool text = v.kind == settings::Value::Kind::kString;
@@ -48,10 +49,12 @@ void Settings::declare(settings::Keys& keys) {
   using enum settings::Stage;
   constexpr std::int64_t kMostSteps = kMeasuringSubstream - 1;
   keys.stage(kTrain);
-  keys.choice<bool>("init", from_moments, {{"random", false}, {"moments", true}},
-                    "where training starts; moments: at the closed form, which is kept unless the proxy says better");
-  keys.choice<bool>("keep", keep_trained, {{"proxy", false}, {"trained", true}},
-                    "with train.init = \"moments\": the model that is written; trained: whatever the proxy says");
+  keys.choice<bool>(
+      "init", from_moments, {{"random", false}, {"moments", true}},
+      "where training starts; moments: at the closed form, which is kept unless the proxy says better");
+  keys.choice<bool>(
+      "keep", keep_trained, {{"proxy", false}, {"trained", true}},
+      "with train.init = \"moments\": the model that is written; trained: whatever the proxy says");
   keys.count("steps", steps, 1, kMostSteps, "optimizer steps");
   keys.count("batch", batch, 2, 1 << 24, "global batch, over all ranks");
   keys.number("learning_rate", learning_rate, {0, 1e3, false}, "Adam's learning rate");
@@ -78,8 +81,9 @@ void Settings::problems(const model::GeneratorSettings& generator, settings::Pro
   p.unless(!from_moments || generator.network() != nullptr,
            "train.init = \"moments\" trains a network from the closed form on, so model.generator must be "
            "\"convolutional\" or \"fully-connected\"; the closed form itself needs no training");
-  p.unless(from_moments || !keep_trained,
-           "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
+  p.unless(
+      from_moments || !keep_trained,
+      "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
 }
 
 void Settings::release_problems(const model::GeneratorSettings& generator, const schema::Schema& schema,
@@ -89,16 +93,19 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
   if (!from_moments) return network.problems(&schema, p);
   const features::SecondMoments* const moments = model::moments_of(maps);
   const bool trained = !matched_maps(maps, /*from_moments=*/false).empty();
-  const bool proxy =
-      std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.role == features::MapRole::kProxy; });
+  const bool proxy = std::any_of(maps.begin(), maps.end(),
+                                 [](const auto& m) { return m.role == features::MapRole::kProxy; });
   p.unless(moments != nullptr && trained && proxy,
-           "train.init = \"moments\" needs three feature maps: one with kind = \"moments\", what it starts from, another "
-           "that it is trained on, such as \"rff\", and one with role = \"proxy\", which decides which of the two models "
+           "train.init = \"moments\" needs three feature maps: one with kind = \"moments\", what it starts "
+           "from, another "
+           "that it is trained on, such as \"rff\", and one with role = \"proxy\", which decides which of "
+           "the two models "
            "is kept");
   if (moments == nullptr) return;
   if (moments->lift->affine() == nullptr) {
     p.add(
-        "train.init = \"moments\" starts from moments whose lift is \"image\" or \"vector\": the others have no closed "
+        "train.init = \"moments\" starts from moments whose lift is \"image\" or \"vector\": the others have "
+        "no closed "
         "form that a network could be added to");
     return;
   }

@@ -15,10 +15,10 @@
 #include "matched_map.hpp"
 #include "moments_start.hpp"
 #include "muffle/comm/termination.hpp"
-#include "muffle/core/named_step.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/named_step.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/core/threads.hpp"
 #include "muffle/model/model_file.hpp"
@@ -85,8 +85,8 @@ class Training {
         comm_, "building the generator",
         [&] {
           network_ = (start_ ? start_->network() : architecture).clone();
-          training_.emplace(*network_->network(), release_.schema, spec_, start_ ? start_->problem() : problem(),
-                            placement_.collective);
+          training_.emplace(*network_->network(), release_.schema, spec_,
+                            start_ ? start_->problem() : problem(), placement_.collective);
           if (start_) start_->install(*training_->generator());
           if (setup_.cuda_graph) training_->use_graph();
         },
@@ -113,9 +113,10 @@ class Training {
     heartbeat_();
     const double disagreement = training_->disagreement();
     require(disagreement <= kMaxDisagreement,
-            fmt::format("the ranks' parameters differ by {:.3g} (relative) after {} steps, so they did not take the "
-                        "same steps: run all ranks on the same kind of processor and build",
-                        disagreement, spec_.steps));
+            fmt::format(
+                "the ranks' parameters differ by {:.3g} (relative) after {} steps, so they did not take the "
+                "same steps: run all ranks on the same kind of processor and build",
+                disagreement, spec_.steps));
   }
 
   /// Of a training that started from the closed form: which of the two models is kept.
@@ -163,8 +164,8 @@ class Training {
       spdlog::info(
           "train: the {} is kept: squared distance to the proxy {:.4g} in closed form (known to {:.2g}, one "
           "standard deviation), {:.4g} after the training; their difference is known to {:.2g}",
-          c->trained ? "trained model" : "closed form", c->closed_form, c->closed_form_deviation, c->after_training,
-          c->deviation);
+          c->trained ? "trained model" : "closed form", c->closed_form, c->closed_form_deviation,
+          c->after_training, c->deviation);
     }
     const std::vector<comm::CollectiveUse> on_gpus = placement_.collective->use();
     spdlog::info("train: {} steps in {:.1f} s ({}), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
@@ -187,7 +188,8 @@ class Training {
     }
     if (problem.blocks.empty()) {
       throw ConfigError(
-          "training a network needs a release with a feature map that it can be trained on, and this one has none: "
+          "training a network needs a release with a feature map that it can be trained on, and this one has "
+          "none: "
           "release one, such as [map.rff] with kind = \"rff\"");
     }
     return problem;
@@ -201,8 +203,8 @@ class Training {
     while (training_->steps_done() < spec_.steps) {
       const bool first = training_->steps_done() == 0;
       const bool told = stop_heard || comm::termination_requested();
-      // The wish to stop travels in the step's own sum: it is to cut short neither that nor the wait for root,
-      // which may be long over a checkpoint.
+      // The wish to stop travels in the step's own sum: it is to cut short neither that nor the wait for
+      // root, which may be long over a checkpoint.
       const comm::TerminationHold hold;
       report_.last_loss = training_->step(told);
       if (first) report_.first_loss = report_.last_loss;

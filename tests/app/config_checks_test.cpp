@@ -114,7 +114,7 @@ TEST(ConfigTest, WhatALaterStageCannotDoIsRefusedBeforeAnythingIsCharged) {
                               "sample.count=4294967296",
                               "sample.count=4294967295",
                               "sample.formats=[\"npz\", \"npz\"]",
-                              "sample.formats=[\"idx\"]",
+                              "sample.formats=[\"png\"]",
                               "evaluate.classifiers=[]",
                               "evaluate.classifiers=[\"mlp\", \"mlp\"]",
                               "evaluate.train_limit=9",

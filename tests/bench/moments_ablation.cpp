@@ -1,4 +1,5 @@
-// What each part of the closed form is worth: the tables of docs/explanation/moments.md, "What each part is worth".
+// What each part of the closed form is worth: the tables of docs/explanation/moments.md, "What each part is
+// worth".
 //
 //   moments_ablation DATADIR [--seeds 3] [--samples FOLDER] [--only PART]...
 //

@@ -14,7 +14,7 @@
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/model/class_gaussians.hpp"
 #include "muffle/model/moments_model.hpp"
-#include "muffle/synth/export.hpp"
+#include "support/records.hpp"
 #include "synth/draw_tile.hpp"
 
 namespace muffle::bench {
@@ -31,8 +31,8 @@ struct Accuracy {
 };
 
 /// 10,000 samples by a recipe, as `muffle sample` draws them: images as bytes.
-inline synth::Records draw_samples(const release::NoisyMoments& moments, schema::Schema schema,
-                                   const Recipe& recipe) {
+inline schema::Records draw_samples(const release::NoisyMoments& moments, schema::Schema schema,
+                                    const Recipe& recipe) {
   schema.classes *= recipe.cells;
   model::MomentsModel fitted;
   fitted.moments = moments.moments;
@@ -52,7 +52,7 @@ inline synth::Records draw_samples(const release::NoisyMoments& moments, schema:
   draw.spec.count = 10'000;
   draw.spec.floor = recipe.floor;
   draw.spec.stray = recipe.stray;
-  synth::Records out;
+  schema::Records out;
   out.shape = schema.shape;
   for (std::uint64_t tile = 0; tile < draw.tiles(); ++tile) {
     const std::string bytes = synth::draw_tile(draw, tile);
@@ -81,9 +81,9 @@ class SampleScorer {
     std::vector<std::future<Accuracy>> runs;
     for (std::uint64_t seed = 1; seed <= seeds_; ++seed) {
       runs.push_back(std::async(std::launch::async, [&, seed] {
-        const synth::Records samples = draw_samples(with_noise(exact, epsilon, seed), schema_, recipe);
+        const schema::Records samples = draw_samples(with_noise(exact, epsilon, seed), schema_, recipe);
         if (!keep.empty())
-          synth::write_npz(keep.string() + "-seed-" + std::to_string(seed) + ".npz", samples);
+          test::write_records(keep.string() + "-seed-" + std::to_string(seed) + ".npz", samples);
         return score(samples);
       }));
     }
@@ -109,17 +109,17 @@ class SampleScorer {
   double deviation() const { return std::sqrt(squares_ / degrees_); }
 
  private:
-  Accuracy score(const synth::Records& samples) const {
+  Accuracy score(const schema::Records& samples) const {
     const auto n = static_cast<std::int64_t>(samples.count());
     const evaluate::TrainingSet set{
         torch::tensor(samples.bytes).reshape({n, -1}).to(torch::kFloat32).div_(schema_.hi),
         torch::tensor(samples.labels).to(torch::kInt64)};
-    const auto accuracy = [&](evaluate::ClassifierKind kind) {
-      const auto classifier = evaluate::train_classifier(kind, set, schema_, /*seed=*/1, [] {});
+    const auto accuracy = [&](const char* kind) {
+      const auto classifier =
+          evaluate::train_classifier(evaluate::classifier_kind(kind), set, schema_, /*seed=*/1, [] {});
       return classifier.predict(x_).eq(y_).to(torch::kFloat64).mean().item<double>();
     };
-    return {accuracy(evaluate::ClassifierKind::kLogisticRegression),
-            accuracy(evaluate::ClassifierKind::kMlp)};
+    return {accuracy("logistic_regression"), accuracy("mlp")};
   }
 
   schema::Schema schema_;

@@ -14,8 +14,8 @@
 #include "muffle/model/fourier_embedding.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"
-#include "muffle/train/trainer.hpp"
 #include "muffle/train/flush_denormals.hpp"
+#include "muffle/train/trainer.hpp"
 #include "reference/mean_embedding_reference.hpp"
 
 namespace {
@@ -132,7 +132,8 @@ void training_step(benchmark::State& state) {
   train::DataParallel training(
       setup.network, setup.schema, setup.spec,
       {{{[embedding](const Tensor& x, const Tensor& y) { return embedding.class_sums(x, y); },
-         torch::tensor(setup.target.mean_embedding).view({kClasses, 2 * kHalf}), std::vector<double>(kClasses, 1.0)}},
+         torch::tensor(setup.target.mean_embedding).view({kClasses, 2 * kHalf}),
+         std::vector<double>(kClasses, 1.0)}},
        setup.target.class_share,
        torch::kCPU},
       model::host_collective(*comm));

@@ -46,8 +46,8 @@ void training_step(benchmark::State& state) {
   const model::FourierEmbedding embedding(frequencies.to(placement.device), kClasses);
   train::DataParallel training(
       *generator->network(), schema, spec,
-      {{{[embedding](const Tensor& x, const Tensor& y) { return embedding.class_sums(x, y); }, target.to(placement.device),
-         std::vector<double>(kClasses, 1.0)}},
+      {{{[embedding](const Tensor& x, const Tensor& y) { return embedding.class_sums(x, y); },
+         target.to(placement.device), std::vector<double>(kClasses, 1.0)}},
        std::vector<double>(kClasses, 1.0 / kClasses),
        placement.device},
       placement.collective);

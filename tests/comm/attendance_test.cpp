@@ -21,7 +21,8 @@ TEST(Attendance, NamesThoseThatHaveNotCome) {
   const Missing missing = attendance.missing_from(7, 7, true, kStart + seconds(10));
   EXPECT_EQ(missing.ranks, (Ranks{2, 3}));
   EXPECT_EQ(missing.silence, seconds(10));
-  EXPECT_TRUE(attendance.missing_from(6, 7, true, kStart + seconds(10)).ranks.empty()) << "all have come to 6";
+  EXPECT_TRUE(attendance.missing_from(6, 7, true, kStart + seconds(10)).ranks.empty())
+      << "all have come to 6";
 }
 
 TEST(Attendance, ThoseThatWereNeverHeardOfHaveBeenSilentForADeadline) {
@@ -87,7 +88,8 @@ TEST(WaitOver, AtTheDeadline) {
   EXPECT_EQ(wait.over(kStart + kDeadline, patience, false, false), Waited::kDeadline);
   Patience longer = patience;
   longer.until += seconds(5);
-  EXPECT_EQ(wait.over(kStart + kDeadline, longer, false, false), std::nullopt) << "those at work are waited for";
+  EXPECT_EQ(wait.over(kStart + kDeadline, longer, false, false), std::nullopt)
+      << "those at work are waited for";
 }
 
 TEST(WaitOver, SoonAfterAPeerHasGoneOrAStopWasAskedFor) {

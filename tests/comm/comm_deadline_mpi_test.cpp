@@ -1,6 +1,7 @@
 // A rank that does not come: the others say so at the deadline. Needs at least 2 ranks. Every test breaks
-// communicators of its own; the ranks meet again on world(). Who is missing, when a rank asks and when a wait is over
-// are decided on a clock that tests move (attendance_test.cpp): here each way to end is seen once, on real time.
+// communicators of its own; the ranks meet again on world(). Who is missing, when a rank asks and when a wait
+// is over are decided on a clock that tests move (attendance_test.cpp): here each way to end is seen once, on
+// real time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

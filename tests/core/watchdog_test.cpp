@@ -52,7 +52,8 @@ TEST(Watchdog, NamesNoStepBeforeItsDeadlineNorAfterItsEnd) {
     const WatchedStep step("reading", first), later("reading", second);
     const auto begun = Clock::now();
     EXPECT_EQ(Watchdog::expired_step(before + kDeadline - milliseconds(1), kDeadline), "");
-    EXPECT_THAT(Watchdog::expired_step(begun + kDeadline, kDeadline), ::testing::HasSubstr("reading '/first'"));
+    EXPECT_THAT(Watchdog::expired_step(begun + kDeadline, kDeadline),
+                ::testing::HasSubstr("reading '/first'"));
   }
   EXPECT_EQ(Watchdog::expired_step(Clock::now() + kDeadline, kDeadline), "") << "both have ended";
 }

@@ -40,7 +40,8 @@ inline std::vector<crypto::SiteIdentity> make_sites(int ranks) {
     lines += roster_line(r, keys.back());
   }
   std::vector<crypto::SiteIdentity> sites;
-  for (crypto::SiteKey& key : keys) sites.push_back({std::move(key), crypto::SiteRoster::parse(lines, "roster")});
+  for (crypto::SiteKey& key : keys)
+    sites.push_back({std::move(key), crypto::SiteRoster::parse(lines, "roster")});
   return sites;
 }
 

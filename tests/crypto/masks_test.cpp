@@ -54,7 +54,8 @@ TEST(Masks, OneRankHasNone) {
 TEST(Masks, CoverEverySumOfSomeRanksButNotOfAll) {
   constexpr int kRanks = 4;
   constexpr std::size_t kLength = 100;
-  const auto masked = test::masked_vectors(kRanks, kLength, [](int rank) { return contribution(rank, kLength); });
+  const auto masked =
+      test::masked_vectors(kRanks, kLength, [](int rank) { return contribution(rank, kLength); });
   for (unsigned subset = 1; subset < 1u << kRanks; ++subset) {
     Vector seen(kLength), hidden(kLength);
     for (int r = 0; r < kRanks; ++r) {
@@ -88,7 +89,8 @@ concept UsableTwice = requires(T masks, Vector values) {
 };
 
 TEST(Masks, AreUsedOnce) {
-  static_assert(!UsableTwice<Masks> && !std::is_copy_constructible_v<Masks> && !std::is_copy_assignable_v<Masks>);
+  static_assert(!UsableTwice<Masks> && !std::is_copy_constructible_v<Masks> &&
+                !std::is_copy_assignable_v<Masks>);
   auto masks = MaskExchange(2).run();
   Vector values{1, 2, 3};
   std::move(masks[0]).apply(values);
@@ -160,8 +162,9 @@ TEST(KeyExchange, RostersAndKeysBelongTogether) {
     const std::string forged = test::roster_line(0, other) + test::roster_line(1, e.sites[1].key);
     e.sites[1].roster = SiteRoster::parse(forged, "forged");
   });
-  refused(ExitCode::kConfig, {"lists 1 ranks, but 2"},
-          [&](MaskExchange& e) { e.sites[0].roster = SiteRoster::parse(test::roster_line(0, other), "short"); });
+  refused(ExitCode::kConfig, {"lists 1 ranks, but 2"}, [&](MaskExchange& e) {
+    e.sites[0].roster = SiteRoster::parse(test::roster_line(0, other), "short");
+  });
   refused(ExitCode::kProtocol, {"site roster differs, or only one of them has one"},
           [](MaskExchange& e) { e.specs[1].identity = nullptr; });
 }
@@ -207,7 +210,8 @@ TEST(KeyExchange, RanksThatWantDifferentThingsAreRefused) {
   few.hellos_heard = [](int, auto& all) { all.pop_back(); };
   expect_fails(few, ExitCode::kInvariant, {"missing"});
   KeyExchange unsigned_keys({0, 1, 3, "c", nullptr});
-  expect_error(ExitCode::kInvariant, {"before they were compared"}, [&] { std::move(unsigned_keys).finish({}); });
+  expect_error(ExitCode::kInvariant, {"before they were compared"},
+               [&] { std::move(unsigned_keys).finish({}); });
 }
 
 }  // namespace

@@ -19,52 +19,40 @@ using muffle::test::expect_error;
 using muffle::test::expect_local_detail;
 
 /// An array as NumPy writes it, with this header text.
-std::string npy(const std::string &dict, const std::string &elements,
-                int major = 1) {
+std::string npy(const std::string& dict, const std::string& elements, int major = 1) {
   std::string out = "\x93NUMPY";
   out += static_cast<char>(major);
   out += '\0';
-  for (int i = 0; i < (major == 1 ? 2 : 4); ++i)
-    out += static_cast<char>(dict.size() >> (8 * i) & 0xFF);
+  for (int i = 0; i < (major == 1 ? 2 : 4); ++i) out += static_cast<char>(dict.size() >> (8 * i) & 0xFF);
   return out + dict + elements;
 }
 
-std::string array(const std::string &descr, const std::string &shape,
-                  const std::string &elements) {
-  return npy("{'descr': '" + descr +
-                 "', 'fortran_order': False, 'shape': " + shape + ", }   \n",
-             elements);
+std::string array(const std::string& descr, const std::string& shape, const std::string& elements) {
+  return npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }   \n", elements);
 }
 
-template <class T> std::string raw(std::initializer_list<T> values) {
-  return {reinterpret_cast<const char *>(values.begin()),
-          values.size() * sizeof(T)};
+template <class T>
+std::string raw(std::initializer_list<T> values) {
+  return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(T)};
 }
 
 class Npz : public testing::Test {
-protected:
+ protected:
   /// A zip of these members, written by libzip alone.
-  DataSpec zipped(const std::string &x, const std::string &y,
-                  zip_int32_t method = ZIP_CM_STORE) {
+  DataSpec zipped(const std::string& x, const std::string& y, zip_int32_t method = ZIP_CM_STORE) {
     std::filesystem::remove(folder_ / "r.npz");
     int code = 0;
-    zip_t *archive =
-        zip_open((folder_ / "r.npz").c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
-    for (const auto &[name, content] :
-         {std::pair{"x.npy", &x}, {"y.npy", &y}}) {
-      if (content->empty())
-        continue;
-      zip_source_t *source =
-          zip_source_buffer(archive, content->data(), content->size(), 0);
-      const auto index =
-          static_cast<zip_uint64_t>(zip_file_add(archive, name, source, 0));
+    zip_t* archive = zip_open((folder_ / "r.npz").c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
+    for (const auto& [name, content] : {std::pair{"x.npy", &x}, {"y.npy", &y}}) {
+      if (content->empty()) continue;
+      zip_source_t* source = zip_source_buffer(archive, content->data(), content->size(), 0);
+      const auto index = static_cast<zip_uint64_t>(zip_file_add(archive, name, source, 0));
       zip_set_file_compression(archive, index, method, 0);
     }
     EXPECT_EQ(zip_close(archive), 0);
     return spec("r.npz");
   }
-  DataSpec spec(const std::string &features,
-                const std::string &labels = "") const {
+  DataSpec spec(const std::string& features, const std::string& labels = "") const {
     DataSpec spec;
     spec.format = "npz";
     spec.dir = folder_.path().string();
@@ -74,44 +62,36 @@ protected:
     spec.schema.classes = 200;
     return spec;
   }
-  void expect_refused(const std::string &x, const std::string &y,
-                      std::initializer_list<std::string> parts) {
+  void expect_refused(const std::string& x, const std::string& y, std::initializer_list<std::string> parts) {
     const DataSpec bad = zipped(x, y);
     expect_error(ExitCode::kData, parts, [&] { read_all(bad); });
   }
 
-  const std::string x_ = array("|u1", "(2, 3)", "\1\2\3\4\5\6"),
-                    y_ = array("|u1", "(2,)", "\1\2");
+  const std::string x_ = array("|u1", "(2, 3)", "\1\2\3\4\5\6"), y_ = array("|u1", "(2,)", "\1\2");
   muffle::test::TemporaryFolder folder_;
 };
 
 TEST_F(Npz, ReadsEveryTypeStoredDeflatedAndInEveryVersion) {
   const Batch want = read_all(zipped(x_, y_));
-  const std::vector<std::string> numbers{
-      array("|i1", "(2, 3)", raw<std::int8_t>({1, 2, 3, 4, 5, 6})),
-      array("<u2", "(2, 3)", raw<std::uint16_t>({1, 2, 3, 4, 5, 6})),
-      array("<i4", "(2, 1, 3)", raw<std::int32_t>({1, 2, 3, 4, 5, 6})),
-      array("<u8", "(2, 3)", raw<std::uint64_t>({1, 2, 3, 4, 5, 6})),
-      array("<i8", "(2, 3, 1)", raw<std::int64_t>({1, 2, 3, 4, 5, 6})),
-      array("<f4", "(2, 3)", raw<float>({1, 2, 3, 4, 5, 6})),
-      array("<f8", "(2, 3)", raw<double>({1, 2, 3, 4, 5, 6})),
-      array(">u2", "(2, 3)", std::string("\0\1\0\2\0\3\0\4\0\5\0\6", 12))};
-  const std::vector<std::string> labels{
-      array("<i8", "(2,)", raw<std::int64_t>({1, 2})),
-      array("<u4", "(2, 1)", raw<std::uint32_t>({1, 2})),
-      array("|i1", "(2,)", "\1\2")};
+  const std::vector<std::string> numbers{array("|i1", "(2, 3)", raw<std::int8_t>({1, 2, 3, 4, 5, 6})),
+                                         array("<u2", "(2, 3)", raw<std::uint16_t>({1, 2, 3, 4, 5, 6})),
+                                         array("<i4", "(2, 1, 3)", raw<std::int32_t>({1, 2, 3, 4, 5, 6})),
+                                         array("<u8", "(2, 3)", raw<std::uint64_t>({1, 2, 3, 4, 5, 6})),
+                                         array("<i8", "(2, 3, 1)", raw<std::int64_t>({1, 2, 3, 4, 5, 6})),
+                                         array("<f4", "(2, 3)", raw<float>({1, 2, 3, 4, 5, 6})),
+                                         array("<f8", "(2, 3)", raw<double>({1, 2, 3, 4, 5, 6})),
+                                         array(">u2", "(2, 3)", std::string("\0\1\0\2\0\3\0\4\0\5\0\6", 12))};
+  const std::vector<std::string> labels{array("<i8", "(2,)", raw<std::int64_t>({1, 2})),
+                                        array("<u4", "(2, 1)", raw<std::uint32_t>({1, 2})),
+                                        array("|i1", "(2,)", "\1\2")};
   for (const zip_int32_t method : {ZIP_CM_STORE, ZIP_CM_DEFLATE}) {
-    for (const std::string &x : numbers)
-      EXPECT_EQ(read_all(zipped(x, y_, method)).x, want.x);
-    for (const std::string &y : labels)
-      EXPECT_EQ(read_all(zipped(x_, y, method)).y, want.y);
+    for (const std::string& x : numbers) EXPECT_EQ(read_all(zipped(x, y_, method)).x, want.x);
+    for (const std::string& y : labels) EXPECT_EQ(read_all(zipped(x_, y, method)).y, want.y);
   }
   for (const int major : {2, 3}) {
-    const std::string
-        x = npy("{\"shape\":(2,3),\"fortran_order\":False,\"descr\":\"|u1\"}",
-                "\1\2\3\4\5\6", major),
-        y = npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2,)}",
-                "\1\2", major);
+    const std::string x = npy("{\"shape\":(2,3),\"fortran_order\":False,\"descr\":\"|u1\"}", "\1\2\3\4\5\6",
+                              major),
+                      y = npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2,)}", "\1\2", major);
     EXPECT_EQ(read_all(zipped(x, y)).x, want.x);
   }
 }
@@ -119,16 +99,13 @@ TEST_F(Npz, ReadsEveryTypeStoredDeflatedAndInEveryVersion) {
 TEST_F(Npz, ReadsArraysInFilesOfTheirOwn) {
   write_file_atomically(folder_ / "x.npy", x_);
   write_file_atomically(folder_ / "y.npy", y_);
-  EXPECT_EQ(read_all(spec("x.npy", "y.npy")).y,
-            (std::vector<std::int32_t>{1, 2}));
-  expect_error(ExitCode::kData, {"data.labels"},
-               [&] { open_shard(spec("x.npy"), 0, 1); });
+  EXPECT_EQ(read_all(spec("x.npy", "y.npy")).y, (std::vector<std::int32_t>{1, 2}));
+  expect_error(ExitCode::kData, {"data.labels"}, [&] { open_shard(spec("x.npy"), 0, 1); });
   expect_error(ExitCode::kData, {"data.labels", "array y"},
                [&] { open_shard(spec("r.npz", "y.npy"), 0, 1); });
   for (std::size_t n = 0; n < x_.size(); ++n) {
     write_file_atomically(folder_ / "cut.npy", x_.substr(0, n));
-    expect_error(ExitCode::kData, {"cut.npy"},
-                 [&] { open_shard(spec("cut.npy", "y.npy"), 0, 1); });
+    expect_error(ExitCode::kData, {"cut.npy"}, [&] { open_shard(spec("cut.npy", "y.npy"), 0, 1); });
   }
   write_file_atomically(folder_ / "cut.npy", x_ + "x");
   expect_local_detail(ExitCode::kData, {"cut.npy", "more bytes"}, {"2 x 3"},
@@ -136,54 +113,40 @@ TEST_F(Npz, ReadsArraysInFilesOfTheirOwn) {
 }
 
 TEST_F(Npz, RefusesArraysThatItCannotRead) {
-  const auto dict = [](const std::string &text) { return npy(text, ""); };
-  expect_refused(array("<f2", "(2, 3)", std::string(12, 'x')), y_,
-                 {"array x", "r.npz", "<f2", "float64"});
+  const auto dict = [](const std::string& text) { return npy(text, ""); };
+  expect_refused(array("<f2", "(2, 3)", std::string(12, 'x')), y_, {"array x", "r.npz", "<f2", "float64"});
   expect_refused(array("<U8", "(2, 3)", ""), y_, {"array x", "<U8"});
   expect_refused(x_, array("<f4", "(2,)", std::string(8, 'x')),
                  {"array y", "does not hold labels", "float32"});
-  expect_refused(x_, array("|u1", "(2, 3)", std::string(6, 'x')),
-                 {"array y", "does not hold labels"});
-  expect_refused(
-      npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }",
-          "123456"),
-      y_, {"Fortran"});
+  expect_refused(x_, array("|u1", "(2, 3)", std::string(6, 'x')), {"array y", "does not hold labels"});
+  expect_refused(npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }", "123456"), y_,
+                 {"Fortran"});
   expect_refused(array("|u1", "()", "x"), y_, {"single number"});
   expect_refused("not an array", y_, {"array x", "first bytes"});
   expect_refused(npy("{}", "", 9), y_, {"version is 9"});
   expect_refused(dict(""), y_, {"not a dict"});
   expect_refused(dict("{'descr': '|u1'}"), y_, {"incomplete"});
-  expect_refused(
-      dict("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}"),
-      y_, {"plain number"});
-  expect_refused(
-      dict("{'descr': '|u1', 'fortran_order': False, 'shape': (2, -3)}"), y_,
-      {"shape is malformed"});
+  expect_refused(dict("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}"), y_,
+                 {"plain number"});
+  expect_refused(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (2, -3)}"), y_,
+                 {"shape is malformed"});
   expect_refused(dict("{'descr': '|u1', 'fortran_order': False, 'shape': "
                       "(99999999999999999999,)}"),
                  y_, {"malformed"});
   expect_refused(dict("{'descr': '|u1', 'surprise': 1}"), y_, {"unknown key"});
   expect_refused(std::string("\x93NUMPY\x01\0\xFF\xFF", 10), y_, {"truncated"});
-  expect_refused(std::string("\x93NUMPY\x02\0\xFF\xFF\xFF\xFF", 12), y_,
-                 {"too long"});
+  expect_refused(std::string("\x93NUMPY\x02\0\xFF\xFF\xFF\xFF", 12), y_, {"too long"});
 }
 
 TEST_F(Npz, RefusesArraysThatLieDisagreeOrAreMissing) {
-  expect_refused(array("|u1", "(3, 3)", "123456"), y_,
-                 {"array x", "truncated"});
-  expect_refused(array("|u1", "(1, 3)", "123456"), y_,
-                 {"array x", "more bytes"});
+  expect_refused(array("|u1", "(3, 3)", "123456"), y_, {"array x", "truncated"});
+  expect_refused(array("|u1", "(1, 3)", "123456"), y_, {"array x", "more bytes"});
   expect_refused(array("<f4", "(4611686018427387904, 4)", ""), y_,
-                 {"array x", "any file can hold"}); // wraps to 0
-  expect_refused(array("|u1", "(3, 3)", "123456789"), y_,
-                 {"array x", "array y", "different numbers"});
-  expect_refused(array("|u1", "(2, 4)", "12345678"), y_,
-                 {"array x", "shape 4", "says 3"});
-  expect_refused(x_, array("<i8", "(2,)", raw<std::int64_t>({0, -1})),
-                 {"does not fit"});
-  expect_refused(
-      x_, array("<u8", "(2,)", raw<std::uint64_t>({0, ~std::uint64_t{0}})),
-      {"does not fit"});
+                 {"array x", "any file can hold"});  // wraps to 0
+  expect_refused(array("|u1", "(3, 3)", "123456789"), y_, {"array x", "array y", "different numbers"});
+  expect_refused(array("|u1", "(2, 4)", "12345678"), y_, {"array x", "shape 4", "says 3"});
+  expect_refused(x_, array("<i8", "(2,)", raw<std::int64_t>({0, -1})), {"does not fit"});
+  expect_refused(x_, array("<u8", "(2,)", raw<std::uint64_t>({0, ~std::uint64_t{0}})), {"does not fit"});
   expect_refused(x_, "", {"array y", "is missing"});
   DataSpec unlabelled = zipped(x_, "");
   unlabelled.schema.classes = 1;
@@ -195,22 +158,19 @@ TEST_F(Npz, AFlippedElementIsSeenByTheChecksum) {
   std::string bad = read_file(folder_ / "r.npz");
   bad[bad.find("\1\2\3\4\5\6")] ^= 1;
   write_file_atomically(folder_ / "r.npz", bad);
-  expect_error(ExitCode::kData, {"array x", "damaged", "CRC"},
-               [&] { read_all(spec("r.npz")); });
+  expect_error(ExitCode::kData, {"array x", "damaged", "CRC"}, [&] { read_all(spec("r.npz")); });
   write_file_atomically(folder_ / "r.npz", "not a zip file at all");
-  expect_error(ExitCode::kData, {"r.npz", "not an intact .npz"},
-               [&] { read_all(spec("r.npz")); });
+  expect_error(ExitCode::kData, {"r.npz", "not an intact .npz"}, [&] { read_all(spec("r.npz")); });
 }
 
 TEST_F(Npz, DamageBehindARightChecksumParsesOrIsBadData) {
   muffle::test::Mutator mutate(3);
   for (int i = 0; i < 2000; ++i) {
-    const DataSpec bad =
-        zipped(i % 2 == 0 ? mutate(x_) : x_, i % 2 == 1 ? mutate(y_) : y_,
-               i % 4 < 2 ? ZIP_CM_STORE : ZIP_CM_DEFLATE);
+    const DataSpec bad = zipped(i % 2 == 0 ? mutate(x_) : x_, i % 2 == 1 ? mutate(y_) : y_,
+                                i % 4 < 2 ? ZIP_CM_STORE : ZIP_CM_DEFLATE);
     try {
       (void)read_all(bad);
-    } catch (const Error &error) {
+    } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::kData) << error.what();
     }
   }
@@ -222,21 +182,14 @@ TEST_F(Npz, MembersAreStoredAndAlignedAsNumpyWantsInAnyTimeZone) {
   one.bytes = {1, 2, 3, 4, 5, 6};
   one.labels = {7};
   const auto write = [&] {
-    schema::write_whole(*find_format("npz")
-                             .writers(folder_.path(), "w", one.kind())
-                             .front()
-                             .writer,
-                        one);
+    schema::write_whole(*find_format("npz").writers(folder_.path(), "w", one.kind()).front().writer, one);
     return read_file(folder_ / "w.npz");
   };
   const std::string bytes = write();
-  const std::size_t magic = bytes.find("\x93NUMPY"),
-                    newline = bytes.find('\n', magic);
+  const std::size_t magic = bytes.find("\x93NUMPY"), newline = bytes.find('\n', magic);
   ASSERT_NE(magic, std::string::npos);
   EXPECT_EQ((newline + 1 - magic) % 64, 0u);
-  EXPECT_NE(
-      bytes.find("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 6), }"),
-      std::string::npos);
+  EXPECT_NE(bytes.find("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 6), }"), std::string::npos);
   EXPECT_NE(bytes.find("'shape': (1,), }"), std::string::npos);
   EXPECT_EQ(std::memcmp(bytes.data() + newline + 1, one.bytes.data(), 6), 0);
   ::setenv("TZ", "Asia/Tokyo", 1);
@@ -244,17 +197,14 @@ TEST_F(Npz, MembersAreStoredAndAlignedAsNumpyWantsInAnyTimeZone) {
   EXPECT_EQ(write(), bytes);
   ::unsetenv("TZ");
   ::tzset();
-  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0)
-    return;
+  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) return;
   const std::string check =
       "python3 -c \"import numpy, sys; a = numpy.load(sys.argv[1]); assert "
       "a['x'].tolist() == "
       "[[1, 2, 3, 4, 5, 6]] and a['x'].dtype == 'uint8' and a['y'].tolist() == "
       "[7]\" '";
-  EXPECT_EQ(std::system((check + (folder_ / "w.npz").string() + "'").c_str()),
-            0)
-      << "numpy.load of our file";
+  EXPECT_EQ(std::system((check + (folder_ / "w.npz").string() + "'").c_str()), 0) << "numpy.load of our file";
 }
 
-} // namespace
-} // namespace muffle::data::test
+}  // namespace
+}  // namespace muffle::data::test

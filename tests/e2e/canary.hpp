@@ -48,7 +48,8 @@ class Canary {
   /// @param maps  the kinds of what is released, each under its own name
   explicit Canary(std::size_t features = 64, const std::vector<std::string>& maps = {"rff"}) {
     schema_ = {{kDims}, kClasses, 0.0, 1.0, schema::OnError::kRejectFile};
-    for (const std::string& kind : std::set<std::string>(maps.begin(), maps.end())) {  // in the order of their names
+    for (const std::string& kind :
+         std::set<std::string>(maps.begin(), maps.end())) {  // in the order of their names
       features::RffSpec rff;
       rff.features = features;
       rff.length_scale = kLengthScale;
@@ -88,6 +89,7 @@ class Canary {
   release::ReleasePlan plan(bool counts) const {
     privacy::PrivacySpec privacy;
     privacy.epsilon = 1.0;
+    privacy.max_records_per_person = 1;
     return release::make_plan({schema_, {}, maps_, privacy, counts, records()});
   }
 
@@ -249,7 +251,8 @@ inline std::string common(std::size_t records) {
       "-vv --set data.features=data/points.idx --set data.labels=data/labels.idx --set data.records={} --set "
       "data.classes={} --set 'data.shape=[{}]' --set data.lo=0.0 --set data.hi=1.0 "
       "--set privacy.epsilon=1.0 --set privacy.max_records_per_person=1 --set privacy.release_counts=true "
-      "--set model.generator=fully-connected --set 'model.hidden=[16]' --set train.steps=5 --set train.batch=60 "
+      "--set model.generator=fully-connected --set 'model.hidden=[16]' --set train.steps=5 --set "
+      "train.batch=60 "
       "--set sample.count=90 --set 'evaluate.metrics=[]' --set runtime.deadline_s=60",
       records, kClasses, kDims);
 }
@@ -280,7 +283,8 @@ inline std::map<std::string, std::string> found_in(const Canary& canary, const N
     if (!entry.is_regular_file() || relative.rfind("data/", 0) == 0) continue;
     const std::string content = read_file(entry.path());
     searched += content.size();
-    // Files of bytes that mean no text contain any 4 given ones now and then: those are searched for longer needles.
+    // Files of bytes that mean no text contain any 4 given ones now and then: those are searched for longer
+    // needles.
     const bool binary = content.find('\0') != std::string::npos;
     for (const auto& [needle, what] : needles) {
       if ((!binary || needle.size() > 4) && holds(content, needle)) found[what] = relative;
@@ -289,9 +293,9 @@ inline std::map<std::string, std::string> found_in(const Canary& canary, const N
   return found;
 }
 
-/// The same job twice, on the same records, with noise, keys, processes and times of its own each time: a needle that
-/// is in what both wrote is there because of the records. One alone may be there by chance, as a number of a process or
-/// a noisy sum.
+/// The same job twice, on the same records, with noise, keys, processes and times of its own each time: a
+/// needle that is in what both wrote is there because of the records. One alone may be there by chance, as a
+/// number of a process or a noisy sum.
 class Twice {
  public:
   explicit Twice(std::size_t features = 64, const std::vector<std::string>& maps = {"rff"})
@@ -299,7 +303,9 @@ class Twice {
 
   const Canary& first() const { return first_; }
   const Canary& second() const { return second_; }
-  std::string console(const std::string& log) const { return read_file(first_.folder() / log) + read_file(second_.folder() / log); }
+  std::string console(const std::string& log) const {
+    return read_file(first_.folder() / log) + read_file(second_.folder() / log);
+  }
 
   /// Runs muffle in both folders. @returns both exit codes.
   template <class... More>
@@ -313,7 +319,8 @@ class Twice {
     const auto once = found_in(first_, needles, searched), again = found_in(second_, needles, searched);
     for (const auto& [what, where] : once) {
       const auto there = again.find(what);
-      EXPECT_TRUE(there == again.end()) << what << " is in " << where << " and, in the second run, in " << there->second;
+      EXPECT_TRUE(there == again.end())
+          << what << " is in " << where << " and, in the second run, in " << there->second;
     }
     return searched;
   }

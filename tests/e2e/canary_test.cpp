@@ -60,7 +60,9 @@ TEST(CanaryTest, AClosedFormRunAtFullVerbosityWritesNoPrivateValue) {
 
 TEST(CanaryTest, ARunAtFullVerbosityWritesNoPrivateValue) {
   const Twice both;
-  ASSERT_EQ(both.run("run " + common(both.first().records()) + map_flags({"rff"}) + " --out run/out", "console"), kGood)
+  ASSERT_EQ(
+      both.run("run " + common(both.first().records()) + map_flags({"rff"}) + " --out run/out", "console"),
+      kGood)
       << both.console("console");
   ASSERT_TRUE(fs::exists(both.first().folder() / "run/out/samples.npz"));
   EXPECT_GT(both.expect_clean(both.first().needles(false)), 10'000u);
@@ -73,7 +75,8 @@ TEST(CanaryTest, ARunOnATerminalShowsNoPrivateValue) {
       "run " + common(0) + map_flags({"rff"}) + " --set privacy.adjacency=add-remove-one --out run/out";
   for (const Canary* canary : {&both.first(), &both.second()}) {
     ASSERT_EQ(run_on_terminal(*canary, job, "console"), 0) << read_file(canary->folder() / "console");
-    EXPECT_NE(read_file(canary->folder() / "console").find("\r\033[K"), std::string::npos) << "a bar was drawn";
+    EXPECT_NE(read_file(canary->folder() / "console").find("\r\033[K"), std::string::npos)
+        << "a bar was drawn";
   }
   EXPECT_GT(both.expect_clean(both.first().needles(true)), 10'000u);
 }
@@ -128,7 +131,8 @@ TEST_P(CanaryModeTest, AReleaseThatIsKilledMidwayLeavesNoPrivateValue) {
     const std::string name = point.substr(0, point.rfind(':'));
     for (const int ended : both_.run("release " + job() + " --out run/" + name, "console-" + name, kRanks,
                                      setting("MUFFLE_FAULTY"), "MUFFLE_KILL_POINT=" + point)) {
-      EXPECT_TRUE(codes.contains(ended)) << point << " ended with " << ended << "\n" << both_.console("console-" + name);
+      EXPECT_TRUE(codes.contains(ended)) << point << " ended with " << ended << "\n"
+                                         << both_.console("console-" + name);
     }
     for (const auto& entry : fs::directory_iterator(both_.first().folder() / "run" / name))
       half_written |= entry.path().string().find(".tmp.") != std::string::npos;
@@ -146,7 +150,8 @@ TEST_P(CanaryModeTest, AReleaseThatIsKilledMidwayLeavesNoPrivateValue) {
 TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
   for (const auto& [name, flags] : std::map<std::string, std::string>{
            {"label", files("points", "bad-labels")}, {"outside", files("bad-points", "labels")}}) {
-    EXPECT_EQ(both_.run("release " + job() + flags + " --out run/" + name, "console-" + name), (std::vector{65, 65}));
+    EXPECT_EQ(both_.run("release " + job() + flags + " --out run/" + name, "console-" + name),
+              (std::vector{65, 65}));
     EXPECT_FALSE(fs::exists(both_.first().folder() / "run" / name / "release.mfl"));
   }
   Needles needles = both_.first().needles(GetParam().m_is_private);
@@ -158,27 +163,30 @@ TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
 std::string name_of(const ::testing::TestParamInfo<Mode>& mode) { return mode.param.name; }
 
 // The mode with most secrets, m and the class sizes among them, and most messages.
-INSTANTIATE_TEST_SUITE_P(Quick, CanaryModeTest,
-                         ::testing::Values(Mode{"DistributedAddRemoveOne",
-                                                " --secure-aggregation --distributed-noise",
-                                                true,
-                                                {"rff"},
-                                                true}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Quick, CanaryModeTest,
+    ::testing::Values(Mode{
+        "DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true, {"rff"}, true}),
+    name_of);
 INSTANTIATE_TEST_SUITE_P(
     Thorough, CanaryModeTest,
-    ::testing::Values(Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
-                      // Second moments alone, whose traces are the noisy counts of a private m; and two blocks.
-                      Mode{"MomentsAddRemoveOne", " --set privacy.release_counts=false --set model.generator=moments", true, {"moments"}},
-                      Mode{"TwoMapsReplaceOne", "", false, {"moments", "rff"}},
-                      Mode{"MaskedReplaceOne", " --secure-aggregation", false},
-                      Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
-                      Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false}),
+    ::testing::Values(
+        Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
+        // Second moments alone, whose traces are the noisy counts of a private m; and two blocks.
+        Mode{"MomentsAddRemoveOne",
+             " --set privacy.release_counts=false --set model.generator=moments",
+             true,
+             {"moments"}},
+        Mode{"TwoMapsReplaceOne", "", false, {"moments", "rff"}},
+        Mode{"MaskedReplaceOne", " --secure-aggregation", false},
+        Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
+        Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false}),
     name_of);
 
 TEST(CanaryTest, ErrorTextsHoldNoPrivateValue) {
   const Twice both;
-  EXPECT_EQ(both.run("release " + common(5) + map_flags({"rff"}) + " --out run/wrong-m", "console"), (std::vector{65, 65}));
+  EXPECT_EQ(both.run("release " + common(5) + map_flags({"rff"}) + " --out run/wrong-m", "console"),
+            (std::vector{65, 65}));
   both.expect_clean(both.first().needles(false));
 }
 

@@ -38,7 +38,7 @@ hashes() { (cd "$1" && sha256sum release.mfl model.mfl samples.npz); }
 
 # No configuration file, no test data: the samples are made and nobody scores them.
 run=$work/run
-says 0 'no classifiers are trained' on 2 run "${job[@]}" --out "$run"
+says 0 'is left out, as there is nothing to test on' on 2 run "${job[@]}" --out "$run"
 made=$(hashes "$run")
 
 # What is lost, damaged or edited is made again, and comes out the same; the release is never drawn twice.

@@ -54,7 +54,7 @@ value() { grep -m1 -oE "\"$2\": *[0-9.e+-]+" "$1" | grep -oE '[0-9.e+-]+$'; }
 quietly "the whole job with both maps on 2 ranks" on 2 run "${job[@]}" "${both[@]}" --out "$work/both"
 check "samples are there" test -s "$work/both/samples.npz"
 quietly "muffle verify" "$MUFFLE" verify "$work/both/release.mfl"
-check "verify names both maps" grep -qE '^ +pass +blocks +moments with a non-negative kernel and norm at most 2, rff with a signed kernel' "$work/log"
+check "verify names both maps" grep -qE '^ +pass +maps +moments \(moments\) with a non-negative kernel and norm at most 2, rff \(rff\) with a signed kernel' "$work/log"
 # sqrt(2 w^2 + 4) with w = 2.
 check "the sensitivity is that of both maps" test "$(value "$work/both/privacy.json" sensitivity | cut -c1-7)" = 3.46410
 
@@ -70,7 +70,7 @@ check "moments alone have sensitivity sqrt(2) times their weight" test "$(value 
 rc=0
 on 1 train "${job[@]}" --release "$work/alone-1/release.mfl" --out "$work/trained" >"$work/log" 2>&1 || rc=$?
 check "training without random features ends with 78" test "$rc" = 78
-check "and says what is missing" grep -q 'needs the feature block "rff"' "$work/log"
+check "and says what is missing" grep -q 'needs a release with a feature map that it can be trained on' "$work/log"
 
 for maps in moments rff both; do
   declare -n these=$maps

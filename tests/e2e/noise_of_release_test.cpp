@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "e2e/canary.hpp"
-#include "muffle/release/artifact.hpp"
 #include "muffle/privacy/gaussian.hpp"
+#include "muffle/release/artifact.hpp"
 #include "privacy/noise_checks.hpp"
 
 namespace muffle::canary {
@@ -30,10 +30,11 @@ struct NoiseCase {
 
 /// What the released numbers have beside the exact sums.
 Noise noise_of_release(const Canary& canary, const NoiseCase& c, const std::string& run) {
-  EXPECT_EQ(
-      run_muffle(canary, "release " + common(canary.records()) + map_flags({"rff"}, kFeatures) + c.flags + " --out run/" + run,
-                 run, c.ranks),
-      0)
+  EXPECT_EQ(run_muffle(canary,
+                       "release " + common(canary.records()) + map_flags({"rff"}, kFeatures) + c.flags +
+                           " --out run/" + run,
+                       run, c.ranks),
+            0)
       << read_file(canary.folder() / run);
   const release::Artifact artifact = release::read_artifact(canary.folder() / "run" / run / "release.mfl");
   EXPECT_TRUE(artifact.is_private);

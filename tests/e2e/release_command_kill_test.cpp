@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "release/kill_fixture.hpp"
-#include "muffle/crypto/site_keys.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/crypto/site_keys.hpp"
 #include "muffle/data/idx.hpp"
-#include "muffle/release/artifact.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/artifact.hpp"
+#include "release/kill_fixture.hpp"
 #include "support/tier.hpp"
 
 namespace muffle {

@@ -1,5 +1,6 @@
-// Every record format of the table, through open_shard(). Input: which one, options, a piece that is the labels' file or the first of
-// two record files, and the records' file (tests/fuzz/make_format_seeds.py writes seeds).
+// Every record format of the table, through open_shard(). Input: which one, options, a piece that is the
+// labels' file or the first of two record files, and the records' file (tests/fuzz/make_format_seeds.py
+// writes seeds).
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"

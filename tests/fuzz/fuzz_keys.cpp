@@ -1,8 +1,8 @@
 // Key files, rosters, public key files and signatures. Input: one of K R P S, and the text.
 #include "fuzz.hpp"
-#include "muffle/crypto/site_keys.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/crypto/signature.hpp"
+#include "muffle/crypto/site_keys.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace muffle;
@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const crypto::SiteKey key = crypto::SiteKey::parse(text, "x.key");
       const std::string message = "m";
       const auto signature = key.sign(std::as_bytes(std::span(message)));
-      fuzz::demand(crypto::verify(key.public_key(), std::as_bytes(std::span(message)), signature), "keys sign");
+      fuzz::demand(crypto::verify(key.public_key(), std::as_bytes(std::span(message)), signature),
+                   "keys sign");
     } else if (kind == 'R') {
       const crypto::SiteRoster roster = crypto::SiteRoster::parse(text, "roster");
       std::string canonical;

@@ -115,7 +115,10 @@ void moments_models() {
       m.factor.push_back(Eigen::MatrixXd::Identity(n, n));
     }
     const model::ModelContent content = model::content_of(m);
-    const Container c{{{"format", "muffle-model"}, {"version", 3}, {"schema", to_json(schema)}, {"content", content.description}},
+    const Container c{{{"format", "muffle-model"},
+                       {"version", 3},
+                       {"schema", to_json(schema)},
+                       {"content", content.description}},
                       content.payload};
     const std::string header = c.header.dump();
     seed("moments_model", "file-" + name, "R" + serialize(c));

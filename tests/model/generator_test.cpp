@@ -11,8 +11,8 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/fourier_embedding.hpp"
-#include "muffle/model/sync_batch_norm.hpp"
 #include "muffle/model/model_file.hpp"
+#include "muffle/model/sync_batch_norm.hpp"
 #include "reference/mean_embedding_reference.hpp"
 #include "support/expect_error.hpp"
 #include "support/generators.hpp"
@@ -26,7 +26,8 @@ using torch::Tensor;
 
 const schema::Schema kImages = test::schema_of({2, 8, 12}, 3), kTable = test::schema_of({6}, 2);
 
-std::shared_ptr<const NetworkSettings> images(nlohmann::json with = {{"hidden", {12}}, {"channels", {4, 3}}}) {
+std::shared_ptr<const NetworkSettings> images(nlohmann::json with = {{"hidden", {12}},
+                                                                     {"channels", {4, 3}}}) {
   return test::network("convolutional", with);
 }
 std::shared_ptr<const NetworkSettings> table(nlohmann::json with = {{"hidden", {10, 8}}}) {
@@ -77,7 +78,8 @@ TEST(Generator, LabelsAndCodesMatter) {
 }
 
 TEST(Generator, ImpossibleShapesAreConfigErrors) {
-  const auto refuse = [](const NetworkSettings& network, const schema::Schema& schema, const std::string& hint) {
+  const auto refuse = [](const NetworkSettings& network, const schema::Schema& schema,
+                         const std::string& hint) {
     test::expect_error(ExitCode::kConfig, {hint}, [&] { network.build(schema, 1, nullptr); });
     EXPECT_THROW(network.size(schema), ConfigError);
   };

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "model/planted_moments.hpp"
 #include "model/moments_file.hpp"
+#include "model/planted_moments.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/model/clipped_normal.hpp"
 #include "muffle/model/model_file.hpp"
@@ -79,8 +79,8 @@ MeanVariance of_number(const std::vector<float>& records, std::size_t dims, std:
 TEST(MomentsModel, DrawsColourImagesWithTheirMoments) {
   const std::vector<std::vector<float>> real{bars(3, 4000, true, 1), bars(3, 4000, false, 2)};
   // All coefficients: nothing is lost but by the Gaussian form.
-  const MomentsModel model =
-      fit_moments_model(moments_of({{"lift", "image"}, {"coefficients", "8"}}, {3, 8, 8}, real, 0.5), /*plain_share=*/0);
+  const MomentsModel model = fit_moments_model(
+      moments_of({{"lift", "image"}, {"coefficients", "8"}}, {3, 8, 8}, real, 0.5), /*plain_share=*/0);
   for (std::size_t c = 0; c < 2; ++c) {
     const std::vector<float> drawn = draw(model, 4000, static_cast<std::int64_t>(c));
     double mean_off = 0, variance_off = 0, variance = 0;
@@ -166,7 +166,8 @@ TEST(MomentsModel, ALongFitShowsLifeBetweenItsSteps) {
 
 /// Of both laws. (generator_conformance_test.cpp holds whole files to what all kinds promise.)
 TEST(MomentsModel, ContentComesBackAsItWasAndLiesAreRefused) {
-  const auto check = [](const MomentsModel& model, const schema::Schema& schema, const std::vector<nlohmann::json>& lies) {
+  const auto check = [](const MomentsModel& model, const schema::Schema& schema,
+                        const std::vector<nlohmann::json>& lies) {
     const ModelContent good = content_of(model);
     const auto read = [&](const nlohmann::json& description, std::span<const std::byte> payload) {
       const nlohmann::json read = nlohmann::json::parse(description.dump());
@@ -183,13 +184,18 @@ TEST(MomentsModel, ContentComesBackAsItWasAndLiesAreRefused) {
     EXPECT_THROW(read(good.description, payload.first(payload.size() - 8)), ProtocolError);
     schema::Schema other = schema;
     other.shape = {std::size_t{1} << 20, std::size_t{1} << 20};
-    EXPECT_THROW(read_moments(other, 0.5, JsonFields(good.description, test::kTestDocument), payload), ProtocolError);
+    EXPECT_THROW(read_moments(other, 0.5, JsonFields(good.description, test::kTestDocument), payload),
+                 ProtocolError);
   };
   check(fit_moments_model(plant(2, 5, 1000, 1.0, 2).moments, 0.25), test::schema_of({5}, 2),
-        {{{"law", "grid"}}, {{"lift", {{"offset", 7.5}}}}, {{"lift", {{"kind", "fourier"}}}}, {{"extra", 1}},
+        {{{"law", "grid"}},
+         {{"lift", {{"offset", 7.5}}}},
+         {{"lift", {{"kind", "fourier"}}}},
+         {{"extra", 1}},
          {{"lift", {{"bits", nullptr}}}}});
   check(fit_moments_model(moments_of({{"lift", "fourier"}, {"coefficients", "32"}}, {2}, blobs(), 1.0), 0.5),
-        test::schema_of({2}, 2), {{{"law", "gaussian"}}, {{"grid_side", 3}}, {{"lift", {{"settings", {{"seed", 9}}}}}}});
+        test::schema_of({2}, 2),
+        {{{"law", "gaussian"}}, {{"grid_side", 3}}, {{"lift", {{"settings", {{"seed", 9}}}}}}});
 }
 
 }  // namespace

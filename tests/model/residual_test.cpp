@@ -30,9 +30,10 @@ ClosedForm closed_form(bool image) {
   ClosedForm out{image ? test::schema_of({2, 8, 12}, 3) : test::schema_of({5}, 3), {}};
   MomentsModel& m = out.model;
   m.plain_share = 0.4;
-  m.moments = *test::make_moments(image ? test::MapKeys{{"lift", "image"}, {"coefficients", "3"}} : test::MapKeys{},
-                                  out.schema)
-                   ->second_moments();
+  m.moments =
+      *test::make_moments(image ? test::MapKeys{{"lift", "image"}, {"coefficients", "3"}} : test::MapKeys{},
+                          out.schema)
+           ->second_moments();
   const auto n = static_cast<Eigen::Index>(m.moments.lift->coefficients());
   const CounterStream random(3, Stream::kTest);
   std::uint64_t next = 0;
@@ -55,8 +56,9 @@ std::vector<std::shared_ptr<const NetworkSettings>> beside(const ClosedForm& clo
     settings::Problems problems;
     settings->problems(&closed.schema, problems);
     if (settings->network() == nullptr || !problems.empty()) continue;
-    out.push_back(test::network(std::string(kind.name), {{"hidden", {7}}, {"plain_share", closed.model.plain_share}})
-                      ->beside(closed.model.moments.lift->coefficients()));
+    out.push_back(
+        test::network(std::string(kind.name), {{"hidden", {7}}, {"plain_share", closed.model.plain_share}})
+            ->beside(closed.model.moments.lift->coefficients()));
   }
   return out;
 }
@@ -67,8 +69,7 @@ TEST(ResidualGenerator, DrawsTheClosedFormsVeryRecordsAtFirst) {
     const Tensor labels = torch::arange(kRecords) % 3;
     const std::size_t d = closed.schema.dims();
     std::vector<float> expected(kRecords * d);
-    make_sampler(closed.model)->draw(9, 1000, std::span(labels.data_ptr<std::int64_t>(), kRecords),
-                                         expected);
+    make_sampler(closed.model)->draw(9, 1000, std::span(labels.data_ptr<std::int64_t>(), kRecords), expected);
     for (const auto& network : beside(closed)) {
       const auto generator = network->build(closed.schema, 1, nullptr);
       generator->set_closed_form(closed.model);

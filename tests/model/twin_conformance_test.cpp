@@ -45,7 +45,8 @@ std::vector<std::shared_ptr<const features::FeatureMap>> examples(const TwinKind
 
 class EveryTwin : public ::testing::TestWithParam<TwinKind> {
  protected:
-  static std::unique_ptr<MapTwin> twin_of(const features::FeatureMap& map, torch::ScalarType type = torch::kFloat64) {
+  static std::unique_ptr<MapTwin> twin_of(const features::FeatureMap& map,
+                                          torch::ScalarType type = torch::kFloat64) {
     return make_twin(map, {kLabels, torch::TensorOptions(type)});
   }
   const std::vector<std::shared_ptr<const features::FeatureMap>> maps_ = examples(GetParam());
@@ -56,7 +57,8 @@ class EveryTwin : public ::testing::TestWithParam<TwinKind> {
 TEST_P(EveryTwin, SumsAreTheReleasedMaps) {
   ASSERT_FALSE(maps_.empty());
   for (const auto& map : maps_) {
-    const Tensor x = uniform({kGenerated, static_cast<std::int64_t>(map->dims())}, 1), labels = torch::arange(kGenerated) % 3;
+    const Tensor x = uniform({kGenerated, static_cast<std::int64_t>(map->dims())}, 1),
+                 labels = torch::arange(kGenerated) % 3;
     const auto block = map->make_block(lattice_);
     const auto workspace = block->make_workspace();
     const Tensor records = x.to(torch::kFloat32);
@@ -81,7 +83,8 @@ TEST_P(EveryTwin, SumsAreTheReleasedMaps) {
 TEST_P(EveryTwin, GradientIsTheFiniteDifference) {
   for (const auto& map : maps_) {
     const auto twin = twin_of(*map);
-    const auto d = static_cast<std::int64_t>(map->dims()), columns = static_cast<std::int64_t>(twin_columns(*map));
+    const auto d = static_cast<std::int64_t>(map->dims()),
+               columns = static_cast<std::int64_t>(twin_columns(*map));
     const Tensor labels = torch::arange(5) % 3, weights = uniform({kLabels, columns}, 2) - 0.5;
     const Tensor x = uniform({5, d}, 1).requires_grad_();
     (twin->class_sums(x, labels) * weights).sum().backward();
@@ -93,12 +96,14 @@ TEST_P(EveryTwin, GradientIsTheFiniteDifference) {
         moved.view(-1)[i] += by;
         return (twin->class_sums(moved, labels) * weights).sum().item<double>();
       };
-      EXPECT_NEAR(x.grad().view(-1)[i].item<double>(), (shifted(kStep) - shifted(-kStep)) / (2 * kStep), 1e-7) << i;
+      EXPECT_NEAR(x.grad().view(-1)[i].item<double>(), (shifted(kStep) - shifted(-kStep)) / (2 * kStep), 1e-7)
+          << i;
     }
   }
 }
 
-/// A squared distance of the twin's sums is that of the map's features: of what one record has, the bound at most.
+/// A squared distance of the twin's sums is that of the map's features: of what one record has, the bound at
+/// most.
 TEST_P(EveryTwin, DistancesAreTheFeatures) {
   for (const auto& map : maps_) {
     const auto twin = twin_of(*map);
@@ -121,7 +126,8 @@ TEST_P(EveryTwin, NoiseIsWhatItMakesOfTheTarget) {
       sigmas.push_back(0.3 * run.unit);
       for (std::uint64_t i = 0; i < run.count; ++i, ++number) {
         unit[number] = std::int64_t{1} << 30;
-        expected += twin->target(unit, scale, records)[0].square().sum().item<double>() * std::pow(sigmas.back() / 0x1p30, 2);
+        expected += twin->target(unit, scale, records)[0].square().sum().item<double>() *
+                    std::pow(sigmas.back() / 0x1p30, 2);
         unit[number] = 0;
         if (number > 300) break;  // the others of this run are alike
       }
@@ -136,7 +142,8 @@ TEST_P(EveryTwin, NoRecordsMakeZeroSums) {
     const auto twin = twin_of(*map, torch::kFloat32);
     const Tensor x = torch::zeros({0, static_cast<std::int64_t>(map->dims())}).requires_grad_();
     const Tensor sums = twin->class_sums(x, torch::zeros({0}, torch::kInt64));
-    EXPECT_EQ(sums.sizes(), (std::vector<std::int64_t>{kLabels, static_cast<std::int64_t>(twin_columns(*map))}));
+    EXPECT_EQ(sums.sizes(),
+              (std::vector<std::int64_t>{kLabels, static_cast<std::int64_t>(twin_columns(*map))}));
     EXPECT_EQ(sums.abs().max().item<double>(), 0.0);
     sums.sum().backward();
   }

@@ -16,7 +16,8 @@ namespace {
 #ifdef MUFFLE_SANITIZED
 const int kKills = 100, kPowerCuts = 80, kStride = 5;
 #else
-const int kKills = test::thorough() ? 1000 : 150, kPowerCuts = test::thorough() ? 200 : 80, kStride = test::thorough() ? 1 : 5;
+const int kKills = test::thorough() ? 1000 : 150, kPowerCuts = test::thorough() ? 200 : 80,
+          kStride = test::thorough() ? 1 : 5;
 #endif
 
 class ReleaseKillTest : public KillFixture {

@@ -140,7 +140,8 @@ TEST_F(ReleaseTransactionTest, StepsOutOfOrderAreBugsAndDrawNothing) {
 TEST_F(ReleaseTransactionTest, ADrawThatFailsStaysSpentAndIsNotTriedAgain) {
   ReleaseTransaction transaction(order_);
   transaction.settle();
-  EXPECT_THROW(transaction.begin(artifact_.noise, true, [](const Charge&) { throw InvariantError("entropy is stuck"); }),
+  EXPECT_THROW(transaction.begin(artifact_.noise, true,
+                                 [](const Charge&) { throw InvariantError("entropy is stuck"); }),
                InvariantError);
   EXPECT_THROW(transaction.begin(artifact_.noise, true, count_draws()), InvariantError);
   EXPECT_EQ(draws_, 0);

@@ -85,8 +85,7 @@ ReleaseFunction broken_release(const Case& c, Noise noise) {
   return [&c, which, noise](data::RecordSource& records) {
     // The exact sums, by way of noise that is known.
     privacy::NoiseVector known(c.embedder.plan.size(), 1, *privacy::insecure_seeded_entropy(1));
-    auto values =
-        std::move(known).publish(sum_of_one_rank(embed_shard(c.embedder, records, 1, {}))).values;
+    auto values = std::move(known).publish(sum_of_one_rank(embed_shard(c.embedder, records, 1, {}))).values;
     const auto same = privacy::draw_noise(c.embedder.plan.size(), 1, *privacy::insecure_seeded_entropy(1));
     const auto added =
         noise(c.embedder.plan.size(), c.noise().parts.front().runs.front().sigma_lattice, (*which)++);

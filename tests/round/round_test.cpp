@@ -77,9 +77,9 @@ const std::vector<State> kStates{State::kProposed, State::kKeysAgreed, State::kE
 
 TEST(Round, TakesEachStepInItsStateAlone) {
   const std::multimap<State, std::string> legal{
-      {State::kProposed, "begin_keys"}, {State::kProposed, "sign"},     {State::kProposed, "agree_keys"},
-      {State::kProposed, "keep"},       {State::kKeysAgreed, "embed"},  {State::kKeysAgreed, "keep"},
-      {State::kEmbedded, "keep"},       {State::kEmbedded, "close"},    {State::kClosed, "draw_noise"},
+      {State::kProposed, "begin_keys"}, {State::kProposed, "sign"},      {State::kProposed, "agree_keys"},
+      {State::kProposed, "keep"},       {State::kKeysAgreed, "embed"},   {State::kKeysAgreed, "keep"},
+      {State::kEmbedded, "keep"},       {State::kEmbedded, "close"},     {State::kClosed, "draw_noise"},
       {State::kCharged, "summand"},     {State::kSumming, "take_total"}, {State::kSummed, "publish"}};
   for (const bool distributed : {false, true}) {
     for (const State state : kStates) {
@@ -121,9 +121,9 @@ TEST(Round, NoiseIsTheCoordinators) {
 
 // A proof of a charge cannot be made up or kept, and without one no noise is drawn.
 TEST(Round, NoiseNeedsACharge) {
-  static_assert(!std::is_default_constructible_v<release::Charge> && !std::is_copy_constructible_v<release::Charge> &&
-                !std::is_move_constructible_v<release::Charge> &&
-                !std::is_constructible_v<embed::PartialSum::Key>);
+  static_assert(
+      !std::is_default_constructible_v<release::Charge> && !std::is_copy_constructible_v<release::Charge> &&
+      !std::is_move_constructible_v<release::Charge> && !std::is_constructible_v<embed::PartialSum::Key>);
   static_assert(!std::is_copy_constructible_v<Round> && !std::is_move_constructible_v<Round>);
 }
 

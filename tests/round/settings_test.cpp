@@ -24,8 +24,9 @@ TEST(AggregationSettings, DeclareTheirKeys) {
     EXPECT_EQ(key.get(), "true");
     EXPECT_EQ(key.stage, settings::Stage::kRelease);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"privacy.secure_aggregation", "privacy.distributed_noise",
-                                             "privacy.colluding_ranks", "privacy.site_key", "privacy.site_roster"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"privacy.secure_aggregation", "privacy.distributed_noise",
+                                      "privacy.colluding_ranks", "privacy.site_key", "privacy.site_roster"}));
   EXPECT_TRUE(s.secure);
 }
 
@@ -37,7 +38,9 @@ TEST(AggregationSettings, ContradictionsAreProblems) {
   };
   constexpr auto kReplace = privacy::Adjacency::kReplaceOne, kAddRemove = privacy::Adjacency::kAddRemoveOne;
   EXPECT_TRUE(problems({}, kReplace, false).empty());
-  EXPECT_TRUE(problems({.secure = true, .distributed = true, .site_key = "k", .site_roster = "r"}, kReplace, false).empty());
+  EXPECT_TRUE(
+      problems({.secure = true, .distributed = true, .site_key = "k", .site_roster = "r"}, kReplace, false)
+          .empty());
   EXPECT_EQ(problems({.distributed = true}, kReplace, false).size(), 1u);
   EXPECT_EQ(problems({.secure = true, .distributed = true}, kAddRemove, false).size(), 1u);
   EXPECT_TRUE(problems({.secure = true, .distributed = true}, kAddRemove, true).empty());
@@ -49,8 +52,9 @@ TEST(AggregationSettings, MakeAModeOfTheRanks) {
   EXPECT_EQ((AggregationSettings{.colluding = 5}.mode(3)), (privacy::AggregationMode{.ranks = 3}));
   EXPECT_EQ((AggregationSettings{.secure = true, .distributed = true, .site_key = "k"}.mode(3)),
             (privacy::AggregationMode{true, true, true, 3, 1}));
-  test::expect_error(ExitCode::kConfig, {"colluding"},
-                     [] { static_cast<void>(AggregationSettings{.secure = true, .distributed = true}.mode(1)); });
+  test::expect_error(ExitCode::kConfig, {"colluding"}, [] {
+    static_cast<void>(AggregationSettings{.secure = true, .distributed = true}.mode(1));
+  });
 }
 
 }  // namespace

@@ -14,7 +14,9 @@ using Vector = std::vector<std::uint64_t>;
 
 // A failed check never skips a message: the other sites would wait for this one until the deadline.
 
-std::string message_of(int site) { return std::string(static_cast<std::size_t>(site) * 3, 'a') + std::string(1, '\0'); }
+std::string message_of(int site) {
+  return std::string(static_cast<std::size_t>(site) * 3, 'a') + std::string(1, '\0');
+}
 
 void knows_its_place(Transport& t) {
   ASSERT_GE(t.site(), 0);
@@ -40,7 +42,8 @@ void sums_modulo_2_64(Transport& t) {
     Vector expected(n, 0), mine = contribution(t.site(), n);
     for (int s = 0; s < t.sites(); ++s) add_to(expected, contribution(s, n));
     EXPECT_EQ(t.sum_to_coordinator(std::move(mine)), t.coordinates() ? expected : Vector());
-    EXPECT_EQ(std::count(mine.begin(), mine.end(), 0u), std::ssize(mine));  // NOLINT(bugprone-use-after-move): wiped
+    EXPECT_EQ(std::count(mine.begin(), mine.end(), 0u),
+              std::ssize(mine));  // NOLINT(bugprone-use-after-move): wiped
   }
 }
 
@@ -48,7 +51,11 @@ void a_step_that_fails_at_one_site_fails_at_all(Transport& t) {
   for (int bad = 0; bad < t.sites(); ++bad) {
     expect_error(ExitCode::kData, {"cut off"}, [&] {
       t.agree(
-          "reading", [&] { if (t.site() == bad) throw DataError("the file is cut off"); }, true);
+          "reading",
+          [&] {
+            if (t.site() == bad) throw DataError("the file is cut off");
+          },
+          true);
     });
     EXPECT_NO_THROW(t.agree(
         "reading", [] {}, true));
@@ -59,7 +66,8 @@ void a_round_releases_the_noisy_sum(Transport& t) {
   for (const bool masked : {false, true}) {
     const round::Terms terms = terms_of(t.sites(), masked);
     const privacy::NoisySum noisy = run_round(t, terms);
-    EXPECT_EQ(noisy.values, t.coordinates() ? expected_release(t.sites(), terms) : std::vector<std::int64_t>());
+    EXPECT_EQ(noisy.values,
+              t.coordinates() ? expected_release(t.sites(), terms) : std::vector<std::int64_t>());
     EXPECT_EQ(noisy.is_private, !t.coordinates()) << "seeded noise";
   }
 }
@@ -68,7 +76,8 @@ void every_sites_share_is_in_the_release(Transport& t) {
   for (int colluding = 0; colluding < t.sites(); ++colluding) {
     const round::Terms terms = terms_of(t.sites(), true, true, colluding);
     const privacy::NoisySum noisy = run_round(t, terms);
-    EXPECT_EQ(noisy.values, t.coordinates() ? expected_release(t.sites(), terms) : std::vector<std::int64_t>());
+    EXPECT_EQ(noisy.values,
+              t.coordinates() ? expected_release(t.sites(), terms) : std::vector<std::int64_t>());
     EXPECT_FALSE(noisy.is_private) << "seeded noise";
   }
 }

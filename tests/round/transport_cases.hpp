@@ -10,8 +10,8 @@
 
 namespace muffle::test {
 
-/// One promise of a transport, or of rounds over it, checked by all sites together. The same cases run over every
-/// transport.
+/// One promise of a transport, or of rounds over it, checked by all sites together. The same cases run over
+/// every transport.
 struct TransportCase {
   const char* name;
   void (*body)(round::Transport&);
@@ -32,7 +32,9 @@ class MeddledTransport : public round::Transport {
   int site() const override { return inner_.site(); }
   int sites() const override { return inner_.sites(); }
   std::string place() const override { return inner_.place(); }
-  std::string from_coordinator(const std::string& message) override { return inner_.from_coordinator(message); }
+  std::string from_coordinator(const std::string& message) override {
+    return inner_.from_coordinator(message);
+  }
   std::vector<std::string> to_coordinator(const std::string& message) override {
     return inner_.to_coordinator(message);
   }
@@ -53,7 +55,8 @@ class MeddledTransport : public round::Transport {
   int messages_ = 0;
 };
 
-/// Only the hub: what a transport of files or HTTPS would offer, so that all else goes through the coordinator.
+/// Only the hub: what a transport of files or HTTPS would offer, so that all else goes through the
+/// coordinator.
 class HubTransport final : public MeddledTransport {
  public:
   using MeddledTransport::MeddledTransport;

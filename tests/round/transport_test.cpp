@@ -45,7 +45,8 @@ std::string name_with_sites(const testing::TestParamInfo<ThreadSites::ParamType>
 INSTANTIATE_TEST_SUITE_P(Cases, OneProcess, testing::ValuesIn(test::transport_cases()),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 INSTANTIATE_TEST_SUITE_P(Cases, ThreadSites,
-                         testing::Combine(testing::ValuesIn(test::transport_cases()), testing::Values(1, 2, 3, 4)),
+                         testing::Combine(testing::ValuesIn(test::transport_cases()),
+                                          testing::Values(1, 2, 3, 4)),
                          name_with_sites);
 INSTANTIATE_TEST_SUITE_P(Cases, ThroughTheCoordinator,
                          testing::Combine(testing::ValuesIn(test::transport_cases()), testing::Values(1, 3)),
@@ -83,8 +84,8 @@ TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {
   }
 }
 
-// Whoever changes messages can also hide from a site that the agreement failed, its own complaint included. The site
-// goes on, but it has no keys, and sends nothing.
+// Whoever changes messages can also hide from a site that the agreement failed, its own complaint included.
+// The site goes on, but it has no keys, and sends nothing.
 TEST(Meddling, ASiteWhoseComplaintIsSuppressedSendsNothing) {
   constexpr int kHellos = 1, kSignatures = 3;  // of the messages to all: verdicts come between
   test::run_thread_ranks(3, [](comm::HostComm& comm) {

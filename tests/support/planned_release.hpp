@@ -15,7 +15,8 @@ namespace muffle::test {
 
 /// A release of these records that its reader accepts, not private.
 /// @param x  n x d in [0, 1]  @param y  n labels
-/// @param draw  of the plan's noise; 0: none is added, and with epsilon 100 the plan says so little that all is credible
+/// @param draw  of the plan's noise; 0: none is added, and with epsilon 100 the plan says so little that all
+/// is credible
 inline release::Artifact planned_release(const schema::Schema& schema, std::vector<features::NamedMap> maps,
                                          const std::vector<float>& x, const std::vector<std::int32_t>& y,
                                          double epsilon = 100.0, std::uint32_t draw = 0) {
@@ -36,10 +37,11 @@ inline release::Artifact planned_release(const schema::Schema& schema, std::vect
     const auto workspace = block->make_workspace();
     std::vector<std::uint64_t> sums(a.classes() * block->features());
     for (std::size_t first = 0; first < y.size(); first += block->tile())
-      block->accumulate(x.data() + first * d, y.data() + first, std::min(block->tile(), y.size() - first), *workspace,
-                        sums);
+      block->accumulate(x.data() + first * d, y.data() + first, std::min(block->tile(), y.size() - first),
+                        *workspace, sums);
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const std::size_t run = i % block->features() < a.maps[b].map->coordinates(a.lattice).front().count ? 0 : 1;
+      const std::size_t run =
+          i % block->features() < a.maps[b].map->coordinates(a.lattice).front().count ? 0 : 1;
       const double sigma = draw > 0 ? release::carried_sigma(a, b, run) : 0.0;
       const double added = sigma * noise.normal(a.values.size());
       a.values.push_back(static_cast<std::int64_t>(sums[i]) + std::llround(added));

@@ -31,7 +31,11 @@ model::ModelInfo write_moments_model(const std::filesystem::path& path, SamplerM
   info.release_hash = "release";
   info.train_hash = "train";
   release::NoisyMoments moments;
-  moments.moments = *test::make_moments({{"lift", images ? "image" : columns ? "vector" : "fourier"}}, info.schema)->second_moments();
+  moments.moments = *test::make_moments({{"lift", images    ? "image"
+                                                  : columns ? "vector"
+                                                            : "fourier"}},
+                                        info.schema)
+                         ->second_moments();
   const features::Lift& lift = *moments.moments.lift;
   moments.classes = 2;
   moments.order = moments.moments.order();

@@ -39,7 +39,8 @@ class ClosedForm : public ::testing::Test {
   std::string fit(int ranks, const std::filesystem::path& file) {
     std::vector<std::string> hashes(static_cast<std::size_t>(ranks));
     test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-      hashes[static_cast<std::size_t>(comm.rank())] = fit_closed_form(comm, release_, file, settings_, "settings");
+      hashes[static_cast<std::size_t>(comm.rank())] =
+          fit_closed_form(comm, release_, file, settings_, "settings");
     });
     for (const std::string& hash : hashes) EXPECT_EQ(hash, hashes.front());
     return hashes.front();

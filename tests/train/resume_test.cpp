@@ -86,9 +86,7 @@ TEST(Resume, OnOtherNumbersOfRanksStaysWithinTheTolerance) {
 TEST(Resume, EveryPartOfTheStateMatters) {
   const test::Toy toy = test::toy("fully-connected", 24, true);
   run_thread_ranks(1, [&](comm::HostComm& comm) {
-    const auto make = [&] {
-      return test::training(toy, model::host_collective(comm));
-    };
+    const auto make = [&] { return test::training(toy, model::host_collective(comm)); };
     DataParallel first = make();
     for (int i = 0; i < kBefore; ++i) first.step();
     const Checkpoint good = first.checkpoint();
@@ -188,7 +186,8 @@ TEST_F(Interrupted, AToldTrainingStopsOnAllRanksAndGoesOnToTheSameModel) {
     std::atomic<int> stopped = 0;
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       test::expect_error(ExitCode::kStopped, {"step 1 of 40", "same command"}, [&] {
-        train(comm, folder_ / "release.mfl", folder_ / b / "model.mfl", *toy_.generator, toy_.spec, "hash", 1);
+        train(comm, folder_ / "release.mfl", folder_ / b / "model.mfl", *toy_.generator, toy_.spec, "hash",
+              1);
       });
       ++stopped;
     });
@@ -228,7 +227,8 @@ TEST_F(Interrupted, AToldRankWaitsForTheCheckpoint) {
       return false;
     };
     test::expect_error(ExitCode::kStopped, {"step 2 of 40"}, [&] {
-      train(comm, read_file(folder_ / "release.mfl"), "release", folder_ / "a" / "model.mfl", *toy.generator, toy.spec, "hash", 1, setup);
+      train(comm, read_file(folder_ / "release.mfl"), "release", folder_ / "a" / "model.mfl", *toy.generator,
+            toy.spec, "hash", 1, setup);
     });
   });
   EXPECT_GT(waits, 0);

@@ -179,8 +179,8 @@ TEST_F(Start, GoesOnBitEqualAfterAStop) {
 
 TEST_F(Start, WithoutAProxyItIsRefusedOnEveryRank) {
   const schema::Schema schema = release_.schema;
-  release_ = test::planned_release(schema, {release_.maps[0], release_.maps[1]}, std::vector<float>(400, 0.5f),
-                                   std::vector<std::int32_t>(100, 1));
+  release_ = test::planned_release(schema, {release_.maps[0], release_.maps[1]},
+                                   std::vector<float>(400, 0.5f), std::vector<std::int32_t>(100, 1));
   release::write_artifact(folder_ / "release.mfl", release_);
   run_thread_ranks(2, [&](comm::HostComm& comm) {
     test::expect_error(ExitCode::kConfig, {"role = \"proxy\""}, [&] {

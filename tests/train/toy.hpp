@@ -41,7 +41,8 @@ inline Toy toy(const std::string& kind, std::size_t batch, bool stratified, bool
   const bool images = kind == "convolutional";
   t.schema.shape = images ? std::vector<std::size_t>{1, 8, 8} : std::vector<std::size_t>{5};
   t.schema.classes = 3;
-  t.generator = images ? network(kind, {{"hidden", {16}}, {"channels", {4, 3}}}) : network(kind, {{"hidden", {16, 12}}});
+  t.generator = images ? network(kind, {{"hidden", {16}}, {"channels", {4, 3}}})
+                       : network(kind, {{"hidden", {16, 12}}});
   t.spec.batch = batch;
   t.spec.unbiased = unbiased;
   t.spec.stratified = stratified;
@@ -67,10 +68,11 @@ inline train::Problem problem(const Toy& toy, torch::Device device = torch::kCPU
   std::vector<double> weights = toy.target.column_weight;
   for (double& w : weights) w *= w;
   const torch::Tensor target = torch::tensor(toy.target.mean_embedding).view({classes, -1}).to(device);
-  return {{{[embedding](const torch::Tensor& x, const torch::Tensor& y) { return embedding.class_sums(x, y); }, target,
-            weights}},
-          toy.target.class_share,
-          device};
+  return {
+      {{[embedding](const torch::Tensor& x, const torch::Tensor& y) { return embedding.class_sums(x, y); },
+        target, weights}},
+      toy.target.class_share,
+      device};
 }
 
 inline train::DataParallel training(const Toy& toy, std::shared_ptr<model::TensorCollective> collective,

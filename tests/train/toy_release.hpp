@@ -10,10 +10,12 @@ inline release::Artifact release_of(const Toy& toy) {
   const std::size_t dims = toy.schema.dims();
   const torch::Tensor labels = torch::arange(300) % 3;
   const torch::Tensor x =
-      torch::sigmoid(toy_normal({300, static_cast<std::int64_t>(dims)}, 2) + 2.0 * (labels.unsqueeze(1) - 1)).contiguous();
+      torch::sigmoid(toy_normal({300, static_cast<std::int64_t>(dims)}, 2) + 2.0 * (labels.unsqueeze(1) - 1))
+          .contiguous();
   std::vector<std::int32_t> y;
   for (std::int32_t i = 0; i < 300; ++i) y.push_back(i % 3);
-  return planned_release(toy.schema, {named("rff", make_rff({.dims = dims, .features = 64, .length_scale = 2.0}))},
+  return planned_release(toy.schema,
+                         {named("rff", make_rff({.dims = dims, .features = 64, .length_scale = 2.0}))},
                          {x.data_ptr<float>(), x.data_ptr<float>() + x.numel()}, y);
 }
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "muffle/core/philox.hpp"
+#include "muffle/model/moments_model.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/release/noisy_moments.hpp"
-#include "muffle/model/moments_model.hpp"
 #include "muffle/train/maps.hpp"
 #include "support/planned_release.hpp"
 #include "train/matched_map.hpp"
@@ -23,8 +23,9 @@ enum class StartRecords {
 /// A release of moments, random features and proxy of `count` records of 4 numbers in 3 classes.
 /// @param draw  of the noise of the plan, in all three blocks; 0: none is added, and with epsilon 100 the
 /// plan says so little that all is credible
-inline release::Artifact start_release(StartRecords records = StartRecords::kTwoCorners, double epsilon = 100.0,
-                                       std::uint32_t draw = 0, std::size_t count = 3000) {
+inline release::Artifact start_release(StartRecords records = StartRecords::kTwoCorners,
+                                       double epsilon = 100.0, std::uint32_t draw = 0,
+                                       std::size_t count = 3000) {
   constexpr std::size_t kDims = 4, kClasses = 3;
   const schema::Schema schema = schema_of({kDims}, kClasses);
   features::RffSpec rff{.dims = kDims, .features = 64, .length_scale = 0.6, .seed = 1}, other = rff;
@@ -79,8 +80,8 @@ inline train::Problem start_problem(const release::Artifact& release) {
 inline std::unique_ptr<train::DataParallel> start_training(
     const release::Artifact& release, std::shared_ptr<model::TensorCollective> collective) {
   const auto beside = start_generator()->beside(release.schema.dims());
-  auto training = std::make_unique<train::DataParallel>(*beside, release.schema, start_spec(), start_problem(release),
-                                                        std::move(collective));
+  auto training = std::make_unique<train::DataParallel>(*beside, release.schema, start_spec(),
+                                                        start_problem(release), std::move(collective));
   training->generator()->set_closed_form(
       model::fit_moments_model(release::make_noisy_moments(release), beside->plain_share));
   return training;

@@ -10,8 +10,8 @@
 
 namespace muffle::comm {
 
-/// A group of ranks that talk over host memory: all that the smaller interfaces offer, on one group. Backends: a
-/// single process, MPI, and threads (tests/support). Code that needs less of it takes less.
+/// A group of ranks that talk over host memory: all that the smaller interfaces offer, on one group.
+/// Backends: a single process, MPI, and threads (tests/support). Code that needs less of it takes less.
 class HostComm : public Messages, public Reductions, public JobLife, public UseStatistics {
  public:
   /// A barrier for ranks that have waited for the others elsewhere, on their GPUs, and would give up: whoever

@@ -21,9 +21,9 @@ class Members {
   bool is_root() const { return rank() == 0; }
 };
 
-/// Bytes between the members. Every method is collective: all ranks call it, in the same order. Every wait has
-/// a deadline; past it, or when a peer is lost, CommError is thrown, which names who is missing as far as is
-/// known, and nothing can be sent afterwards. Not thread-safe: one thread per rank calls it.
+/// Bytes between the members. Every method is collective: all ranks call it, in the same order. Every wait
+/// has a deadline; past it, or when a peer is lost, CommError is thrown, which names who is missing as far as
+/// is known, and nothing can be sent afterwards. Not thread-safe: one thread per rank calls it.
 class Messages : public Members {
  public:
   virtual void barrier() = 0;

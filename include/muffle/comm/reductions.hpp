@@ -5,7 +5,8 @@
 
 namespace muffle::comm {
 
-/// Arithmetic over all ranks. Collective and bounded in time, as comm::Messages; lengths are equal on all ranks.
+/// Arithmetic over all ranks. Collective and bounded in time, as comm::Messages; lengths are equal on all
+/// ranks.
 class Reductions {
  public:
   virtual ~Reductions() = default;

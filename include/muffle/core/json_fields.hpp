@@ -11,13 +11,14 @@ namespace muffle {
 
 /// What the errors of a JsonFields say around the field's name.
 struct JsonDocument {
-  std::string name;    ///< of the file
-  std::string what;    ///< "'x.mfl' is not WHAT: the header field ..."; such as "a release that muffle can use"
+  std::string name;  ///< of the file
+  std::string what;  ///< "'x.mfl' is not WHAT: the header field ..."; such as "a release that muffle can use"
   std::string remedy;  ///< the last sentence, such as "Copy the file again from where it was made."
 };
 
-/// Reads typed fields of one object of an untrusted JSON document, strictly: a missing field, a wrong type or a value out of
-/// range is a ProtocolError that names the field. No JSON exception escapes. Refers to its arguments.
+/// Reads typed fields of one object of an untrusted JSON document, strictly: a missing field, a wrong type or
+/// a value out of range is a ProtocolError that names the field. No JSON exception escapes. Refers to its
+/// arguments.
 class JsonFields {
  public:
   JsonFields(const nlohmann::json& object, const JsonDocument& document, std::string path = {});
@@ -38,8 +39,8 @@ class JsonFields {
   /// One of `words`; its index.
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> words) const;
   /// 1 to `most` whole numbers in low .. high; none if `may_be_empty`.
-  std::vector<std::size_t> sizes(std::string_view key, std::size_t most, std::uint64_t low, std::uint64_t high,
-                                 bool may_be_empty = false) const;
+  std::vector<std::size_t> sizes(std::string_view key, std::size_t most, std::uint64_t low,
+                                 std::uint64_t high, bool may_be_empty = false) const;
   /// Exactly `count` finite numbers.
   std::vector<double> numbers(std::string_view key, std::size_t count) const;
   const nlohmann::json& at(std::string_view key) const;

@@ -26,7 +26,8 @@ std::vector<std::string> names_of(std::span<const Kind> table) {
   return names;
 }
 
-/// The line of this name. @param family  "feature map". @throws ConfigError  there is none: lists those that there are.
+/// The line of this name. @param family  "feature map". @throws ConfigError  there is none: lists those that
+/// there are.
 template <class Kind>
 const Kind& find_kind(std::span<const Kind> table, std::string_view name, std::string_view family) {
   std::string known;

@@ -8,9 +8,9 @@
 
 namespace muffle::crypto {
 
-/// Who released a file: a detached signature in FILE.sig (docs/reference/artifact-format.md). The release itself stays
-/// as it is, so that a requeued job finds the same bytes; Ed25519 is deterministic, so that the same key
-/// makes the same signature of them again. Public.
+/// Who released a file: a detached signature in FILE.sig (docs/reference/artifact-format.md). The release
+/// itself stays as it is, so that a requeued job finds the same bytes; Ed25519 is deterministic, so that the
+/// same key makes the same signature of them again. Public.
 struct ReleaseSignature {
   std::string signer;  ///< the key's name, as its holder chose it; signed too
   crypto::SitePublicKey key{};

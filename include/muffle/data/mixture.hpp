@@ -5,8 +5,9 @@
 
 namespace muffle::data {
 
-/// The papers' 2-D Gaussian mixture (docs/math.md, "the papers' mixture"): centres on the integer grid 0..4 x 0..4, std 0.2, 4,000
-/// points each, class = (column + 2 row) mod 5, 10 % held out; shuffled. Public, made by muffle from a seed.
+/// The papers' 2-D Gaussian mixture (docs/math.md, "the papers' mixture"): centres on the integer grid 0..4 x
+/// 0..4, std 0.2, 4,000 points each, class = (column + 2 row) mod 5, 10 % held out; shuffled. Public, made by
+/// muffle from a seed.
 struct MixtureFiles {
   std::filesystem::path train_features, train_labels, test_features, test_labels;
 };

@@ -26,8 +26,8 @@ struct Embedder {
 /// With every map on the CPU.
 Embedder make_embedder(release::ReleasePlan plan);
 
-/// This rank's partial sums. Private; move-only; wiped on destruction. It has no way to be printed or saved: it is
-/// summed over the sites of a round, or it is all there is (sum_of_one_rank).
+/// This rank's partial sums. Private; move-only; wiped on destruction. It has no way to be printed or saved:
+/// it is summed over the sites of a round, or it is all there is (sum_of_one_rank).
 class PartialSum {
  public:
   /// Who may take the sums out: a round alone.

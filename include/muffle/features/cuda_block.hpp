@@ -10,9 +10,9 @@ namespace muffle::features {
 
 /// FeatureMap::make_block() on a GPU; null where the kind has none (src/features/cuda_kinds.inc). Only in
 /// builds with MUFFLE_CUDA (library muffle::features_cuda). The same integers as on the CPU are intended, and
-/// one lattice step per record and coordinate is allowed (docs/how-to/gpus.md); among GPUs they do not depend on the
-/// model, the grid or the order. The norm check is made on the integers that are added, so the proven bound
-/// holds whatever the GPU computes.
+/// one lattice step per record and coordinate is allowed (docs/how-to/gpus.md); among GPUs they do not depend
+/// on the model, the grid or the order. The norm check is made on the integers that are added, so the proven
+/// bound holds whatever the GPU computes.
 ///
 /// Thread-safe; each workspace has a stream and device memory of its own: about tile() (4 d + 4 D) bytes and
 /// the sums. Privacy: records and sums lie in device memory while a workspace lives; its end, also after an

@@ -29,9 +29,9 @@ struct AffineLift {
   void back(const double* u, double* x) const;
 };
 
-/// From a record to the vector u whose second moments are summed (docs/explanation/moments.md). A kind of lift derives
-/// from this, in a file of its own, and has a line in lift_kinds.inc. Public; a pure function of its
-/// settings; after build() immutable and thread-safe.
+/// From a record to the vector u whose second moments are summed (docs/explanation/moments.md). A kind of
+/// lift derives from this, in a file of its own, and has a line in lift_kinds.inc. Public; a pure function of
+/// its settings; after build() immutable and thread-safe.
 class Lift {
  public:
   virtual ~Lift() = default;

@@ -9,7 +9,8 @@
 
 namespace muffle::model {
 
-/// A normal law of the lift's coefficients u for each class (docs/explanation/moments.md). Public: post-processing.
+/// A normal law of the lift's coefficients u for each class (docs/explanation/moments.md). Public:
+/// post-processing.
 struct ClassGaussians {
   std::vector<Eigen::VectorXd> mean;        ///< C of n
   std::vector<Eigen::MatrixXd> covariance;  ///< C of n x n, symmetric, no eigenvalue below 0 but for rounding

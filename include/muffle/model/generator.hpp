@@ -34,7 +34,8 @@ class Generator : public torch::nn::Module {
   virtual void set_closed_form(const MomentsModel& model) = 0;
 };
 
-/// Parameters and buffers as raw little-endian float32 by name; no pickle. @throws InvariantError  one is not finite.
+/// Parameters and buffers as raw little-endian float32 by name; no pickle. @throws InvariantError  one is not
+/// finite.
 ModelContent content_of(const Generator& generator);
 /// The network in a model file, in evaluation mode. @throws IoError, ProtocolError.
 std::pair<ModelInfo, std::shared_ptr<Generator>> load_network(const std::filesystem::path& path);

@@ -33,8 +33,9 @@ struct ModelInfo;
 /// Longest payload of model.mfl that its readers accept, less a megabyte for the header.
 inline constexpr std::uint64_t kMostModelBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
 
-/// A generator's architecture or law: everything that is needed to rebuild it but its numbers, without LibTorch. A kind
-/// derives from NetworkSettings or ClosedFormSettings, in a file of its own, and has a line in generator_kinds.inc. Public.
+/// A generator's architecture or law: everything that is needed to rebuild it but its numbers, without
+/// LibTorch. A kind derives from NetworkSettings or ClosedFormSettings, in a file of its own, and has a line
+/// in generator_kinds.inc. Public.
 class GeneratorSettings {
  public:
   virtual ~GeneratorSettings() = default;
@@ -44,16 +45,19 @@ class GeneratorSettings {
 
   /// The kind's keys of [model]. Kinds may share a key: it sets all of them.
   virtual void declare(settings::Keys& keys) = 0;
-  /// What is wrong with the settings. @param schema  of the records that it is to resemble; null: not known yet
+  /// What is wrong with the settings. @param schema  of the records that it is to resemble; null: not known
+  /// yet
   virtual void problems(const schema::Schema* schema, settings::Problems& problems) const = 0;
 
   /// As a model file states them, and back. @throws ProtocolError.
   virtual nlohmann::json to_json() const = 0;
   virtual void read_json(const JsonFields& fields) = 0;
 
-  /// float32 numbers that drawing takes at once for each record, at most, its d numbers and a copy of them included.
+  /// float32 numbers that drawing takes at once for each record, at most, its d numbers and a copy of them
+  /// included.
   virtual double numbers_at_once(const schema::Schema& schema) const = 0;
-  /// What a model file of this generator holds, ready to draw. @throws ProtocolError  it holds something else.
+  /// What a model file of this generator holds, ready to draw. @throws ProtocolError  it holds something
+  /// else.
   virtual std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
                                         std::span<const std::byte> payload) const = 0;
 
@@ -73,7 +77,8 @@ class ClosedFormSettings : public GeneratorSettings {
   /// What it lacks in a release of these maps. @param schema  of the records
   virtual void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,
                                 settings::Problems& problems) const = 0;
-  /// Bytes that fit() and writing the model take at once, the large arrays; 0: it cannot be fitted to such a release.
+  /// Bytes that fit() and writing the model take at once, the large arrays; 0: it cannot be fitted to such a
+  /// release.
   virtual std::uint64_t fit_bytes(const release::ReleasePlan& plan) const = 0;
 };
 

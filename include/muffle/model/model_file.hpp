@@ -13,8 +13,8 @@
 
 namespace muffle::model {
 
-/// The layout of model.mfl (docs/reference/artifact-format.md): a core/container.hpp container of format "muffle-model", the same for
-/// every kind of generator.
+/// The layout of model.mfl (docs/reference/artifact-format.md): a core/container.hpp container of format
+/// "muffle-model", the same for every kind of generator.
 inline constexpr int kModelVersion = 3;
 
 /// What a generator has learnt: its kind reads it again (GeneratorSettings::open).
@@ -32,7 +32,8 @@ struct Model {
 /// Atomic; reads what it writes first. @returns SHA-256 of the file in hex. @throws IoError.
 std::string save_model(const std::filesystem::path& path, const ModelInfo& info, const ModelContent& content);
 
-/// Full validation; allocates no more than a few times the bytes. @param name  what errors call them. @throws ProtocolError.
+/// Full validation; allocates no more than a few times the bytes. @param name  what errors call them. @throws
+/// ProtocolError.
 Model parse_model(std::string_view bytes, const std::string& name);
 
 }  // namespace muffle::model

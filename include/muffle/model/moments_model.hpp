@@ -18,15 +18,16 @@ namespace muffle::model {
 class GeneratorSettings;
 struct ModelContent;
 
-/// The closed-form generator: laws of records fitted to the second moments of a release (docs/explanation/moments.md).
-/// Holds either `mean` and `factor` (affine lifts) or `grid` (all others). Public.
+/// The closed-form generator: laws of records fitted to the second moments of a release
+/// (docs/explanation/moments.md). Holds either `mean` and `factor` (affine lifts) or `grid` (all others).
+/// Public.
 struct MomentsModel {
   features::SecondMoments moments;      ///< whose lift is built
   std::vector<Eigen::VectorXd> mean;    ///< C of n: of the coefficients u
   std::vector<Eigen::MatrixXd> factor;  ///< C of n x n: u = mean + factor e, e standard normal
   std::optional<GridDensity> grid;
-  /// Affine lifts: the share of records whose numbers are the Gaussian's, clipped, from 0 to 1; the others keep mean and
-  /// variance of each number through the clipping.
+  /// Affine lifts: the share of records whose numbers are the Gaussian's, clipped, from 0 to 1; the others
+  /// keep mean and variance of each number through the clipping.
   double plain_share = 0.5;
 };
 
@@ -44,7 +45,8 @@ double moments_model_bytes(std::size_t order, std::size_t classes);
 /// The second moments that models are made of; null: there are none.
 const features::SecondMoments* moments_of(const std::vector<features::NamedMap>& maps);
 /// That the file of their Gaussian closed form can be read again. @param moments  affine
-void check_model_size(const features::SecondMoments& moments, std::size_t classes, settings::Problems& problems);
+void check_model_size(const features::SecondMoments& moments, std::size_t classes,
+                      settings::Problems& problems);
 
 /// The settings of a generator that holds such a model, and what its file holds beside them.
 std::shared_ptr<const GeneratorSettings> settings_of(const MomentsModel& model);

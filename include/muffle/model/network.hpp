@@ -12,20 +12,22 @@ namespace muffle::model {
 class Generator;
 class TensorCollective;
 
-/// Trainable numbers of a network, and the features that its batch norms average. At most the largest 64-bit number each.
+/// Trainable numbers of a network, and the features that its batch norms average. At most the largest 64-bit
+/// number each.
 struct NetworkSize {
   std::uint64_t parameters = 0;
   std::uint64_t normed_features = 0, norms = 0;
 };
 
-/// What all networks have in common: code + one-hot label -> hidden layers (linear, batch norm, ReLU) -> records. A kind says
-/// what follows the hidden layers. Built and run by LibTorch (generator.hpp), described without it.
+/// What all networks have in common: code + one-hot label -> hidden layers (linear, batch norm, ReLU) ->
+/// records. A kind says what follows the hidden layers. Built and run by LibTorch (generator.hpp), described
+/// without it.
 class NetworkSettings : public GeneratorSettings {
  public:
   std::size_t code = 5;                  ///< length of the latent code z ~ N(0, I)
   std::vector<std::size_t> hidden{200};  ///< hidden widths (fully connected part)
-  /// A network beside the closed form of an affine lift (moments_model.hpp): records are clip(closed form + network), and the
-  /// network starts at 0. `code` is then n, the closed form's own normal numbers.
+  /// A network beside the closed form of an affine lift (moments_model.hpp): records are clip(closed form +
+  /// network), and the network starts at 0. `code` is then n, the closed form's own normal numbers.
   bool residual = false;
   double plain_share = 0.5;  ///< of the closed form beside it
 
@@ -43,8 +45,9 @@ class NetworkSettings : public GeneratorSettings {
 
   /// @throws ConfigError  problems() has some.
   NetworkSize size(const schema::Schema& schema) const;
-  /// With parameters that are a pure function of (settings, schema, seed) (Philox; not torch's generator). Batch norms average
-  /// over all ranks of `collective` (so that K ranks of batch b equal one of K b); null: this process alone.
+  /// With parameters that are a pure function of (settings, schema, seed) (Philox; not torch's generator).
+  /// Batch norms average over all ranks of `collective` (so that K ranks of batch b equal one of K b); null:
+  /// this process alone.
   /// @throws ConfigError  problems() has some.
   std::shared_ptr<Generator> build(const schema::Schema& schema, std::uint64_t seed,
                                    std::shared_ptr<TensorCollective> collective) const;

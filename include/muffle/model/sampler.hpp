@@ -9,8 +9,9 @@ namespace muffle::model {
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  /// Records first .. first + labels.size() - 1 of the stream `seed`, with these labels (0 .. C-1): a pure function of the
-  /// model, the seed and the records that are drawn in one call (products run over a call's records together).
+  /// Records first .. first + labels.size() - 1 of the stream `seed`, with these labels (0 .. C-1): a pure
+  /// function of the model, the seed and the records that are drawn in one call (products run over a call's
+  /// records together).
   /// @param out  labels.size() x d row-major, in [0, 1] up to rounding
   virtual void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
                     std::span<float> out) const = 0;

@@ -15,7 +15,8 @@
 
 namespace muffle::release {
 
-/// A released embedding and everything needed to use it (release.mfl; docs/reference/artifact-format.md). Public.
+/// A released embedding and everything needed to use it (release.mfl; docs/reference/artifact-format.md).
+/// Public.
 struct Artifact : ReleasePlan {
   std::vector<std::string>
       map_hashes;          ///< FeatureMap::hash() of each map: readers check that they rebuild the same
@@ -84,8 +85,9 @@ struct Target {
 /// Post-processing only. @throws DataError  m is private and the noisy counts' sum is below one record.
 Target make_target(const Artifact& artifact, std::size_t b);
 
-/// privacy.json's text ("format": "muffle-privacy-statement"; docs/reference/artifact-format.md) and the same as text
-/// for people. A release with seeded noise is called NOT PRIVATE in both, and its epsilon and delta are null.
+/// privacy.json's text ("format": "muffle-privacy-statement"; docs/reference/artifact-format.md) and the same
+/// as text for people. A release with seeded noise is called NOT PRIVATE in both, and its epsilon and delta
+/// are null.
 std::string privacy_statement_json(const Artifact& artifact);
 std::string privacy_statement_text(const Artifact& artifact);
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "muffle/release/artifact.hpp"
 #include "muffle/privacy/ledger.hpp"
+#include "muffle/release/artifact.hpp"
 
 namespace muffle::round {
 struct UnchargedAudit;
@@ -50,7 +50,8 @@ class Charge {
   Charge() {}
 };
 
-/// The one way from noise to a file: charge, draw, write, sign, commit, in this order (docs/math.md, "noise"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
+/// The one way from noise to a file: charge, draw, write, sign, commit, in this order (docs/math.md,
+/// "noise"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
 ///   settle()   is this job's release there already? then the same bytes are handed out
 ///   begin()    INTENT on the disk, and only then the noise, once
 ///   ...        the caller adds the noise to the sum
@@ -79,7 +80,8 @@ class ReleaseTransaction {
   /// @throws PrivacyError    the budget refuses; `draw` was not called.
   /// @throws IoError         the charge could not be written; likewise.
   /// @throws InvariantError  settle() was not asked first or found a release, or this is a second begin().
-  void begin(const privacy::NoisePlan& plan, bool secure_noise, const std::function<void(const Charge&)>& draw);
+  void begin(const privacy::NoisePlan& plan, bool secure_noise,
+             const std::function<void(const Charge&)>& draw);
 
   /// Binds the release, with the charge's id in it, to the charge; writes, signs and commits it, writes its
   /// statements.

@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "muffle/core/error.hpp"
-#include "muffle/release/artifact.hpp"
 #include "muffle/crypto/signature.hpp"
 #include "muffle/privacy/ledger.hpp"
+#include "muffle/release/artifact.hpp"
 
 namespace muffle::release {
 
 /// What a release is judged by. Everything in it is untrusted bytes, but `trusted`.
 struct Evidence {
-  std::string name;                      ///< what messages call the release
-  std::string_view release;              ///< its bytes
-  std::optional<std::string> signature;  ///< text of its .sig file, if there is one
-  std::optional<crypto::SignerKey> trusted;      ///< a signature of this key is demanded
+  std::string name;                          ///< what messages call the release
+  std::string_view release;                  ///< its bytes
+  std::optional<std::string> signature;      ///< text of its .sig file, if there is one
+  std::optional<crypto::SignerKey> trusted;  ///< a signature of this key is demanded
   struct LedgerText {
     std::string name, text;
     bool named = true;  ///< by the user, who knows whose it is; false: found beside the release
@@ -41,7 +41,7 @@ inline constexpr char kFeatureMaps[] = "feature maps";
 struct Verification {
   std::string name;
   std::vector<Check> checks;
-  std::optional<Artifact> artifact;           ///< as the file states it; none: not readable
+  std::optional<Artifact> artifact;                   ///< as the file states it; none: not readable
   std::optional<crypto::ReleaseSignature> signature;  ///< none: there is none, or it does not verify
   std::optional<crypto::SignerKey> trusted;           ///< the demanded key
   std::optional<privacy::LedgerState> ledger;

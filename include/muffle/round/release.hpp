@@ -15,8 +15,8 @@
 
 namespace muffle::round {
 
-/// One release, as whoever orders it describes it to every site. Public values, and what the round asks for when it
-/// needs it; nothing of a record.
+/// One release, as whoever orders it describes it to every site. Public values, and what the round asks for
+/// when it needs it; nothing of a record.
 struct ReleaseJob {
   release::ReleasePlan plan;
   AggregationSettings aggregation;
@@ -46,9 +46,9 @@ enum class ReleaseOutcome {
   kWouldCost,  ///< dry run
 };
 
-/// Makes a release, once: embeds, charges the ledger, draws the noise, sums, publishes, writes. Collective. A job that
-/// ends before its charge (a bad record, a lost site) costs nothing; the coordinator's errors from the charge on say
-/// what became of it.
+/// Makes a release, once: embeds, charges the ledger, draws the noise, sums, publishes, writes. Collective. A
+/// job that ends before its charge (a bad record, a lost site) costs nothing; the coordinator's errors from
+/// the charge on say what became of it.
 /// @throws ConfigError   a release of another configuration is in its place.
 /// @throws PrivacyError  the ledger's budget refuses.
 ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);

@@ -31,21 +31,30 @@ struct Terms {
 };
 
 /// One site's side of one aggregation round, from the exchange of keys to the noisy total
-/// (docs/explanation/secure-aggregation.md). It knows what exists when, and sends nothing: whoever drives it (drive.hpp,
-/// release()) carries its messages by a Transport. A step that is not the state's throws InvariantError and changes
-/// nothing; one that fails leaves the round failed, with all that it held wiped.
+/// (docs/explanation/secure-aggregation.md). It knows what exists when, and sends nothing: whoever drives it
+/// (drive.hpp, release()) carries its messages by a Transport. A step that is not the state's throws
+/// InvariantError and changes nothing; one that fails leaves the round failed, with all that it held wiped.
 ///
 ///   proposed --begin_keys, sign, agree_keys--> keys agreed --draw_share, embed--> embedded
 ///     --close--> closed --draw_noise | hear_charge--> charged --summand--> summing
 ///     --take_total--> summed --publish--> published
 ///
-/// A round that masks nothing begins with its keys agreed. One that finds its release made already is kept: from any
-/// state before it is closed. From its closing on a request to stop the job waits until the round is gone: a charge
-/// without a release would be budget for nothing.
+/// A round that masks nothing begins with its keys agreed. One that finds its release made already is kept:
+/// from any state before it is closed. From its closing on a request to stop the job waits until the round is
+/// gone: a charge without a release would be budget for nothing.
 class Round {
  public:
   enum class State {
-    kProposed, kKeysAgreed, kEmbedded, kClosed, kCharged, kSumming, kSummed, kPublished, kKept, kFailed
+    kProposed,
+    kKeysAgreed,
+    kEmbedded,
+    kClosed,
+    kCharged,
+    kSumming,
+    kSummed,
+    kPublished,
+    kKept,
+    kFailed
   };
 
   Round(Terms terms, int site);
@@ -65,27 +74,30 @@ class Round {
   /// Names the masked round in logs; empty where nothing is masked.
   std::string name() const;
 
-  /// Where every site has a share of the noise: before records are embedded, so that the sampler has nothing private
-  /// to be timed against.
+  /// Where every site has a share of the noise: before records are embedded, so that the sampler has nothing
+  /// private to be timed against.
   void draw_share(privacy::EntropySource& entropy, const Heartbeat& heartbeat);
   void embed(embed::PartialSum&& partial);
   /// The release is there already.
   void keep();
   void close();
 
-  /// At the coordinator: draws the noise of the whole release, where no site has a share of it. So the whole noise
-  /// is there before the sum, and the sampler cannot be timed against that either.
-  /// @param charge  the ledger's, on the disk  @param entropy  not null, but where all have shares  @param check_lost  a sign of life that does not stop
+  /// At the coordinator: draws the noise of the whole release, where no site has a share of it. So the whole
+  /// noise is there before the sum, and the sampler cannot be timed against that either.
+  /// @param charge  the ledger's, on the disk  @param entropy  not null, but where all have shares  @param
+  /// check_lost  a sign of life that does not stop
   void draw_noise(const release::Charge& charge, privacy::EntropySource* entropy,
                   const Heartbeat& check_lost);
   /// Elsewhere: the verdict was that the coordinator did.
   void hear_charge();
 
-  /// What goes out to be summed: this site's sums, with its share of the noise and its masks where there are any.
+  /// What goes out to be summed: this site's sums, with its share of the noise and its masks where there are
+  /// any.
   std::vector<std::uint64_t> summand();
   /// @param total  empty but at the coordinator.
   void take_total(std::vector<std::uint64_t>&& total);
-  /// The released numbers, at the coordinator; empty elsewhere. is_private speaks of the noise that this site drew.
+  /// The released numbers, at the coordinator; empty elsewhere. is_private speaks of the noise that this site
+  /// drew.
   privacy::NoisySum publish();
 
  private:
@@ -135,7 +147,8 @@ class Round {
   Terms terms_;
   int site_;
   /// In the order of State.
-  std::variant<Proposed, KeysAgreed, Embedded, Closed, Charged, Summing, Summed, Published, Kept, Failed> state_;
+  std::variant<Proposed, KeysAgreed, Embedded, Closed, Charged, Summing, Summed, Published, Kept, Failed>
+      state_;
 };
 
 /// "keys agreed".

@@ -13,9 +13,10 @@
 
 namespace muffle::round {
 
-/// How the messages of one round get from the sites to the coordinator, which is site 0, and back. The sites call
-/// the same methods in the same order. Every wait has a deadline; past it, or when a site is lost, CommError is
-/// thrown, which names who is missing as far as is known, and nothing can be sent afterwards. Not thread-safe.
+/// How the messages of one round get from the sites to the coordinator, which is site 0, and back. The sites
+/// call the same methods in the same order. Every wait has a deadline; past it, or when a site is lost,
+/// CommError is thrown, which names who is missing as far as is known, and nothing can be sent afterwards.
+/// Not thread-safe.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -31,12 +32,12 @@ class Transport {
   virtual std::vector<std::string> to_coordinator(const std::string& message) = 0;
   /// Every site's message, by site, at every site: through the coordinator, unless there is a shorter way.
   virtual std::vector<std::string> to_all(const std::string& message);
-  /// The sum modulo 2^64 of all sites' vectors, of equal lengths, at the coordinator; empty elsewhere. Once a round.
-  /// `values` is wiped, also when an exception passes by. Privacy: whoever carries a summand sees it, unless it is
-  /// masked.
+  /// The sum modulo 2^64 of all sites' vectors, of equal lengths, at the coordinator; empty elsewhere. Once a
+  /// round. `values` is wiped, also when an exception passes by. Privacy: whoever carries a summand sees it,
+  /// unless it is masked.
   virtual std::vector<std::uint64_t> sum_to_coordinator(std::vector<std::uint64_t>&& values) = 0;
-  /// For long work between messages, where a request to stop is left for later. Local. @throws CommError  a site is
-  /// known to be lost.
+  /// For long work between messages, where a request to stop is left for later. Local. @throws CommError  a
+  /// site is known to be lost.
   virtual void check_lost(std::string_view doing) { static_cast<void>(doing); }
   /// What it has cost this site so far. Public.
   virtual std::vector<comm::CollectiveUse> use() const { return {}; }
@@ -47,8 +48,9 @@ class Transport {
   bool coordinator_says(bool yes);
 };
 
-/// A heartbeat that says what the site is at: this site's sign of life in long work, inside Transport::agree()
-/// (comm::JobLife::check_peers). It is not part of the transport: whoever is not to be stopped is not given one.
+/// A heartbeat that says what the site is at: this site's sign of life in long work, inside
+/// Transport::agree() (comm::JobLife::check_peers). It is not part of the transport: whoever is not to be
+/// stopped is not given one.
 /// @throws CommError  a site is lost. @throws StoppedError  some site was told to stop.
 using NamedHeartbeat = std::function<void(std::string_view doing)>;
 

@@ -74,7 +74,8 @@ class DataParallel {
   /// This rank's part of a global batch: samples floor(r B / K) .. floor((r+1) B / K) - 1.
   Batch draw(std::uint32_t substream, std::uint64_t batch) const;
   /// Forward, objective, backward and the gradients' sums. @returns what Objective::read() reads.
-  torch::Tensor enqueue(const torch::Tensor& codes, const torch::Tensor& labels, const torch::Tensor& stop_request);
+  torch::Tensor enqueue(const torch::Tensor& codes, const torch::Tensor& labels,
+                        const torch::Tensor& stop_request);
   void capture();
 
   TrainSpec spec_;

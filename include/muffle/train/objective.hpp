@@ -26,8 +26,8 @@ struct Matching {
 };
 
 /// The sum over blocks of sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B)
-/// sum_j phi(x_j) e_{y_j}^T (docs/math.md, "training"). All ranks' partial sums are added before anything is squared:
-/// the loss of a global batch is not the mean of the ranks' losses.
+/// sum_j phi(x_j) e_{y_j}^T (docs/math.md, "training"). All ranks' partial sums are added before anything is
+/// squared: the loss of a global batch is not the mean of the ranks' losses.
 ///
 /// The plug-in gradient is biased by the batch's own variance. Let phi have norm 1, f_j = phi(x_j) e_{y_j}^T
 /// and F = E f_j. With independent labels E||mu_Q||^2 = 1/B + (1 - 1/B) ||F||^2, so B/(B-1) ||mu_Q||^2 has
@@ -47,8 +47,8 @@ class Objective {
   /// @param x       n x d, this rank's records of the batch
   /// @param labels  n
   /// @param batch   B, over all ranks
-  /// @param stop_request  in: this rank asks all to stop; out: whether any rank did. One more number in the sums'
-  /// all-reduce, so that it costs no message; null: nobody asks.
+  /// @param stop_request  in: this rank asks all to stop; out: whether any rank did. One more number in the
+  /// sums' all-reduce, so that it costs no message; null: nobody asks.
   /// @returns the loss (plug-in form), the same on every rank. Public.
   double backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
                   bool* stop_request = nullptr) const;

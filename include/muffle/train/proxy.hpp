@@ -17,10 +17,10 @@ inline constexpr double kDeviationsToSwitch = 2.0;
 inline constexpr double kLeastGain = 1.0 / 3.0;
 
 /// Which of two models is nearer to the data, by the private proxy: features that neither was trained on,
-/// released with noise of their own (docs/explanation/moments.md). With d = sum_c w_c ||mu_c - mu~_c||^2 the noise's
-/// square cancels in d_closed - d_trained, and what is left of it has the standard deviation
-/// 2 s sqrt(sum_c w_c^2 ||mu_closed,c - mu_trained,c||^2), s that of a number of mu~. The sampling error of
-/// the difference is found from the batches' spread.
+/// released with noise of their own (docs/explanation/moments.md). With d = sum_c w_c ||mu_c - mu~_c||^2 the
+/// noise's square cancels in d_closed - d_trained, and what is left of it has the standard deviation 2 s
+/// sqrt(sum_c w_c^2 ||mu_closed,c - mu_trained,c||^2), s that of a number of mu~. The sampling error of the
+/// difference is found from the batches' spread.
 ///
 /// d_closed itself does carry the noise's square. Of D features, less its mean s^2 D sum_c w_c, it has the
 /// variance sum_c w_c^2 (2 s^4 D + 4 s^2 ||mu_c - mu_data,c||^2): for off = delta - s e with e standard

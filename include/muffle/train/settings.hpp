@@ -39,8 +39,8 @@ struct Settings : TrainSpec {
   void declare(settings::Keys& keys);
   /// How they go with the generator that is chosen.
   void problems(const model::GeneratorSettings& generator, settings::Problems& problems) const;
-  /// What a release of these maps lacks for them, and what of the generator does not fit the records. The generator's own
-  /// problems() were looked at before.
+  /// What a release of these maps lacks for them, and what of the generator does not fit the records. The
+  /// generator's own problems() were looked at before.
   void release_problems(const model::GeneratorSettings& generator, const schema::Schema& schema,
                         const std::vector<features::NamedMap>& maps, settings::Problems& problems) const;
 };

@@ -14,8 +14,8 @@
 
 namespace muffle::train {
 
-/// Codes of all ranks that a trained generator's running statistics are taken from, unless a batch has more: their
-/// mean is known to 1.6 % of a standard deviation.
+/// Codes of all ranks that a trained generator's running statistics are taken from, unless a batch has more:
+/// their mean is known to 1.6 % of a standard deviation.
 inline constexpr std::uint64_t kStatisticsBatch = 4'000;
 
 /// Where and beside whom a training runs; none of it changes the model but by rounding.

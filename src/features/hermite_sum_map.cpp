@@ -1,0 +1,199 @@
+// The sum kernel of DP-HP (Vinaroz et al., ICML 2022): Hermite features of each number of a record, side by
+// side (docs/math.md, "feature maps"): phi(x) = [psi_k(x_j - 1/2)] / sqrt(d), orders k = 0 .. C, numbers j =
+// 1 .. d.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "float_environment.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/float_text.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/features/hermite_sum.hpp"
+
+namespace muffle::features {
+namespace {
+
+constexpr std::uint64_t kMostOrder = 200;
+constexpr std::size_t kMostFeatures = std::size_t{1} << 26;
+constexpr std::size_t kTile = 64;
+
+struct HermiteWorkspace final : Workspace {
+  HermiteWorkspace(std::size_t dims, std::size_t features)
+      : t(dims), before(dims), last(dims), lattice(features) {}
+  std::vector<double> t, before, last;  // of one record: the centred numbers, psi_{k-1} and psi_k of each
+  std::vector<std::int32_t> lattice;    // of one record: order by order
+};
+
+class HermiteSumBlock final : public Block {
+ public:
+  HermiteSumBlock(const HermiteSumMap& map, const Lattice& lattice)
+      : dims_(map.dims()),
+        terms_(map.recursion()),
+        lattice_(lattice),
+        // By construction the norm is at most 1; what doubles may add to it is far below 2^-40.
+        scale_(static_cast<double>(lattice.scale()) * (1.0 - 0x1p-40) /
+               std::sqrt(static_cast<double>(dims_))) {}
+
+  std::string name() const override { return "hermite-sum"; }
+  std::size_t dims() const override { return dims_; }
+  std::size_t features() const override { return dims_ * terms_.count(); }
+  std::size_t tile() const override { return kTile; }
+  std::unique_ptr<Workspace> make_workspace() const override {
+    return std::make_unique<HermiteWorkspace>(dims_, features());
+  }
+
+  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+                           std::span<std::uint64_t> sums) const override {
+    require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
+    require(sums.size() % features() == 0, "the sums are not a whole number of classes");
+    auto& scratch = dynamic_cast<HermiteWorkspace&>(workspace);
+    const DefaultFloatEnvironment environment;
+    const auto classes = static_cast<std::int64_t>(sums.size() / features());
+    std::uint64_t refused = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (y[i] < 0 || y[i] >= classes || !lift(x + i * dims_, scratch)) {
+        ++refused;
+        continue;
+      }
+      std::uint64_t* const row = sums.data() + static_cast<std::size_t>(y[i]) * features();
+      for (std::size_t f = 0; f < features(); ++f)
+        row[f] += static_cast<std::uint64_t>(static_cast<std::int64_t>(scratch.lattice[f]));
+    }
+    return refused;
+  }
+
+ private:
+  /// Order by order, so that the loops over the record's numbers become vectors.
+  /// @returns whether the lattice values keep to the norm bound, in integers; false for NaN.
+  bool lift(const float* x, HermiteWorkspace& s) const {
+    for (std::size_t j = 0; j < dims_; ++j) {
+      s.t[j] = static_cast<double>(x[j]) - 0.5;
+      if (!(std::fabs(s.t[j]) <= 1.0)) return false;  // no record's number, nor NaN
+      s.before[j] = 0.0;
+      s.last[j] = terms_.first(s.t[j]);
+    }
+    std::uint64_t squares = 0;
+    for (std::size_t k = 0; k < terms_.count(); ++k) {
+      if (k > 0) {
+        const double up = terms_.up[k], back = terms_.back[k];
+        for (std::size_t j = 0; j < dims_; ++j) {
+          const double next = up * s.t[j] * s.last[j] - back * s.before[j];
+          s.before[j] = s.last[j];
+          s.last[j] = next;
+        }
+      }
+      std::int32_t* const out = s.lattice.data() + k * dims_;
+      for (std::size_t j = 0; j < dims_; ++j) {
+        const auto v =
+            static_cast<std::int32_t>(std::clamp(scale_ * s.last[j], -0x1p30, 0x1p30));  // toward zero
+        out[j] = v;
+        squares += static_cast<std::uint64_t>(static_cast<std::int64_t>(v) * v);
+      }
+      if (squares > lattice_.max_squared_norm()) return false;  // before the sum of squares could wrap
+    }
+    return true;
+  }
+
+  std::size_t dims_;
+  HermiteRecursion terms_;
+  Lattice lattice_;
+  double scale_;
+};
+
+}  // namespace
+
+std::unique_ptr<FeatureMap> HermiteSumMap::clone() const { return std::make_unique<HermiteSumMap>(*this); }
+
+void HermiteSumMap::declare(settings::Keys& keys) {
+  keys.count("order", order_, 0, static_cast<std::int64_t>(kMostOrder),
+             "C: Hermite functions 0 to C of each number");
+  keys.number("length_scale", length_scale_, {1e-3, 1e3}, "l, public, in units of records scaled to [0, 1]");
+}
+
+void HermiteSumMap::resolve(const schema::Schema& schema) {
+  dims_ = schema.dims();
+  if (!(length_scale_ >= 1e-3 && length_scale_ <= 1e3))
+    throw ConfigError(
+        fmt::format("the length-scale is {}, not a number from 0.001 to 1000", exact_text(length_scale_)));
+  if (order_ > kMostOrder) throw ConfigError(fmt::format("the order is {}, above {}", order_, kMostOrder));
+  if (dims_ == 0 || dims_ > kMostFeatures / (order_ + 1))
+    throw ConfigError(
+        fmt::format("{} numbers a record x {} orders are too many features", dims_, order_ + 1));
+}
+
+nlohmann::json HermiteSumMap::to_json() const { return {{"order", order_}, {"length_scale", length_scale_}}; }
+
+void HermiteSumMap::read_json(const JsonFields& f) {
+  f.only({"order", "length_scale"});
+  order_ = f.integer("order", 0, kMostOrder);
+  length_scale_ = f.number("length_scale");
+}
+
+HermiteRecursion HermiteSumMap::recursion() const {
+  // rho / (1 - rho^2) = 1 / (2 l^2) =: a, so rho = (sqrt(1 + 4 a^2) - 1) / (2 a), written without
+  // cancellation.
+  const double a = 1.0 / (2.0 * length_scale_ * length_scale_),
+               rho = 2.0 * a / (std::sqrt(1.0 + 4.0 * a * a) + 1.0);
+  // 1 - rho^2 = 2 l^2 rho, which keeps its digits where rho is nearly 1.
+  HermiteRecursion r{std::sqrt(std::sqrt(rho / a)), rho / (1.0 + rho), {}, {}};
+  for (std::uint64_t k = 0; k <= order_; ++k) {
+    const auto order = static_cast<double>(std::max<std::uint64_t>(k, 1));
+    r.up.push_back(std::sqrt(2.0 * rho / order));
+    r.back.push_back(rho * std::sqrt((order - 1.0) / order));
+  }
+  return r;
+}
+
+BlockBound HermiteSumMap::bound() const {
+  return {.norm = 1.0,
+          .nonnegative_kernel = false,
+          .theorem =
+              "Hermite features psi_0 .. psi_C of one number have a sum of squares of at most 1 (Mercer's "
+              "expansion of the "
+              "Gaussian kernel, whose value at equal arguments is 1), so those of d numbers, each / sqrt(d), "
+              "have norm at most "
+              "1 (Vinaroz et al. 2022); enforced per record in integers: squared norm at most 2^(2k)."};
+}
+
+std::vector<CoordinateRun> HermiteSumMap::coordinates(const Lattice& lattice) const {
+  return {{features(), std::ldexp(1.0, lattice.bits)}};
+}
+
+PlainFacts HermiteSumMap::plain_facts(const Lattice& lattice) const {
+  const long double count = static_cast<long double>(dims_) * (static_cast<long double>(order_) + 1);
+  return {1, false, {{count, std::pow(2.0L, lattice.bits)}}};
+}
+
+double HermiteSumMap::scale(const Lattice& lattice) const { return static_cast<double>(lattice.scale()); }
+
+MapCost HermiteSumMap::cost() const {
+  return {4.0 * static_cast<double>(features()), 16 * (order_ + 1), 24 * dims_ + 4 * features()};
+}
+
+double HermiteSumMap::numbers_in_map() const { return 2.0 * static_cast<double>(order_ + 1); }
+
+std::string HermiteSumMap::hash() const {
+  const HermiteRecursion r = recursion();
+  std::vector<double> all{r.height, r.fall, static_cast<double>(dims_)};
+  all.insert(all.end(), r.up.begin(), r.up.end());
+  all.insert(all.end(), r.back.begin(), r.back.end());
+  // Rounded, so that a last digit in which two maths libraries differ does not make another map.
+  const std::vector<float> rounded(all.begin(), all.end());
+  return to_hex(sha256(std::as_bytes(std::span(rounded))));
+}
+
+std::unique_ptr<Block> HermiteSumMap::make_block(const Lattice& lattice) const {
+  features::require_no_overflow(0, lattice);
+  return std::make_unique<HermiteSumBlock>(*this, lattice);
+}
+
+MapKind hermite_sum_map() {
+  return {"hermite-sum",
+          "Hermite features of each number of a record (DP-HP's sum kernel): a network is trained on them",
+          [] { return std::unique_ptr<FeatureMap>(std::make_unique<HermiteSumMap>()); }};
+}
+
+}  // namespace muffle::features

@@ -1,0 +1,99 @@
+// What is peculiar to Hermite features: the kernel that they expand, and a recursion that stays stable to
+// order 200.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "features/features_fixture.hpp"
+#include "muffle/features/hermite_sum.hpp"
+#include "support/maps.hpp"
+
+namespace muffle::features {
+namespace {
+
+/// Reference: psi_k from Hermite polynomials in long double, scaled at every step so that none overflows:
+/// with H_{k+1} = 2 t' H_k - 2 k H_{k-1}, psi_k = height sqrt(rho^k / (2^k k!)) H_k(t) exp(-rho t^2 / (1 +
+/// rho)).
+std::vector<long double> reference_functions(long double length_scale, int order, long double t) {
+  const long double a = 1 / (2 * length_scale * length_scale), rho = 2 * a / (std::sqrt(1 + 4 * a * a) + 1);
+  std::vector<long double> psi{std::pow(rho / a, 0.25L) * std::exp(-rho * t * t / (1 + rho))};
+  long double before = 0;
+  for (int k = 0; k < order; ++k) {
+    // c_{k+1} / c_k = sqrt(rho / (2 (k + 1))), c_k the factor of H_k.
+    const long double up = std::sqrt(rho / (2 * (k + 1.0L))),
+                      upper = k > 0 ? up * std::sqrt(rho / (2.0L * k)) : 0;
+    const long double next = up * 2 * t * psi.back() - upper * 2 * k * before;
+    before = psi.back();
+    psi.push_back(next);
+  }
+  return psi;
+}
+
+HermiteRecursion recursion_of(const std::string& order, const std::string& length_scale) {
+  const auto map = test::make_map("hermite-sum", {{"order", order}, {"length_scale", length_scale}},
+                                  test::schema_of({1}, 1));
+  return dynamic_cast<const HermiteSumMap&>(*map).recursion();
+}
+
+std::vector<double> functions(const HermiteRecursion& r, double t) {
+  std::vector<double> psi{r.first(t)};
+  for (std::size_t k = 1; k < r.count(); ++k)
+    psi.push_back(r.up[k] * t * psi[k - 1] - (k > 1 ? r.back[k] * psi[k - 2] : 0.0));
+  return psi;
+}
+
+TEST(HermiteSumMap, TheRecursionIsStableToOrder200) {
+  for (const char* length_scale : {"0.001", "0.03", "0.3", "1.0", "30.0"}) {
+    const HermiteRecursion r = recursion_of("200", length_scale);
+    for (double t = -0.5; t <= 0.5; t += 0.0625) {
+      const auto psi = functions(r, t);
+      const auto reference = reference_functions(std::stold(length_scale), 200, t);
+      for (std::size_t k = 0; k < psi.size(); ++k)
+        ASSERT_NEAR(psi[k], static_cast<double>(reference[k]), 1e-12) << length_scale << " " << t << " " << k;
+    }
+  }
+}
+
+TEST(HermiteSumMap, TheFunctionsExpandTheGaussianKernelAndTheirSquaresSumToOneAtMost) {
+  for (const auto& [order, length_scale, error] :
+       {std::tuple{"200", "0.3", 1e-8}, std::tuple{"100", "1.0", 1e-14}, std::tuple{"5", "0.05", 1.0}}) {
+    const HermiteRecursion r = recursion_of(order, length_scale);
+    const double l = std::stod(length_scale);
+    for (double t = -0.5; t <= 0.5; t += 0.05) {
+      const auto a = functions(r, t);
+      double squares = 0;
+      for (const double p : a) squares += p * p;
+      EXPECT_LE(squares, 1 + 1e-14);
+      for (double s = -0.5; s <= 0.5; s += 0.1) {
+        const auto b = functions(r, s);
+        double kernel = 0;
+        for (std::size_t k = 0; k < a.size(); ++k) kernel += a[k] * b[k];
+        EXPECT_NEAR(kernel, std::exp(-(t - s) * (t - s) / (2 * l * l)), error);
+      }
+    }
+  }
+}
+
+TEST(HermiteSumMap, TheBlockHoldsTheFunctionsOfEachNumberOrderByOrder) {
+  const auto map =
+      test::make_map("hermite-sum", {{"order", "7"}, {"length_scale", "0.4"}}, test::schema_of({3}, 1));
+  const Lattice lattice;
+  const auto block = map->make_block(lattice);
+  const Records records(20, 3, 1);
+  const HermiteRecursion r = recursion_of("7", "0.4");
+  for (std::size_t i = 0; i < records.n; ++i) {
+    const auto values = features_of(*block, records.x.data() + 3 * i);
+    ASSERT_EQ(values.size(), 24u);
+    for (std::size_t j = 0; j < 3; ++j) {
+      const auto psi = functions(r, static_cast<double>(records.x[3 * i + j]) - 0.5);
+      for (std::size_t k = 0; k < psi.size(); ++k) {
+        const double wanted = psi[k] / std::sqrt(3.0) * static_cast<double>(lattice.scale());
+        EXPECT_NEAR(static_cast<double>(values[3 * k + j]), wanted, 1.001);
+        EXPECT_LE(std::fabs(static_cast<double>(values[3 * k + j])), std::fabs(wanted)) << "toward zero";
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muffle::features
