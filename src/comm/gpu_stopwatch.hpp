@@ -14,7 +14,7 @@ namespace muffle::comm {
 class GpuStopwatch {
  public:
   ~GpuStopwatch() {
-    for (const auto* pairs : {&under_way_, &idle_}) {
+    for (const auto* pairs : {&running_, &idle_}) {
       for (const Pair& p : *pairs) {
         static_cast<void>(cudaEventDestroy(p.start));
         static_cast<void>(cudaEventDestroy(p.stop));
@@ -36,14 +36,14 @@ class GpuStopwatch {
   }
   void stop(cudaStream_t stream) {
     check_cuda(cudaEventRecord(idle_.back().stop, stream), "cudaEventRecord");
-    under_way_.push_back(idle_.back());
+    running_.push_back(idle_.back());
     idle_.pop_back();
   }
   /// What is done, in order; what is not yet is left for later.
   void read() {
-    while (!under_way_.empty()) {
+    while (!running_.empty()) {
       float ms = 0;
-      const cudaError_t known = cudaEventElapsedTime(&ms, under_way_.front().start, under_way_.front().stop);
+      const cudaError_t known = cudaEventElapsedTime(&ms, running_.front().start, running_.front().stop);
       if (known == cudaErrorNotReady) {
         static_cast<void>(cudaGetLastError());
         return;
@@ -51,8 +51,8 @@ class GpuStopwatch {
       check_cuda(known, "cudaEventElapsedTime");
       total_.seconds += static_cast<double>(ms) / 1000;
       ++total_.calls;
-      idle_.push_back(under_way_.front());
-      under_way_.pop_front();
+      idle_.push_back(running_.front());
+      running_.pop_front();
     }
   }
   GpuTime total() const { return total_; }
@@ -61,7 +61,7 @@ class GpuStopwatch {
   struct Pair {
     cudaEvent_t start = nullptr, stop = nullptr;
   };
-  std::deque<Pair> under_way_, idle_;
+  std::deque<Pair> running_, idle_;
   GpuTime total_;
 };
 

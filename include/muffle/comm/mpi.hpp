@@ -13,7 +13,7 @@ namespace muffle::comm {
 struct MpiOptions {
   /// The longest that one collective may take, all of its chunks together, once every rank has come; and the
   /// longest that a rank may be silent while others wait for it. A rank that works shows life through
-  /// HostComm::check_peers, and is waited for. > 0.
+  /// JobLife::check_peers, and is waited for. > 0.
   std::chrono::milliseconds deadline{std::chrono::minutes(2)};
   /// No message is longer than this, so counts never overflow MPI's int; >= 8. Each rank holds up to two
   /// buffers of this size. Equal on all ranks. Small only in tests.
@@ -55,7 +55,7 @@ class MpiSession {
   ///
   /// Who is missing: rank 0 keeps a roll call. Its limits: a rank that has passed through the collective
   /// already (a sender in a reduction) and then computes for longer than the deadline without
-  /// HostComm::check_peers is listed as not heard from; and if rank 0 itself is lost, or busy without it, the
+  /// JobLife::check_peers is listed as not heard from; and if rank 0 itself is lost, or busy without it, the
   /// others can say only that it did not answer.
   /// @throws ConfigError  options out of range. @throws CommError  a rank did not come.
   std::unique_ptr<HostComm> world(const MpiOptions& options);
