@@ -78,7 +78,7 @@ std::unique_ptr<Metric> make_mixture_nll_metric() { return std::make_unique<Mixt
 
 MixtureScore evaluate_mixture(const std::filesystem::path& synthetic,
                               const std::function<void()>& heartbeat) {
-  const std::string name = "'" + synthetic.string() + "'";
+  const std::string name = fmt::format("'{}'", synthetic.string());
   const auto records = open_samples(synthetic, mixture_schema());
   const std::uint64_t n = records->records();
   if (n == 0) throw DataError(name + " holds no records to score.");
@@ -91,10 +91,10 @@ MixtureScore evaluate_mixture(const std::filesystem::path& synthetic,
     records->read(row);
     const double x1 = row.floats[0], x2 = row.floats[1];
     if (!std::isfinite(x1) || !std::isfinite(x2) || row.label < 0 || row.label >= data::kMixtureGrid) {
-      throw DataError(
-          "record " + std::to_string(i) + " (counting from 0) of " + name +
-          " is not a point of the 2-D mixture: its coordinates must be finite and its label in 0.." +
-          std::to_string(data::kMixtureGrid - 1) + ".");
+      throw DataError(fmt::format(
+          "record {} (counting from 0) of {} is not a point of the 2-D mixture: its coordinates must "
+          "be finite and its label in 0..{}.",
+          i, name, data::kMixtureGrid - 1));
     }
     sum += log_sum_of_class(x1, x2, static_cast<int>(row.label));
   }

@@ -26,11 +26,11 @@ job=(--config "$CONFIGS/fashion-mnist-init.toml" --set "data.dir=\"$DATA\"" --se
   --set sample.count=2000 --set 'evaluate.metrics=[]' --set train.steps=3 --set train.learning_rate=1e-6)
 on 2 run "${job[@]}" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the run from the closed form"; }
 check "the closed form is kept, and the log says why" grep -qE 'the closed form is kept: squared distance to the proxy' "$work/log"
-check "the model file is the closed form's" grep -qa 'muffle-moments-model' "$out/model.mfl"
+check "the model file is the closed form's" grep -qa '"generator":{"kind":"moments"' "$out/model.mfl"
 check "and has both distances" grep -qaE '"after_training":-?[0-9.e-]+,"closed_form":-?[0-9.e-]+' "$out/model.mfl"
 check "samples are there" test -s "$out/samples.npz"
-on 1 verify "$out/release.mfl" >"$work/log" 2>&1 || fail "the verification of three blocks"
-check "verify names the proxy" grep -q 'proxy with a signed kernel' "$work/log"
+on 1 verify "$out/release.mfl" >"$work/log" 2>&1 || fail "the verification of three maps"
+check "verify names the proxy" grep -q 'proxy (rff) with a signed kernel' "$work/log"
 on 1 train "${job[@]}" --init random --set train.learning_rate=0.01 --out "$out" >"$work/log" 2>&1 || fail "training without the start"
 check "the flag beats the file" grep -qa '"residual":false' "$out/model.mfl"
 

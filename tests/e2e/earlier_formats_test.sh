@@ -5,18 +5,23 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 files=$(cd "$(dirname "${BASH_SOURCE[0]}")/../data-files/version-2" && pwd)
 
-# refuses FILE ARGS...
+# refuses FILE 'REGEX' ARGS...
 refuses() {
-  local file=$1 rc=0
-  shift
+  local file=$1 says=$2 rc=0
+  shift 2
   "$MUFFLE" "$@" >"$work/log" 2>&1 || rc=$?
   check "$1 of $(basename "$file"): 76, not $rc" test "$rc" = 76
-  check "and says of which version it is, and what this muffle reads" grep -qE "$(basename "$file")' is a muffle-release file of version 2; this muffle reads version [3-9] alone" "$work/log"
+  check "and says that it is of an earlier version, and what to do" grep -qE "$(basename "$file")' $says" "$work/log"
   check "not that it is damaged" bash -c "! grep -qiE 'checksum|damaged|truncated' '$work/log'"
 }
+release='is a muffle-release file of version 2; this muffle reads version [3-9] alone.*Use the muffle that wrote it'
 for map in rff moments; do
-  refuses "$files/$map-release.mfl" verify "$files/$map-release.mfl"
-  refuses "$files/$map-release.mfl" train --release "$files/$map-release.mfl" --out "$work/train"
+  refuses "$files/$map-release.mfl" "$release" verify "$files/$map-release.mfl"
+  refuses "$files/$map-release.mfl" "$release" train --release "$files/$map-release.mfl" --out "$work/train"
   check "nothing was trained" test ! -e "$work/train/model.mfl"
 done
+refuses "$files/rff-model.mfl" 'is a muffle-model file of version 2; this muffle reads version [3-9] alone' \
+  sample --model "$files/rff-model.mfl" --out "$work/samples"
+refuses "$files/moments-model.mfl" 'is a closed form of an earlier muffle.*train again' sample --model "$files/moments-model.mfl" --out "$work/samples"
+check "nothing was drawn" test ! -e "$work/samples/samples.npz"
 finish

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -266,6 +267,25 @@ TEST_F(Train, WritesAModelThatAnyNumberOfRanksWouldWrite) {
     samples.push_back(generator->forward(model::latent_codes(1, false, 0, 0, 10, 5), torch::arange(10) % 3));
   }
   EXPECT_LT((samples[0] - samples[1]).abs().max().item<double>(), 1e-3);
+}
+
+/// A training matches all maps at once: its loss is the sum of theirs.
+TEST_F(Train, OfSeveralMapsMatchesAll) {
+  toy_.spec.steps = 5;
+  const auto first_loss = [&](const std::vector<double>& scales) {
+    release::write_artifact(folder_ / "release.mfl", test::release_of(toy_, scales));
+    double loss = 0;
+    run_thread_ranks(2, [&](comm::HostComm& comm) {
+      const std::string name = fmt::format("maps{}-{}", scales.size(), scales.front());
+      std::filesystem::create_directories(folder_ / name);
+      const TrainReport report = run(comm, name + "/model.mfl");
+      if (comm.is_root()) loss = report.first_loss;
+    });
+    return loss;
+  };
+  const double coarse = first_loss({2.0}), fine = first_loss({0.4}), both = first_loss({2.0, 0.4});
+  EXPECT_NEAR(both, coarse + fine, 1e-6 * both);
+  EXPECT_GT(std::abs(coarse - fine), 1e-3 * both);
 }
 
 TEST_F(Train, BadInputIsRefusedOnEveryRank) {

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include "support/planned_release.hpp"
 #include "train/toy.hpp"
 
 namespace muffle::test {
 
 /// A release that the artifact reader accepts, of the toy's kind of records with no noise added.
-inline release::Artifact release_of(const Toy& toy) {
+/// @param scales  a map of random features for each of these length-scales
+inline release::Artifact release_of(const Toy& toy, const std::vector<double>& scales = {2.0}) {
   const std::size_t dims = toy.schema.dims();
   const torch::Tensor labels = torch::arange(300) % 3;
   const torch::Tensor x =
@@ -14,9 +17,12 @@ inline release::Artifact release_of(const Toy& toy) {
           .contiguous();
   std::vector<std::int32_t> y;
   for (std::int32_t i = 0; i < 300; ++i) y.push_back(i % 3);
-  return planned_release(toy.schema,
-                         {named("rff", make_rff({.dims = dims, .features = 64, .length_scale = 2.0}))},
-                         {x.data_ptr<float>(), x.data_ptr<float>() + x.numel()}, y);
+  std::vector<features::NamedMap> maps;
+  for (const double scale : scales)
+    maps.push_back(named(fmt::format("m{}", maps.size()),
+                         make_rff({.dims = dims, .features = 64, .length_scale = scale})));
+  return planned_release(toy.schema, std::move(maps), {x.data_ptr<float>(), x.data_ptr<float>() + x.numel()},
+                         y);
 }
 
 }  // namespace muffle::test
