@@ -7,13 +7,11 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "crypto/mask_exchange.hpp"
 #include "muffle/privacy/release.hpp"
-#include "muffle/round/secure_sum.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle {
@@ -21,47 +19,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Site keys of all ranks.
-class Sites {
- public:
-  explicit Sites(int ranks) {
-    for (int r = 0; r < ranks; ++r) {
-      keys_.push_back(crypto::SiteKey::generate("site" + std::to_string(r)));
-      roster_ +=
-          std::to_string(r) + " " + keys_.back().name() + " " + to_hex(keys_.back().public_key()) + "\n";
-    }
-  }
-  crypto::SiteIdentity take(int rank) {
-    const std::lock_guard lock(mutex_);
-    return {std::move(keys_.at(static_cast<std::size_t>(rank))), crypto::SiteRoster::parse(roster_, "bench")};
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<crypto::SiteKey> keys_;
-  std::string roster_;
-};
-
 /// Seconds that `ranks` ranks take for one sum of n numbers, the best of `times`.
 double seconds_of_sum(int ranks, std::size_t n, bool masked, int times) {
   double best = 1e9;
-  Sites sites(ranks);
+  const std::vector<crypto::SiteIdentity> sites = test::make_sites(ranks);
   test::run_thread_ranks(
       ranks,
       [&](comm::HostComm& comm) {
-        const crypto::SiteIdentity identity = sites.take(comm.rank());
         for (int i = 0; i < times; ++i) {
           std::vector<std::uint64_t> values(n, 1);
           comm.barrier();
           const auto start = Clock::now();
           if (masked) {
-            round::SecureSum sum(comm, {n, "bench", &identity});
-            benchmark::DoNotOptimize(std::move(sum).reduce_to_root(std::move(values)));
-          } else {
-            std::vector<std::uint64_t> total(comm.is_root() ? n : 0);
-            comm.reduce_sum(values, total, 0);
-            benchmark::DoNotOptimize(total);
+            crypto::KeyExchange keys({comm.rank(), ranks, n, "bench", &sites[static_cast<std::size_t>(comm.rank())]});
+            const std::string signature = keys.sign(comm.all_gather(keys.hello()));
+            std::move(keys).finish(comm.all_gather(signature)).apply(values);
           }
+          std::vector<std::uint64_t> total(comm.is_root() ? n : 0);
+          comm.reduce_sum(values, total, 0);
+          benchmark::DoNotOptimize(total);
           comm.barrier();
           if (comm.is_root())
             best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());

@@ -1,0 +1,54 @@
+// In builds without LibTorch: what the tables of generators and twins name and only files with LibTorch hold,
+// so that configurations and model files can be read, and fuzzed, there. Networks have the settings that all
+// of them share; nothing can be built or drawn.
+#include <stdexcept>
+
+#include "muffle/model/model_info.hpp"
+#include "muffle/model/network.hpp"
+#include "muffle/model/sampler.hpp"
+#include "muffle/model/twin_kind.hpp"
+
+namespace muffle::model {
+namespace {
+
+constexpr char kFullyConnected[] = "fully-connected", kConvolutional[] = "convolutional";
+
+template <const char* name>
+class Described : public NetworkSettings {
+ public:
+  std::string_view kind() const override { return name; }
+  std::unique_ptr<GeneratorSettings> clone() const override { return std::make_unique<Described>(*this); }
+
+ protected:
+  void add_last(const schema::Schema& schema, Count& count) const override {
+    count.parameters += (count.width + 1) * static_cast<double>(schema.dims());
+  }
+  std::shared_ptr<Generator> build_checked(const schema::Schema&, std::uint64_t,
+                                           std::shared_ptr<TensorCollective>) const override {
+    throw std::logic_error("a build without LibTorch builds no network");
+  }
+};
+
+template <const char* name>
+const GeneratorKind& described() {
+  static const GeneratorKind kind{
+      name, "described without LibTorch",
+      []() -> std::unique_ptr<GeneratorSettings> { return std::make_unique<Described<name>>(); }};
+  return kind;
+}
+
+}  // namespace
+
+const GeneratorKind& fully_connected_generator() { return described<kFullyConnected>(); }
+const GeneratorKind& convolutional_generator() { return described<kConvolutional>(); }
+
+std::unique_ptr<Sampler> NetworkSettings::open(const ModelInfo&, const JsonFields&,
+                                               std::span<const std::byte>) const {
+  throw std::logic_error("a build without LibTorch draws from no network");
+}
+
+std::size_t twin_columns(const features::FeatureMap& map) {
+  return map.has_second_moments() ? 0 : map.features();
+}
+
+}  // namespace muffle::model
