@@ -31,7 +31,8 @@ double seconds_of_sum(int ranks, std::size_t n, bool masked, int times) {
           comm.barrier();
           const auto start = Clock::now();
           if (masked) {
-            crypto::KeyExchange keys({comm.rank(), ranks, n, "bench", &sites[static_cast<std::size_t>(comm.rank())]});
+            crypto::KeyExchange keys(
+                {comm.rank(), ranks, n, "bench", &sites[static_cast<std::size_t>(comm.rank())]});
             const std::string signature = keys.sign(comm.all_gather(keys.hello()));
             std::move(keys).finish(comm.all_gather(signature)).apply(values);
           }
