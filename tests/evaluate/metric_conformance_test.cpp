@@ -42,7 +42,9 @@ TEST_P(MetricConformance, KeysAreItsOwnAndACopyKeepsTheirValues) {
     settings::Value number;
     number.kind = settings::Value::Kind::kInteger;
     number.integer = 17;
-    if (key.set(number).empty()) EXPECT_EQ(key.get(), "17");
+    if (key.set(number).empty()) {
+      EXPECT_EQ(key.get(), "17");
+    }
   }
   const std::unique_ptr<Metric> copy = metric_->clone();
   const auto mine = keys_of(*metric_), its = keys_of(*copy);
@@ -87,8 +89,8 @@ TEST_P(MetricConformance, ScoresSamplesOfEveryFormat) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Metrics, MetricConformance, testing::Range(std::size_t{0}, metric_kinds().size()),
-                         [](const auto& info) {
-                           std::string name = metric_kinds()[info.param].name;
+                         [](const auto& line) {
+                           std::string name = metric_kinds()[line.param].name;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

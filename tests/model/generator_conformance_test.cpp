@@ -218,8 +218,8 @@ TEST_P(EveryGenerator, FilesThatContradictThemselvesAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryGenerator,
                          ::testing::ValuesIn(generator_kinds().begin(), generator_kinds().end()),
-                         [](const auto& info) {
-                           std::string name(info.param.name);
+                         [](const auto& line) {
+                           std::string name(line.param.name);
                            name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
                            return name;
                          });
@@ -240,7 +240,9 @@ TEST(GeneratorSettings, KindsShareKeys) {
     settings::Value v;
     v.kind = settings::Value::Kind::kFloat;
     v.number = 0.25;
-    if (key.name == "model.plain_share") EXPECT_EQ(key.set(v), "");
+    if (key.name == "model.plain_share") {
+      EXPECT_EQ(key.set(v), "");
+    }
   }
   EXPECT_EQ(names.front(), "model.generator");
   std::sort(names.begin(), names.end());

@@ -150,8 +150,8 @@ TEST_P(EveryTwin, NoRecordsMakeZeroSums) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryTwin, ::testing::ValuesIn(twin_kinds().begin(), twin_kinds().end()),
-                         [](const auto& info) {
-                           std::string name(info.param.name);
+                         [](const auto& line) {
+                           std::string name(line.param.name);
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });
