@@ -116,9 +116,13 @@ struct Rows {
 
 MUFFLE_ROWS(plain, false, )
 #if defined(__x86_64__)
+#if defined(__clang__)  // prefers it by itself, and knows no such attribute
+#define MUFFLE_WIDE
+#else
+#define MUFFLE_WIDE ",prefer-vector-width=512"
+#endif
 MUFFLE_ROWS(avx2, true, __attribute__((target("avx2,fma"))))
-MUFFLE_ROWS(avx512, true,
-            __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma,prefer-vector-width=512"))))
+MUFFLE_ROWS(avx512, true, __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma" MUFFLE_WIDE))))
 #endif
 
 const Rows& rows() {
@@ -140,7 +144,7 @@ const Rows& rows() {
 }  // namespace
 
 void add_class_sums(const float* phases, const std::int64_t* labels, std::size_t n, std::size_t half,
-                    float* sums, int threads) {
+                    float* sums, [[maybe_unused]] int threads) {
   const Rows& row = rows();
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::size_t j = 0; j < half; j += kTile) {
@@ -153,7 +157,7 @@ void add_class_sums(const float* phases, const std::int64_t* labels, std::size_t
 }
 
 void phase_gradients(const float* phases, const std::int64_t* labels, const float* gradients, std::size_t n,
-                     std::size_t half, float scale, float* out, int threads) {
+                     std::size_t half, float scale, float* out, [[maybe_unused]] int threads) {
   const Rows& row = rows();
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::size_t i = 0; i < n; ++i) {
@@ -164,7 +168,7 @@ void phase_gradients(const float* phases, const std::int64_t* labels, const floa
 
 void add_class_sums_of_records(const float* x, std::size_t dims, const float* frequencies,
                                const std::int64_t* labels, std::size_t n, std::size_t half, float* sums,
-                               int threads) {
+                               [[maybe_unused]] int threads) {
   const Rows& row = rows();
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::size_t j = 0; j < half; j += kTile) {
@@ -180,7 +184,7 @@ void add_class_sums_of_records(const float* x, std::size_t dims, const float* fr
 
 void record_gradients(const float* x, std::size_t dims, const float* frequencies, const std::int64_t* labels,
                       const float* gradients, std::size_t n, std::size_t half, float scale,
-                      float* x_gradients, int threads) {
+                      float* x_gradients, [[maybe_unused]] int threads) {
   const Rows& row = rows();
   std::fill_n(x_gradients, n * dims, 0.0f);
 #pragma omp parallel for num_threads(threads) schedule(static)
