@@ -182,7 +182,9 @@ class Loader {
   void read_table(const toml::table& table, const std::string& prefix, const std::string& path) {
     for (const auto& [key, value] : table) {
       const std::string name = prefix + std::string(key.str());
-      const auto where = [&] { return fmt::format("{} line {}", path, value.source().begin.line); };
+      const auto where = [&path, &at = value] {
+        return fmt::format("{} line {}", path, at.source().begin.line);
+      };
       const toml::table* inner = value.as_table();
       if (inner == nullptr) {
         set(name, from_toml(value), where());
