@@ -92,7 +92,7 @@ void Round::embed(embed::PartialSum&& partial) {
   const KeysAgreed& now = in<KeysAgreed>("embed records");
   if (terms_.shares && !now.share) refuse("embed records before its share of the noise is drawn");
   KeysAgreed keys = take<KeysAgreed>("embed records");
-  state_ = Embedded{std::move(keys), std::move(partial)};
+  state_.emplace<Embedded>(Embedded{std::move(keys), std::move(partial)});
 }
 
 void Round::keep() {
@@ -102,7 +102,7 @@ void Round::keep() {
 
 void Round::close() {
   Embedded embedded = take<Embedded>("close");
-  state_ = Closed{std::make_unique<comm::TerminationHold>(), std::move(embedded)};
+  state_.emplace<Closed>(Closed{std::make_unique<comm::TerminationHold>(), std::move(embedded)});
 }
 
 void Round::draw_noise(const release::Charge&, privacy::EntropySource* entropy, const Heartbeat& check_lost) {
@@ -110,13 +110,13 @@ void Round::draw_noise(const release::Charge&, privacy::EntropySource* entropy, 
   Closed closed = take<Closed>("draw the noise");
   std::optional<privacy::NoiseVector> noise;
   if (!terms_.mode.distributed) noise.emplace(terms_.parts, *entropy, check_lost);
-  state_ = Charged{std::move(closed), std::move(noise)};
+  state_.emplace<Charged>(Charged{std::move(closed), std::move(noise)});
 }
 
 void Round::hear_charge() {
   if (coordinates()) refuse("take the coordinator's charge as heard");
   Closed closed = take<Closed>("hear of the charge");
-  state_ = Charged{std::move(closed), std::nullopt};
+  state_.emplace<Charged>(Charged{std::move(closed), std::nullopt});
 }
 
 std::vector<std::uint64_t> Round::summand() {
@@ -134,7 +134,7 @@ std::vector<std::uint64_t> Round::summand() {
     wipe(values);
     throw;
   }
-  state_ = Summing{std::move(charged.closed.hold), std::move(charged.noise), secure};
+  state_.emplace<Summing>(Summing{std::move(charged.closed.hold), std::move(charged.noise), secure});
   return values;
 }
 
@@ -154,7 +154,7 @@ void Round::take_total(std::vector<std::uint64_t>&& total) {
 privacy::NoisySum Round::publish() {
   Summed summed = take<Summed>("publish");
   if (summed.noise) summed.noisy = std::move(*summed.noise).publish(std::move(*summed.raw));
-  state_ = Published{std::move(summed.hold)};
+  state_.emplace<Published>(Published{std::move(summed.hold)});
   return std::move(summed.noisy);
 }
 

@@ -25,13 +25,14 @@ TEST_P(OneProcess, KeepsThePromise) { GetParam().body(*make_transport(*comm::sin
 class ThreadSites : public testing::TestWithParam<std::tuple<TransportCase, int>> {};
 TEST_P(ThreadSites, KeepThePromise) {
   const auto& [promise, sites] = GetParam();
-  test::run_thread_ranks(sites, [&](comm::HostComm& comm) { promise.body(*make_transport(comm)); });
+  test::run_thread_ranks(sites,
+                         [&promise = promise](comm::HostComm& comm) { promise.body(*make_transport(comm)); });
 }
 
 class ThroughTheCoordinator : public ThreadSites {};
 TEST_P(ThroughTheCoordinator, KeepThePromise) {
   const auto& [promise, sites] = GetParam();
-  test::run_thread_ranks(sites, [&](comm::HostComm& comm) {
+  test::run_thread_ranks(sites, [&promise = promise](comm::HostComm& comm) {
     const auto inner = make_transport(comm);
     test::HubTransport hub(*inner);
     promise.body(hub);
