@@ -4,10 +4,11 @@
 #include <numbers>
 
 #include "aligned_buffer.hpp"
+#include "kernels.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/philox.hpp"
-#include "rff_block.hpp"
+#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 
@@ -94,7 +95,5 @@ std::vector<float> rff_frequencies(const RffSpec& spec, const Kernels& kernels) 
   }
   return omega;
 }
-
-std::vector<float> rff_frequencies(const RffSpec& spec) { return rff_frequencies(spec, best_kernels()); }
 
 }  // namespace muffle::features

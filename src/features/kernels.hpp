@@ -46,7 +46,5 @@ inline constexpr std::size_t kMaxAddRows = 127;
 
 /// All variants that this processor can run, slowest first ("generic" always among them).
 std::span<const Kernels* const> supported_kernels();
-/// The fastest of them.
-const Kernels& best_kernels();
 
 }  // namespace muffle::features

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "features/kernels.hpp"
-#include "features/rff_block.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 

@@ -11,7 +11,7 @@
 
 #include "features/features_fixture.hpp"
 #include "features/lies.hpp"
-#include "muffle/core/error.hpp"
+#include "muffle/core/kinds.hpp"
 #include "support/maps.hpp"
 
 namespace muffle::features {
@@ -432,7 +432,7 @@ TEST(MapTable, NamesAreKnownAndTheirOwn) {
     make_map("wavelets");
     FAIL() << "made";
   } catch (const ConfigError& e) {
-    for (const std::string& name : map_kind_names())
+    for (const std::string& name : names_of(map_kinds()))
       EXPECT_NE(std::string(e.what()).find("\"" + name + "\""), std::string::npos) << e.what();
   }
   for (const char* good : {"a", "coarse", "x-2", "moments"}) EXPECT_TRUE(is_map_name(good)) << good;

@@ -42,12 +42,12 @@ class Lift {
   virtual void declare(settings::Keys& keys) = 0;
   /// Whether records of this schema can be lifted, where `lift = "auto"` takes the first kind of the table
   /// that can.
-  virtual bool is_natural_for(const schema::Schema& schema) const = 0;
-  virtual void choose_sizes(const schema::Schema& schema, double noise);
+  virtual bool is_natural_for(const schema::Schema&) const { return false; }
+  virtual void choose_sizes(const schema::Schema&, double /*noise*/) {}
   /// As FeatureMap::resolve(): cheap, whatever a hostile description says. @throws ConfigError.
   virtual void resolve(const schema::Schema& schema) = 0;
   /// After resolve(): makes what forward(), affine() and numbers() need.
-  virtual void build() = 0;
+  virtual void build() {}
   virtual nlohmann::json to_json() const = 0;
   virtual void read_json(const JsonFields& fields) = 0;
 
@@ -58,7 +58,7 @@ class Lift {
   /// n again, from the resolved settings, by code of its own (FeatureMap::plain_facts()).
   virtual long double plain_coefficients() const = 0;
   /// c0, the constant beside u, where the settings leave it open.
-  virtual double default_offset() const = 0;
+  virtual double default_offset() const { return 1.0; }
   /// u of one record. For one record always the same bits, whatever is computed beside it.
   /// @param x  d numbers in [0, 1]  @param u  n numbers
   virtual void forward(const float* x, double* u) const = 0;
@@ -80,7 +80,6 @@ struct LiftKind {
 
 /// The table of all kinds (src/features/lift_kinds.inc).
 std::span<const LiftKind> lift_kinds();
-std::vector<std::string> lift_kind_names();
 /// @throws ConfigError  an unknown name: lists those that there are.
 std::unique_ptr<Lift> make_lift(std::string_view kind);
 
