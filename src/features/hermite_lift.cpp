@@ -58,9 +58,6 @@ class HermiteLift final : public Lift {
         psi[k] = terms.up[k] * t * psi[k - 1] - (k > 1 ? terms.back[k] * psi[k - 2] : 0.0);
     }
   }
-  double numbers_in_map() const override {
-    return static_cast<double>(dims_) + 1.0 + static_cast<double>(coefficients());
-  }
   std::vector<double> numbers() const override { return {static_cast<double>(count_), length_scale_}; }
 
  private:

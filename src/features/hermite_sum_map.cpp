@@ -1,6 +1,5 @@
 // The sum kernel of DP-HP (Vinaroz et al., ICML 2022): Hermite features of each number of a record, side by
-// side (docs/math.md, "feature maps"): phi(x) = [psi_k(x_j - 1/2)] / sqrt(d), orders k = 0 .. C, numbers j =
-// 1 .. d.
+// side (docs/math.md, "feature maps"): phi(x) = [psi_k(x_j - 1/2)] / sqrt(d), k = 0 .. C, j = 1 .. d.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -133,8 +132,7 @@ class HermiteSum final : public HermiteSumMap {
   }
 
   HermiteRecursion recursion() const override {
-    // rho / (1 - rho^2) = 1 / (2 l^2) =: a, so rho = (sqrt(1 + 4 a^2) - 1) / (2 a), written without
-    // cancellation.
+    // rho / (1 - rho^2) = 1 / (2 l^2) =: a, so rho = (sqrt(1 + 4 a^2) - 1) / (2 a), here not cancelling.
     const double a = 1.0 / (2.0 * length_scale_ * length_scale_),
                  rho = 2.0 * a / (std::sqrt(1.0 + 4.0 * a * a) + 1.0);
     HermiteRecursion r(rho, order_ + 1);

@@ -35,14 +35,13 @@ inline void sincos_quarter(F r, F& sine, F& cosine) {
   sine = Simd::fma(r, broadcast(0x1.921fb6p+0f), r * s);
 }
 
-/// Lattice values of kLanes phases in quarter turns. t - round(t) is exact, so large phases lose nothing
-/// here.
+/// Lattice values of kLanes phases in quarter turns. t - round(t) is exact: large phases lose nothing.
 inline void store_features(F t, float scale, std::int32_t* cosines, std::int32_t* sines) {
   const F turns = Simd::round(t);
   F s, c;
   sincos_quarter(t - turns, s, c);
-  // Beyond 2^31 quarter turns truncate() gives INT32_MIN, whose low bits are 0, and rightly: such floats are
-  // multiples of 4.
+  // Beyond 2^31 truncate() gives INT32_MIN, whose low bits are 0, and rightly: such floats are multiples
+  // of 4.
   const Bits q = reinterpret_cast<Bits>(Simd::truncate(turns));
   const F cosine = flip(q + 1, (q & 1) != 0 ? s : c), sine = flip(q, (q & 1) != 0 ? c : s);
   *reinterpret_cast<Integers*>(cosines) = reinterpret_cast<Bits>(Simd::truncate(cosine * scale));
@@ -60,8 +59,7 @@ void rff(const float* frequencies, std::size_t panels, std::size_t dims, const f
     for (std::size_t g = 0; g < groups; ++g) {
       const float* w = frequencies + p * dims * kPanel;
       const float* x = records + g * dims * kGroup;
-      // Meanwhile this group fetches its share of the next panel into the second-level cache (a third
-      // faster).
+      // Meanwhile this group fetches its share of the next panel into the L2 cache (a third faster).
       const float* ahead = frequencies + (p + 1 < panels ? p + 1 : p) * dims * kPanel + g * dims * ahead_step;
       F sums[kGroup][kVectors] = {};
       for (std::size_t c = 0; c < dims; ++c, w += kPanel, x += kGroup, ahead += ahead_step) {
@@ -122,8 +120,7 @@ void add_rows(const std::int32_t* const* rows, std::size_t count, std::size_t n,
   }
 }
 
-// 16 doubles whose lanes are added and multiplied one by one on every machine, in registers of whatever width
-// it has.
+// 16 doubles whose lanes are added and multiplied one by one, whatever the width of a machine's registers.
 typedef double Doubles __attribute__((vector_size(16 * sizeof(double)), aligned(8), may_alias));
 
 double dot(const double* a, const double* b, std::size_t n) {

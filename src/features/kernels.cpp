@@ -6,12 +6,6 @@
 
 namespace muffle::features {
 
-extern const Kernels kGenericKernels;
-#ifdef MUFFLE_X86_KERNELS
-extern const Kernels kAvx2Kernels;
-extern const Kernels kAvx512Kernels;
-#endif
-
 std::span<const Kernels* const> supported_kernels() {
   static const auto supported = [] {
     std::vector<const Kernels*> list{&kGenericKernels};

@@ -1,5 +1,4 @@
-// The kernels for AVX2 and FMA (x86-64-v3). Compiled with -mavx2 -mfma; called only where the processor has
-// both.
+// The kernels for AVX2 and FMA (x86-64-v3). Compiled for both, and called only where the processor has them.
 #include <immintrin.h>
 
 #include "kernels.hpp"
@@ -20,7 +19,6 @@ struct Simd {
 
 }  // namespace
 
-extern const Kernels kAvx2Kernels;
 const Kernels kAvx2Kernels = table("avx2");
 
 }  // namespace muffle::features

@@ -19,7 +19,6 @@ struct Simd {
 
 }  // namespace
 
-extern const Kernels kAvx512Kernels;
 const Kernels kAvx512Kernels = table("avx512");
 
 }  // namespace muffle::features

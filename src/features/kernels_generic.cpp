@@ -30,7 +30,6 @@ struct Simd {
 
 }  // namespace
 
-extern const Kernels kGenericKernels;
 const Kernels kGenericKernels = table("generic");
 
 }  // namespace muffle::features

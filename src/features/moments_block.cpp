@@ -72,8 +72,7 @@ class MomentsBlock final : public Block {
   }
 
  private:
-  /// z on the integers. False if it is not finite or fails the norm check, which is made on the very numbers
-  /// that are then multiplied.
+  /// z on the integers. False if it is not finite or fails the norm check, made on what is then multiplied.
   bool write_z(const float* x, double* z) const {
     z[0] = moments_.offset;
     lift_.forward(x, z + 1);

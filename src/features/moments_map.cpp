@@ -159,10 +159,8 @@ class MomentsMap final : public FeatureMap {
   double numbers_in_map() const override { return lift_->numbers_in_map(); }
   std::string hash() const override {
     const SecondMoments& moments = *second_moments();
-    std::vector<double> all = moments.lift->numbers();
-    all.push_back(static_cast<double>(moments.lift->dims()));
-    all.push_back(static_cast<double>(moments.lift->coefficients()));
-    all.push_back(offset_);
+    const std::vector<double> all = joined(
+        {moments.lift->numbers(), {static_cast<double>(dims()), static_cast<double>(order() - 1), offset_}});
     Sha256 hash;
     hash.update(std::string(moments.lift->kind()) + "\n");
     hash.update(std::as_bytes(std::span(all)));

@@ -15,8 +15,7 @@ namespace muffle::features {
 namespace {
 
 /// Records per tile. Large, because the frequencies are read from memory once per tile; not larger, so that
-/// the tile's lattice values are still in the second-level cache when they are checked and added. A multiple
-/// of every variant's group.
+/// its lattice values are still in the L2 cache when they are checked and added. A multiple of every group.
 constexpr std::size_t kTile = 48;
 static_assert(kTile <= kMaxAddRows);
 

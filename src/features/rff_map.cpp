@@ -1,5 +1,4 @@
-// Random Fourier features (Rahimi & Recht 2007), as in DP-MERF: phi(x) = sqrt(2/D) [cos(omega_j . x);
-// sin(omega_j . x)].
+// Random Fourier features (muffle/features/rff.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -37,9 +37,8 @@ struct BlockBound {
 /// Consecutive numbers of one class's D_b that carry the same weight in the norm.
 struct CoordinateRun {
   std::uint64_t count = 0;
-  /// Lattice units per 1.0 of the feature: a record's integer v stands for the feature value v / unit, whose
-  /// norm over all coordinates is what BlockBound bounds. Rounded up, so that noise of sigma x unit is
-  /// enough.
+  /// Lattice units per 1.0 of the feature: a record's integer v stands for the value v / unit, whose norm
+  /// over all coordinates is what BlockBound bounds. Rounded up, so that noise of sigma x unit is enough.
   double unit = 0.0;
   bool operator==(const CoordinateRun&) const = default;
 };
@@ -81,8 +80,7 @@ class Block {
   /// D_b: numbers per class.
   virtual std::size_t features() const = 0;
   virtual std::unique_ptr<Workspace> make_workspace() const = 0;
-  /// Threads at a time that are of use. Where a GPU does the work few keep it busy, and each has a workspace
-  /// in its memory.
+  /// Threads at a time that are of use: few keep a GPU busy, and each has a workspace in its memory.
   virtual int useful_threads() const { return std::numeric_limits<int>::max(); }
   /// Records one call of accumulate() works on at a time; callers pass at most this many.
   virtual std::size_t tile() const = 0;

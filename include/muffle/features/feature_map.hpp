@@ -61,8 +61,7 @@ class FeatureMap {
   /// For help: which values bring further keys with them ("with lift = ..."), and those keys.
   virtual void tell_further_keys(
       const std::function<void(const std::string& when, const std::vector<settings::Key>& keys)>&) const {}
-  /// Fills in what depends on the schema and is left open, and checks. Idempotent: what a release holds is
-  /// resolved.
+  /// Fills in what depends on the schema and is left open, and checks. Idempotent: a release's are resolved.
   /// @throws ConfigError with all problems found.
   virtual void resolve(const schema::Schema& schema) = 0;
   /// Before choose_sizes() and the second declare(): takes what the schema decides, such as a lift that was
@@ -83,9 +82,8 @@ class FeatureMap {
   /// D: numbers per class.
   virtual std::size_t features() const = 0;
   virtual BlockBound bound() const = 0;
-  /// The units of one class's numbers, in their order; the counts add up to features(). The default: all on
-  /// the lattice as they are. What is checked is a norm of 2^k units, so that is what 1.0 must be to the
-  /// noise.
+  /// The units of one class's numbers, in their order; the counts add up to features(). The default: 2^k
+  /// units, as the norm that is checked is: that is what 1.0 must be to the noise.
   virtual std::vector<CoordinateRun> coordinates(const Lattice& lattice) const;
   virtual PlainFacts plain_facts(const Lattice& lattice) const = 0;
   /// A released sum of a number stands for its integer / scale: what a mean embedding is divided by.

@@ -40,8 +40,7 @@ class Lift {
 
   /// The kind's own keys, beside those of second moments.
   virtual void declare(settings::Keys& keys) = 0;
-  /// Whether records of this schema can be lifted, where `lift = "auto"` takes the first kind of the table
-  /// that can.
+  /// Are records of this schema lifted by `lift = "auto"`, which takes the first kind of the table that can?
   virtual bool is_natural_for(const schema::Schema&) const { return false; }
   virtual void choose_sizes(const schema::Schema&, double /*noise*/) {}
   /// As FeatureMap::resolve(): cheap, whatever a hostile description says. @throws ConfigError.
@@ -67,7 +66,8 @@ class Lift {
   /// Are coefficients sums over many numbers of a record, and so nearly normal?
   virtual bool is_nearly_normal() const { return false; }
   virtual double flops_per_record() const { return 0.0; }
-  virtual double numbers_in_map() const = 0;
+  /// FeatureMap::numbers_in_map(). The default: those of x, of u and c0.
+  virtual double numbers_in_map() const { return static_cast<double>(dims() + 1 + coefficients()); }
   /// The numbers that the lift is made of, for FeatureMap::hash().
   virtual std::vector<double> numbers() const = 0;
 };

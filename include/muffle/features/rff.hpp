@@ -42,13 +42,11 @@ std::vector<float> rff_frequencies(const RffSpec& spec, const Kernels& kernels =
 ///   cos^2 + sin^2 <= 1 + 2^-22        (every float phase; held by a test), so each pair is at most 1 + 2^-23
 ///   long, the product rounds up by a factor of at most 1 + 2^-24, and truncation only shrinks;
 /// the factor 1 - 2^-22 covers both, and the result is rounded down to a float. So a record whose phases are
-/// finite is never rejected; the price is a relative error of 3e-7 in the embedding, a fraction of a lattice
-/// step per sine.
+/// finite is never rejected; the price is a relative error of 3e-7, a fraction of a lattice step per sine.
 float rff_lattice_scale(std::size_t features, const Lattice& lattice);
 
-/// The block that sums random Fourier features. Its kernel (matrix product and sine/cosine) is a fixed chain
-/// of fused multiply-adds per value, so the lattice sums are bit-identical on every x86-64 machine with FMA,
-/// whatever its vector width.
+/// The block that sums random Fourier features. Each value is a fixed chain of fused multiply-adds, so the
+/// lattice sums are bit-identical on every x86-64 machine with FMA, whatever its vector width.
 std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice,
                                       const Kernels& kernels = best_kernels());
 

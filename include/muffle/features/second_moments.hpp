@@ -23,9 +23,8 @@ struct SecondMoments {
 
   /// q = 1 + n: numbers of z.
   std::size_t order() const { return 1 + lift->coefficients(); }
-  /// What z is multiplied by before it is rounded to the nearest integers: 2^bits - sqrt(q) / 2 - 1, so that
-  /// rounding, which moves z by at most sqrt(q) / 2, never takes its norm beyond 2^bits. Released sums are
-  /// divided by its square.
+  /// What z is multiplied by before it is rounded to the nearest integers: 2^bits - sqrt(q) / 2 - 1, as
+  /// rounding moves z by at most sqrt(q) / 2: never beyond 2^bits. Released sums are divided by its square.
   double scale() const { return scale(order(), bits); }
   static double scale(std::size_t order, int bits);
 
