@@ -18,7 +18,7 @@
 #include "muffle/comm/mpi.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/threads.hpp"
-#include "muffle/features/kernel_variant.hpp"
+#include "muffle/features/rff.hpp"
 #include "muffle/privacy/entropy.hpp"
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_probe.hpp"

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <memory>
-#include <new>
+#include <vector>
 
 namespace muffle::features {
 
@@ -11,22 +9,15 @@ namespace muffle::features {
 template <typename T>
 class AlignedBuffer {
  public:
-  explicit AlignedBuffer(std::size_t size)
-      : data_(static_cast<T*>(::operator new(std::max<std::size_t>(size, 1) * sizeof(T), kAlignment))),
-        size_(size) {
-    std::uninitialized_fill_n(data_.get(), size, T{});
-  }
-  T* data() { return data_.get(); }
-  const T* data() const { return data_.get(); }
-  std::size_t size() const { return size_; }
+  explicit AlignedBuffer(std::size_t size) : lines_((size * sizeof(T) + sizeof(Line) - 1) / sizeof(Line)) {}
+  T* data() { return reinterpret_cast<T*>(lines_.data()); }
+  const T* data() const { return reinterpret_cast<const T*>(lines_.data()); }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
-  struct Free {
-    void operator()(T* p) const { ::operator delete(p, kAlignment); }
+  struct alignas(64) Line {
+    std::byte bytes[64];
   };
-  std::unique_ptr<T, Free> data_;
-  std::size_t size_;
+  std::vector<Line> lines_;
 };
 
 }  // namespace muffle::features

@@ -1,9 +1,5 @@
 #include "muffle/features/cuda_block.hpp"
 
-#include <span>
-
-#include "cuda_kind.hpp"
-
 namespace muffle::features {
 
 #define MUFFLE_KIND(kind) CudaKind kind##_cuda_block();

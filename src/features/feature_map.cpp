@@ -1,9 +1,9 @@
 #include "muffle/features/feature_map.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "muffle/core/kinds.hpp"
-#include "muffle/features/weighted.hpp"
 
 namespace muffle::features {
 
@@ -20,20 +20,13 @@ std::span<const MapKind> map_kinds() {
   return table;
 }
 
-std::vector<std::string> map_kind_names() { return names_of(map_kinds()); }
-
 std::unique_ptr<FeatureMap> make_map(std::string_view kind) {
   return find_kind(map_kinds(), kind, "feature map").make();
 }
 
-std::unique_ptr<FeatureMap> FeatureMap::shrunk(std::size_t) const { return clone(); }
-
-void FeatureMap::tell_further_keys(
-    const std::function<void(const std::string&, const std::vector<settings::Key>&)>&) const {}
-
-void FeatureMap::prepare(const schema::Schema&) {}
-
-void FeatureMap::choose_sizes(const schema::Schema&, double) {}
+std::vector<CoordinateRun> FeatureMap::coordinates(const Lattice& lattice) const {
+  return {{features(), std::ldexp(1.0, lattice.bits)}};
+}
 
 void FeatureMap::require_no_overflow(std::uint64_t records, const Lattice& lattice) const {
   features::require_no_overflow(records, lattice);

@@ -20,7 +20,6 @@ class FourierLift final : public Lift {
                 "l, public, in units of records scaled to [0, 1]");
     keys.count("seed", seed_, 0, INT64_MAX, "public seed of the frequencies");
   }
-  bool is_natural_for(const schema::Schema&) const override { return false; }
 
   void resolve(const schema::Schema& schema) override {
     LiftProblems problems;
@@ -53,7 +52,6 @@ class FourierLift final : public Lift {
   std::size_t dims() const override { return dims_; }
   std::size_t coefficients() const override { return n_; }
   long double plain_coefficients() const override { return static_cast<long double>(n_); }
-  double default_offset() const override { return 1.0; }
 
   void forward(const float* x, double* u) const override {
     const std::size_t half = n_ / 2;

@@ -4,31 +4,28 @@
 #include <numbers>
 
 #include "aligned_buffer.hpp"
+#include "kernels.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/philox.hpp"
-#include "rff_block.hpp"
+#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 
 namespace {
 
-/// Substreams of Stream::kFrequencies. Their numbers are part of the artifact format: changing one changes
-/// every embedding.
+/// Substreams of Stream::kFrequencies, part of the artifact format: changing one changes every embedding.
 enum Substream : std::uint32_t { kDirections = 0, kRowNorms = 1 };
 
 void check(const RffSpec& spec) {
-  std::string problems;
-  if (spec.features == 0 || spec.features % 2 != 0) {
-    problems += fmt::format("; the number of features is {}: it must be even and positive", spec.features);
-  }
-  if (spec.dims == 0) problems += "; a record has 0 numbers: it must have at least 1";
-  // The range keeps every frequency a normal float.
-  if (!(spec.length_scale >= 1e-20 && spec.length_scale <= 1e20)) {
-    problems += fmt::format("; the length-scale is {}: it must be a positive number (1e-20 to 1e20)",
-                            exact_text(spec.length_scale));
-  }
-  if (!problems.empty()) throw ConfigError("random Fourier features cannot be made: " + problems.substr(2));
+  // The range of lengths keeps every frequency a normal float.
+  if (spec.features == 0 || spec.features % 2 != 0 || spec.dims == 0 ||
+      !(spec.length_scale >= 1e-20 && spec.length_scale <= 1e20))
+    throw ConfigError(fmt::format(
+        "random Fourier features cannot be made: the number of features is {}, which must be even "
+        "and positive, a record has {} numbers, which must be at least 1, and the length-scale is "
+        "{}, which must be from 1e-20 to 1e20",
+        spec.features, spec.dims, exact_text(spec.length_scale)));
 }
 
 std::size_t padded(std::size_t n) { return (n + 15) / 16 * 16; }
@@ -53,8 +50,7 @@ void orthonormalise(AlignedBuffer<double>& matrix, std::size_t rows, std::size_t
   }
 }
 
-/// Fills frequencies first .. first + rows - 1 with orthogonal rows, each as long as an independent Gaussian
-/// vector.
+/// Frequencies first .. first + rows - 1: orthogonal rows, each as long as an independent Gaussian vector.
 void orthogonal_block(const RffSpec& spec, std::size_t first, std::size_t rows, double to_turns,
                       std::vector<float>& omega, const Kernels& kernels) {
   const CounterStream directions(spec.seed, Stream::kFrequencies, kDirections);
@@ -94,7 +90,5 @@ std::vector<float> rff_frequencies(const RffSpec& spec, const Kernels& kernels) 
   }
   return omega;
 }
-
-std::vector<float> rff_frequencies(const RffSpec& spec) { return rff_frequencies(spec, best_kernels()); }
 
 }  // namespace muffle::features

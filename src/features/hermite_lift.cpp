@@ -2,8 +2,8 @@
 // each number, with g such that the kernel's length is length_scale; norm at most 1.
 #include <nlohmann/json.hpp>
 
-#include "hermite.hpp"
 #include "lift_settings.hpp"
+#include "muffle/features/hermite_sum.hpp"
 
 namespace muffle::features {
 namespace {
@@ -18,7 +18,6 @@ class HermiteLift final : public Lift {
     keys.number("length_scale", length_scale_, {1e-6, 1e6},
                 "l, public, in units of records scaled to [0, 1]");
   }
-  bool is_natural_for(const schema::Schema&) const override { return false; }
 
   void resolve(const schema::Schema& schema) override {
     LiftProblems problems;
@@ -29,7 +28,6 @@ class HermiteLift final : public Lift {
     problems.coefficients(coefficients());
     problems.done();
   }
-  void build() override {}
 
   nlohmann::json to_json() const override {
     return {{"coefficients", count_}, {"length_scale", length_scale_}};
@@ -45,16 +43,20 @@ class HermiteLift final : public Lift {
   long double plain_coefficients() const override {
     return static_cast<long double>(dims_) * static_cast<long double>(count_);
   }
-  double default_offset() const override { return 1.0; }
 
   void forward(const float* x, double* u) const override {
-    const HermiteFunctions psi{std::exp(-4.0 / static_cast<double>(count_))};
-    const double length = psi.length(), scale = 1.0 / std::sqrt(static_cast<double>(dims_));
-    for (std::size_t j = 0; j < dims_; ++j)
-      psi((static_cast<double>(x[j]) - 0.5) * length / length_scale_, count_, scale, u + j * count_);
-  }
-  double numbers_in_map() const override {
-    return static_cast<double>(dims_) + 1.0 + static_cast<double>(coefficients());
+    const double rho = std::exp(-4.0 / static_cast<double>(count_)),
+                 length = std::sqrt((1 - rho * rho) / (2 * rho)),
+                 height = 1.0 / std::sqrt(static_cast<double>(dims_)) *
+                          std::sqrt(std::sqrt((1 - rho) * (1 + rho)));
+    const HermiteRecursion terms(rho, count_);
+    for (std::size_t j = 0; j < dims_; ++j) {
+      const double t = (static_cast<double>(x[j]) - 0.5) * length / length_scale_;
+      double* const psi = u + j * count_;
+      psi[0] = height * std::exp(-rho * t * t / (1 + rho));
+      for (std::size_t k = 1; k < count_; ++k)
+        psi[k] = terms.up[k] * t * psi[k - 1] - (k > 1 ? terms.back[k] * psi[k - 2] : 0.0);
+    }
   }
   std::vector<double> numbers() const override { return {static_cast<double>(count_), length_scale_}; }
 

@@ -1,6 +1,5 @@
 // The sum kernel of DP-HP (Vinaroz et al., ICML 2022): Hermite features of each number of a record, side by
-// side (docs/math.md, "feature maps"): phi(x) = [psi_k(x_j - 1/2)] / sqrt(d), orders k = 0 .. C, numbers j =
-// 1 .. d.
+// side (docs/math.md, "feature maps"): phi(x) = [psi_k(x_j - 1/2)] / sqrt(d), k = 0 .. C, j = 1 .. d.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 namespace muffle::features {
 namespace {
 
+constexpr settings::Range kLengths{1e-3, 1e3};
 constexpr std::uint64_t kMostOrder = 200;
 constexpr std::size_t kMostFeatures = std::size_t{1} << 26;
 constexpr std::size_t kTile = 64;
@@ -37,7 +37,6 @@ class HermiteSumBlock final : public Block {
         scale_(static_cast<double>(lattice.scale()) * (1.0 - 0x1p-40) /
                std::sqrt(static_cast<double>(dims_))) {}
 
-  std::string name() const override { return "hermite-sum"; }
   std::size_t dims() const override { return dims_; }
   std::size_t features() const override { return dims_ * terms_.count(); }
   std::size_t tile() const override { return kTile; }
@@ -103,97 +102,100 @@ class HermiteSumBlock final : public Block {
   double scale_;
 };
 
+class HermiteSum final : public HermiteSumMap {
+ public:
+  std::string_view kind() const override { return "hermite-sum"; }
+  std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<HermiteSum>(*this); }
+
+  void declare(settings::Keys& keys) override {
+    keys.count("order", order_, 0, static_cast<std::int64_t>(kMostOrder),
+               "C: Hermite functions 0 to C of each number");
+    keys.number("length_scale", length_scale_, kLengths, "l, public, in units of records scaled to [0, 1]");
+  }
+
+  void resolve(const schema::Schema& schema) override {
+    dims_ = schema.dims();
+    if (!kLengths.has(length_scale_))
+      throw ConfigError(
+          fmt::format("the length-scale is {}, not {}", exact_text(length_scale_), kLengths.text()));
+    if (order_ > kMostOrder) throw ConfigError(fmt::format("the order is {}, above {}", order_, kMostOrder));
+    if (dims_ == 0 || dims_ > kMostFeatures / (order_ + 1))
+      throw ConfigError(
+          fmt::format("{} numbers a record x {} orders are too many features", dims_, order_ + 1));
+  }
+
+  nlohmann::json to_json() const override { return {{"order", order_}, {"length_scale", length_scale_}}; }
+  void read_json(const JsonFields& f) override {
+    f.only({"order", "length_scale"});
+    order_ = f.integer("order", 0, kMostOrder);
+    length_scale_ = f.number("length_scale");
+  }
+
+  HermiteRecursion recursion() const override {
+    // rho / (1 - rho^2) = 1 / (2 l^2) =: a, so rho = (sqrt(1 + 4 a^2) - 1) / (2 a), here not cancelling.
+    const double a = 1.0 / (2.0 * length_scale_ * length_scale_),
+                 rho = 2.0 * a / (std::sqrt(1.0 + 4.0 * a * a) + 1.0);
+    HermiteRecursion r(rho, order_ + 1);
+    r.height = std::sqrt(std::sqrt(rho / a));  // 1 - rho^2 = rho / a, which keeps its digits near rho = 1
+    r.fall = rho / (1.0 + rho);
+    return r;
+  }
+
+  std::size_t dims() const override { return dims_; }
+  std::size_t features() const override { return dims_ * static_cast<std::size_t>(order_ + 1); }
+  BlockBound bound() const override {
+    return {.norm = 1.0,
+            .nonnegative_kernel = false,
+            .theorem =
+                "Hermite features psi_0 .. psi_C of one number have a sum of squares of at most 1 (Mercer's "
+                "expansion of the Gaussian kernel, whose value at equal arguments is 1), so those of d "
+                "numbers, each / sqrt(d), have norm at most 1 (Vinaroz et al. 2022); enforced per record in "
+                "integers: squared norm at most 2^(2k)."};
+  }
+  PlainFacts plain_facts(const Lattice& lattice) const override {
+    const long double count = static_cast<long double>(dims_) * (static_cast<long double>(order_) + 1);
+    return {1, false, {{count, std::pow(2.0L, lattice.bits)}}};
+  }
+
+  MapCost cost() const override {
+    return {4.0 * static_cast<double>(features()), 16 * (order_ + 1), 24 * dims_ + 4 * features()};
+  }
+  double numbers_in_map() const override { return 2.0 * static_cast<double>(order_ + 1); }
+  std::string hash() const override {
+    const HermiteRecursion r = recursion();
+    std::vector<double> all{r.height, r.fall, static_cast<double>(dims_)};
+    all.insert(all.end(), r.up.begin(), r.up.end());
+    all.insert(all.end(), r.back.begin(), r.back.end());
+    // Rounded, so that a last digit in which two maths libraries differ does not make another map.
+    const std::vector<float> rounded(all.begin(), all.end());
+    return to_hex(sha256(std::as_bytes(std::span(rounded))));
+  }
+
+  std::unique_ptr<Block> make_block(const Lattice& lattice) const override {
+    features::require_no_overflow(0, lattice);
+    return std::make_unique<HermiteSumBlock>(*this, lattice);
+  }
+
+ private:
+  std::uint64_t order_ = 20;   ///< C
+  double length_scale_ = 0.1;  ///< l
+  std::size_t dims_ = 0;
+};
+
 }  // namespace
 
-std::unique_ptr<FeatureMap> HermiteSumMap::clone() const { return std::make_unique<HermiteSumMap>(*this); }
-
-void HermiteSumMap::declare(settings::Keys& keys) {
-  keys.count("order", order_, 0, static_cast<std::int64_t>(kMostOrder),
-             "C: Hermite functions 0 to C of each number");
-  keys.number("length_scale", length_scale_, {1e-3, 1e3}, "l, public, in units of records scaled to [0, 1]");
-}
-
-void HermiteSumMap::resolve(const schema::Schema& schema) {
-  dims_ = schema.dims();
-  if (!(length_scale_ >= 1e-3 && length_scale_ <= 1e3))
-    throw ConfigError(
-        fmt::format("the length-scale is {}, not a number from 0.001 to 1000", exact_text(length_scale_)));
-  if (order_ > kMostOrder) throw ConfigError(fmt::format("the order is {}, above {}", order_, kMostOrder));
-  if (dims_ == 0 || dims_ > kMostFeatures / (order_ + 1))
-    throw ConfigError(
-        fmt::format("{} numbers a record x {} orders are too many features", dims_, order_ + 1));
-}
-
-nlohmann::json HermiteSumMap::to_json() const { return {{"order", order_}, {"length_scale", length_scale_}}; }
-
-void HermiteSumMap::read_json(const JsonFields& f) {
-  f.only({"order", "length_scale"});
-  order_ = f.integer("order", 0, kMostOrder);
-  length_scale_ = f.number("length_scale");
-}
-
-HermiteRecursion HermiteSumMap::recursion() const {
-  // rho / (1 - rho^2) = 1 / (2 l^2) =: a, so rho = (sqrt(1 + 4 a^2) - 1) / (2 a), written without
-  // cancellation.
-  const double a = 1.0 / (2.0 * length_scale_ * length_scale_),
-               rho = 2.0 * a / (std::sqrt(1.0 + 4.0 * a * a) + 1.0);
-  // 1 - rho^2 = 2 l^2 rho, which keeps its digits where rho is nearly 1.
-  HermiteRecursion r{std::sqrt(std::sqrt(rho / a)), rho / (1.0 + rho), {}, {}};
-  for (std::uint64_t k = 0; k <= order_; ++k) {
-    const auto order = static_cast<double>(std::max<std::uint64_t>(k, 1));
-    r.up.push_back(std::sqrt(2.0 * rho / order));
-    r.back.push_back(rho * std::sqrt((order - 1.0) / order));
+HermiteRecursion::HermiteRecursion(double rho, std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto order = static_cast<double>(std::max<std::size_t>(k, 1));
+    up.push_back(std::sqrt(2.0 * rho / order));
+    back.push_back(rho * std::sqrt((order - 1.0) / order));
   }
-  return r;
-}
-
-BlockBound HermiteSumMap::bound() const {
-  return {.norm = 1.0,
-          .nonnegative_kernel = false,
-          .theorem =
-              "Hermite features psi_0 .. psi_C of one number have a sum of squares of at most 1 (Mercer's "
-              "expansion of the "
-              "Gaussian kernel, whose value at equal arguments is 1), so those of d numbers, each / sqrt(d), "
-              "have norm at most "
-              "1 (Vinaroz et al. 2022); enforced per record in integers: squared norm at most 2^(2k)."};
-}
-
-std::vector<CoordinateRun> HermiteSumMap::coordinates(const Lattice& lattice) const {
-  return {{features(), std::ldexp(1.0, lattice.bits)}};
-}
-
-PlainFacts HermiteSumMap::plain_facts(const Lattice& lattice) const {
-  const long double count = static_cast<long double>(dims_) * (static_cast<long double>(order_) + 1);
-  return {1, false, {{count, std::pow(2.0L, lattice.bits)}}};
-}
-
-double HermiteSumMap::scale(const Lattice& lattice) const { return static_cast<double>(lattice.scale()); }
-
-MapCost HermiteSumMap::cost() const {
-  return {4.0 * static_cast<double>(features()), 16 * (order_ + 1), 24 * dims_ + 4 * features()};
-}
-
-double HermiteSumMap::numbers_in_map() const { return 2.0 * static_cast<double>(order_ + 1); }
-
-std::string HermiteSumMap::hash() const {
-  const HermiteRecursion r = recursion();
-  std::vector<double> all{r.height, r.fall, static_cast<double>(dims_)};
-  all.insert(all.end(), r.up.begin(), r.up.end());
-  all.insert(all.end(), r.back.begin(), r.back.end());
-  // Rounded, so that a last digit in which two maths libraries differ does not make another map.
-  const std::vector<float> rounded(all.begin(), all.end());
-  return to_hex(sha256(std::as_bytes(std::span(rounded))));
-}
-
-std::unique_ptr<Block> HermiteSumMap::make_block(const Lattice& lattice) const {
-  features::require_no_overflow(0, lattice);
-  return std::make_unique<HermiteSumBlock>(*this, lattice);
 }
 
 MapKind hermite_sum_map() {
   return {"hermite-sum",
           "Hermite features of each number of a record (DP-HP's sum kernel): a network is trained on them",
-          [] { return std::unique_ptr<FeatureMap>(std::make_unique<HermiteSumMap>()); }};
+          [] { return std::unique_ptr<FeatureMap>(std::make_unique<HermiteSum>()); }};
 }
 
 }  // namespace muffle::features

@@ -141,8 +141,7 @@ class ImageLift final : public Lift {
   }
   double default_offset() const override { return default_offset_of(dims_); }
 
-  // Loops whose innermost index runs over outputs, so that the compiler's vectors leave every sum's order
-  // alone.
+  // Innermost loops run over outputs, so that the compiler's vectors leave every sum's order alone.
   void forward(const float* x, double* u) const override {
     const std::size_t height = affine_.height, width = affine_.width, k = side_;
     std::vector<double> half(k);
@@ -171,9 +170,6 @@ class ImageLift final : public Lift {
   // Of the two cosine transforms the one along the width is the larger.
   double flops_per_record() const override {
     return 2.0 * static_cast<double>(dims_) * static_cast<double>(side_);
-  }
-  double numbers_in_map() const override {
-    return static_cast<double>(dims_) + 1.0 + static_cast<double>(coefficients());
   }
   std::vector<double> numbers() const override {
     return joined({affine_.origin, affine_.weights, affine_.rows, affine_.columns});

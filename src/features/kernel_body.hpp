@@ -3,41 +3,49 @@
 // instruction set can be linked into another's place. For the same reason nothing here may call an inline
 // function of the standard library.
 //
-// Simd has: F (kLanes floats), I (kLanes int32), load, store, broadcast, zero, mul, sub, fma, round (to
-// nearest even), truncate (to int32; INT32_MIN for NaN and what does not fit), odd (q & 1 ? b : a), flip
-// (sign changed where q & 2), increment (q + 1).
+// Simd has: F (a vector of kLanes floats), fma, round (to nearest even), truncate (to int32; INT32_MIN for
+// NaN and what does not fit), kVectors and kGroup.
+
+using F = Simd::F;
+typedef std::uint32_t Bits __attribute__((vector_size(sizeof(F))));
+typedef float Floats __attribute__((vector_size(sizeof(F)), aligned(4), may_alias));
+typedef std::uint32_t Integers __attribute__((vector_size(sizeof(F)), aligned(4), may_alias));
+
+/// x in every lane, its sign kept where it is 0.
+inline F broadcast(float x) { return x - F{}; }
+
+/// a with its sign changed where q & 2.
+inline F flip(Bits q, F a) { return reinterpret_cast<F>(reinterpret_cast<Bits>(a) ^ ((q & 2) << 30)); }
 
 /// sin and cos of (pi/2) r for |r| <= 1/2, as polynomials in r^2 (minimax, coefficients rounded to float one
 /// after the other). Error before rounding: 4e-10 (cos), 1.3e-9 (sin); after it at most 6e-8, and cos^2 +
 /// sin^2 <= 1 + 1.26e-7, over every float; tests/features/kernel_test.cpp holds the kernels to it.
-inline void sincos_quarter(Simd::F r, Simd::F& sine, Simd::F& cosine) {
-  const Simd::F z = Simd::mul(r, r);
-  Simd::F c = Simd::broadcast(0x1.d47d3ep-11f);
-  c = Simd::fma(c, z, Simd::broadcast(-0x1.55b146p-6f));
-  c = Simd::fma(c, z, Simd::broadcast(0x1.03c1aep-2f));
-  c = Simd::fma(c, z, Simd::broadcast(-0x1.3bd3ccp+0f));
-  cosine = Simd::fma(c, z, Simd::broadcast(1.0f));
+inline void sincos_quarter(F r, F& sine, F& cosine) {
+  const F z = r * r;
+  F c = broadcast(0x1.d47d3ep-11f);
+  c = Simd::fma(c, z, broadcast(-0x1.55b146p-6f));
+  c = Simd::fma(c, z, broadcast(0x1.03c1aep-2f));
+  c = Simd::fma(c, z, broadcast(-0x1.3bd3ccp+0f));
+  cosine = Simd::fma(c, z, broadcast(1.0f));
   // pi/2 in two parts: the large one enters in the last, single rounding.
-  Simd::F s = Simd::broadcast(-0x1.2cfc74p-8f);
-  s = Simd::fma(s, z, Simd::broadcast(0x1.465a68p-4f));
-  s = Simd::fma(s, z, Simd::broadcast(-0x1.4abba8p-1f));
-  s = Simd::fma(s, z, Simd::broadcast(-0x1.18fc52p-24f));
-  sine = Simd::fma(r, Simd::broadcast(0x1.921fb6p+0f), Simd::mul(r, s));
+  F s = broadcast(-0x1.2cfc74p-8f);
+  s = Simd::fma(s, z, broadcast(0x1.465a68p-4f));
+  s = Simd::fma(s, z, broadcast(-0x1.4abba8p-1f));
+  s = Simd::fma(s, z, broadcast(-0x1.18fc52p-24f));
+  sine = Simd::fma(r, broadcast(0x1.921fb6p+0f), r * s);
 }
 
-/// Lattice values of kLanes phases in quarter turns. t - round(t) is exact, so large phases lose nothing
-/// here.
-inline void store_features(Simd::F t, Simd::F scale, std::int32_t* cosines, std::int32_t* sines) {
-  const Simd::F turns = Simd::round(t);
-  Simd::F s, c;
-  sincos_quarter(Simd::sub(t, turns), s, c);
-  // Beyond 2^31 quarter turns truncate() gives INT32_MIN, whose low bits are 0, and rightly: such floats are
-  // multiples of 4.
-  const Simd::I q = Simd::truncate(turns);
-  const Simd::F cosine = Simd::flip(Simd::increment(q), Simd::odd(q, c, s));
-  const Simd::F sine = Simd::flip(q, Simd::odd(q, s, c));
-  Simd::store(cosines, Simd::truncate(Simd::mul(cosine, scale)));
-  Simd::store(sines, Simd::truncate(Simd::mul(sine, scale)));
+/// Lattice values of kLanes phases in quarter turns. t - round(t) is exact: large phases lose nothing.
+inline void store_features(F t, float scale, std::int32_t* cosines, std::int32_t* sines) {
+  const F turns = Simd::round(t);
+  F s, c;
+  sincos_quarter(t - turns, s, c);
+  // Beyond 2^31 truncate() gives INT32_MIN, whose low bits are 0, and rightly: such floats are multiples
+  // of 4.
+  const Bits q = reinterpret_cast<Bits>(Simd::truncate(turns));
+  const F cosine = flip(q + 1, (q & 1) != 0 ? s : c), sine = flip(q, (q & 1) != 0 ? c : s);
+  *reinterpret_cast<Integers*>(cosines) = reinterpret_cast<Bits>(Simd::truncate(cosine * scale));
+  *reinterpret_cast<Integers*>(sines) = reinterpret_cast<Bits>(Simd::truncate(sine * scale));
 }
 
 constexpr std::size_t kPanel = Simd::kLanes * Simd::kVectors;
@@ -47,28 +55,22 @@ void rff(const float* frequencies, std::size_t panels, std::size_t dims, const f
   constexpr std::size_t kGroup = Simd::kGroup, kVectors = Simd::kVectors, kLanes = Simd::kLanes;
   const std::size_t half = panels * kPanel;
   const std::size_t ahead_step = kPanel / groups;
-  const Simd::F lattice_scale = Simd::broadcast(scale);
   for (std::size_t p = 0; p < panels; ++p) {
     for (std::size_t g = 0; g < groups; ++g) {
       const float* w = frequencies + p * dims * kPanel;
       const float* x = records + g * dims * kGroup;
-      // Meanwhile this group fetches its share of the next panel into the second-level cache (a third
-      // faster).
+      // Meanwhile this group fetches its share of the next panel into the L2 cache (a third faster).
       const float* ahead = frequencies + (p + 1 < panels ? p + 1 : p) * dims * kPanel + g * dims * ahead_step;
-      Simd::F sums[kGroup][kVectors];
-#pragma GCC unroll 16
-      for (std::size_t r = 0; r < kGroup; ++r) {
-#pragma GCC unroll 16
-        for (std::size_t v = 0; v < kVectors; ++v) sums[r][v] = Simd::zero();
-      }
+      F sums[kGroup][kVectors] = {};
       for (std::size_t c = 0; c < dims; ++c, w += kPanel, x += kGroup, ahead += ahead_step) {
         __builtin_prefetch(ahead, 0, 2);
-        Simd::F omega[kVectors];
+        F omega[kVectors];
 #pragma GCC unroll 16
-        for (std::size_t v = 0; v < kVectors; ++v) omega[v] = Simd::load(w + v * kLanes);
+        for (std::size_t v = 0; v < kVectors; ++v)
+          omega[v] = *reinterpret_cast<const Floats*>(w + v * kLanes);
 #pragma GCC unroll 16
         for (std::size_t r = 0; r < kGroup; ++r) {
-          const Simd::F value = Simd::broadcast(x[r]);
+          const F value = broadcast(x[r]);
 #pragma GCC unroll 16
           for (std::size_t v = 0; v < kVectors; ++v) sums[r][v] = Simd::fma(omega[v], value, sums[r][v]);
         }
@@ -79,7 +81,7 @@ void rff(const float* frequencies, std::size_t panels, std::size_t dims, const f
 #pragma GCC unroll 16
         for (std::size_t v = 0; v < kVectors; ++v) {
           std::int32_t* cosines = out + r * 2 * half + v * kLanes;
-          store_features(sums[r][v], lattice_scale, cosines, cosines + half);
+          store_features(sums[r][v], scale, cosines, cosines + half);
         }
       }
     }
@@ -118,8 +120,7 @@ void add_rows(const std::int32_t* const* rows, std::size_t count, std::size_t n,
   }
 }
 
-// 16 doubles whose lanes are added and multiplied one by one on every machine, in registers of whatever width
-// it has.
+// 16 doubles whose lanes are added and multiplied one by one, whatever the width of a machine's registers.
 typedef double Doubles __attribute__((vector_size(16 * sizeof(double)), aligned(8), may_alias));
 
 double dot(const double* a, const double* b, std::size_t n) {

@@ -1,36 +1,22 @@
 #include "kernels.hpp"
 
-#include "muffle/features/kernel_variant.hpp"
+#include <vector>
+
+#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 
-extern const Kernels kGenericKernels;
-#ifdef MUFFLE_X86_KERNELS
-extern const Kernels kAvx2Kernels;
-extern const Kernels kAvx512Kernels;
-#endif
-
-namespace {
-
-struct Supported {
-  const Kernels* list[3] = {};
-  std::size_t count = 0;
-
-  Supported() {
-    list[count++] = &kGenericKernels;
+std::span<const Kernels* const> supported_kernels() {
+  static const auto supported = [] {
+    std::vector<const Kernels*> list{&kGenericKernels};
 #ifdef MUFFLE_X86_KERNELS
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) list[count++] = &kAvx2Kernels;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma")) list[count++] = &kAvx512Kernels;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) list.push_back(&kAvx2Kernels);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma")) list.push_back(&kAvx512Kernels);
 #endif
-  }
-};
-
-}  // namespace
-
-std::span<const Kernels* const> supported_kernels() {
-  static const Supported supported;
-  return {supported.list, supported.count};
+    return list;
+  }();
+  return supported;
 }
 
 const Kernels& best_kernels() { return *supported_kernels().back(); }

@@ -19,9 +19,8 @@ struct Kernels {
   /// sin(2 pi t)) with t = sum_c omega_c x_c, a single chain of fused multiply-adds over c = 0 .. dims-1.
   /// @param frequencies  panels x dims x panel, in quarter turns (4 omega / (2 pi))
   /// @param records      groups x dims x group
-  /// @param features     (groups group) x 2 (panels panel): a record's cosines, then its sines. A phase that
-  /// is NaN or
-  ///                     infinite gives INT32_MIN, which squared_norm() refuses.
+  /// @param features     (groups group) x 2 (panels panel): a record's cosines, then its sines; of a NaN or
+  ///                     infinite phase INT32_MIN, which squared_norm() refuses.
   void (*rff)(const float* frequencies, std::size_t panels, std::size_t dims, const float* records,
               std::size_t groups, float scale, std::int32_t* features);
 
@@ -29,8 +28,8 @@ struct Kernels {
   /// be summed: they could wrap around to a small number). Needs n <= 2^15, so that 2^15 2^48 < 2^64.
   std::uint64_t (*squared_norm)(const std::int32_t* values, std::size_t n, int bits);
 
-  /// sums[j] += sum of rows[i][j], i < count, modulo 2^64. Needs count <= 127 and |values| <= 2^24, so that
-  /// 32 bits hold the inner sum.
+  /// sums[j] += sum of rows[i][j], i < count <= 127, modulo 2^64. |values| <= 2^24: 32 bits hold the inner
+  /// sum.
   void (*add_rows)(const std::int32_t* const* rows, std::size_t count, std::size_t n, std::uint64_t* sums);
 
   /// Subtracts from each of `count` rows its component along the unit vector q (modified Gram-Schmidt).
@@ -40,13 +39,13 @@ struct Kernels {
   double (*dot)(const double* a, const double* b, std::size_t n);
 };
 
+extern const Kernels kGenericKernels, kAvx2Kernels, kAvx512Kernels;  ///< the last two on x86 alone
+
 inline constexpr std::uint64_t kNotOnLattice = std::numeric_limits<std::uint64_t>::max();
 inline constexpr std::size_t kMaxNormChunk = std::size_t{1} << 15;
 inline constexpr std::size_t kMaxAddRows = 127;
 
 /// All variants that this processor can run, slowest first ("generic" always among them).
 std::span<const Kernels* const> supported_kernels();
-/// The fastest of them.
-const Kernels& best_kernels();
 
 }  // namespace muffle::features

@@ -7,56 +7,22 @@ namespace muffle::features {
 namespace {
 
 struct Simd {
-  static constexpr std::size_t kLanes = 8, kVectors = 1, kGroup = 4;
-  struct F {
-    float v[kLanes];
-  };
-  struct I {
-    std::int32_t v[kLanes];
-  };
-
-  template <typename Result, typename Operation>
-  static Result each(Operation operation) {
-    Result result;
-    for (std::size_t l = 0; l < kLanes; ++l) result.v[l] = operation(l);
-    return result;
+  static constexpr std::size_t kLanes = 4, kVectors = 2, kGroup = 4;
+  typedef float F __attribute__((vector_size(4 * kLanes)));
+  typedef std::int32_t I __attribute__((vector_size(4 * kLanes)));
+  static F fma(F a, F b, F c) {
+    for (std::size_t l = 0; l < kLanes; ++l) c[l] = std::fma(a[l], b[l], c[l]);
+    return c;
   }
-  static F zero() { return F{}; }
-  static F load(const float* p) {
-    return each<F>([&](std::size_t l) { return p[l]; });
+  static F round(F a) {
+    for (std::size_t l = 0; l < kLanes; ++l) a[l] = std::nearbyint(a[l]);
+    return a;
   }
-  static void store(std::int32_t* p, const I& x) {
-    for (std::size_t l = 0; l < kLanes; ++l) p[l] = x.v[l];
-  }
-  static F broadcast(float x) {
-    return each<F>([&](std::size_t) { return x; });
-  }
-  static F mul(const F& a, const F& b) {
-    return each<F>([&](std::size_t l) { return a.v[l] * b.v[l]; });
-  }
-  static F sub(const F& a, const F& b) {
-    return each<F>([&](std::size_t l) { return a.v[l] - b.v[l]; });
-  }
-  static F fma(const F& a, const F& b, const F& c) {
-    return each<F>([&](std::size_t l) { return std::fma(a.v[l], b.v[l], c.v[l]); });
-  }
-  static F round(const F& a) {
-    return each<F>([&](std::size_t l) { return std::nearbyint(a.v[l]); });
-  }
-  static I truncate(const F& a) {
-    return each<I>([&](std::size_t l) {
-      return a.v[l] >= -0x1p31f && a.v[l] < 0x1p31f ? static_cast<std::int32_t>(a.v[l]) : INT32_MIN;
-    });
-  }
-  static F odd(const I& q, const F& a, const F& b) {
-    return each<F>([&](std::size_t l) { return (q.v[l] & 1) != 0 ? b.v[l] : a.v[l]; });
-  }
-  static F flip(const I& q, const F& a) {
-    return each<F>([&](std::size_t l) { return (q.v[l] & 2) != 0 ? -a.v[l] : a.v[l]; });
-  }
-  static I increment(const I& q) {
-    return each<I>(
-        [&](std::size_t l) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(q.v[l]) + 1); });
+  static I truncate(F a) {
+    I q;
+    for (std::size_t l = 0; l < kLanes; ++l)
+      q[l] = a[l] >= -0x1p31f && a[l] < 0x1p31f ? static_cast<std::int32_t>(a[l]) : INT32_MIN;
+    return q;
   }
 };
 
@@ -64,7 +30,6 @@ struct Simd {
 
 }  // namespace
 
-extern const Kernels kGenericKernels;
 const Kernels kGenericKernels = table("generic");
 
 }  // namespace muffle::features

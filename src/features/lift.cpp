@@ -19,13 +19,9 @@ std::span<const LiftKind> lift_kinds() {
   return table;
 }
 
-std::vector<std::string> lift_kind_names() { return names_of(lift_kinds()); }
-
 std::unique_ptr<Lift> make_lift(std::string_view kind) {
   return find_kind(lift_kinds(), kind, "lift").make();
 }
-
-void Lift::choose_sizes(const schema::Schema&, double) {}
 
 void AffineLift::back(const double* u, double* x) const {
   std::copy(origin.begin(), origin.end(), x);

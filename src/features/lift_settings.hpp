@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <initializer_list>
-#include <string>
 #include <vector>
 
 #include "muffle/core/error.hpp"
@@ -20,11 +19,8 @@ inline constexpr std::size_t kMaxLiftDims = std::size_t{1} << 24;
 inline constexpr std::size_t kMaxLiftFrequencies = std::size_t{1} << 28;
 
 /// Collects what is wrong with second moments; done() throws it.
-class LiftProblems {
+class LiftProblems : public settings::Problems {
  public:
-  void unless(bool good, const std::string& problem) {
-    if (!good) text_ += "; " + problem;
-  }
   /// Written so that NaN fails.
   void within(const char* what, double v, double low, double high) {
     unless(v >= low && v <= high,
@@ -42,13 +38,10 @@ class LiftProblems {
     unless(dims <= kMaxLiftDims, fmt::format("a record must have 1 to {} numbers", kMaxLiftDims));
     return dims;
   }
-  bool empty() const { return text_.empty(); }
-  void done() const {
-    if (!text_.empty()) throw ConfigError("second moments cannot be made: " + text_.substr(2) + ".");
+  void done() {
+    if (!empty())
+      throw ConfigError(fmt::format("second moments cannot be made: {}.", fmt::join(take(), "; ")));
   }
-
- private:
-  std::string text_;
 };
 
 /// c0 of lifts whose u is as long as a record: 8 at 28 x 28.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "muffle/core/error.hpp"
+#include "muffle/core/kinds.hpp"
 
 namespace muffle::features {
 
@@ -21,16 +21,13 @@ MapSettings& MapSettings::operator=(MapSettings other) {
 
 void MapSettings::declare(settings::Keys& keys) {
   keys.stage(settings::Stage::kRelease);
-  std::string listed;
-  for (const std::string& name : map_kind_names())
-    listed += (listed.empty() ? "" : ", ") + settings::toml_string(name);
+  const std::vector<std::string> known = names_of(map_kinds());
+  const std::string listed = fmt::format("\"{}\"", fmt::join(known, "\", \""));
   keys.add({"kind",
             {},
             "which feature map (" + listed + ")",
-            [this, listed](const settings::Value& v) {
-              const auto known = map_kind_names();
-              if (v.kind != settings::Value::Kind::kString ||
-                  std::find(known.begin(), known.end(), v.text) == known.end())
+            [this, known, listed](const settings::Value& v) {
+              if (v.kind != settings::Value::Kind::kString || std::ranges::find(known, v.text) == known.end())
                 return settings::wanted("one of " + listed, v);
               if (!map || map->kind() != v.text) map = make_map(v.text);
               return std::string();
@@ -67,11 +64,7 @@ std::vector<NamedMap> MapsSettings::resolved(const schema::Schema& schema) const
       out.push_back({name, settings.role, settings.weight, std::move(map)});
     });
   }
-  if (!problems.empty()) {
-    std::string text;
-    for (const std::string& problem : problems.take()) text += (text.empty() ? "" : "; ") + problem;
-    throw ConfigError(text + ".");
-  }
+  if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
   return out;
 }
 

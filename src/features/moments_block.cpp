@@ -1,5 +1,3 @@
-#include "moments_block.hpp"
-
 #include <fmt/format.h>
 
 #include <Eigen/Core>
@@ -10,6 +8,7 @@
 
 #include "float_environment.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/features/second_moments.hpp"
 
 namespace muffle::features {
 namespace {
@@ -34,7 +33,6 @@ class MomentsBlock final : public Block {
   explicit MomentsBlock(const SecondMoments& moments)
       : moments_(moments), lift_(*moments_.lift), order_(moments.order()), scale_(moments.scale()) {}
 
-  std::string name() const override { return "moments"; }
   std::size_t dims() const override { return lift_.dims(); }
   std::size_t features() const override { return order_ * (order_ + 1) / 2; }
   std::size_t tile() const override { return kTile; }
@@ -74,8 +72,7 @@ class MomentsBlock final : public Block {
   }
 
  private:
-  /// z on the integers. False if it is not finite or fails the norm check, which is made on the very numbers
-  /// that are then multiplied.
+  /// z on the integers. False if it is not finite or fails the norm check, made on what is then multiplied.
   bool write_z(const float* x, double* z) const {
     z[0] = moments_.offset;
     lift_.forward(x, z + 1);
@@ -121,11 +118,9 @@ bool within_norm(std::span<const double> z, int bits) {
   return squares <= std::uint64_t{1} << (2 * bits);
 }
 
-double moments_scale(std::size_t order, int bits) {
+double SecondMoments::scale(std::size_t order, int bits) {
   return std::ldexp(1.0, bits) - 0.5 * std::sqrt(static_cast<double>(order)) - 1.0;
 }
-
-double SecondMoments::scale() const { return moments_scale(order(), bits); }
 
 std::unique_ptr<Block> make_moments_block(const SecondMoments& moments) {
   return std::make_unique<MomentsBlock>(moments);

@@ -6,8 +6,8 @@
 #include <numbers>
 
 #include "lift_settings.hpp"
-#include "moments_block.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/features/feature_map.hpp"
 
 namespace muffle::features {
@@ -29,16 +29,16 @@ class MomentsMap final : public FeatureMap {
 
   void declare(settings::Keys& keys) override {
     // The lift's own keys are there once it is known: `lift` stands before them.
-    std::string options = "\"auto\"";
-    for (const std::string& name : lift_kind_names()) options += ", " + settings::toml_string(name);
+    std::vector<std::string> known = names_of(lift_kinds());
+    known.insert(known.begin(), kAuto);
+    const std::string listed = fmt::format("\"{}\"", fmt::join(known, "\", \""));
     keys.add({"lift",
               {},
-              "what is squared; auto: what is natural for the records (" + options + ")",
-              [this](const settings::Value& v) {
-                const auto known = lift_kind_names();
+              "what is squared; auto: what is natural for the records (" + listed + ")",
+              [this, known, listed](const settings::Value& v) {
                 if (v.kind != settings::Value::Kind::kString ||
-                    (v.text != kAuto && std::find(known.begin(), known.end(), v.text) == known.end()))
-                  return settings::wanted("\"auto\" or one of " + joined_names(known), v);
+                    std::ranges::find(known, v.text) == known.end())
+                  return settings::wanted("one of " + listed, v);
                 lift_name_ = v.text;
                 lift_ = v.text == kAuto ? nullptr : make_lift(v.text);
                 return std::string();
@@ -85,7 +85,7 @@ class MomentsMap final : public FeatureMap {
                     fmt::format("the bits are {}, not {} to {}", bits_, kLeastBits, kMostBits));
     // z must keep a length of its own beside the rounding.
     if (problems.empty())
-      problems.unless(moments_scale(order(), bits_) >= std::ldexp(0.5, bits_),
+      problems.unless(SecondMoments::scale(order(), bits_) >= std::ldexp(0.5, bits_),
                       fmt::format("{} bits are too few for {} numbers: use more", bits_, order()));
     problems.done();
   }
@@ -138,7 +138,7 @@ class MomentsMap final : public FeatureMap {
   }
 
   double scale(const Lattice&) const override {
-    const double scale = moments_scale(order(), bits_);
+    const double scale = SecondMoments::scale(order(), bits_);
     return scale * scale;
   }
 
@@ -159,10 +159,8 @@ class MomentsMap final : public FeatureMap {
   double numbers_in_map() const override { return lift_->numbers_in_map(); }
   std::string hash() const override {
     const SecondMoments& moments = *second_moments();
-    std::vector<double> all = moments.lift->numbers();
-    all.push_back(static_cast<double>(moments.lift->dims()));
-    all.push_back(static_cast<double>(moments.lift->coefficients()));
-    all.push_back(offset_);
+    const std::vector<double> all = joined(
+        {moments.lift->numbers(), {static_cast<double>(dims()), static_cast<double>(order() - 1), offset_}});
     Sha256 hash;
     hash.update(std::string(moments.lift->kind()) + "\n");
     hash.update(std::as_bytes(std::span(all)));
@@ -170,9 +168,7 @@ class MomentsMap final : public FeatureMap {
   }
 
   /// A record's z has length 1, so the trace of z z^T counts it; the diagonal comes first.
-  std::optional<CountsInside> counts_inside() const override {
-    return CountsInside{order(), moments_scale(order(), bits_) * moments_scale(order(), bits_)};
-  }
+  std::optional<CountsInside> counts_inside() const override { return CountsInside{order(), scale({})}; }
 
   bool has_second_moments() const override { return true; }
   const SecondMoments* second_moments() const override {
@@ -193,11 +189,6 @@ class MomentsMap final : public FeatureMap {
  private:
   static constexpr const char* kAuto = "auto";
 
-  static std::string joined_names(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + settings::toml_string(name);
-    return text;
-  }
   std::size_t order() const { return 1 + lift_->coefficients(); }
 
   std::string lift_name_ = kAuto;

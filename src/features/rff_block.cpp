@@ -1,5 +1,3 @@
-#include "rff_block.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,15 +6,16 @@
 
 #include "aligned_buffer.hpp"
 #include "float_environment.hpp"
+#include "kernels.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 
 namespace {
 
 /// Records per tile. Large, because the frequencies are read from memory once per tile; not larger, so that
-/// the tile's lattice values are still in the second-level cache when they are checked and added. A multiple
-/// of every variant's group.
+/// its lattice values are still in the L2 cache when they are checked and added. A multiple of every group.
 constexpr std::size_t kTile = 48;
 static_assert(kTile <= kMaxAddRows);
 
@@ -45,7 +44,6 @@ class RffBlock final : public Block {
     }
   }
 
-  std::string name() const override { return "rff"; }
   std::size_t dims() const override { return spec_.dims; }
   std::size_t features() const override { return spec_.features; }
   std::size_t tile() const override { return kTile; }
@@ -140,10 +138,6 @@ float rff_lattice_scale(std::size_t features, const Lattice& lattice) {
 std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice, const Kernels& kernels) {
   require_no_overflow(0, lattice);
   return std::make_unique<RffBlock>(spec, lattice, kernels);
-}
-
-std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice) {
-  return make_rff_block(spec, lattice, best_kernels());
 }
 
 }  // namespace muffle::features

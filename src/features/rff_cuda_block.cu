@@ -9,12 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "cuda_kind.hpp"
 #include "device_memory.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/features/cuda_block.hpp"
-#include "rff_block.hpp"
+#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 namespace {
@@ -132,7 +131,6 @@ class RffCudaBlock final : public Block {
     frequencies_.reset();
   }
 
-  std::string name() const override { return "rff"; }
   std::size_t dims() const override { return spec_.dims; }
   std::size_t features() const override { return spec_.features; }
   std::size_t tile() const override { return tile_; }

@@ -1,6 +1,6 @@
-// Random Fourier features on a GPU: the kernels, over a vocabulary that the including file brings, so that a
-// test can run the same lines on a CPU (tests/features/cuda_emulation.hpp). No include guard; included inside
-// an anonymous namespace.
+// Random Fourier features on a GPU: the kernels, over a vocabulary that the including file brings, so that
+// tests run the same lines on a CPU (cuda_emulation.hpp). No include guard; included in an anonymous
+// namespace.
 //
 // Every number is the same fixed chain of IEEE operations as on the CPU (kernel_body.hpp): fused
 // multiply-adds over the record's numbers in their order, then the same polynomials. The intrinsics are never
@@ -13,8 +13,7 @@ constexpr int kDepth = 8;       ///< of the record's numbers in shared memory at
 constexpr int kThreads = 256;   ///< as 16 x 16; each has 8 x 8 phases
 constexpr int kRowsOfSum = 64;  ///< records that one block of add_rows() goes through
 
-/// Column, or row, i < 8 of thread t < 16: two stretches of four, so that neighbours read and write
-/// neighbours.
+/// Column, or row, i < 8 of thread t < 16: two fours, so that neighbours read and write neighbours.
 MUFFLE_DEVICE int place_of(int t, int i) { return (i < 4 ? 0 : kTileSide / 2) + 4 * t + i % 4; }
 
 /// INT32_MIN for NaN and what does not fit, which the norm check refuses.
@@ -54,8 +53,7 @@ MUFFLE_DEVICE void add_square(std::int32_t v, int bits, Wide& sum, bool& outside
 }
 
 /// features[i][j], features[i][half + j] = cosine and sine of record i and frequency j, on the lattice;
-/// norms[i]
-/// += their squares; refused[i] = 1 once that is above `limit`, or a value is outside the lattice.
+/// norms[i] += their squares; refused[i] = 1 once that is above `limit`, or a value is outside the lattice.
 /// Grid: (stride / 128, ceil(n / 128)), 256 threads.
 /// @param frequencies  dims x stride in quarter turns, zero beyond half; stride is a multiple of 128
 /// @param records      n x dims; @param bytes  null, or the records as bytes, which stand for unit[0..255]
@@ -78,8 +76,7 @@ MUFFLE_KERNEL void rff_features(const float* frequencies, int stride, int half, 
   float phase[8][8] = {};
   for (int c0 = 0; c0 < dims; c0 += kDepth) {
     for (int k = thread; k < kDepth * kTileSide; k += kThreads) {
-      // Frequencies lie along the columns; records are rows, whose neighbouring numbers one thread group
-      // reads.
+      // Frequencies lie along the columns; records are rows, and a thread group reads neighbouring numbers.
       const int depth = k / kTileSide, column = k % kTileSide;
       w_tile[depth][column] =
           c0 + depth < dims ? frequencies[static_cast<long long>(c0 + depth) * stride + first_column + column]

@@ -37,7 +37,6 @@ class VectorLift final : public Lift {
     for (std::size_t i = 0; i < dims(); ++i) u[i] = static_cast<double>(x[i]) - affine_.origin[i];
   }
   const AffineLift* affine() const override { return &affine_; }
-  double numbers_in_map() const override { return 2.0 * static_cast<double>(dims()) + 1.0; }
   std::vector<double> numbers() const override { return joined({affine_.origin, affine_.weights}); }
 
  private:

@@ -31,8 +31,8 @@ TEST(ConfigAgreementTest, EveryRankNamesTheKeyThatDiffers) {
           ranks,
           [&](comm::HostComm& comm) {
             Config config;
-            config.features.maps["rff"].map = std::make_unique<features::RffMap>(
-                features::RffSpec{.seed = comm.rank() == odd_one ? 99u : 1u});
+            config.features.maps["rff"].map =
+                features::make_rff_map({.seed = comm.rank() == odd_one ? 99u : 1u});
             try {
               comm::require_same_settings(comm, flatten(config));
             } catch (const ConfigError& e) {

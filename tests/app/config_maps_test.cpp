@@ -11,6 +11,7 @@
 #include "muffle/app/config.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/kinds.hpp"
 
 namespace muffle::app {
 namespace {
@@ -88,7 +89,7 @@ TEST(ConfigMaps, WhatIsMisspeltIsRefusedWithWhatThereIs) {
   const auto problem = [&](std::vector<std::string> set) {
     return problem_with({file.path(), {}, std::move(set), {}}, kRelease);
   };
-  for (const std::string& kind : features::map_kind_names())
+  for (const std::string& kind : names_of(features::map_kinds()))
     EXPECT_THAT(problem({"map.fine.kind=wavelets"}), HasSubstr("\"" + kind + "\""));
   EXPECT_THAT(problem({"map.fine.cuont=2"}), HasSubstr("did you mean 'map.fine.count'"));
   EXPECT_THAT(problem({"map.fine.role=judge"}), AllOf(HasSubstr("map.fine.role"), HasSubstr("proxy")));

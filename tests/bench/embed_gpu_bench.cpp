@@ -39,7 +39,7 @@ void embed_cpu(benchmark::State& state) { embed(state, *make_rff_block(kSpec, La
 void embed_gpu(benchmark::State& state) {
   std::unique_ptr<Block> block;
   try {
-    block = make_cuda_block(RffMap(kSpec), Lattice{}, 0);
+    block = make_cuda_block(*make_rff_map(kSpec), Lattice{}, 0);
   } catch (const muffle::Error& e) {
     state.SkipWithError(e.what());
     return;

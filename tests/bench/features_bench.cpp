@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "features/kernels.hpp"
-#include "features/rff_block.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 namespace {

@@ -54,7 +54,7 @@ class Canary {
       rff.features = features;
       rff.length_scale = kLengthScale;
       std::unique_ptr<features::FeatureMap> map =
-          kind == "rff" ? std::make_unique<features::RffMap>(rff) : features::make_map(kind);
+          kind == "rff" ? features::make_rff_map(rff) : features::make_map(kind);
       map->prepare(schema_);
       map->resolve(schema_);
       maps_.push_back({kind, features::MapRole::kMatch, 1.0, std::move(map)});

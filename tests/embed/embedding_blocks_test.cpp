@@ -23,7 +23,6 @@ using test::sums_of;
 class FromBytes final : public features::Block {
  public:
   explicit FromBytes(std::shared_ptr<const features::Block> inner) : inner_(std::move(inner)) {}
-  std::string name() const override { return "from-bytes"; }
   std::size_t dims() const override { return inner_->dims(); }
   std::size_t features() const override { return inner_->features(); }
   std::unique_ptr<features::Workspace> make_workspace() const override {
@@ -102,7 +101,6 @@ TEST(EmbedShard, HandsOutBytesWhereEveryBlockTakesThemAndTheFileHasThem) {
 /// Takes records whose first number is at most a half; their first feature is 1, the other 0.
 class Picky final : public features::Block {
  public:
-  std::string name() const override { return "picky"; }
   std::size_t dims() const override { return 9; }
   std::size_t features() const override { return 2; }
   std::unique_ptr<features::Workspace> make_workspace() const override {

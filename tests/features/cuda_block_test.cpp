@@ -35,7 +35,8 @@ TEST(CudaBlock, EveryFeatureOfEveryRecordIsWithinOneLatticeStepOfTheCpus) {
   MUFFLE_NEEDS_A_GPU;
   for (const auto kind : {FrequencyKind::kDense, FrequencyKind::kOrthogonal}) {
     const RffSpec spec = fashion_like(kind);
-    const auto cpu = make_rff_block(spec, Lattice{}), gpu = make_cuda_block(RffMap(spec), Lattice{}, 0);
+    const auto cpu = make_rff_block(spec, Lattice{}),
+               gpu = make_cuda_block(*make_rff_map(spec), Lattice{}, 0);
     const Records records(40, spec.dims, 1);
     std::int64_t worst = 0, unequal = 0;
     for (std::size_t i = 0; i < records.n; ++i) {
@@ -58,7 +59,8 @@ TEST(CudaBlock, SumsAreWithinOneStepARecordAndDoNotDependOnTiles) {
   for (const std::size_t n : {1, 127, 5000}) {  // 5000: more than one tile
     const RffSpec spec = fashion_like(FrequencyKind::kDense);
     const Records records(n, spec.dims, 10);
-    const auto cpu = make_rff_block(spec, Lattice{}), gpu = make_cuda_block(RffMap(spec), Lattice{}, 0);
+    const auto cpu = make_rff_block(spec, Lattice{}),
+               gpu = make_cuda_block(*make_rff_map(spec), Lattice{}, 0);
     const auto expected = sums_of(*cpu, records, 10), whole = sums_of(*gpu, records, 10);
     for (std::size_t j = 0; j < expected.size(); ++j)
       ASSERT_LE(difference(expected[j], whole[j]), static_cast<std::int64_t>(n)) << j;
@@ -72,7 +74,7 @@ TEST(CudaBlock, BytesGiveTheSumsOfTheNumbersTheyStandFor) {
   const RffSpec spec = fashion_like(FrequencyKind::kDense);
   Records records(300, spec.dims, 10);
   const auto [unit, bytes] = round_to_bytes(records);
-  const auto gpu = make_cuda_block(RffMap(spec), Lattice{}, 0);
+  const auto gpu = make_cuda_block(*make_rff_map(spec), Lattice{}, 0);
   ASSERT_TRUE(gpu->takes_bytes());
   const auto workspace = gpu->make_workspace();
   std::vector<std::uint64_t> sums(10 * spec.features);
@@ -88,21 +90,19 @@ TEST(CudaBlock, RecordsThatFailTheCheckOrHaveNoClassAddNothing) {
   records.x[2 * spec.dims] = std::numeric_limits<float>::infinity();
   records.y[3] = -1;
   records.y[4] = 3;
-  const auto cpu = make_rff_block(spec, Lattice{}), gpu = make_cuda_block(RffMap(spec), Lattice{}, 0);
+  const auto cpu = make_rff_block(spec, Lattice{}), gpu = make_cuda_block(*make_rff_map(spec), Lattice{}, 0);
   for (const Block* block : {cpu.get(), gpu.get()}) {
     std::vector<std::uint64_t> sums(3 * spec.features);
     const auto workspace = block->make_workspace();
     EXPECT_EQ(block->accumulate(records.x.data(), records.y.data(), records.n, *workspace, sums), 4u);
-    std::vector<std::uint64_t> good(sums.size());  // records 0 and 5 alone
-    for (const std::size_t i : {0, 5})
-      block->accumulate(records.x.data() + i * spec.dims, records.y.data() + i, 1, *workspace, good);
-    EXPECT_EQ(sums, good);
+    EXPECT_EQ(sums, one_by_one(*block, records, 3, std::vector<std::size_t>{0, 5}));
   }
 }
 
 TEST(CudaBlock, ADeviceThatIsNotThereIsADeviceError) {
-  EXPECT_THROW(make_cuda_block(RffMap({.dims = 5, .features = 300, .length_scale = 0.5}), Lattice{}, 1000),
-               DeviceError);
+  EXPECT_THROW(
+      make_cuda_block(*make_rff_map({.dims = 5, .features = 300, .length_scale = 0.5}), Lattice{}, 1000),
+      DeviceError);
 }
 
 TEST(CudaBlock, KindsThatNoGpuSumsHaveNone) {

@@ -66,8 +66,7 @@ TEST_P(LiftConformance, SaysHowMuchItIs) {
 TEST_P(LiftConformance, IsFiniteAndTheSameForTheSameRecord) {
   const Records records(8, lift_->dims(), 1);
   for (std::size_t i = 0; i < records.n; ++i) {
-    std::vector<float> x(records.x.begin() + static_cast<std::ptrdiff_t>(i * records.dims),
-                         records.x.begin() + static_cast<std::ptrdiff_t>((i + 1) * records.dims));
+    std::vector<float> x = records.record(i);
     if (i % 2 == 0) std::transform(x.begin(), x.end(), x.begin(), roundf);
     const std::vector<double> u = u_of(x.data());
     for (const double v : u) EXPECT_TRUE(std::isfinite(v));

@@ -7,11 +7,12 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 
 #include "features/features_fixture.hpp"
 #include "features/lies.hpp"
-#include "muffle/core/error.hpp"
+#include "support/expect_error.hpp"
 #include "support/maps.hpp"
 
 namespace muffle::features {
@@ -93,11 +94,6 @@ class MapConformance : public ::testing::TestWithParam<MapCase> {
       return nullptr;
     }
   }
-  std::vector<long double> units() const {
-    std::vector<long double> out;
-    for (const CoordinateRun& run : map_->coordinates(lattice_)) out.insert(out.end(), run.count, run.unit);
-    return out;
-  }
 
   const Lattice lattice_;
   const schema::Schema schema_;
@@ -120,6 +116,20 @@ TEST_P(MapConformance, IsWhatItsSchemaAndItsBlockSay) {
     const std::size_t q = map_->second_moments()->order();
     EXPECT_EQ(map_->features(), q * (q + 1) / 2);
   }
+  const MapCost cost = map_->cost();
+  EXPECT_GT(cost.flops_per_record, 0.0);
+  EXPECT_GT(cost.bytes, 0u);
+  EXPECT_GT(cost.bytes_per_thread, 0u);
+  EXPECT_GT(map_->numbers_in_map(), 0.0);
+  const double scale = map_->scale(lattice_), unit = map_->coordinates(lattice_).front().unit;
+  EXPECT_GT(scale, 0.5 * unit) << "means are in units of the scale";
+  EXPECT_LE(scale, unit);
+  const std::unique_ptr<FeatureMap> small = map_->shrunk(2);
+  EXPECT_EQ(small->kind(), map_->kind());
+  EXPECT_EQ(small->dims(), map_->dims());
+  EXPECT_LE(small->features(), map_->features());
+  EXPECT_EQ(small->make_block(lattice_)->features(), small->features());
+  EXPECT_EQ(map_->shrunk(map_->features())->to_json(), map_->to_json());
 }
 
 TEST_P(MapConformance, GoesThroughAReleasesHeaderAndBack) {
@@ -159,23 +169,6 @@ TEST_P(MapConformance, SizesThatTheNoiseChoosesCanBeUsed) {
   }
 }
 
-TEST_P(MapConformance, TellsItsCost) {
-  const MapCost cost = map_->cost();
-  EXPECT_GT(cost.flops_per_record, 0.0);
-  EXPECT_GT(cost.bytes, 0u);
-  EXPECT_GT(cost.bytes_per_thread, 0u);
-  EXPECT_GT(map_->numbers_in_map(), 0.0);
-}
-
-TEST_P(MapConformance, AShrunkMapIsAMapOfItsKind) {
-  const std::unique_ptr<FeatureMap> small = map_->shrunk(2);
-  EXPECT_EQ(small->kind(), map_->kind());
-  EXPECT_EQ(small->dims(), map_->dims());
-  EXPECT_LE(small->features(), map_->features());
-  EXPECT_EQ(small->make_block(lattice_)->features(), small->features());
-  EXPECT_EQ(map_->shrunk(map_->features())->to_json(), map_->to_json());
-}
-
 // ---- the arithmetic that the guarantee rests on
 
 TEST_P(MapConformance, UnitsCoverEveryNumberAndAreThoseOfThePlainArithmetic) {
@@ -213,8 +206,10 @@ TEST_P(MapConformance, UnitsCoverEveryNumberAndAreThoseOfThePlainArithmetic) {
 /// bound.
 class Falsifier {
  public:
-  Falsifier(const Block& block, const BlockBound& bound, std::vector<long double> units)
-      : block_(block), bound_(bound), units_(std::move(units)) {}
+  Falsifier(const Block& block, const BlockBound& bound, const std::vector<CoordinateRun>& runs)
+      : block_(block), bound_(bound) {
+    for (const CoordinateRun& run : runs) units_.insert(units_.end(), run.count, run.unit);
+  }
 
   /// The largest distance over the replace-one bound.
   double reach(std::uint64_t steps) {
@@ -265,8 +260,7 @@ class Falsifier {
     const Records random(12, block_.dims(), 1);
     std::vector<std::vector<float>> records;
     for (std::size_t i = 0; i < random.n; ++i) {
-      const auto first = random.x.begin() + static_cast<std::ptrdiff_t>(i * random.dims);
-      records.emplace_back(first, first + static_cast<std::ptrdiff_t>(random.dims));
+      records.push_back(random.record(i));
       if (i % 2 == 0) std::transform(records[i].begin(), records[i].end(), records[i].begin(), roundf);
     }
     for (const float all : {0.0f, 0.5f, 1.0f}) records.emplace_back(block_.dims(), all);
@@ -302,7 +296,7 @@ class Falsifier {
 
   const Block& block_;
   const BlockBound bound_;
-  const std::vector<long double> units_;
+  std::vector<long double> units_;
   long double farthest_ = -1;
   Met a_, b_;
 };
@@ -312,27 +306,19 @@ class Falsifier {
 TEST_P(MapConformance, NoRecordAndNoPairPassesTheBoundAndAdversariesReachIt) {
   const std::uint64_t steps =
       std::clamp<std::uint64_t>(4'000'000 / (map_->features() * map_->dims()), 20, 400);
-  EXPECT_GE(Falsifier(*block_, map_->bound(), units()).reach(steps), GetParam().reaches);
-}
-
-TEST_P(MapConformance, MeansAreInUnitsOfTheScale) {
-  const double scale = map_->scale(lattice_);
-  EXPECT_GT(scale, 0.5 * map_->coordinates(lattice_).front().unit);
-  EXPECT_LE(scale, map_->coordinates(lattice_).front().unit);
+  EXPECT_GE(Falsifier(*block_, map_->bound(), map_->coordinates(lattice_)).reach(steps), GetParam().reaches);
 }
 
 TEST_P(MapConformance, OverflowIsRefusedBeforeItCanHappen) {
   for (const Lattice lattice : {Lattice{8}, Lattice{24}}) {
     EXPECT_NO_THROW(map_->require_no_overflow(1, lattice));
     EXPECT_THROW(map_->require_no_overflow(~std::uint64_t{0}, lattice), ConfigError);
-    std::uint64_t fine = 1, refused = ~std::uint64_t{0};
-    while (refused - fine > 1) {
-      const std::uint64_t middle = fine + (refused - fine) / 2;
+    std::uint64_t fine = 1;  // the largest number of records that is not refused, bit by bit
+    for (std::uint64_t step = std::uint64_t{1} << 62; step > 0; step /= 2) {
       try {
-        map_->require_no_overflow(middle, lattice);
-        fine = middle;
+        map_->require_no_overflow(fine + step, lattice);
+        fine += step;
       } catch (const ConfigError&) {
-        refused = middle;
       }
     }
     for (const CoordinateRun& run : map_->coordinates(lattice))
@@ -347,18 +333,12 @@ TEST_P(MapConformance, SumsAreThoseOfTheRecordsInEveryOrderAndTile) {
   const std::size_t n = std::min<std::size_t>(block_->tile() + 13, 500'000 / map_->dims());
   const Records records(n, block_->dims(), kClasses);
   const auto expected = sums_of(*block_, records, kClasses);
-  std::vector<std::uint64_t> one_by_one(expected.size());
+  EXPECT_EQ(expected, one_by_one(*block_, records, kClasses, std::views::iota(std::size_t{0}, n)));
   Records turned = records;
-  for (std::size_t i = 0; i < n; ++i) {
-    const float* const x = records.x.data() + i * records.dims;
-    const auto values = features_of(*block_, x);
-    for (std::size_t j = 0; j < values.size(); ++j)
-      one_by_one[static_cast<std::size_t>(records.y[i]) * values.size() + j] +=
-          static_cast<std::uint64_t>(values[j]);
-    std::copy_n(x, records.dims, turned.x.begin() + static_cast<std::ptrdiff_t>((n - 1 - i) * records.dims));
-    turned.y[n - 1 - i] = records.y[i];
-  }
-  EXPECT_EQ(expected, one_by_one);
+  std::ranges::reverse(turned.y);
+  turned.x.clear();
+  for (std::size_t i = n; i-- > 0;)
+    turned.x.insert(turned.x.end(), records.row(i), records.row(i) + records.dims);
   EXPECT_EQ(sums_of(*block_, turned, kClasses), expected);
   for (const std::size_t tile : {2, 7, 31, 1000})
     EXPECT_EQ(sums_of(*block_, records, kClasses, tile), expected) << tile;
@@ -379,14 +359,7 @@ TEST_P(MapConformance, RecordsWithoutAClassOrANumberAddNothing) {
   std::vector<std::uint64_t> sums(kClasses * map_->features());
   EXPECT_EQ(
       block_->accumulate(records.x.data(), records.y.data(), records.n, *block_->make_workspace(), sums), 6u);
-  std::vector<std::uint64_t> expected(sums.size());
-  for (const std::size_t i : {0, 5}) {
-    const auto values = features_of(*block_, records.x.data() + i * d);
-    for (std::size_t j = 0; j < values.size(); ++j)
-      expected[static_cast<std::size_t>(records.y[i]) * values.size() + j] =
-          static_cast<std::uint64_t>(values[j]);
-  }
-  EXPECT_EQ(sums, expected);
+  EXPECT_EQ(sums, one_by_one(*block_, records, kClasses, std::vector<std::size_t>{0, 5}));
 }
 
 TEST_P(MapConformance, CountsInsideAreTheRecords) {
@@ -428,13 +401,10 @@ TEST(MapTable, NamesAreKnownAndTheirOwn) {
     EXPECT_FALSE(kind.summary.empty());
   }
   EXPECT_TRUE(names.contains("rff") && names.contains("moments"));
-  try {
-    make_map("wavelets");
-    FAIL() << "made";
-  } catch (const ConfigError& e) {
-    for (const std::string& name : map_kind_names())
-      EXPECT_NE(std::string(e.what()).find("\"" + name + "\""), std::string::npos) << e.what();
-  }
+  const std::string message =
+      test::expect_error(ExitCode::kConfig, {"wavelets"}, [] { make_map("wavelets"); });
+  for (const std::string& name : names)
+    EXPECT_NE(message.find("\"" + name + "\""), std::string::npos) << message;
   for (const char* good : {"a", "coarse", "x-2", "moments"}) EXPECT_TRUE(is_map_name(good)) << good;
   for (const char* bad :
        {"", "2", "-a", "A", "a.b", "a_b", "a b", "\u00e4", "abcdefghijklmnopqrstuvwxyzabcdefg"})

@@ -61,7 +61,7 @@ TEST(MomentLift, FourierHasNormOneAndItsFrequencies) {
       rff_frequencies({.dims = 2, .features = 32, .length_scale = 0.2, .seed = 1});
   const Records records(20, 2, 1);
   for (std::size_t i = 0; i < records.n; ++i) {
-    const std::vector<float> x{records.x[2 * i], records.x[2 * i + 1]};
+    const std::vector<float> x = records.record(i);
     const std::vector<double> u = u_of(*lift, x);
     double norm = 0;
     for (const double v : u) norm += v * v;

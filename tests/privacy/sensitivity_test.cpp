@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "muffle/core/philox.hpp"
-#include "muffle/features/one_hot.hpp"
+#include "muffle/features/block.hpp"
 #include "privacy/expect_error.hpp"
 
 namespace muffle::privacy {

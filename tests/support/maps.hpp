@@ -101,7 +101,7 @@ inline std::unique_ptr<features::Lift> make_lift(const std::string& kind, const 
 }
 
 inline std::shared_ptr<const features::FeatureMap> make_rff(const features::RffSpec& spec) {
-  return std::make_shared<features::RffMap>(spec);
+  return features::make_rff_map(spec);
 }
 
 inline features::NamedMap named(std::string name, std::shared_ptr<const features::FeatureMap> map,

@@ -8,10 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "muffle/features/lattice.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
+
+/// The integer lattice of docs/math.md, "lattice": a feature value v is held as trunc(v (2^k - 1)).
+/// Sums are unsigned 64-bit modulo 2^64, read back as two's complement.
+struct Lattice {
+  int bits = 24;  ///< k, 8..24: |value| <= B <= 1 fits a float's 24-bit mantissa and an int32
+
+  /// 2^k - 1: lattice units per 1.0.
+  std::int64_t scale() const { return (std::int64_t{1} << bits) - 1; }
+  /// The bound that is checked, per record and in integers: squared norm <= B^2 2^{2k} (here for B = 1).
+  std::uint64_t max_squared_norm() const { return std::uint64_t{1} << (2 * bits); }
+};
+
+/// m records cannot overflow a 64-bit sum: m 2^k < 2^62. @throws ConfigError otherwise.
+void require_no_overflow(std::uint64_t records, const Lattice& lattice);
 
 /// What is proven about one block's feature vectors; the only thing the accountant needs from a block.
 struct BlockBound {
@@ -24,9 +37,8 @@ struct BlockBound {
 /// Consecutive numbers of one class's D_b that carry the same weight in the norm.
 struct CoordinateRun {
   std::uint64_t count = 0;
-  /// Lattice units per 1.0 of the feature: a record's integer v stands for the feature value v / unit, whose
-  /// norm over all coordinates is what BlockBound bounds. Rounded up, so that noise of sigma x unit is
-  /// enough.
+  /// Lattice units per 1.0 of the feature: a record's integer v stands for the value v / unit, whose norm
+  /// over all coordinates is what BlockBound bounds. Rounded up, so that noise of sigma x unit is enough.
   double unit = 0.0;
   bool operator==(const CoordinateRun&) const = default;
 };
@@ -36,6 +48,21 @@ struct CoordinatePart {
   std::vector<CoordinateRun> runs;
   std::uint64_t repeat = 1;
 };
+
+// A block may be scaled by a public weight w before it is released, to shift budget between blocks: one sigma
+// in feature units covers all of them, so a block of weight w gets noise sigma / w in units of its own. The
+// integers that are summed stay as they are; only the bound and the units change. Rounded up, so that a bound
+// is never too small nor noise too little; exact for w = 1.
+
+/// @throws ConfigError  w is not a number from 1e-6 to 1e6; both of these.
+BlockBound weighted(BlockBound bound, double weight);
+std::vector<CoordinateRun> weighted(std::vector<CoordinateRun> runs, double weight);
+
+/// What is proven about one-hot features x / sqrt(d) of k categorical columns with d categories in all: every
+/// record has exactly k ones among d entries, so the norm is sqrt(k/d), rounded up, and no entry is negative.
+/// (DP-MERF takes the loose bound 1 for it.)
+/// @throws ConfigError  not 1 <= k <= d.
+BlockBound one_hot_bound(std::uint64_t columns, std::uint64_t categories);
 
 /// Scratch memory of one thread, reused between tiles; made by Block::make_workspace().
 class Workspace {
@@ -48,14 +75,12 @@ class Workspace {
 class Block {
  public:
   virtual ~Block() = default;
-  virtual std::string name() const = 0;
   /// d: numbers per record.
   virtual std::size_t dims() const = 0;
   /// D_b: numbers per class.
   virtual std::size_t features() const = 0;
   virtual std::unique_ptr<Workspace> make_workspace() const = 0;
-  /// Threads at a time that are of use. Where a GPU does the work few keep it busy, and each has a workspace
-  /// in its memory.
+  /// Threads at a time that are of use: few keep a GPU busy, and each has a workspace in its memory.
   virtual int useful_threads() const { return std::numeric_limits<int>::max(); }
   /// Records one call of accumulate() works on at a time; callers pass at most this many.
   virtual std::size_t tile() const = 0;

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
-#include "muffle/features/block.hpp"
 #include "muffle/features/feature_map.hpp"
-#include "muffle/features/lattice.hpp"
 
 namespace muffle::features {
 
@@ -21,5 +20,11 @@ namespace muffle::features {
 /// accumulate() and make_workspace() throw DeviceError when CUDA fails. @throws ConfigError as
 /// FeatureMap::make_block(); DeviceError.
 std::unique_ptr<Block> make_cuda_block(const FeatureMap& map, const Lattice& lattice, int device);
+
+/// A line of the table (src/features/cuda_kinds.inc).
+struct CudaKind {
+  std::string_view name;  ///< FeatureMap::kind()
+  std::unique_ptr<Block> (*make)(const FeatureMap& map, const Lattice& lattice, int device);
+};
 
 }  // namespace muffle::features

@@ -14,7 +14,6 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/block.hpp"
-#include "muffle/features/lattice.hpp"
 #include "muffle/features/second_moments.hpp"
 #include "muffle/schema/schema.hpp"
 
@@ -61,17 +60,16 @@ class FeatureMap {
   virtual void declare(settings::Keys& keys) = 0;
   /// For help: which values bring further keys with them ("with lift = ..."), and those keys.
   virtual void tell_further_keys(
-      const std::function<void(const std::string& when, const std::vector<settings::Key>& keys)>& tell) const;
-  /// Fills in what depends on the schema and is left open, and checks. Idempotent: what a release holds is
-  /// resolved.
+      const std::function<void(const std::string& when, const std::vector<settings::Key>& keys)>&) const {}
+  /// Fills in what depends on the schema and is left open, and checks. Idempotent: a release's are resolved.
   /// @throws ConfigError with all problems found.
   virtual void resolve(const schema::Schema& schema) = 0;
   /// Before choose_sizes() and the second declare(): takes what the schema decides, such as a lift that was
   /// left open, so that all keys are there.
-  virtual void prepare(const schema::Schema& schema);
+  virtual void prepare(const schema::Schema&) {}
   /// Before resolve(): chooses sizes that are left open by the noise that a class's mean embedding will
   /// carry, a standard deviation per number. From public numbers alone.
-  virtual void choose_sizes(const schema::Schema& schema, double noise);
+  virtual void choose_sizes(const schema::Schema&, double /*noise*/) {}
 
   /// Resolved settings as a release states them, and back. @throws ProtocolError.
   virtual nlohmann::json to_json() const = 0;
@@ -84,11 +82,12 @@ class FeatureMap {
   /// D: numbers per class.
   virtual std::size_t features() const = 0;
   virtual BlockBound bound() const = 0;
-  /// The units of one class's numbers, in their order; the counts add up to features().
-  virtual std::vector<CoordinateRun> coordinates(const Lattice& lattice) const = 0;
+  /// The units of one class's numbers, in their order; the counts add up to features(). The default: 2^k
+  /// units, as the norm that is checked is: that is what 1.0 must be to the noise.
+  virtual std::vector<CoordinateRun> coordinates(const Lattice& lattice) const;
   virtual PlainFacts plain_facts(const Lattice& lattice) const = 0;
   /// A released sum of a number stands for its integer / scale: what a mean embedding is divided by.
-  virtual double scale(const Lattice& lattice) const = 0;
+  virtual double scale(const Lattice& lattice) const { return static_cast<double>(lattice.scale()); }
   /// The sums of so many records cannot overflow. @throws ConfigError.
   virtual void require_no_overflow(std::uint64_t records, const Lattice& lattice) const;
   virtual MapCost cost() const = 0;
@@ -100,7 +99,7 @@ class FeatureMap {
 
   /// A map like this of at most so many features, resolved, where the kind can be made smaller: for audits,
   /// which embed thousands of times.
-  virtual std::unique_ptr<FeatureMap> shrunk(std::size_t features) const;
+  virtual std::unique_ptr<FeatureMap> shrunk(std::size_t /*features*/) const { return clone(); }
 
   // What else a kind may be good for; the default is: for nothing.
 
@@ -123,7 +122,6 @@ struct MapKind {
 
 /// The table of all kinds (src/features/map_kinds.inc).
 std::span<const MapKind> map_kinds();
-std::vector<std::string> map_kind_names();
 /// With the kind's default settings. @throws ConfigError  an unknown name: lists those that there are.
 std::unique_ptr<FeatureMap> make_map(std::string_view kind);
 

@@ -40,14 +40,13 @@ class Lift {
 
   /// The kind's own keys, beside those of second moments.
   virtual void declare(settings::Keys& keys) = 0;
-  /// Whether records of this schema can be lifted, where `lift = "auto"` takes the first kind of the table
-  /// that can.
-  virtual bool is_natural_for(const schema::Schema& schema) const = 0;
-  virtual void choose_sizes(const schema::Schema& schema, double noise);
+  /// Are records of this schema lifted by `lift = "auto"`, which takes the first kind of the table that can?
+  virtual bool is_natural_for(const schema::Schema&) const { return false; }
+  virtual void choose_sizes(const schema::Schema&, double /*noise*/) {}
   /// As FeatureMap::resolve(): cheap, whatever a hostile description says. @throws ConfigError.
   virtual void resolve(const schema::Schema& schema) = 0;
   /// After resolve(): makes what forward(), affine() and numbers() need.
-  virtual void build() = 0;
+  virtual void build() {}
   virtual nlohmann::json to_json() const = 0;
   virtual void read_json(const JsonFields& fields) = 0;
 
@@ -58,7 +57,7 @@ class Lift {
   /// n again, from the resolved settings, by code of its own (FeatureMap::plain_facts()).
   virtual long double plain_coefficients() const = 0;
   /// c0, the constant beside u, where the settings leave it open.
-  virtual double default_offset() const = 0;
+  virtual double default_offset() const { return 1.0; }
   /// u of one record. For one record always the same bits, whatever is computed beside it.
   /// @param x  d numbers in [0, 1]  @param u  n numbers
   virtual void forward(const float* x, double* u) const = 0;
@@ -67,7 +66,8 @@ class Lift {
   /// Are coefficients sums over many numbers of a record, and so nearly normal?
   virtual bool is_nearly_normal() const { return false; }
   virtual double flops_per_record() const { return 0.0; }
-  virtual double numbers_in_map() const = 0;
+  /// FeatureMap::numbers_in_map(). The default: those of x, of u and c0.
+  virtual double numbers_in_map() const { return static_cast<double>(dims() + 1 + coefficients()); }
   /// The numbers that the lift is made of, for FeatureMap::hash().
   virtual std::vector<double> numbers() const = 0;
 };
@@ -80,7 +80,6 @@ struct LiftKind {
 
 /// The table of all kinds (src/features/lift_kinds.inc).
 std::span<const LiftKind> lift_kinds();
-std::vector<std::string> lift_kind_names();
 /// @throws ConfigError  an unknown name: lists those that there are.
 std::unique_ptr<Lift> make_lift(std::string_view kind);
 

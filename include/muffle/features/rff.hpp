@@ -3,12 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
 
 namespace muffle::features {
+
+/// The inner loops, once per instruction set (src/features/kernels.hpp). All return the same bits.
+struct Kernels;
+/// The fastest that this processor can run.
+const Kernels& best_kernels();
+/// Its name: "generic", "avx2" or "avx512".
+const char* kernel_variant();
 
 enum class FrequencyKind {
   kDense,       ///< omega_j ~ N(0, I / l^2), independent
@@ -20,49 +26,36 @@ enum class FrequencyKind {
 struct RffSpec {
   std::size_t dims = 0;       ///< d: numbers per record
   std::size_t features = 0;   ///< D, even
-  double length_scale = 1.0;  ///< l > 0, in units of the scaled record ([0,1] per column)
+  double length_scale = 1.0;  ///< l, 1e-20 to 1e20, in units of the scaled record ([0,1] per column)
   FrequencyKind kind = FrequencyKind::kDense;
   std::uint64_t seed = 1;  ///< public
 };
 
 /// The frequencies in turns: omega_j / (2 pi), (D/2) x d, row-major float32. A pure function of the spec
 /// (Philox and IEEE basic operations only): the same bits on every rank, machine, compiler and library
-/// version.
-/// @throws ConfigError  D odd or 0, d 0, length-scale not a positive number.
-std::vector<float> rff_frequencies(const RffSpec& spec);
+/// version, and with all kernels.
+/// @throws ConfigError  D odd or 0, d 0, length-scale out of its range.
+std::vector<float> rff_frequencies(const RffSpec& spec, const Kernels& kernels = best_kernels());
 
-/// The kind "rff" of feature maps; its twin for training and its GPU block ask it for the spec.
-class RffMap final : public FeatureMap {
+/// What a cosine or sine is multiplied by before truncation: just below sqrt(2/D) (2^k - 1), so far below
+/// that no rounding error can lift a record's integer norm above 2^k. With float32 sines and cosines,
+///   cos^2 + sin^2 <= 1 + 2^-22        (every float phase; held by a test), so each pair is at most 1 + 2^-23
+///   long, the product rounds up by a factor of at most 1 + 2^-24, and truncation only shrinks;
+/// the factor 1 - 2^-22 covers both, and the result is rounded down to a float. So a record whose phases are
+/// finite is never rejected; the price is a relative error of 3e-7, a fraction of a lattice step per sine.
+float rff_lattice_scale(std::size_t features, const Lattice& lattice);
+
+/// The block that sums random Fourier features. Each value is a fixed chain of fused multiply-adds, so the
+/// lattice sums are bit-identical on every x86-64 machine with FMA, whatever its vector width.
+std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice,
+                                      const Kernels& kernels = best_kernels());
+
+/// The kind "rff" of feature maps, as its twin for training and its GPU block see it.
+class RffMap : public FeatureMap {
  public:
-  RffMap() = default;
-  explicit RffMap(const RffSpec& spec) : spec_(spec) {}
-  const RffSpec& spec() const { return spec_; }
-
-  std::string_view kind() const override { return "rff"; }
-  std::unique_ptr<FeatureMap> clone() const override;
-  void declare(settings::Keys& keys) override;
-  void resolve(const schema::Schema& schema) override;
-  nlohmann::json to_json() const override;
-  void read_json(const JsonFields& fields) override;
-  std::size_t dims() const override { return spec_.dims; }
-  std::size_t features() const override { return spec_.features; }
-  BlockBound bound() const override;
-  std::vector<CoordinateRun> coordinates(const Lattice& lattice) const override;
-  PlainFacts plain_facts(const Lattice& lattice) const override;
-  double scale(const Lattice& lattice) const override;
-  MapCost cost() const override;
-  double numbers_in_map() const override;
-  std::string hash() const override;
-  std::unique_ptr<FeatureMap> shrunk(std::size_t features) const override;
-  std::unique_ptr<Block> make_block(const Lattice& lattice) const override;
-
- private:
-  RffSpec spec_;
+  virtual const RffSpec& spec() const = 0;
 };
-
-/// The block that sums random Fourier features. Its kernel (matrix product and sine/cosine) is a fixed chain
-/// of fused multiply-adds per value, so the lattice sums are bit-identical on every x86-64 machine with FMA,
-/// whatever its vector width.
-std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice);
+/// @param spec  as resolve() leaves it
+std::unique_ptr<FeatureMap> make_rff_map(const RffSpec& spec);
 
 }  // namespace muffle::features

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "muffle/features/block.hpp"
 #include "muffle/features/lift.hpp"
 
 namespace muffle::features {
@@ -22,10 +23,10 @@ struct SecondMoments {
 
   /// q = 1 + n: numbers of z.
   std::size_t order() const { return 1 + lift->coefficients(); }
-  /// What z is multiplied by before it is rounded to the nearest integers: 2^bits - sqrt(q) / 2 - 1, so that
-  /// rounding, which moves z by at most sqrt(q) / 2, never takes its norm beyond 2^bits. Released sums are
-  /// divided by its square.
-  double scale() const;
+  /// What z is multiplied by before it is rounded to the nearest integers: 2^bits - sqrt(q) / 2 - 1, as
+  /// rounding moves z by at most sqrt(q) / 2: never beyond 2^bits. Released sums are divided by its square.
+  double scale() const { return scale(order(), bits); }
+  static double scale(std::size_t order, int bits);
 
   /// Where z_i z_j lies in one class's D numbers.
   static std::size_t index(std::size_t order, std::size_t i, std::size_t j) {
@@ -38,5 +39,11 @@ struct SecondMoments {
 /// Whether z, integers, is finite and has a norm of at most 2^bits, in integers: what is asked of each
 /// record, and what the bound rests on. @param bits  at most 20
 bool within_norm(std::span<const double> z, int bits);
+
+/// Records per tile: enough to fill a matrix product for each of ten classes.
+inline constexpr std::size_t kMomentsTile = 1024;
+
+/// The block that sums z z^T. @param moments  whose lift is built; copied.
+std::unique_ptr<Block> make_moments_block(const SecondMoments& moments);
 
 }  // namespace muffle::features
