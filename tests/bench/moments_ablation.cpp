@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "bench/cells.hpp"
 #include "bench/sample_scorer.hpp"
 #include "muffle/synth/scoped_threads.hpp"
+#include "support/fashion_mnist.hpp"
 
 namespace muffle::bench {
 namespace {
@@ -228,24 +228,7 @@ void print_pixels(SampleScorer& scorer, const release::NoisyMoments& sums,
   }
 }
 
-void print_cells(SampleScorer& scorer, const data::Batch& images, const schema::Schema& schema) {
-  fmt::print(
-      "\nAccuracy by cells a class (logistic regression / MLP)\n\n"
-      "| cells; epsilon | 0.2 | 1 | 10 | records of a class in its largest cell |\n|---|---|---|---|---|\n");
-  for (const std::size_t cells : {1, 4, 8}) {
-    const data::Batch labelled = in_cells(images, schema, cells, kSide);
-    schema::Schema split = schema;
-    split.classes *= cells;
-    const release::NoisyMoments sums = exact_moments(labelled, split, kSide);
-    fmt::print("| {} |", cells);
-    for (const double epsilon : kEpsilons)
-      fmt::print("{}", cell(scorer.mean(sums, epsilon, {.cells = cells})));
-    const auto [least, most] = largest_cells(labelled, schema.classes, cells);
-    fmt::print(" {:.2f} to {:.2f} |\n", least, most);
-  }
-}
-
-const std::vector<std::string> kParts{"covariances", "weighting", "estimators", "sides", "pixels", "cells"};
+const std::vector<std::string> kParts{"covariances", "weighting", "estimators", "sides", "pixels"};
 
 void ablate(const std::string& folder, std::uint64_t seeds, const std::filesystem::path& samples,
             const std::vector<std::string>& only) {
@@ -254,7 +237,8 @@ void ablate(const std::string& folder, std::uint64_t seeds, const std::filesyste
   };
   if (!samples.empty()) std::filesystem::create_directories(samples);
   const synth::ScopedThreads one_each(1);
-  const data::DataSpec files = training_files(folder);
+  data::DataSpec files = test::fashion_mnist();
+  files.dir = folder;
   const auto source = data::open_shard(files, 0, 1);
   data::Batch fit, score;
   source->next(kFit, fit);
@@ -266,7 +250,6 @@ void ablate(const std::string& folder, std::uint64_t seeds, const std::filesyste
   if (wanted("estimators")) print_estimators(scorer, sums);
   if (wanted("sides")) print_sides(scorer, fit, files.schema);
   if (wanted("pixels")) print_pixels(scorer, sums, samples);
-  if (wanted("cells")) print_cells(scorer, fit, files.schema);
   if (scorer.scored())
     fmt::print("\nStandard deviation of one draw's accuracy: {:.4f}\n", scorer.deviation());
 }

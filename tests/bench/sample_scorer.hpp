@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/cells.hpp"
 #include "bench/simulated_release.hpp"
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/model/class_gaussians.hpp"
@@ -23,7 +22,6 @@ namespace muffle::bench {
 struct Recipe {
   model::CovarianceEstimator estimate = model::class_covariance;
   double plain_share = 0.5, floor = 0.05, stray = 0.02;
-  std::size_t cells = 1;  ///< of which a class is a mixture: the moments' classes are (class, cell)
 };
 
 struct Accuracy {
@@ -31,9 +29,8 @@ struct Accuracy {
 };
 
 /// 10,000 samples by a recipe, as `muffle sample` draws them: images as bytes.
-inline schema::Records draw_samples(const release::NoisyMoments& moments, schema::Schema schema,
+inline schema::Records draw_samples(const release::NoisyMoments& moments, const schema::Schema& schema,
                                     const Recipe& recipe) {
-  schema.classes *= recipe.cells;
   model::MomentsModel fitted;
   fitted.moments = moments.moments;
   fitted.plain_share = recipe.plain_share;
@@ -47,7 +44,8 @@ inline schema::Records draw_samples(const release::NoisyMoments& moments, schema
   synth::Draw draw;
   draw.info.generator = model::settings_of(fitted);
   draw.info.schema = schema;
-  draw.info.class_share = draw.class_share = cell_shares(moments, recipe.cells);
+  draw.class_share.assign(schema.classes, 1 / static_cast<double>(schema.classes));
+  draw.info.class_share = draw.class_share;
   draw.sampler = model::make_sampler(fitted);
   draw.spec.count = 10'000;
   draw.spec.floor = recipe.floor;
@@ -58,8 +56,7 @@ inline schema::Records draw_samples(const release::NoisyMoments& moments, schema
     const std::string bytes = synth::draw_tile(draw, tile);
     out.bytes.insert(out.bytes.end(), bytes.begin(), bytes.end());
     const std::vector<std::uint8_t> labels = synth::tile_labels(draw, tile);
-    for (const std::uint8_t label : labels)
-      out.labels.push_back(static_cast<std::uint8_t>(label / recipe.cells));
+    out.labels.insert(out.labels.end(), labels.begin(), labels.end());
   }
   return out;
 }

@@ -56,18 +56,6 @@ double seconds_of_noise(std::size_t n) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void BM_Sum(benchmark::State& state) {
-  const auto ranks = static_cast<int>(state.range(0));
-  const auto n = static_cast<std::size_t>(state.range(1));
-  for (auto _ : state) state.SetIterationTime(seconds_of_sum(ranks, n, state.range(2) != 0, 1));
-}
-BENCHMARK(BM_Sum)
-    ->ArgNames({"ranks", "numbers", "masked"})
-    ->ArgsProduct({{2, 4, 8}, {100'000, 1'000'000}, {0, 1}})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond)
-    ->MinTime(0.1);
-
 void BM_MaskingOverhead(benchmark::State& state) {
   const auto n = static_cast<std::size_t>(state.range(1));
   double extra_percent = 0;
