@@ -31,6 +31,10 @@ small=(--config "$CONFIGS/fashion-mnist.toml" --set "data.dir=$DATA" --set map.r
   --set train.batch=100 --set sample.count=1000 --set evaluate.classifiers='["logistic_regression"]'
   --set runtime.deadline_s=60)
 
+# What a job on 60 records of 1 x 4 x 4 numbers has to say of them.
+tiny=(--set data.records=60 --set 'data.shape=[1,4,4]' --set map.rff.kind=rff --set map.rff.count=20 --set privacy.epsilon=1
+  --set privacy.delta=1e-5 --set privacy.max_records_per_person=1 --set runtime.deadline_s=60)
+
 # Under the sanitizers everything is several times slower: fewer records, numbers and rank counts.
 sanitized=${MUFFLE_SANITIZED:-}
 rank_counts=(1 2)
@@ -50,6 +54,37 @@ check() {
   local what=$1
   shift
   if "$@"; then echo "ok: $what"; else fail "$what"; fi
+}
+
+# says CODE 'REGEX' COMMAND...: ends with CODE, and a line of its output, which is in $work/log, matches. ends CODE COMMAND...: whatever it says.
+says() {
+  local code=$1 regex=$2 rc=0
+  shift 2
+  "$@" >"$work/log" 2>&1 || rc=$?
+  if ((rc == code)) && { [[ -z $regex ]] || grep -qE -- "$regex" "$work/log"; }; then echo "ok: exit $code${regex:+, saying $regex}: $*"; else
+    fail "exit $rc, not $code${regex:+, or no line matches $regex}: $*"
+    sed 's/^/    /' "$work/log" >&2
+  fi
+}
+ends() { says "$1" '' "${@:2}"; }
+
+# there FOLDER FILE...: these files are there, and not empty.
+there() {
+  local f
+  for f in "${@:2}"; do check "$f is there" test -s "$1/$f"; done
+}
+
+# idx SIZE...: the head of an IDX file of bytes. fashion FIRST N IMAGES LABELS: N of FashionMNIST's training records, in files of their own.
+idx() { printf %b "$({ printf 000008%02x $#; printf %08x "$@"; } | sed 's/../\\x&/g')"; }
+fashion() {
+  { idx "$2" 28 28; zcat "$DATA/train-images-idx3-ubyte.gz" | tail -c +$((17 + $1 * 784)) | head -c $(($2 * 784)) || true; } >"$3"
+  { idx "$2"; zcat "$DATA/train-labels-idx1-ubyte.gz" | tail -c +$((9 + $1)) | head -c "$2" || true; } >"$4"
+}
+
+# flip FILE AT MASK COPY: a copy of the file whose byte AT is XORed with MASK.
+flip() {
+  cp "$1" "$4"
+  printf %b "\\x$(printf %02x $(($(od -An -tu1 -j "$2" -N 1 "$1") ^ $3)))" | dd of="$4" bs=1 seek="$2" conv=notrunc status=none
 }
 
 # number NAME FILE: the first number of that name in a JSON file. at_least A B: A >= B, and both are numbers.
@@ -130,4 +165,27 @@ payload() {
 finish() {
   ((failures == 0)) || { echo "$failures check(s) failed" >&2; exit 1; }
   echo "all checks passed"
+}
+
+# side_by_side 'FUNCTION ...'...: ends the script with these groups of its functions, each in a process and a folder $work of its own: mostly
+# they wait for mpirun to end.
+side_by_side() {
+  local group i=0 pids=()
+  for group in "$@"; do
+    # shellcheck disable=SC2086
+    in_a_folder_of_their_own "$work/group-${#pids[@]}" $group >"$work/${#pids[@]}.out" 2>&1 &
+    pids+=($!)
+  done
+  for group in "$@"; do
+    wait "${pids[i]}" || fail "$group"
+    cat "$work/$((i++)).out"
+  done
+  finish
+}
+in_a_folder_of_their_own() {
+  local work=$1 f
+  mkdir "$work"
+  export OMPI_MCA_orte_tmpdir_base=$work
+  for f in "${@:2}"; do "$f"; done
+  finish
 }

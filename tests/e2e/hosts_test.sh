@@ -20,20 +20,19 @@ over() {
     --bind-to none --mca plm rsh --mca plm_rsh_agent "$net_folder/rsh" --mca mpi_yield_when_idle 1 -- "$@"
 }
 
-over 3 doctor --out "$work/doctor" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the doctor"; }
-check "the doctor sees three hosts" grep -q '3 ranks on 3 hosts by mpirun' "$work/log"
+says 0 '3 ranks on 3 hosts by mpirun' over 3 doctor --out "$work/doctor"
 check "and what it says of links" grep -qE '^(ok|note) +links' "$work/log"
 check "is no warning: mpirun notices cut ones" bash -c "! grep -q '^warning  *links' '$work/log'"
 
 # The same release from every number of hosts: test noise from a seed, so that the bytes compare.
 job=("${small[@]}" --insecure-seeded-noise 5)
-over 3 release "${job[@]}" --out "$work/three" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "a release over 3 hosts"; }
-on 1 release "${job[@]}" --out "$work/one" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "a release on 1 rank"; }
+ends 0 over 3 release "${job[@]}" --out "$work/three"
+ends 0 on 1 release "${job[@]}" --out "$work/one"
 three=$(payload "$work/three/release.mfl")
 check "three hosts release what one rank releases" test "${three:-none}" = "$(payload "$work/one/release.mfl")"
 
-over 3 run "${small[@]}" --out "$work/run" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job over 3 hosts"; }
-for f in release.mfl model.mfl samples.npz metrics.json; do check "$f is there" test -s "$work/run/$f"; done
+ends 0 over 3 run "${small[@]}" --out "$work/run"
+there "$work/run" release.mfl model.mfl samples.npz metrics.json
 check "each host wrote its log" test "$(sed -n 's/.*"host":"\([^"]*\)".*/\1/p' "$work"/run/logs/rank-?.jsonl | sort -u | wc -l)" = 3
 
 # left_on H: what of a job still runs there.

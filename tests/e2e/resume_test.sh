@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../chaos/job.sh"
 here=$(dirname "${BASH_SOURCE[0]}")
 
 job "$work/whole"
-on 2 "${args[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job that nobody interrupts"; }
+ends 0 on 2 "${args[@]}"
 expected=$(parameters "$work/whole")
 model=$(sha256sum <"$work/whole/model.mfl")
 check "no checkpoint is left behind a finished training" test ! -e "$work/whole/checkpoint-a.mfl" -a ! -e "$work/whole/checkpoint-b.mfl"
@@ -30,7 +30,7 @@ stopped() {
   fi
 }
 everybody_said() { test "$(cat "$work/said"/*.code | tr '\n' ' ')" = "$1"; }
-again() { on "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the same command again"; }; }
+again() { ends 0 on "$@"; }
 
 # A rank is killed in the middle of the training.
 out=$work/killed

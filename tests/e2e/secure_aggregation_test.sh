@@ -4,39 +4,36 @@
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-says() { grep -qE -- "$2" "$1"; }
+states() { check "it states $2" grep -qE -- "$2" "$work/$1"; }
 seeded=("${small[@]}" --insecure-seeded-noise 5)
 
 for n in 1 2 4; do
-  on "$n" release "${seeded[@]}" --out "$work/plain-$n" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "plain, $n rank(s)"; }
-  on "$n" release "${seeded[@]}" --secure-aggregation --out "$work/masked-$n" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "masked, $n rank(s)"; }
+  ends 0 on "$n" release "${seeded[@]}" --out "$work/plain-$n"
+  ends 0 on "$n" release "${seeded[@]}" --secure-aggregation --out "$work/masked-$n"
   check "$n rank(s): masks change no bit" test "$(payload "$work/plain-$n/release.mfl")" = "$(payload "$work/masked-$n/release.mfl")"
 done
 for n in 2 4; do
   check "$n rank(s): the same numbers as on one" test "$(payload "$work/plain-1/release.mfl")" = "$(payload "$work/plain-$n/release.mfl")"
 done
-check "the statement says masked" says "$work/masked-4/privacy.txt" 'Aggregation: masked'
-check "and who is trusted" says "$work/masked-4/privacy.txt" 'not signed'
+states masked-4/privacy.txt 'Aggregation: masked'
+states masked-4/privacy.txt 'not signed'
 
 # Site keys.
 for site in 0 1 2; do "$MUFFLE" keygen --out "$work/keys" --name "site$site" >"$work/log" || fail "keygen"; done
 check "secret keys are their owner's" test "$(stat -c %a "$work/keys/site1.key")" = 600
-rc=0; "$MUFFLE" keygen --out "$work/keys" --name site1 >"$work/log" 2>&1 || rc=$?
-check "a key is never overwritten (74)" test "$rc" = 74
-rc=0; "$MUFFLE" keygen --out "$work/keys" --name ../site9 >"$work/log" 2>&1 || rc=$?
-check "names are checked (78)" test "$rc" = 78
+ends 74 "$MUFFLE" keygen --out "$work/keys" --name site1
+ends 78 "$MUFFLE" keygen --out "$work/keys" --name ../site9
 for site in 0 1 2; do echo "$site $(cat "$work/keys/site$site.pub")"; done >"$work/sites.txt"
 keys=(--secure-aggregation --set "privacy.site_key=$work/keys/site{rank}.key" --set "privacy.site_roster=$work/sites.txt")
-on 3 release "${small[@]}" "${keys[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/shares" >"$work/log" 2>&1 ||
-  { cat "$work/log" >&2; fail "distributed noise"; }
-check "the statement says distributed noise" says "$work/shares/privacy.txt" 'Aggregation: distributed noise'
-check "and against how many ranks" says "$work/shares/privacy.txt" 'any 2 of the ranks'
-check "and that keys were signed" says "$work/shares/privacy.json" '"signed_keys": true'
-check "it is private" says "$work/shares/privacy.json" '"private": true'
-"$MUFFLE" verify "$work/shares/release.mfl" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "verify"; }
+ends 0 on 3 release "${small[@]}" "${keys[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/shares"
+states shares/privacy.txt 'Aggregation: distributed noise'
+states shares/privacy.txt 'any 2 of the ranks'
+states shares/privacy.json '"signed_keys": true'
+states shares/privacy.json '"private": true'
+ends 0 "$MUFFLE" verify "$work/shares/release.mfl"
 # A requeued job finds the release, on any number of ranks, and draws nothing again.
 before=$(sha256sum <"$work/shares/release.mfl")
-on 2 release "${small[@]}" "${keys[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/shares" >"$work/log" 2>&1 || fail "again"
+ends 0 on 2 release "${small[@]}" "${keys[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/shares"
 check "a release is kept" test "$before" = "$(sha256sum <"$work/shares/release.mfl")"
 
 expect_error 78 'roster lists 3 ranks, but 2' 2 release "${small[@]}" "${keys[@]}"
