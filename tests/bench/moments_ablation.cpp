@@ -3,7 +3,7 @@
 //
 //   moments_ablation DATADIR [--seeds 3] [--samples FOLDER] [--only PART]...
 //
-// On FashionMNIST's training images alone, with simulated noise (bench/simulated_release.hpp); all else is
+// On FashionMNIST's training images alone, with simulated noise (bench/sample_scorer.hpp); all else is
 // what `muffle run` calls.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -29,13 +29,13 @@ exits 78 'trials' audit "${config[@]}" --trials 3
 mkdir "$work/here"
 (cd "$work/here" && exec timeout -s KILL 120 "$MUFFLE" audit "${config[@]}" --trials 100000000) >"$work/out" 2>"$work/err" &
 job=$!
-for _ in $(seq 400); do
+listens() {
   audit=$(pgrep -P "$job" || true)
   caught=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' "/proc/${audit:-none}/status" 2>/dev/null || true)
   # Before it is the audit, timeout's child is timeout, with timeout's handlers.
-  if [[ $(readlink "/proc/${audit:-none}/exe") == "$(readlink -f "$MUFFLE")" ]] && ((${caught:-0} & 1 << 14)); then break; fi
-  sleep 0.05
-done
+  [[ $(readlink "/proc/${audit:-none}/exe") == "$(readlink -f "$MUFFLE")" ]] && ((${caught:-0} & 1 << 14))
+}
+within 20 listens || fail "the audit does not listen"
 kill -TERM "$audit"
 code=0
 wait "$job" || code=$?

@@ -68,6 +68,15 @@ says() {
 }
 ends() { says "$1" '' "${@:2}"; }
 
+# within S COMMAND...: waits until it is true; false if it is not within S seconds.
+within() {
+  local end=$((SECONDS + $1))
+  until "${@:2}"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.02
+  done
+}
+
 # there FOLDER FILE...: these files are there, and not empty.
 there() {
   local f
@@ -146,13 +155,7 @@ at() {
 
 # hold: until a rank waits at its step (action `wait`); let_go: it goes on. MUFFLE_WAIT_FILE is theirs.
 export MUFFLE_WAIT_FILE=$work/waits-here
-hold() {
-  for _ in $(seq 3000); do
-    [[ ! -e $MUFFLE_WAIT_FILE ]] || return 0
-    sleep 0.02
-  done
-  fail "no rank came to its step in 60 s"
-}
+hold() { within 60 test -e "$MUFFLE_WAIT_FILE" || fail "no rank came to its step in 60 s"; }
 let_go() { rm -f "$MUFFLE_WAIT_FILE"; }
 
 # payload FILE: hash of the numbers of a release, which lie between its header and its checksum.

@@ -90,14 +90,7 @@ if [[ $(ulimit -Hc) != 0 ]] || (($(id -u) == 0)); then
   mkfifo "$work/pipe"
   "$MUFFLE" verify "$work/pipe" >/dev/null 2>&1 &
   waiting=$!
-  limited() {
-    for _ in $(seq 100); do
-      grep -qE '^Max core file size +1 +1 ' "/proc/$waiting/limits" && return
-      sleep 0.1
-    done
-    return 1
-  }
-  check "no core is dumped, not even into a pipe" limited
+  check "no core is dumped, not even into a pipe" within 10 grep -qE '^Max core file size +1 +1 ' "/proc/$waiting/limits"
   kill "$waiting"
 fi
 finish
