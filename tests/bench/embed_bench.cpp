@@ -1,6 +1,9 @@
 // FashionMNIST's embedding end to end: open, read, embed (60,000 x 784, D = 10,000), reduce. Under mpiexec
-// every rank takes its shard: tests/bench/embed_ranks.sh. `threads` are per rank.
+// every rank takes its shard:
+//   MUFFLE_BINARY=build/cpu/bench/embed_bench launch/local.sh 2 --benchmark_filter=embed
+// `threads` are per rank.
 #include <cstdio>
+#include <fstream>
 #include <memory>
 
 #include "bench/plain_loop.hpp"
@@ -38,13 +41,6 @@ void embed_fashion_mnist(benchmark::State& state, comm::HostComm& comm) {
       60000.0 * bench::plain_loop_seconds(spec, few.x, few.y, few.n) / seconds;
 }
 
-/// Only the root prints.
-class Silent final : public benchmark::BenchmarkReporter {
- public:
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>&) override {}
-};
-
 int run(int argc, char** argv) {
   std::unique_ptr<comm::MpiSession> session;
   std::unique_ptr<comm::HostComm> comm;
@@ -65,12 +61,11 @@ int run(int argc, char** argv) {
         ->UseManualTime()
         ->Unit(benchmark::kSecond);
   }
-  if (comm->is_root()) {
-    benchmark::RunSpecifiedBenchmarks();
-  } else {
-    Silent silent;
-    benchmark::RunSpecifiedBenchmarks(&silent);
-  }
+  // Only the root prints.
+  std::ofstream nowhere;
+  benchmark::ConsoleReporter reporter;
+  if (!comm->is_root()) reporter.SetOutputStream(&nowhere);
+  benchmark::RunSpecifiedBenchmarks(&reporter);
   if (session) session->finish();
   return 0;
 }
