@@ -7,49 +7,58 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 states() { check "it states $2" grep -qE -- "$2" "$work/$1"; }
 seeded=("${small[@]}" --insecure-seeded-noise 5)
 
-for n in 1 2 4; do
-  ends 0 on "$n" release "${seeded[@]}" --out "$work/plain-$n"
-  ends 0 on "$n" release "${seeded[@]}" --secure-aggregation --out "$work/masked-$n"
-  check "$n rank(s): masks change no bit" test "$(payload "$work/plain-$n/release.mfl")" = "$(payload "$work/masked-$n/release.mfl")"
-done
-for n in 2 4; do
-  check "$n rank(s): the same numbers as on one" test "$(payload "$work/plain-1/release.mfl")" = "$(payload "$work/plain-$n/release.mfl")"
-done
-states masked-4/privacy.txt 'Aggregation: masked'
-states masked-4/privacy.txt 'not signed'
+same_bits() {
+  for n in 1 2 4; do
+    ends 0 on "$n" release "${seeded[@]}" --out "$work/plain-$n"
+    ends 0 on "$n" release "${seeded[@]}" --secure-aggregation --out "$work/masked-$n"
+    check "$n rank(s): masks change no bit" test "$(payload "$work/plain-$n/release.mfl")" = "$(payload "$work/masked-$n/release.mfl")"
+  done
+  for n in 2 4; do
+    check "$n rank(s): the same numbers as on one" test "$(payload "$work/plain-1/release.mfl")" = "$(payload "$work/plain-$n/release.mfl")"
+  done
+  states masked-4/privacy.txt 'Aggregation: masked'
+  states masked-4/privacy.txt 'not signed'
+}
 
-# Site keys.
-for site in 0 1 2; do "$MUFFLE" keygen --out "$work/keys" --name "site$site" >"$work/log" || fail "keygen"; done
-check "secret keys are their owner's" test "$(stat -c %a "$work/keys/site1.key")" = 600
-ends 74 "$MUFFLE" keygen --out "$work/keys" --name site1
-ends 78 "$MUFFLE" keygen --out "$work/keys" --name ../site9
-for site in 0 1 2; do echo "$site $(cat "$work/keys/site$site.pub")"; done >"$work/sites.txt"
-keys=(--secure-aggregation --set "privacy.site_key=$work/keys/site{rank}.key" --set "privacy.site_roster=$work/sites.txt")
-ends 0 on 3 release "${small[@]}" "${keys[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/shares"
-states shares/privacy.txt 'Aggregation: distributed noise'
-states shares/privacy.txt 'any 2 of the ranks'
-states shares/privacy.json '"signed_keys": true'
-states shares/privacy.json '"private": true'
-ends 0 "$MUFFLE" verify "$work/shares/release.mfl"
-# A requeued job finds the release, on any number of ranks, and draws nothing again.
-before=$(sha256sum <"$work/shares/release.mfl")
-ends 0 on 2 release "${small[@]}" "${keys[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/shares"
-check "a release is kept" test "$before" = "$(sha256sum <"$work/shares/release.mfl")"
+site_keys() {
+  for site in 0 1 2; do "$MUFFLE" keygen --out "$work/keys" --name "site$site" >"$work/log" || fail "keygen"; done
+  check "secret keys are their owner's" test "$(stat -c %a "$work/keys/site1.key")" = 600
+  ends 74 "$MUFFLE" keygen --out "$work/keys" --name site1
+  ends 78 "$MUFFLE" keygen --out "$work/keys" --name ../site9
+  for site in 0 1 2; do echo "$site $(cat "$work/keys/site$site.pub")"; done >"$work/sites.txt"
+  keys=(--secure-aggregation --set "privacy.site_key=$work/keys/site{rank}.key" --set "privacy.site_roster=$work/sites.txt")
+}
 
-expect_error 78 'roster lists 3 ranks, but 2' 2 release "${small[@]}" "${keys[@]}"
-expect_error 78 'needs privacy.secure_aggregation' 2 release "${small[@]}" --distributed-noise
-expect_error 78 'number from 0 to 1' 2 release "${small[@]}" --secure-aggregation --distributed-noise --set privacy.colluding_ranks=2
-expect_error 78 'number from 0 to 0' 1 release "${small[@]}" --secure-aggregation --distributed-noise
-expect_error 78 'go together' 2 release "${small[@]}" --secure-aggregation --set "privacy.site_roster=$work/sites.txt"
-mv "$work/keys/site2.key" "$work/keys/kept" && cp "$work/keys/site1.key" "$work/keys/site2.key"
-expect_error 78 "rank 2 belongs to site 'site2'" 3 release "${small[@]}" "${keys[@]}"
-mv "$work/keys/kept" "$work/keys/site2.key"
-# Rank 2's own roster, with itself and strangers in it.
-for r in 0 1 2; do cp "$work/sites.txt" "$work/sites-$r.txt"; done
-"$MUFFLE" keygen --out "$work/stranger" --name site0 >/dev/null
-{ echo "0 $(cat "$work/stranger/site0.pub")"; tail -2 "$work/sites.txt"; } >"$work/sites-2.txt"
-expect_error 76 'site roster differs' 3 release "${small[@]}" --secure-aggregation \
-  --set "privacy.site_key=$work/keys/site{rank}.key" --set "privacy.site_roster=$work/sites-{rank}.txt"
-chmod 644 "$work/keys/site1.key"
-expect_error 78 'chmod 600' 3 release "${small[@]}" "${keys[@]}"
-finish
+signed_shares() {
+  ends 0 on 3 release "${small[@]}" "${keys[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/shares"
+  states shares/privacy.txt 'Aggregation: distributed noise'
+  states shares/privacy.txt 'any 2 of the ranks'
+  states shares/privacy.json '"signed_keys": true'
+  states shares/privacy.json '"private": true'
+  ends 0 "$MUFFLE" verify "$work/shares/release.mfl"
+  # A requeued job finds the release, on any number of ranks, and draws nothing again.
+  before=$(sha256sum <"$work/shares/release.mfl")
+  ends 0 on 2 release "${small[@]}" "${keys[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/shares"
+  check "a release is kept" test "$before" = "$(sha256sum <"$work/shares/release.mfl")"
+}
+
+refusals() {
+  expect_error 78 'roster lists 3 ranks, but 2' 2 release "${small[@]}" "${keys[@]}"
+  expect_error 78 'needs privacy.secure_aggregation' 2 release "${small[@]}" --distributed-noise
+  expect_error 78 'number from 0 to 1' 2 release "${small[@]}" --secure-aggregation --distributed-noise --set privacy.colluding_ranks=2
+  expect_error 78 'number from 0 to 0' 1 release "${small[@]}" --secure-aggregation --distributed-noise
+  expect_error 78 'go together' 2 release "${small[@]}" --secure-aggregation --set "privacy.site_roster=$work/sites.txt"
+  mv "$work/keys/site2.key" "$work/keys/kept" && cp "$work/keys/site1.key" "$work/keys/site2.key"
+  expect_error 78 "rank 2 belongs to site 'site2'" 3 release "${small[@]}" "${keys[@]}"
+  mv "$work/keys/kept" "$work/keys/site2.key"
+  # Rank 2's own roster, with itself and strangers in it.
+  for r in 0 1 2; do cp "$work/sites.txt" "$work/sites-$r.txt"; done
+  "$MUFFLE" keygen --out "$work/stranger" --name site0 >/dev/null
+  { echo "0 $(cat "$work/stranger/site0.pub")"; tail -2 "$work/sites.txt"; } >"$work/sites-2.txt"
+  expect_error 76 'site roster differs' 3 release "${small[@]}" --secure-aggregation \
+    --set "privacy.site_key=$work/keys/site{rank}.key" --set "privacy.site_roster=$work/sites-{rank}.txt"
+  chmod 644 "$work/keys/site1.key"
+  expect_error 78 'chmod 600' 3 release "${small[@]}" "${keys[@]}"
+}
+
+side_by_side same_bits 'site_keys signed_shares' 'site_keys refusals'
