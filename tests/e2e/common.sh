@@ -18,13 +18,13 @@ export OMPI_MCA_orte_tmpdir_base=$work
 thorough=
 if [[ ${MUFFLE_TIER:-} == thorough ]]; then thorough=yes; fi
 
-# on N ARGS...: muffle on N ranks, alone if N is 1; a run that hangs, for $on_limit s or 300, is ended and counts as a failure.
-on() {
-  local n=$1
-  shift
-  local limited=(timeout -k 5 "${on_limit:-300}")
-  if ((n == 1)); then "${limited[@]}" "$MUFFLE" "$@"; else "${limited[@]}" "$MPIEXEC" "${mpi_flags[@]}" -n "$n" "$MUFFLE" "$@"; fi
+# on_ranks N COMMAND...: on N ranks, alone if N is 1; what hangs, for $on_limit s or 300, is ended and counts as a failure. on N ARGS...: muffle.
+on_ranks() {
+  local by_mpi=()
+  if (($1 > 1)); then by_mpi=("$MPIEXEC" "${mpi_flags[@]}" -n "$1"); fi
+  timeout -k 5 "${on_limit:-300}" "${by_mpi[@]}" "${@:2}"
 }
+on() { on_ranks "$1" "$MUFFLE" "${@:2}"; }
 
 # A job on real FashionMNIST that is small in everything but the number of records.
 small=(--config "$CONFIGS/fashion-mnist.toml" --set "data.dir=$DATA" --set map.rff.count=200 --set train.steps=8
@@ -102,15 +102,8 @@ at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a + 0
 
 # each FOLDER N ARGS...: muffle on N ranks; every rank's own exit code and words in FOLDER/RANK.code and FOLDER/RANK.stderr.
 each() {
-  local folder=$1 n=$2 here
-  here=$(dirname "${BASH_SOURCE[0]}")
-  shift 2
-  rm -rf "$folder" && mkdir -p "$folder"
-  if ((n == 1)); then
-    timeout -k 5 300 bash "$here/record_rank.sh" "$folder" "$MUFFLE" "$@"
-  else
-    timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n "$n" bash "$here/record_rank.sh" "$folder" "$MUFFLE" "$@"
-  fi
+  rm -rf "$1" && mkdir -p "$1"
+  on_ranks "$2" bash "$(dirname "${BASH_SOURCE[0]}")/record_rank.sh" "$1" "$MUFFLE" "${@:3}"
 }
 
 # What is left of a release that never came to be: artifacts, temporary files, a charge in the ledger.

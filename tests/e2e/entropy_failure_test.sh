@@ -7,10 +7,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # fails NAME RANKS FAILURE ARGS...: a release without entropy.
 fails() {
-  local name=$1 n=$2 out=$work/$1/run ledger=$work/$1/ledger-fashion.jsonl run=()
+  local name=$1 out=$work/$1/run ledger=$work/$1/ledger-fashion.jsonl
   mkdir "$work/$name"
-  if ((n > 1)); then run=("$MPIEXEC" "${mpi_flags[@]}" -n "$n"); fi
-  says 70 'entropy|random number' timeout -k 5 300 "${run[@]}" env LD_PRELOAD="$FAILING_ENTROPY" MUFFLE_FAIL_ENTROPY="$3" \
+  says 70 'entropy|random number' on_ranks "$2" env LD_PRELOAD="$FAILING_ENTROPY" MUFFLE_FAIL_ENTROPY="$3" \
     "$MUFFLE" release "${small[@]}" "${@:4}" --set data.id=fashion --out "$out"
   check "$name: nothing was released" test -z "$(find "$out" -name 'release.mfl*' -o -name '.*.tmp.*')"
   charges=0

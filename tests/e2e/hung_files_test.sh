@@ -34,10 +34,10 @@ if [[ -n $sanitized ]]; then finish && exit; fi # their runtimes come before any
 
 # hangs CALL@NAME RANKS 'REGEX' ARGS...: with that call hanging on the last rank, muffle ends with 69 and says REGEX.
 hangs() {
-  local what=$1 n=$2 says=$3 begun=$SECONDS run=()
+  local what=$1 n=$2 says=$3 begun=$SECONDS last=() on_limit=60
   shift 3
-  if ((n > 1)); then run=("$MPIEXEC" "${mpi_flags[@]}" -n "$n" env MUFFLE_HANG_RANK=$((n - 1))); fi
-  says 69 "$says" timeout -k 5 60 "${run[@]}" env LD_PRELOAD="$FILE_CALLS" MUFFLE_HANG="$what" "$MUFFLE" "$@"
+  if ((n > 1)); then last=(MUFFLE_HANG_RANK=$((n - 1))); fi
+  says 69 "$says" on_ranks "$n" env LD_PRELOAD="$FILE_CALLS" MUFFLE_HANG="$what" "${last[@]}" "$MUFFLE" "$@"
   check "$what hangs on $n rank(s): within the deadline" test $((SECONDS - begun)) -lt 30
 }
 hangs open@mixture-test-points.idx 1 "opening '.*/mixture-test-points.idx'" "${evaluate[@]}" --set runtime.deadline_s=6 --out "$work/h1"
