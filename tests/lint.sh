@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How the code reads, checked: tests/lint.sh [format] [shell] [headers] [torch-headers] [tidy] [length]; no word: all but the two slow
+# How the code reads, checked: tests/lint.sh [format] [shell] [headers] [torch-headers] [tidy]; no word: all but the two slow
 # ones, torch-headers and tidy.
 #   format         clang-format 14 leaves every C++ and CUDA file as it is
 #   shell          shellcheck has nothing to say of any script, and every script stops at its first error
@@ -7,7 +7,6 @@
 #                  <nccl.h> or, but where they train, <torch/...> in public headers; every public header without torch compiles alone
 #   torch-headers  so does every public header with torch (20 s each)
 #   tidy           clang-tidy 14, with .clang-tidy, on the files without torch (minutes; needs BUILD/compile_commands.json, BUILD: build/cpu)
-#   length         lists files above 300 lines; never fails
 # A tool that is missing, or of another version, is an error; with --skip-missing, which CTest says, exit code 77.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -111,16 +110,10 @@ for entry in json.load(open(sys.argv[1])):
 END
 }
 
-check_length() {
-  local long
-  long=$({ cpp; scripts; } | xargs wc -l | awk '$1 > 300 && $2 != "total" {print "  " $1, $2}')
-  [[ -z $long ]] || printf 'lint: above 300 lines (a file holds one concept)\n%s\n' "$long"
-}
-
-(($# > 0)) || set -- format shell headers length
+(($# > 0)) || set -- format shell headers
 for what in "$@"; do
   case $what in
-    format | shell | headers | tidy | length) "check_$what" ;;
+    format | shell | headers | tidy) "check_$what" ;;
     torch-headers) check_torch_headers ;;
     *) echo "lint: unknown check '$what'; see the head of $0" >&2; exit 2 ;;
   esac

@@ -22,8 +22,7 @@ def without_comments(text):
 
 def room_links(root):
     """{room: the rooms that it links itself}, lowest floor first."""
-    order = re.search(r"foreach\(room IN ITEMS ([^)]*)\)|foreach\(room ([^)]*)\)", (root / "src/CMakeLists.txt").read_text())
-    order = (order.group(1) or order.group(2)).split()
+    order = re.search(r"foreach\(room ([^)]*)\)", (root / "src/CMakeLists.txt").read_text()).group(1).split()
     links = {}
     for room in order:
         text = without_comments((root / "src" / room / "CMakeLists.txt").read_text())

@@ -1,13 +1,12 @@
 // FashionMNIST's embedding end to end: open, read, embed (60,000 x 784, D = 10,000), reduce. Under mpiexec
-// every rank takes its shard: tests/bench/embed_ranks.sh. `threads` are per rank.
-#include <benchmark/benchmark.h>
-
-#include <chrono>
-#include <cmath>
+// every rank takes its shard:
+//   MUFFLE_BINARY=build/cpu/bench/embed_bench launch/local.sh 2 --benchmark_filter=embed
+// `threads` are per rank.
 #include <cstdio>
+#include <fstream>
 #include <memory>
-#include <numbers>
 
+#include "bench/plain_loop.hpp"
 #include "embed/shards.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/core/threads.hpp"
@@ -19,56 +18,28 @@ namespace {
 
 constexpr std::size_t kFeatures = 10000, kDims = 784;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// One record in plain loops; seconds.
-double plain_loop_seconds() {
-  constexpr std::size_t kRecords = 4;
-  const data::Batch batch = test::fashion_mnist_records(kRecords);
-  const auto omega = features::rff_frequencies({.dims = kDims, .features = kFeatures, .length_scale = 11.27});
-  std::vector<double> sums(10 * kFeatures);
-  const auto start = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < kRecords; ++i) {
-    double* const row = sums.data() + static_cast<std::size_t>(batch.y[i]) * kFeatures;
-    for (std::size_t j = 0; j < kFeatures / 2; ++j) {
-      float turns = 0;
-      for (std::size_t c = 0; c < kDims; ++c) turns += omega[j * kDims + c] * batch.x[i * kDims + c];
-      const float angle = turns * static_cast<float>(2 * std::numbers::pi);
-      row[j] += std::cos(angle);
-      row[kFeatures / 2 + j] += std::sin(angle);
-    }
-  }
-  benchmark::DoNotOptimize(sums.data());
-  return seconds_since(start) / kRecords;
-}
-
 void embed_fashion_mnist(benchmark::State& state, comm::HostComm& comm) {
   const int threads = static_cast<int>(state.range(0));
   double seconds = 0;
   for (auto _ : state) {
     comm.barrier();
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = bench::Clock::now();
     const embed::Embedder embedder = test::rff_embedder(kDims, kFeatures, 10, true);
     const auto source = data::open_shard(test::fashion_mnist(), comm.rank(), comm.size());
     const auto raw = test::reduce_to_root(comm, embed::embed_shard(embedder, *source, threads, {}));
     // The root's time: it ends when the last rank's sums are in.
-    seconds = comm.is_root() ? seconds_since(start) : 0.0;
+    seconds = comm.is_root() ? bench::seconds_since(start) : 0.0;
     comm.all_reduce_sum(std::span(&seconds, 1));
     state.SetIterationTime(seconds);
   }
   state.counters["ranks"] = comm.size();
   state.counters["GFLOP/s"] = 60000.0 * kDims * kFeatures / seconds * 1e-9;
-  if (comm.is_root()) state.counters["times_plain_loop"] = 60000.0 * plain_loop_seconds() / seconds;
+  if (!comm.is_root()) return;
+  const data::Batch few = test::fashion_mnist_records(4);
+  const features::RffSpec spec{.dims = kDims, .features = kFeatures, .length_scale = 11.27};
+  state.counters["times_plain_loop"] =
+      60000.0 * bench::plain_loop_seconds(spec, few.x, few.y, few.n) / seconds;
 }
-
-/// Only the root prints.
-class Silent final : public benchmark::BenchmarkReporter {
- public:
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>&) override {}
-};
 
 int run(int argc, char** argv) {
   std::unique_ptr<comm::MpiSession> session;
@@ -90,12 +61,11 @@ int run(int argc, char** argv) {
         ->UseManualTime()
         ->Unit(benchmark::kSecond);
   }
-  if (comm->is_root()) {
-    benchmark::RunSpecifiedBenchmarks();
-  } else {
-    Silent silent;
-    benchmark::RunSpecifiedBenchmarks(&silent);
-  }
+  // Only the root prints.
+  std::ofstream nowhere;
+  benchmark::ConsoleReporter reporter;
+  if (!comm->is_root()) reporter.SetOutputStream(&nowhere);
+  benchmark::RunSpecifiedBenchmarks(&reporter);
   if (session) session->finish();
   return 0;
 }

@@ -1,25 +1,15 @@
 // Random Fourier features per second: the kernels against a plain loop with std::sin and std::cos, and the
 // frequencies.
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <numbers>
-#include <vector>
+#include <string>
 
+#include "bench/plain_loop.hpp"
 #include "features/kernels.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Problem {
   Problem(std::size_t d, std::size_t features, std::size_t count)
@@ -38,27 +28,6 @@ struct Problem {
   std::vector<std::int32_t> y;
 };
 
-/// The same sums in plain float loops; seconds per record.
-double plain_loop_seconds(const Problem& problem, std::size_t records) {
-  const std::size_t d = problem.spec.dims, count = problem.spec.features / 2;
-  const auto omega = rff_frequencies(problem.spec);
-  std::vector<std::int64_t> sums(Problem::kClasses * 2 * count);
-  const float scale = rff_lattice_scale(problem.spec.features, Lattice{});
-  const auto start = Clock::now();
-  for (std::size_t i = 0; i < records; ++i) {
-    std::int64_t* row = sums.data() + static_cast<std::size_t>(problem.y[i]) * 2 * count;
-    for (std::size_t j = 0; j < count; ++j) {
-      float turns = 0;
-      for (std::size_t c = 0; c < d; ++c) turns += omega[j * d + c] * problem.x[i * d + c];
-      const float angle = turns * static_cast<float>(2 * std::numbers::pi);
-      row[j] += static_cast<std::int64_t>(scale * std::cos(angle));
-      row[count + j] += static_cast<std::int64_t>(scale * std::sin(angle));
-    }
-  }
-  benchmark::DoNotOptimize(sums.data());
-  return seconds_since(start) / static_cast<double>(records);
-}
-
 void features_per_second(benchmark::State& state, const Kernels* kernels, std::size_t d,
                          std::size_t features) {
   const Problem problem(d, features, 480);
@@ -66,16 +35,16 @@ void features_per_second(benchmark::State& state, const Kernels* kernels, std::s
   const auto workspace = block->make_workspace();
   std::vector<std::uint64_t> sums(Problem::kClasses * features);
   std::size_t records = 0;
-  const auto start = Clock::now();
+  const auto start = bench::Clock::now();
   for (auto _ : state) {
     const std::size_t first = records % problem.n;
     block->accumulate(problem.x.data() + first * d, problem.y.data() + first, block->tile(), *workspace,
                       sums);
     records += block->tile();
   }
-  const double seconds = seconds_since(start) / static_cast<double>(records);
-  const double plain =
-      plain_loop_seconds(problem, std::clamp<std::size_t>(40000000 / (d * features), 1, problem.n));
+  const double seconds = bench::seconds_since(start) / static_cast<double>(records);
+  const double plain = bench::plain_loop_seconds(
+      problem.spec, problem.x, problem.y, std::clamp<std::size_t>(40000000 / (d * features), 1, problem.n));
   state.counters["features/s"] = static_cast<double>(features) / seconds;
   state.counters["GFLOP/s"] = static_cast<double>(d * features) / seconds * 1e-9;
   state.counters["times_plain_loop"] = plain / seconds;

@@ -3,7 +3,7 @@
 //
 //   moments_ablation DATADIR [--seeds 3] [--samples FOLDER] [--only PART]...
 //
-// On FashionMNIST's training images alone, with simulated noise (bench/simulated_release.hpp); all else is
+// On FashionMNIST's training images alone, with simulated noise (bench/sample_scorer.hpp); all else is
 // what `muffle run` calls.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "bench/cells.hpp"
 #include "bench/sample_scorer.hpp"
 #include "muffle/synth/scoped_threads.hpp"
+#include "support/fashion_mnist.hpp"
 
 namespace muffle::bench {
 namespace {
@@ -80,33 +80,6 @@ Given given(const release::NoisyMoments& moments) {
   return out;
 }
 
-/// `at` as it would be if the noise of its size in the exact covariances were alike in every basis: without
-/// what that of the mean does to mean mean^T.
-Given with_plain_noise(Given at, const Given& exact, const release::NoisyMoments& moments,
-                       std::uint64_t seed) {
-  const std::vector<double> weight = model::conditional_moments(moments).weight;
-  const Eigen::Index n = at.shared.rows();
-  at.noisy_shared.setZero();
-  double pooled = 0;
-  for (std::size_t c = 0; c < at.noisy.size(); ++c) {
-    const CounterStream random(seed, Stream::kTest, static_cast<std::uint32_t>(1000 + c));
-    MatrixXd& noisy = at.noisy[c] = exact.noisy[c];
-    for (Eigen::Index j = 0; j < n; ++j) {
-      for (Eigen::Index i = 0; i <= j; ++i) {
-        const double noise = at.noise[c] * random.normal(static_cast<std::uint64_t>(j * n + i));
-        noisy(i, j) += (i == j ? std::sqrt(2.0) : 1.0) * noise;
-        noisy(j, i) = noisy(i, j);
-      }
-    }
-    at.noisy_shared += weight[c] * noisy;
-    pooled += std::pow(weight[c] * at.noise[c], 2);
-  }
-  const features::AffineLift& lift = *moments.moments.lift->affine();
-  at.shared = model::shared_covariance(at.noisy_shared, std::sqrt(pooled),
-                                       Eigen::Map<const VectorXd>(lift.weights.data(), n));
-  return at;
-}
-
 /// Mean over classes of || estimate - exact ||.
 double mean_error(const Given& at, const Given& exact, const model::CovarianceEstimator& estimate) {
   double sum = 0;
@@ -130,17 +103,13 @@ void print_covariances(const release::NoisyMoments& sums, std::uint64_t seeds) {
   std::vector<std::string> lines;
   for (const Estimator& e : estimators()) lines.push_back(fmt::format("| {} |", e.name));
   lines.insert(lines.end(),
-               {"| the same, were the noise of a covariance alike in every basis |",
-                "| the shared one itself: noisy |", "| the shared one itself: wiener, then edge |"});
+               {"| the shared one itself: noisy |", "| the shared one itself: wiener, then edge |"});
   for (const double epsilon : kEpsilons) {
     std::vector<double> errors(lines.size());
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-      const release::NoisyMoments noisy = with_noise(sums, epsilon, seed);
-      const Given at = given(noisy);
+      const Given at = given(with_noise(sums, epsilon, seed));
       for (std::size_t e = 0; e < estimators().size(); ++e)
         errors[e] += mean_error(at, exact, estimators()[e].estimate);
-      errors[lines.size() - 3] +=
-          mean_error(with_plain_noise(at, exact, noisy, seed), exact, model::class_covariance);
       errors[lines.size() - 2] += (at.noisy_shared - exact.noisy_shared).norm();
       errors[lines.size() - 1] += (at.shared - exact.noisy_shared).norm();
     }
@@ -148,40 +117,6 @@ void print_covariances(const release::NoisyMoments& sums, std::uint64_t seeds) {
       lines[i] += fmt::format(" {:.1f} |", errors[i] / static_cast<double>(seeds));
   }
   fmt::print("{}{}\n", kEpsilonHead, fmt::join(lines, "\n"));
-}
-
-/// The exact sums' laws against the records' own moments of u, before and after step 5.
-void print_weighting(const data::Batch& images, const release::NoisyMoments& sums) {
-  const features::Lift& lift = *sums.moments.lift;
-  const auto n = static_cast<Eigen::Index>(lift.coefficients());
-  const std::vector<VectorXd> before = model::conditional_moments(sums).mean;
-  const model::ClassGaussians after = model::fit_class_gaussians(sums);
-  const Given weighted = given(sums);
-  double errors[2][2] = {};
-  VectorXd u(n);
-  for (std::size_t c = 0; c < sums.classes; ++c) {
-    VectorXd mean = VectorXd::Zero(n);
-    MatrixXd second = MatrixXd::Zero(n, n);
-    double records = 0;
-    for (std::size_t i = 0; i < images.n; ++i) {
-      if (images.y[i] != static_cast<std::int32_t>(c)) continue;
-      lift.forward(images.x.data() + i * lift.dims(), u.data());
-      mean += u;
-      second += u * u.transpose();
-      ++records;
-    }
-    mean /= records;
-    const MatrixXd covariance = second / records - mean * mean.transpose();
-    const double share = 1 / static_cast<double>(sums.classes);
-    errors[0][0] += share * (before[c] - mean).norm();
-    errors[0][1] += share * (after.mean[c] - mean).norm();
-    errors[1][0] += share * (weighted.noisy[c] - covariance).norm();
-    errors[1][1] += share * (after.covariance[c] - covariance).norm();
-  }
-  fmt::print(
-      "\nErrors of exact sums (means over classes)\n\n| | weighted | weighting undone |\n|---|---|---|\n");
-  fmt::print("| mean | {:.2f} | {:.2f} |\n", errors[0][0], errors[0][1]);
-  fmt::print("| covariance | {:.2f} | {:.2f} |\n", errors[1][0], errors[1][1]);
 }
 
 // Accuracies.
@@ -228,24 +163,7 @@ void print_pixels(SampleScorer& scorer, const release::NoisyMoments& sums,
   }
 }
 
-void print_cells(SampleScorer& scorer, const data::Batch& images, const schema::Schema& schema) {
-  fmt::print(
-      "\nAccuracy by cells a class (logistic regression / MLP)\n\n"
-      "| cells; epsilon | 0.2 | 1 | 10 | records of a class in its largest cell |\n|---|---|---|---|---|\n");
-  for (const std::size_t cells : {1, 4, 8}) {
-    const data::Batch labelled = in_cells(images, schema, cells, kSide);
-    schema::Schema split = schema;
-    split.classes *= cells;
-    const release::NoisyMoments sums = exact_moments(labelled, split, kSide);
-    fmt::print("| {} |", cells);
-    for (const double epsilon : kEpsilons)
-      fmt::print("{}", cell(scorer.mean(sums, epsilon, {.cells = cells})));
-    const auto [least, most] = largest_cells(labelled, schema.classes, cells);
-    fmt::print(" {:.2f} to {:.2f} |\n", least, most);
-  }
-}
-
-const std::vector<std::string> kParts{"covariances", "weighting", "estimators", "sides", "pixels", "cells"};
+const std::vector<std::string> kParts{"covariances", "estimators", "sides", "pixels"};
 
 void ablate(const std::string& folder, std::uint64_t seeds, const std::filesystem::path& samples,
             const std::vector<std::string>& only) {
@@ -254,19 +172,18 @@ void ablate(const std::string& folder, std::uint64_t seeds, const std::filesyste
   };
   if (!samples.empty()) std::filesystem::create_directories(samples);
   const synth::ScopedThreads one_each(1);
-  const data::DataSpec files = training_files(folder);
+  data::DataSpec files = test::fashion_mnist();
+  files.dir = folder;
   const auto source = data::open_shard(files, 0, 1);
   data::Batch fit, score;
   source->next(kFit, fit);
   source->next(kRecords - kFit, score);
   const release::NoisyMoments sums = exact_moments(fit, files.schema, kSide);
   if (wanted("covariances")) print_covariances(sums, seeds);
-  if (wanted("weighting")) print_weighting(fit, sums);
   SampleScorer scorer(score, files.schema, seeds);
   if (wanted("estimators")) print_estimators(scorer, sums);
   if (wanted("sides")) print_sides(scorer, fit, files.schema);
   if (wanted("pixels")) print_pixels(scorer, sums, samples);
-  if (wanted("cells")) print_cells(scorer, fit, files.schema);
   if (scorer.scored())
     fmt::print("\nStandard deviation of one draw's accuracy: {:.4f}\n", scorer.deviation());
 }

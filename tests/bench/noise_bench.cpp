@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <ctime>
 #include <functional>
-#include <memory>
 #include <random>
 #include <vector>
 
@@ -36,13 +35,8 @@ double seconds(const std::function<void()>& body) {
   return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
-void plain_normal_distribution(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(plain_loop());
-  state.SetItemsProcessed(static_cast<std::int64_t>(kDraws) * state.iterations());
-}
-
-void exact_noise(benchmark::State& state, const std::function<std::unique_ptr<EntropySource>()>& source) {
-  const auto entropy = source();
+void exact_noise(benchmark::State& state) {
+  const auto entropy = os_entropy();
   double ours = 0, plain = 0;
   for (auto _ : state) {
     ours += seconds([&] { benchmark::DoNotOptimize(draw_noise(kDraws, kSigma, *entropy)); });
@@ -62,11 +56,7 @@ void calibration(benchmark::State& state) {
   }
 }
 
-BENCHMARK(plain_normal_distribution)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(exact_noise, os_entropy, os_entropy)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(exact_noise, seeded, [] {
-  return insecure_seeded_entropy(1);
-})->Unit(benchmark::kMillisecond);
+BENCHMARK(exact_noise)->Unit(benchmark::kMillisecond);
 BENCHMARK(calibration)->Unit(benchmark::kMicrosecond);
 
 }  // namespace

@@ -1,15 +1,14 @@
 // What masks cost. Ranks are threads, so that nothing hides behind a network; with fewer cores than ranks
 // the masks of all ranks are paid one after another.
 //
-// BM_MaskingOverhead is the promise: its counter `extra_percent` is the time that signed key exchange and
-// masks add, over the rest of a release of that size, of which only the noise and the plain reduce are
-// counted here. Embedding, which takes longer than both, is left out: the true share is smaller.
-#include <benchmark/benchmark.h>
-
-#include <chrono>
+// The promise: the counter `extra_percent` is the time that signed key exchange and masks add, over the rest
+// of a release of that size, of which only the noise and the plain reduce are counted here. Embedding, which
+// takes longer than both, is left out: the true share is smaller.
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "bench/plain_loop.hpp"
 #include "crypto/mask_exchange.hpp"
 #include "muffle/privacy/release.hpp"
 #include "support/thread_comm.hpp"
@@ -17,76 +16,59 @@
 namespace muffle {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using bench::Clock, bench::seconds_since;
 
-/// Seconds that `ranks` ranks take for one sum of n numbers, the best of `times`.
-double seconds_of_sum(int ranks, std::size_t n, bool masked, int times) {
+constexpr int kRanks = 4;
+constexpr std::size_t kNumbers = 100'000;
+
+/// Seconds that the ranks take for one sum, the best of 15.
+double seconds_of_sum(bool masked) {
   double best = 1e9;
-  const std::vector<crypto::SiteIdentity> sites = test::make_sites(ranks);
+  const std::vector<crypto::SiteIdentity> sites = test::make_sites(kRanks);
   test::run_thread_ranks(
-      ranks,
+      kRanks,
       [&](comm::HostComm& comm) {
-        for (int i = 0; i < times; ++i) {
-          std::vector<std::uint64_t> values(n, 1);
+        for (int i = 0; i < 15; ++i) {
+          std::vector<std::uint64_t> values(kNumbers, 1);
           comm.barrier();
           const auto start = Clock::now();
           if (masked) {
             crypto::KeyExchange keys(
-                {comm.rank(), ranks, n, "bench", &sites[static_cast<std::size_t>(comm.rank())]});
+                {comm.rank(), kRanks, kNumbers, "bench", &sites[static_cast<std::size_t>(comm.rank())]});
             const std::string signature = keys.sign(comm.all_gather(keys.hello()));
             std::move(keys).finish(comm.all_gather(signature)).apply(values);
           }
-          std::vector<std::uint64_t> total(comm.is_root() ? n : 0);
+          std::vector<std::uint64_t> total(comm.is_root() ? kNumbers : 0);
           comm.reduce_sum(values, total, 0);
           benchmark::DoNotOptimize(total);
           comm.barrier();
-          if (comm.is_root())
-            best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+          if (comm.is_root()) best = std::min(best, seconds_since(start));
         }
       },
       std::chrono::seconds(120));
   return best;
 }
 
-double seconds_of_noise(std::size_t n) {
+double seconds_of_noise() {
   const auto entropy = privacy::os_entropy();
   const auto start = Clock::now();
-  privacy::NoiseVector noise(n, std::uint64_t{62588123}, *entropy);
+  privacy::NoiseVector noise(kNumbers, std::uint64_t{62588123}, *entropy);
   benchmark::DoNotOptimize(noise);
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return seconds_since(start);
 }
 
-void BM_Sum(benchmark::State& state) {
-  const auto ranks = static_cast<int>(state.range(0));
-  const auto n = static_cast<std::size_t>(state.range(1));
-  for (auto _ : state) state.SetIterationTime(seconds_of_sum(ranks, n, state.range(2) != 0, 1));
-}
-BENCHMARK(BM_Sum)
-    ->ArgNames({"ranks", "numbers", "masked"})
-    ->ArgsProduct({{2, 4, 8}, {100'000, 1'000'000}, {0, 1}})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond)
-    ->MinTime(0.1);
-
-void BM_MaskingOverhead(benchmark::State& state) {
-  const auto n = static_cast<std::size_t>(state.range(1));
+void masking_overhead(benchmark::State& state) {
   double extra_percent = 0;
   for (auto _ : state) {
-    const double plain = seconds_of_sum(static_cast<int>(state.range(0)), n, false, 15);
-    const double masked = seconds_of_sum(static_cast<int>(state.range(0)), n, true, 15);
+    const double plain = seconds_of_sum(false), masked = seconds_of_sum(true);
     double noise = 1e9;
-    for (int i = 0; i < 5; ++i) noise = std::min(noise, seconds_of_noise(n));
+    for (int i = 0; i < 5; ++i) noise = std::min(noise, seconds_of_noise());
     state.SetIterationTime(masked);
     extra_percent = 100 * (masked - plain) / (plain + noise);
   }
   state.counters["extra_percent"] = extra_percent;
 }
-BENCHMARK(BM_MaskingOverhead)
-    ->ArgNames({"ranks", "numbers"})
-    ->Args({4, 100'000})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond)
-    ->Iterations(5);
+BENCHMARK(masking_overhead)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(5);
 
 }  // namespace
 }  // namespace muffle

@@ -3,7 +3,7 @@
 # between a training of 5 steps and one of 25, beside what `muffle plan` says. The 2-D mixture's generator and release.
 # Usage: tests/bench/step_traffic.sh MUFFLE
 set -euo pipefail
-muffle=$(realpath -- "${1:?"usage: $0 MUFFLE"}")
+MUFFLE=$(realpath -- "${1:?"usage: $0 MUFFLE"}")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=tests/e2e/hosts/net.sh
 source "$here/tests/e2e/hosts/net.sh"
@@ -12,20 +12,17 @@ trap 'hosts_down; rm -rf "$work"' EXIT
 hosts_up 2
 
 config=(--config "$here/configs/gaussian-mixture-2d.toml")
-"$muffle" release "${config[@]}" --out "$work/release" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
-"$muffle" plan "${config[@]}" --ranks 2 | grep -i -A3 'step' || true
+"$MUFFLE" release "${config[@]}" --out "$work/release" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+"$MUFFLE" plan "${config[@]}" --ranks 2 | grep -i -A3 'step' || true
 
 # sent STEPS: sets `bytes` to what hosts 1 and 2 send in a training of so many steps.
 sent() {
-  local h list before=()
+  local h before=()
   local out=$work/train-$1
   mkdir "$out"
   cp "$work/release/release.mfl" "$out"
-  list="$(host 1):1,$(host 2):1"
   for h in 1 2; do before[h]=$(on_host "$h" cat /sys/class/net/eth0/statistics/tx_bytes); done
-  MUFFLE_BINARY=$muffle "$net_folder/on-host" "$(host 1)" "$here/launch/mpirun.sh" -n 2 --host "$list" --network 10.77.0.0/24 \
-    --bind-to none --mca plm rsh --mca plm_rsh_agent "$net_folder/rsh" -- train "${config[@]}" --set "train.steps=$1" \
-    --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+  over 2 train "${config[@]}" --set "train.steps=$1" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
   bytes=()
   for h in 1 2; do bytes[h]=$(($(on_host "$h" cat /sys/class/net/eth0/statistics/tx_bytes) - before[h])); done
 }

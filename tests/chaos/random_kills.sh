@@ -34,20 +34,27 @@ trap 'clean_up || true' EXIT
 hosts=
 if [[ $(id -u) == 0 && -z ${NO_CUTS:-} ]] && hosts_up "$ranks" 2>"$work/hosts.log"; then hosts=yes; fi
 
+deadline_of() { [[ $1 == CUT ]] && echo "$cut_deadline" || echo "$deadline"; }
+
 # start OUT FAULT: the job in the background, its process in `mpi`.
 start() {
-  job "$1" --set "runtime.deadline_s=$([[ $2 == CUT ]] && echo "$cut_deadline" || echo "$deadline")"
+  local run=("$MPIEXEC" "${local_flags[@]}")
   if [[ $2 == CUT ]]; then
-    local list i
-    list=$(for i in $(seq "$ranks"); do printf '%s:1,' "$(host "$i")"; done)
-    "$net_folder/on-host" "$(host 1)" "$MPIEXEC" "${local_flags[@]}" --mca plm rsh --mca plm_rsh_agent "$net_folder/rsh" \
-      --mca btl tcp,self --mca pml ob1 --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
-      --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 3 \
-      --host "${list%,}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$1.log" 2>&1 &
+    run=("$net_folder/on-host" "$(host 1)" "${run[@]}" --mca plm rsh --mca plm_rsh_agent "$net_folder/rsh" --mca btl "tcp,self" --mca pml ob1
+      --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --mca oob_tcp_keepalive_time 5
+      --mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 3 --host "$(host_list "$ranks")")
   else
-    "$MPIEXEC" "${local_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$1.log" 2>&1 &
+    run+=("${loopback[@]}")
   fi
+  job "$1" --set "runtime.deadline_s=$(deadline_of "$2")"
+  "${run[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$1.log" 2>&1 &
   mpi=$!
+}
+
+# whole OUT LOG ARGS...: the job again, to its end.
+whole() {
+  job "$1" "${@:3}"
+  timeout -k 5 300 "$MPIEXEC" "${local_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$2" 2>&1
 }
 
 now_ms() { date +%s%3N; }
@@ -72,17 +79,14 @@ hit() {
   sleep "0.$(printf %03d "$moment")"
   pid=$(pid_of "$victim" "$out")
   is_muffle "$pid" || return 1
-  case $fault in
-    CUT) cut_link $((victim + 1)) ;;
-    *) kill "-$fault" "$pid" ;;
-  esac
+  if [[ $fault == CUT ]]; then cut_link $((victim + 1)); else kill "-$fault" "$pid"; fi
 }
 
 # ended FAULT: waits for the job; its code in `rc`, when the wait began in `since`, the time it took in `took_ms`.
 ended() {
   local limit
   since=$(now_ms)
-  limit=$((($([[ $1 == CUT ]] && echo "$cut_deadline" || echo "$deadline") + margin) * 1000))
+  limit=$((($(deadline_of "$1") + margin) * 1000))
   rc=0
   while kill -0 "$mpi" 2>/dev/null; do
     if (($(now_ms) - since > limit)); then
@@ -183,9 +187,7 @@ strike() {
   fi
   local before
   before=$(lines INTENT "$out")
-  job "$out" --set runtime.deadline_s=120
-  timeout -k 5 300 "$MPIEXEC" "${local_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$out.again" 2>&1 ||
-    problem "$name: the same command again ended with $?"
+  whole "$out" "$out.again" --set runtime.deadline_s=120 || problem "$name: the same command again ended with $?"
   [[ $(parameters "$out") == "$expected" ]] || problem "$name: other parameters after it was taken up again"
   [[ $(lines COMMIT "$out") == 1 ]] || problem "$name: $(lines COMMIT "$out") releases in the ledger"
   if [[ $(lines INTENT "$out") == 1 ]]; then once=$((once + 1)); else
@@ -204,9 +206,7 @@ strike() {
 
 # The job that nobody interrupts, twice: without this the comparisons below would mean nothing.
 for name in reference again; do
-  job "$work/$name"
-  timeout -k 5 300 "$MPIEXEC" "${local_flags[@]}" "${loopback[@]}" -n "$ranks" "$MUFFLE" "${args[@]}" >"$work/$name.log" 2>&1 ||
-    { cat "$work/$name.log" >&2; exit 1; }
+  whole "$work/$name" "$work/$name.log" || { cat "$work/$name.log" >&2; exit 1; }
 done
 expected=$(parameters "$work/reference")
 [[ $(parameters "$work/again") == "$expected" ]] || { echo "FAILED: two uninterrupted jobs differ" >&2; exit 1; }

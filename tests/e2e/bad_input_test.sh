@@ -8,11 +8,9 @@ several=()
 for n in "${rank_counts[@]}"; do ((n > 1)) && several+=("$n"); done
 readonly bad=$work/bad
 mkdir "$bad"
-zcat "$DATA/train-images-idx3-ubyte.gz" >"$bad/images"
-zcat "$DATA/train-labels-idx1-ubyte.gz" >"$bad/labels"
-head -c 40000000 "$bad/images" >"$bad/a"
+{ zcat "$DATA/train-images-idx3-ubyte.gz" || true; } | head -c 40000000 >"$bad/a"
 head -c 3000000 "$DATA/t10k-images-idx3-ubyte.gz" >"$bad/b"
-{ printf '\x00\x00\x08\x03\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff'; head -c 1000 "$bad/images"; } >"$bad/c"
+{ idx 0x7fffffff 0x7fffffff 0x7fffffff; head -c 1000 "$bad/a"; } >"$bad/c"
 printf 'just some words' >"$bad/d"
 
 # The files' names say nothing, so that it is the message that is matched: what is wrong and what to do.
@@ -64,25 +62,23 @@ ranks_that_differ() {
 
 # A shard that only the last rank finds bad: that rank alone names the file, and all end with its code.
 shards_apart() {
-  local n r last
+  local n r last shards
   mkdir "$work/apart"
   for r in 0 1 2; do
-    { printf '\x00\x00\x08\x03\x00\x00\x00\x64\x00\x00\x00\x1c\x00\x00\x00\x1c'; head -c 78416 "$bad/images" | tail -c 78400; } >"$work/apart/x-$r"
-    { printf '\x00\x00\x08\x01\x00\x00\x00\x64'; head -c 108 "$bad/labels" | tail -c 100; } >"$work/apart/y-$r"
+    fashion $((100 * r)) 100 "$work/apart/x-$r" "$work/apart/y-$r"
   done
   for n in "${several[@]}"; do
-    last=$work/apart/x-$((n - 1))
-    expect_error 65 "shards hold ${n}00 records together, but data.records says 99" "$n" release "${small[@]}" \
-      --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set data.records=99
-    expect_error 78 'data.labels and data.features go together' "$n" release "${small[@]}" \
-      --data "$work/apart/x-{rank}" --labels "$work/apart/y-0" --set "data.records=${n}00"
+    last=$work/apart/x-$((n - 1)) shards=(--data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00")
+    expect_error 65 "shards hold ${n}00 records together, but data.records says 99" "$n" release "${small[@]}" "${shards[@]}" --set data.records=99
+    expect_error 78 'data.labels and data.features go together' "$n" release "${small[@]}" "${shards[@]:0:2}" \
+      --labels "$work/apart/y-0"
     cp "$last" "$work/apart/whole"
     head -c 40000 "$work/apart/whole" >"$last"
-    expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' has fewer bytes than its header declares.*Copy or download" "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
+    expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' has fewer bytes than its header declares.*Copy or download" "$n" release "${small[@]}" "${shards[@]}"
     cp "$work/apart/whole" "$last"
     cp "$work/apart/y-$((n - 1))" "$work/apart/labels"
     printf '\x0a' | dd of="$work/apart/y-$((n - 1))" bs=1 seek=50 conv=notrunc status=none
-    expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' and .*y-$((n - 1))' does not fit.*label outside 0\.\.9 " "$n" release "${small[@]}" --data "$work/apart/x-{rank}" --labels "$work/apart/y-{rank}" --set "data.records=${n}00"
+    expect_error 65 "rank $((n - 1)) .*x-$((n - 1))' and .*y-$((n - 1))' does not fit.*label outside 0\.\.9 " "$n" release "${small[@]}" "${shards[@]}"
     cp "$work/apart/labels" "$work/apart/y-$((n - 1))"
   done
 }
@@ -117,15 +113,12 @@ standard_streams() {
 
 # An artifact with a flipped byte.
 flipped_bytes() {
-  local n at byte damage size
+  local n at damage size
   mkdir "$work/flip"
-  on 1 release "${small[@]}" --out "$work/flip" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "a release to damage"; }
+  ends 0 on 1 release "${small[@]}" --out "$work/flip"
   size=$(stat -c %s "$work/flip/release.mfl")
   for at in 3 20 $((size / 2)) $((size - 1)); do
-    cp "$work/flip/release.mfl" "$work/flip/g"
-    byte=$(od -An -tu1 -j "$at" -N1 "$work/flip/g" | tr -d ' ')
-    # shellcheck disable=SC2059
-    printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$work/flip/g" bs=1 seek="$at" conv=notrunc status=none
+    flip "$work/flip/release.mfl" "$at" 1 "$work/flip/g"
     damage="its checksum does not match its content"
     ((at == 3)) && damage="its first bytes are not muffle's"
     for n in 1 "${rank_counts[-1]}"; do
@@ -135,23 +128,4 @@ flipped_bytes() {
   done
 }
 
-# Three at a time, each with a folder of its own: mostly they wait for mpirun to end.
-in_a_folder_of_their_own() {
-  local work=$work/$1 group
-  mkdir "$work"
-  export OMPI_MCA_orte_tmpdir_base=$work
-  for group in "$@"; do "$group"; done
-  finish
-}
-running=()
-in_a_folder_of_their_own wrong_files_and_settings >"$work/1.out" 2>&1 &
-running+=($!)
-in_a_folder_of_their_own ranks_that_differ no_folder >"$work/2.out" 2>&1 &
-running+=($!)
-in_a_folder_of_their_own shards_apart standard_streams flipped_bytes >"$work/3.out" 2>&1 &
-running+=($!)
-for i in 1 2 3; do
-  wait "${running[i - 1]}" || fail "group $i"
-  cat "$work/$i.out"
-done
-finish
+side_by_side wrong_files_and_settings 'ranks_that_differ no_folder' 'shards_apart standard_streams flipped_bytes'

@@ -70,14 +70,14 @@ class Canary {
     for (std::size_t i = 0; i < labels_.size() * kDims; ++i) {
       points_.push_back(static_cast<float>(0.1 + 0.8 * random.uniform(i)));
     }
-    write_points("points", points_);
-    write_labels("labels", labels_);
+    write("points", points_, {kDims});
+    write("labels", labels_);
     std::vector<std::uint8_t> wrong = labels_;
     wrong[kBadRecord] = kBadLabel;  // outside every schema
-    write_labels("bad-labels", wrong);
+    write("bad-labels", wrong);
     std::vector<float> outside = points_;
     outside[kBadRecord * kDims] = kBadNumber;
-    write_points("bad-points", outside);
+    write("bad-points", outside, {kDims});
   }
   ~Canary() { fs::remove_all(folder_); }
   Canary(const Canary&) = delete;
@@ -134,28 +134,22 @@ class Canary {
   }
 
  private:
-  /// NAME.idx, and each rank's half of it in NAME-RANK.idx.
-  void write_points(const std::string& name, const std::vector<float>& points) const {
-    const std::size_t n = points.size() / kDims;
-    data::write_idx(folder_ / "data" / (name + ".idx"), std::vector<std::size_t>{n, kDims}, points);
-    for (std::size_t r = 0; r < kRanks; ++r) {
-      const std::size_t first = r * n / kRanks, last = (r + 1) * n / kRanks;
-      data::write_idx(folder_ / "data" / fmt::format("{}-{}.idx", name, r),
-                      std::vector<std::size_t>{last - first, kDims},
-                      std::vector<float>(points.begin() + static_cast<std::ptrdiff_t>(first * kDims),
-                                         points.begin() + static_cast<std::ptrdiff_t>(last * kDims)));
-    }
-  }
-  void write_labels(const std::string& name, const std::vector<std::uint8_t>& labels) const {
-    const std::size_t n = labels.size();
-    data::write_idx(folder_ / "data" / (name + ".idx"), std::vector<std::size_t>{n}, labels);
-    for (std::size_t r = 0; r < kRanks; ++r) {
-      const std::size_t first = r * n / kRanks, last = (r + 1) * n / kRanks;
-      data::write_idx(folder_ / "data" / fmt::format("{}-{}.idx", name, r),
-                      std::vector<std::size_t>{last - first},
-                      std::vector<std::uint8_t>(labels.begin() + static_cast<std::ptrdiff_t>(first),
-                                                labels.begin() + static_cast<std::ptrdiff_t>(last)));
-    }
+  /// NAME.idx, and each rank's half of it in NAME-RANK.idx. @param shape  of a record
+  template <class T>
+  void write(const std::string& name, const std::vector<T>& numbers,
+             const std::vector<std::size_t>& shape = {}) const {
+    const auto part = [&](const std::string& file, std::size_t first, std::size_t last) {
+      const auto d = static_cast<std::ptrdiff_t>(shape.empty() ? 1 : shape.front());
+      std::vector<std::size_t> sizes{last - first};
+      sizes.insert(sizes.end(), shape.begin(), shape.end());
+      data::write_idx(folder_ / "data" / (file + ".idx"), sizes,
+                      std::vector<T>(numbers.begin() + static_cast<std::ptrdiff_t>(first) * d,
+                                     numbers.begin() + static_cast<std::ptrdiff_t>(last) * d));
+    };
+    const std::size_t n = records();
+    part(name, 0, n);
+    for (std::size_t r = 0; r < kRanks; ++r)
+      part(fmt::format("{}-{}", name, r), r * n / kRanks, (r + 1) * n / kRanks);
   }
 
   /// Numbers below 1,000 would be found anywhere.
@@ -211,27 +205,30 @@ inline std::string setting(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Runs muffle on so many ranks inside the canary's folder, in which core dumps and MPI's shared memory would
-/// be left, too. @returns the exit status.
+/// Runs a command inside the canary's folder, in which core dumps would be left, too. @returns the exit
+/// status.
+inline int run_inside(const Canary& canary, const std::string& command) {
+  const int status = std::system(
+      fmt::format("cd {0} && ulimit -c unlimited && TMPDIR={0}/tmp {1}", canary.folder().string(), command)
+          .c_str());
+  return WEXITSTATUS(status);
+}
+
+/// Runs muffle on so many ranks there, and MPI's shared memory.
 inline int run_muffle(const Canary& canary, const std::string& arguments, const std::string& log,
                       int ranks = kRanks, const std::string& binary = setting("MUFFLE"),
                       const std::string& environment = "") {
-  const std::string command = fmt::format(
-      "cd {0} && ulimit -c unlimited && env TMPDIR={0}/tmp {7} timeout -k 5 300 {1} {2} --mca "
-      "btl_vader_backing_directory {0}/tmp -n {6} {3} {4} >{0}/{5} 2>&1",
-      canary.folder().string(), setting("MPIEXEC"), setting("MPIFLAGS"), binary, arguments, log, ranks,
-      environment);
-  const int status = std::system(command.c_str());
-  return WEXITSTATUS(status);
+  return run_inside(
+      canary,
+      fmt::format("{5} timeout -k 5 300 {0} {1} --mca btl_vader_backing_directory $PWD/tmp -n {2} {3} "
+                  "{4} >{6} 2>&1",
+                  setting("MPIEXEC"), setting("MPIFLAGS"), ranks, binary, arguments, environment, log));
 }
 
 /// Runs muffle alone, on a terminal of its own, which `log` copies. @param arguments  without double quotes.
 inline int run_on_terminal(const Canary& canary, const std::string& arguments, const std::string& log) {
-  const std::string command = fmt::format(
-      "cd {0} && TMPDIR={0}/tmp timeout -k 5 300 script -qec \"{1} {2}\" {0}/{3} >{0}/{3}-echo 2>&1",
-      canary.folder().string(), setting("MUFFLE"), arguments, log);
-  const int status = std::system(command.c_str());
-  return WEXITSTATUS(status);
+  return run_inside(canary, fmt::format("timeout -k 5 300 script -qec \"{0} {1}\" {2} >{2}-echo 2>&1",
+                                        setting("MUFFLE"), arguments, log));
 }
 
 /// The settings of its maps.

@@ -18,18 +18,22 @@ export OMPI_MCA_orte_tmpdir_base=$work
 thorough=
 if [[ ${MUFFLE_TIER:-} == thorough ]]; then thorough=yes; fi
 
-# on N ARGS...: muffle on N ranks, alone if N is 1; a run that hangs, for $on_limit s or 300, is ended and counts as a failure.
-on() {
-  local n=$1
-  shift
-  local limited=(timeout -k 5 "${on_limit:-300}")
-  if ((n == 1)); then "${limited[@]}" "$MUFFLE" "$@"; else "${limited[@]}" "$MPIEXEC" "${mpi_flags[@]}" -n "$n" "$MUFFLE" "$@"; fi
+# on_ranks N COMMAND...: on N ranks, alone if N is 1; what hangs, for $on_limit s or 300, is ended and counts as a failure. on N ARGS...: muffle.
+on_ranks() {
+  local by_mpi=()
+  if (($1 > 1)); then by_mpi=("$MPIEXEC" "${mpi_flags[@]}" -n "$1"); fi
+  timeout -k 5 "${on_limit:-300}" "${by_mpi[@]}" "${@:2}"
 }
+on() { on_ranks "$1" "$MUFFLE" "${@:2}"; }
 
 # A job on real FashionMNIST that is small in everything but the number of records.
 small=(--config "$CONFIGS/fashion-mnist.toml" --set "data.dir=$DATA" --set map.rff.count=200 --set train.steps=8
   --set train.batch=100 --set sample.count=1000 --set evaluate.classifiers='["logistic_regression"]'
   --set runtime.deadline_s=60)
+
+# What a job on 60 records of 1 x 4 x 4 numbers has to say of them.
+tiny=(--set data.records=60 --set 'data.shape=[1,4,4]' --set map.rff.kind=rff --set map.rff.count=20 --set privacy.epsilon=1
+  --set privacy.delta=1e-5 --set privacy.max_records_per_person=1 --set runtime.deadline_s=60)
 
 # Under the sanitizers everything is several times slower: fewer records, numbers and rank counts.
 sanitized=${MUFFLE_SANITIZED:-}
@@ -52,21 +56,54 @@ check() {
   if "$@"; then echo "ok: $what"; else fail "$what"; fi
 }
 
+# says CODE 'REGEX' COMMAND...: ends with CODE, and a line of its output, which is in $work/log, matches. ends CODE COMMAND...: whatever it says.
+says() {
+  local code=$1 regex=$2 rc=0
+  shift 2
+  "$@" >"$work/log" 2>&1 || rc=$?
+  if ((rc == code)) && { [[ -z $regex ]] || grep -qE -- "$regex" "$work/log"; }; then echo "ok: exit $code${regex:+, saying $regex}: $*"; else
+    fail "exit $rc, not $code${regex:+, or no line matches $regex}: $*"
+    sed 's/^/    /' "$work/log" >&2
+  fi
+}
+ends() { says "$1" '' "${@:2}"; }
+
+# within S COMMAND...: waits until it is true; false if it is not within S seconds.
+within() {
+  local end=$((SECONDS + $1))
+  until "${@:2}"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.02
+  done
+}
+
+# there FOLDER FILE...: these files are there, and not empty.
+there() {
+  local f
+  for f in "${@:2}"; do check "$f is there" test -s "$1/$f"; done
+}
+
+# idx SIZE...: the head of an IDX file of bytes. fashion FIRST N IMAGES LABELS: N of FashionMNIST's training records, in files of their own.
+idx() { printf %b "$({ printf 000008%02x $#; printf %08x "$@"; } | sed 's/../\\x&/g')"; }
+fashion() {
+  { idx "$2" 28 28; zcat "$DATA/train-images-idx3-ubyte.gz" | tail -c +$((17 + $1 * 784)) | head -c $(($2 * 784)) || true; } >"$3"
+  { idx "$2"; zcat "$DATA/train-labels-idx1-ubyte.gz" | tail -c +$((9 + $1)) | head -c "$2" || true; } >"$4"
+}
+
+# flip FILE AT MASK COPY: a copy of the file whose byte AT is XORed with MASK.
+flip() {
+  cp "$1" "$4"
+  printf %b "\\x$(printf %02x $(($(od -An -tu1 -j "$2" -N 1 "$1") ^ $3)))" | dd of="$4" bs=1 seek="$2" conv=notrunc status=none
+}
+
 # number NAME FILE: the first number of that name in a JSON file. at_least A B: A >= B, and both are numbers.
 number() { sed -nE "s/.*\"$1\": *([-+0-9.e]+).*/\1/p" "$2" | head -1; }
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a + 0 >= b + 0) }'; }
 
 # each FOLDER N ARGS...: muffle on N ranks; every rank's own exit code and words in FOLDER/RANK.code and FOLDER/RANK.stderr.
 each() {
-  local folder=$1 n=$2 here
-  here=$(dirname "${BASH_SOURCE[0]}")
-  shift 2
-  rm -rf "$folder" && mkdir -p "$folder"
-  if ((n == 1)); then
-    timeout -k 5 300 bash "$here/record_rank.sh" "$folder" "$MUFFLE" "$@"
-  else
-    timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n "$n" bash "$here/record_rank.sh" "$folder" "$MUFFLE" "$@"
-  fi
+  rm -rf "$1" && mkdir -p "$1"
+  on_ranks "$2" bash "$(dirname "${BASH_SOURCE[0]}")/record_rank.sh" "$1" "$MUFFLE" "${@:3}"
 }
 
 # What is left of a release that never came to be: artifacts, temporary files, a charge in the ledger.
@@ -111,13 +148,7 @@ at() {
 
 # hold: until a rank waits at its step (action `wait`); let_go: it goes on. MUFFLE_WAIT_FILE is theirs.
 export MUFFLE_WAIT_FILE=$work/waits-here
-hold() {
-  for _ in $(seq 3000); do
-    [[ ! -e $MUFFLE_WAIT_FILE ]] || return 0
-    sleep 0.02
-  done
-  fail "no rank came to its step in 60 s"
-}
+hold() { within 60 test -e "$MUFFLE_WAIT_FILE" || fail "no rank came to its step in 60 s"; }
 let_go() { rm -f "$MUFFLE_WAIT_FILE"; }
 
 # payload FILE: hash of the numbers of a release, which lie between its header and its checksum.
@@ -130,4 +161,27 @@ payload() {
 finish() {
   ((failures == 0)) || { echo "$failures check(s) failed" >&2; exit 1; }
   echo "all checks passed"
+}
+
+# side_by_side 'FUNCTION ...'...: ends the script with these groups of its functions, each in a process and a folder $work of its own: mostly
+# they wait for mpirun to end.
+side_by_side() {
+  local group i=0 pids=()
+  for group in "$@"; do
+    # shellcheck disable=SC2086
+    in_a_folder_of_their_own "$work/group-${#pids[@]}" $group >"$work/${#pids[@]}.out" 2>&1 &
+    pids+=($!)
+  done
+  for group in "$@"; do
+    wait "${pids[i]}" || fail "$group"
+    cat "$work/$((i++)).out"
+  done
+  finish
+}
+in_a_folder_of_their_own() {
+  local work=$1 f
+  mkdir "$work"
+  export OMPI_MCA_orte_tmpdir_base=$work
+  for f in "${@:2}"; do "$f"; done
+  finish
 }

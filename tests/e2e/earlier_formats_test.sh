@@ -7,12 +7,8 @@ files=$(cd "$(dirname "${BASH_SOURCE[0]}")/../data-files/version-2" && pwd)
 
 # refuses FILE 'REGEX' ARGS...
 refuses() {
-  local file=$1 says=$2 rc=0
-  shift 2
-  "$MUFFLE" "$@" >"$work/log" 2>&1 || rc=$?
-  check "$1 of $(basename "$file"): 76, not $rc" test "$rc" = 76
-  check "and says that it is of an earlier version, and what to do" grep -qE "$(basename "$file")' $says" "$work/log"
-  check "not that it is damaged" bash -c "! grep -qiE 'checksum|damaged|truncated' '$work/log'"
+  says 76 "$(basename "$1")' $2" "$MUFFLE" "${@:3}"
+  check "and does not say that it is damaged" bash -c "! grep -qiE 'checksum|damaged|truncated' '$work/log'"
 }
 release='is a muffle-release file of version 2; this muffle reads version [3-9] alone.*Use the muffle that wrote it'
 for map in rff moments; do

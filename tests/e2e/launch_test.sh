@@ -64,15 +64,12 @@ listens() {
 }
 
 # begin COMMAND...: starts it, until it waits for the double.
+waits() { [[ -e $work/ready ]] && listens; }
 begin() {
   background "$@"
-  for _ in $(seq 200); do
-    if [[ -e $work/ready ]] && listens; then return; fi
-    sleep 0.05
-  done
-  cat "$work/log" >&2
-  fail "$* did not start"
+  within 10 waits || { cat "$work/log" >&2; fail "$* did not start"; }
 }
+gone() { ! kill -0 "$@" 2>/dev/null; }
 
 # ends_with CODE SIGNALS WHAT: the running command ends so, and these are the signals that the double got, each named once.
 ends_with() {
@@ -95,15 +92,12 @@ for script in local mpirun; do
   kill -INT -- "-$running"
   ends_with 75 "SIGUSR1 " "$script.sh, Ctrl-C on a terminal, which the whole process group gets"
   for code in 0 65 69 75 137 138; do
-    rc=0 expected=$code
+    expected=$code
     ((code != 137)) || expected=69
     ((code != 138)) || expected=75 # ended by SIGUSR1 before it could stop in order
-    ENDS=$code "${command[@]}" >"$work/log" 2>&1 || rc=$?
-    check "$script.sh, mpirun ends with $code: exit code $rc is $expected" test "$rc" = "$expected"
+    ENDS=$code ends "$expected" "${command[@]}"
   done
-  rc=0
-  MUFFLE_BINARY=$work/none "${command[@]}" >"$work/log" 2>&1 || rc=$?
-  check "$script.sh, muffle is not built" test "$rc" = 2
+  MUFFLE_BINARY=$work/none ends 2 "${command[@]}"
 done
 
 # Who insists: not he who sends a signal twice at once, as timeout(1) does.
@@ -123,11 +117,7 @@ killed() {
   read -ra pids <"$work/pids"
   kill -KILL "$running"
   wait "$running" || true
-  for _ in $(seq 200); do
-    if ! kill -0 "${pids[@]}" 2>/dev/null; then break; fi
-    sleep 0.05
-  done
-  check "$2: nobody is left" bash -c '! kill -0 "$@" 2>/dev/null' _ "${pids[@]}"
+  check "$2: nobody is left" within 10 gone "${pids[@]}"
   check "$2: mpirun got $1" test "$(sort -u "$work/signals" | tr '\n' ' ')" = "$1 "
 }
 begin "${local_sh[@]}" doctor
@@ -143,9 +133,7 @@ touch "$work/note-first"
 kill -KILL "$timeout_pid"
 ends_with 69 "SIGTERM " "mpirun.sh, SIGKILL of its timeout"
 rm "$work/note-first"
-left=yes
-for _ in $(seq 200); do kill -0 "$mpirun_pid" 2>/dev/null || { left=no && break; }; sleep 0.05; done
-check "mpirun is gone" test "$left" = no
+check "mpirun is gone" within 10 gone "$mpirun_pid"
 export DEAF=1
 
 # The time limit of mpirun.sh, and what happens to ranks that do not leave.
@@ -186,47 +174,41 @@ for script in local mpirun; do
 done
 
 # Flags.
-has() { # WHAT ARGUMENT...: the double got these arguments, one after the other
-  local what=$1 all
-  shift
-  all=$(printf '%s\n' "$@")
-  check "$what" test "${arguments/$'\n'"$all"$'\n'/}" != "$arguments"
+given() { # COMMAND...: what the double got is in `arguments`
+  rm -f "$work/arguments"
+  ENDS=0 ends 0 "$@"
+  arguments=$'\n'$(<"$work/arguments")$'\n'
 }
-MUFFLE_LOG=debug ENDS=0 "${mpirun_sh[@]}" --hostfile 'my hosts' --threads 4 --network 10.1.0.0/16 -- run --out 'a b' >"$work/log" 2>&1
-arguments=$'\n'$(<"$work/arguments")$'\n'
-has "mpirun.sh: four cores a rank" --map-by slot:PE=4
-has "mpirun.sh: bound" --bind-to core
-has "mpirun.sh: four threads" -x OMP_NUM_THREADS=4
-has "mpirun.sh: keepalives after 5 s" --mca oob_tcp_keepalive_time 5
-has "mpirun.sh: every 2 s" --mca oob_tcp_keepalive_intvl 2
-has "mpirun.sh: three times" --mca oob_tcp_keepalive_probes 3
-has "mpirun.sh: the network of MPI" --mca btl_tcp_if_include 10.1.0.0/16
-has "mpirun.sh: the network of mpirun" --mca oob_tcp_if_include 10.1.0.0/16
-has "mpirun.sh: muffle's variables go along" -x MUFFLE_LOG
-has "mpirun.sh: mpirun's own options, muffle and its options" -n 3 --hostfile 'my hosts' "$MUFFLE_BINARY" run --out 'a b'
-rm "$work/arguments"
-ENDS=0 "${mpirun_sh[@]}" --bind-to none -- doctor >"$work/log" 2>&1
-arguments=$'\n'$(<"$work/arguments")$'\n'
-has "mpirun.sh: whoever binds ranks binds them alone" --bind-to none "$MUFFLE_BINARY" doctor
+has() { # ARGUMENT...: the double got these, one after the other
+  local all
+  all=$(printf '%s\n' "$@")
+  check "mpirun gets $*" test "${arguments/$'\n'"$all"$'\n'/}" != "$arguments"
+}
+MUFFLE_LOG=debug given "${mpirun_sh[@]}" --hostfile 'my hosts' --threads 4 --network 10.1.0.0/16 -- run --out 'a b'
+has --map-by slot:PE=4 # four cores a rank
+has --bind-to core
+has -x OMP_NUM_THREADS=4
+has --mca oob_tcp_keepalive_time 5
+has --mca oob_tcp_keepalive_intvl 2
+has --mca oob_tcp_keepalive_probes 3
+has --mca btl_tcp_if_include 10.1.0.0/16 # MPI's network, and mpirun's
+has --mca oob_tcp_if_include 10.1.0.0/16
+has -x MUFFLE_LOG
+has -n 3 --hostfile 'my hosts' "$MUFFLE_BINARY" run --out 'a b'
+given "${mpirun_sh[@]}" --bind-to none -- doctor # whoever binds ranks binds them alone
+has --bind-to none "$MUFFLE_BINARY" doctor
 check "once" test "$(grep -cE '^--(bind-to|map-by)$' "$work/arguments")" = 1
-rm "$work/arguments"
-OPEN_MPI=5.0.10 ENDS=0 "${mpirun_sh[@]}" --any-mpirun -- doctor >"$work/log" 2>&1
-check "mpirun.sh: Open MPI 5, where that is asked for" grep -qx doctor "$work/arguments"
-rm "$work/arguments"
-ENDS=0 "${local_sh[@]}" run --out 'a b' >"$work/log" 2>&1
-arguments=$'\n'$(<"$work/arguments")$'\n'
-has "local.sh: three ranks" -n 3
-has "local.sh: not bound" --bind-to none
-has "local.sh: muffle and its options" "$MUFFLE_BINARY" run --out 'a b'
+OPEN_MPI=5.0.10 given "${mpirun_sh[@]}" --any-mpirun -- doctor
+has doctor
+given "${local_sh[@]}" run --out 'a b'
+has -n 3
+has --bind-to none
+has "$MUFFLE_BINARY" run --out 'a b'
 
 # refused MESSAGE COMMAND...: ends with 2 and says so; mpirun is not started.
 refused() {
-  local says=$1 rc=0
-  shift
   rm -f "$work/arguments"
-  ENDS=0 "$@" >"$work/log" 2>&1 || rc=$?
-  check "${*##*/}: exit code $rc is 2" test "$rc" = 2
-  check "and says: $says" grep -q -- "$says" "$work/log"
+  ENDS=0 says 2 "$@"
   check "and starts nothing" test ! -e "$work/arguments"
 }
 refused "--limit is a time" "${mpirun_sh[@]}" --limit abc -- doctor

@@ -6,15 +6,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 embed=("${small[@]}" --insecure-seeded-noise 7)
 settings=(--set train.steps=40)
-on 3 release "${embed[@]}" "${settings[@]}" --out "$work/release" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the release"; }
+ends 0 on 3 release "${embed[@]}" "${settings[@]}" --out "$work/release"
 release=$work/release/release.mfl
 
 # train N OUT ARGS...
-train() {
-  local n=$1 out=$2
-  shift 2
-  on "$n" train "${small[@]}" "${settings[@]}" --release "$release" --out "$out" "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "training $*"; }
-}
+train() { ends 0 on "$1" train "${small[@]}" "${settings[@]}" --release "$release" --out "${@:2}"; }
 train 2 "$work/two"
 train 3 "$work/two-of-three" --set train.ranks=2
 check "two of three ranks train what two ranks alone do, bit for bit" cmp "$work/two/model.mfl" "$work/two-of-three/model.mfl"

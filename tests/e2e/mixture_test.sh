@@ -4,9 +4,9 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 out=$work/mixture
-on 2 run --config "$CONFIGS/gaussian-mixture-2d.toml" --set map.rff.count=200 --set train.steps=20 --set sample.count=2000 \
-  --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the mixture's run"; }
-for f in release.mfl model.mfl samples.npz samples.png metrics.json; do check "$f is there" test -s "$out/$f"; done
+ends 0 on 2 run --config "$CONFIGS/gaussian-mixture-2d.toml" --set map.rff.count=200 --set train.steps=20 --set sample.count=2000 \
+  --out "$out"
+there "$out" release.mfl model.mfl samples.npz samples.png metrics.json
 check "both conventions are reported" grep -q 'per_90000_authors_convention' "$out/metrics.json"
 check "and the true one" grep -q 'per_90000_true' "$out/metrics.json"
 
@@ -14,7 +14,7 @@ check "and the true one" grep -q 'per_90000_true' "$out/metrics.json"
 # Four runs with noise of their own scored 3.62e5, 3.62e5, 3.65e5 and 3.66e5 (docs/reference/benchmarks.md): the bound is several times their scatter off.
 if [[ -z $sanitized && -n $thorough ]]; then
   out=$work/full on_limit=1200 # two minutes on two idle cores
-  on 2 run --config "$CONFIGS/gaussian-mixture-2d.toml" --out "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the whole job"; }
+  ends 0 on 2 run --config "$CONFIGS/gaussian-mixture-2d.toml" --out "$out"
   nll=$(number per_90000_authors_convention "$out/metrics.json")
   check "the NLL of 90,000 samples in the authors' convention is at most 3.8e5 ($nll)" at_least 380000 "$nll"
   check "and not below the data's own" at_least "$nll" 300000

@@ -42,52 +42,41 @@ moments=(--set map.moments.kind=moments --set map.moments.lift=image --set map.m
 rff=(--set map.rff.kind=rff --set map.rff.count=40 --set map.rff.length_scale=5.0)
 both=("${moments[@]}" "${rff[@]}")
 
-# quietly WHAT COMMAND...: a command that must succeed.
-quietly() {
-  local what=$1
-  shift
-  "$@" >"$work/log" 2>&1 || { sed 's/^/    /' "$work/log" >&2; fail "$what"; }
-}
-# value FILE KEY: the first "KEY": number in a JSON file.
-value() { grep -m1 -oE "\"$2\": *[0-9.e+-]+" "$1" | grep -oE '[0-9.e+-]+$'; }
-
-quietly "the whole job with both maps on 2 ranks" on 2 run "${job[@]}" "${both[@]}" --out "$work/both"
-check "samples are there" test -s "$work/both/samples.npz"
-quietly "muffle verify" "$MUFFLE" verify "$work/both/release.mfl"
+ends 0 on 2 run "${job[@]}" "${both[@]}" --out "$work/both"
+there "$work/both" samples.npz
+ends 0 "$MUFFLE" verify "$work/both/release.mfl"
 check "verify names both maps" grep -qE '^ +pass +maps +moments \(moments\) with a non-negative kernel and norm at most 2, rff \(rff\) with a signed kernel' "$work/log"
 # sqrt(2 w^2 + 4) with w = 2.
-check "the sensitivity is that of both maps" test "$(value "$work/both/privacy.json" sensitivity | cut -c1-7)" = 3.46410
+check "the sensitivity is that of both maps" test "$(number sensitivity "$work/both/privacy.json" | cut -c1-7)" = 3.46410
 
 # The same noise on any number of ranks: the same released numbers.
 for n in 1 2; do
-  quietly "moments on $n rank(s)" on "$n" release "${job[@]}" "${moments[@]}" --set model.generator=moments --insecure-seeded-noise 7 \
+  ends 0 on "$n" release "${job[@]}" "${moments[@]}" --set model.generator=moments --insecure-seeded-noise 7 \
     --out "$work/alone-$n"
   tail -c $((8 * 3 * 1225 + 32)) "$work/alone-$n/release.mfl" | head -c -32 | sha256sum >"$work/sum-$n"
 done
 check "1 and 2 ranks release the same numbers" cmp -s "$work/sum-1" "$work/sum-2"
-check "moments alone have sensitivity sqrt(2) times their weight" test "$(value "$work/alone-1/privacy.json" sensitivity | cut -c1-7)" = 2.82842
+check "moments alone have sensitivity sqrt(2) times their weight" test "$(number sensitivity "$work/alone-1/privacy.json" | cut -c1-7)" = 2.82842
 
-rc=0
-on 1 train "${job[@]}" --release "$work/alone-1/release.mfl" --out "$work/trained" >"$work/log" 2>&1 || rc=$?
-check "training without random features ends with 78" test "$rc" = 78
-check "and says what is missing" grep -q 'needs a release with a feature map that it can be trained on' "$work/log"
+says 78 'needs a release with a feature map that it can be trained on' on 1 train "${job[@]}" --release "$work/alone-1/release.mfl" \
+  --out "$work/trained"
 
 for maps in moments rff both; do
   declare -n these=$maps
   generator=$([[ $maps == moments ]] && echo moments || echo fully-connected)
-  quietly "unlabelled records, maps: $maps" on 2 release "${job[@]}" "${these[@]}" --set "model.generator=$generator" --set data.classes=1 --out "$work/unlabelled-$maps"
-  quietly "their verification" "$MUFFLE" verify "$work/unlabelled-$maps/release.mfl"
+  ends 0 on 2 release "${job[@]}" "${these[@]}" --set "model.generator=$generator" --set data.classes=1 --out "$work/unlabelled-$maps"
+  ends 0 "$MUFFLE" verify "$work/unlabelled-$maps/release.mfl"
 done
 
-quietly "m private, counted by the trace" on 2 release "${job[@]}" "${both[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one \
+ends 0 on 2 release "${job[@]}" "${both[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one \
   --set data.id=people-private --out "$work/private"
-quietly "its verification" "$MUFFLE" verify "$work/private/release.mfl"
+ends 0 "$MUFFLE" verify "$work/private/release.mfl"
 expect_error 78 "release_counts" 1 release "${job[@]}" "${rff[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one
 
-quietly "masked, with distributed noise" on 3 release "${job[@]}" "${both[@]}" --secure-aggregation --distributed-noise --out "$work/masked"
-quietly "its verification" "$MUFFLE" verify "$work/masked/release.mfl"
+ends 0 on 3 release "${job[@]}" "${both[@]}" --secure-aggregation --distributed-noise --out "$work/masked"
+ends 0 "$MUFFLE" verify "$work/masked/release.mfl"
 
-quietly "the plan" "$MUFFLE" plan "${job[@]}" "${both[@]}"
+ends 0 "$MUFFLE" plan "${job[@]}" "${both[@]}"
 check "it shows both maps" test "$(grep -cE '^  block (moments|rff) ' "$work/log")" = 2
 printf 'x' >>"$work/data/part-2.bin"
 expect_error 65 "not a whole number of records" 2 release "${job[@]}" "${both[@]}"

@@ -19,12 +19,11 @@ idx("y.idx", y)
 np.savez(f"{sys.argv[1]}/stored.npz", x=x, y=y)
 np.savez_compressed(f"{sys.argv[1]}/deflated.npz", x=x, y=y.astype(np.int32))
 END
-job=(--set data.classes=3 --set 'data.shape=[1,4,4]' --set map.rff.kind=rff --set map.rff.count=20 --set privacy.epsilon=1 --set privacy.delta=1e-5
-  --set privacy.max_records_per_person=1 --set data.records=60 --set data.id=numpy --set model.generator=fully-connected
-  --set 'model.hidden=[8]' --set train.steps=3 --set train.batch=20 --set sample.count=50 --set 'sample.formats=["npz","idx"]'
+job=("${tiny[@]}" --set data.classes=3 --set data.id=numpy --set model.generator=fully-connected --set 'model.hidden=[8]'
+  --set train.steps=3 --set train.batch=20 --set sample.count=50 --set 'sample.formats=["npz","idx"]'
   --insecure-seeded-noise 3)
 
-on 2 run "${job[@]}" --data "$work/x.idx" --labels "$work/y.idx" --out "$work/run" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job"; }
+ends 0 on 2 run "${job[@]}" --data "$work/x.idx" --labels "$work/y.idx" --out "$work/run"
 check "numpy.load reads the samples, which are those of the IDX files" "$python" - "$work/run" <<'END'
 import sys
 import numpy as np
@@ -41,8 +40,7 @@ assert np.array_equal(y.astype(np.uint8), idx("samples-labels.idx", 8))
 END
 
 for file in stored deflated; do
-  on 2 release "${job[@]}" --set data.format=npz --data "$work/$file.npz" --out "$work/$file" >"$work/log" 2>&1 ||
-    { cat "$work/log" >&2; fail "a release from numpy's $file.npz"; }
+  ends 0 on 2 release "${job[@]}" --set data.format=npz --data "$work/$file.npz" --out "$work/$file"
   check "$file.npz: the release of the IDX files" test "$(payload "$work/$file/release.mfl")" = "$(payload "$work/run/release.mfl")"
 done
 finish

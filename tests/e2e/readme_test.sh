@@ -8,33 +8,30 @@ mine=$work/mine.toml
 # shellcheck disable=SC2016
 sed -n '/^## Your own data/,/^## /{/^```toml$/,/^```$/{/^```/!p}}' "$readme" >"$mine"
 check "README.md has the block" grep -q '^features = ' "$mine"
-check "plan takes it as printed" "$MUFFLE" plan --config "$mine"
+ends 0 "$MUFFLE" plan --config "$mine"
 
 # What it describes, in small: N x 32 x 32 bytes and labels 0..3.
 records=200
-u32() { printf %b "$(printf '\\x%02x' $(($1 >> 24 & 255)) $(($1 >> 16 & 255)) $(($1 >> 8 & 255)) $(($1 & 255)))"; }
-{ printf '\x00\x00\x08\x03'; u32 $records; u32 32; u32 32; head -c $((records * 1024)) /dev/urandom; } | gzip >"$work/scans.idx.gz"
-{ printf '\x00\x00\x08\x01'; u32 $records; for ((i = 0; i < records; i++)); do printf %b "\\x0$((i % 4))"; done; } >"$work/diagnoses.idx"
+{ idx $records 32 32; head -c $((records * 1024)) /dev/urandom; } | gzip >"$work/scans.idx.gz"
+{ idx $records; for ((i = 0; i < records; i++)); do printf %b "\\x0$((i % 4))"; done; } >"$work/diagnoses.idx"
 job=(--config "$mine" --set "data.features=$work/scans.idx.gz" --set "data.labels=$work/diagnoses.idx" --set "data.records=$records"
   --set map.main.count=100 --set train.steps=4 --set train.batch=40 --set sample.count=60)
 
-step() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }; }
-check "run" step on 2 run "${job[@]}" --out "$work/run"
-check "says that nothing is evaluated" grep -q 'is left out, as there is nothing to test on: data.test_features' "$work/log"
-for f in release.mfl privacy.txt model.mfl samples.npz samples.png; do check "$f is there" test -s "$work/run/$f"; done
+says 0 'is left out, as there is nothing to test on: data.test_features' on 2 run "${job[@]}" --out "$work/run"
+there "$work/run" release.mfl privacy.txt model.mfl samples.npz samples.png
 check "there are no scores" test ! -e "$work/run/metrics.json"
-for verb in release train sample; do check "$verb by itself" step on 1 "$verb" "${job[@]}" --out "$work/apart"; done
+for verb in release train sample; do ends 0 on 1 "$verb" "${job[@]}" --out "$work/apart"; done
 expect_error 78 'data.test_features' 2 evaluate "${job[@]}" --samples "$work/run/samples.npz"
 
 # The other way that its comment names: one file a rank.
 gunzip -k "$work/scans.idx.gz"
 for r in 0 1; do
-  { printf '\x00\x00\x08\x03'; u32 $((records / 2)); u32 32; u32 32; tail -c +17 "$work/scans.idx" | tail -c +$((r * records * 512 + 1)) | head -c $((records * 512)); } >"$work/shard-$r.idx" || true
-  { printf '\x00\x00\x08\x01'; u32 $((records / 2)); tail -c +9 "$work/diagnoses.idx" | tail -c +$((r * records / 2 + 1)) | head -c $((records / 2)); } >"$work/labels-$r.idx" || true
+  { idx $((records / 2)) 32 32; tail -c +17 "$work/scans.idx" | tail -c +$((r * records * 512 + 1)) | head -c $((records * 512)); } >"$work/shard-$r.idx" || true
+  { idx $((records / 2)); tail -c +9 "$work/diagnoses.idx" | tail -c +$((r * records / 2 + 1)) | head -c $((records / 2)); } >"$work/labels-$r.idx" || true
 done
-check "one file a rank, on the command line" step on 2 release "${job[@]}" --data "$work/shard-{rank}.idx" --labels "$work/labels-{rank}.idx" --out "$work/shards"
+ends 0 on 2 release "${job[@]}" --data "$work/shard-{rank}.idx" --labels "$work/labels-{rank}.idx" --out "$work/shards"
 sed -E "s|^features = .*|features = \"$work/shard-{rank}.idx\"|; s|^labels = .*|labels = \"$work/labels-{rank}.idx\"|
   s|^records = .*|records = $records|; s|^count = .*|count = 100|" "$mine" >"$work/apart.toml"
-check "one file a rank, in the file" step on 2 release --config "$work/apart.toml" --out "$work/shards-in-file"
+ends 0 on 2 release --config "$work/apart.toml" --out "$work/shards-in-file"
 check "it is the same data" grep -q 'shards = "per-rank"' "$work/shards-in-file/config.resolved.toml"
 finish

@@ -84,6 +84,13 @@ class ReleaseCommandKillTest : public release::KillFixture {
                        : ended == 128 + SIGKILL || ended == static_cast<int>(ExitCode::kPeer);
   }
 
+  /// `muffle release` into run(), killed there.
+  ::testing::AssertionResult is_killed(const char* point, const char* action) {
+    const int ended = release_with_fault(run(), point, action);
+    if (was_killed(ended)) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << ended << ": " << said(run());
+  }
+
   /// The ledger has this one charge, committed, and the noise was drawn for it once.
   void expect_one_charge() {
     const privacy::LedgerState state = privacy::read_ledger(file_);
@@ -93,6 +100,7 @@ class ReleaseCommandKillTest : public release::KillFixture {
     EXPECT_NEAR(state.spent_mu(), 0.125, 1e-4);
   }
 
+  std::filesystem::path run() const { return here_ / "run"; }
   int ranks_ = 1;
   std::vector<std::string> more_;  ///< further settings
 };
@@ -103,17 +111,15 @@ TEST_F(ReleaseCommandKillTest, ARequeuedJobHandsOutTheArtifactThatWasNotCommitte
     for (const int again_on : {1, 2}) {
       SCOPED_TRACE(std::to_string(ranks) + " rank(s), then " + std::to_string(again_on));
       fresh_ledger();
-      const auto run = here_ / "run";
       ranks_ = ranks;
-      const int ended = release_with_fault(run, "rename@release.mfl", "kill-after");
-      ASSERT_TRUE(was_killed(ended)) << ended << ": " << said(run);
-      const std::string bytes = bytes_or_nothing(run / "release.mfl");
+      ASSERT_TRUE(is_killed("rename@release.mfl", "kill-after"));
+      const std::string bytes = bytes_or_nothing(run() / "release.mfl");
       ASSERT_NE(bytes, "");
       ASSERT_FALSE(privacy::read_ledger(file_).charges.front().artifact) << "killed before COMMIT";
       ranks_ = again_on;
-      recover(run);
-      ASSERT_EQ(read_file(run / "release.mfl"), bytes);
-      expect_finished(run);
+      recover(run());
+      ASSERT_EQ(read_file(run() / "release.mfl"), bytes);
+      expect_finished(run());
       expect_one_charge();
       if (HasFatalFailure()) return;
     }
@@ -124,11 +130,9 @@ TEST_F(ReleaseCommandKillTest, ARequeuedJobHandsOutTheArtifactThatWasNotCommitte
 // draw.
 TEST_F(ReleaseCommandKillTest, AChargeWithoutAnArtifactStaysSpent) {
   ranks_ = 2;
-  const auto run = here_ / "run";
-  const int ended = release_with_fault(run, "rename@release.mfl", "kill-before");
-  ASSERT_TRUE(was_killed(ended)) << ended << ": " << said(run);
-  ASSERT_FALSE(std::filesystem::exists(run / "release.mfl"));
-  recover(run);
+  ASSERT_TRUE(is_killed("rename@release.mfl", "kill-before"));
+  ASSERT_FALSE(std::filesystem::exists(run() / "release.mfl"));
+  recover(run());
   const privacy::LedgerState state = privacy::read_ledger(file_);
   EXPECT_EQ(state.charges.size(), 2u);
   EXPECT_EQ(drawn_charges().size(), 2u);
@@ -145,12 +149,10 @@ TEST_F(ReleaseCommandKillTest, MaskedReleasesComeBackToo) {
     for (const char* action : {"kill-before", "kill-after"}) {
       SCOPED_TRACE(std::string(action) + " " + point);
       fresh_ledger();
-      const auto run = here_ / "run";
-      const int ended = release_with_fault(run, point, action);
-      ASSERT_TRUE(was_killed(ended)) << ended << ": " << said(run);
+      ASSERT_TRUE(is_killed(point, action));
       ASSERT_EQ(broken_promise(), "");
-      recover(run);
-      if (!HasFatalFailure()) expect_finished(run);
+      recover(run());
+      if (!HasFatalFailure()) expect_finished(run());
       if (HasFatalFailure()) return;
     }
   }
@@ -162,14 +164,12 @@ TEST_F(ReleaseCommandKillTest, ReleasesWithDistributedNoiseComeBackToo) {
   for (const bool written : {false, true}) {
     SCOPED_TRACE(written ? "the release is there" : "no release is there");
     fresh_ledger();
-    const auto run = here_ / "run";
-    const int ended = release_with_fault(run, "rename@release.mfl", written ? "kill-after" : "kill-before");
-    ASSERT_TRUE(was_killed(ended)) << ended << ": " << said(run);
-    const std::string bytes = bytes_or_nothing(run / "release.mfl");
+    ASSERT_TRUE(is_killed("rename@release.mfl", written ? "kill-after" : "kill-before"));
+    const std::string bytes = bytes_or_nothing(run() / "release.mfl");
     ASSERT_EQ(bytes != "", written);
-    ASSERT_EQ(release(run), 0) << said(run);
+    ASSERT_EQ(release(run()), 0) << said(run());
     if (written) {
-      EXPECT_EQ(read_file(run / "release.mfl"), bytes);
+      EXPECT_EQ(read_file(run() / "release.mfl"), bytes);
     }
     const privacy::LedgerState state = privacy::read_ledger(file_);
     ASSERT_EQ(state.charges.size(), written ? 1u : 2u);
@@ -181,18 +181,17 @@ TEST_F(ReleaseCommandKillTest, ReleasesWithDistributedNoiseComeBackToo) {
 
 // Bound to its charge, but the file never came: the hash alone is no release.
 TEST_F(ReleaseCommandKillTest, AForgedFileInPlaceOfTheReleaseIsRefused) {
-  const auto run = here_ / "run";
-  ASSERT_EQ(release_with_fault(run, "rename@release.mfl", "kill-after"), -SIGKILL) << said(run);
-  const auto artifact = run / "release.mfl";
+  ASSERT_TRUE(is_killed("rename@release.mfl", "kill-after"));
+  const auto artifact = run() / "release.mfl";
   const std::string bytes = read_file(artifact);
   release::Artifact forged = release::parse_artifact(bytes, "release.mfl");
   for (std::int64_t& value : forged.values) value += 1;
   release::write_artifact(artifact, forged);
-  EXPECT_EQ(release(run), static_cast<int>(ExitCode::kProtocol)) << said(run);
-  EXPECT_FALSE(std::filesystem::exists(run / "release.mfl.sig"));
+  EXPECT_EQ(release(run()), static_cast<int>(ExitCode::kProtocol)) << said(run());
+  EXPECT_FALSE(std::filesystem::exists(run() / "release.mfl.sig"));
   EXPECT_FALSE(privacy::read_ledger(file_).charges.front().artifact);
   write_file_atomically(artifact, bytes);
-  recover(run);
+  recover(run());
   expect_one_charge();
 }
 
@@ -211,17 +210,16 @@ TEST_F(ReleaseCommandKillTest, EveryStepOfTheCommand) {
       if (action == "power-cut" && tried % 4 != 0) continue;
       SCOPED_TRACE(action + " at step " + std::to_string(step) + ", " + steps[step - 1]);
       fresh_ledger();
-      const auto run = here_ / "run";
-      const int ended = release_with_fault(run, std::to_string(step), action);
+      const int ended = release_with_fault(run(), std::to_string(step), action);
       ++endings[action + " " + std::to_string(ended)];
       ASSERT_EQ(broken_promise(), "");
       if (action == "full") {
-        ASSERT_TRUE(ended == 0 || ended == static_cast<int>(ExitCode::kIo)) << ended << said(run);
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(run))
+        ASSERT_TRUE(ended == 0 || ended == static_cast<int>(ExitCode::kIo)) << ended << said(run());
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(run()))
           ASSERT_EQ(entry.path().string().find(".tmp."), std::string::npos) << entry.path();
       }
-      recover(run);
-      if (!HasFatalFailure() && step % 5 == 0) expect_finished(run);
+      recover(run());
+      if (!HasFatalFailure() && step % 5 == 0) expect_finished(run());
       if (HasFatalFailure()) return;
     }
   }
@@ -252,10 +250,9 @@ TEST_F(ReleaseCommandKillTest, ConcurrentReleasesTakeTurnsAndKeepTheBudget) {
 }
 
 TEST_F(ReleaseCommandKillTest, OneJobStartedManyTimesAtOnceIsReleasedOnce) {
-  const auto run = here_ / "run";
   std::vector<pid_t> jobs;
-  for (int j = 0; j < 4; ++j) jobs.push_back(start(run));
-  for (const pid_t job : jobs) EXPECT_EQ(wait(job), 0) << said(run);
+  for (int j = 0; j < 4; ++j) jobs.push_back(start(run()));
+  for (const pid_t job : jobs) EXPECT_EQ(wait(job), 0) << said(run());
   expect_one_charge();
 }
 

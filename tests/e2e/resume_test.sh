@@ -9,59 +9,54 @@ source "$(dirname "${BASH_SOURCE[0]}")/../chaos/job.sh"
 here=$(dirname "${BASH_SOURCE[0]}")
 
 job "$work/whole"
-on 2 "${args[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the job that nobody interrupts"; }
+ends 0 on 2 "${args[@]}"
 expected=$(parameters "$work/whole")
 model=$(sha256sum <"$work/whole/model.mfl")
 check "no checkpoint is left behind a finished training" test ! -e "$work/whole/checkpoint-a.mfl" -a ! -e "$work/whole/checkpoint-b.mfl"
 
-# train_to OUT: trains on the whole job's release; `train` holds the command.
-train_to() {
-  train=(train --config "$work/job.toml" --release "$work/whole/release.mfl" --out "$1")
-}
+# train_to OUT: the training on the whole job's release; `train` holds the command.
+train_to() { out=$1 train=(train --config "$work/job.toml" --release "$work/whole/release.mfl" --out "$1"); }
 
 # stopped 'CODES' RANKS ARGS...: every rank's own exit code is in $work/said/RANK.code; the job's is one of CODES.
 stopped() {
   local codes=$1 n=$2 rc=0
   shift 2
   each "$work/said" "$n" "$@" >"$work/log" 2>&1 || rc=$?
-  if [[ " $codes " == *" $rc "* ]]; then echo "ok: exit $rc"; else
-    fail "exit $rc, not one of $codes: $*"
-    tail -n +1 "$work/said"/* "$work/log" | sed 's/^/    /' >&2
-  fi
+  check "exit $rc is one of $codes" grep -qw "$rc" <<<"$codes"
+  if ((failures > 0)); then tail -n +1 "$work/said"/* "$work/log" | sed 's/^/    /' >&2; fi
 }
 everybody_said() { test "$(cat "$work/said"/*.code | tr '\n' ' ')" = "$1"; }
-again() { on "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the same command again"; }; }
+again() { ends 0 on "$@"; }
+# goes_on RANKS: the training, from its checkpoint.
+goes_on() { says 0 'resumed after step' on "$1" "${train[@]}"; }
+charged_once() { check "$out: charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1"; }
+same_model() { check "$out: the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"; }
 
 # A rank is killed in the middle of the training.
-out=$work/killed
-train_to "$out"
+train_to "$work/killed"
 at rename@checkpoint-b.mfl kill-after stopped "69 137" 2 "${train[@]}"
 check "a killed training leaves no model" test ! -e "$out/model.mfl"
-again 2 "${train[@]}"
-check "it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
-check "and writes the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
+goes_on 2
+same_model
 
 # One rank alone is told to stop: all end with 75.
 for n in 1 2; do
   for signal in term usr1; do
     [[ $n == 2 || $signal == term || -n $thorough ]] || continue
-    out=$work/$signal-$n
-    train_to "$out"
+    train_to "$work/$signal-$n"
     at_rank=$((n - 1)) at train.step#15 $signal stopped 75 "$n" "${train[@]}"
     check "$signal to rank $((n - 1)) of $n: 75 on every rank" everybody_said "$([[ $n == 1 ]] && echo '75 ' || echo '75 75 ')"
     check "and says what to do" grep -q 'same command again' "$work/said/0.stderr"
     if [[ $n$signal == 2term ]]; then cp -r "$out" "$work/other-settings"; fi
-    again "$n" "${train[@]}"
-    check "it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
-    if ((n == 2)); then check "to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"; fi
+    goes_on "$n"
+    if ((n == 2)); then same_model; fi
   done
 done
 
 # SIGUSR1 to mpirun reaches every rank, and the launchers make one of SIGTERM, which would let mpirun end the ranks.
 for launcher in "" "local.sh 2" "mpirun.sh -n 2 --oversubscribe --bind-to none --"; do
   name=${launcher%% *}
-  out=$work/${name:-forwarded}
-  train_to "$out"
+  train_to "$work/${name:-forwarded}"
   if [[ -z $launcher ]]; then
     signal=USR1 command=("$MPIEXEC" "${mpi_flags[@]}" -n 2 "$MUFFLE_FAULTY")
   else
@@ -79,32 +74,25 @@ for launcher in "" "local.sh 2" "mpirun.sh -n 2 --oversubscribe --bind-to none -
   wait "$running" || rc=$?
   check "$signal to ${name:-mpirun} ends with 75, not $rc" test "$rc" = 75
   if [[ -n $launcher ]]; then
-    again 2 "${train[@]}"
-    check "$name: it goes on from the checkpoint" grep -q 'resumed after step' "$work/log"
-    check "$name: to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
+    goes_on 2
+    same_model
   fi
 done
 
 # The newest checkpoint is damaged: reported, and the other slot is used; and another number of ranks goes on.
-out=$work/damaged
-train_to "$out"
+train_to "$work/damaged"
 at rename@checkpoint-b.mfl#2 kill-after stopped "69 137" 2 "${train[@]}"
 printf 'X' | dd of="$out/checkpoint-b.mfl" bs=1 seek=200 conv=notrunc status=none
 cp -r "$out" "$work/other-ranks"
-again 2 "${train[@]}"
+goes_on 2
 check "the damaged checkpoint is named" grep -q "checkpoint-b.mfl.*cannot be used" "$work/log"
-check "the other one is used" grep -q 'resumed after step' "$work/log"
-check "to the same model.mfl" test "$(sha256sum <"$out/model.mfl")" = "$model"
-out=$work/other-ranks
-train_to "$out"
-again 3 "${train[@]}"
-check "three ranks take up what two began" grep -q 'written by 2 rank' "$work/log"
+same_model
+train_to "$work/other-ranks"
+says 0 'written by 2 rank' on 3 "${train[@]}"
 
 # Other settings do not take the checkpoint.
-out=$work/other-settings
-train_to "$out"
-again 2 "${train[@]}" --set train.seed=5
-check "a checkpoint of other settings is passed over, with a line" grep -q 'other train or model settings; it is not used' "$work/log"
+train_to "$work/other-settings"
+says 0 'other train or model settings; it is not used' on 2 "${train[@]}" --set train.seed=5
 
 # Told to stop while it embeds: nothing is charged; the whole job again charges once.
 out=$work/embedding
@@ -113,7 +101,7 @@ at_rank=1 at embed.batch term stopped 75 2 "${args[@]}"
 check "nothing was charged" test "$(lines INTENT "$out")" = 0
 check "nothing was released" test ! -e "$out/release.mfl"
 again 2 "${args[@]}"
-check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1"
+charged_once
 
 # A whole job is stopped in its training and goes on: the release is kept and charged once.
 out=$work/job
@@ -121,7 +109,7 @@ job "$out"
 at train.step#25 usr1 stopped 75 2 "${args[@]}"
 again 2 "${args[@]}"
 check "the same parameters" test "$(parameters "$out")" = "$expected"
-check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1"
+charged_once
 
 # Told to stop while it draws samples, and while it trains classifiers: the stages before are kept, the one at hand is made again.
 out=$work/late
@@ -135,15 +123,13 @@ samples=$(sha256sum <"$out/samples.npz")
 again 2 "${late[@]}"
 check "the samples are kept" test "$(sha256sum <"$out/samples.npz")" = "$samples"
 check "the scores are there" test -s "$out/metrics.json"
-check "charged once" test "$(lines INTENT "$out") $(lines COMMIT "$out")" = "1 1"
+charged_once
 
 # A file that is never read to its end: the rank's own watchdog ends it, also where nobody else waits.
 mkfifo "$work/stuck.mfl"
 for n in 1 2; do
-  begun=$SECONDS rc=0
-  on "$n" train --config "$work/job.toml" --release "$work/stuck.mfl" --set runtime.deadline_s=4 --out "$work/stuck-$n" >"$work/log" 2>&1 || rc=$?
-  check "a read that hangs ends with 69 on $n rank(s)" test "$rc" = 69
-  check "within the deadline" test $((SECONDS - begun)) -lt 40
-  check "and is named" grep -qE 'stuck.mfl|not heard from' "$work/log"
+  begun=$SECONDS
+  says 69 'stuck.mfl|not heard from' on "$n" train --config "$work/job.toml" --release "$work/stuck.mfl" --set runtime.deadline_s=4 --out "$work/stuck-$n"
+  check "a read that hangs ends within the deadline" test $((SECONDS - begun)) -lt 40
 done
 finish

@@ -1,7 +1,6 @@
 // A library for LD_PRELOAD, whose getrandom(2) fails like a kernel without entropy.
 //   MUFFLE_FAIL_ENTROPY=noise      requests of 256 bytes fail, as which libsodium asks for blocks of noise;
-//   keys,
-//                                  ids and salts (smaller) still come
+//                                  keys, ids and salts (smaller) still come
 //   MUFFLE_FAIL_ENTROPY=noise:N    the first N of those requests are still answered
 //   MUFFLE_FAIL_ENTROPY=all        everything fails, and so does opening /dev/urandom and /dev/random
 //   MUFFLE_FAIL_ENTROPY_RANK=R     on MPI rank R only
@@ -11,47 +10,33 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <string>
+#include <string_view>
 
 namespace {
 
-constexpr size_t kBlock = 256;
-
-struct Setting {
-  bool noise = false, all = false;
-  long answered = 0;
-};
-
-Setting read_setting() {
-  Setting s;
-  const char* mode = ::getenv("MUFFLE_FAIL_ENTROPY");
-  const char* only = ::getenv("MUFFLE_FAIL_ENTROPY_RANK");
-  const char* rank = ::getenv("OMPI_COMM_WORLD_RANK");
-  if (mode == nullptr || (only != nullptr && (rank == nullptr || std::strcmp(only, rank) != 0))) return s;
-  const std::string text = mode;
-  s.all = text == "all";
-  s.noise = text.rfind("noise", 0) == 0;
-  if (text.rfind("noise:", 0) == 0) s.answered = std::stol(text.substr(6));
-  return s;
+/// MUFFLE_FAIL_ENTROPY, if it is meant for this rank.
+const std::string& mode() {
+  static const std::string text = [] {
+    const char* const mode = ::getenv("MUFFLE_FAIL_ENTROPY");
+    const char* const only = ::getenv("MUFFLE_FAIL_ENTROPY_RANK");
+    const char* const rank = ::getenv("OMPI_COMM_WORLD_RANK");
+    const bool mine = only == nullptr || (rank != nullptr && std::string_view(only) == rank);
+    return std::string(mode != nullptr && mine ? mode : "");
+  }();
+  return text;
 }
 
-const Setting& setting() {
-  static const Setting s = read_setting();
-  return s;
+int refuse() {
+  errno = EIO;
+  return -1;
 }
 
 template <class Function>
-Function next(const char* name) {
-  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
-}
-
-bool refused(const char* path) {
-  return setting().all && (std::strcmp(path, "/dev/urandom") == 0 || std::strcmp(path, "/dev/random") == 0);
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
 }  // namespace
@@ -59,23 +44,19 @@ bool refused(const char* path) {
 extern "C" {
 
 ssize_t getrandom(void* out, size_t n, unsigned flags) {
+  static const long answered = mode().starts_with("noise:") ? std::stol(mode().substr(6)) : 0;
   static std::atomic<long> blocks = 0;
-  if (setting().all || (setting().noise && n == kBlock && ++blocks > setting().answered)) {
-    errno = EIO;
-    return -1;
-  }
-  return next<ssize_t (*)(void*, size_t, unsigned)>("getrandom")(out, n, flags);
+  if (mode() == "all" || (mode().starts_with("noise") && n == 256 && ++blocks > answered)) return refuse();
+  return next<ssize_t(void*, size_t, unsigned)>("getrandom")(out, n, flags);
 }
 
 int open(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
-  const mode_t mode = va_arg(rest, mode_t);
+  const mode_t permissions = va_arg(rest, mode_t);
   va_end(rest);
-  if (refused(path)) {
-    errno = EIO;
-    return -1;
-  }
-  return next<int (*)(const char*, int, ...)>("open")(path, flags, mode);
+  const std::string_view name = path;
+  if (mode() == "all" && (name == "/dev/urandom" || name == "/dev/random")) return refuse();
+  return next<int(const char*, int, ...)>("open")(path, flags, permissions);
 }
 }

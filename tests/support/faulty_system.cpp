@@ -12,7 +12,7 @@
 //     full                      half of a write, then ENOSPC for this and every later write
 //     power-cut                 SIGKILL, and what was never synced is lost at random: new names vanish,
 //                               renames are undone, files lose or zero their ends
-//     term, usr1, stop          SIGTERM, SIGUSR1 or SIGSTOP to this process
+//     term, usr1                SIGTERM or SIGUSR1 to this process
 //     wait                      makes the file MUFFLE_WAIT_FILE and goes on when somebody has removed it
 //   MUFFLE_KILL_RANK=R                   only Open MPI's rank R does so
 //   MUFFLE_LIST_STEPS=FILE               writes the steps to FILE at exit, a line each: CALL@FILE
@@ -91,31 +91,15 @@ std::string open_charge(const Path& ledger) {
 
 class Faults {
  public:
-  enum class Action {
-    kNone,
-    kAbortBefore,
-    kKillJob,
-    kKillBefore,
-    kKillAfter,
-    kShortKill,
-    kPartial,
-    kFull,
-    kPowerCut,
-    kTerm,
-    kUsr1,
-    kStop,
-    kWait
-  };
-
   Faults() {
     const char* const only = std::getenv("MUFFLE_KILL_RANK");
     const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
     const bool mine = only == nullptr || std::string(only) == (rank == nullptr ? "0" : rank);
     if (const char* setting = std::getenv("MUFFLE_KILL_POINT"); setting != nullptr && mine) {
       std::istringstream in(setting);
-      std::string step, action, seed;
+      std::string step, seed;
       std::getline(in, step, ':');
-      std::getline(in, action, ':');
+      std::getline(in, action_, ':');
       std::getline(in, seed);
       if (step.find_first_not_of("0123456789") == std::string::npos) {
         at_ = std::stol(step);
@@ -125,19 +109,10 @@ class Faults {
         if (count != std::string::npos) at_count_ = std::stol(step.substr(count + 1));
       }
       random_.seed(std::stoul(seed));
-      const std::map<std::string, Action> actions = {{"abort-before", Action::kAbortBefore},
-                                                     {"kill-job", Action::kKillJob},
-                                                     {"kill-before", Action::kKillBefore},
-                                                     {"kill-after", Action::kKillAfter},
-                                                     {"short-kill", Action::kShortKill},
-                                                     {"partial", Action::kPartial},
-                                                     {"full", Action::kFull},
-                                                     {"power-cut", Action::kPowerCut},
-                                                     {"term", Action::kTerm},
-                                                     {"usr1", Action::kUsr1},
-                                                     {"stop", Action::kStop},
-                                                     {"wait", Action::kWait}};
-      action_ = actions.at(action);
+      static constexpr std::string_view kActions[]{"abort-before", "kill-job", "kill-before", "kill-after",
+                                                   "short-kill",   "partial",  "full",        "power-cut",
+                                                   "term",         "usr1",     "wait"};
+      if (std::ranges::find(kActions, action_) == std::end(kActions)) std::abort();
     }
     lose_syncs_ = std::getenv("MUFFLE_LOSE_SYNCS") != nullptr;
     if (const char* setting = std::getenv("MUFFLE_MARK_DRAWS")) {
@@ -151,28 +126,27 @@ class Faults {
   }
 
   /// The action for the next step. A power cut and kill-before end the process here.
-  Action next(const char* call, const Path& path) {
+  std::string next(const char* call, const Path& path) {
     const std::string name = std::string(call) + "@" + name_of(path);
     list_ += name + "\n";
-    const bool here = ++step_ == at_ || is_named(name);
-    const Action action = here ? action_ : Action::kNone;
-    go_on_after(action);
-    if (action == Action::kAbortBefore) std::abort();
-    if (action == Action::kKillJob) kill_job();
-    if (action == Action::kKillBefore) kill();
-    if (action == Action::kPowerCut) cut_power();
-    if (action == Action::kFull) full_ = true;
-    return action;
+    if (++step_ != at_ && !is_named(name)) return "";
+    go_on_after();
+    if (action_ == "abort-before") std::abort();
+    if (action_ == "kill-job") kill_job();
+    if (action_ == "kill-before") kill();
+    if (action_ == "power-cut") cut_power();
+    if (action_ == "full") full_ = true;
+    return action_;
   }
   /// A place that named_step() names: no call, and not counted as one.
   void pass(const std::string& name) {
     if (!is_named(name)) return;
-    go_on_after(action_);
-    if (action_ == Action::kKillJob) kill_job();
-    if (action_ == Action::kKillBefore || action_ == Action::kKillAfter) kill();
+    go_on_after();
+    if (action_ == "kill-job") kill_job();
+    if (action_ == "kill-before" || action_ == "kill-after") kill();
   }
-  void kill_after(Action action) {
-    if (action == Action::kKillAfter || action == Action::kShortKill) kill();
+  void kill_after(std::string_view action) {
+    if (action == "kill-after" || action == "short-kill") kill();
   }
   bool full() const { return full_; }
 
@@ -270,11 +244,10 @@ class Faults {
 
   bool is_named(const std::string& name) { return !at_name_.empty() && name == at_name_ && --at_count_ == 0; }
 
-  static void go_on_after(Action action) {
-    if (action == Action::kTerm) ::raise(SIGTERM);
-    if (action == Action::kUsr1) ::raise(SIGUSR1);
-    if (action == Action::kStop) ::raise(SIGSTOP);
-    if (action != Action::kWait) return;
+  void go_on_after() const {
+    if (action_ == "term") ::raise(SIGTERM);
+    if (action_ == "usr1") ::raise(SIGUSR1);
+    if (action_ != "wait") return;
     const char* const file = std::getenv("MUFFLE_WAIT_FILE");
     if (file == nullptr) std::abort();
     ::close(::open(file, O_CREAT | O_WRONLY, 0644));
@@ -282,9 +255,8 @@ class Faults {
   }
 
   long step_ = 0, at_ = 0, at_count_ = 1, marks_ = 0;
-  std::string at_name_, list_;
+  std::string action_, at_name_, list_;
   Path draws_, ledger_;
-  Action action_ = Action::kNone;
   bool full_ = false, lose_syncs_ = false;
   std::mt19937_64 random_;
   std::map<Path, off_t> synced_;
@@ -297,6 +269,21 @@ Faults& faults() {
   return all;
 }
 
+int no_space() {
+  errno = ENOSPC;
+  return -1;
+}
+
+/// A call at its step. @param grows  what a full disk refuses
+template <class Call>
+int at_step(const char* name, const Path& path, bool grows, const Call& call) {
+  const std::string action = faults().next(name, path);
+  if (grows && action == "full") return no_space();
+  const int result = call();
+  faults().kill_after(action);
+  return result;
+}
+
 }  // namespace
 
 extern "C" {
@@ -305,77 +292,58 @@ ssize_t __wrap_write(int fd, const void* bytes, size_t n) {
   if (fd <= 2) return __real_write(fd, bytes, n);
   faults().touch(fd);
   const bool was_full = faults().full();
-  const auto action = faults().next("write", path_of(fd));
-  if (was_full) {
-    errno = ENOSPC;
-    return -1;
-  }
-  const bool half = action == Faults::Action::kShortKill || action == Faults::Action::kPartial ||
-                    action == Faults::Action::kFull;
+  const std::string action = faults().next("write", path_of(fd));
+  if (was_full) return no_space();
+  const bool half = action == "short-kill" || action == "partial" || action == "full";
   const ssize_t done = __real_write(fd, bytes, half ? std::max<size_t>(1, n / 2) : n);
   faults().kill_after(action);
   return done;
 }
 
 int __wrap_fsync(int fd) {
-  const auto action = faults().next("fsync", path_of(fd));
-  if (action == Faults::Action::kFull) {
-    errno = ENOSPC;
-    return -1;
-  }
-  faults().synced(fd);
-  faults().kill_after(action);
-  return 0;
+  return at_step("fsync", path_of(fd), true, [&] {
+    faults().synced(fd);
+    return 0;
+  });
 }
 
 int __wrap_ftruncate(int fd, off_t size) {
   faults().touch(fd);
-  const auto action = faults().next("ftruncate", path_of(fd));
-  const int result = __real_ftruncate(fd, size);
-  faults().kill_after(action);
-  return result;
+  return at_step("ftruncate", path_of(fd), false, [&] { return __real_ftruncate(fd, size); });
 }
 
 int __wrap_rename(const char* from, const char* to) {
-  const auto action = faults().next("rename", to);
-  Rename rename{from, to, std::nullopt};
-  if (std::filesystem::exists(rename.to)) rename.replaced = contents(rename.to);
-  const int result = __real_rename(from, to);
-  if (result == 0) faults().renamed(std::move(rename));
-  faults().kill_after(action);
-  return result;
+  return at_step("rename", to, false, [&] {
+    Rename rename{from, to, std::nullopt};
+    if (std::filesystem::exists(rename.to)) rename.replaced = contents(rename.to);
+    const int result = __real_rename(from, to);
+    if (result == 0) faults().renamed(std::move(rename));
+    return result;
+  });
 }
 
 int __wrap_mkostemp(char* name, int flags) {
-  const auto action = faults().next("mkostemp", name);
-  if (action == Faults::Action::kFull) {
-    errno = ENOSPC;
-    return -1;
-  }
-  const int fd = __real_mkostemp(name, flags);
-  if (fd >= 0) faults().created(path_of(fd));
-  faults().kill_after(action);
-  return fd;
+  return at_step("mkostemp", name, true, [&] {
+    const int fd = __real_mkostemp(name, flags);
+    if (fd >= 0) faults().created(path_of(fd));
+    return fd;
+  });
 }
 
 int __wrap_link(const char* from, const char* to) {
-  const auto action = faults().next("link", to);
-  if (action == Faults::Action::kFull) {
-    errno = ENOSPC;
-    return -1;
-  }
-  const int result = __real_link(from, to);
-  if (result == 0) faults().linked(from, to);
-  faults().kill_after(action);
-  return result;
+  return at_step("link", to, true, [&] {
+    const int result = __real_link(from, to);
+    if (result == 0) faults().linked(from, to);
+    return result;
+  });
 }
 
 int __wrap_unlink(const char* name) {
-  const auto action = faults().next("unlink", name);
-  const int result = __real_unlink(name);
-  if (result == 0) faults().removed(name);
-  faults().kill_after(action);
-  return result;
+  return at_step("unlink", name, false, [&] {
+    const int result = __real_unlink(name);
+    if (result == 0) faults().removed(name);
+    return result;
+  });
 }
 
 void __wrap__ZN6muffle10named_stepEPKc(const char* name) { faults().pass(name); }

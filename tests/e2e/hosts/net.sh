@@ -3,6 +3,7 @@
 # and /var/tmp; they meet at a switch whose ports can be cut, so that packets vanish while links stay up, as in a cut cable.
 #   hosts_up N            makes hosts $(host 1) .. $(host N); fails where the system does not allow that
 #   on_host H COMMAND...  runs a command there
+#   over K ARGS...        muffle ($MUFFLE) on hosts 1..K, one rank each, by launch/mpirun.sh; host_list K: what mpirun calls them
 #   cut_link H            nothing gets to or from host H any more; mend_link H mends it
 #   hosts_down            ends what still runs on them, and removes them
 set -euo pipefail
@@ -51,6 +52,13 @@ exec ip netns exec "\$h" unshare --uts --mount --propagation private bash -c \
 END
   chmod +x "$net_folder/rsh" "$net_folder/on-host"
 }
+
+# Each namespace believes that it owns all cores, so nothing is bound.
+over() {
+  MUFFLE_BINARY=$MUFFLE timeout -k 10 400 "$net_folder/on-host" "$(host 1)" "$(dirname "${BASH_SOURCE[0]}")/../../../launch/mpirun.sh" -n "$1" \
+    --host "$(host_list "$1")" --bind-to none --network 10.77.0.0/24 --mca plm rsh --mca plm_rsh_agent "$net_folder/rsh" --mca mpi_yield_when_idle 1 -- "${@:2}"
+}
+host_list() { for i in $(seq "$1"); do host "$i"; done | sed 's/$/:1/' | paste -sd,; }
 
 on_host() { "$net_folder/on-host" "$(host "$1")" "${@:2}"; }
 cut_link() { bridge -n "$net_prefix-sw" link set dev "sw$1" state 0; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Slurm of three nodes on this machine, on loopback alone; sourced. Root. Needs Debian's slurmctld, slurmd, slurm-client and
+# A Slurm of three nodes on this machine, on loopback alone; sourced, after common.sh. Root. Needs Debian's slurmctld, slurmd, slurm-client and
 # munge, and installs them where they are missing; it starts daemons of its own and touches no others.
 #   slurm_up                nodes n1 to n3 of 2 cores each, partition main; sets SLURM_CONF
 #   slurm_state JOB FIELD   such as JobState
@@ -42,8 +42,10 @@ print(*[s.getsockname()[1] for s in held])
 END
 }
 
+all_idle() { [[ $(sinfo -h -N -o %t 2>/dev/null | grep -c idle) == "${#slurm_nodes[@]}" ]]; }
+
 slurm_up() {
-  local n i ready ports name
+  local n i ports name
   slurm_packages || { sleep 30 && slurm_packages; } || { sleep 90 && slurm_packages; } # a mirror may be away for a moment
   slurm_folder=$(mktemp -d)
   chmod 755 "$slurm_folder"
@@ -100,11 +102,7 @@ END
   for n in "${slurm_nodes[@]}"; do slurmd -N "$n"; done
   # MPI over loopback: the nodes share this machine and its address.
   export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1
-  for _ in $(seq 300); do
-    ready=$(sinfo -h -N -o %t 2>/dev/null | grep -c idle || true)
-    ((ready == ${#slurm_nodes[@]})) && return
-    sleep 0.1
-  done
+  within 30 all_idle && return
   echo "Slurm's nodes did not come up:" >&2
   sinfo -N -l >&2 || true
   tail -n 5 "$slurm_folder"/*.log >&2
@@ -118,25 +116,19 @@ slurm_over() { [[ $(slurm_state "$1" JobState) =~ ^(COMPLETED|FAILED|TIMEOUT|CAN
 # ended PID: it is gone, or a zombie that nobody fetches (pid 1 of a container may not).
 ended() { ! [[ -e /proc/$1/stat ]] || [[ $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) == Z* ]]; }
 
+no_jobs() { [[ -z $(squeue -h 2>/dev/null || true) ]]; }
+
 slurm_down() {
   local p file pids=()
   [[ -n $slurm_folder ]] || return 0
   scancel --full -u root 2>/dev/null || true
-  for _ in $(seq 150); do
-    [[ -n $(squeue -h 2>/dev/null || true) ]] || break
-    sleep 0.1
-  done
+  within 15 no_jobs || true
   for file in "$slurm_folder"/slurmd.*.pid "$slurm_folder/slurmctld.pid" "$slurm_folder/munge/munged.pid"; do
     [[ -s $file ]] && pids+=("$(<"$file")")
   done
   ((${#pids[@]} == 0)) || kill "${pids[@]}" 2>/dev/null || true
   for p in "${pids[@]}"; do
-    for _ in $(seq 50); do
-      ended "$p" && continue 2
-      sleep 0.1
-    done
-    echo "slurm: daemon $p had to be killed" >&2
-    kill -KILL "$p" 2>/dev/null || true
+    within 5 ended "$p" || { echo "slurm: daemon $p had to be killed" >&2; kill -KILL "$p" 2>/dev/null || true; }
   done
   rm -rf "$slurm_folder" || true
   slurm_folder=

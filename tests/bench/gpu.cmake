@@ -1,7 +1,0 @@
-if(MUFFLE_CUDA)
-  muffle_bench(embed_gpu_bench SOURCES embed_gpu_bench.cpp ROOMS features_cuda features LINK benchmark::benchmark_main)
-endif()
-if(MUFFLE_TORCH_CUDA)
-  muffle_bench(train_gpu_bench TORCH SOURCES train_gpu_bench.cpp ROOMS train LINK benchmark::benchmark_main)
-  target_include_directories(train_gpu_bench PRIVATE "${PROJECT_SOURCE_DIR}/src")
-endif()

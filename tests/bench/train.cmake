@@ -1,3 +1,0 @@
-muffle_bench(train_bench TORCH
-  SOURCES train_bench.cpp
-  ROOMS train)
