@@ -10,7 +10,7 @@
 
 #include "muffle/core/error.hpp"
 #ifdef MUFFLE_CUDA
-#include "muffle/comm/nccl_probe.hpp"
+#include "muffle/comm/nccl_group.hpp"
 #include "muffle/features/cuda_block.hpp"
 #endif
 

@@ -1,8 +1,8 @@
-#include "muffle/comm/collective_use.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "muffle/comm/host_comm.hpp"
 
 namespace muffle::comm {
 

@@ -38,16 +38,13 @@ std::string processor_name() {
 /// error that ends the communicator's life.
 class MpiComm::Collective {
  public:
-  /// @param bytes  what this rank puts in
-  Collective(MpiComm& comm, std::string_view name, std::size_t bytes)
-      : Collective(comm, name, bytes, comm.options_.deadline) {}
-  Collective(MpiComm& comm, std::string_view name, std::size_t bytes, std::chrono::milliseconds deadline)
+  /// @param bytes  what this rank puts in  @param within  where that is shorter than the deadline
+  Collective(MpiComm& comm, std::string_view name, std::size_t bytes,
+             std::chrono::milliseconds within = std::chrono::milliseconds::max())
       : comm_(comm),
         name_(name),
         bytes_(bytes),
-        started_(Clock::now()),
-        deadline_(deadline),
-        until_(started_ + deadline_),
+        deadline_(std::min(within, comm.options_.deadline)),
         questions_(started_, deadline_, comm.options_.notice_after) {
     if (!comm_.died_in_.empty()) {
       throw CommError(
@@ -61,14 +58,11 @@ class MpiComm::Collective {
     if (comm_.roll_call_) comm_.roll_call_->leave();
     const double seconds = seconds_between(started_, Clock::now());
     comm_.seconds_ += seconds;
-    auto use = comm_.use_.find(name_);
-    if (use == comm_.use_.end()) {
-      use = comm_.use_.emplace(name_, CollectiveUse{}).first;
-      use->second.name = name_;
-    }
-    ++use->second.calls;
-    use->second.seconds += seconds;
-    use->second.bytes += bytes_;
+    CollectiveUse& use = comm_.use_[name_];
+    use.name = name_;
+    ++use.calls;
+    use.seconds += seconds;
+    use.bytes += bytes_;
   }
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
@@ -121,9 +115,9 @@ class MpiComm::Collective {
   MpiComm& comm_;
   std::string_view name_;
   std::size_t bytes_;
-  Clock::time_point started_;
+  Clock::time_point started_ = Clock::now();
   std::chrono::milliseconds deadline_;
-  Clock::time_point until_;
+  Clock::time_point until_ = started_ + deadline_;
   Questions questions_;
 };
 
@@ -221,7 +215,7 @@ std::vector<CollectiveUse> MpiComm::collective_use() const {
 }
 
 void MpiComm::roll_call(std::chrono::milliseconds within) {
-  Collective collective(*this, "roll call", 0, std::min(within, options_.deadline));
+  Collective collective(*this, "roll call", 0, within);
   collective.run([&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
 }
 
@@ -328,11 +322,9 @@ std::vector<std::string> MpiComm::gather_to(std::optional<int> root, const std::
   // too.
   const std::size_t table = ranks * sizeof(int);
   for (std::size_t at = 0; at < longest; at += share) {
-    std::vector<int> counts(ranks);
-    std::vector<int> offsets(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) {
+    std::vector<int> counts(ranks), offsets(ranks);
+    for (std::size_t r = 0; r < ranks; ++r)
       counts[r] = static_cast<int>(lengths[r] > at ? std::min<std::size_t>(share, lengths[r] - at) : 0);
-    }
     std::exclusive_scan(counts.begin(), counts.end(), offsets.begin(), 0);
     const auto mine = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank_)]);
     const auto total = static_cast<std::size_t>(offsets.back() + counts.back());
@@ -352,9 +344,8 @@ std::vector<std::string> MpiComm::gather_to(std::optional<int> root, const std::
                   : MPI_Iallgatherv(sent, count, MPI_BYTE, received, their_counts, their_offsets, MPI_BYTE,
                                     comm_, request);
     });
-    for (std::size_t r = 0; r < all.size(); ++r) {
+    for (std::size_t r = 0; r < all.size(); ++r)
       std::memcpy(all[r].data() + at, received + offsets[r], static_cast<std::size_t>(counts[r]));
-    }
   }
   return all;
 }

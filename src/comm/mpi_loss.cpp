@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "mpi_comm.hpp"
 #include "muffle/comm/termination.hpp"
@@ -87,10 +86,7 @@ void MpiComm::say_farewell(ExitCode code) noexcept {
 void MpiComm::abort(ExitCode code) {
   say_farewell(code);
   std::fflush(nullptr);
-  exit_on_termination(static_cast<int>(code));
-  // There is nobody left to tell if this fails.
-  static_cast<void>(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)));
-  std::_Exit(static_cast<int>(code));
+  MpiSession::abort(code);
 }
 
 }  // namespace muffle::comm

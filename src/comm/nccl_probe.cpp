@@ -1,5 +1,3 @@
-#include "muffle/comm/nccl_probe.hpp"
-
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <nccl.h>

@@ -41,14 +41,6 @@ std::string refusal(const std::vector<GpuView>& views, DeviceWish wish) {
   return "(not refused)";
 }
 
-TEST(GpuChoice, DevicesGoRoundByLocalRank) {
-  EXPECT_EQ(device_for(0, 0), -1);
-  EXPECT_EQ(device_for(0, 1), 0);
-  EXPECT_EQ(device_for(3, 1), 0);
-  EXPECT_EQ(device_for(3, 4), 3);
-  EXPECT_EQ(device_for(5, 4), 1);
-}
-
 TEST(GpuChoice, ARankAGpuOnEveryHost) {
   std::vector<GpuView> views;
   add_host(views, "a", 2, 2);

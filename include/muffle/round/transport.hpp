@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "muffle/comm/collective_use.hpp"
 #include "muffle/comm/host_comm.hpp"
 
 namespace muffle::round {
