@@ -12,6 +12,10 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
+namespace {
+
+/// The ledger's side of a release, locked for as long as it lives: releases of one data set take turns.
+/// Nothing is charged yet, so a heartbeat may end the wait.
 release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
   bool said = false;
   return release::ReleaseTransaction(job.order(), [&] {
@@ -20,8 +24,6 @@ release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const Named
       spdlog::info("release: waits for another release of the data set, which holds the ledger");
   });
 }
-
-namespace {
 
 /// At the coordinator: whether the release is there, and is the one that is asked for.
 bool is_made(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {

@@ -85,22 +85,22 @@ void agree_keeps_local_details_on_their_rank(HostComm& comm) {
 
 void agree_throws_the_class_that_fits_the_code(HostComm& comm) {
   const int failing = comm.size() - 1;
-  const auto fails_with = [&](auto error) {
-    return [&comm, failing, error] {
+  const auto keeps_its_class = [&]<class E>(E error) {
+    const auto step = [&] {
       if (comm.rank() == failing) throw error;
     };
+    EXPECT_THROW(comm::agree(comm, "s", true, step), E);
   };
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(UsageError("e"))), UsageError);
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(DataError("e"))), DataError);
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(CommError("e"))), CommError);
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(InvariantError("e"))), InvariantError);
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(IoError("e"))), IoError);
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(ProtocolError("e"))), ProtocolError);
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(PrivacyError("e"))), PrivacyError);
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(ConfigError("e"))), ConfigError);
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(DeviceError("e"))), DeviceError);
-  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(ErrorOf<ExitCode::kStopped>("e"))),
-               ErrorOf<ExitCode::kStopped>);
+  keeps_its_class(UsageError("e"));
+  keeps_its_class(DataError("e"));
+  keeps_its_class(CommError("e"));
+  keeps_its_class(InvariantError("e"));
+  keeps_its_class(IoError("e"));
+  keeps_its_class(ProtocolError("e"));
+  keeps_its_class(PrivacyError("e"));
+  keeps_its_class(ConfigError("e"));
+  keeps_its_class(DeviceError("e"));
+  keeps_its_class(ErrorOf<ExitCode::kStopped>("e"));
 }
 
 void agree_goes_by_the_lowest_failing_rank(HostComm& comm) {
