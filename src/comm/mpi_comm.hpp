@@ -74,9 +74,10 @@ class MpiComm final : public HostComm {
 
   void find_neighbours();
   void hide_segments(MPI_Comm local);
+  /// Here and below: @param root  who receives; nobody: all do
   template <typename T>
-  void all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name);
-  /// @param root  who receives; nobody: all do
+  void reduce(std::span<const T> in, std::span<T> out, MPI_Datatype type, MPI_Op op, std::optional<int> root,
+              std::string_view name);
   std::vector<std::string> gather_to(std::optional<int> root, const std::string& bytes,
                                      std::string_view name);
   void die();

@@ -70,10 +70,14 @@ Digest hash_transcript(std::span<const std::string> hellos) {
   return digest;
 }
 
+template <std::size_t kSize>
+std::string text_of(const std::array<unsigned char, kSize>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), kSize};
+}
+
 /// What rank `rank` signs.
 std::string signed_text(const Digest& transcript, std::size_t rank) {
-  return fmt::format("muffle secure sum signature 1\nrank {}\n", rank) +
-         std::string(reinterpret_cast<const char*>(transcript.data()), transcript.size());
+  return fmt::format("muffle secure sum signature 1\nrank {}\n", rank) + text_of(transcript);
 }
 
 /// @throws ConfigError  the roster and this rank's key do not belong to this run.
@@ -163,8 +167,7 @@ std::string KeyExchange::sign(std::vector<std::string> hellos) {
   require_same_purpose(hellos_, parse_hello(hello_, rank));
   transcript_ = hash_transcript(hellos_);
   if (spec_.identity == nullptr) return {};
-  const SiteSignature s = spec_.identity->key.sign(signed_text(transcript_, rank));
-  return {reinterpret_cast<const char*>(s.data()), s.size()};
+  return text_of(spec_.identity->key.sign(signed_text(transcript_, rank)));
 }
 
 Masks KeyExchange::finish(std::span<const std::string> signatures) && {
@@ -176,13 +179,6 @@ Masks KeyExchange::finish(std::span<const std::string> signatures) && {
   masks.ranks_ = hellos_.size();
   masks.length_ = spec_.length;
   masks.round_ = muffle::to_hex(parse_hello(hellos_[0], 0).nonce).substr(0, 16);
-  derive_keys(masks);
-  hellos_.clear();
-  ephemeral_.reset();
-  return masks;
-}
-
-void KeyExchange::derive_keys(Masks& masks) const {
   SecretBytes keys(kKeyBytes * masks.ranks_);
   const SecretBytes shared(kKeyBytes);
   const std::size_t me = masks.rank_;
@@ -198,10 +194,13 @@ void KeyExchange::derive_keys(Masks& masks) const {
     }
     const std::string purpose =
         fmt::format("muffle secure sum mask 1\nranks {} {}\n", std::min(me, peer), std::max(me, peer)) +
-        std::string(reinterpret_cast<const char*>(transcript_.data()), transcript_.size());
+        text_of(transcript_);
     hash(purpose, {shared.get(), kKeyBytes}, {keys.get() + kKeyBytes * peer, kKeyBytes});
   }
   masks.keys_ = std::move(keys);
+  hellos_.clear();
+  ephemeral_.reset();
+  return masks;
 }
 
 void Masks::apply(std::span<std::uint64_t> values) && {

@@ -69,8 +69,6 @@ class KeyExchange {
   Masks finish(std::span<const std::string> signatures) &&;
 
  private:
-  void derive_keys(Masks& masks) const;
-
   MaskSpec spec_;
   SecretBytes ephemeral_;
   std::string hello_;
