@@ -123,24 +123,20 @@ AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
     throw UsageError(fmt::format("--features is {}, not an even number from 2 to 100000.", command.features));
   Config config;
   Audited a;
-  comm::agree(
-      comm, "planning the audit",
-      [&] {
-        config = load_config(command.sources, {.release = true});
-        a.mode = config.aggregation.mode(comm.size());
-        a.mode.signed_keys = false;
-        release::ReleaseSettings settings = release_settings(config);
-        for (features::NamedMap& map : settings.maps) map.map = map.map->shrunk(command.features);
-        a.embedder = embed::make_embedder(release::make_plan(std::move(settings)));
-        a.pair = embed::worst_pair(a.embedder);
-      },
-      true);
+  comm::agree(comm, "planning the audit", true, [&] {
+    config = load_config(command.sources, {.release = true});
+    a.mode = config.aggregation.mode(comm.size());
+    a.mode.signed_keys = false;
+    release::ReleaseSettings settings = release_settings(config);
+    for (features::NamedMap& map : settings.maps) map.map = map.map->shrunk(command.features);
+    a.embedder = embed::make_embedder(release::make_plan(std::move(settings)));
+    a.pair = embed::worst_pair(a.embedder);
+  });
   Progress progress("audit", command.trials, "trials", comm.is_root());
   a.report =
       embed::audit(a.embedder, a.pair, round::real_release(a.embedder, comm, a.mode),
                    {command.trials, command.confidence, comm.rank(), comm.size()}, [&](std::uint64_t trials) {
-                     comm::agree(
-                         comm, "auditing", [&] { comm.check_peers("auditing"); }, true);
+                     comm::agree(comm, "auditing", true, [&] { comm.check_peers("auditing"); });
                      progress.update(trials);
                    });
   progress.update(command.trials);

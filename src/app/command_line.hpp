@@ -7,7 +7,7 @@
 
 #include "muffle/app/commands.hpp"
 #include "muffle/cluster/doctor.hpp"
-#include "muffle/crypto/keygen.hpp"
+#include "muffle/crypto/site_keys.hpp"
 #include "muffle/release/verify_files.hpp"
 #include "privacy_options.hpp"
 #include "slurm_options.hpp"

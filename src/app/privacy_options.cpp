@@ -128,17 +128,14 @@ ConfigSources PrivacyCommands::audit_sources() const {
 void PrivacyCommands::run_audit(std::ostream& out, comm::HostComm& comm) {
   audit_.sources = audit_sources();
   const AuditOutcome outcome = audit(audit_, comm);
-  comm::agree(
-      comm, "judging the audit",
-      [&] {
-        out << outcome.text << std::flush;
-        if (!outcome.exceeds) return;
-        throw InvariantError(
-            "The audit found that a release leaks more than it claims: the lower bound on mu is above the "
-            "claimed mu. Run it again with more --trials to rule out chance; if it stays, release nothing "
-            "with this build and report it with the output above.");
-      },
-      true);
+  comm::agree(comm, "judging the audit", true, [&] {
+    out << outcome.text << std::flush;
+    if (!outcome.exceeds) return;
+    throw InvariantError(
+        "The audit found that a release leaks more than it claims: the lower bound on mu is above the "
+        "claimed mu. Run it again with more --trials to rule out chance; if it stays, release nothing "
+        "with this build and report it with the output above.");
+  });
 }
 
 }  // namespace muffle::app

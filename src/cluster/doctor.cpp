@@ -10,7 +10,7 @@
 #include "facts.hpp"
 #include "findings.hpp"
 #ifdef MUFFLE_CUDA
-#include "muffle/comm/nccl_probe.hpp"
+#include "muffle/comm/nccl_group.hpp"
 #endif
 
 namespace muffle::cluster {

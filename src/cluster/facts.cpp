@@ -21,7 +21,7 @@
 #include "muffle/features/rff.hpp"
 #include "muffle/privacy/entropy.hpp"
 #ifdef MUFFLE_CUDA
-#include "muffle/comm/nccl_probe.hpp"
+#include "muffle/comm/nccl_group.hpp"
 #endif
 
 namespace muffle::cluster {

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <exception>
 #include <optional>
+#include <sstream>
 
 #include "muffle/comm/messages.hpp"
 #include "muffle/comm/termination.hpp"
@@ -60,47 +60,31 @@ std::string encode(const Failure& failure, const std::string& host) {
 
 struct Verdict {
   ExitCode code = ExitCode::kInternal;
-  std::string host;
+  std::string host, message;
   bool has_detail = false;
-  std::string message;
 };
 
 Verdict decode(const std::string& text) {
-  const auto first = text.find('\n');
-  const auto second = first == std::string::npos ? first : text.find('\n', first + 1);
-  const auto third = second == std::string::npos ? second : text.find('\n', second + 1);
+  std::istringstream lines(text);
   int code = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + std::min(first, text.size()), code);
-  require(third != std::string::npos && parsed.ec == std::errc(), "agree: a rank sent a malformed verdict");
-  return {static_cast<ExitCode>(code), text.substr(first + 1, second - first - 1),
-          text.substr(second + 1, third - second - 1) == "1", text.substr(third + 1)};
+  std::string host, has_detail;
+  lines >> code;
+  std::getline(lines.ignore(), host);
+  std::getline(lines, has_detail);
+  require(lines.good(), "agree: a rank sent a malformed verdict");
+  const std::string message = text.substr(static_cast<std::size_t>(lines.tellg()));
+  return {static_cast<ExitCode>(code), host, message, has_detail == "1"};
 }
 
 /// As the class that callers catch for this code.
-[[noreturn]] void throw_with_code(ExitCode code, const std::string& message) {
-  switch (code) {
-    case ExitCode::kUsage:
-      throw UsageError(message);
-    case ExitCode::kData:
-      throw DataError(message);
-    case ExitCode::kPeer:
-      throw CommError(message);
-    case ExitCode::kInvariant:
-      throw InvariantError(message);
-    case ExitCode::kIo:
-      throw IoError(message);
-    case ExitCode::kProtocol:
-      throw ProtocolError(message);
-    case ExitCode::kBudget:
-      throw PrivacyError(message);
-    case ExitCode::kConfig:
-      throw ConfigError(message);
-    case ExitCode::kStopped:
-      throw StoppedError(message);
-    default:
-      throw ErrorOf<ExitCode::kInternal>(message);
-  }
+template <ExitCode... kCodes>
+[[noreturn]] void throw_as(ExitCode code, const std::string& message) {
+  ((code == kCodes ? throw ErrorOf<kCodes>(message) : void()), ...);
+  throw ErrorOf<ExitCode::kInternal>(message);
 }
+constexpr auto throw_with_code =
+    throw_as<ExitCode::kUsage, ExitCode::kData, ExitCode::kPeer, ExitCode::kInvariant, ExitCode::kIo,
+             ExitCode::kProtocol, ExitCode::kBudget, ExitCode::kConfig, ExitCode::kStopped>;
 
 }  // namespace
 
@@ -113,14 +97,14 @@ std::string broadcast_text(Messages& comm, const std::string& text, int root) {
   return result;
 }
 
-void agree(Messages& comm, const std::string& what, const std::function<void()>& step, bool share_message) {
+void agree(Messages& comm, const std::string& what, bool share_message, const std::function<void()>& step) {
   agree(
-      comm.rank(), comm.host(), [&](const std::string& mine) { return comm.all_gather(mine); }, what, step,
-      share_message);
+      comm.rank(), comm.host(), [&](const std::string& mine) { return comm.all_gather(mine); }, what,
+      share_message, step);
 }
 
 void agree(int rank, const std::string& host, const Exchange& exchange, const std::string& what,
-           const std::function<void()>& step, bool share_message) {
+           bool share_message, const std::function<void()>& step) {
   const std::optional<Failure> mine = run_step(what, step, share_message);
   const bool detailed = mine && !mine->detail.empty();
   if (detailed) log_local(fmt::format("{} Details for this rank alone: {}", mine->message, mine->detail));

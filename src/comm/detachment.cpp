@@ -4,20 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <exception>
 
 #include "muffle/comm/termination.hpp"
+#include "poll.hpp"
 
 namespace muffle::comm {
 namespace {
 
 /// How often ranks that work and ranks that wait should meet.
 constexpr double kPulse_s = 1.0;
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -48,10 +44,11 @@ bool Detachment::pulse(bool at_once) {
   if (mine_->is_root()) {
     // So many steps as would have fitted into the time at the pace since the last meeting; never many more
     // than last time, as steps may become slower.
-    const double now = now_s(), pace_s = (now - met_at_s_) / static_cast<double>(steps_);
+    const auto now = std::chrono::steady_clock::now();
+    const double pace_s = seconds_between(met_at_, now) / static_cast<double>(steps_);
     const double fit = std::min(kPulse_s / std::max(pace_s, 1e-6), 4.0 * static_cast<double>(steps_));
     m.steps() = std::max<std::int64_t>(1, static_cast<std::int64_t>(fit));
-    met_at_s_ = now;
+    met_at_ = now;
   }
   all_.all_reduce_max(m.values);
   until_next_ = m.steps();
@@ -80,7 +77,7 @@ void Detachment::run(const std::string& doing, const std::function<void(HostComm
   if (mine_ == nullptr) {
     wait_for_the_others();
   } else {
-    met_at_s_ = now_s();
+    met_at_ = std::chrono::steady_clock::now();
     try {
       work(*mine_, {[this](bool at_once) { return pulse(at_once); }});
     } catch (const Error& e) {
@@ -92,12 +89,9 @@ void Detachment::run(const std::string& doing, const std::function<void(HostComm
     all_.all_reduce_max(m.values);
   }
   const TerminationHold hold;  // that one rank was told to stop is known to all
-  agree(
-      all_, doing,
-      [&] {
-        if (outcome) std::rethrow_exception(outcome);
-      },
-      true);
+  agree(all_, doing, true, [&] {
+    if (outcome) std::rethrow_exception(outcome);
+  });
 }
 
 }  // namespace muffle::comm

@@ -12,10 +12,12 @@
 namespace muffle::comm {
 namespace {
 
+/// Of a rank that sees GPUs: by its number among the ranks of its machine, round-robin.
+int device_of(const GpuView& view) { return view.local_rank % static_cast<int>(view.gpus.size()); }
+
 /// The UUID of the GPU that a rank would compute on; empty: it has none.
 std::string gpu_of(const GpuView& view) {
-  const int device = device_for(view.local_rank, static_cast<int>(view.gpus.size()));
-  return device < 0 ? "" : view.gpus[static_cast<std::size_t>(device)];
+  return view.gpus.empty() ? "" : view.gpus[static_cast<std::size_t>(device_of(view))];
 }
 
 /// "rank 1", "ranks 1, 2, 5 and 3 more".
@@ -31,11 +33,6 @@ constexpr const char* kGiveEach =
     "Give each rank one (srun --gpus-per-task=1), and look at nvidia-smi and CUDA_VISIBLE_DEVICES there";
 
 }  // namespace
-
-int device_for(int local_rank, int devices) {
-  if (devices <= 0 || local_rank < 0) return -1;
-  return local_rank % devices;
-}
 
 GpuChoice choose_gpus(const std::vector<GpuView>& views, const std::vector<int>& numbers, DeviceWish wish,
                       bool allow_sharing, const std::string& setting) {
@@ -69,7 +66,7 @@ GpuChoice choose_gpus(const std::vector<GpuView>& views, const std::vector<int>&
   }
   std::map<std::string, std::size_t> owner;
   for (std::size_t i = 0; i < views.size(); ++i) {
-    choice.device[i] = device_for(views[i].local_rank, static_cast<int>(views[i].gpus.size()));
+    choice.device[i] = device_of(views[i]);
     const auto [first, is_new] = owner.emplace(gpu_of(views[i]), i);
     if (is_new) continue;
     choice.shared = true;

@@ -38,16 +38,13 @@ std::string processor_name() {
 /// error that ends the communicator's life.
 class MpiComm::Collective {
  public:
-  /// @param bytes  what this rank puts in
-  Collective(MpiComm& comm, std::string_view name, std::size_t bytes)
-      : Collective(comm, name, bytes, comm.options_.deadline) {}
-  Collective(MpiComm& comm, std::string_view name, std::size_t bytes, std::chrono::milliseconds deadline)
+  /// @param bytes  what this rank puts in  @param within  where that is shorter than the deadline
+  Collective(MpiComm& comm, std::string_view name, std::size_t bytes,
+             std::chrono::milliseconds within = std::chrono::milliseconds::max())
       : comm_(comm),
         name_(name),
         bytes_(bytes),
-        started_(Clock::now()),
-        deadline_(deadline),
-        until_(started_ + deadline_),
+        deadline_(std::min(within, comm.options_.deadline)),
         questions_(started_, deadline_, comm.options_.notice_after) {
     if (!comm_.died_in_.empty()) {
       throw CommError(
@@ -61,14 +58,11 @@ class MpiComm::Collective {
     if (comm_.roll_call_) comm_.roll_call_->leave();
     const double seconds = seconds_between(started_, Clock::now());
     comm_.seconds_ += seconds;
-    auto use = comm_.use_.find(name_);
-    if (use == comm_.use_.end()) {
-      use = comm_.use_.emplace(name_, CollectiveUse{}).first;
-      use->second.name = name_;
-    }
-    ++use->second.calls;
-    use->second.seconds += seconds;
-    use->second.bytes += bytes_;
+    CollectiveUse& use = comm_.use_[name_];
+    use.name = name_;
+    ++use.calls;
+    use.seconds += seconds;
+    use.bytes += bytes_;
   }
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
@@ -121,9 +115,9 @@ class MpiComm::Collective {
   MpiComm& comm_;
   std::string_view name_;
   std::size_t bytes_;
-  Clock::time_point started_;
+  Clock::time_point started_ = Clock::now();
   std::chrono::milliseconds deadline_;
-  Clock::time_point until_;
+  Clock::time_point until_ = started_ + deadline_;
   Questions questions_;
 };
 
@@ -221,7 +215,7 @@ std::vector<CollectiveUse> MpiComm::collective_use() const {
 }
 
 void MpiComm::roll_call(std::chrono::milliseconds within) {
-  Collective collective(*this, "roll call", 0, std::min(within, options_.deadline));
+  Collective collective(*this, "roll call", 0, within);
   collective.run([&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
 }
 
@@ -244,55 +238,48 @@ void MpiComm::broadcast(std::span<std::byte> bytes, int root) {
   }
 }
 
+template <typename T>
+void MpiComm::reduce(std::span<const T> in, std::span<T> out, MPI_Datatype type, MPI_Op op,
+                     std::optional<int> root, std::string_view name) {
+  Collective collective(*this, name, in.size_bytes());
+  const bool receives = !root || *root == rank_;
+  const std::size_t chunk = options_.max_message_bytes / sizeof(T);
+  for (std::size_t at = 0; at < in.size(); at += chunk) {
+    const std::size_t count = std::min(chunk, in.size() - at);
+    std::byte* const mine = first_.reserve(count * sizeof(T));
+    std::byte* const result = receives ? second_.reserve(count * sizeof(T)) : nullptr;
+    std::memcpy(mine, in.data() + at, count * sizeof(T));
+    collective.run([&](MPI_Request* request) {
+      const int n = static_cast<int>(count);
+      return root ? MPI_Ireduce(mine, result, n, type, op, *root, comm_, request)
+                  : MPI_Iallreduce(mine, result, n, type, op, comm_, request);
+    });
+    if (receives) std::memcpy(out.data() + at, result, count * sizeof(T));
+  }
+}
+
 void MpiComm::reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) {
   require(root >= 0 && root < size_, fmt::format("reduce_sum: there is no rank {} among {}", root, size_));
   require(rank_ != root || out.size() == in.size(),
           "reduce_sum: the root's output must be as long as the input");
-  Collective collective(*this, "reduce_sum", in.size_bytes());
-  const std::size_t chunk = options_.max_message_bytes / sizeof(std::uint64_t);
-  for (std::size_t at = 0; at < in.size(); at += chunk) {
-    const std::size_t count = std::min(chunk, in.size() - at);
-    const std::size_t size = count * sizeof(std::uint64_t);
-    std::byte* const mine = first_.reserve(size);
-    std::byte* const sum = rank_ == root ? second_.reserve(size) : nullptr;
-    std::memcpy(mine, in.data() + at, size);
-    collective.run([&](MPI_Request* request) {
-      return MPI_Ireduce(mine, sum, static_cast<int>(count), MPI_UINT64_T, MPI_SUM, root, comm_, request);
-    });
-    if (rank_ == root) std::memcpy(out.data() + at, sum, size);
-  }
+  reduce(in, out, MPI_UINT64_T, MPI_SUM, root, "reduce_sum");
   // These are sums of records: they do not stay for as long as the process does. (What MPI itself kept of
   // them is MPI's. A reduce that failed leaves its buffers to MPI; the process then ends.)
-  first_.wipe(std::min(chunk, in.size()) * sizeof(std::uint64_t));
-  if (rank_ == root) second_.wipe(std::min(chunk, in.size()) * sizeof(std::uint64_t));
-}
-
-template <typename T>
-void MpiComm::all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name) {
-  Collective collective(*this, name, values.size_bytes());
-  const std::size_t chunk = options_.max_message_bytes / sizeof(T);
-  for (std::size_t at = 0; at < values.size(); at += chunk) {
-    const std::size_t count = std::min(chunk, values.size() - at);
-    std::byte* const mine = first_.reserve(count * sizeof(T));
-    std::byte* const result = second_.reserve(count * sizeof(T));
-    std::memcpy(mine, values.data() + at, count * sizeof(T));
-    collective.run([&](MPI_Request* request) {
-      return MPI_Iallreduce(mine, result, static_cast<int>(count), type, op, comm_, request);
-    });
-    std::memcpy(values.data() + at, result, count * sizeof(T));
-  }
+  const std::size_t used = std::min(options_.max_message_bytes, in.size_bytes());
+  first_.wipe(used);
+  if (rank_ == root) second_.wipe(used);
 }
 
 void MpiComm::all_reduce_sum(std::span<float> values) {
-  all_reduce(values, MPI_FLOAT, MPI_SUM, "all_reduce_sum");
+  reduce<float>(values, values, MPI_FLOAT, MPI_SUM, {}, "all_reduce_sum");
 }
 
 void MpiComm::all_reduce_sum(std::span<double> values) {
-  all_reduce(values, MPI_DOUBLE, MPI_SUM, "all_reduce_sum");
+  reduce<double>(values, values, MPI_DOUBLE, MPI_SUM, {}, "all_reduce_sum");
 }
 
 void MpiComm::all_reduce_max(std::span<std::int64_t> values) {
-  all_reduce(values, MPI_INT64_T, MPI_MAX, "all_reduce_max");
+  reduce<std::int64_t>(values, values, MPI_INT64_T, MPI_MAX, {}, "all_reduce_max");
 }
 
 std::vector<std::string> MpiComm::all_gather(const std::string& bytes) {
@@ -328,11 +315,9 @@ std::vector<std::string> MpiComm::gather_to(std::optional<int> root, const std::
   // too.
   const std::size_t table = ranks * sizeof(int);
   for (std::size_t at = 0; at < longest; at += share) {
-    std::vector<int> counts(ranks);
-    std::vector<int> offsets(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) {
+    std::vector<int> counts(ranks), offsets(ranks);
+    for (std::size_t r = 0; r < ranks; ++r)
       counts[r] = static_cast<int>(lengths[r] > at ? std::min<std::size_t>(share, lengths[r] - at) : 0);
-    }
     std::exclusive_scan(counts.begin(), counts.end(), offsets.begin(), 0);
     const auto mine = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank_)]);
     const auto total = static_cast<std::size_t>(offsets.back() + counts.back());
@@ -352,9 +337,8 @@ std::vector<std::string> MpiComm::gather_to(std::optional<int> root, const std::
                   : MPI_Iallgatherv(sent, count, MPI_BYTE, received, their_counts, their_offsets, MPI_BYTE,
                                     comm_, request);
     });
-    for (std::size_t r = 0; r < all.size(); ++r) {
+    for (std::size_t r = 0; r < all.size(); ++r)
       std::memcpy(all[r].data() + at, received + offsets[r], static_cast<std::size_t>(counts[r]));
-    }
   }
   return all;
 }

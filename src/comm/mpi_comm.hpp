@@ -74,9 +74,10 @@ class MpiComm final : public HostComm {
 
   void find_neighbours();
   void hide_segments(MPI_Comm local);
+  /// Here and below: @param root  who receives; nobody: all do
   template <typename T>
-  void all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op, std::string_view name);
-  /// @param root  who receives; nobody: all do
+  void reduce(std::span<const T> in, std::span<T> out, MPI_Datatype type, MPI_Op op, std::optional<int> root,
+              std::string_view name);
   std::vector<std::string> gather_to(std::optional<int> root, const std::string& bytes,
                                      std::string_view name);
   void die();
@@ -99,7 +100,7 @@ class MpiComm final : public HostComm {
   std::int64_t collectives_ = 0;
   std::string died_in_;  // empty while alive
   double seconds_ = 0;
-  std::map<std::string, CollectiveUse, std::less<>> use_;
+  std::map<std::string_view, CollectiveUse> use_;  ///< names are literals
 };
 
 }  // namespace muffle::comm

@@ -6,7 +6,6 @@
 #include <thread>
 
 namespace muffle::comm {
-
 namespace {
 
 int rank_in(MPI_Comm peers) {
@@ -81,7 +80,7 @@ void RollCall::serve() {
 
 void RollCall::show_life() {
   const auto now = Clock::now();
-  if (rank_ == 0 || now - shown_at_ < interval()) return;
+  if (rank_ == 0 || now - shown_at_ < sign_interval(deadline_)) return;
   shown_at_ = now;
   send(0, kAtWork, {current_});
 }
@@ -109,38 +108,28 @@ std::string RollCall::describe_missing() {
         "{}, which keeps the roll call, did not answer either: it is lost or stopped, or busy elsewhere",
         name(0));
   }
-  const std::int64_t count = (*answer_)[1];
+  const auto count = static_cast<std::size_t>((*answer_)[1]);
   if (count == 0) return "every rank has arrived, so the network between them is stuck or far too slow";
-  std::string names;
-  for (int i = 0; i < std::min<std::int64_t>(count, kNamesAtMost); ++i) {
-    names += (i ? ", " : "") + name((*answer_)[kFirstName + static_cast<std::size_t>(i)]);
-  }
-  if (count > kNamesAtMost) names += fmt::format(" and {} more", count - kNamesAtMost);
-  return fmt::format("not heard from: {}", names);
+  return "not heard from: " + names(std::span(*answer_).subspan(kFirstName), count);
 }
 
 bool RollCall::spread_stop() {
   if (stop_spread_) return false;
   stop_spread_ = true;
-  if (rank_ == 0) {
-    send_to_all(kStop, {current_});
-  } else {
-    send(0, kStop, {current_});
-  }
+  rank_ == 0 ? send_to_all(kStop, {current_}) : send(0, kStop, {current_});
   return true;
 }
 
 bool RollCall::somebody_is_gone() {
-  if (std::any_of(farewell_.begin(), farewell_.end(), [](const auto& code) { return code.has_value(); }))
-    return true;
-  return watch_.any_has_ended();
+  return std::any_of(farewell_.begin(), farewell_.end(), [](const auto& code) { return code.has_value(); }) ||
+         watch_.any_has_ended();
 }
 
 RollCall::Findings RollCall::find_out(std::chrono::milliseconds grace) noexcept {
   Findings found;
   try {
     send_to_all(kFailing, {current_});
-    const auto until = std::chrono::steady_clock::now() + grace;
+    const auto until = Clock::now() + grace;
     for (bool over = false;;) {
       serve();
       found = {};
@@ -159,7 +148,7 @@ RollCall::Findings RollCall::find_out(std::chrono::milliseconds grace) noexcept 
         }
       }
       if (over || found.silent.empty() || found.farewell) break;
-      over = std::chrono::steady_clock::now() >= until;
+      over = Clock::now() >= until;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   } catch (...) {  // what is known by now has to do
@@ -179,12 +168,10 @@ void RollCall::send_to_all(Tag tag, const Message& message) noexcept {
   }
 }
 
-std::string RollCall::names(const std::vector<int>& ranks) const {
+std::string RollCall::names(std::span<const std::int64_t> ranks, std::size_t count) const {
   std::string text;
-  for (std::size_t i = 0; i < std::min<std::size_t>(ranks.size(), kNamesAtMost); ++i) {
-    text += (i ? ", " : "") + name(ranks[i]);
-  }
-  if (ranks.size() > kNamesAtMost) text += fmt::format(" and {} more", ranks.size() - kNamesAtMost);
+  for (std::size_t i = 0; i < std::min(count, kNamesAtMost); ++i) text += (i ? ", " : "") + name(ranks[i]);
+  if (count > kNamesAtMost) text += fmt::format(" and {} more", count - kNamesAtMost);
   return text;
 }
 
@@ -208,7 +195,7 @@ RollCall::Message RollCall::missing_from(std::int64_t number) const {
   const auto [named, silence] = attendance_.missing_from(number, current_, inside_, Clock::now());
   Message answer{number, static_cast<std::int64_t>(named.size()),
                  std::chrono::duration_cast<std::chrono::milliseconds>(silence).count()};
-  std::copy_n(named.begin(), std::min<std::size_t>(named.size(), kNamesAtMost), answer.begin() + kFirstName);
+  std::copy_n(named.begin(), std::min(named.size(), kNamesAtMost), answer.begin() + kFirstName);
   return answer;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <list>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,6 @@ class RollCall {
   void show_life();
   /// Asks rank 0 who is missing from the current collective. One question is under way at a time.
   void ask();
-  /// How often a rank asks, or shows life.
-  Clock::duration interval() const { return sign_interval(deadline_); }
   /// Until when the missing ranks may be waited for, if no more is heard: a deadline after the last sign of
   /// life of the one that has been silent for longest. Nothing if no answer says that a rank is missing.
   std::optional<Clock::time_point> patience() const { return patience_; }
@@ -66,9 +65,9 @@ class RollCall {
   bool somebody_is_gone();
   /// What a failing rank finds out about the others.
   struct Findings {
-    std::vector<int> ended;       ///< seen dead by PeerWatch, without a farewell
-    std::vector<int> silent;      ///< not heard from within the grace; they may be alive and busy
-    std::optional<int> farewell;  ///< the rank that ends the job for a reason of its own
+    std::vector<std::int64_t> ended;   ///< seen dead by PeerWatch, without a farewell
+    std::vector<std::int64_t> silent;  ///< not heard from within the grace; they may be alive and busy
+    std::optional<int> farewell;       ///< the rank that ends the job for a reason of its own
     int farewell_code = 0;
     /// A rank before this one is failing too: it tells the user, so that one does.
     bool lower_rank_speaks = false;
@@ -79,12 +78,12 @@ class RollCall {
   /// Sends the farewell. Never throws and never waits.
   void say_farewell(int exit_code) noexcept;
   /// "rank 1 (host a), rank 2 (host b)".
-  std::string names(const std::vector<int>& ranks) const;
+  std::string names(const std::vector<std::int64_t>& ranks) const { return names(ranks, ranks.size()); }
   std::string name(std::int64_t rank) const;
 
  private:
   enum Tag : int { kAtWork = 1, kQuestion = 2, kAnswer = 3, kFailing = 4, kFarewell = 5, kStop = 6 };
-  static constexpr int kNamesAtMost = 16;
+  static constexpr std::size_t kNamesAtMost = 16;
   static constexpr std::size_t kFirstName = 3;
   /// A question or a sign of life is {number}; an answer is {number, how many are missing, the longest
   /// silence among them in ms, the first of them}: those that may be lost, or all if none is.
@@ -94,6 +93,8 @@ class RollCall {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
+  /// @param count  how many there are; `ranks` has kNamesAtMost of them at least, or all
+  std::string names(std::span<const std::int64_t> ranks, std::size_t count) const;
   void send(int to, Tag tag, const Message& message);
   void drop_delivered();
   void send_to_all(Tag tag, const Message& message) noexcept;

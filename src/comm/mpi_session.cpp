@@ -103,14 +103,9 @@ std::unique_ptr<HostComm> MpiSession::world(const MpiOptions& options) {
   return std::make_unique<MpiComm>(MPI_COMM_WORLD, options);
 }
 
-std::unique_ptr<HostComm> MpiSession::world(std::chrono::milliseconds deadline) {
-  MpiOptions options;
-  options.deadline = deadline;
-  return world(options);
-}
-
 void MpiSession::abort(ExitCode code) noexcept {
   exit_on_termination(static_cast<int>(code));
+  // There is nobody left to tell if this fails.
   static_cast<void>(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)));
   std::_Exit(static_cast<int>(code));
 }

@@ -8,21 +8,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <fstream>
 
 namespace muffle::comm {
 namespace {
 
-constexpr long long kLookEveryMs = 20;
+constexpr std::chrono::milliseconds kLookEvery{20};
 
 /// -1 if the kernel is too old or refuses.
 int open_process(int pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)); }
-
-long long now_ms() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
 
 /// Equal for two processes that see each other under the same process numbers.
 std::string process_space() {
@@ -58,8 +52,9 @@ PeerWatch::~PeerWatch() {
 }
 
 void PeerWatch::look() {
-  if (running_.empty() || now_ms() < next_look_ms_) return;
-  next_look_ms_ = now_ms() + kLookEveryMs;
+  const auto now = Clock::now();
+  if (running_.empty() || now < next_look_) return;
+  next_look_ = now + kLookEvery;
   std::vector<pollfd> asked;
   for (const Peer& peer : running_) asked.push_back({peer.descriptor, POLLIN, 0});
   if (::poll(asked.data(), asked.size(), 0) <= 0) return;

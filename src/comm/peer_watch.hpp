@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "poll.hpp"
+
 namespace muffle::comm {
 
 /// Sees at once when a rank of this machine ends, through Linux's process descriptors: no message, no
@@ -33,7 +35,7 @@ class PeerWatch {
   };
   std::vector<Peer> running_;
   std::vector<bool> ended_;
-  long long next_look_ms_ = 0;
+  Clock::time_point next_look_{};
 };
 
 }  // namespace muffle::comm

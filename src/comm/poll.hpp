@@ -1,6 +1,10 @@
 #pragma once
 
+#include <sched.h>
+
+#include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace muffle::comm {
 
@@ -13,7 +17,17 @@ using Clock = std::chrono::steady_clock;
 class Backoff {
  public:
   explicit Backoff(std::chrono::microseconds longest = std::chrono::milliseconds(1)) : longest_(longest) {}
-  void pause();
+  void pause() {
+    constexpr std::chrono::microseconds kSpinFor{50}, kShortest{20};
+    constexpr int kPartOfWait = 32;
+    const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start_);
+    if (!sleeping_) {
+      sleeping_ = waited >= kSpinFor;
+      sched_yield();
+      return;
+    }
+    std::this_thread::sleep_for(std::min(longest_, std::max(kShortest, waited / kPartOfWait)));
+  }
   /// True once the short waits are over: the time to look at anything but the operation itself.
   bool sleeping() const { return sleeping_; }
 
@@ -23,6 +37,8 @@ class Backoff {
   bool sleeping_ = false;
 };
 
-double seconds_between(Clock::time_point from, Clock::time_point to);
+inline double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
 
 }  // namespace muffle::comm

@@ -1,10 +1,11 @@
-#include "muffle/comm/same_settings.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
+#include <sstream>
 
+#include "muffle/comm/messages.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 
@@ -21,13 +22,9 @@ std::string encode(const Settings& settings) {
 
 Settings decode(const std::string& text) {
   Settings out;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = text.find('\n', at), equals = text.find('=', at);
-    if (end == std::string::npos || equals == std::string::npos || equals > end) break;
-    out[text.substr(at, equals - at)] = text.substr(equals + 1, end - equals - 1);
-    at = end + 1;
-  }
+  std::istringstream lines(text);
+  for (std::string name, value; std::getline(lines, name, '=') && std::getline(lines, value);)
+    out[name] = value;
   return out;
 }
 
@@ -59,15 +56,11 @@ std::vector<std::string> differences(const std::vector<std::string>& all) {
 
 }  // namespace
 
-void require_same_settings(HostComm& comm, const std::map<std::string, std::string>& settings) {
+void require_same_settings(Messages& comm, const std::map<std::string, std::string>& settings) {
   const std::string mine = encode(settings), my_hash = to_hex(sha256(mine));
-  bool same = true;
-  for (const std::string& hash : comm.all_gather(my_hash)) same = same && hash == my_hash;
-  // Every rank compares all hashes with its own, so all see a difference or none does... unless two groups
-  // differ; the maximum settles it for all.
-  std::int64_t differs = same ? 0 : 1;
-  comm.all_reduce_max(std::span(&differs, 1));
-  if (differs == 0) return;
+  const std::vector<std::string> hashes = comm.all_gather(my_hash);
+  // Every rank sees the same hashes: all find a difference, or none does.
+  if (std::count(hashes.begin(), hashes.end(), my_hash) == std::ssize(hashes)) return;
   ConfigError error(fmt::format(
       "The ranks were started with different settings: {}. No record was read. Give every rank the "
       "same command line, configuration file and MUFFLE_* variables (mpirun -x exports a variable "

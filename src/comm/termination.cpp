@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "muffle/comm/job_life.hpp"
+#include "muffle/comm/host_comm.hpp"
 
 namespace muffle::comm {
 namespace {

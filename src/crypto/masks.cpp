@@ -55,27 +55,29 @@ Hello parse_hello(const std::string& bytes, std::size_t rank) {
   return hello;
 }
 
-std::span<const std::byte> as_message(std::string_view text) { return std::as_bytes(std::span(text)); }
+/// BLAKE2b. @param key  empty: none
+void hash(std::string_view text, std::span<const unsigned char> key, std::span<unsigned char> out) {
+  crypto_generichash(out.data(), out.size(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                     key.data(), key.size());
+}
 
 /// Ties every later key and signature to this round: all ranks' fresh keys, in order, with what they want.
 Digest hash_transcript(std::span<const std::string> hellos) {
-  constexpr std::string_view kDomain = "muffle secure sum transcript 1\n";
-  crypto_generichash_state state;
+  std::string text = "muffle secure sum transcript 1\n";
+  for (const std::string& hello : hellos) text += hello;  // all of one length: parse_hello() saw to it
   Digest digest{};
-  crypto_generichash_init(&state, nullptr, 0, digest.size());
-  const auto update = [&](std::string_view bytes) {
-    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-  };
-  update(kDomain);
-  for (const std::string& hello : hellos) update(hello);  // all of one length: parse_hello() saw to it
-  crypto_generichash_final(&state, digest.data(), digest.size());
+  hash(text, {}, digest);
   return digest;
+}
+
+template <std::size_t kSize>
+std::string text_of(const std::array<unsigned char, kSize>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), kSize};
 }
 
 /// What rank `rank` signs.
 std::string signed_text(const Digest& transcript, std::size_t rank) {
-  return fmt::format("muffle secure sum signature 1\nrank {}\n", rank) +
-         std::string(reinterpret_cast<const char*>(transcript.data()), transcript.size());
+  return fmt::format("muffle secure sum signature 1\nrank {}\n", rank) + text_of(transcript);
 }
 
 /// @throws ConfigError  the roster and this rank's key do not belong to this run.
@@ -128,7 +130,7 @@ void require_signatures(const SiteRoster& roster, std::span<const std::string> s
     SiteSignature signature{};
     const bool whole = signatures[r].size() == signature.size();
     if (whole) std::memcpy(signature.data(), signatures[r].data(), signature.size());
-    if (whole && verify(entry.key, as_message(signed_text(transcript, r)), signature)) continue;
+    if (whole && verify(entry.key, signed_text(transcript, r), signature)) continue;
     throw ProtocolError(
         fmt::format("the signature of rank {} (site '{}', public key {}) {}: its key is not the roster's, or "
                     "somebody between "
@@ -138,12 +140,6 @@ void require_signatures(const SiteRoster& roster, std::span<const std::string> s
 }
 
 }  // namespace
-
-void SecretBytes::Free::operator()(unsigned char* secret) const noexcept { sodium_free(secret); }
-
-SecretBytes::SecretBytes(std::size_t bytes) : bytes_(static_cast<unsigned char*>(sodium_malloc(bytes))) {
-  require(bytes_ != nullptr, "no locked memory was left for the keys of a secure sum.");
-}
 
 KeyExchange::KeyExchange(const MaskSpec& spec) : spec_(spec) {
   require(sodium_init() >= 0, "libsodium could not be set up, so that no masks can be made.");
@@ -171,8 +167,7 @@ std::string KeyExchange::sign(std::vector<std::string> hellos) {
   require_same_purpose(hellos_, parse_hello(hello_, rank));
   transcript_ = hash_transcript(hellos_);
   if (spec_.identity == nullptr) return {};
-  const SiteSignature s = spec_.identity->key.sign(as_message(signed_text(transcript_, rank)));
-  return {reinterpret_cast<const char*>(s.data()), s.size()};
+  return text_of(spec_.identity->key.sign(signed_text(transcript_, rank)));
 }
 
 Masks KeyExchange::finish(std::span<const std::string> signatures) && {
@@ -183,15 +178,7 @@ Masks KeyExchange::finish(std::span<const std::string> signatures) && {
   masks.rank_ = static_cast<std::size_t>(spec_.rank);
   masks.ranks_ = hellos_.size();
   masks.length_ = spec_.length;
-  masks.signed_ = spec_.identity != nullptr;
   masks.round_ = muffle::to_hex(parse_hello(hellos_[0], 0).nonce).substr(0, 16);
-  derive_keys(masks);
-  hellos_.clear();
-  ephemeral_.reset();
-  return masks;
-}
-
-void KeyExchange::derive_keys(Masks& masks) const {
   SecretBytes keys(kKeyBytes * masks.ranks_);
   const SecretBytes shared(kKeyBytes);
   const std::size_t me = masks.rank_;
@@ -207,12 +194,13 @@ void KeyExchange::derive_keys(Masks& masks) const {
     }
     const std::string purpose =
         fmt::format("muffle secure sum mask 1\nranks {} {}\n", std::min(me, peer), std::max(me, peer)) +
-        std::string(reinterpret_cast<const char*>(transcript_.data()), transcript_.size());
-    crypto_generichash(keys.get() + kKeyBytes * peer, kKeyBytes,
-                       reinterpret_cast<const unsigned char*>(purpose.data()), purpose.size(), shared.get(),
-                       kKeyBytes);
+        text_of(transcript_);
+    hash(purpose, {shared.get(), kKeyBytes}, {keys.get() + kKeyBytes * peer, kKeyBytes});
   }
   masks.keys_ = std::move(keys);
+  hellos_.clear();
+  ephemeral_.reset();
+  return masks;
 }
 
 void Masks::apply(std::span<std::uint64_t> values) && {

@@ -24,31 +24,22 @@ std::string signed_text(const std::string& signer, const std::string& artifact_s
                      artifact_sha256);
 }
 
-std::span<const std::byte> as_message(const std::string& text) { return std::as_bytes(std::span(text)); }
-
 template <std::size_t kSize>
 std::string hex_of(const std::array<unsigned char, kSize>& bytes) {
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
 
-/// Exactly 2 x kSize lower-case digits.
+/// Lower-case digits alone.
 template <std::size_t kSize>
-bool from_hex(std::string_view text, std::array<unsigned char, kSize>& out) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  if (text.size() != 2 * kSize) return false;
-  for (std::size_t i = 0; i < kSize; ++i) {
-    const auto high = kDigits.find(text[2 * i]), low = kDigits.find(text[2 * i + 1]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return false;
-    out[i] = static_cast<unsigned char>(high << 4 | low);
-  }
-  return true;
+bool read_hex(const std::string& text, std::array<unsigned char, kSize>& out) {
+  return from_hex(text, out) && hex_of(out) == text;
 }
 
 std::string render(const ReleaseSignature& s) {
   const Json json = {{"format", kFormat},
                      {"version", kVersion},
                      {"signer", s.signer},
-                     {"public_key", crypto::to_hex(s.key)},
+                     {"public_key", to_hex(s.key)},
                      {"artifact_sha256", s.artifact_sha256},
                      {"signature", hex_of(s.signature)}};
   return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
@@ -66,9 +57,9 @@ std::filesystem::path signature_file(const std::filesystem::path& release) {
   return file += ".sig";
 }
 
-std::string sign_release(const crypto::SiteKey& key, std::string_view release) {
+std::string sign_release(const SiteKey& key, std::string_view release) {
   ReleaseSignature s{key.name(), key.public_key(), to_hex(sha256(release)), {}};
-  s.signature = key.sign(as_message(signed_text(s.signer, s.artifact_sha256)));
+  s.signature = key.sign(signed_text(s.signer, s.artifact_sha256));
   return render(s);
 }
 
@@ -89,11 +80,11 @@ ReleaseSignature parse_signature(std::string_view text, const std::string& name)
   s.signer = text_at(json, "signer");
   s.artifact_sha256 = text_at(json, "artifact_sha256");
   Sha256Digest digest{};
-  if (!crypto::valid_site_name(s.signer)) throw refuse("its signer's name is wrong");
-  if (!from_hex(text_at(json, "public_key"), s.key))
+  if (!valid_site_name(s.signer)) throw refuse("its signer's name is wrong");
+  if (!read_hex(text_at(json, "public_key"), s.key))
     throw refuse("its public key is not 64 hexadecimal digits");
-  if (!from_hex(s.artifact_sha256, digest)) throw refuse("its hash is not 64 hexadecimal digits");
-  if (!from_hex(text_at(json, "signature"), s.signature))
+  if (!read_hex(s.artifact_sha256, digest)) throw refuse("its hash is not 64 hexadecimal digits");
+  if (!read_hex(text_at(json, "signature"), s.signature))
     throw refuse("its signature is not 128 hexadecimal digits");
   if (render(s) != text) throw refuse("it is not spelt as muffle spells it");
   return s;
@@ -106,43 +97,11 @@ void check_signature(const ReleaseSignature& s, std::string_view release, const 
         "changed after it was signed, or the two do not belong together: use neither.",
         name, s.artifact_sha256, hash));
   }
-  if (!crypto::verify(s.key, as_message(signed_text(s.signer, s.artifact_sha256)), s.signature)) {
+  if (!verify(s.key, signed_text(s.signer, s.artifact_sha256), s.signature)) {
     throw ProtocolError(
         fmt::format("the signature of '{}' is forged or damaged: it is not one of '{}' with public key {}.",
-                    name, s.signer, crypto::to_hex(s.key)));
+                    name, s.signer, to_hex(s.key)));
   }
-}
-
-SignerKey parse_signer_key(std::string_view text, const std::string& name) {
-  const auto refuse = [&](const std::string& why) {
-    return ConfigError(fmt::format(
-        "'{}' is not a public key file: {}. It has one line, SITE PUBLIC-KEY, such as 'clinic 3b6a27...' (a "
-        "roster's line without the rank).",
-        name, why));
-  };
-  SignerKey out;
-  bool found = false;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, std::min(end, text.find('#')));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    std::array<std::string_view, 2> words;
-    std::size_t count = 0;
-    for (std::size_t at = 0; (at = line.find_first_not_of(" \t\r", at)) != std::string_view::npos;) {
-      const std::size_t stop = std::min(line.find_first_of(" \t\r", at), line.size());
-      if (count < words.size()) words[count] = line.substr(at, stop - at);
-      ++count;
-      at = stop;
-    }
-    if (count == 0) continue;
-    if (found || count != 2) throw refuse(found ? "it has more than one line" : "its line is not two words");
-    if (!crypto::valid_site_name(words[0])) throw refuse("the first word is not a site name");
-    if (!from_hex(words[1], out.key)) throw refuse("the second word is not 64 lower-case hexadecimal digits");
-    out.name = words[0];
-    found = true;
-  }
-  if (!found) throw refuse("it is empty");
-  return out;
 }
 
 }  // namespace muffle::crypto

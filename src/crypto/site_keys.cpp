@@ -10,11 +10,11 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <ostream>
 #include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/core/watchdog.hpp"
 
 namespace muffle::crypto {
@@ -52,16 +52,7 @@ void for_each_line(std::string_view text, const Take& take) {
   }
 }
 
-/// Exactly 32 bytes in hexadecimal, either case.
-bool parse_hex(std::string_view hex, unsigned char* out) {
-  std::size_t length = 0;
-  const char* end = nullptr;
-  return hex.size() == 2 * kSeedBytes &&
-         sodium_hex2bin(out, kSeedBytes, hex.data(), hex.size(), nullptr, &length, &end) == 0 &&
-         length == kSeedBytes && end == hex.data() + hex.size();
-}
-
-const unsigned char* bytes_of(std::span<const std::byte> message) {
+const unsigned char* bytes_of(std::string_view message) {
   return reinterpret_cast<const unsigned char*>(message.data());
 }
 
@@ -79,22 +70,17 @@ struct SecretText {
   ~SecretText() { sodium_memzero(text.data(), text.size()); }
 };
 
-struct Seed {
-  std::array<unsigned char, kSeedBytes> bytes{};
-  Seed() = default;
-  Seed(const Seed&) = delete;
-  Seed& operator=(const Seed&) = delete;
-  ~Seed() { sodium_memzero(bytes.data(), bytes.size()); }
-};
-
 }  // namespace
 
-std::string to_hex(const SitePublicKey& key) {
-  std::array<char, 2 * sizeof(SitePublicKey) + 1> hex{};
-  return sodium_bin2hex(hex.data(), hex.size(), key.data(), key.size());
+bool from_hex(std::string_view hex, std::span<unsigned char> out) {
+  std::size_t length = 0;
+  const char* end = nullptr;
+  return hex.size() == 2 * out.size() &&
+         sodium_hex2bin(out.data(), out.size(), hex.data(), hex.size(), nullptr, &length, &end) == 0 &&
+         length == out.size() && end == hex.data() + hex.size();
 }
 
-bool verify(const SitePublicKey& key, std::span<const std::byte> message, const SiteSignature& signature) {
+bool verify(const SitePublicKey& key, std::string_view message, const SiteSignature& signature) {
   set_up_sodium();
   return crypto_sign_ed25519_verify_detached(signature.data(), bytes_of(message), message.size(),
                                              key.data()) == 0;
@@ -109,12 +95,16 @@ bool valid_site_name(std::string_view name) {
                      [&](char c) { return alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
 }
 
-void SiteKey::Free::operator()(unsigned char* secret) const noexcept { sodium_free(secret); }
+void SecretBytes::Free::operator()(unsigned char* secret) const noexcept { sodium_free(secret); }
 
-SiteKey::SiteKey(std::string name, const unsigned char* seed) : name_(std::move(name)) {
+SecretBytes::SecretBytes(std::size_t bytes) {
   set_up_sodium();
-  secret_.reset(static_cast<unsigned char*>(sodium_malloc(crypto_sign_ed25519_SECRETKEYBYTES)));
-  require(secret_ != nullptr, "no locked memory was left for a site's key.");
+  bytes_.reset(static_cast<unsigned char*>(sodium_malloc(bytes)));
+  require(bytes_ != nullptr, "no locked memory was left for a secret key.");
+}
+
+SiteKey::SiteKey(std::string name, const unsigned char* seed)
+    : name_(std::move(name)), secret_(crypto_sign_ed25519_SECRETKEYBYTES) {
   require(crypto_sign_ed25519_seed_keypair(public_.data(), secret_.get(), seed) == 0,
           "libsodium made no key of a seed.");
 }
@@ -126,10 +116,9 @@ SiteKey SiteKey::generate(const std::string& name) {
                     "letter or a digit.",
                     name));
   }
-  set_up_sodium();
-  Seed seed;
-  randombytes_buf(seed.bytes.data(), seed.bytes.size());
-  return {name, seed.bytes.data()};
+  const SecretBytes seed(kSeedBytes);
+  randombytes_buf(seed.get(), kSeedBytes);
+  return {name, seed.get()};
 }
 
 SiteKey SiteKey::parse(std::string_view text, const std::string& source) {
@@ -155,11 +144,11 @@ SiteKey SiteKey::parse(std::string_view text, const std::string& source) {
   if (!site || !secret || !public_key)
     not_a_key_file(source, "a line of 'site', 'secret', 'public' is missing");
   if (!valid_site_name(*site)) not_a_key_file(source, "its site name is wrong");
-  Seed seed;
+  const SecretBytes seed(kSeedBytes);
   SitePublicKey stated{};
-  if (!parse_hex(*secret, seed.bytes.data()) || !parse_hex(*public_key, stated.data()))
+  if (!from_hex(*secret, {seed.get(), kSeedBytes}) || !from_hex(*public_key, stated))
     not_a_key_file(source, "its keys are not 64 hexadecimal digits");
-  SiteKey key(std::string(*site), seed.bytes.data());
+  SiteKey key(std::string(*site), seed.get());
   if (key.public_ != stated) not_a_key_file(source, "its public key does not belong to its secret key");
   return key;
 }
@@ -182,9 +171,10 @@ SiteKey SiteKey::load(const std::filesystem::path& path) {
   return parse(std::string_view(file.text).substr(0, done), path.string());
 }
 
-SiteSignature SiteKey::sign(std::span<const std::byte> message) const {
+SiteSignature SiteKey::sign(std::string_view message) const {
   SiteSignature signature{};
-  require(secret_ != nullptr, "a site key was used after it had been moved away: this is a bug in muffle.");
+  require(static_cast<bool>(secret_),
+          "a site key was used after it had been moved away: this is a bug in muffle.");
   require(crypto_sign_ed25519_detached(signature.data(), nullptr, bytes_of(message), message.size(),
                                        secret_.get()) == 0,
           "libsodium refused to sign.");
@@ -192,7 +182,8 @@ SiteSignature SiteKey::sign(std::span<const std::byte> message) const {
 }
 
 void SiteKey::save(const std::filesystem::path& path) const {
-  require(secret_ != nullptr, "a site key was used after it had been moved away: this is a bug in muffle.");
+  require(static_cast<bool>(secret_),
+          "a site key was used after it had been moved away: this is a bug in muffle.");
   SecretText file;
   std::array<char, 2 * kSeedBytes + 1> hex{};
   sodium_bin2hex(hex.data(), hex.size(), secret_.get(), kSeedBytes);
@@ -226,6 +217,26 @@ void SiteKey::save(const std::filesystem::path& path) const {
   }
 }
 
+void make_site_key(const KeygenRequest& request, std::ostream& out) {
+  const SiteKey key = SiteKey::generate(request.name);
+  ensure_writable_folder(request.out);
+  const auto secret = request.out / (request.name + ".key"), open = request.out / (request.name + ".pub");
+  // A public key without its secret would go into rosters and lock the site out.
+  if (watched::exists(open)) {
+    throw IoError(
+        fmt::format("'{}' is there already, and a key is never overwritten: choose another folder or "
+                    "name.",
+                    open.string()));
+  }
+  key.save(secret);
+  write_file_atomically(open, fmt::format("{} {}\n", key.name(), to_hex(key.public_key())));
+  out << fmt::format(
+      "secret key  {}  (keep it on this site; readable by its owner only)\n"
+      "public key  {}  {}\n"
+      "A line of the site roster is the rank, then the public key file's line: 0 {} {}\n",
+      secret.string(), open.string(), to_hex(key.public_key()), key.name(), to_hex(key.public_key()));
+}
+
 SiteRoster SiteRoster::parse(std::string_view text, const std::string& source) {
   SiteRoster roster;
   std::vector<std::pair<int, Entry>> found;
@@ -246,7 +257,7 @@ SiteRoster SiteRoster::parse(std::string_view text, const std::string& source) {
       fail("the first word is not a rank");
     if (!valid_site_name(words[1])) fail("the second word is not a site name");
     Entry entry{std::string(words[1]), {}};
-    if (!parse_hex(words[2], entry.key.data())) fail("the third word is not 64 hexadecimal digits");
+    if (!from_hex(words[2], entry.key)) fail("the third word is not 64 hexadecimal digits");
     for (const auto& [other_rank, other] : found) {
       if (other_rank == rank) fail(fmt::format("rank {} is listed twice", rank));
       if ((other.site == entry.site) != (other.key == entry.key))
@@ -273,6 +284,28 @@ Sha256Digest SiteRoster::hash() const {
   for (int rank = 0; rank < ranks(); ++rank)
     hash.update(fmt::format("{} {} {}\n", rank, at(rank).site, to_hex(at(rank).key)));
   return hash.digest();
+}
+
+SignerKey parse_signer_key(std::string_view text, const std::string& name) {
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError(fmt::format(
+        "'{}' is not a public key file: {}. It has one line, SITE PUBLIC-KEY, such as 'clinic 3b6a27...' (a "
+        "roster's line without the rank).",
+        name, why));
+  };
+  SignerKey out;
+  for_each_line(text, [&](int, std::string_view line) {
+    const auto words = words_of(line.substr(0, line.find('#')));
+    if (words.empty()) return;
+    if (!out.name.empty()) refuse("it has more than one line");
+    if (words.size() != 2) refuse("its line is not two words");
+    if (!valid_site_name(words[0])) refuse("the first word is not a site name");
+    if (!from_hex(words[1], out.key) || to_hex(out.key) != words[1])
+      refuse("the second word is not 64 lower-case hexadecimal digits");
+    out.name = words[0];
+  });
+  if (out.name.empty()) refuse("it is empty");
+  return out;
 }
 
 }  // namespace muffle::crypto

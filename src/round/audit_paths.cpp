@@ -1,6 +1,6 @@
 // The release path that an audit attacks: one round after another, as `muffle release` drives it.
 #include <algorithm>
-#include <cstring>
+#include <deque>
 #include <memory>
 #include <utility>
 
@@ -22,35 +22,29 @@ namespace {
 
 using Released = std::vector<std::int64_t>;
 
-/// A curious rank's entropy: the operating system's, remembered.
-class RecordedEntropy final : public privacy::EntropySource {
+/// A curious rank's entropy: the operating system's, remembered, to be given once more.
+class CuriousEntropy final : public privacy::EntropySource {
  public:
   void fill(std::span<std::byte> out) override {
-    source_->fill(out);
-    bytes_.insert(bytes_.end(), out.begin(), out.end());
+    if (replays_) {
+      require(bytes_.size() >= out.size(), "recorded entropy ran out: this is a bug in muffle.");
+      std::copy_n(bytes_.begin(), out.size(), out.begin());
+      bytes_.erase(bytes_.begin(), bytes_.begin() + std::ssize(out));
+    } else {
+      source_->fill(out);
+      bytes_.insert(bytes_.end(), out.begin(), out.end());
+    }
   }
-  bool is_secure() const override { return true; }
-  std::vector<std::byte> take() { return std::exchange(bytes_, {}); }
+  bool is_secure() const override { return !replays_; }
+  void replay(bool yes) {
+    replays_ = yes;
+    if (!yes) bytes_.clear();
+  }
 
  private:
   std::unique_ptr<privacy::EntropySource> source_ = privacy::os_entropy();
-  std::vector<std::byte> bytes_;
-};
-
-/// Gives the same bytes again.
-class ReplayedEntropy final : public privacy::EntropySource {
- public:
-  explicit ReplayedEntropy(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  void fill(std::span<std::byte> out) override {
-    require(bytes_.size() - next_ >= out.size(), "recorded entropy ran out: this is a bug in muffle.");
-    std::memcpy(out.data(), bytes_.data() + next_, out.size());
-    next_ += out.size();
-  }
-  bool is_secure() const override { return false; }
-
- private:
-  std::vector<std::byte> bytes_;
-  std::size_t next_ = 0;
+  std::deque<std::byte> bytes_;
+  bool replays_ = false;
 };
 
 /// One site's side of all releases of an audit.
@@ -96,10 +90,10 @@ class AuditedPath {
   void take_off_curious_shares(Released& released) {
     std::vector<std::uint64_t> mine(embedder_.plan.size(), 0);
     if (curious()) {
-      ReplayedEntropy again(recorded_.take());
-      const Released share = privacy::draw_noise(terms_.shares->shares, again);
-      std::transform(share.begin(), share.end(), mine.begin(),
-                     [](std::int64_t z) { return static_cast<std::uint64_t>(z); });
+      recorded_.replay(true);
+      const Released share = privacy::draw_noise(terms_.shares->shares, recorded_);
+      recorded_.replay(false);
+      mine.assign(share.begin(), share.end());
     }
     const std::vector<std::uint64_t> all = transport_->sum_to_coordinator(std::move(mine));
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -110,16 +104,10 @@ class AuditedPath {
   Terms terms_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<privacy::EntropySource> entropy_;
-  RecordedEntropy recorded_;
+  CuriousEntropy recorded_;
 };
 
 }  // namespace
-
-embed::ReleaseFunction real_release(const embed::Embedder& embedder) {
-  const std::shared_ptr<comm::HostComm> alone = comm::single_process();
-  return [alone, path = real_release(embedder, *alone, privacy::AggregationMode{})](
-             data::RecordSource& records) { return path(records); };
-}
 
 embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& job,
                                     const privacy::AggregationMode& mode) {

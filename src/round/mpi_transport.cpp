@@ -5,14 +5,6 @@
 namespace muffle::round {
 namespace {
 
-struct Wiped {
-  explicit Wiped(std::vector<std::uint64_t>& v) : values(v) {}
-  ~Wiped() { wipe(values); }
-  Wiped(const Wiped&) = delete;
-  Wiped& operator=(const Wiped&) = delete;
-  std::vector<std::uint64_t>& values;
-};
-
 class MpiTransport final : public Transport {
  public:
   explicit MpiTransport(comm::HostComm& job) : job_(job) {}
@@ -27,14 +19,16 @@ class MpiTransport final : public Transport {
   }
   std::vector<std::string> to_all(const std::string& message) override { return job_.all_gather(message); }
   std::vector<std::uint64_t> sum_to_coordinator(std::vector<std::uint64_t>&& values) override {
-    const Wiped mine(values);
-    std::vector<std::uint64_t> total(coordinates() ? values.size() : 0);
+    std::vector<std::uint64_t> total;
     try {
+      total.resize(coordinates() ? values.size() : 0);
       job_.reduce_sum(values, total, 0);
     } catch (...) {
+      wipe(values);
       wipe(total);
       throw;
     }
+    wipe(values);
     return total;
   }
   void check_lost(std::string_view doing) override { job_.check_lost(doing); }

@@ -12,6 +12,10 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
+namespace {
+
+/// The ledger's side of a release, locked for as long as it lives: releases of one data set take turns.
+/// Nothing is charged yet, so a heartbeat may end the wait.
 release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
   bool said = false;
   return release::ReleaseTransaction(job.order(), [&] {
@@ -20,8 +24,6 @@ release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const Named
       spdlog::info("release: waits for another release of the data set, which holds the ledger");
   });
 }
-
-namespace {
 
 /// At the coordinator: whether the release is there, and is the one that is asked for.
 bool is_made(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
@@ -36,13 +38,10 @@ bool is_made(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
 
 ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
   bool there = false;
-  transport.agree(
-      "looking for an earlier release",
-      [&] {
-        heartbeat("starting a release");
-        if (transport.coordinates()) there = is_made(job, heartbeat);
-      },
-      true);
+  transport.agree("looking for an earlier release", true, [&] {
+    heartbeat("starting a release");
+    if (transport.coordinates()) there = is_made(job, heartbeat);
+  });
   if (transport.coordinator_says(there)) {
     spdlog::info("release: {} is there already and matches; its noise is not drawn again", job.file.string());
     return ReleaseOutcome::kKept;
@@ -56,14 +55,11 @@ ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, co
   // From the charge to its COMMIT the coordinator holds the ledger's lock. Charged this late, a job that a
   // bad record or a lost site ended has cost nothing.
   std::optional<release::ReleaseTransaction> transaction;
-  transport.agree(
-      "looking for an earlier release",
-      [&] {
-        if (!transport.coordinates()) return;
-        transaction.emplace(begin_transaction(job, heartbeat));
-        there = transaction->settle();  // another process may have been faster
-      },
-      true);
+  transport.agree("looking for an earlier release", true, [&] {
+    if (!transport.coordinates()) return;
+    transaction.emplace(begin_transaction(job, heartbeat));
+    there = transaction->settle();  // another process may have been faster
+  });
   if (transport.coordinator_says(there)) {
     round->keep();
     spdlog::info("release: another process made {} meanwhile; its noise is not drawn again",

@@ -29,29 +29,19 @@ Error with_fate(const Error& e, const std::string& charge, bool made) {
   return out;
 }
 
-/// The coordinator's transaction, whose errors from the charge on say what became of it; elsewhere none.
-class Commitment {
- public:
-  Commitment(release::ReleaseTransaction* transaction, const std::filesystem::path& file)
-      : transaction_(transaction), file_(file) {}
-
-  template <class Step>
-  auto run(const Step& step) {
-    try {
-      return step();
-    } catch (const Error& e) {
-      if (transaction_ == nullptr || transaction_->charge().empty()) throw;
-      const WatchedStep looking("looking for", file_);
-      std::error_code unknown;
-      throw with_fate(e, transaction_->charge(), std::filesystem::exists(file_, unknown));
-    }
+/// The coordinator's errors from the charge on say what became of it. @param transaction  null elsewhere
+template <class Step>
+auto telling_fate(const release::ReleaseTransaction* transaction, const std::filesystem::path& file,
+                  const Step& step) {
+  try {
+    return step();
+  } catch (const Error& e) {
+    if (transaction == nullptr || transaction->charge().empty()) throw;
+    const WatchedStep looking("looking for", file);
+    std::error_code unknown;
+    throw with_fate(e, transaction->charge(), std::filesystem::exists(file, unknown));
   }
-  release::ReleaseTransaction* operator->() const { return transaction_; }
-
- private:
-  release::ReleaseTransaction* transaction_;
-  const std::filesystem::path& file_;
-};
+}
 
 /// Of the release's file; header, ledger and statements are counted generously.
 std::size_t release_bytes(const release::ReleasePlan& plan) {
@@ -77,40 +67,34 @@ release::Artifact make_artifact(const ReleaseJob& job, const privacy::Aggregatio
 
 void commit(Transport& transport, const ReleaseJob& job, Round& round,
             release::ReleaseTransaction* transaction, std::chrono::steady_clock::time_point start) {
-  Commitment commitment(transaction, job.file);
+  const auto commitment = [&](const auto& step) { return telling_fate(transaction, job.file, step); };
   round.close();
-  transport.agree(
-      "charging the ledger and drawing the noise",
-      [&] {
-        if (!transport.coordinates()) return;
-        // Before the charge, and while no release is there that it could belie.
-        job.note_settings();
-        require_room(job.file.parent_path(), release_bytes(job.plan));
-        commitment.run([&] {
-          commitment->begin(job.plan.noise, !job.insecure_seed, [&](const release::Charge& charge) {
-            const auto entropy = round.terms().mode.distributed ? nullptr : entropy_of(job, 0);
-            round.draw_noise(charge, entropy.get(), [&] { transport.check_lost("drawing the noise"); });
-          });
-        });
-      },
-      true);
+  transport.agree("charging the ledger and drawing the noise", true, [&] {
+    if (!transport.coordinates()) return;
+    // Before the charge, and while no release is there that it could belie.
+    job.note_settings();
+    require_room(job.file.parent_path(), release_bytes(job.plan));
+    commitment([&] {
+      transaction->begin(job.plan.noise, !job.insecure_seed, [&](const release::Charge& charge) {
+        const auto entropy = round.terms().mode.distributed ? nullptr : entropy_of(job, 0);
+        round.draw_noise(charge, entropy.get(), [&] { transport.check_lost("drawing the noise"); });
+      });
+    });
+  });
   if (!transport.coordinates()) round.hear_charge();
   spdlog::debug("release: the sum begins");
-  privacy::NoisySum noisy = commitment.run([&] { return sum_up(round, transport); });
+  privacy::NoisySum noisy = commitment([&] { return sum_up(round, transport); });
   spdlog::debug("release: the sum ends");
 
-  transport.agree(
-      "writing the release",
-      [&] {
-        if (!transport.coordinates()) return;
-        release::Artifact artifact = make_artifact(job, round.terms().mode, std::move(noisy));
-        const std::size_t numbers = artifact.values.size();
-        const std::string hash = commitment.run([&] { return commitment->finish(std::move(artifact)); });
-        spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, job.file.string(), hash,
-                     commitment->charge(),
-                     job.time_is_public() ? fmt::format(", {:.1f} s", seconds_since(start)) : "");
-      },
-      true);
+  transport.agree("writing the release", true, [&] {
+    if (!transport.coordinates()) return;
+    release::Artifact artifact = make_artifact(job, round.terms().mode, std::move(noisy));
+    const std::size_t numbers = artifact.values.size();
+    const std::string hash = commitment([&] { return transaction->finish(std::move(artifact)); });
+    spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, job.file.string(), hash,
+                 transaction->charge(),
+                 job.time_is_public() ? fmt::format(", {:.1f} s", seconds_since(start)) : "");
+  });
 }
 
 }  // namespace muffle::round

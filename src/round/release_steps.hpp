@@ -21,10 +21,6 @@ std::unique_ptr<privacy::EntropySource> entropy_of(const ReleaseJob& job, int si
 /// @returns the round, with its records embedded; nothing for a dry run.
 std::unique_ptr<Round> prepare(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
 
-/// The ledger's side of a release, locked for as long as it lives: releases of one data set take turns.
-/// Nothing is charged yet, so a heartbeat may end the wait.
-release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const NamedHeartbeat& heartbeat);
-
 /// Charges, draws the noise, sums, publishes and writes.
 /// @param transaction  settled, and without a release; null but at the coordinator
 /// @param start  of the release, for its last line

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "muffle/app/config.hpp"
-#include "muffle/comm/same_settings.hpp"
+#include "muffle/comm/messages.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/features/rff.hpp"
 #include "support/thread_comm.hpp"

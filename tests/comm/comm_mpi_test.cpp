@@ -31,12 +31,8 @@ class MpiRanks : public testing::TestWithParam<std::tuple<test::HostCommCase, st
   static HostComm& with_messages_of(std::size_t bytes) {
     static std::map<std::size_t, std::unique_ptr<HostComm>> made;
     auto& comm = made[bytes];
-    if (!comm) {
-      MpiOptions options;
-      options.deadline = std::chrono::seconds(60);
-      options.max_message_bytes = bytes;
-      comm = test::session().world(options);
-    }
+    if (!comm)
+      comm = test::session().world({.deadline = std::chrono::seconds(60), .max_message_bytes = bytes});
     return *comm;
   }
 };
@@ -54,22 +50,17 @@ INSTANTIATE_TEST_SUITE_P(Cases, MpiRanks,
                                   std::to_string(std::get<1>(parameter.param));
                          });
 
-TEST(Mpi, KnowsThatALauncherStartedIt) { EXPECT_TRUE(MpiSession::launched_by_mpi()); }
-
-TEST(Mpi, OnlyOneSession) { EXPECT_THROW(MpiSession(nullptr, nullptr), InvariantError); }
+TEST(Mpi, OneSessionInAProcessThatALauncherStarted) {
+  EXPECT_TRUE(MpiSession::launched_by_mpi());
+  EXPECT_THROW(MpiSession(nullptr, nullptr), InvariantError);
+}
 
 TEST(Mpi, OptionsOutOfRangeAreRefusedBeforeAnythingIsSent) {
-  MpiOptions options;
-  options.deadline = std::chrono::milliseconds(0);
-  EXPECT_THROW(test::session().world(options), ConfigError);
-  options = {};
-  options.max_message_bytes = 7;
-  EXPECT_THROW(test::session().world(options), ConfigError);
-  options.max_message_bytes = std::size_t{1} << 31;
-  EXPECT_THROW(test::session().world(options), ConfigError);
-  options = {};
-  options.termination_grace = std::chrono::milliseconds(-1);
-  EXPECT_THROW(test::session().world(options), ConfigError);
+  constexpr std::chrono::milliseconds kNone{0}, kBack{-1};
+  for (const MpiOptions& options :
+       {MpiOptions{.deadline = kNone}, MpiOptions{.max_message_bytes = 7},
+        MpiOptions{.max_message_bytes = std::size_t{1} << 31}, MpiOptions{.termination_grace = kBack}})
+    EXPECT_THROW(test::session().world(options), ConfigError);
   test::world().barrier();
 }
 
@@ -91,10 +82,8 @@ TEST(Mpi, ReduceLongerThanOneMessage) {
 /// see what stays.
 TEST(Mpi, TheReduceLeavesNoSumsInTheStagingBuffers) {
   for (const std::size_t message : {MpiOptions{}.max_message_bytes, std::size_t{64}}) {
-    MpiOptions options;
-    options.deadline = std::chrono::seconds(60);
-    options.max_message_bytes = message;
-    const auto made = test::session().world(options);
+    const auto made =
+        test::session().world({.deadline = std::chrono::seconds(60), .max_message_bytes = message});
     const auto& comm = dynamic_cast<const MpiComm&>(*made);
     const std::string needle(8, '\xA7');
     std::vector<std::byte> told(1000, std::byte{0xA7});
@@ -116,9 +105,7 @@ TEST(Mpi, TheReduceLeavesNoSumsInTheStagingBuffers) {
 
 /// What is gathered on one rank must not cost the others' memory.
 TEST(Mpi, AGatherBringsNobodysBytesToTheRanksThatAreNotItsRoot) {
-  MpiOptions options;
-  options.deadline = std::chrono::seconds(60);
-  const auto made = test::session().world(options);
+  const auto made = test::session().world({.deadline = std::chrono::seconds(60)});
   const auto& comm = dynamic_cast<const MpiComm&>(*made);
   const auto text_of = [](int rank) { return std::string(5000, static_cast<char>('A' + rank)); };
   made->gather(text_of(comm.rank()), 0);

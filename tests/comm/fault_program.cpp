@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   std::unique_ptr<comm::HostComm> world;
   try {
-    world = mpi.world(std::chrono::milliseconds(std::atoi(argv[2])));
+    world = mpi.world({.deadline = std::chrono::milliseconds(std::atoi(argv[2]))});
     mark(folder, world->rank(), "pid");
     const std::string mode = argv[3];
     if (mode.starts_with("end-")) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "muffle/core/error.hpp"
 
 namespace muffle::comm {
@@ -22,14 +24,10 @@ void add_host(std::vector<GpuView>& views, const std::string& host, int ranks, i
   }
 }
 
-std::vector<int> count_up(std::size_t n) {
-  std::vector<int> out;
-  for (std::size_t i = 0; i < n; ++i) out.push_back(static_cast<int>(i));
-  return out;
-}
-
 GpuChoice choose(const std::vector<GpuView>& views, DeviceWish wish, bool sharing = false) {
-  return choose_gpus(views, count_up(views.size()), wish, sharing, "train.device");
+  std::vector<int> numbers(views.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return choose_gpus(views, numbers, wish, sharing, "train.device");
 }
 
 std::string refusal(const std::vector<GpuView>& views, DeviceWish wish) {
@@ -39,14 +37,6 @@ std::string refusal(const std::vector<GpuView>& views, DeviceWish wish) {
     return e.what();
   }
   return "(not refused)";
-}
-
-TEST(GpuChoice, DevicesGoRoundByLocalRank) {
-  EXPECT_EQ(device_for(0, 0), -1);
-  EXPECT_EQ(device_for(0, 1), 0);
-  EXPECT_EQ(device_for(3, 1), 0);
-  EXPECT_EQ(device_for(3, 4), 3);
-  EXPECT_EQ(device_for(5, 4), 1);
 }
 
 TEST(GpuChoice, ARankAGpuOnEveryHost) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "muffle/comm/nccl_group.hpp"
-#include "muffle/comm/nccl_probe.hpp"
 #include "nccl_double.hpp"
 #include "spy_comm.hpp"
 #include "support/thread_comm.hpp"

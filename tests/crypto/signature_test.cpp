@@ -13,7 +13,7 @@ namespace {
 using test::expect_error;
 
 TEST(Signature, IsTheSameEveryTimeAndVerifies) {
-  const crypto::SiteKey key = crypto::SiteKey::generate("clinic-1");
+  const SiteKey key = SiteKey::generate("clinic-1");
   const std::string text = sign_release(key, "bytes");
   EXPECT_EQ(text, sign_release(key, "bytes"));
   const ReleaseSignature s = parse_signature(text, "x.sig");
@@ -24,7 +24,7 @@ TEST(Signature, IsTheSameEveryTimeAndVerifies) {
 }
 
 TEST(Signature, CoversTheSignersName) {
-  const crypto::SiteKey key = crypto::SiteKey::generate("clinic-1");
+  const SiteKey key = SiteKey::generate("clinic-1");
   ReleaseSignature s = parse_signature(sign_release(key, "bytes"), "x.sig");
   s.signer = "clinic-2";
   expect_error(ExitCode::kProtocol, {"forged or damaged", "clinic-2"},
@@ -32,18 +32,18 @@ TEST(Signature, CoversTheSignersName) {
 }
 
 TEST(Signature, IsNotOneOfASecureSumOrOfTheBareHash) {
-  const crypto::SiteKey key = crypto::SiteKey::generate("clinic-1");
+  const SiteKey key = SiteKey::generate("clinic-1");
   ReleaseSignature s = parse_signature(sign_release(key, "bytes"), "x.sig");
   for (const std::string& other :
        {s.artifact_sha256, "muffle secure sum signature 1\nrank 0\n" + s.artifact_sha256,
         "signer clinic-1\nsha256 " + s.artifact_sha256 + "\n"}) {
-    s.signature = key.sign(std::as_bytes(std::span(other)));
+    s.signature = key.sign(other);
     expect_error(ExitCode::kProtocol, {"forged"}, [&] { check_signature(s, "bytes", "x"); });
   }
 }
 
 TEST(Signature, EveryByteOfItsFileCounts) {
-  const crypto::SiteKey key = crypto::SiteKey::generate("clinic-1");
+  const SiteKey key = SiteKey::generate("clinic-1");
   const std::string text = sign_release(key, "bytes");
   for (std::size_t i = 0; i < text.size(); ++i) {
     for (const int bit : {0, 5, 7}) {
@@ -61,8 +61,8 @@ TEST(Signature, EveryByteOfItsFileCounts) {
 }
 
 TEST(SignerKeyFile, IsOneLineOfNameAndKey) {
-  const crypto::SiteKey key = crypto::SiteKey::generate("clinic-1");
-  const std::string hex = crypto::to_hex(key.public_key());
+  const SiteKey key = SiteKey::generate("clinic-1");
+  const std::string hex = to_hex(key.public_key());
   const SignerKey read = parse_signer_key("# ours\n\n  clinic-1\t" + hex + " # since 2026\r\n", "x.pub");
   EXPECT_EQ(read.name, "clinic-1");
   EXPECT_EQ(read.key, key.public_key());

@@ -22,8 +22,6 @@
 namespace muffle::embed {
 namespace {
 
-using round::real_release;
-
 using testing_audit::Case;
 using testing_audit::CaseOptions;
 using testing_audit::make_case;
@@ -31,6 +29,11 @@ using testing_audit::with_sigma;
 
 constexpr std::uint64_t kTrials = 30'000;
 constexpr double kConfidence = 1 - 1e-6;
+
+ReleaseFunction real_release(const Embedder& embedder) {
+  static const auto alone = comm::single_process();
+  return round::real_release(embedder, *alone, {});
+}
 
 AuditReport audit_of(const Case& c, const ReleaseFunction& release, std::uint64_t trials = kTrials) {
   return audit(c.embedder, c.pair, release, {trials, kConfidence});

@@ -2,33 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "support/expect_error.hpp"
 
 namespace muffle::round {
 namespace {
-
-TEST(AggregationSettings, DeclareTheirKeys) {
-  AggregationSettings s;
-  settings::Keys keys("privacy");
-  s.declare(keys);
-  std::vector<std::string> names;
-  for (settings::Key& key : keys.take()) {
-    names.push_back(key.name);
-    if (key.name != "privacy.secure_aggregation") continue;
-    settings::Value yes;
-    yes.kind = settings::Value::Kind::kBool;
-    yes.boolean = true;
-    EXPECT_EQ(key.set(yes), "");
-    EXPECT_EQ(key.get(), "true");
-    EXPECT_EQ(key.stage, settings::Stage::kRelease);
-  }
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"privacy.secure_aggregation", "privacy.distributed_noise",
-                                      "privacy.colluding_ranks", "privacy.site_key", "privacy.site_roster"}));
-  EXPECT_TRUE(s.secure);
-}
 
 TEST(AggregationSettings, ContradictionsAreProblems) {
   const auto problems = [](const AggregationSettings& s, privacy::Adjacency adjacency, bool own_records) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,7 +56,7 @@ class Detachment {
   bool split_ = false;
   std::int64_t until_next_ = 1;  ///< steps to the next meeting, the same on all ranks that work
   std::int64_t steps_ = 0;
-  double met_at_s_ = 0;
+  std::chrono::steady_clock::time_point met_at_;
 };
 
 }  // namespace muffle::comm

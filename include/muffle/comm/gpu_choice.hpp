@@ -32,9 +32,6 @@ struct RankWish {
   bool operator==(const RankWish&) const = default;
 };
 
-/// The GPU of a rank, out of `devices`: by its number among the ranks of its machine, round-robin. -1: none.
-int device_for(int local_rank, int devices);
-
 /// Who gets which GPU; the same on every rank, from the same facts.
 struct GpuChoice {
   std::vector<int> device;  ///< by rank; all -1: everybody computes on the CPU

@@ -2,16 +2,20 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace muffle::comm {
 
-/// Who takes part in a job, and who this rank is. Local.
-class Members {
+/// Who takes part in a job, and bytes between them. Every method from barrier() on is collective: all ranks
+/// call it, in the same order. Every wait has a deadline; past it, or when a peer is lost, CommError is
+/// thrown, which names who is missing as far as is known, and nothing can be sent afterwards. Not
+/// thread-safe: one thread per rank calls it.
+class Messages {
  public:
-  virtual ~Members() = default;
+  virtual ~Messages() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   /// Ranks on this machine, and this rank's place among them.
@@ -19,13 +23,7 @@ class Members {
   virtual int local_rank() const = 0;
   virtual std::string host() const = 0;
   bool is_root() const { return rank() == 0; }
-};
 
-/// Bytes between the members. Every method is collective: all ranks call it, in the same order. Every wait
-/// has a deadline; past it, or when a peer is lost, CommError is thrown, which names who is missing as far as
-/// is known, and nothing can be sent afterwards. Not thread-safe: one thread per rank calls it.
-class Messages : public Members {
- public:
   virtual void barrier() = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   /// Every rank's bytes, on every rank, by rank. Lengths may differ.
@@ -38,6 +36,11 @@ class Messages : public Members {
 /// Root's text, on every rank.
 std::string broadcast_text(Messages& comm, const std::string& text, int root = 0);
 
+/// All ranks must have been started alike. Collective; `settings` maps names ("--out", "features.seed") to
+/// values of one line, the same names on every rank that runs the same verb.
+/// @throws ConfigError, on every rank, naming the settings that differ.
+void require_same_settings(Messages& comm, const std::map<std::string, std::string>& settings);
+
 /// How the members tell each other of a step: each rank's bytes, to all, by rank.
 using Exchange = std::function<std::vector<std::string>(const std::string&)>;
 
@@ -48,9 +51,9 @@ using Exchange = std::function<std::vector<std::string>(const std::string&)>;
 /// here. Rank 0 speaks for all. Non-muffle exceptions count as internal errors. Collective.
 /// @param share_message  false for steps that read private records: what a foreign exception says, which
 ///                       nobody has vetted, is a local detail then.
-void agree(Messages& comm, const std::string& what, const std::function<void()>& step, bool share_message);
+void agree(Messages& comm, const std::string& what, bool share_message, const std::function<void()>& step);
 /// The same where the verdicts go another way. @param rank, host  this rank's.
 void agree(int rank, const std::string& host, const Exchange& exchange, const std::string& what,
-           const std::function<void()>& step, bool share_message);
+           bool share_message, const std::function<void()>& step);
 
 }  // namespace muffle::comm

@@ -59,7 +59,6 @@ class MpiSession {
   /// others can say only that it did not answer.
   /// @throws ConfigError  options out of range. @throws CommError  a rank did not come.
   std::unique_ptr<HostComm> world(const MpiOptions& options);
-  std::unique_ptr<HostComm> world(std::chrono::milliseconds deadline);
   /// Ends every rank with this exit code, when there is no communicator yet to do it in order. Does not
   /// return.
   [[noreturn]] static void abort(ExitCode code) noexcept;

@@ -5,15 +5,30 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/core/heartbeat.hpp"
 
+// Only in builds with MUFFLE_CUDA (library muffle::nccl).
 namespace muffle::comm {
 
 /// How many GPUs this process can use. Every error (no driver, no device, a driver older than the toolkit) is
 /// 0, the answer of a machine without one.
 int visible_gpus() noexcept;
+/// UUIDs of the GPUs that this process may use, by device number, such as "GPU-5d1f...". Empty without a
+/// driver or device.
+std::vector<std::string> gpu_uuids() noexcept;
+
+/// Of the NCCL that is loaded, such as "2.28.9".
+std::string nccl_version();
+
+/// nccl_version(), after an all-reduce of known integers over the ranks' GPUs gave the known sums.
+/// Collective; every rank needs a GPU of its own. @throws DeviceError, CommError as NcclGroup;
+/// InvariantError  the sums were wrong. All of them agreed, unless a rank did not come.
+/// @param device  this rank's GPU, as this process numbers them
+std::string probe_nccl(HostComm& host, int device, double deadline_s);
 
 struct NcclOptions {
   /// The longest that setting up, or one wait, may take; > 0. Shorter than the host communicator's, so that a
@@ -42,14 +57,13 @@ struct GpuTime {
   double seconds = 0;
 };
 
-/// Ranks that sum and broadcast device memory with NCCL. Only in builds with MUFFLE_CUDA (library
-/// muffle::nccl). The collectives enqueue on a CUDA stream (`stream` is a cudaStream_t) and return before the
-/// GPU has done them; all ranks call them in the same order with equal counts. Errors that NCCL meets later
-/// surface at the next call or in synchronize(). A stream that is being captured into a CUDA graph may be
-/// given to every method but synchronize(). After any CommError or DeviceError the NCCL communicator has been
-/// aborted and the group is dead; the process should end through HostComm::abort. Not thread-safe. Privacy:
-/// carries partial embeddings of synthetic samples and gradients only; no private record is ever on a GPU
-/// through this class.
+/// Ranks that sum and broadcast device memory with NCCL. The collectives enqueue on a CUDA stream (`stream`
+/// is a cudaStream_t) and return before the GPU has done them; all ranks call them in the same order with
+/// equal counts. Errors that NCCL meets later surface at the next call or in synchronize(). A stream that is
+/// being captured into a CUDA graph may be given to every method but synchronize(). After any CommError or
+/// DeviceError the NCCL communicator has been aborted and the group is dead; the process should end through
+/// HostComm::abort. Not thread-safe. Privacy: carries partial embeddings of synthetic samples and gradients
+/// only; no private record is ever on a GPU through this class.
 class NcclGroup {
  public:
   /// Collective over `host`, which is used during the call only. Two ranks on one GPU, which NCCL refuses in

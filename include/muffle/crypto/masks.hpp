@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,36 +15,14 @@ namespace muffle::crypto {
 /// on distributed noise relies on it too.
 inline constexpr std::uint64_t kMaxMaskedLength = std::uint64_t{1} << 35;
 
-/// Freed and wiped when it ends; in locked memory that core dumps leave out.
-class SecretBytes {
- public:
-  SecretBytes() = default;
-  /// @throws InvariantError  no locked memory is left.
-  explicit SecretBytes(std::size_t bytes);
-  unsigned char* get() const { return bytes_.get(); }
-  explicit operator bool() const { return bytes_ != nullptr; }
-  void reset() { bytes_.reset(); }
-
- private:
-  struct Free {
-    void operator()(unsigned char* secret) const noexcept;
-  };
-  std::unique_ptr<unsigned char, Free> bytes_;
-};
-
 /// The masks of one rank in one round, move-only: every pair of ranks shares a stream of random numbers that
 /// one adds and the other subtracts, so that the masked vectors of all ranks have the sum of the bare ones,
 /// modulo 2^64, and those of fewer ranks say nothing (Bonawitz et al., CCS 2017, without its recovery of
 /// dropped ranks). One rank alone has no masks: there is nobody to hide from.
 class Masks {
  public:
-  Masks(Masks&&) noexcept = default;
-  Masks& operator=(Masks&&) noexcept = default;
-
-  std::size_t length() const { return length_; }
   /// Names the round in logs; public. 16 hexadecimal digits.
   const std::string& round() const { return round_; }
-  bool is_signed() const { return signed_; }
 
   /// Adds the masks, in place, and wipes the keys: masks are never used twice.
   /// @throws InvariantError  another length, or a second use; `values` is as it was.
@@ -57,7 +34,6 @@ class Masks {
 
   SecretBytes keys_;  ///< 32 bytes for each rank (this rank's own are unused)
   std::size_t rank_ = 0, ranks_ = 0, length_ = 0;
-  bool signed_ = false;
   std::string round_;
 };
 
@@ -93,8 +69,6 @@ class KeyExchange {
   Masks finish(std::span<const std::string> signatures) &&;
 
  private:
-  void derive_keys(Masks& masks) const;
-
   MaskSpec spec_;
   SecretBytes ephemeral_;
   std::string hello_;

@@ -13,16 +13,16 @@ namespace muffle::crypto {
 /// same key makes the same signature of them again. Public.
 struct ReleaseSignature {
   std::string signer;  ///< the key's name, as its holder chose it; signed too
-  crypto::SitePublicKey key{};
+  SitePublicKey key{};
   std::string artifact_sha256;  ///< of the whole release file, hexadecimal
-  crypto::SiteSignature signature{};
+  SiteSignature signature{};
 };
 
 /// FILE.sig of FILE.
 std::filesystem::path signature_file(const std::filesystem::path& release);
 
 /// The signature file's text for these bytes of a release. @throws InvariantError  a moved-away key.
-std::string sign_release(const crypto::SiteKey& key, std::string_view release);
+std::string sign_release(const SiteKey& key, std::string_view release);
 
 /// Accepts exactly what sign_release writes (no other spelling, so that no byte of the file is loose); does
 /// not verify. @param name  what messages call the text. @throws ProtocolError.
@@ -30,15 +30,5 @@ ReleaseSignature parse_signature(std::string_view text, const std::string& name)
 
 /// @throws ProtocolError  the signature is of other bytes, or not its key's.
 void check_signature(const ReleaseSignature& signature, std::string_view release, const std::string& name);
-
-/// A public key that somebody trusts, and the name that came with it.
-struct SignerKey {
-  std::string name;
-  crypto::SitePublicKey key{};
-};
-
-/// Reads a public key file: one line "SITE PUBLIC-KEY-IN-HEX", as a roster has after the rank; '#' begins a
-/// comment. @throws ConfigError; a secret key's file is refused, and nothing of it is shown.
-SignerKey parse_signer_key(std::string_view text, const std::string& name);
 
 }  // namespace muffle::crypto

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,11 +18,29 @@ namespace muffle::crypto {
 using SitePublicKey = std::array<unsigned char, 32>;
 using SiteSignature = std::array<unsigned char, 64>;
 
-/// 64 lower-case hexadecimal digits.
-std::string to_hex(const SitePublicKey& key);
+using muffle::to_hex;
+/// Fills `out` from hexadecimal digits of either case. @returns whether there are exactly so many.
+bool from_hex(std::string_view hex, std::span<unsigned char> out);
 
 /// Whether `signature` is the holder of `key`'s on these bytes (Ed25519).
-bool verify(const SitePublicKey& key, std::span<const std::byte> message, const SiteSignature& signature);
+bool verify(const SitePublicKey& key, std::string_view message, const SiteSignature& signature);
+
+/// Freed and wiped when it ends; in locked memory that core dumps leave out.
+class SecretBytes {
+ public:
+  SecretBytes() = default;
+  /// @throws InvariantError  no locked memory is left.
+  explicit SecretBytes(std::size_t bytes);
+  unsigned char* get() const { return bytes_.get(); }
+  explicit operator bool() const { return bytes_ != nullptr; }
+  void reset() { bytes_.reset(); }
+
+ private:
+  struct Free {
+    void operator()(unsigned char* secret) const noexcept;
+  };
+  std::unique_ptr<unsigned char, Free> bytes_;
+};
 
 /// A site's long-term Ed25519 key pair. Secret; move-only; kept in locked memory that core dumps leave out,
 /// and wiped on destruction. It signs the ephemeral keys of secure sums and releases (embed/signature.hpp),
@@ -38,27 +57,30 @@ class SiteKey {
   /// @throws IoError  it cannot be read.
   static SiteKey load(const std::filesystem::path& path);
 
-  SiteKey(SiteKey&&) noexcept = default;
-  SiteKey& operator=(SiteKey&&) noexcept = default;
-  ~SiteKey() = default;
-
   const std::string& name() const { return name_; }
   const SitePublicKey& public_key() const { return public_; }
-  SiteSignature sign(std::span<const std::byte> message) const;
+  SiteSignature sign(std::string_view message) const;
   /// Writes the key file, readable by its owner only. Never overwrites. @throws IoError.
   void save(const std::filesystem::path& path) const;
 
  private:
-  struct Free {
-    void operator()(unsigned char* secret) const noexcept;
-  };
   /// From a seed of 32 bytes.
   SiteKey(std::string name, const unsigned char* seed);
 
   std::string name_;
   SitePublicKey public_{};
-  std::unique_ptr<unsigned char, Free> secret_;  ///< 64 bytes, libsodium's: seed, then public key
+  SecretBytes secret_;  ///< 64 bytes, libsodium's: seed, then public key
 };
+
+struct KeygenRequest {
+  std::filesystem::path out;
+  std::string name;
+};
+
+/// `muffle keygen`: a site's long-term key pair. Writes OUT/NAME.key (secret, mode 0600) and OUT/NAME.pub
+/// (one line, "NAME PUBLIC-KEY-IN-HEX": with the rank in front it is the site's line of the roster). Never
+/// overwrites. Local: one process, no MPI. @throws ConfigError, IoError.
+void make_site_key(const KeygenRequest& request, std::ostream& out);
 
 /// Site names: 1 to 64 of a-z, A-Z, 0-9, '.', '_' and '-', beginning with a letter or a digit.
 bool valid_site_name(std::string_view name);
@@ -87,6 +109,16 @@ class SiteRoster {
  private:
   std::vector<Entry> entries_;  // by rank
 };
+
+/// A public key that somebody trusts, and the name that came with it.
+struct SignerKey {
+  std::string name;
+  SitePublicKey key{};
+};
+
+/// Reads a public key file: one line "SITE PUBLIC-KEY-IN-HEX", as a roster has after the rank; '#' begins a
+/// comment. @throws ConfigError; a secret key's file is refused, and nothing of it is shown.
+SignerKey parse_signer_key(std::string_view text, const std::string& name);
 
 /// What a rank signs with, and whose signatures it accepts.
 struct SiteIdentity {
