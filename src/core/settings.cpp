@@ -201,17 +201,16 @@ std::string nearest(const std::string& name, const std::vector<std::string>& nam
   return best;
 }
 
-void Problems::check(const std::string& before, const std::function<void()>& check) {
-  const auto note = [&](std::string text) {
-    while (text.ends_with('.')) text.pop_back();
-    list_.push_back(before + text);
-  };
+bool Problems::check(const std::string& before, const std::function<void()>& check) {
   try {
     check();
-  } catch (const ConfigError& e) {
-    note(e.what());
-  } catch (const DataError& e) {
-    note(e.what());
+    return true;
+  } catch (const Error& e) {
+    if (e.code() != ExitCode::kConfig && e.code() != ExitCode::kData) throw;
+    std::string text = before + e.what();
+    while (text.ends_with('.')) text.pop_back();
+    list_.push_back(std::move(text));
+    return false;
   }
 }
 

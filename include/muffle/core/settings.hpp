@@ -127,8 +127,8 @@ class Problems {
   }
   void add(std::string problem) { list_.push_back(std::move(problem)); }
   /// Runs `check`; the message of its ConfigError or DataError, without its full stop, becomes a problem
-  /// behind `before`.
-  void check(const std::string& before, const std::function<void()>& check);
+  /// behind `before`. @returns whether there was none.
+  bool check(const std::string& before, const std::function<void()>& check);
   bool empty() const { return list_.empty(); }
   std::vector<std::string> take() { return std::move(list_); }
 
