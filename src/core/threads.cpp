@@ -12,16 +12,6 @@
 #include <string_view>
 
 namespace muffle {
-namespace {
-
-/// OMP_NUM_THREADS, by which users and batch scripts say how many cores a rank was given; 0 if it says
-/// nothing. Its first number, where it is a list.
-int asked_threads() {
-  const char* const text = std::getenv("OMP_NUM_THREADS");
-  return text == nullptr ? 0 : std::max(0, std::atoi(text));
-}
-
-}  // namespace
 
 CoreFacts core_facts() {
   cpu_set_t mask;
@@ -30,7 +20,8 @@ CoreFacts core_facts() {
   facts.online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   facts.allowed = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : facts.online;
   facts.quota = core_quota();
-  facts.asked = asked_threads();
+  const char* const asked = std::getenv("OMP_NUM_THREADS");  // a list, perhaps
+  facts.asked = asked == nullptr ? 0 : std::max(0, std::atoi(asked));
   return facts;
 }
 

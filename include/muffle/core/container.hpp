@@ -39,7 +39,4 @@ std::string container_format(std::string_view bytes);
 /// Atomic write (core/files.hpp). @returns the SHA-256 of the whole file in hex.
 std::string write_container(const std::filesystem::path& path, const Container& container);
 
-/// @throws IoError, ProtocolError.
-Container read_container(const std::filesystem::path& path, std::string_view format, int version);
-
 }  // namespace muffle

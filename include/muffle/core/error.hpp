@@ -39,10 +39,9 @@ struct LocalDetail {
 /// holds nothing about private records but that a file cannot be used; the rest is in the local detail.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message,
-        std::source_location where = std::source_location::current());
-  Error(ExitCode code, const std::string& message, LocalDetail detail,
-        std::source_location where = std::source_location::current());
+  Error(ExitCode code, const std::string& message, LocalDetail detail = {},
+        std::source_location where = std::source_location::current())
+      : std::runtime_error(message), code_(code), detail_(std::move(detail)), where_(where) {}
 
   ExitCode code() const noexcept { return code_; }
   /// Where in muffle's source it was thrown; logged at debug level.
@@ -78,10 +77,8 @@ class Error : public std::runtime_error {
 template <ExitCode kCode>
 class ErrorOf : public Error {
  public:
-  explicit ErrorOf(const std::string& message, std::source_location where = std::source_location::current())
-      : Error(kCode, message, where) {}
-  ErrorOf(const std::string& message, LocalDetail detail,
-          std::source_location where = std::source_location::current())
+  explicit ErrorOf(const std::string& message, LocalDetail detail = {},
+                   std::source_location where = std::source_location::current())
       : Error(kCode, message, std::move(detail), where) {}
 };
 
@@ -96,7 +93,9 @@ using ConfigError = ErrorOf<ExitCode::kConfig>;
 using DeviceError = ErrorOf<ExitCode::kInternal>;
 
 /// Throws InvariantError unless `holds`. For our own promises that must be checked in every build.
-void require(bool holds, const std::string& message,
-             std::source_location where = std::source_location::current());
+inline void require(bool holds, const std::string& message,
+                    std::source_location where = std::source_location::current()) {
+  if (!holds) throw InvariantError(message, {}, where);
+}
 
 }  // namespace muffle

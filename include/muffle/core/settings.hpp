@@ -45,13 +45,10 @@ struct Range {
   std::string text() const;
 };
 
+/// Quoted and escaped, for TOML and for JSON; what is not UTF-8 is replaced, so that no text is refused.
 std::string toml_string(const std::string& text);
-/// Shortest text that reads back as v, with a point or exponent.
-std::string number_literal(double v);
 /// "needs WHAT, not VALUE".
 std::string wanted(const std::string& what, const Value& v);
-/// Accepts integers as floats; never the other way round.
-bool as_number(const Value& v, double& out);
 
 /// The keys of one section, in the order in which they are declared. Every method binds one key to a field.
 class Keys {

@@ -9,7 +9,7 @@ struct CoreFacts {
   int online = 1;    ///< of the machine
   int allowed = 1;   ///< by this process's affinity mask
   double quota = 0;  ///< a container's limit, in cores; 0: none
-  int asked = 0;     ///< OMP_NUM_THREADS's first number; 0: it says nothing
+  int asked = 0;     ///< OMP_NUM_THREADS's first number, by which users and batch scripts say it; 0: nothing
 };
 CoreFacts core_facts();
 
