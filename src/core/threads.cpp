@@ -27,8 +27,7 @@ CoreFacts core_facts() {
 
 int owned_cores(const CoreFacts& facts, int processes_here, int same_mask) {
   processes_here = std::max(1, processes_here);
-  // A mask smaller than the machine is a launcher's binding of this rank, or a container's limit that ranks
-  // with the same mask share.
+  // A mask smaller than the machine: a launcher's binding, or a limit that ranks with the same mask share.
   int cores = std::min(facts.allowed / std::max(1, same_mask), facts.online / processes_here);
   if (facts.quota > 0) cores = std::min(cores, static_cast<int>(facts.quota / processes_here));
   if (facts.asked > 0) cores = std::min(cores, facts.asked);

@@ -14,10 +14,8 @@ namespace muffle::data {
 /// @param descr  element type, such as "|u1" or "<f4"
 std::string npy_header(const std::string& descr, std::span<const std::size_t> shape);
 
-/// Reads the header; the elements come next. @param name  what messages call the array. @param size  of it
-/// all.
-/// @throws DataError  not an npy array of this size, one of elements that muffle does not read, or in Fortran
-/// order.
+/// Reads the header; the elements come next. @param name  of the array, in messages  @param size  of it all
+/// @throws DataError  no npy array of this size, one of elements that muffle does not read, in Fortran order.
 ArrayReader read_npy(const std::string& name, std::unique_ptr<ByteReader> bytes, std::uint64_t size);
 
 }  // namespace muffle::data

@@ -64,8 +64,7 @@ class NpzWriter final : public schema::RecordWriter {
   NewFile x_, y_;
 };
 
-/// NumPy's arrays: records and labels as x and y of an .npz (stored or deflated), or each in an .npy of its
-/// own.
+/// NumPy's arrays: records and labels as x and y of an .npz (stored or deflated), or in an .npy each.
 class NpzFormat final : public Format {
  public:
   std::string name() const override { return "npz"; }

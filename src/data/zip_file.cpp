@@ -104,8 +104,7 @@ class ArchiveSteps {
   std::optional<WatchedStep> step_;
 };
 
-/// A file as libzip reads it. (Its own source for files would carry their permissions over into the
-/// archive.)
+/// A file as libzip reads it. (Its own source would carry the file's permissions over into the archive.)
 class FileSource {
  public:
   /// @param heartbeat  called between two blocks

@@ -27,8 +27,7 @@ std::string serialize(const Container& container);
 
 /// Parses and verifies the bytes of a container whose header says `format`.
 /// `name` is what error messages call it. Allocates no more than the input's size.
-/// @throws ProtocolError  not a container, another format or version, truncated, trailing bytes, bad
-/// checksum.
+/// @throws ProtocolError  no container, another format or version, truncated, trailing bytes, bad checksum.
 Container parse_container(std::string_view bytes, std::string_view format, int version,
                           const std::string& name);
 

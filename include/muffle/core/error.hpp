@@ -8,8 +8,7 @@
 
 namespace muffle {
 
-/// Process exit codes (sysexits where they fit). Documented in docs/reference/errors.md; scripts may rely on
-/// them.
+/// Process exit codes (sysexits where they fit); scripts may rely on them (docs/reference/errors.md).
 enum class ExitCode : int {
   kDone = 0,
   kInternal = 1,    ///< a bug, or something nobody foresaw
@@ -28,8 +27,7 @@ enum class ExitCode : int {
 std::string_view describe(ExitCode code);
 
 /// What only the rank that throws may know about its private records: which record is bad, how many a file
-/// holds. It goes to that rank's own log file (core/log.hpp, log_local) and nowhere else. Never a record's
-/// content.
+/// holds; never a record's content. It goes to that rank's own log file (core/log.hpp, log_local) alone.
 struct LocalDetail {
   std::string text;
 };
@@ -49,8 +47,7 @@ class Error : public std::runtime_error {
   /// Empty for most errors. For comm::agree, which logs it; never shown, sent or put into another error.
   const std::string& local_detail() const noexcept { return detail_.text; }
 
-  /// Every rank has thrown an error of this code (comm::agree): the process may end in order, without
-  /// MPI_Abort.
+  /// Every rank has thrown an error of this code (comm::agree): no MPI_Abort is needed.
   bool agreed() const noexcept { return agreed_; }
   /// Another rank prints this one's message to the console; here it goes to the log file only.
   bool quiet() const noexcept { return quiet_; }

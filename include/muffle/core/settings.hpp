@@ -12,8 +12,7 @@
 /// configuration. Public values only.
 namespace muffle::settings {
 
-/// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it,
-/// changed.
+/// Which stage's output a key changes. A stage is done again when a key of it or of one before it changed.
 enum class Stage { kRelease, kTrain, kSample, kEvaluate, kRuntime };
 
 /// A configuration value as it was written: a TOML scalar or an array of them.

@@ -49,18 +49,15 @@ class RecordSource {
   virtual std::uint64_t file_records() const = 0;
   /// Replaces `batch` with the next up to `max_records` records; batch.n == 0 at the end of the shard.
   /// @throws DataError  truncated file, trailing data, value or label outside the schema under kRejectFile.
-  ///                    The message names the file; the record's number is a local detail; nothing holds the
-  ///                    content.
+  ///                    The message names the file; the record's number is a local detail; no content.
   virtual void next(std::size_t max_records, Batch& batch) = 0;
   /// From now on next() hands out stored bytes in place of float32, where the file holds bytes: a quarter of
-  /// the traffic to a GPU, which scales them itself. Checks and errors stay the same. Before the first
-  /// next().
+  /// the traffic to a GPU, which scales them itself. Checks and errors stay the same. Before any next().
   virtual void hand_out_bytes() {}
 };
 
 /// Opens this rank's shard: checks what the files say of themselves (type, shape, numbers of records) against
-/// the schema before any record is read. Purely local; the ranks agree on the result afterwards
-/// (comm::agree).
+/// the schema before any record is read. Local; the ranks agree on the result afterwards (comm::agree).
 /// @throws DataError, IoError;  ConfigError: no such format.
 std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ranks);
 
