@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <optional>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -21,12 +20,6 @@ nlohmann::json parse_header(std::string_view text) {
   constexpr int kDeepest = 32;
   return nlohmann::json::parse(
       text, [](int depth, auto, auto&) { return depth <= kDeepest; }, /*allow_exceptions=*/false);
-}
-
-/// The header's "format"; nothing if it names none.
-std::optional<std::string> format_of(const nlohmann::json& header) {
-  if (!header.is_object() || !header.contains("format") || !header["format"].is_string()) return std::nullopt;
-  return header["format"].get<std::string>();
 }
 
 template <class T>
@@ -90,12 +83,15 @@ Container parse_container(std::string_view bytes, std::string_view format, int v
   }
   Container out;
   out.header = parse_header(header);
-  const std::optional<std::string> found = format_of(out.header);
-  if (!found || !out.header.contains("version") || !out.header["version"].is_number_integer())
+  if (!out.header.is_object() || !out.header.contains("format") || !out.header["format"].is_string() ||
+      !out.header.contains("version") || !out.header["version"].is_number_integer()) {
     throw bad("its header is not readable");
+  }
   // One spelling for one content: with a name twice, say, two readers could read two things.
   if (out.header.dump() != header) throw bad("its header is not spelt as muffle spells it");
-  if (*found != format) throw bad("it is a '" + *found + "' file");
+  if (out.header["format"].get<std::string>() != format) {
+    throw bad("it is a '" + out.header["format"].get<std::string>() + "' file");
+  }
   if (out.header["version"].get<std::int64_t>() != version) {
     const std::string theirs = out.header["version"].dump(), ours = std::to_string(version);
     throw ProtocolError("'" + name + "' is a " + std::string(format) + " file of version " + theirs +
@@ -113,7 +109,9 @@ std::string container_format(std::string_view bytes) {
   if (bytes.size() < kMagic.size() + 8 || bytes.substr(0, kMagic.size()) != kMagic) return {};
   bytes.remove_prefix(kMagic.size() + sizeof(std::uint32_t));
   const std::size_t header_size = take<std::uint32_t>(bytes);
-  return format_of(parse_header(bytes.substr(0, header_size))).value_or("");
+  const auto header = parse_header(bytes.substr(0, header_size));
+  if (!header.is_object() || !header.contains("format") || !header["format"].is_string()) return {};
+  return header["format"].get<std::string>();
 }
 
 std::string write_container(const std::filesystem::path& path, const Container& container) {
