@@ -12,8 +12,7 @@
 #include "muffle/comm/mpi.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/process_limits.hpp"
-#include "muffle/core/standard_streams.hpp"
+#include "muffle/core/process.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/privacy/entropy.hpp"
 

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "facts.hpp"
-#include "muffle/core/file_descriptor.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "muffle/core/file_descriptor.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 
 namespace muffle::comm {

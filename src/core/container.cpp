@@ -120,8 +120,4 @@ std::string write_container(const std::filesystem::path& path, const Container& 
   return to_hex(sha256(bytes));
 }
 
-Container read_container(const std::filesystem::path& path, std::string_view format, int version) {
-  return parse_container(read_file(path), format, version, path.string());
-}
-
 }  // namespace muffle

@@ -3,41 +3,24 @@
 namespace muffle {
 
 std::string_view describe(ExitCode code) {
-  switch (code) {
-    case ExitCode::kDone:
-      return "done";
-    case ExitCode::kInternal:
-      return "internal error";
-    case ExitCode::kUsage:
-      return "usage";
-    case ExitCode::kData:
-      return "bad data or schema";
-    case ExitCode::kPeer:
-      return "a peer is missing";
-    case ExitCode::kInvariant:
-      return "an invariant broke";
-    case ExitCode::kIo:
-      return "input/output";
-    case ExitCode::kStopped:
-      return "stopped early with a checkpoint";
-    case ExitCode::kProtocol:
-      return "protocol, checksum or signature";
-    case ExitCode::kBudget:
-      return "privacy budget refused";
-    case ExitCode::kConfig:
-      return "configuration";
+  using enum ExitCode;
+  static constexpr std::pair<ExitCode, std::string_view> kTexts[] = {
+      {kDone, "done"},
+      {kInternal, "internal error"},
+      {kUsage, "usage"},
+      {kData, "bad data or schema"},
+      {kPeer, "a peer is missing"},
+      {kInvariant, "an invariant broke"},
+      {kIo, "input/output"},
+      {kStopped, "stopped early with a checkpoint"},
+      {kProtocol, "protocol, checksum or signature"},
+      {kBudget, "privacy budget refused"},
+      {kConfig, "configuration"},
+  };
+  for (const auto& [known, text] : kTexts) {
+    if (known == code) return text;
   }
   return "unknown";
-}
-
-Error::Error(ExitCode code, const std::string& message, std::source_location where)
-    : std::runtime_error(message), code_(code), where_(where) {}
-
-Error::Error(ExitCode code, const std::string& message, LocalDetail detail, std::source_location where)
-    : std::runtime_error(message), code_(code), detail_(std::move(detail)), where_(where) {}
-
-void require(bool holds, const std::string& message, std::source_location where) {
-  if (!holds) throw InvariantError(message, where);
 }
 
 }  // namespace muffle

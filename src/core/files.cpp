@@ -2,18 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/file_descriptor.hpp"
 #include "muffle/core/watchdog.hpp"
 
 namespace muffle {
@@ -24,7 +21,7 @@ namespace {
   throw IoError(
       "cannot " + action + " '" + path.string() + "': " + std::strerror(error) +
           ". Check that the folder exists, that you may write there, and that the disk is not full.",
-      where);
+      {}, where);
 }
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
@@ -88,22 +85,20 @@ void InputFile::skip(std::uint64_t bytes) {
     throw IoError("cannot seek in '" + path_.string() + "': " + std::strerror(errno) + ".");
 }
 
-NewFile::NewFile(std::filesystem::path path) : path_(std::move(path)) {
+NewFile::NewFile(std::filesystem::path path) : path_(std::move(path)), fd_(-1) {
   std::string name = (folder_of(path_) / ("." + path_.filename().string() + ".tmp.XXXXXX")).string();
   const WatchedStep step("creating", path_);
-  fd_ = ::mkostemp(name.data(), O_CLOEXEC);
-  if (fd_ < 0) fail("write", path_, errno);
+  fd_ = FileDescriptor(::mkostemp(name.data(), O_CLOEXEC));
+  if (fd_.get() < 0) fail("write", path_, errno);
   temporary_ = name;
 }
 
 NewFile::~NewFile() {
-  if (fd_ < 0 && temporary_.empty()) return;
+  if (temporary_.empty()) return;
   const WatchedStep step("removing", temporary_);
-  if (fd_ >= 0) ::close(fd_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  static_cast<void>(fd_.close());
+  ::unlink(temporary_.c_str());
 }
-
-void NewFile::fail_to_write(int error) const { fail("write", path_, error); }
 
 void NewFile::write(std::span<const std::byte> bytes) {
   // Every call is a step of its own: a large file on a slow disk is no hang.
@@ -111,9 +106,9 @@ void NewFile::write(std::span<const std::byte> bytes) {
   std::size_t done = 0;
   while (done < bytes.size()) {
     const WatchedStep step("writing", path_);
-    const ssize_t n = ::write(fd_, bytes.data() + done, std::min(bytes.size() - done, kAtATime));
+    const ssize_t n = ::write(fd_.get(), bytes.data() + done, std::min(bytes.size() - done, kAtATime));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_to_write(errno);
+    if (n < 0) fail("write", path_, errno);
     done += static_cast<std::size_t>(n);
   }
 }
@@ -122,10 +117,10 @@ void NewFile::commit() {
   {
     const WatchedStep step("syncing", path_);
     // mkostemp makes a file for this user alone; ours are as public as the user's other files.
-    if (::fchmod(fd_, 0666 & ~current_umask()) != 0) fail_to_write(errno);
-    if (::fsync(fd_) != 0) fail_to_write(errno);
-    if (::close(std::exchange(fd_, -1)) != 0) fail_to_write(errno);
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_to_write(errno);
+    if (::fchmod(fd_.get(), 0666 & ~current_umask()) != 0) fail("write", path_, errno);
+    if (::fsync(fd_.get()) != 0) fail("write", path_, errno);
+    if (fd_.close() != 0) fail("write", path_, errno);
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
   }
   temporary_.clear();
   sync_folder(folder_of(path_));

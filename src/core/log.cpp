@@ -6,28 +6,23 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/progress.hpp"
+#include "muffle/core/settings.hpp"
 #include "muffle/core/watchdog.hpp"
 
 namespace muffle {
 namespace {
 
-/// Quoted and escaped; what is not UTF-8 is replaced, as a log must not fail over its text.
-std::string json_string(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 /// The message as a JSON string, so that a line stays one valid JSON object whatever it holds.
 class JsonMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& msg, const std::tm&, spdlog::memory_buf_t& dest) override {
-    const std::string text = json_string({msg.payload.data(), msg.payload.size()});
+    const std::string text = settings::toml_string({msg.payload.data(), msg.payload.size()});
     dest.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
@@ -97,7 +92,7 @@ void set_up_logging(const LogOptions& options) {
     std::error_code ignored;  // a file system without permissions
     std::filesystem::permissions(path, perms::owner_read | perms::owner_write, ignored);
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
-    const std::string host = json_string(options.host);
+    const std::string host = settings::toml_string(options.host);
     formatter->add_flag<JsonMessage>('*').set_pattern(
         R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","rank":)" + std::to_string(options.rank) +
         R"(,"host":)" + host + R"(,"pid":%P,"message":%*})");

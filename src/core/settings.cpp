@@ -10,6 +10,23 @@
 #include "muffle/core/float_text.hpp"
 
 namespace muffle::settings {
+namespace {
+
+/// Shortest text that reads back as v, with a point or exponent.
+std::string number_literal(double v) {
+  std::string text = exact_text(v);
+  if (text.find_first_of(".einf") == std::string::npos) text += ".0";
+  return text;
+}
+
+/// Accepts integers as floats; never the other way round.
+std::optional<double> as_number(const Value& v) {
+  if (v.kind == Value::Kind::kFloat) return v.number;
+  if (v.kind == Value::Kind::kInteger) return static_cast<double>(v.integer);
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::string Range::text() const {
   return fmt::format("a number {} {} {} {}", low_itself ? "from" : "above", exact_text(low),
@@ -20,24 +37,8 @@ std::string toml_string(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string number_literal(double v) {
-  std::string text = exact_text(v);
-  if (text.find_first_of(".einf") == std::string::npos) text += ".0";
-  return text;
-}
-
 std::string wanted(const std::string& what, const Value& v) {
   return fmt::format("needs {}, not {}", what, v.shown);
-}
-
-bool as_number(const Value& v, double& out) {
-  if (v.kind == Value::Kind::kFloat)
-    out = v.number;
-  else if (v.kind == Value::Kind::kInteger)
-    out = static_cast<double>(v.integer);
-  else
-    return false;
-  return true;
 }
 
 void Keys::add(Key key) {
@@ -49,9 +50,9 @@ void Keys::add(Key key) {
 void Keys::number(const char* key, double& field, Range range, std::string help) {
   add({key, stage_, std::move(help),
        [&field, range](const Value& v) {
-         double x = 0;
-         if (!as_number(v, x) || !range.has(x)) return wanted(range.text(), v);
-         field = x;
+         const std::optional<double> x = as_number(v);
+         if (!x || !range.has(*x)) return wanted(range.text(), v);
+         field = *x;
          return std::string();
        },
        [&field] { return number_literal(field); }});
@@ -60,12 +61,9 @@ void Keys::number(const char* key, double& field, Range range, std::string help)
 void Keys::optional_number(const char* key, std::optional<double>& field, std::string help) {
   add({key, stage_, std::move(help),
        [&field](const Value& v) {
-         double x = 0;
-         if (v.kind == Value::Kind::kString && v.text == "none") {
-           field = std::nullopt;
-           return std::string();
-         }
-         if (!as_number(v, x)) return wanted("a number, or \"none\"", v);
+         const bool none = v.kind == Value::Kind::kString && v.text == "none";
+         const std::optional<double> x = as_number(v);
+         if (!none && !x) return wanted("a number, or \"none\"", v);
          field = x;
          return std::string();
        },
@@ -201,17 +199,16 @@ std::string nearest(const std::string& name, const std::vector<std::string>& nam
   return best;
 }
 
-void Problems::check(const std::string& before, const std::function<void()>& check) {
-  const auto note = [&](std::string text) {
-    while (text.ends_with('.')) text.pop_back();
-    list_.push_back(before + text);
-  };
+bool Problems::check(const std::string& before, const std::function<void()>& check) {
   try {
     check();
-  } catch (const ConfigError& e) {
-    note(e.what());
-  } catch (const DataError& e) {
-    note(e.what());
+    return true;
+  } catch (const Error& e) {
+    if (e.code() != ExitCode::kConfig && e.code() != ExitCode::kData) throw;
+    std::string text = before + e.what();
+    while (text.ends_with('.')) text.pop_back();
+    list_.push_back(std::move(text));
+    return false;
   }
 }
 

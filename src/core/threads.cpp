@@ -12,16 +12,6 @@
 #include <string_view>
 
 namespace muffle {
-namespace {
-
-/// OMP_NUM_THREADS, by which users and batch scripts say how many cores a rank was given; 0 if it says
-/// nothing. Its first number, where it is a list.
-int asked_threads() {
-  const char* const text = std::getenv("OMP_NUM_THREADS");
-  return text == nullptr ? 0 : std::max(0, std::atoi(text));
-}
-
-}  // namespace
 
 CoreFacts core_facts() {
   cpu_set_t mask;
@@ -30,14 +20,14 @@ CoreFacts core_facts() {
   facts.online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   facts.allowed = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : facts.online;
   facts.quota = core_quota();
-  facts.asked = asked_threads();
+  const char* const asked = std::getenv("OMP_NUM_THREADS");  // a list, perhaps
+  facts.asked = asked == nullptr ? 0 : std::max(0, std::atoi(asked));
   return facts;
 }
 
 int owned_cores(const CoreFacts& facts, int processes_here, int same_mask) {
   processes_here = std::max(1, processes_here);
-  // A mask smaller than the machine is a launcher's binding of this rank, or a container's limit that ranks
-  // with the same mask share.
+  // A mask smaller than the machine: a launcher's binding, or a limit that ranks with the same mask share.
   int cores = std::min(facts.allowed / std::max(1, same_mask), facts.online / processes_here);
   if (facts.quota > 0) cores = std::min(cores, static_cast<int>(facts.quota / processes_here));
   if (facts.asked > 0) cores = std::min(cores, facts.asked);

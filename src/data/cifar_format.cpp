@@ -31,7 +31,7 @@ std::vector<std::string> split_at_commas(const std::string& list) {
 
 struct CifarFile {
   std::string name;
-  std::uint64_t bytes = 0, records = 0;
+  std::uint64_t records = 0;
 };
 
 /// Sizes are private where the number of records is: they go to the rank's own log.
@@ -47,7 +47,7 @@ CifarFile inspect(const std::string& name, std::uint64_t record_bytes) {
             " bytes, a label and data.shape: it is truncated, or data.shape or data.format is wrong.",
         LocalDetail{"'" + name + "' has " + std::to_string(stream.file_size()) + " bytes"});
   }
-  return {name, stream.file_size(), stream.file_size() / record_bytes};
+  return {name, stream.file_size() / record_bytes};
 }
 
 /// Files that one after the other hold records of a label byte and then a byte for each number. Nothing in
@@ -79,7 +79,8 @@ class CifarRecords final : public RecordStream {
     if (!stream_) {
       stream_.emplace(files_[file_].name);
       position_ = 0;
-      if (stream_->file_size() != files_[file_].bytes || stream_->compressed()) throw changed();
+      if (stream_->file_size() != files_[file_].records * record_bytes_ || stream_->compressed())
+        throw changed();
     }
     const std::uint64_t bytes = (place - position_) * record_bytes_;
     if (stream_->skip(bytes) < bytes) throw changed();

@@ -1,8 +1,10 @@
-#include <array>
 #include <bit>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <type_traits>
 
-#include "array_records.hpp"
+#include "arrays.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/data/idx.hpp"
@@ -13,28 +15,57 @@ namespace {
 /// Deflate codes at most 258 bytes in two bits, so a longer stream than this cannot come out of the file.
 constexpr std::uint64_t kDeflateRatio = 1032;
 
+constexpr unsigned char kUint8 = 0x08, kFloat32 = 0x0D;  // element types that muffle reads and writes
+
 void put_u32(std::vector<std::byte>& out, std::uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<std::byte>(value >> shift & 0xFF));
 }
 
+std::vector<std::byte> header_of(bool floats, std::span<const std::size_t> dims) {
+  std::vector<std::byte> header{std::byte{0}, std::byte{0}, std::byte{floats ? kFloat32 : kUint8},
+                                static_cast<std::byte>(dims.size())};
+  for (const std::size_t d : dims) {
+    require(d <= std::numeric_limits<std::uint32_t>::max(),
+            "an IDX size does not fit its 32 bits: " + std::to_string(d));
+    put_u32(header, static_cast<std::uint32_t>(d));
+  }
+  return header;
+}
+
+void write_elements(NewFile& file, std::span<const std::uint8_t> elements) {
+  file.write(std::as_bytes(elements));
+}
+
+void write_elements(NewFile& file, std::span<const float> elements) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(elements.size_bytes());
+  for (const float v : elements) put_u32(bytes, std::bit_cast<std::uint32_t>(v));
+  file.write(bytes);
+}
+
+template <class Number>
+void write_whole_idx(const std::filesystem::path& path, std::span<const std::size_t> dims,
+                     std::span<const Number> elements) {
+  NewFile file(path);
+  file.write(header_of(std::is_same_v<Number, float>, dims));
+  const std::size_t promised = std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
+  require(elements.size() == promised, "IDX dimensions promise " + std::to_string(promised) +
+                                           " elements, there are " + std::to_string(elements.size()));
+  write_elements(file, elements);
+  file.commit();
+}
+
 ElementType parse_type(const std::string& name, unsigned code) {
-  switch (code) {
-    case 0x08:
-      return {ElementType::Kind::kUnsigned, 1, true};
-    case 0x0D:
-      return {ElementType::Kind::kFloat, 4, true};
-    case 0x09:
-    case 0x0B:
-    case 0x0C:
-    case 0x0E: {
-      const char* what = code == 0x09 ? "int8" : code == 0x0B ? "int16" : code == 0x0C ? "int32" : "float64";
+  if (code == kUint8) return {ElementType::Kind::kUnsigned, 1, true};
+  if (code == kFloat32) return {ElementType::Kind::kFloat, 4, true};
+  for (const auto& [other, what] :
+       {std::pair{0x09u, "int8"}, {0x0Bu, "int16"}, {0x0Cu, "int32"}, {0x0Eu, "float64"}}) {
+    if (code == other)
       throw DataError(name + " holds " + what +
                       " elements; muffle reads uint8 and float32. Convert the file.");
-    }
-    default:
-      throw DataError(name + " is not an IDX file: its third byte, the element type, is " +
-                      std::to_string(code) + ". Is it the right file?");
   }
+  throw DataError(name + " is not an IDX file: its third byte, the element type, is " + std::to_string(code) +
+                  ". Is it the right file?");
 }
 
 ArrayHeader read_header(const std::string& name, ByteReader& stream) {
@@ -70,14 +101,8 @@ void check_file_size(const std::string& name, const ArrayHeader& header, const B
                       LocalDetail{name + " declares " + header.text() + " elements in " +
                                   std::to_string(on_disk) + " compressed bytes."});
     }
-  } else if (declared != on_disk) {
-    throw DataError(
-        name + " " +
-            (on_disk < declared ? "has fewer bytes than its header declares: it is truncated"
-                                : "has more bytes than its header declares: others follow it") +
-            ", or its header lies." + kCopyAgain,
-        LocalDetail{name + " declares " + header.text() + " elements, " + std::to_string(declared) +
-                    " bytes with the header, but has " + std::to_string(on_disk) + " bytes."});
+  } else {
+    check_size(name, header, declared, on_disk);
   }
 }
 
@@ -96,34 +121,26 @@ std::vector<std::size_t> idx_dims(const schema::RecordKind& kind) {
   return dims;
 }
 
-class IdxRecords final : public schema::RecordWriter {
+/// The records without their labels, or the labels alone.
+class IdxWriter final : public schema::RecordWriter {
  public:
-  IdxRecords(const std::filesystem::path& path, const schema::RecordKind& kind)
-      : RecordWriter(kind), file_(path, kind.floats ? IdxType::kFloat32 : IdxType::kUint8, idx_dims(kind)) {}
+  IdxWriter(const std::filesystem::path& path, const schema::RecordKind& kind, bool labels)
+      : RecordWriter(kind), file_(path), labels_(labels) {
+    file_.write(header_of(!labels && kind.floats, labels ? std::vector{kind.count} : idx_dims(kind)));
+  }
 
  private:
   void write(const schema::Records& some) override {
-    if (kind().floats) {
-      file_.write(some.floats);
+    if (kind().floats && !labels_) {
+      write_elements(file_, some.floats);
     } else {
-      file_.write(some.bytes);
+      write_elements(file_, labels_ ? some.labels : some.bytes);
     }
   }
   void complete(const std::function<void()>&) override { file_.commit(); }
 
-  IdxWriter file_;
-};
-
-class IdxLabels final : public schema::RecordWriter {
- public:
-  IdxLabels(const std::filesystem::path& path, const schema::RecordKind& kind)
-      : RecordWriter(kind), file_(path, IdxType::kUint8, std::array<std::size_t, 1>{kind.count}) {}
-
- private:
-  void write(const schema::Records& some) override { file_.write(some.labels); }
-  void complete(const std::function<void()>&) override { file_.commit(); }
-
-  IdxWriter file_;
+  NewFile file_;
+  bool labels_;
 };
 
 /// IDX, plain or .gz: records of uint8 or float32, and uint8 labels in a file of their own.
@@ -141,7 +158,6 @@ class IdxFormat final : public Format {
     return array_records(spec.schema, std::move(numbers), std::move(labels));
   }
 
-  std::string cannot_hold(const schema::RecordKind&) const override { return {}; }
   std::uint64_t bytes_on_disk(const schema::RecordKind& kind) const override {
     return kind.count * (kind.record_bytes() + 1);
   }
@@ -152,8 +168,8 @@ class IdxFormat final : public Format {
                                            const schema::RecordKind& kind) const override {
     const std::vector<std::string> names = files(name);
     std::vector<schema::NamedWriter> out;
-    out.push_back({names[0], std::make_unique<IdxLabels>(folder / names[0], kind)});
-    out.push_back({names[1], std::make_unique<IdxRecords>(folder / names[1], kind)});
+    out.push_back({names[0], std::make_unique<IdxWriter>(folder / names[0], kind, true)});
+    out.push_back({names[1], std::make_unique<IdxWriter>(folder / names[1], kind, false)});
     return out;
   }
   DataSpec written(const std::string& name) const override {
@@ -170,56 +186,14 @@ const Format& idx_format() {
   return format;
 }
 
-IdxWriter::IdxWriter(const std::filesystem::path& path, IdxType type, std::span<const std::size_t> dims)
-    : file_(path), type_(type) {
-  require(!dims.empty() && dims.size() <= 255, "an IDX file has 1 to 255 dimensions");
-  std::vector<std::byte> header{std::byte{0}, std::byte{0}, static_cast<std::byte>(type),
-                                static_cast<std::byte>(dims.size())};
-  for (const std::size_t d : dims) {
-    require(
-        d <= std::numeric_limits<std::uint32_t>::max() && !__builtin_mul_overflow(promised_, d, &promised_),
-        "an IDX size does not fit its 32 bits: " + std::to_string(d));
-    put_u32(header, static_cast<std::uint32_t>(d));
-  }
-  file_.write(header);
-}
-
-void IdxWriter::count(IdxType type, std::size_t elements) {
-  require(type == type_, "elements of another type than the IDX file's");
-  written_ += elements;
-}
-
-void IdxWriter::write(std::span<const std::uint8_t> elements) {
-  count(IdxType::kUint8, elements.size());
-  file_.write(std::as_bytes(elements));
-}
-
-void IdxWriter::write(std::span<const float> elements) {
-  count(IdxType::kFloat32, elements.size());
-  std::vector<std::byte> bytes;
-  bytes.reserve(elements.size_bytes());
-  for (const float v : elements) put_u32(bytes, std::bit_cast<std::uint32_t>(v));
-  file_.write(bytes);
-}
-
-void IdxWriter::commit() {
-  require(written_ == promised_, "IDX dimensions promise " + std::to_string(promised_) +
-                                     " elements, there are " + std::to_string(written_));
-  file_.commit();
-}
-
 void write_idx(const std::filesystem::path& path, std::span<const std::size_t> dims,
                std::span<const std::uint8_t> elements) {
-  IdxWriter file(path, IdxType::kUint8, dims);
-  file.write(elements);
-  file.commit();
+  write_whole_idx(path, dims, elements);
 }
 
 void write_idx(const std::filesystem::path& path, std::span<const std::size_t> dims,
                std::span<const float> elements) {
-  IdxWriter file(path, IdxType::kFloat32, dims);
-  file.write(elements);
-  file.commit();
+  write_whole_idx(path, dims, elements);
 }
 
 }  // namespace muffle::data

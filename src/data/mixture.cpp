@@ -32,8 +32,6 @@ void write_part(const std::filesystem::path& points_file, const std::filesystem:
   const CounterStream stream(seed, Stream::kMixtureData, kCoordinates);
   std::vector<float> points;
   std::vector<std::uint8_t> labels;
-  points.reserve(2 * indices.size());
-  labels.reserve(indices.size());
   for (const std::uint64_t i : indices) {
     const auto centre = static_cast<int>(i / kPointsPerCentre);
     const int column = centre % kMixtureGrid, row = centre / kMixtureGrid;

@@ -141,23 +141,25 @@ std::string npy_header(const std::string& descr, std::span<const std::size_t> si
   return out + dict;
 }
 
-NpyHeader read_npy_header(ByteReader& bytes, const std::string& name) {
+ArrayReader read_npy(const std::string& name, std::unique_ptr<ByteReader> bytes, std::uint64_t size) {
   std::string fixed(kMagic.size() + 2, '\0');
   const auto fill = [&](std::string& out) {
-    return bytes.read(std::as_writable_bytes(std::span(out))) == out.size();
+    return bytes->read(std::as_writable_bytes(std::span(out))) == out.size();
   };
   if (!fill(fixed) || !fixed.starts_with(kMagic)) throw bad_header(name, "its first bytes are not NumPy's");
   const auto major = static_cast<unsigned char>(fixed[kMagic.size()]);
   if (major < 1 || major > 3) throw bad_header(name, "its format version is " + std::to_string(major));
-  std::string size(major == 1 ? 2 : 4, '\0');
-  if (!fill(size)) throw bad_header(name, "it is truncated");
+  std::string digits(major == 1 ? 2 : 4, '\0');
+  if (!fill(digits)) throw bad_header(name, "it is truncated");
   std::size_t length = 0;
-  for (std::size_t i = 0; i < size.size(); ++i)
-    length |= static_cast<std::size_t>(static_cast<unsigned char>(size[i])) << (8 * i);
+  for (std::size_t i = 0; i < digits.size(); ++i)
+    length |= static_cast<std::size_t>(static_cast<unsigned char>(digits[i])) << (8 * i);
   if (length > kMostHeaderBytes) throw bad_header(name, "its header is too long");
   std::string text(length, '\0');
   if (!fill(text)) throw bad_header(name, "it is truncated");
-  return {parse_dict(text, name), fixed.size() + size.size() + length};
+  ArrayHeader header = parse_dict(text, name);
+  check_size(name, header, header.checked_bytes(name) + fixed.size() + digits.size() + length, size);
+  return {name, std::move(header), std::move(bytes)};
 }
 
 }  // namespace muffle::data

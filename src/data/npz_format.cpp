@@ -1,7 +1,7 @@
 #include <string>
 #include <utility>
 
-#include "array_records.hpp"
+#include "arrays.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
@@ -14,41 +14,20 @@ namespace {
 
 bool is_npy(const std::string& file) { return file.ends_with(".npy"); }
 
-/// @param bytes  of the whole array, header included: exactly what the header declares.
-ArrayReader read_array(const std::string& name, std::unique_ptr<ByteReader> bytes, std::uint64_t size) {
-  NpyHeader header = read_npy_header(*bytes, name);
-  const std::uint64_t declared = header.array.checked_bytes(name) + header.length;
-  if (declared != size) {
-    throw DataError(
-        name +
-            (size < declared ? " has fewer bytes than its header declares: it is truncated"
-                             : " has more bytes than its header declares: others follow it") +
-            ", or its header lies." + kCopyAgain,
-        LocalDetail{name + " declares " + header.array.text() + " elements, " + std::to_string(declared) +
-                    " bytes with the header, but has " + std::to_string(size) + " bytes."});
-  }
-  return {name, std::move(header.array), std::move(bytes)};
-}
-
 ArrayReader open_npy(const std::string& path) {
   auto bytes = std::make_unique<ByteStream>(path);
   if (bytes->compressed())
     throw DataError("'" + path +
                     "' is compressed; arrays are read uncompressed, or from an .npz. Unpack it first.");
   const std::uint64_t size = bytes->file_size();
-  return read_array("'" + path + "'", std::move(bytes), size);
+  return read_npy("'" + path + "'", std::move(bytes), size);
 }
 
 ArrayReader open_member(const std::string& path, const std::string& array) {
   const std::string name = "array " + array + " of '" + path + "'";
-  {
-    const InputFile readable(path, "a record file",
-                             "Check the data folder and the file's name in the configuration.");
-  }
-  auto bytes = open_zip_member(path, array + ".npy", name);
-  if (!bytes) throw DataError(name + " is missing: muffle needs the arrays x and y in an .npz file.");
-  const std::uint64_t size = bytes->size();
-  return read_array(name, std::move(bytes), size);
+  ZipMember member = open_zip_member(path, array + ".npy", name);
+  if (!member.bytes) throw DataError(name + " is missing: muffle needs the arrays x and y in an .npz file.");
+  return read_npy(name, std::move(member.bytes), member.size);
 }
 
 /// Its arrays grow in files of their own, which libzip then puts together: it writes no archive in pieces.
@@ -85,8 +64,7 @@ class NpzWriter final : public schema::RecordWriter {
   NewFile x_, y_;
 };
 
-/// NumPy's arrays: records and labels as x and y of an .npz (stored or deflated), or each in an .npy of its
-/// own.
+/// NumPy's arrays: records and labels as x and y of an .npz (stored or deflated), or in an .npy each.
 class NpzFormat final : public Format {
  public:
   std::string name() const override { return "npz"; }
@@ -112,7 +90,6 @@ class NpzFormat final : public Format {
     return array_records(spec.schema, std::move(numbers), std::move(labels));
   }
 
-  std::string cannot_hold(const schema::RecordKind&) const override { return {}; }
   std::uint64_t bytes_on_disk(const schema::RecordKind& kind) const override {
     return 2 * kind.count * (kind.record_bytes() + 1);  // the arrays, and then the archive of them
   }

@@ -72,13 +72,8 @@ bool schema_problems(const schema::Schema& schema, settings::Problems& p) {
       sized,
       "data.shape needs 3 numbers for images, [channels, height, width], or 1 for plain records, [columns]");
   p.unless(apart, "data.lo must be below data.hi");
-  if (!sized || !apart) return false;
-  try {
-    schema.validate();
-  } catch (const DataError& e) {
-    p.check("data.shape, data.lo or data.hi: ", [&] { throw e; });
+  if (!sized || !apart || !p.check("data.shape, data.lo or data.hi: ", [&] { schema.validate(); }))
     return false;
-  }
   p.unless(*std::max_element(shape.begin(), shape.end()) <= kMostSide,
            fmt::format("data.shape has a size above {}", kMostSide));
   return true;

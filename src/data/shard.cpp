@@ -34,8 +34,7 @@ Share share_of(ShardRule rule, std::uint64_t records, std::uint64_t rank, std::u
   return {cut(rank), cut(rank + 1) - cut(rank), 1};
 }
 
-/// A rank's records out of the stream of its files: the shard rule, the bounds and the classes are looked at
-/// here, for all formats.
+/// A rank's records out of the stream of its files: shard rule, bounds and classes, for all formats.
 class Shard final : public RecordSource {
  public:
   Shard(const DataSpec& spec, int rank, int ranks)

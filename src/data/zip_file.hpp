@@ -10,18 +10,16 @@
 
 namespace muffle::data {
 
-/// A member of a zip archive, stored or deflated, decompressed as it is read. Believes no size that the file
-/// could not hold; whoever reads it whole, and one byte more, has it checked against the archive's checksum.
-class ZipMember : public ByteReader {
- public:
-  /// Decompressed bytes, as the archive declares.
-  virtual std::uint64_t size() const = 0;
+/// A member of a zip archive, stored or deflated. Believes no size that the file could not hold; whoever
+/// reads it whole, and one byte more, has it checked against the archive's checksum.
+struct ZipMember {
+  std::unique_ptr<ByteReader> bytes;  ///< null: there is no such member
+  std::uint64_t size = 0;             ///< decompressed, as the archive declares
 };
 
 /// @param name  what messages call the member  @throws IoError;  DataError: damaged, or another compression.
-/// @returns null if there is no such member.
-std::unique_ptr<ZipMember> open_zip_member(const std::filesystem::path& archive, const std::string& member,
-                                           const std::string& name);
+ZipMember open_zip_member(const std::filesystem::path& archive, const std::string& member,
+                          const std::string& name);
 
 /// A member to be, and the file that has its content.
 struct ZipContent {

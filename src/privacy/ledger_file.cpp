@@ -26,7 +26,7 @@ namespace {
                        std::source_location where = std::source_location::current()) {
   throw IoError(fmt::format("cannot {} '{}': {}. Check the disk's space and your permissions. {}", action,
                             path.string(), std::strerror(error), consequence),
-                where);
+                {}, where);
 }
 
 /// @returns 0 or the system's error.

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "muffle/core/file_descriptor.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/core/heartbeat.hpp"
 
 namespace muffle::privacy::ledger {

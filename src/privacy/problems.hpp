@@ -19,7 +19,7 @@ class Problems {
                     std::source_location where = std::source_location::current()) const {
     if (any())
       throw ConfigError(fmt::format("{}: {}. Correct the configuration; nothing was released.", what, text_),
-                        where);
+                        {}, where);
   }
 
  private:

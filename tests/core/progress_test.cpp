@@ -56,13 +56,6 @@ TEST(Progress, TheDestructorFinishesTheLine) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::StartsWith("training: 3/10 steps (30%)"));
 }
 
-TEST(Progress, TheRateLeavesOutWhatWasDoneBefore) {
-  ::testing::internal::CaptureStderr();
-  { Progress("training", 1000, "steps", true, 700).update(700); }
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              ::testing::StartsWith("training: 700/1000 steps (70%), 0 steps/s"));
-}
-
 TEST(Progress, SaysNothingWhenDisabled) {
   ::testing::internal::CaptureStderr();
   { Progress("training", 10, "steps", false).update(10); }

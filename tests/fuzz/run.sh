@@ -25,10 +25,12 @@ mkdir "$status"
 fuzz() {
   local target=$1 found=$build/found/$1 crashes=$build/crashes/$1 log=$build/$1.log options=()
   mkdir -p "$found" "$crashes"
+  local seeds=("tests/fuzz/corpus/$target")
+  [[ $target == config ]] && seeds+=(configs)
   [[ -e tests/fuzz/$target.dict ]] && options=("-dict=tests/fuzz/$target.dict")
   if "$build/tests/fuzz/fuzz_$target" -seed="${MUFFLE_FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=8192 \
     -timeout="${MUFFLE_FUZZ_TIMEOUT:-10}" -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 -artifact_prefix="$crashes/" "${options[@]}" \
-    "$found" "tests/fuzz/corpus/$target" >"$log" 2>&1; then
+    "$found" "${seeds[@]}" >"$log" 2>&1; then
     echo "fuzz: $target clean, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") executions in $seconds s"
     touch "$status/$target"
   else

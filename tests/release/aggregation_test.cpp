@@ -6,6 +6,7 @@
 
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -42,7 +43,8 @@ TEST(AggregationTest, TheFieldIsNeededAndMustMakeSense) {
   const test::TemporaryFolder folder;
   release::write_artifact(folder / "a.mfl", made_by(kShares));
   const auto rewrite = [&](auto change) {
-    Container container = read_container(folder / "a.mfl", "muffle-release", release::kArtifactVersion);
+    Container container =
+        parse_container(read_file(folder / "a.mfl"), "muffle-release", release::kArtifactVersion, "a.mfl");
     change(container.header);
     write_container(folder / "b.mfl", container);
     return release::read_artifact(folder / "b.mfl");

@@ -27,8 +27,7 @@ std::string serialize(const Container& container);
 
 /// Parses and verifies the bytes of a container whose header says `format`.
 /// `name` is what error messages call it. Allocates no more than the input's size.
-/// @throws ProtocolError  not a container, another format or version, truncated, trailing bytes, bad
-/// checksum.
+/// @throws ProtocolError  no container, another format or version, truncated, trailing bytes, bad checksum.
 Container parse_container(std::string_view bytes, std::string_view format, int version,
                           const std::string& name);
 
@@ -38,8 +37,5 @@ std::string container_format(std::string_view bytes);
 
 /// Atomic write (core/files.hpp). @returns the SHA-256 of the whole file in hex.
 std::string write_container(const std::filesystem::path& path, const Container& container);
-
-/// @throws IoError, ProtocolError.
-Container read_container(const std::filesystem::path& path, std::string_view format, int version);
 
 }  // namespace muffle

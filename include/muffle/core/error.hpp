@@ -8,8 +8,7 @@
 
 namespace muffle {
 
-/// Process exit codes (sysexits where they fit). Documented in docs/reference/errors.md; scripts may rely on
-/// them.
+/// Process exit codes (sysexits where they fit); scripts may rely on them (docs/reference/errors.md).
 enum class ExitCode : int {
   kDone = 0,
   kInternal = 1,    ///< a bug, or something nobody foresaw
@@ -28,8 +27,7 @@ enum class ExitCode : int {
 std::string_view describe(ExitCode code);
 
 /// What only the rank that throws may know about its private records: which record is bad, how many a file
-/// holds. It goes to that rank's own log file (core/log.hpp, log_local) and nowhere else. Never a record's
-/// content.
+/// holds; never a record's content. It goes to that rank's own log file (core/log.hpp, log_local) alone.
 struct LocalDetail {
   std::string text;
 };
@@ -39,10 +37,9 @@ struct LocalDetail {
 /// holds nothing about private records but that a file cannot be used; the rest is in the local detail.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message,
-        std::source_location where = std::source_location::current());
-  Error(ExitCode code, const std::string& message, LocalDetail detail,
-        std::source_location where = std::source_location::current());
+  Error(ExitCode code, const std::string& message, LocalDetail detail = {},
+        std::source_location where = std::source_location::current())
+      : std::runtime_error(message), code_(code), detail_(std::move(detail)), where_(where) {}
 
   ExitCode code() const noexcept { return code_; }
   /// Where in muffle's source it was thrown; logged at debug level.
@@ -50,8 +47,7 @@ class Error : public std::runtime_error {
   /// Empty for most errors. For comm::agree, which logs it; never shown, sent or put into another error.
   const std::string& local_detail() const noexcept { return detail_.text; }
 
-  /// Every rank has thrown an error of this code (comm::agree): the process may end in order, without
-  /// MPI_Abort.
+  /// Every rank has thrown an error of this code (comm::agree): no MPI_Abort is needed.
   bool agreed() const noexcept { return agreed_; }
   /// Another rank prints this one's message to the console; here it goes to the log file only.
   bool quiet() const noexcept { return quiet_; }
@@ -78,10 +74,8 @@ class Error : public std::runtime_error {
 template <ExitCode kCode>
 class ErrorOf : public Error {
  public:
-  explicit ErrorOf(const std::string& message, std::source_location where = std::source_location::current())
-      : Error(kCode, message, where) {}
-  ErrorOf(const std::string& message, LocalDetail detail,
-          std::source_location where = std::source_location::current())
+  explicit ErrorOf(const std::string& message, LocalDetail detail = {},
+                   std::source_location where = std::source_location::current())
       : Error(kCode, message, std::move(detail), where) {}
 };
 
@@ -96,7 +90,9 @@ using ConfigError = ErrorOf<ExitCode::kConfig>;
 using DeviceError = ErrorOf<ExitCode::kInternal>;
 
 /// Throws InvariantError unless `holds`. For our own promises that must be checked in every build.
-void require(bool holds, const std::string& message,
-             std::source_location where = std::source_location::current());
+inline void require(bool holds, const std::string& message,
+                    std::source_location where = std::source_location::current()) {
+  if (!holds) throw InvariantError(message, {}, where);
+}
 
 }  // namespace muffle

@@ -1,15 +1,36 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
-
-#include "muffle/core/file_descriptor.hpp"
+#include <utility>
 
 namespace muffle {
+
+/// An open file, or none (negative); closed on destruction.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  /// @returns what close(2) does: an error of writing may only show here.
+  int close() { return ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
 
 // Whatever here asks the system for something is a WatchedStep (core/watchdog.hpp): a file system that never
 // answers is named, and ends the process.
@@ -59,11 +80,9 @@ class NewFile {
   const std::filesystem::path& temporary() const { return temporary_; }
 
  private:
-  [[noreturn]] void fail_to_write(int error) const;
-
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  int fd_ = -1;
+  std::filesystem::path temporary_;  ///< empty once it is in its place
+  FileDescriptor fd_;
 };
 
 /// Renames a complete file or folder so that the new name is there, whole, after a power loss or not at all:

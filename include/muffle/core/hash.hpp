@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sodium/crypto_hash_sha256.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +25,7 @@ class Sha256 {
   Sha256Digest digest();
 
  private:
-  alignas(16) std::array<unsigned char, 128> state_;
+  crypto_hash_sha256_state state_;
 };
 
 Sha256Digest sha256(std::span<const std::byte> bytes);

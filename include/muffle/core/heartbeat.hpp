@@ -4,8 +4,7 @@
 
 namespace muffle {
 
-/// Called between the parts of long work, so that whoever waits sees life; may be empty. What it throws ends
-/// the work.
+/// Called between the parts of long work, a sign of life; may be empty. What it throws ends the work.
 using Heartbeat = std::function<void()>;
 
 inline void beat(const Heartbeat& heartbeat) {

@@ -26,8 +26,7 @@ std::vector<std::string> names_of(std::span<const Kind> table) {
   return names;
 }
 
-/// The line of this name. @param family  "feature map". @throws ConfigError  there is none: lists those that
-/// there are.
+/// The line of this name. @param family  "feature map". @throws ConfigError  there is none: lists the others.
 template <class Kind>
 const Kind& find_kind(std::span<const Kind> table, std::string_view name, std::string_view family) {
   std::string known;

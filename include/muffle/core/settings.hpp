@@ -12,8 +12,7 @@
 /// configuration. Public values only.
 namespace muffle::settings {
 
-/// Which stage's output a key changes. A stage is done again when a key of its own, or of a stage before it,
-/// changed.
+/// Which stage's output a key changes. A stage is done again when a key of it or of one before it changed.
 enum class Stage { kRelease, kTrain, kSample, kEvaluate, kRuntime };
 
 /// A configuration value as it was written: a TOML scalar or an array of them.
@@ -45,13 +44,10 @@ struct Range {
   std::string text() const;
 };
 
+/// Quoted and escaped, for TOML and for JSON; what is not UTF-8 is replaced, so that no text is refused.
 std::string toml_string(const std::string& text);
-/// Shortest text that reads back as v, with a point or exponent.
-std::string number_literal(double v);
 /// "needs WHAT, not VALUE".
 std::string wanted(const std::string& what, const Value& v);
-/// Accepts integers as floats; never the other way round.
-bool as_number(const Value& v, double& out);
 
 /// The keys of one section, in the order in which they are declared. Every method binds one key to a field.
 class Keys {
@@ -127,8 +123,8 @@ class Problems {
   }
   void add(std::string problem) { list_.push_back(std::move(problem)); }
   /// Runs `check`; the message of its ConfigError or DataError, without its full stop, becomes a problem
-  /// behind `before`.
-  void check(const std::string& before, const std::function<void()>& check);
+  /// behind `before`. @returns whether there was none.
+  bool check(const std::string& before, const std::function<void()>& check);
   bool empty() const { return list_.empty(); }
   std::vector<std::string> take() { return std::move(list_); }
 

@@ -9,7 +9,7 @@ struct CoreFacts {
   int online = 1;    ///< of the machine
   int allowed = 1;   ///< by this process's affinity mask
   double quota = 0;  ///< a container's limit, in cores; 0: none
-  int asked = 0;     ///< OMP_NUM_THREADS's first number; 0: it says nothing
+  int asked = 0;     ///< OMP_NUM_THREADS's first number, by which users and batch scripts say it; 0: nothing
 };
 CoreFacts core_facts();
 
@@ -17,8 +17,7 @@ CoreFacts core_facts();
 /// the processes that share them, no more than its share of a container's limit, and no more than
 /// OMP_NUM_THREADS says, which serves where nobody binds at all. At least 1.
 /// @param processes_here  ranks on this machine (1 for a single process).
-/// @param same_mask  those of them that have this one's affinity_mask(); 0: unknown, as if the launcher
-/// bound.
+/// @param same_mask  those of them with this one's affinity_mask(); 0: unknown, as if the launcher bound.
 int owned_cores(const CoreFacts& facts, int processes_here, int same_mask = 0);
 inline int owned_cores(int processes_here, int same_mask = 0) {
   return owned_cores(core_facts(), processes_here, same_mask);

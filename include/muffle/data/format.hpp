@@ -29,8 +29,7 @@ class RecordStream {
   virtual std::uint64_t records() const = 0;
   /// Row::bytes, or else Row::floats.
   virtual bool holds_bytes() const = 0;
-  /// The next read() gives this record, counted from 0: not one before those that were read. @throws
-  /// DataError.
+  /// The next read() gives this record, counted from 0: none before those that were read. @throws DataError.
   virtual void go_to(std::uint64_t record) = 0;
   /// @throws DataError  truncated or damaged.
   virtual void read(Row& row) = 0;
@@ -48,8 +47,7 @@ class RecordStream {
   virtual Place last() const = 0;
 };
 
-/// A record format. A kind derives from this, in a file of its own (src/data/NAME_format.cpp), and has a line
-/// in format_kinds.inc. Stateless.
+/// A record format, stateless: a file of its own (src/data/NAME_format.cpp) and a line in format_kinds.inc.
 class Format : public schema::RecordFormat {
  public:
   /// One line, for help.

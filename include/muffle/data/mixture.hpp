@@ -16,8 +16,7 @@ inline constexpr int kMixtureGrid = 5;
 inline constexpr double kMixtureStd = 0.2;
 inline constexpr int mixture_class(int column, int row) { return (column + 2 * row) % kMixtureGrid; }
 
-/// Writes four IDX files (float32 records, uint8 labels): mixture-{train,test}-{points,labels}.idx: 90,000 +
-/// 10,000.
+/// Writes mixture-{train,test}-{points,labels}.idx (float32 records, uint8 labels): 90,000 + 10,000.
 MixtureFiles write_mixture(const std::filesystem::path& folder, std::uint64_t seed);
 
 }  // namespace muffle::data

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "muffle/data/batch.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::data {
@@ -28,6 +28,17 @@ struct DataSpec {
   ShardRule shards = ShardRule::kContiguous;
 };
 
+/// A tile of records, ready for feature maps. Private.
+struct Batch {
+  std::vector<float> x;  ///< n x dims, row-major, scaled to [0, 1]; empty where `bytes` has the records
+  std::vector<std::int32_t> y;  ///< n labels in 0..C-1; schema::kNoClass: the record contributes zero
+  std::size_t n = 0;
+  std::vector<std::uint8_t> bytes;  ///< n x dims as stored, where RecordSource::hand_out_bytes() asked for it
+  const schema::ByteScale* scale = nullptr;  ///< of `bytes`, the source's; null: the records are in x
+
+  bool as_bytes() const { return scale != nullptr; }
+};
+
 /// A rank's shard, streamed: memory is one batch, whatever the shard's size.
 class RecordSource {
  public:
@@ -38,18 +49,15 @@ class RecordSource {
   virtual std::uint64_t file_records() const = 0;
   /// Replaces `batch` with the next up to `max_records` records; batch.n == 0 at the end of the shard.
   /// @throws DataError  truncated file, trailing data, value or label outside the schema under kRejectFile.
-  ///                    The message names the file; the record's number is a local detail; nothing holds the
-  ///                    content.
+  ///                    The message names the file; the record's number is a local detail; no content.
   virtual void next(std::size_t max_records, Batch& batch) = 0;
   /// From now on next() hands out stored bytes in place of float32, where the file holds bytes: a quarter of
-  /// the traffic to a GPU, which scales them itself. Checks and errors stay the same. Before the first
-  /// next().
+  /// the traffic to a GPU, which scales them itself. Checks and errors stay the same. Before any next().
   virtual void hand_out_bytes() {}
 };
 
 /// Opens this rank's shard: checks what the files say of themselves (type, shape, numbers of records) against
-/// the schema before any record is read. Purely local; the ranks agree on the result afterwards
-/// (comm::agree).
+/// the schema before any record is read. Local; the ranks agree on the result afterwards (comm::agree).
 /// @throws DataError, IoError;  ConfigError: no such format.
 std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ranks);
 

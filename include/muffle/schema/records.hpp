@@ -83,7 +83,7 @@ class RecordFormat {
   /// In configurations.
   virtual std::string name() const = 0;
   /// Why it cannot hold such records; empty: it can.
-  virtual std::string cannot_hold(const RecordKind& kind) const = 0;
+  virtual std::string cannot_hold(const RecordKind&) const { return {}; }
   /// Bytes that such records take on the disk while they are written, at most.
   virtual std::uint64_t bytes_on_disk(const RecordKind& kind) const = 0;
   /// What is written for records of this name ("samples"); the last one is what others know the records by.

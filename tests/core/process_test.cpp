@@ -1,4 +1,4 @@
-#include "muffle/core/standard_streams.hpp"
+#include "muffle/core/process.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

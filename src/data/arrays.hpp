@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "byte_stream.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/data/format.hpp"
 
 namespace muffle::data {
 
@@ -34,6 +36,7 @@ struct ArrayHeader {
   std::vector<std::uint64_t> dims;  ///< row-major; records first; never empty
 
   std::uint64_t records() const { return dims.front(); }
+  std::span<const std::uint64_t> record_shape() const { return std::span(dims).subspan(1); }
   std::uint64_t record_elements() const;
   std::uint64_t record_bytes() const { return record_elements() * type.size; }
   /// Bytes of all elements. The record's size comes first, so that an array of no records may not hide an
@@ -48,6 +51,10 @@ inline constexpr const char* kCopyAgain = " Copy or download it again.";
 
 /// @param where  private: "inside record 7".
 DataError truncated(const std::string& name, const std::string& where);
+
+/// @throws DataError  the file has fewer or more `bytes` than its header and the array: `declared`.
+void check_size(const std::string& name, const ArrayHeader& header, std::uint64_t declared,
+                std::uint64_t bytes);
 
 /// Streams the records of one array. Memory: that of its bytes' reader.
 class ArrayReader {
@@ -74,5 +81,10 @@ class ArrayReader {
   std::unique_ptr<ByteReader> bytes_;
   std::uint64_t position_ = 0;
 };
+
+/// Records in one array (records x shape), their labels in another (one integer a record) or nowhere. Checks
+/// both against the schema and each other. @throws DataError.
+std::unique_ptr<RecordStream> array_records(const schema::Schema& schema, ArrayReader numbers,
+                                            std::optional<ArrayReader> labels);
 
 }  // namespace muffle::data
