@@ -25,8 +25,6 @@ constexpr double kAloneDeadline = 3600.0;
 double deadline_of(const CommandLine& line) {
   if (line.verb() == "doctor") return line.doctor.deadline_s;
   try {
-    if (line.verb() == "audit")
-      return load_config(line.audit_sources(), {.release = true}).runtime.deadline_s;
     return load_config(line.sources, line.stages()).runtime.deadline_s;
   } catch (const Error&) {  // reported by open_run, on all ranks
     return Config{}.runtime.deadline_s;
@@ -88,7 +86,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   } catch (const UsageError&) {
     wrong = std::current_exception();
   }
-  const std::function<void()> alone = wrong ? std::function<void()>() : line.alone();
+  const std::function<void()> alone = wrong ? std::function<void()>() : line.alone(std::cout);
   const double deadline_s = alone ? Config{}.runtime.deadline_s : deadline_of(line);
   // The doctor's rank whose folder does not answer can say so before the others give it up.
   const double io_deadline_s = line.verb() == "doctor" ? deadline_s / 2 : deadline_s;
@@ -104,7 +102,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   comm::require_same_settings(comm, line.invocation());
   if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
   if (line.verb() == "audit") {
-    line.audit(comm);
+    audit(line.sources, line.audit, comm, std::cout);
     return 0;
   }
   if (alone) {

@@ -136,11 +136,11 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
 
 }  // namespace
 
-std::string plan(const PlanCommand& command) {
+std::string plan(const ConfigSources& sources, const PlanCommand& command) {
   if (command.ranks < 1 || command.ranks > kMaxRanks)
     throw UsageError(fmt::format("--ranks is {}, not a number from 1 to {}.", command.ranks, kMaxRanks));
   if (command.records && *command.records == 0) throw UsageError("--records is 0: guess at least 1.");
-  const Config config = load_config(command.sources, {.release = true, .train = true});
+  const Config config = load_config(sources, {.release = true, .train = true});
   if (command.records && config.privacy.adjacency == privacy::Adjacency::kReplaceOne &&
       *command.records != config.data.records)
     throw UsageError(

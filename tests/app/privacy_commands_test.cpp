@@ -3,13 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/job_plan.hpp"
-#include "app/privacy_options.hpp"
+#include "app/command_line.hpp"
 #include "muffle/core/error.hpp"
 #include "support/expect_error.hpp"
 
@@ -24,19 +22,15 @@ const std::string kMain = std::string(MUFFLE_CONFIGS) + "/fashion-mnist.toml";
 
 /// What the command line prints.
 std::string muffle(const std::vector<std::string>& arguments) {
-  CLI::App app("", "muffle");
-  PrivacyCommands commands(app);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& e) {
-    throw UsageError(e.what());
-  }
+  CommandLine line;
+  std::vector<const char*> words{"muffle"};
+  for (const std::string& argument : arguments) words.push_back(argument.c_str());
+  line.parse(static_cast<int>(words.size()), words.data());
   std::ostringstream out;
-  const auto alone = comm::single_process();
-  if (commands.parsed()) {
-    commands.run(out);
+  if (const auto alone = line.alone(out)) {
+    alone();
   } else {
-    commands.run_audit(out, *alone);
+    audit(line.sources, line.audit, *comm::single_process(), out);
   }
   return out.str();
 }
