@@ -125,39 +125,32 @@ void audit(const ConfigSources& sources, const AuditCommand& command, comm::Host
     throw UsageError(fmt::format("--features is {}, not an even number from 2 to 100000.", command.features));
   Config config;
   Audited a;
-  comm::agree(
-      comm, "planning the audit",
-      [&] {
-        config = load_config(sources, {.release = true});
-        a.mode = config.aggregation.mode(comm.size());
-        a.mode.signed_keys = false;
-        release::ReleaseSettings settings = release_settings(config);
-        for (features::NamedMap& map : settings.maps) map.map = map.map->shrunk(command.features);
-        a.embedder = embed::make_embedder(release::make_plan(std::move(settings)));
-        a.pair = embed::worst_pair(a.embedder);
-      },
-      true);
+  comm::agree(comm, "planning the audit", true, [&] {
+    config = load_config(sources, {.release = true});
+    a.mode = config.aggregation.mode(comm.size());
+    a.mode.signed_keys = false;
+    release::ReleaseSettings settings = release_settings(config);
+    for (features::NamedMap& map : settings.maps) map.map = map.map->shrunk(command.features);
+    a.embedder = embed::make_embedder(release::make_plan(std::move(settings)));
+    a.pair = embed::worst_pair(a.embedder);
+  });
   Progress progress("audit", command.trials, "trials", comm.is_root());
   a.report =
       embed::audit(a.embedder, a.pair, round::real_release(a.embedder, comm, a.mode),
                    {command.trials, command.confidence, comm.rank(), comm.size()}, [&](std::uint64_t trials) {
-                     comm::agree(
-                         comm, "auditing", [&] { comm.check_peers("auditing"); }, true);
+                     comm::agree(comm, "auditing", true, [&] { comm.check_peers("auditing"); });
                      progress.update(trials);
                    });
   progress.update(command.trials);
-  comm::agree(
-      comm, "judging the audit",
-      [&] {
-        if (!comm.is_root()) return;
-        out << (command.format == "json" ? as_json(a, command) : as_text(a, command)) << std::flush;
-        if (!a.report.exceeds()) return;
-        throw InvariantError(
-            "The audit found that a release leaks more than it claims: the lower bound on mu is above the "
-            "claimed mu. Run it again with more --trials to rule out chance; if it stays, release nothing "
-            "with this build and report it with the output above.");
-      },
-      true);
+  comm::agree(comm, "judging the audit", true, [&] {
+    if (!comm.is_root()) return;
+    out << (command.format == "json" ? as_json(a, command) : as_text(a, command)) << std::flush;
+    if (!a.report.exceeds()) return;
+    throw InvariantError(
+        "The audit found that a release leaks more than it claims: the lower bound on mu is above the "
+        "claimed mu. Run it again with more --trials to rule out chance; if it stays, release nothing "
+        "with this build and report it with the output above.");
+  });
 }
 
 }  // namespace muffle::app

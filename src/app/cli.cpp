@@ -35,22 +35,15 @@ double deadline_of(const CommandLine& line) {
 /// logs.
 Context open_run(const CommandLine& line, comm::HostComm& comm) {
   Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet};
-  comm::agree(
-      comm, "reading the configuration", [&] { context.config = load_config(line.sources, line.stages()); },
-      true);
+  comm::agree(comm, "reading the configuration", true,
+              [&] { context.config = load_config(line.sources, line.stages()); });
   comm::require_same_settings(comm, flatten(context.config));
-  comm::agree(
-      comm, "opening the run folder",
-      [&] {
-        if (comm.is_root()) ensure_writable_folder(context.out);
-      },
-      true);
-  comm::agree(
-      comm, "opening the logs",
-      [&] {
-        set_up_logging({comm.rank(), comm.host(), context.out / "logs", line.verbosity()});
-      },
-      true);
+  comm::agree(comm, "opening the run folder", true, [&] {
+    if (comm.is_root()) ensure_writable_folder(context.out);
+  });
+  comm::agree(comm, "opening the logs", true, [&] {
+    set_up_logging({comm.rank(), comm.host(), context.out / "logs", line.verbosity()});
+  });
   const std::int64_t asked = context.config.runtime.threads;
   const int owned = cluster::cores_of(comm);
   context.threads = asked > 0 ? static_cast<int>(asked) : owned;
@@ -92,13 +85,10 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   const double io_deadline_s = line.verb() == "doctor" ? deadline_s / 2 : deadline_s;
   comm::HostComm& comm = connect(alone ? kAloneDeadline : deadline_s, io_deadline_s);
   set_up_logging({comm.rank(), comm.host(), {}, line.verbosity()});
-  comm::agree(
-      comm, "reading the command line",
-      [&] {
-        if (wrong) std::rethrow_exception(wrong);
-        if (!alone) require_whole_job(comm);
-      },
-      true);
+  comm::agree(comm, "reading the command line", true, [&] {
+    if (wrong) std::rethrow_exception(wrong);
+    if (!alone) require_whole_job(comm);
+  });
   comm::require_same_settings(comm, line.invocation());
   if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
   if (line.verb() == "audit") {
@@ -107,13 +97,10 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   }
   if (alone) {
     comm::end_on_termination();
-    comm::agree(
-        comm, "muffle " + line.verb(),
-        [&] {
-          comm.check_peers("starting");  // for a signal that came before
-          if (comm.is_root()) alone();
-        },
-        true);
+    comm::agree(comm, "muffle " + line.verb(), true, [&] {
+      comm.check_peers("starting");  // for a signal that came before
+      if (comm.is_root()) alone();
+    });
     return 0;
   }
 

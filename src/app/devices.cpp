@@ -57,8 +57,7 @@ void tell(const char* stage, const std::string& who, const GpuChoice& choice) {
 template <class Choose>
 auto chosen_alike(comm::HostComm& comm, const char* what, Choose choose) {
   decltype(choose()) out;
-  comm::agree(
-      comm, what, [&] { out = choose(); }, true);
+  comm::agree(comm, what, true, [&] { out = choose(); });
   return out;
 }
 
@@ -77,20 +76,17 @@ embed::Embedder make_embedder_on_devices(Context& context, release::ReleasePlan 
   if (!choice.on_gpus()) return embedder;
 #ifdef MUFFLE_CUDA
   const int device = choice.device[static_cast<std::size_t>(context.comm.rank())];
-  comm::agree(
-      context.comm, "preparing the GPU",
-      [&] {
-        for (std::size_t b = 0; b < embedder.blocks.size(); ++b) {
-          const features::NamedMap& map = embedder.plan.maps[b];
-          if (auto block = features::make_cuda_block(*map.map, embedder.plan.lattice, device)) {
-            embedder.blocks[b] = std::move(block);
-          } else {
-            spdlog::info("release: the map \"{}\" is embedded on the CPU: kind \"{}\" has no GPU kernels",
-                         map.name, map.map->kind());
-          }
-        }
-      },
-      true);
+  comm::agree(context.comm, "preparing the GPU", true, [&] {
+    for (std::size_t b = 0; b < embedder.blocks.size(); ++b) {
+      const features::NamedMap& map = embedder.plan.maps[b];
+      if (auto block = features::make_cuda_block(*map.map, embedder.plan.lattice, device)) {
+        embedder.blocks[b] = std::move(block);
+      } else {
+        spdlog::info("release: the map \"{}\" is embedded on the CPU: kind \"{}\" has no GPU kernels",
+                     map.name, map.map->kind());
+      }
+    }
+  });
 #endif
   return embedder;
 }

@@ -38,43 +38,34 @@ void evaluate(Context& context, const std::filesystem::path& samples_file) {
   const auto description = samples_file.parent_path() / kSamplesJson;
   const evaluate::Subject subject = subject_of(context, samples_file);
   StageWork work{"evaluate", {}, samples_file, context.out};
-  comm::agree(
-      context.comm, "looking at the test records",
-      [&] {
-        if (context.comm.is_root()) work.settings = scored_by(context, subject);
-      },
-      true);
+  comm::agree(context.comm, "looking at the test records", true, [&] {
+    if (context.comm.is_root()) work.settings = scored_by(context, subject);
+  });
   if (!is_done(context.comm, work)) {
     if (context.config.evaluate.reads_real_records()) prepare_records(context);
     // Small work on one rank; the others wait for its verdict.
-    comm::agree(
-        context.comm, "evaluating",
-        [&] {
-          if (!context.comm.is_root()) return;
-          nlohmann::json metrics =
-              evaluate::score(context.config.evaluate, subject, [&](const std::string& table) {
-                if (context.quiet) return;
-                std::fputs(table.c_str(), stdout);
-                std::fflush(stdout);
-              });
-          metrics.update({{"format", "muffle-metrics"}, {"version", 1}});
-          if (!samples_are_private(description)) metrics["is_private"] = false;
-          metrics["samples_hash"] = sha256_file_hex(samples_file.string(), subject.heartbeat);
-          metrics["evaluate_hash"] = work.settings;
-          write_file_atomically(file, metrics.dump(2) + "\n");
-          spdlog::info("evaluate: {}", file.string());
-        },
-        true);
+    comm::agree(context.comm, "evaluating", true, [&] {
+      if (!context.comm.is_root()) return;
+      nlohmann::json metrics =
+          evaluate::score(context.config.evaluate, subject, [&](const std::string& table) {
+            if (context.quiet) return;
+            std::fputs(table.c_str(), stdout);
+            std::fflush(stdout);
+          });
+      metrics.update({{"format", "muffle-metrics"}, {"version", 1}});
+      if (!samples_are_private(description)) metrics["is_private"] = false;
+      metrics["samples_hash"] = sha256_file_hex(samples_file.string(), subject.heartbeat);
+      metrics["evaluate_hash"] = work.settings;
+      write_file_atomically(file, metrics.dump(2) + "\n");
+      spdlog::info("evaluate: {}", file.string());
+    });
     mark_done(context.comm, work, {kMetricsFile});
   }
-  comm::agree(
-      context.comm, "noting the settings",
-      [&] {
-        if (!context.comm.is_root()) return;
-        record_settings(context, Stage::kEvaluate);
-        if (!samples_are_private(description)) warn_not_private("evaluate", samples_file);
-      },
-      true);
+  comm::agree(context.comm, "noting the settings", true, [&] {
+    if (!context.comm.is_root()) return;
+    record_settings(context, Stage::kEvaluate);
+    if (!samples_are_private(description)) warn_not_private("evaluate", samples_file);
+  });
 }
 
 }  // namespace muffle::app

@@ -37,13 +37,10 @@ void release(Context& context) {
   const round::ReleaseJob job = release_job(context);
   const auto outcome = round::release(*transport, round::heartbeat_of(context.comm), job);
   if (outcome != round::ReleaseOutcome::kKept || context.dry_run) return;
-  comm::agree(
-      context.comm, "noting the settings",
-      [&] {
-        record_settings(context, Stage::kRelease);
-        if (context.comm.is_root() && context.insecure_seed) warn_not_private("release", job.file);
-      },
-      true);
+  comm::agree(context.comm, "noting the settings", true, [&] {
+    record_settings(context, Stage::kRelease);
+    if (context.comm.is_root() && context.insecure_seed) warn_not_private("release", job.file);
+  });
 }
 
 }  // namespace muffle::app

@@ -49,15 +49,12 @@ data::DataSpec records_of(const Context& context) {
 data::DataSpec prepare_records(Context& context) {
   data::DataSpec records = records_of(context);
   if (context.config.data.generate.empty()) return records;
-  comm::agree(
-      context.comm, "making the data",
-      [&] {
-        if (!context.comm.is_root()) return;
-        ensure_writable_folder(records.dir);
-        spdlog::info("data: making the papers' 2-D Gaussian mixture in {}", records.dir);
-        data::write_mixture(records.dir, kMixtureSeed);
-      },
-      true);
+  comm::agree(context.comm, "making the data", true, [&] {
+    if (!context.comm.is_root()) return;
+    ensure_writable_folder(records.dir);
+    spdlog::info("data: making the papers' 2-D Gaussian mixture in {}", records.dir);
+    data::write_mixture(records.dir, kMixtureSeed);
+  });
   return records;
 }
 

@@ -42,14 +42,11 @@ void sample(Context& context, const std::filesystem::path& model_file) {
                   context.comm.rank(), comm::describe_use(use_before, context.comm.collective_use()));
     mark_done(context.comm, work, context.comm.is_root() ? files_of(context) : std::vector<std::string>{});
   }
-  comm::agree(
-      context.comm, "noting the settings",
-      [&] {
-        if (!context.comm.is_root()) return;
-        record_settings(context, Stage::kSample);
-        if (!samples_are_private(context.out / kSamplesJson)) warn_not_private("sample", context.out);
-      },
-      true);
+  comm::agree(context.comm, "noting the settings", true, [&] {
+    if (!context.comm.is_root()) return;
+    record_settings(context, Stage::kSample);
+    if (!samples_are_private(context.out / kSamplesJson)) warn_not_private("sample", context.out);
+  });
 }
 
 }  // namespace muffle::app

@@ -20,12 +20,9 @@ namespace {
 std::string shared_file(comm::HostComm& comm, const std::filesystem::path& file, int owner,
                         const std::string& what) {
   std::string bytes;
-  comm::agree(
-      comm, what,
-      [&] {
-        if (comm.rank() == owner) bytes = read_file(file);
-      },
-      true);
+  comm::agree(comm, what, true, [&] {
+    if (comm.rank() == owner) bytes = read_file(file);
+  });
   return comm::broadcast_text(comm, bytes, owner);
 }
 
@@ -45,12 +42,9 @@ void train_network(Context& context, const model::NetworkSettings& network,
   });
   if (place.works.front()) return;
   const std::string model = shared_file(comm, model_file, detachment.first(), "fetching the model");
-  comm::agree(
-      comm, "writing the model",
-      [&] {
-        if (comm.is_root()) write_file_atomically(model_file, model);
-      },
-      true);
+  comm::agree(comm, "writing the model", true, [&] {
+    if (comm.is_root()) write_file_atomically(model_file, model);
+  });
 }
 
 }  // namespace
@@ -71,14 +65,11 @@ void train(Context& context, const std::filesystem::path& release_file) {
   // Not before the stage counts as done, or a job that ends in between has nothing to go on from. They lie on
   // the host of the first rank that trained.
   train::CheckpointSlots(context.out).remove();
-  comm::agree(
-      context.comm, "noting the settings",
-      [&] {
-        if (!context.comm.is_root()) return;
-        record_settings(context, Stage::kTrain);
-        if (!model::load_model_info(file).is_private) warn_not_private("train", file);
-      },
-      true);
+  comm::agree(context.comm, "noting the settings", true, [&] {
+    if (!context.comm.is_root()) return;
+    record_settings(context, Stage::kTrain);
+    if (!model::load_model_info(file).is_private) warn_not_private("train", file);
+  });
 }
 
 }  // namespace muffle::app

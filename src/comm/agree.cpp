@@ -113,14 +113,14 @@ std::string broadcast_text(Messages& comm, const std::string& text, int root) {
   return result;
 }
 
-void agree(Messages& comm, const std::string& what, const std::function<void()>& step, bool share_message) {
+void agree(Messages& comm, const std::string& what, bool share_message, const std::function<void()>& step) {
   agree(
-      comm.rank(), comm.host(), [&](const std::string& mine) { return comm.all_gather(mine); }, what, step,
-      share_message);
+      comm.rank(), comm.host(), [&](const std::string& mine) { return comm.all_gather(mine); }, what,
+      share_message, step);
 }
 
 void agree(int rank, const std::string& host, const Exchange& exchange, const std::string& what,
-           const std::function<void()>& step, bool share_message) {
+           bool share_message, const std::function<void()>& step) {
   const std::optional<Failure> mine = run_step(what, step, share_message);
   const bool detailed = mine && !mine->detail.empty();
   if (detailed) log_local(fmt::format("{} Details for this rank alone: {}", mine->message, mine->detail));

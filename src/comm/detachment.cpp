@@ -92,12 +92,9 @@ void Detachment::run(const std::string& doing, const std::function<void(HostComm
     all_.all_reduce_max(m.values);
   }
   const TerminationHold hold;  // that one rank was told to stop is known to all
-  agree(
-      all_, doing,
-      [&] {
-        if (outcome) std::rethrow_exception(outcome);
-      },
-      true);
+  agree(all_, doing, true, [&] {
+    if (outcome) std::rethrow_exception(outcome);
+  });
 }
 
 }  // namespace muffle::comm

@@ -217,17 +217,13 @@ std::unique_ptr<NcclGroup> NcclGroup::create(HostComm& host, const NcclOptions& 
   state->heartbeat = options.heartbeat;
 
   std::string identity;
-  agree(
-      host, "choosing a GPU",
-      [&] {
-        state->device = choose_device(host, options);
-        identity = identity_of(state->device);
-      },
-      true);
+  agree(host, "choosing a GPU", true, [&] {
+    state->device = choose_device(host, options);
+    identity = identity_of(state->device);
+  });
   const auto identities = host.all_gather(identity);
   const auto hosts = host.all_gather(host.host());
-  agree(
-      host, "choosing a GPU for each rank", [&] { refuse_shared_gpus(identities, hosts); }, true);
+  agree(host, "choosing a GPU for each rank", true, [&] { refuse_shared_gpus(identities, hosts); });
 
   const ncclUniqueId id = share_unique_id(host);
   std::exception_ptr problem;
@@ -247,12 +243,9 @@ std::unique_ptr<NcclGroup> NcclGroup::create(HostComm& host, const NcclOptions& 
     if (problem && !state->late) std::rethrow_exception(problem);  // which says more than a lost connection
     throw;
   }
-  agree(
-      host, "setting up NCCL",
-      [&] {
-        if (problem) std::rethrow_exception(problem);
-      },
-      true);
+  agree(host, "setting up NCCL", true, [&] {
+    if (problem) std::rethrow_exception(problem);
+  });
   state->call_roll = options.call_roll;
   return std::unique_ptr<NcclGroup>(new NcclGroup(std::move(state)));
 }

@@ -93,12 +93,9 @@ std::string probe_nccl(HostComm& host, int device, double deadline_s) {
   if (lost) std::rethrow_exception(problem);
   host.roll_call(
       std::max(deadline / 4, std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now())));
-  agree(
-      host, "summing over the GPUs",
-      [&] {
-        if (problem) std::rethrow_exception(problem);
-      },
-      true);
+  agree(host, "summing over the GPUs", true, [&] {
+    if (problem) std::rethrow_exception(problem);
+  });
   return nccl_version();
 }
 

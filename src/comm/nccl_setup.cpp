@@ -65,15 +65,12 @@ ncclUniqueId share_unique_id(HostComm& host) {
                   : fmt::format("-{}: {}", ncclGetErrorString(result), ncclGetLastError(nullptr));
   }
   message = broadcast_text(host, message);
-  agree(
-      host, "making NCCL's unique id",
-      [&] {
-        if (message.size() == 1 + sizeof id.internal && message[0] == '+') return;
-        throw CommError(
-            "NCCL made no unique id on rank 0: " + message.substr(std::min<std::size_t>(1, message.size())) +
-            ". Check NCCL_SOCKET_IFNAME and that the machine has a network interface");
-      },
-      true);
+  agree(host, "making NCCL's unique id", true, [&] {
+    if (message.size() == 1 + sizeof id.internal && message[0] == '+') return;
+    throw CommError(
+        "NCCL made no unique id on rank 0: " + message.substr(std::min<std::size_t>(1, message.size())) +
+        ". Check NCCL_SOCKET_IFNAME and that the machine has a network interface");
+  });
   std::memcpy(id.internal, message.data() + 1, sizeof id.internal);
   return id;
 }

@@ -10,15 +10,14 @@ void agree_on_keys(Round& round, Transport& transport, const std::string& purpos
                    const crypto::SiteIdentity* identity) {
   if (!round.terms().mode.masked) return;
   std::string message;
-  transport.agree(
-      "making the key of the secure sum", [&] { message = round.begin_keys(purpose, identity); }, true);
+  transport.agree("making the key of the secure sum", true,
+                  [&] { message = round.begin_keys(purpose, identity); });
   std::vector<std::string> hellos = transport.to_all(message);
   // Every site signs what it heard from all: if anybody was told anything else, the signatures do not fit.
-  transport.agree(
-      "comparing the purpose of the secure sum", [&] { message = round.sign(std::move(hellos)); }, true);
+  transport.agree("comparing the purpose of the secure sum", true,
+                  [&] { message = round.sign(std::move(hellos)); });
   const std::vector<std::string> signatures = transport.to_all(message);
-  transport.agree(
-      "checking the keys of the secure sum", [&] { round.agree_keys(signatures); }, true);
+  transport.agree("checking the keys of the secure sum", true, [&] { round.agree_keys(signatures); });
   spdlog::debug("release: secure sum {}", round.name());
 }
 
@@ -26,8 +25,7 @@ void draw_shares(Round& round, Transport& transport, privacy::EntropySource& ent
                  const NamedHeartbeat& heartbeat) {
   if (!round.terms().mode.distributed) return;
   constexpr const char* kStep = "drawing the shares of the noise";
-  transport.agree(
-      kStep, [&] { round.draw_share(entropy, [&] { heartbeat(kStep); }); }, true);
+  transport.agree(kStep, true, [&] { round.draw_share(entropy, [&] { heartbeat(kStep); }); });
 }
 
 privacy::NoisySum sum_up(Round& round, Transport& transport) {
@@ -35,8 +33,7 @@ privacy::NoisySum sum_up(Round& round, Transport& transport) {
   // Noise that came with the sums was in them; the coordinator's may still fail to be added.
   if (round.terms().mode.distributed) return round.publish();
   privacy::NoisySum noisy;
-  transport.agree(
-      "adding the noise", [&] { noisy = round.publish(); }, true);
+  transport.agree("adding the noise", true, [&] { noisy = round.publish(); });
   return noisy;
 }
 

@@ -36,13 +36,10 @@ bool is_made(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
 
 ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
   bool there = false;
-  transport.agree(
-      "looking for an earlier release",
-      [&] {
-        heartbeat("starting a release");
-        if (transport.coordinates()) there = is_made(job, heartbeat);
-      },
-      true);
+  transport.agree("looking for an earlier release", true, [&] {
+    heartbeat("starting a release");
+    if (transport.coordinates()) there = is_made(job, heartbeat);
+  });
   if (transport.coordinator_says(there)) {
     spdlog::info("release: {} is there already and matches; its noise is not drawn again", job.file.string());
     return ReleaseOutcome::kKept;
@@ -56,14 +53,11 @@ ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, co
   // From the charge to its COMMIT the coordinator holds the ledger's lock. Charged this late, a job that a
   // bad record or a lost site ended has cost nothing.
   std::optional<release::ReleaseTransaction> transaction;
-  transport.agree(
-      "looking for an earlier release",
-      [&] {
-        if (!transport.coordinates()) return;
-        transaction.emplace(begin_transaction(job, heartbeat));
-        there = transaction->settle();  // another process may have been faster
-      },
-      true);
+  transport.agree("looking for an earlier release", true, [&] {
+    if (!transport.coordinates()) return;
+    transaction.emplace(begin_transaction(job, heartbeat));
+    there = transaction->settle();  // another process may have been faster
+  });
   if (transport.coordinator_says(there)) {
     round->keep();
     spdlog::info("release: another process made {} meanwhile; its noise is not drawn again",

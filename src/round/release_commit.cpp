@@ -79,38 +79,32 @@ void commit(Transport& transport, const ReleaseJob& job, Round& round,
             release::ReleaseTransaction* transaction, std::chrono::steady_clock::time_point start) {
   Commitment commitment(transaction, job.file);
   round.close();
-  transport.agree(
-      "charging the ledger and drawing the noise",
-      [&] {
-        if (!transport.coordinates()) return;
-        // Before the charge, and while no release is there that it could belie.
-        job.note_settings();
-        require_room(job.file.parent_path(), release_bytes(job.plan));
-        commitment.run([&] {
-          commitment->begin(job.plan.noise, !job.insecure_seed, [&](const release::Charge& charge) {
-            const auto entropy = round.terms().mode.distributed ? nullptr : entropy_of(job, 0);
-            round.draw_noise(charge, entropy.get(), [&] { transport.check_lost("drawing the noise"); });
-          });
-        });
-      },
-      true);
+  transport.agree("charging the ledger and drawing the noise", true, [&] {
+    if (!transport.coordinates()) return;
+    // Before the charge, and while no release is there that it could belie.
+    job.note_settings();
+    require_room(job.file.parent_path(), release_bytes(job.plan));
+    commitment.run([&] {
+      commitment->begin(job.plan.noise, !job.insecure_seed, [&](const release::Charge& charge) {
+        const auto entropy = round.terms().mode.distributed ? nullptr : entropy_of(job, 0);
+        round.draw_noise(charge, entropy.get(), [&] { transport.check_lost("drawing the noise"); });
+      });
+    });
+  });
   if (!transport.coordinates()) round.hear_charge();
   spdlog::debug("release: the sum begins");
   privacy::NoisySum noisy = commitment.run([&] { return sum_up(round, transport); });
   spdlog::debug("release: the sum ends");
 
-  transport.agree(
-      "writing the release",
-      [&] {
-        if (!transport.coordinates()) return;
-        release::Artifact artifact = make_artifact(job, round.terms().mode, std::move(noisy));
-        const std::size_t numbers = artifact.values.size();
-        const std::string hash = commitment.run([&] { return commitment->finish(std::move(artifact)); });
-        spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, job.file.string(), hash,
-                     commitment->charge(),
-                     job.time_is_public() ? fmt::format(", {:.1f} s", seconds_since(start)) : "");
-      },
-      true);
+  transport.agree("writing the release", true, [&] {
+    if (!transport.coordinates()) return;
+    release::Artifact artifact = make_artifact(job, round.terms().mode, std::move(noisy));
+    const std::size_t numbers = artifact.values.size();
+    const std::string hash = commitment.run([&] { return commitment->finish(std::move(artifact)); });
+    spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, job.file.string(), hash,
+                 commitment->charge(),
+                 job.time_is_public() ? fmt::format(", {:.1f} s", seconds_since(start)) : "");
+  });
 }
 
 }  // namespace muffle::round

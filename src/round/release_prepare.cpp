@@ -78,9 +78,8 @@ void tell_noise(const ReleaseJob& job) {
 Terms plan_aggregation(Transport& transport, const ReleaseJob& job) {
   const privacy::NoisePlan& plan = job.plan.noise;
   Terms terms;
-  transport.agree(
-      "planning the aggregation", [&] { terms = Terms::of(plan, job.aggregation.mode(transport.sites())); },
-      true);
+  transport.agree("planning the aggregation", true,
+                  [&] { terms = Terms::of(plan, job.aggregation.mode(transport.sites())); });
   if (terms.mode.distributed) require_same_entropy(transport, job);
   spdlog::info("release: {}", privacy::describe(terms.mode));
   if (!terms.shares) return terms;
@@ -128,13 +127,10 @@ void agree_on_keys_and_shares(Round& round, Transport& transport, const NamedHea
   std::optional<crypto::SiteIdentity> identity;
   if (round.terms().mode.signed_keys) {
     const auto path = [&](const std::string& file) { return data::resolve_path({}, file, transport.site()); };
-    transport.agree(
-        "reading the site keys",
-        [&] {
-          identity.emplace(crypto::SiteIdentity{crypto::SiteKey::load(path(job.aggregation.site_key)),
-                                                crypto::SiteRoster::load(path(job.aggregation.site_roster))});
-        },
-        true);
+    transport.agree("reading the site keys", true, [&] {
+      identity.emplace(crypto::SiteIdentity{crypto::SiteKey::load(path(job.aggregation.site_key)),
+                                            crypto::SiteRoster::load(path(job.aggregation.site_roster))});
+    });
   }
   // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from site
   // to site.
@@ -147,25 +143,22 @@ void agree_on_keys_and_shares(Round& round, Transport& transport, const NamedHea
 
 void embed_records(Round& round, Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job,
                    const embed::Embedder& embedder, data::RecordSource& source) {
-  transport.agree(
-      "embedding the records",
-      [&] {
-        spdlog::debug("release: embedding begins");
-        // Under add/remove-one the number of records is private: the line shows no count.
-        Progress progress("embed", source.shard_size(), "records",
-                          transport.coordinates() && job.time_is_public());
-        const auto begun = std::chrono::steady_clock::now();
-        round.embed(embed::embed_shard(embedder, source, job.threads, [&](std::uint64_t n) {
-          heartbeat("embedding the records");
-          progress.update(n);
-        }));
-        progress.update(source.shard_size());
-        if (!job.time_is_public()) return;
-        const double s = seconds_since(begun);
-        spdlog::debug("release: rank {} has embedded {} records in {:.3g} s, {:.4g} a second",
-                      transport.site(), source.shard_size(), s, static_cast<double>(source.shard_size()) / s);
-      },
-      false);
+  transport.agree("embedding the records", false, [&] {
+    spdlog::debug("release: embedding begins");
+    // Under add/remove-one the number of records is private: the line shows no count.
+    Progress progress("embed", source.shard_size(), "records",
+                      transport.coordinates() && job.time_is_public());
+    const auto begun = std::chrono::steady_clock::now();
+    round.embed(embed::embed_shard(embedder, source, job.threads, [&](std::uint64_t n) {
+      heartbeat("embedding the records");
+      progress.update(n);
+    }));
+    progress.update(source.shard_size());
+    if (!job.time_is_public()) return;
+    const double s = seconds_since(begun);
+    spdlog::debug("release: rank {} has embedded {} records in {:.3g} s, {:.4g} a second", transport.site(),
+                  source.shard_size(), s, static_cast<double>(source.shard_size()) / s);
+  });
   spdlog::debug("release: every rank has embedded its records");
 }
 
@@ -183,20 +176,16 @@ std::unique_ptr<Round> prepare(Transport& transport, const NamedHeartbeat& heart
   embed::Embedder embedder;
   if (!job.dry_run) {
     const data::DataSpec records = job.find_records();
-    transport.agree(
-        "opening the shards",
-        [&] { source = data::open_shard(records, transport.site(), transport.sites()); }, false);
+    transport.agree("opening the shards", false,
+                    [&] { source = data::open_shard(records, transport.site(), transport.sites()); });
     agree_on_records(transport, job, source->shard_size());
     embedder = job.make_embedder(job.plan);
   }
   tell_noise(job);
   Terms terms = plan_aggregation(transport, job);
-  transport.agree(
-      "asking the privacy ledger",
-      [&] {
-        if (transport.coordinates()) ask_ledger(job);
-      },
-      true);
+  transport.agree("asking the privacy ledger", true, [&] {
+    if (transport.coordinates()) ask_ledger(job);
+  });
   if (job.dry_run) return nullptr;
   auto round = std::make_unique<Round>(std::move(terms), transport.site());
   agree_on_keys_and_shares(*round, transport, heartbeat, job);

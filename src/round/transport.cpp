@@ -57,9 +57,9 @@ std::vector<std::string> Transport::to_all(const std::string& message) {
   return messages;
 }
 
-void Transport::agree(const std::string& what, const std::function<void()>& step, bool share_message) {
+void Transport::agree(const std::string& what, bool share_message, const std::function<void()>& step) {
   comm::agree(
-      site(), place(), [this](const std::string& mine) { return to_all(mine); }, what, step, share_message);
+      site(), place(), [this](const std::string& mine) { return to_all(mine); }, what, share_message, step);
 }
 
 bool Transport::coordinator_says(bool yes) { return from_coordinator(yes ? "yes" : "no") == "yes"; }

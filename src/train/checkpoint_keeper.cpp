@@ -20,28 +20,22 @@ CheckpointKeeper::CheckpointKeeper(comm::HostComm& comm, const std::filesystem::
 
 void CheckpointKeeper::resume(DataParallel& training, TrainReport& report) {
   std::string bytes;
-  comm::agree(
-      comm_, "looking for a checkpoint",
-      [&] {
-        if (comm_.is_root()) bytes = slots_.newest(train_hash_, release_hash_).value_or("");
-      },
-      /*share_message=*/true);
+  comm::agree(comm_, "looking for a checkpoint", true, [&] {
+    if (comm_.is_root()) bytes = slots_.newest(train_hash_, release_hash_).value_or("");
+  });
   bytes = comm::broadcast_text(comm_, bytes);
   if (bytes.empty()) return;
-  comm::agree(
-      comm_, "resuming the training",
-      [&] {
-        const Checkpoint checkpoint = parse_checkpoint(bytes, "the newest checkpoint");
-        training.resume(checkpoint);
-        report.first_loss = checkpoint.first_loss;
-        report.last_loss = checkpoint.last_loss;
-        report.resumed_at = checkpoint.step;
-        if (!comm_.is_root()) return;
-        spdlog::info("train: resumed after step {} of {} from {} (written by {} rank(s), muffle {})",
-                     checkpoint.step, spec_.steps, slots_.last().string(), checkpoint.ranks,
-                     checkpoint.muffle_version);
-      },
-      /*share_message=*/true);
+  comm::agree(comm_, "resuming the training", true, [&] {
+    const Checkpoint checkpoint = parse_checkpoint(bytes, "the newest checkpoint");
+    training.resume(checkpoint);
+    report.first_loss = checkpoint.first_loss;
+    report.last_loss = checkpoint.last_loss;
+    report.resumed_at = checkpoint.step;
+    if (!comm_.is_root()) return;
+    spdlog::info("train: resumed after step {} of {} from {} (written by {} rank(s), muffle {})",
+                 checkpoint.step, spec_.steps, slots_.last().string(), checkpoint.ranks,
+                 checkpoint.muffle_version);
+  });
 }
 
 void CheckpointKeeper::save_if_due(const DataParallel& training, const TrainReport& report) {
@@ -60,12 +54,9 @@ void CheckpointKeeper::save_if_due(const DataParallel& training, const TrainRepo
 }
 
 void CheckpointKeeper::stop(const DataParallel& training, const TrainReport& report) {
-  comm::agree(
-      comm_, "writing a checkpoint",
-      [&] {
-        if (comm_.is_root()) save(training, report);
-      },
-      /*share_message=*/true);
+  comm::agree(comm_, "writing a checkpoint", true, [&] {
+    if (comm_.is_root()) save(training, report);
+  });
   comm::StoppedError error(fmt::format(
       "told to stop (SIGTERM or SIGUSR1): the training stopped after step {} of {}, with a checkpoint "
       "in '{}'. Run the same command again to go on",

@@ -24,21 +24,18 @@ Placement place(comm::HostComm& comm, const TrainSetup& setup) {
   if (setup.gpu < 0) return {torch::Device(torch::kCPU), model::host_collective(comm), nullptr};
   Placement p;
   p.device = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(setup.gpu));
-  comm::agree(
-      comm, "preparing the GPU",
-      [&] {
-        try {
-          // Convolutions in float32, as on the CPU, not in the tensor cores' 10 bits.
-          at::globalContext().setAllowTF32CuDNN(false);
-          at::globalContext().setAllowTF32CuBLAS(false);
-          p.stream = std::make_shared<c10::cuda::CUDAStreamGuard>(
-              c10::cuda::getStreamFromPool(/*isHighPriority=*/false, p.device.index()));
-        } catch (const c10::Error& e) {
-          throw DeviceError(fmt::format("GPU {} of rank {} (host {}) cannot be used: {}", setup.gpu,
-                                        comm.rank(), comm.host(), e.what_without_backtrace()));
-        }
-      },
-      /*share_message=*/true);
+  comm::agree(comm, "preparing the GPU", true, [&] {
+    try {
+      // Convolutions in float32, as on the CPU, not in the tensor cores' 10 bits.
+      at::globalContext().setAllowTF32CuDNN(false);
+      at::globalContext().setAllowTF32CuBLAS(false);
+      p.stream = std::make_shared<c10::cuda::CUDAStreamGuard>(
+          c10::cuda::getStreamFromPool(/*isHighPriority=*/false, p.device.index()));
+    } catch (const c10::Error& e) {
+      throw DeviceError(fmt::format("GPU {} of rank {} (host {}) cannot be used: {}", setup.gpu, comm.rank(),
+                                    comm.host(), e.what_without_backtrace()));
+    }
+  });
   p.collective = setup.shared_gpus
                      ? staged_collective(comm)
                      : nccl_collective(comm, setup.gpu, setup.device_deadline, setup.nccl_alone);

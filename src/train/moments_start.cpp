@@ -24,29 +24,26 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
   measurement_.seed = spec.seed;
   measurement_.heartbeat = std::move(heartbeat);
   std::vector<MatchedMap> maps;
-  comm::agree(
-      comm, "fitting the closed form",
-      [&] {
-        fit(comm, artifact, architecture, spec.seed);
-        for (const std::size_t b : matched_maps(artifact.maps, /*from_moments=*/true)) {
-          const release::Target target = release::make_target(artifact, b);
-          measurement_.class_share = target.class_share;
-          maps.push_back(match_map(artifact, b, target, placement.device));
-        }
-        const auto proxy = artifact.proxy();
-        if (!proxy || maps.size() < 2) {
-          throw ConfigError(
-              "train.init = \"moments\" needs a release with three maps: second moments, what it starts "
-              "from; "
-              "another, such as \"rff\", that it is trained on; and one with role = \"proxy\", which decides "
-              "which of "
-              "the two models is kept");
-        }
-        const release::Target target = release::make_target(artifact, *proxy);
-        proxy_.push_back(match_map(artifact, *proxy, target, placement.device).matching);
-        proxy_noise_ = noise_per_number(artifact, *proxy, target.records);
-      },
-      /*share_message=*/true);
+  comm::agree(comm, "fitting the closed form", true, [&] {
+    fit(comm, artifact, architecture, spec.seed);
+    for (const std::size_t b : matched_maps(artifact.maps, /*from_moments=*/true)) {
+      const release::Target target = release::make_target(artifact, b);
+      measurement_.class_share = target.class_share;
+      maps.push_back(match_map(artifact, b, target, placement.device));
+    }
+    const auto proxy = artifact.proxy();
+    if (!proxy || maps.size() < 2) {
+      throw ConfigError(
+          "train.init = \"moments\" needs a release with three maps: second moments, what it starts "
+          "from; "
+          "another, such as \"rff\", that it is trained on; and one with role = \"proxy\", which decides "
+          "which of "
+          "the two models is kept");
+    }
+    const release::Target target = release::make_target(artifact, *proxy);
+    proxy_.push_back(match_map(artifact, *proxy, target, placement.device).matching);
+    proxy_noise_ = noise_per_number(artifact, *proxy, target.records);
+  });
   closed_->to(placement.device);
   for (auto& buffer : closed_->named_buffers()) {
     if (buffer.value().numel() > 0) collective_->broadcast(buffer.value());

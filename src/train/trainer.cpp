@@ -61,14 +61,11 @@ class Training {
 
   /// All parse; a problem anywhere is thrown everywhere.
   void read_release(const std::string& bytes, const std::string& name) {
-    comm::agree(
-        comm_, "checking the release",
-        [&] {
-          release_ = release::parse_artifact(bytes, name);
-          release_hash_ = to_hex(sha256(bytes));
-          class_share_ = release::class_share(release_);
-        },
-        /*share_message=*/true);
+    comm::agree(comm_, "checking the release", true, [&] {
+      release_ = release::parse_artifact(bytes, name);
+      release_hash_ = to_hex(sha256(bytes));
+      class_share_ = release::class_share(release_);
+    });
   }
 
   void choose_device() {
@@ -81,16 +78,13 @@ class Training {
   void build(const model::NetworkSettings& architecture) {
     heartbeat_();
     if (spec_.from_moments) start_.emplace(comm_, release_, architecture, spec_, placement_, heartbeat_);
-    comm::agree(
-        comm_, "building the generator",
-        [&] {
-          network_ = (start_ ? start_->network() : architecture).clone();
-          training_.emplace(*network_->network(), release_.schema, spec_,
-                            start_ ? start_->problem() : problem(), placement_.collective);
-          if (start_) start_->install(*training_->generator());
-          if (setup_.cuda_graph) training_->use_graph();
-        },
-        /*share_message=*/true);
+    comm::agree(comm_, "building the generator", true, [&] {
+      network_ = (start_ ? start_->network() : architecture).clone();
+      training_.emplace(*network_->network(), release_.schema, spec_, start_ ? start_->problem() : problem(),
+                        placement_.collective);
+      if (start_) start_->install(*training_->generator());
+      if (setup_.cuda_graph) training_->use_graph();
+    });
   }
 
   /// All steps, from the newest checkpoint on. @throws StoppedError.
@@ -135,24 +129,21 @@ class Training {
   }
 
   void write(const std::filesystem::path& model_file, const std::string& train_hash) {
-    comm::agree(
-        comm_, "writing the model",
-        [&] {
-          if (!comm_.is_root()) return;
-          const bool closed_form = report_.choice && !report_.choice->trained;
-          const model::ModelInfo info{closed_form ? model::settings_of(start_->closed_form()) : network_,
-                                      release_.schema,
-                                      class_share_,
-                                      release_hash_,
-                                      train_hash,
-                                      release_.is_private,
-                                      release::noisy_counts(release_).has_value(),
-                                      report_.choice};
-          report_.model_hash = model::save_model(model_file, info,
-                                                 closed_form ? model::content_of(start_->closed_form())
-                                                             : model::content_of(*training_->generator()));
-        },
-        /*share_message=*/true);
+    comm::agree(comm_, "writing the model", true, [&] {
+      if (!comm_.is_root()) return;
+      const bool closed_form = report_.choice && !report_.choice->trained;
+      const model::ModelInfo info{closed_form ? model::settings_of(start_->closed_form()) : network_,
+                                  release_.schema,
+                                  class_share_,
+                                  release_hash_,
+                                  train_hash,
+                                  release_.is_private,
+                                  release::noisy_counts(release_).has_value(),
+                                  report_.choice};
+      report_.model_hash = model::save_model(model_file, info,
+                                             closed_form ? model::content_of(start_->closed_form())
+                                                         : model::content_of(*training_->generator()));
+    });
     report_.model_hash = comm::broadcast_text(comm_, report_.model_hash);
   }
 
@@ -269,12 +260,9 @@ TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_fil
                   const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads) {
   std::string bytes;
-  comm::agree(
-      comm, "reading the release",
-      [&] {
-        if (comm.is_root()) bytes = read_file(release_file);
-      },
-      /*share_message=*/true);
+  comm::agree(comm, "reading the release", true, [&] {
+    if (comm.is_root()) bytes = read_file(release_file);
+  });
   return train(comm, comm::broadcast_text(comm, bytes), release_file.string(), model_file, architecture, spec,
                train_hash, threads, TrainSetup{});
 }

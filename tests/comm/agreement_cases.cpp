@@ -26,7 +26,7 @@ struct Thrown {
 
 Thrown thrown_by_agree(HostComm& comm, const std::function<void()>& step, bool share) {
   try {
-    comm::agree(comm, "reading the shards", step, share);
+    comm::agree(comm, "reading the shards", share, step);
   } catch (const Error& e) {
     return {e.code(), e.what(), e.quiet()};
   }
@@ -35,8 +35,7 @@ Thrown thrown_by_agree(HostComm& comm, const std::function<void()>& step, bool s
 
 void agree_returns_when_all_is_well(HostComm& comm) {
   int calls = 0;
-  comm::agree(
-      comm, "a step", [&] { ++calls; }, true);
+  comm::agree(comm, "a step", true, [&] { ++calls; });
   EXPECT_EQ(calls, 1);
 }
 
@@ -91,16 +90,16 @@ void agree_throws_the_class_that_fits_the_code(HostComm& comm) {
       if (comm.rank() == failing) throw error;
     };
   };
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(UsageError("e")), true), UsageError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(DataError("e")), true), DataError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(CommError("e")), true), CommError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(InvariantError("e")), true), InvariantError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(IoError("e")), true), IoError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(ProtocolError("e")), true), ProtocolError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(PrivacyError("e")), true), PrivacyError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(ConfigError("e")), true), ConfigError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(DeviceError("e")), true), DeviceError);
-  EXPECT_THROW(comm::agree(comm, "s", fails_with(ErrorOf<ExitCode::kStopped>("e")), true),
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(UsageError("e"))), UsageError);
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(DataError("e"))), DataError);
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(CommError("e"))), CommError);
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(InvariantError("e"))), InvariantError);
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(IoError("e"))), IoError);
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(ProtocolError("e"))), ProtocolError);
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(PrivacyError("e"))), PrivacyError);
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(ConfigError("e"))), ConfigError);
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(DeviceError("e"))), DeviceError);
+  EXPECT_THROW(comm::agree(comm, "s", true, fails_with(ErrorOf<ExitCode::kStopped>("e"))),
                ErrorOf<ExitCode::kStopped>);
 }
 
@@ -147,7 +146,7 @@ void agree_takes_foreign_exceptions_for_internal_errors(HostComm& comm) {
   if (comm.rank() != failing) {
     EXPECT_EQ(thrown_by_agree(comm, done, true).code, ExitCode::kInternal);
   } else {
-    EXPECT_THROW(comm::agree(comm, "s", done, true), Error);
+    EXPECT_THROW(comm::agree(comm, "s", true, done), Error);
   }
 }
 

@@ -98,10 +98,7 @@ TEST(Deadline, EveryKindOfCollectiveHasOne) {
         std::vector<std::uint64_t> in(1 << 20, 1), out(c.is_root() ? in.size() : 0);
         c.reduce_sum(in, out, 0);
       },
-      [](HostComm& c) {
-        comm::agree(
-            c, "a step", [] {}, true);
-      },
+      [](HostComm& c) { comm::agree(c, "a step", true, [] {}); },
   };
   for (const auto& kind : kinds) {
     const auto comm = short_lived();

@@ -118,8 +118,7 @@ TEST(ThreadRankFaults, AgreeKeepsTheOwnFailureWhenTheOthersAreGone) {
   EXPECT_THROW(run_thread_ranks(2,
                                 [](HostComm& comm) {
                                   if (comm.rank() == 1) return;
-                                  comm::agree(
-                                      comm, "a step", [] { throw DataError("mine"); }, true);
+                                  comm::agree(comm, "a step", true, [] { throw DataError("mine"); });
                                 }),
                DataError);
 }

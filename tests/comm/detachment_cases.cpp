@@ -64,12 +64,9 @@ std::pair<ExitCode, std::string> thrown_by(HostComm& all, const std::vector<bool
   try {
     Detachment(all, works).run("training", [&](HostComm& mine, const Detachment::Pulse& pulse) {
       for (int i = 0; i < 3; ++i) pulse();
-      comm::agree(
-          mine, "step 3",
-          [&] {
-            if (mine.rank() == mine.size() - 1) throw IoError("the disk is full");
-          },
-          true);
+      comm::agree(mine, "step 3", true, [&] {
+        if (mine.rank() == mine.size() - 1) throw IoError("the disk is full");
+      });
     });
   } catch (const Error& e) {
     EXPECT_TRUE(e.agreed());

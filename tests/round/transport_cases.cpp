@@ -50,15 +50,11 @@ void sums_modulo_2_64(Transport& t) {
 void a_step_that_fails_at_one_site_fails_at_all(Transport& t) {
   for (int bad = 0; bad < t.sites(); ++bad) {
     expect_error(ExitCode::kData, {"cut off"}, [&] {
-      t.agree(
-          "reading",
-          [&] {
-            if (t.site() == bad) throw DataError("the file is cut off");
-          },
-          true);
+      t.agree("reading", true, [&] {
+        if (t.site() == bad) throw DataError("the file is cut off");
+      });
     });
-    EXPECT_NO_THROW(t.agree(
-        "reading", [] {}, true));
+    EXPECT_NO_THROW(t.agree("reading", true, [] {}));
   }
 }
 

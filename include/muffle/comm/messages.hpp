@@ -48,9 +48,9 @@ using Exchange = std::function<std::vector<std::string>(const std::string&)>;
 /// here. Rank 0 speaks for all. Non-muffle exceptions count as internal errors. Collective.
 /// @param share_message  false for steps that read private records: what a foreign exception says, which
 ///                       nobody has vetted, is a local detail then.
-void agree(Messages& comm, const std::string& what, const std::function<void()>& step, bool share_message);
+void agree(Messages& comm, const std::string& what, bool share_message, const std::function<void()>& step);
 /// The same where the verdicts go another way. @param rank, host  this rank's.
 void agree(int rank, const std::string& host, const Exchange& exchange, const std::string& what,
-           const std::function<void()>& step, bool share_message);
+           bool share_message, const std::function<void()>& step);
 
 }  // namespace muffle::comm

@@ -43,7 +43,7 @@ class Transport {
   virtual std::vector<comm::CollectiveUse> use() const { return {}; }
 
   /// The sites' verdict on a step: comm::agree() by this transport's messages.
-  void agree(const std::string& what, const std::function<void()>& step, bool share_message);
+  void agree(const std::string& what, bool share_message, const std::function<void()>& step);
   /// The coordinator's answer, at every site.
   bool coordinator_says(bool yes);
 };
