@@ -14,7 +14,6 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "renamed_keys.hpp"
 
 extern char** environ;
 

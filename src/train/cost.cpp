@@ -5,7 +5,6 @@
 
 #include "muffle/model/network.hpp"
 #include "muffle/model/twin_kind.hpp"
-#include "muffle/train/maps.hpp"
 #include "muffle/train/trainer.hpp"
 
 namespace muffle::train {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "substreams.hpp"
+#include "muffle/train/settings.hpp"
 
 namespace muffle::train {
 

@@ -16,7 +16,6 @@
 #include "moments_start.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/named_step.hpp"
 #include "muffle/core/progress.hpp"
@@ -24,7 +23,6 @@
 #include "muffle/model/model_file.hpp"
 #include "muffle/train/data_parallel.hpp"
 #include "muffle/train/flush_denormals.hpp"
-#include "muffle/train/maps.hpp"
 
 namespace muffle::train {
 namespace {
@@ -254,17 +252,6 @@ void set_torch_threads(int threads) {
     return true;
   }();
   static_cast<void>(once);
-}
-
-TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
-                  const TrainSpec& spec, const std::string& train_hash, int threads) {
-  std::string bytes;
-  comm::agree(comm, "reading the release", true, [&] {
-    if (comm.is_root()) bytes = read_file(release_file);
-  });
-  return train(comm, comm::broadcast_text(comm, bytes), release_file.string(), model_file, architecture, spec,
-               train_hash, threads, TrainSetup{});
 }
 
 TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,

@@ -8,7 +8,7 @@
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/release/noisy_moments.hpp"
-#include "muffle/train/maps.hpp"
+#include "muffle/train/settings.hpp"
 #include "support/planned_release.hpp"
 #include "train/matched_map.hpp"
 #include "train/toy.hpp"
