@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <iostream>
 
 #include "command_line.hpp"
@@ -69,6 +70,30 @@ std::filesystem::path or_in_run_folder(const std::string& given, const Context& 
 }
 
 }  // namespace
+
+void run(Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  release(context);
+  train(context, context.out / kReleaseFile);
+  sample(context, context.out / kModelFile);
+  evaluate::Settings& metrics = context.config.evaluate;
+  if (context.config.data.test_features.empty()) {
+    for (const std::string& name : metrics.leave_out_real()) {
+      spdlog::info(
+          "evaluate: \"{}\" is left out, as there is nothing to test on: data.test_features names no "
+          "held-out real "
+          "records",
+          name);
+    }
+  }
+  if (!metrics.metrics.empty())
+    evaluate(context, context.out / evaluate::samples_file(context.config.sample.formats));
+  // The time taken tells m, which is private under add/remove-one.
+  const bool time_is_public = context.config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  spdlog::info("run: done{}; everything is in {}", time_is_public ? fmt::format(" in {:.1f} s", seconds) : "",
+               context.out.string());
+}
 
 int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s, double io_deadline_s)) {
   set_up_logging({});

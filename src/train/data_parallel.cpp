@@ -8,7 +8,6 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
-#include "muffle/train/measure.hpp"
 #include "step_graph.hpp"
 
 namespace muffle::train {

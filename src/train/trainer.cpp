@@ -146,7 +146,8 @@ class Training {
   }
 
   TrainReport report() {
-    report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_time_).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_time_).count();
     tell_use();
     if (!comm_.is_root()) return report_;
     if (const auto& c = report_.choice) {
@@ -158,7 +159,7 @@ class Training {
     }
     const std::vector<comm::CollectiveUse> on_gpus = placement_.collective->use();
     spdlog::info("train: {} steps in {:.1f} s ({}), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
-                 spec_.steps - report_.resumed_at, report_.seconds,
+                 spec_.steps - report_.resumed_at, seconds,
                  on_gpus.empty() ? fmt::format("{:.1f} s in collectives",
                                                comm_.seconds_in_collectives() - collectives_before_)
                                  : time_on_gpus(on_gpus),

@@ -55,7 +55,7 @@ test::Trajectory interrupted(const test::Toy& toy, int before, int after) {
 test::Trajectory uninterrupted(const test::Toy& toy, int ranks) {
   test::Trajectory out;
   run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-    const test::Trajectory mine = test::follow(toy, model::host_collective(comm), test::kSteps);
+    const test::Trajectory mine = test::follow(toy, model::host_collective(comm));
     if (comm.is_root()) out = mine;
   });
   return out;

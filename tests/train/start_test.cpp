@@ -22,12 +22,11 @@ using torch::Tensor;
 TEST(StartOnThreads, AnyNumberOfRanksFollowsOneRank) {
   const release::Artifact release = test::start_release();
   const auto alone = comm::single_process();
-  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone), test::kSteps);
+  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone));
   EXPECT_LT(expected.losses.back(), 0.9 * expected.losses.front());
   for (const int ranks : {1, 2, 3, 4}) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-      const double d =
-          test::distance(expected, test::follow_start(release, model::host_collective(comm), test::kSteps));
+      const double d = test::distance(expected, test::follow_start(release, model::host_collective(comm)));
       EXPECT_LT(d, ranks == 1 ? 1e-30 : test::kTolerance) << comm.rank() << " of " << ranks;
     });
   }

@@ -88,12 +88,8 @@ inline std::unique_ptr<train::DataParallel> start_training(
 }
 
 inline Trajectory follow_start(const release::Artifact& release,
-                               std::shared_ptr<model::TensorCollective> collective, int steps) {
-  const auto training = start_training(release, std::move(collective));
-  Trajectory out;
-  for (int i = 0; i < steps; ++i) out.losses.push_back(training->step());
-  add_state(out, *training->generator());
-  return out;
+                               std::shared_ptr<model::TensorCollective> collective) {
+  return follow(*start_training(release, std::move(collective)));
 }
 
 }  // namespace muffle::test

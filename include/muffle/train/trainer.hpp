@@ -41,7 +41,6 @@ struct TrainReport {
   double first_loss = 0, last_loss = 0;
   std::optional<model::ProxyChoice> choice;  ///< TrainSpec::from_moments: which model was written
   std::uint64_t resumed_at = 0;              ///< step of the checkpoint that it went on from; 0: none
-  double seconds = 0;
 };
 
 /// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective;
