@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "muffle/app/privacy_commands.hpp"
 #include "muffle/core/error.hpp"
@@ -118,13 +119,14 @@ std::string as_text(const Audited& a, const AuditCommand& command) {
 
 }  // namespace
 
-AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
+void audit(const ConfigSources& sources, const AuditCommand& command, comm::HostComm& comm,
+           std::ostream& out) {
   if (command.features < 2 || command.features % 2 != 0 || command.features > 100'000)
     throw UsageError(fmt::format("--features is {}, not an even number from 2 to 100000.", command.features));
   Config config;
   Audited a;
   comm::agree(comm, "planning the audit", true, [&] {
-    config = load_config(command.sources, {.release = true});
+    config = load_config(sources, {.release = true});
     a.mode = config.aggregation.mode(comm.size());
     a.mode.signed_keys = false;
     release::ReleaseSettings settings = release_settings(config);
@@ -140,8 +142,15 @@ AuditOutcome audit(const AuditCommand& command, comm::HostComm& comm) {
                      progress.update(trials);
                    });
   progress.update(command.trials);
-  if (!comm.is_root()) return {};
-  return {command.format == "json" ? as_json(a, command) : as_text(a, command), a.report.exceeds()};
+  comm::agree(comm, "judging the audit", true, [&] {
+    if (!comm.is_root()) return;
+    out << (command.format == "json" ? as_json(a, command) : as_text(a, command)) << std::flush;
+    if (!a.report.exceeds()) return;
+    throw InvariantError(
+        "The audit found that a release leaks more than it claims: the lower bound on mu is above the "
+        "claimed mu. Run it again with more --trials to rule out chance; if it stays, release nothing "
+        "with this build and report it with the output above.");
+  });
 }
 
 }  // namespace muffle::app

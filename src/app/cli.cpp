@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <iostream>
 
 #include "command_line.hpp"
@@ -25,8 +26,6 @@ constexpr double kAloneDeadline = 3600.0;
 double deadline_of(const CommandLine& line) {
   if (line.verb() == "doctor") return line.doctor.deadline_s;
   try {
-    if (line.verb() == "audit")
-      return load_config(line.audit_sources(), {.release = true}).runtime.deadline_s;
     return load_config(line.sources, line.stages()).runtime.deadline_s;
   } catch (const Error&) {  // reported by open_run, on all ranks
     return Config{}.runtime.deadline_s;
@@ -72,6 +71,30 @@ std::filesystem::path or_in_run_folder(const std::string& given, const Context& 
 
 }  // namespace
 
+void run(Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  release(context);
+  train(context, context.out / kReleaseFile);
+  sample(context, context.out / kModelFile);
+  evaluate::Settings& metrics = context.config.evaluate;
+  if (context.config.data.test_features.empty()) {
+    for (const std::string& name : metrics.leave_out_real()) {
+      spdlog::info(
+          "evaluate: \"{}\" is left out, as there is nothing to test on: data.test_features names no "
+          "held-out real "
+          "records",
+          name);
+    }
+  }
+  if (!metrics.metrics.empty())
+    evaluate(context, context.out / evaluate::samples_file(context.config.sample.formats));
+  // The time taken tells m, which is private under add/remove-one.
+  const bool time_is_public = context.config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  spdlog::info("run: done{}; everything is in {}", time_is_public ? fmt::format(" in {:.1f} s", seconds) : "",
+               context.out.string());
+}
+
 int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s, double io_deadline_s)) {
   set_up_logging({});
   CommandLine line;
@@ -81,7 +104,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   } catch (const UsageError&) {
     wrong = std::current_exception();
   }
-  const std::function<void()> alone = wrong ? std::function<void()>() : line.alone();
+  const std::function<void()> alone = wrong ? std::function<void()>() : line.alone(std::cout);
   const double deadline_s = alone ? Config{}.runtime.deadline_s : deadline_of(line);
   // The doctor's rank whose folder does not answer can say so before the others give it up.
   const double io_deadline_s = line.verb() == "doctor" ? deadline_s / 2 : deadline_s;
@@ -94,7 +117,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   comm::require_same_settings(comm, line.invocation());
   if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
   if (line.verb() == "audit") {
-    line.audit(comm);
+    audit(line.sources, line.audit, comm, std::cout);
     return 0;
   }
   if (alone) {

@@ -2,15 +2,17 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <iosfwd>
 #include <map>
 #include <string>
 
 #include "muffle/app/commands.hpp"
+#include "muffle/app/privacy_commands.hpp"
 #include "muffle/cluster/doctor.hpp"
+#include "muffle/cluster/slurm.hpp"
 #include "muffle/crypto/site_keys.hpp"
+#include "muffle/privacy/account.hpp"
 #include "muffle/release/verify_files.hpp"
-#include "privacy_options.hpp"
-#include "slurm_options.hpp"
 
 namespace muffle::app {
 
@@ -27,12 +29,9 @@ class CommandLine {
 
   /// "release"; "help" if help or the version was asked for.
   const std::string& verb() const { return verb_; }
-  /// What one process does for verbs that need no ranks; empty for those that are collective.
-  std::function<void()> alone();
-  /// `muffle audit`. Collective.
-  void audit(comm::HostComm& comm);
-  /// Where its settings come from.
-  ConfigSources audit_sources() const;
+  /// What one process does for verbs that need no ranks, printing to `printed`; empty for those that are
+  /// collective.
+  std::function<void()> alone(std::ostream& printed);
   /// The stages of a collective verb.
   Stages stages() const;
   /// What must be the same on all ranks beside the configuration; names as they are typed.
@@ -44,18 +43,28 @@ class CommandLine {
   bool quiet = false;
   std::optional<std::uint64_t> insecure_seed;
   bool dry_run = false;
+  AuditCommand audit;
   cluster::DoctorCommand doctor;
 
   int verbosity() const { return quiet ? -1 : verbose; }
 
  private:
+  // options.cpp: the verbs in the order of the help.
+  void add_account();
+  void add_plan_and_audit();
   void add_run_verbs();
-  void add_local_verbs();
+  void add_data_options(CLI::App& verb);
+  void add_doctor();
+  void add_ledger();
+  void add_verify();
+  void add_slurm();
+
   /// @throws UsageError  the word is no verb, with the one that it may stand for.
   void require_verb(const std::string& word) const;
 
   CLI::App app_;
-  PrivacyCommands privacy_;
+  privacy::AccountRequest account_;
+  PlanCommand plan_;
   LedgerCommand ledger_;
   release::ReleaseFiles verify_;
   std::string verify_format_ = "text";
@@ -64,5 +73,9 @@ class CommandLine {
   std::string verb_;
   std::string help_;
 };
+
+/// The batch script of `muffle slurm`, for a configuration that can be read: a mistake is cheaper here than
+/// after a day in the queue. @throws UsageError, ConfigError, IoError.
+std::string slurm(const cluster::SlurmJob& job, const ConfigSources& sources);
 
 }  // namespace muffle::app

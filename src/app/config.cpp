@@ -14,7 +14,6 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "renamed_keys.hpp"
 
 extern char** environ;
 
@@ -74,11 +73,6 @@ Value from_text(const std::string& text) {
   } catch (const toml::parse_error&) {
   }
   return bare_text(text);
-}
-
-const Key* find(const std::vector<Key>& keys, const std::string& name) {
-  const auto at = std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == name; });
-  return at == keys.end() ? nullptr : &*at;
 }
 
 std::string section_of(const std::string& key) { return key.substr(0, std::min(key.rfind('.'), key.size())); }
@@ -224,8 +218,9 @@ class Loader {
     const std::vector<Key> known = keys_of(config_);
     std::vector<Assignment> left;
     for (Assignment& a : waiting_) {
-      const Key* const key = find(known, a.key);
-      if (key == nullptr) {
+      const auto key =
+          std::find_if(known.begin(), known.end(), [&](const Key& k) { return k.name == a.key; });
+      if (key == known.end()) {
         left.push_back(std::move(a));
         continue;
       }

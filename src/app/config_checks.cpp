@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "muffle/core/error.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/synth/sampler.hpp"
-#include "muffle/train/maps.hpp"
+#include "muffle/train/settings.hpp"
 
 namespace muffle::app {
 namespace {
@@ -129,6 +130,24 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   // The accountant knows its own domain: ask it.
   if (p.empty()) p.check("[privacy]: ", [&] { plan_release(c); });
   return p.take();
+}
+
+std::string renamed_key(const std::string& key) {
+  if (key == "features.blocks")
+    return "is gone: every feature map has a section of its own, such as [map.rff] with kind = \"rff\" and "
+           "count = 10000, [map.moments] with kind = \"moments\", [map.proxy] with kind = \"rff\" and role = "
+           "\"proxy\"";
+  const auto dot = std::min(key.find('.'), key.size() - 1);
+  const std::string section = key.substr(0, dot), leaf = key.substr(dot + 1);
+  const auto now = [](const char* map, const char* rest, const std::string& name) {
+    return fmt::format(
+        "is {} of a feature map now, which has a section of its own: write [map.{}] with {}, and there {}",
+        name, map, rest, name);
+  };
+  if (section == "moments") return now("moments", "kind = \"moments\"", leaf == "kind" ? "lift" : leaf);
+  if (section == "proxy") return now("proxy", "kind = \"rff\" and role = \"proxy\"", leaf);
+  const std::set<std::string> of_rff{"count", "length_scale", "frequencies", "seed"};
+  return section == "features" && of_rff.contains(leaf) ? now("rff", "kind = \"rff\"", leaf) : "";
 }
 
 }  // namespace muffle::app

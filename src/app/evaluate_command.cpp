@@ -8,7 +8,6 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "run_folder.hpp"
-#include "stages.hpp"
 
 namespace muffle::app {
 namespace {

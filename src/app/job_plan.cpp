@@ -7,7 +7,6 @@
 
 #include "muffle/core/float_text.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
-#include "muffle/train/cost.hpp"
 
 namespace muffle::app {
 namespace {
@@ -33,34 +32,25 @@ BlockPlan plan_block(const features::NamedMap& map, std::size_t classes, double 
   return b;
 }
 
-MemoryPlan plan_memory(const release::ReleasePlan& release, const train::Cost& cost, std::uint64_t threads) {
+void plan_memory(const release::ReleasePlan& release, std::uint64_t threads, JobPlan& plan) {
   const std::uint64_t numbers = release.size();
-  MemoryPlan m;
   // Each thread's sums and the shard's.
-  m.release = 8 * numbers * (threads + 1);
+  plan.release_memory = 8 * numbers * (threads + 1);
   std::uint64_t maps = 0;
   for (const features::NamedMap& map : release.maps) {
     const features::MapCost each = map.map->cost();
-    m.release += each.bytes + threads * each.bytes_per_thread;
+    plan.release_memory += each.bytes + threads * each.bytes_per_thread;
     maps += 4 * static_cast<std::uint64_t>(map.map->numbers_in_map());
   }
   // The shard's sums and the reduced ones, the noise, the released numbers and the file's bytes.
-  m.release_root = std::max(m.release, maps + 8 * numbers * 5);
-  m.fit_root = cost.fit_root;
-  m.train = cost.memory;
-  return m;
+  plan.release_root_memory = std::max(plan.release_memory, maps + 8 * numbers * 5);
 }
 
-WirePlan plan_wire(std::uint64_t numbers, const train::Cost& cost, std::uint64_t ranks) {
-  WirePlan w;
-  const auto k = static_cast<double>(ranks);
-  w.release = 8 * numbers;
-  w.release_all = static_cast<double>(w.release) * (k - 1);
-  w.step_embedding = cost.step_embedding;
-  w.step_batch_norm = cost.step_batch_norm;
-  w.step_gradients = cost.step_gradients;
-  w.step_per_rank = static_cast<double>(w.step()) * 2 * (k - 1) / k;
-  return w;
+void plan_wire(double ranks, JobPlan& plan) {
+  plan.release_wire = 8 * plan.numbers;
+  plan.release_wire_all = static_cast<double>(plan.release_wire) * (ranks - 1);
+  plan.step_wire = plan.cost.step_embedding + plan.cost.step_batch_norm + plan.cost.step_gradients;
+  plan.step_wire_per_rank = static_cast<double>(plan.step_wire) * 2 * (ranks - 1) / ranks;
 }
 
 void warn(const Config& c, JobPlan& plan) {
@@ -137,12 +127,9 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
   }
   if (config.release_counts) plan.count_noise = sigma(release.maps.size()) / release.counts_weight;
   if (plan.records) plan.embed_flops = *plan.records * flops_per_record;
-  const train::Cost cost =
-      train::cost(release, config.model.chosen(), config.train, static_cast<std::uint64_t>(ranks));
-  plan.generator_parameters = cost.parameters;
-  plan.step_flops = cost.step_flops;
-  plan.memory = plan_memory(release, cost, static_cast<std::uint64_t>(threads));
-  plan.wire = plan_wire(plan.numbers, cost, static_cast<std::uint64_t>(ranks));
+  plan.cost = train::cost(release, config.model.chosen(), config.train, static_cast<std::uint64_t>(ranks));
+  plan_memory(release, static_cast<std::uint64_t>(threads), plan);
+  plan_wire(ranks, plan);
   warn(config, plan);
   return plan;
 }

@@ -7,6 +7,7 @@
 
 #include "muffle/app/config.hpp"
 #include "muffle/privacy/release.hpp"
+#include "muffle/train/cost.hpp"
 
 namespace muffle::app {
 
@@ -27,38 +28,23 @@ struct BlockPlan {
   double kernel_where_equal = 0.0;    ///< kappa at which a class's signal is as long as its noise
 };
 
-/// Bytes that one rank needs at once: the large arrays, not the process's base of some 100 MB.
-struct MemoryPlan {
-  std::uint64_t release = 0;       ///< every rank while it embeds
-  std::uint64_t release_root = 0;  ///< the coordinator while it adds the noise and writes
-  std::uint64_t fit_root =
-      0;                    ///< the coordinator while it fits a closed form and writes it; 0: no such model
-  std::uint64_t train = 0;  ///< every rank, on its device or host; the coordinator's, where it has the most
-};
-
-/// Payloads in bytes. A reduce sends each rank's payload once; a ring all-reduce sends and receives 2 (K-1)/K
-/// of the payload on every rank.
-struct WirePlan {
-  std::uint64_t release = 0;          ///< reduce of 64-bit sums
-  std::uint64_t step_embedding = 0;   ///< all-reduce of the batch's C x D float32 sums and C counts
-  std::uint64_t step_batch_norm = 0;  ///< all-reduces of moments, forward and backward
-  std::uint64_t step_gradients = 0;   ///< all-reduce of the generator's gradients
-  std::uint64_t step() const { return step_embedding + step_batch_norm + step_gradients; }
-  double step_per_rank = 0.0;  ///< what a rank sends in one step, ring all-reduce
-  double release_all = 0.0;    ///< what all ranks send in one release
-};
-
 struct JobPlan {
   privacy::NoisePlan noise;
   std::uint64_t numbers = 0;          ///< length of the released vector
   std::optional<double> records;      ///< m, or the guess of it
   std::vector<BlockPlan> blocks;      ///< without m: no signal and noise
   std::optional<double> count_noise;  ///< counts, or the moments' traces: standard deviation in records
-  MemoryPlan memory;
-  WirePlan wire;
-  std::uint64_t generator_parameters = 0;  ///< of the trained generator; 0: no block to train on
-  std::optional<double> embed_flops;       ///< all ranks together
-  double step_flops = 0.0;                 ///< embedding part of a training step, all ranks together
+  train::Cost cost;                   ///< of the model that is made of the release
+  // Bytes that one rank needs at once: the large arrays, not the process's base of some 100 MB.
+  std::uint64_t release_memory = 0;       ///< every rank while it embeds
+  std::uint64_t release_root_memory = 0;  ///< the coordinator while it adds the noise and writes
+  // Payloads in bytes. A reduce sends each rank's payload once; a ring all-reduce sends and receives 2
+  // (K-1)/K of the payload on every rank.
+  std::uint64_t release_wire = 0;  ///< reduce of 64-bit sums
+  double release_wire_all = 0.0;   ///< what all ranks send in one release
+  std::uint64_t step_wire = 0;     ///< all all-reduces of a step
+  double step_wire_per_rank = 0.0;
+  std::optional<double> embed_flops;  ///< all ranks together
   std::vector<std::string> warnings;
 };
 

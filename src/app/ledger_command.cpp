@@ -22,7 +22,7 @@ LedgerState read_checked(const LedgerCommand& command) {
   return state;
 }
 
-void set_budget(const LedgerCommand& command) {
+std::string set_budget(const LedgerCommand& command) {
   if (command.budget_epsilon.has_value() == command.no_budget)
     throw UsageError("`muffle ledger budget` needs either --epsilon, with --delta, or --none.");
   std::optional<privacy::Budget> budget;
@@ -37,22 +37,20 @@ void set_budget(const LedgerCommand& command) {
         "one, "
         "and name that\n",
         printable(command.file), command.data_id);
-  std::cout << privacy::ledger_text(opened.state());
+  return privacy::ledger_text(opened.state());
 }
 
 }  // namespace
 
-void ledger(const LedgerCommand& command) {
+std::string ledger(const LedgerCommand& command) {
   if (command.verb == "budget") return set_budget(command);
   const LedgerState state = read_checked(command);
   if (command.verb == "verify") {
     privacy::require_whole(state, command.file, command.head);
-    std::cout << fmt::format("{}: {} lines, every one of them in the chain; head {}\n", command.file,
-                             state.lines, state.head);
-    return;
+    return fmt::format("{}: {} lines, every one of them in the chain; head {}\n", command.file, state.lines,
+                       state.head);
   }
-  std::cout << (command.format == "json" ? privacy::ledger_json(state, command.file)
-                                         : privacy::ledger_text(state));
+  return command.format == "json" ? privacy::ledger_json(state, command.file) : privacy::ledger_text(state);
 }
 
 }  // namespace muffle::app

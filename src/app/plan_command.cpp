@@ -45,10 +45,10 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                       {"signal_to_noise_most", known(b.signal_to_noise_most)},
                       {"kernel_where_equal", known(b.kernel_where_equal)}});
   }
-  const Json memory = {{"release", p.memory.release},
-                       {"release_root", p.memory.release_root},
-                       {"fit_root", p.memory.fit_root},
-                       {"train", p.memory.train}};
+  const Json memory = {{"release", p.release_memory},
+                       {"release_root", p.release_root_memory},
+                       {"fit_root", p.cost.fit_root},
+                       {"train", p.cost.memory}};
   const Json out = {{"format", "muffle-plan"},
                     {"version", 1},
                     {"ranks", ranks},
@@ -65,18 +65,18 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"released_values", p.numbers},
                     {"blocks", blocks},
                     {"count_noise", or_null(p.count_noise)},
-                    {"generator_parameters", p.generator_parameters},
+                    {"generator_parameters", p.cost.parameters},
                     {"memory_bytes", memory},
                     {"wire_bytes",
-                     {{"release", p.wire.release},
-                      {"release_all_ranks", p.wire.release_all},
-                      {"step", p.wire.step()},
-                      {"step_embedding", p.wire.step_embedding},
-                      {"step_batch_norm", p.wire.step_batch_norm},
-                      {"step_gradients", p.wire.step_gradients},
-                      {"step_sent_per_rank", p.wire.step_per_rank}}},
+                     {{"release", p.release_wire},
+                      {"release_all_ranks", p.release_wire_all},
+                      {"step", p.step_wire},
+                      {"step_embedding", p.cost.step_embedding},
+                      {"step_batch_norm", p.cost.step_batch_norm},
+                      {"step_gradients", p.cost.step_gradients},
+                      {"step_sent_per_rank", p.step_wire_per_rank}}},
                     {"embed_flops", or_null(p.embed_flops)},
-                    {"step_embed_flops", p.step_flops},
+                    {"step_embed_flops", p.cost.step_flops},
                     {"warnings", p.warnings}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -106,29 +106,29 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
     }
   }
   if (p.count_noise) out += fmt::format("  class counts       +- {:.3g} records\n", *p.count_noise);
-  const bool trains = p.generator_parameters > 0;
+  const bool trains = p.cost.parameters > 0;
   out += fmt::format("\nmemory per rank (large arrays)\n  release  {}, the coordinator {}\n",
-                     bytes_text(p.memory.release), bytes_text(p.memory.release_root));
-  if (p.memory.fit_root > 0)
-    out += fmt::format("  fit      the coordinator alone, {}\n", bytes_text(p.memory.fit_root));
-  if (trains) out += fmt::format("  train    {}\n", bytes_text(p.memory.train));
+                     bytes_text(p.release_memory), bytes_text(p.release_root_memory));
+  if (p.cost.fit_root > 0)
+    out += fmt::format("  fit      the coordinator alone, {}\n", bytes_text(p.cost.fit_root));
+  if (trains) out += fmt::format("  train    {}\n", bytes_text(p.cost.memory));
   out += fmt::format(
       "\non the wire\n  release  8 B x {} numbers = {} from each rank but the coordinator, {} in all\n",
-      p.numbers, bytes_text(p.wire.release), bytes_text(p.wire.release_all));
+      p.numbers, bytes_text(p.release_wire), bytes_text(p.release_wire_all));
   if (trains) {
     out += fmt::format(
         "  step     {} all-reduced (embedding {}, batch norms {}, gradients {}): a rank sends {} (ring)\n"
         "  training {} a rank over {} steps\n",
-        bytes_text(p.wire.step()), bytes_text(p.wire.step_embedding), bytes_text(p.wire.step_batch_norm),
-        bytes_text(p.wire.step_gradients), bytes_text(p.wire.step_per_rank),
-        bytes_text(p.wire.step_per_rank * static_cast<double>(c.train.steps)), c.train.steps);
+        bytes_text(p.step_wire), bytes_text(p.cost.step_embedding), bytes_text(p.cost.step_batch_norm),
+        bytes_text(p.cost.step_gradients), bytes_text(p.step_wire_per_rank),
+        bytes_text(p.step_wire_per_rank * static_cast<double>(c.train.steps)), c.train.steps);
   }
   out += "\narithmetic of the embedding (matrix products)\n";
   if (p.embed_flops)
     out += fmt::format("  release  {:.3g} flops, {:.3g} a rank\n", *p.embed_flops, *p.embed_flops / ranks);
   if (trains)
     out += fmt::format("  step     {:.3g} flops, {:.3g} a rank; the generator has {} parameters\n",
-                       p.step_flops, p.step_flops / ranks, p.generator_parameters);
+                       p.cost.step_flops, p.cost.step_flops / ranks, p.cost.parameters);
   if (!p.warnings.empty()) out += "\n";
   for (const std::string& warning : p.warnings) out += "WARNING " + warning + ".\n";
   return out;
@@ -136,11 +136,11 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
 
 }  // namespace
 
-std::string plan(const PlanCommand& command) {
+std::string plan(const ConfigSources& sources, const PlanCommand& command) {
   if (command.ranks < 1 || command.ranks > kMaxRanks)
     throw UsageError(fmt::format("--ranks is {}, not a number from 1 to {}.", command.ranks, kMaxRanks));
   if (command.records && *command.records == 0) throw UsageError("--records is 0: guess at least 1.");
-  const Config config = load_config(command.sources, {.release = true, .train = true});
+  const Config config = load_config(sources, {.release = true, .train = true});
   if (command.records && config.privacy.adjacency == privacy::Adjacency::kReplaceOne &&
       *command.records != config.data.records)
     throw UsageError(

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "muffle/app/commands.hpp"
+#include "muffle/core/stage_notes.hpp"
 
 namespace muffle::app {
 
@@ -15,5 +20,20 @@ data::DataSpec prepare_records(Context& context);
 
 /// The same without making anything; `file` is data.features, a label file or the like. Not collective.
 data::DataSpec records_of(const Context& context);
+
+/// Whether the stage's output lies in the run folder, byte for byte as it was made, out of this input by
+/// these settings; all ranks get root's answer. Everything after a release is post-processing, so what is
+/// lost, damaged, edited or of other settings is simply made again; the log says why. Collective.
+bool is_done(comm::HostComm& comm, const StageWork& work);
+
+/// Notes in stages.json that the stage is done and what it wrote. Collective. @throws IoError on every rank.
+/// @param outputs  files or folders, relative to the run folder; hashed here.
+void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<std::string>& outputs);
+
+/// What samples.json says of the release that the samples come of; true if there is no such file.
+bool samples_are_private(const std::filesystem::path& samples_json);
+
+/// Says on the console, each time, that `file` comes of a release with test noise. Root calls it.
+void warn_not_private(const std::string& stage, const std::filesystem::path& file);
 
 }  // namespace muffle::app

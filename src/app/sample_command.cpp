@@ -9,7 +9,6 @@
 #include "muffle/core/files.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "run_folder.hpp"
-#include "stages.hpp"
 
 namespace muffle::app {
 namespace {

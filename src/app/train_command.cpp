@@ -11,7 +11,6 @@
 #include "muffle/train/closed_form.hpp"
 #include "muffle/train/trainer.hpp"
 #include "run_folder.hpp"
-#include "stages.hpp"
 
 namespace muffle::app {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -24,17 +25,17 @@ std::size_t hosts_in(const Facts& ranks) {
 void check_mpi(const Facts& ranks, const NetworkFacts& network, Findings& out) {
   const auto library = [](const RankFacts& f) { return f.mpi; };
   if (!all_equal(ranks, library)) {
-    out.fail("mpi", {}, "the ranks use different MPI libraries: " + groups(ranks, library),
+    out.fail("mpi", kAllRanks, "the ranks use different MPI libraries: " + groups(ranks, library),
              "install the same MPI on every host, or start all ranks from one container image",
              ExitCode::kConfig);
   }
   if (!network.sums) {
-    out.fail("mpi", {}, "a reduction of known integers over all ranks gave a wrong sum",
+    out.fail("mpi", kAllRanks, "a reduction of known integers over all ranks gave a wrong sum",
              "release nothing here; check that every host has the same MPI, architecture and muffle",
              ExitCode::kInvariant);
   }
   if (ranks.size() == 1 && ranks.front().launcher == "none") {
-    out.note("mpi", {}, "started alone, without mpirun or srun: nothing between ranks was checked",
+    out.note("mpi", kAllRanks, "started alone, without mpirun or srun: nothing between ranks was checked",
              "start the doctor as the job will be started, such as: launch/local.sh 2 doctor");
     return;
   }
@@ -59,10 +60,10 @@ void check_versions(const Facts& ranks, Findings& out) {
   const auto binary = [](const RankFacts& f) { return "binary " + f.binary.substr(0, 12); };
   const auto kernels = [](const RankFacts& f) { return f.kernels; };
   if (!all_equal(ranks, version)) {
-    out.fail("versions", {}, "the ranks run different versions of muffle: " + groups(ranks, version),
+    out.fail("versions", kAllRanks, "the ranks run different versions of muffle: " + groups(ranks, version),
              "install one version on every host", ExitCode::kConfig);
   } else if (!all_equal(ranks, binary)) {
-    out.warn("versions", {}, "the ranks run different builds of muffle: " + groups(ranks, binary),
+    out.warn("versions", kAllRanks, "the ranks run different builds of muffle: " + groups(ranks, binary),
              "copy one binary to every host, unless CPU and GPU builds are mixed on purpose");
   }
   // Shared libraries, which one binary may find in two versions. Ranks of CPU builds, which may hold records
@@ -75,14 +76,15 @@ void check_versions(const Facts& ranks, Findings& out) {
         "install the same one on every host and look at LD_LIBRARY_PATH there, or start all ranks from one "
         "container image";
     if (!all_equal(alike, libtorch))
-      out.fail("versions", {}, "the ranks load different builds of LibTorch: " + groups(alike, libtorch), fix,
+      out.fail("versions", kAllRanks,
+               "the ranks load different builds of LibTorch: " + groups(alike, libtorch), fix,
                ExitCode::kConfig);
     if (cuda && !all_equal(alike, nccl))
-      out.fail("versions", {}, "the ranks load different versions of NCCL: " + groups(alike, nccl), fix,
-               ExitCode::kConfig);
+      out.fail("versions", kAllRanks, "the ranks load different versions of NCCL: " + groups(alike, nccl),
+               fix, ExitCode::kConfig);
   }
   if (!all_equal(ranks, kernels)) {
-    out.note("versions", {}, "the embedding's kernels differ: " + groups(ranks, kernels),
+    out.note("versions", kAllRanks, "the embedding's kernels differ: " + groups(ranks, kernels),
              "the sums do not change, but the slowest rank sets the pace");
   }
   out.ok_unless_said("versions", fmt::format("muffle {} everywhere, binary {}, {}{}", ranks.front().version,
@@ -125,30 +127,48 @@ bool by_prrte(const RankFacts& f) {
 
 void check_links(const Facts& ranks, Findings& out) {
   if (hosts_in(ranks) < 2) return;
-  const auto unreported = ranks_where(ranks, by_prrte);
-  if (!unreported.empty()) {
-    out.warn("links", unreported,
-             "mpirun of Open MPI 5 ends with 0 when a host is lost: exit codes mean nothing",
-             "use Open MPI 4.1, or srun --mpi=pmix (muffle slurm --launcher srun)");
-  }
+  out.warn("links", ranks_where(ranks, by_prrte),
+           "mpirun of Open MPI 5 ends with 0 when a host is lost: exit codes mean nothing",
+           "use Open MPI 4.1, or srun --mpi=pmix (muffle slurm --launcher srun)");
   constexpr double kNoticed_s = 60;
-  const auto slow = ranks_where(ranks, [](const RankFacts& f) {
-    return f.launcher == "mpirun" && !by_prrte(f) && !(f.keepalive_s > 0 && f.keepalive_s <= kNoticed_s);
-  });
-  if (!slow.empty()) {
-    out.warn("links", slow, "mpirun notices a cut link after 8 minutes (OpenMPI's keepalives)",
-             "start with launch/mpirun.sh, which sets the three oob_tcp_keepalive parameters");
-  }
-  const auto patient = ranks_where(ranks, [](const RankFacts& f) { return f.tcp_retries > 8; });
-  if (!patient.empty()) {
-    out.note("links", patient, "TCP gives a cut link up to 15 minutes (net.ipv4.tcp_retries2 above 8)",
-             "where you own the hosts: sysctl net.ipv4.tcp_retries2=6; else rely on launch/mpirun.sh's time "
-             "limit");
-  }
+  out.warn("links",
+           ranks_where(ranks,
+                       [](const RankFacts& f) {
+                         return f.launcher == "mpirun" && !by_prrte(f) &&
+                                !(f.keepalive_s > 0 && f.keepalive_s <= kNoticed_s);
+                       }),
+           "mpirun notices a cut link after 8 minutes (OpenMPI's keepalives)",
+           "start with launch/mpirun.sh, which sets the three oob_tcp_keepalive parameters");
+  out.note("links", ranks_where(ranks, [](const RankFacts& f) { return f.tcp_retries > 8; }),
+           "TCP gives a cut link up to 15 minutes (net.ipv4.tcp_retries2 above 8)",
+           "where you own the hosts: sysctl net.ipv4.tcp_retries2=6; else rely on launch/mpirun.sh's time "
+           "limit");
   out.ok_unless_said("links", "cut links are noticed");
 }
 
 }  // namespace
+
+std::vector<int> ranks_where(const Facts& ranks, const std::function<bool(const RankFacts&)>& holds) {
+  std::vector<int> out;
+  for (const RankFacts& f : ranks) {
+    if (holds(f)) out.push_back(f.rank);
+  }
+  return out;
+}
+
+std::string groups(const Facts& ranks, const std::function<std::string(const RankFacts&)>& value) {
+  std::map<std::string, std::vector<int>> by_value;
+  for (const RankFacts& f : ranks) by_value[value(f)].push_back(f.rank);
+  std::vector<std::string> parts;
+  for (const auto& [text, who] : by_value)
+    parts.push_back(fmt::format("{} on rank{} {}", text, who.size() == 1 ? "" : "s", fmt::join(who, ", ")));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+bool all_equal(const Facts& ranks, const std::function<std::string(const RankFacts&)>& value) {
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](const RankFacts& f) { return value(f) == value(ranks.front()); });
+}
 
 std::pair<double, double> clock_bounds(const RankFacts& a, const RankFacts& b) {
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,22 +12,24 @@
 namespace muffle::cluster {
 
 using Facts = std::vector<RankFacts>;
+inline constexpr std::nullopt_t kAllRanks = std::nullopt;
 
-/// What the checks have found so far, in order.
+/// What the checks have found so far, in order. A finding about no rank at all is none.
 class Findings {
  public:
   using Level = Finding::Level;
+  using Ranks = std::optional<std::vector<int>>;  ///< or kAllRanks
 
   void ok(const char* check, std::string message) {
     add(Level::kOk, check, {}, std::move(message), "", ExitCode::kDone);
   }
-  void note(const char* check, std::vector<int> ranks, std::string message, std::string fix) {
+  void note(const char* check, Ranks ranks, std::string message, std::string fix) {
     add(Level::kNote, check, std::move(ranks), std::move(message), std::move(fix), ExitCode::kDone);
   }
-  void warn(const char* check, std::vector<int> ranks, std::string message, std::string fix) {
+  void warn(const char* check, Ranks ranks, std::string message, std::string fix) {
     add(Level::kWarning, check, std::move(ranks), std::move(message), std::move(fix), ExitCode::kDone);
   }
-  void fail(const char* check, std::vector<int> ranks, std::string message, std::string fix, ExitCode code) {
+  void fail(const char* check, Ranks ranks, std::string message, std::string fix, ExitCode code) {
     add(Level::kFailure, check, std::move(ranks), std::move(message), std::move(fix), code);
   }
   /// `message` unless something worse was already said of this check.
@@ -39,9 +42,10 @@ class Findings {
   std::vector<Finding> all;
 
  private:
-  void add(Level level, const char* check, std::vector<int> ranks, std::string message, std::string fix,
-           ExitCode code) {
-    all.push_back({level, check, std::move(ranks), std::move(message), std::move(fix), code});
+  void add(Level level, const char* check, Ranks ranks, std::string message, std::string fix, ExitCode code) {
+    if (ranks && ranks->empty()) return;
+    all.push_back(
+        {level, check, ranks.value_or(std::vector<int>{}), std::move(message), std::move(fix), code});
   }
 };
 
@@ -60,9 +64,8 @@ std::vector<bool> one_a_gpu(const Facts& ranks);
 void check_cores(const Facts& ranks, Findings& out);
 void check_limits(const Facts& ranks, Findings& out);
 void check_memory(const Facts& ranks, Findings& out);
+void check_folder(const Facts& ranks, Findings& out);
 void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out);
 void check_entropy(const Facts& ranks, Findings& out);
-// folder_checks.cpp
-void check_folder(const Facts& ranks, Findings& out);
 
 }  // namespace muffle::cluster

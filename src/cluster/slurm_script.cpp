@@ -235,8 +235,9 @@ std::string steps(const SlurmJob& job) {
 
 }  // namespace
 
-std::string slurm_script(const SlurmJob& job) {
+std::string slurm_script(const SlurmJob& job, const std::optional<GpuUse>& use) {
   check(job);
+  if (use) check_gpus(job, *use);
   // Never empty: to bash before 4.4 an empty array is an unset one, which `set -u` refuses.
   std::string settings = "--config \"$config\"";
   for (const std::string& s : job.set) settings += " --set " + word(s);
@@ -244,12 +245,6 @@ std::string slurm_script(const SlurmJob& job) {
          fmt::format("\nmuffle={}\nconfig={}\nout={}\nsettings=({})\n", word(job.muffle), word(job.config),
                      word(job.out), settings) +
          kThreads + (job.launcher == "srun" ? kSrun : kMpirun) + kStep + "\n" + steps(job);
-}
-
-std::string slurm_script(const SlurmJob& job, const GpuUse& use) {
-  std::string script = slurm_script(job);
-  check_gpus(job, use);
-  return script;
 }
 
 }  // namespace muffle::cluster

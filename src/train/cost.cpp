@@ -5,7 +5,6 @@
 
 #include "muffle/model/network.hpp"
 #include "muffle/model/twin_kind.hpp"
-#include "muffle/train/maps.hpp"
 #include "muffle/train/trainer.hpp"
 
 namespace muffle::train {
@@ -23,7 +22,7 @@ std::uint64_t start_memory(const release::ReleasePlan& plan, std::uint64_t order
   // In a step (objective.cpp): the closed form in double; the factors under both networks, target, sums,
   // message and mean in float; the difference in float and, for the loss, three times in double.
   const std::uint64_t step = all * (8 + 6 * 4 + 4 + 3 * 8);
-  // The proxy's mean embeddings, of 20 batches and two models, and its map (measure.hpp).
+  // The proxy's mean embeddings, of 20 batches and two models, and its map (proxy.hpp).
   std::uint64_t proxy = 0;
   if (const auto b = plan.proxy())
     proxy = 4 * plan.features(*b) * 2 * 20 * classes +

@@ -8,9 +8,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
-#include "muffle/train/measure.hpp"
 #include "step_graph.hpp"
-#include "substreams.hpp"
 
 namespace muffle::train {
 namespace {
@@ -28,7 +26,7 @@ void set_momentum(model::Generator& generator, double momentum) {
 DataParallel::DataParallel(const model::NetworkSettings& network, const schema::Schema& schema,
                            const TrainSpec& spec, Problem problem,
                            std::shared_ptr<model::TensorCollective> collective)
-    : spec_((check(spec), spec)),
+    : spec_(spec),
       class_share_(std::move(problem.class_share)),
       device_(problem.device),
       collective_(std::move(collective)),

@@ -3,17 +3,44 @@
 #include <fmt/format.h>
 
 #include "muffle/core/error.hpp"
-#include "staged_collective.hpp"
 
 #ifdef MUFFLE_TORCH_CUDA
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
-
-#include "nccl_collective.hpp"
 #endif
 
 namespace muffle::train {
+namespace {
+
+class StagedCollective : public model::TensorCollective {
+ public:
+  explicit StagedCollective(comm::HostComm& comm) : host_(model::host_collective(comm)) {}
+
+  int rank() const override { return host_->rank(); }
+  int size() const override { return host_->size(); }
+  void all_reduce_sum(torch::Tensor& t) override {
+    if (size() == 1) return;
+    torch::Tensor staged = t.cpu().contiguous();
+    host_->all_reduce_sum(staged);
+    t.copy_(staged);
+  }
+  void broadcast(torch::Tensor& t) override {
+    if (size() == 1) return;
+    torch::Tensor staged = t.cpu().contiguous();
+    host_->broadcast(staged);
+    t.copy_(staged);
+  }
+
+ private:
+  std::shared_ptr<model::TensorCollective> host_;
+};
+
+}  // namespace
+
+std::shared_ptr<model::TensorCollective> staged_collective(comm::HostComm& comm) {
+  return std::make_shared<StagedCollective>(comm);
+}
 
 #ifdef MUFFLE_TORCH_CUDA
 

@@ -9,8 +9,6 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/release/noisy_moments.hpp"
-#include "muffle/train/maps.hpp"
-#include "muffle/train/proxy.hpp"
 
 namespace muffle::train {
 

@@ -11,7 +11,7 @@
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"
-#include "muffle/train/measure.hpp"
+#include "muffle/train/proxy.hpp"
 
 namespace muffle::train {
 

@@ -1,5 +1,4 @@
-#include "nccl_collective.hpp"
-
+// Sums of device tensors over NCCL.
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/types.h>
 
@@ -7,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "device.hpp"
 #include "muffle/comm/nccl_group.hpp"
 #include "muffle/core/error.hpp"
 

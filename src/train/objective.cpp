@@ -82,15 +82,6 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
   return m;
 }
 
-double Objective::backward(const Tensor& x, const Tensor& labels, std::int64_t batch,
-                           bool* stop_request) const {
-  const bool asked = stop_request != nullptr && *stop_request;
-  const Seen seen = read(enqueue_backward(
-      x, labels, batch, torch::full({1}, asked ? 1.0 : 0.0, x.options().requires_grad(false))));
-  if (stop_request != nullptr) *stop_request = seen.stop_requested;
-  return seen.loss;
-}
-
 Objective::Seen Objective::read(const Tensor& seen) const {
   collective_->wait();
   const Tensor host = seen.cpu();

@@ -1,16 +1,10 @@
 #include "muffle/train/settings.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <cmath>
 
-#include "muffle/core/error.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/model/network.hpp"
-#include "muffle/train/maps.hpp"
-#include "substreams.hpp"
+#include "muffle/model/twin_kind.hpp"
 
 namespace muffle::train {
 namespace {
@@ -113,22 +107,17 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
   network.beside(moments->order() - 1)->problems(&schema, p);
 }
 
-void check(const TrainSpec& spec) {
-  std::vector<std::string> problems;
-  if (spec.steps < 1 || spec.steps >= kMeasuringSubstream) {
-    problems.push_back(
-        fmt::format("train.steps is {}: must be in 1..{}", spec.steps, kMeasuringSubstream - 1));
+std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& maps, bool from_moments) {
+  std::vector<std::size_t> out;
+  for (std::size_t b = 0; b < maps.size(); ++b) {
+    const features::FeatureMap& map = *maps[b].map;
+    const bool wanted =
+        maps[b].role == features::MapRole::kMatch && (from_moments || !map.has_second_moments());
+    if (wanted && model::twin_columns(map) > 0) out.push_back(b);
   }
-  if (spec.batch < 2) problems.push_back(fmt::format("train.batch is {}: must be at least 2", spec.batch));
-  if (!(spec.learning_rate > 0.0) || !std::isfinite(spec.learning_rate)) {
-    problems.push_back(
-        fmt::format("train.learning_rate is {}: must be a positive number", spec.learning_rate));
-  }
-  if (!(spec.decay > 0.0 && spec.decay <= 1.0)) {
-    problems.push_back(fmt::format("train.decay is {}: must be in (0, 1]", spec.decay));
-  }
-  if (spec.decay_every < 1) problems.push_back("train.decay_every is 0: must be at least 1");
-  if (!problems.empty()) throw ConfigError(fmt::format("cannot train: {}", fmt::join(problems, "; ")));
+  std::stable_partition(out.begin(), out.end(),
+                        [&](std::size_t b) { return maps[b].map->has_second_moments(); });
+  return out;
 }
 
 }  // namespace muffle::train

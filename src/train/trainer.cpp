@@ -16,7 +16,6 @@
 #include "moments_start.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/named_step.hpp"
 #include "muffle/core/progress.hpp"
@@ -24,7 +23,6 @@
 #include "muffle/model/model_file.hpp"
 #include "muffle/train/data_parallel.hpp"
 #include "muffle/train/flush_denormals.hpp"
-#include "muffle/train/maps.hpp"
 
 namespace muffle::train {
 namespace {
@@ -148,7 +146,8 @@ class Training {
   }
 
   TrainReport report() {
-    report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_time_).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_time_).count();
     tell_use();
     if (!comm_.is_root()) return report_;
     if (const auto& c = report_.choice) {
@@ -160,7 +159,7 @@ class Training {
     }
     const std::vector<comm::CollectiveUse> on_gpus = placement_.collective->use();
     spdlog::info("train: {} steps in {:.1f} s ({}), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
-                 spec_.steps - report_.resumed_at, report_.seconds,
+                 spec_.steps - report_.resumed_at, seconds,
                  on_gpus.empty() ? fmt::format("{:.1f} s in collectives",
                                                comm_.seconds_in_collectives() - collectives_before_)
                                  : time_on_gpus(on_gpus),
@@ -254,17 +253,6 @@ void set_torch_threads(int threads) {
     return true;
   }();
   static_cast<void>(once);
-}
-
-TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
-                  const TrainSpec& spec, const std::string& train_hash, int threads) {
-  std::string bytes;
-  comm::agree(comm, "reading the release", true, [&] {
-    if (comm.is_root()) bytes = read_file(release_file);
-  });
-  return train(comm, comm::broadcast_text(comm, bytes), release_file.string(), model_file, architecture, spec,
-               train_hash, threads, TrainSetup{});
 }
 
 TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,

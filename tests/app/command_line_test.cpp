@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iostream>
 #include <sstream>
 
 #include "muffle/cluster/doctor.hpp"
@@ -57,7 +58,7 @@ TEST(CommandLineTest, ATypedPathIsRelativeToTheFolderThatOneIsIn) {
 }
 
 TEST(CommandLineTest, NoVerbDemandsAConfigurationFile) {
-  for (const char* verb : {"audit", "doctor"}) EXPECT_FALSE(parsed({verb})->alone()) << verb;
+  for (const char* verb : {"audit", "doctor"}) EXPECT_FALSE(parsed({verb})->alone(std::cout)) << verb;
   for (const char* verb : {"run", "release", "train", "sample", "evaluate"})
     EXPECT_NO_THROW(parsed({verb, "--out", "o"})) << verb;
   for (const char* verb : {"plan", "audit"}) EXPECT_NO_THROW(parsed({verb})) << verb;
@@ -80,9 +81,9 @@ TEST(CommandLineTest, VerbsThatNeedNoRanksAreForOneProcess) {
                                                     {"--help"},
                                                     {"run", "--help"},
                                                     {"--version"}};
-  for (const auto& words : alone) EXPECT_TRUE(parsed(words)->alone()) << words[0];
+  for (const auto& words : alone) EXPECT_TRUE(parsed(words)->alone(std::cout)) << words[0];
   for (const char* verb : {"run", "release", "train", "sample", "evaluate"})
-    EXPECT_FALSE(parsed({verb, "--out", "o"})->alone()) << verb;
+    EXPECT_FALSE(parsed({verb, "--out", "o"})->alone(std::cout)) << verb;
 }
 
 TEST(CommandLineTest, EverythingTypedThatIsNoSettingIsComparedBetweenRanks) {

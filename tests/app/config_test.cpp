@@ -114,12 +114,6 @@ TEST(ConfigTest, AnUnknownEmptySectionIsRefused) {
   EXPECT_THAT(problem, HasSubstr("unknown section 'sampel'"));
 }
 
-TEST(ConfigTest, ResolvedConfigurationReadsBackTheSame) {
-  const Config config = load_config({kMain, {}, {"privacy.epsilon=0.1", "train.learning_rate=0.003"}, {}});
-  const TemporaryFile file(to_toml(config));
-  EXPECT_EQ(flatten(load_config({file.path(), {}, {}, {}})), flatten(config));
-}
-
 TEST(ConfigTest, StageHashesSeeTheirOwnKeysOnly) {
   const Config a = load_config({kMain, {}, {}, {}});
   const Config b = load_config({kMain, {}, {"train.steps=5", "runtime.deadline_s=5.0"}, {}});

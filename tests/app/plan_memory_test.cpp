@@ -6,6 +6,7 @@
 
 #include "app/job_plan.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/train/closed_form.hpp"
@@ -67,16 +68,17 @@ TEST_F(PlanMemory, OfTheClosedForm) {
   const double got = measured("fashion-mnist-moments.toml", [&](const Config& c) {
     train::fit_closed_form(*comm_, release_, model_, *c.model.chosen().closed_form(), "hash");
   });
-  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).memory.fit_root);
+  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).cost.fit_root);
   EXPECT_LT(got, 1.05 * planned) << "the plan says too little";
   EXPECT_GT(got, 0.7 * planned) << "the plan says too much";
 }
 
 TEST_F(PlanMemory, OfATrainingFromTheClosedForm) {
   const double got = measured("fashion-mnist-init.toml", [&](const Config& c) {
-    train::train(*comm_, release_, model_, *c.model.chosen().network(), c.train, "hash", 1);
+    train::train(*comm_, read_file(release_), "release", model_, *c.model.chosen().network(), c.train, "hash",
+                 1);
   });
-  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).memory.train);
+  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).cost.memory);
   EXPECT_LT(got, 1.05 * planned) << "the plan says too little";
   EXPECT_GT(got, 0.6 * planned) << "the plan says too much";
 }

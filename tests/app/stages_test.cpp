@@ -1,6 +1,4 @@
 // What a rerun keeps, and what config.resolved.toml says afterwards.
-#include "app/stages.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -71,29 +71,40 @@ std::vector<Finding> bad(const std::vector<Finding>& all) {
   return out;
 }
 
-/// Breaks rank 2 (or what `who` says) and expects exactly one finding worse than ok.
-Finding only_finding(const std::function<void(std::vector<RankFacts>&, NetworkFacts&)>& damage) {
+using Damage = std::function<void(std::vector<RankFacts>&, NetworkFacts&)>;
+
+/// Expects exactly one finding worse than ok after the damage.
+Finding only_finding(const Damage& damage) {
   auto ranks = healthy();
   auto net = network();
   damage(ranks, net);
   const auto found = bad(examine(ranks, net));
-  if (found.size() != 1) {
-    std::string said;
-    for (const Finding& f : found) said += f.check + ": " + f.message + "\n";
-    ADD_FAILURE() << found.size() << " findings instead of one:\n" << said;
-    return {};
-  }
+  std::string said;
+  for (const Finding& f : found) said += f.check + ": " + f.message + "\n";
+  EXPECT_EQ(found.size(), 1u) << said;
+  if (found.size() != 1) return {};
   EXPECT_FALSE(found[0].fix.empty()) << "says what to do: " << found[0].message;
   return found[0];
 }
 
-void expect(const Finding& f, const char* check, Level level, const std::vector<int>& ranks, ExitCode code,
-            const char* says) {
+void finds(const char* check, Level level, const std::vector<int>& ranks, ExitCode code, const char* says,
+           const Damage& damage) {
+  const Finding f = only_finding(damage);
   EXPECT_EQ(f.check, check);
   EXPECT_EQ(f.level, level);
   EXPECT_EQ(f.ranks, ranks);
   EXPECT_EQ(f.code, code);
   EXPECT_THAT(f.message, HasSubstr(says));
+}
+void fails(const char* check, const std::vector<int>& ranks, ExitCode code, const char* says,
+           const Damage& damage) {
+  finds(check, Level::kFailure, ranks, code, says, damage);
+}
+void warns(const char* check, const std::vector<int>& ranks, const char* says, const Damage& damage) {
+  finds(check, Level::kWarning, ranks, ExitCode::kDone, says, damage);
+}
+void notes(const char* check, const std::vector<int>& ranks, const char* says, const Damage& damage) {
+  finds(check, Level::kNote, ranks, ExitCode::kDone, says, damage);
 }
 
 TEST(DoctorChecks, AllIsWell) {
@@ -104,27 +115,23 @@ TEST(DoctorChecks, AllIsWell) {
 }
 
 TEST(DoctorChecks, Mpi) {
-  expect(only_finding([](auto& r, auto&) { r[2].mpi = "MPICH 4"; }), "mpi", Level::kFailure, {},
-         ExitCode::kConfig, "MPICH 4 on rank 2");
-  expect(only_finding([](auto&, auto& n) { n.sums = false; }), "mpi", Level::kFailure, {},
-         ExitCode::kInvariant, "wrong sum");
-  expect(only_finding([](auto& r, auto&) {
-           r.resize(1);
-           r[0].launcher = "none";
-         }),
-         "mpi", Level::kNote, {}, ExitCode::kDone, "started alone");
+  fails("mpi", {}, ExitCode::kConfig, "MPICH 4 on rank 2", [](auto& r, auto&) { r[2].mpi = "MPICH 4"; });
+  fails("mpi", {}, ExitCode::kInvariant, "wrong sum", [](auto&, auto& n) { n.sums = false; });
+  notes("mpi", {}, "started alone", [](auto& r, auto&) {
+    r.resize(1);
+    r[0].launcher = "none";
+  });
 }
 
 TEST(DoctorChecks, Versions) {
-  expect(only_finding([](auto& r, auto&) { r[1].version = "1.2.4"; }), "versions", Level::kFailure, {},
-         ExitCode::kConfig, "1.2.3 on ranks 0, 2, 3; 1.2.4 on rank 1");
-  expect(only_finding([](auto& r, auto&) { r[3].binary = std::string(64, 'b'); }), "versions",
-         Level::kWarning, {}, ExitCode::kDone, "binary bbbbbbbbbbbb on rank 3");
-  expect(only_finding([](auto& r, auto&) { r[2].libtorch = "libtorch_cpu.so 0123456789ab"; }), "versions",
-         Level::kFailure, {}, ExitCode::kConfig,
-         "libtorch_cpu.so 0123456789ab on rank 2; libtorch_cpu.so.1.13 e20b0b9d69c3 on ranks 0, 1, 3");
-  expect(only_finding([](auto& r, auto&) { r[3].kernels = "generic"; }), "versions", Level::kNote, {},
-         ExitCode::kDone, "generic on rank 3");
+  fails("versions", {}, ExitCode::kConfig, "1.2.3 on ranks 0, 2, 3; 1.2.4 on rank 1",
+        [](auto& r, auto&) { r[1].version = "1.2.4"; });
+  warns("versions", {}, "binary bbbbbbbbbbbb on rank 3",
+        [](auto& r, auto&) { r[3].binary = std::string(64, 'b'); });
+  fails("versions", {}, ExitCode::kConfig,
+        "libtorch_cpu.so 0123456789ab on rank 2; libtorch_cpu.so.1.13 e20b0b9d69c3 on ranks 0, 1, 3",
+        [](auto& r, auto&) { r[2].libtorch = "libtorch_cpu.so 0123456789ab"; });
+  notes("versions", {}, "generic on rank 3", [](auto& r, auto&) { r[3].kernels = "generic"; });
 }
 
 TEST(DoctorChecks, LibrariesOfGpuBuildsAreComparedAmongThemselves) {
@@ -137,11 +144,11 @@ TEST(DoctorChecks, LibrariesOfGpuBuildsAreComparedAmongThemselves) {
     }
     n.nccl = "2.28.9";
   };
-  expect(only_finding([&](auto& r, auto& n) {
-           on_gpus(r, n);
-           r[1].nccl = "2.14.3";
-         }),
-         "versions", Level::kFailure, {}, ExitCode::kConfig, "2.14.3 on rank 1; 2.28.9 on ranks 0, 2, 3");
+  fails("versions", {}, ExitCode::kConfig, "2.14.3 on rank 1; 2.28.9 on ranks 0, 2, 3",
+        [&](auto& r, auto& n) {
+          on_gpus(r, n);
+          r[1].nccl = "2.14.3";
+        });
   // Two hosts with CPU builds that hold records: other binaries, as the warning says, and another LibTorch.
   const auto mixed = [&](auto& r, auto& n) {
     on_gpus(r, n);
@@ -168,12 +175,10 @@ void shift_clock(RankFacts& f, double seconds) {
 }
 
 TEST(DoctorChecks, Clocks) {
-  expect(only_finding([](auto& r, auto&) { shift_clock(r[2], 2); }), "clocks", Level::kWarning, {2},
-         ExitCode::kDone, "at least 2 s");
-  expect(only_finding([](auto& r, auto&) { shift_clock(r[2], -2); }), "clocks", Level::kWarning, {2},
-         ExitCode::kDone, "at least 2 s");
-  expect(only_finding([](auto& r, auto&) { shift_clock(r[0], 100); }), "clocks", Level::kFailure, {1, 2, 3},
-         ExitCode::kConfig, "at least 100 s");
+  warns("clocks", {2}, "at least 2 s", [](auto& r, auto&) { shift_clock(r[2], 2); });
+  warns("clocks", {2}, "at least 2 s", [](auto& r, auto&) { shift_clock(r[2], -2); });
+  fails("clocks", {1, 2, 3}, ExitCode::kConfig, "at least 100 s",
+        [](auto& r, auto&) { shift_clock(r[0], 100); });
 }
 
 TEST(DoctorChecks, ClockBoundsHoldTheTruthHoweverLongMessagesTake) {
@@ -210,63 +215,47 @@ TEST(DoctorChecks, ClockWithoutRoundsIsUnknown) {
 }
 
 TEST(DoctorChecks, Cores) {
-  expect(only_finding([](auto& r, auto&) { r[3].cores = r[2].cores; }), "cores", Level::kWarning, {2, 3},
-         ExitCode::kDone, "bound to the same cores");
-  expect(only_finding([](auto& r, auto&) { r[1].cores = {4}; }), "cores", Level::kWarning, {1},
-         ExitCode::kDone, "more threads than cores");
-  expect(only_finding([](auto& r, auto&) { r[1].core_quota = 1.5; }), "cores", Level::kWarning, {1},
-         ExitCode::kDone, "container's limit");
-  expect(only_finding([](auto& r, auto&) {
-           for (int i : {2, 3}) {  // unbound ranks may use every core, but not twice
-             r[static_cast<std::size_t>(i)].cores = {0, 1, 2, 3, 4, 5, 6, 7};
-             r[static_cast<std::size_t>(i)].threads = 8;
-           }
-         }),
-         "cores", Level::kWarning, {2, 3}, ExitCode::kDone, "host beta has 8 cores for 16 threads");
+  warns("cores", {2, 3}, "bound to the same cores", [](auto& r, auto&) { r[3].cores = r[2].cores; });
+  warns("cores", {1}, "more threads than cores", [](auto& r, auto&) { r[1].cores = {4}; });
+  warns("cores", {1}, "container's limit", [](auto& r, auto&) { r[1].core_quota = 1.5; });
+  warns("cores", {2, 3}, "host beta has 8 cores for 16 threads", [](auto& r, auto&) {
+    for (int i : {2, 3}) {  // unbound ranks may use every core, but not twice
+      r[static_cast<std::size_t>(i)].cores = {0, 1, 2, 3, 4, 5, 6, 7};
+      r[static_cast<std::size_t>(i)].threads = 8;
+    }
+  });
 }
 
 TEST(DoctorChecks, LimitsAndMemory) {
-  expect(only_finding([](auto& r, auto&) { r[0].open_files = 64; }), "limits", Level::kWarning, {0},
-         ExitCode::kDone, "files may be open");
-  expect(only_finding([](auto& r, auto&) { r[0].file_bytes = 1 << 20; }), "limits", Level::kWarning, {0},
-         ExitCode::kDone, "size of files");
-  expect(only_finding([](auto& r, auto&) { r[1].address_bytes = 1 << 30; }), "limits", Level::kWarning, {1},
-         ExitCode::kDone, "address space");
-  expect(only_finding([](auto& r, auto&) { r[3].memory_bytes = 1 << 20; }), "memory", Level::kWarning, {3},
-         ExitCode::kDone, "1 GiB");
-  expect(only_finding([](auto& r, auto&) { r[3].shared_memory_bytes = 1 << 20; }), "memory", Level::kWarning,
-         {3}, ExitCode::kDone, "/dev/shm");
+  warns("limits", {0}, "files may be open", [](auto& r, auto&) { r[0].open_files = 64; });
+  warns("limits", {0}, "size of files", [](auto& r, auto&) { r[0].file_bytes = 1 << 20; });
+  warns("limits", {1}, "address space", [](auto& r, auto&) { r[1].address_bytes = 1 << 30; });
+  warns("memory", {3}, "1 GiB", [](auto& r, auto&) { r[3].memory_bytes = 1 << 20; });
+  warns("memory", {3}, "/dev/shm", [](auto& r, auto&) { r[3].shared_memory_bytes = 1 << 20; });
 }
 
 TEST(DoctorChecks, Folder) {
-  expect(only_finding([](auto& r, auto&) { r[1].folder.error = "no such folder"; }), "folder",
-         Level::kFailure, {1}, ExitCode::kIo, "no such folder");
-  expect(only_finding([](auto& r, auto&) { r[1].folder.exclusive = false; }), "folder", Level::kFailure, {1},
-         ExitCode::kIo, "created once");
-  expect(only_finding([](auto& r, auto&) { r[1].folder.renames = false; }), "folder", Level::kFailure, {1},
-         ExitCode::kIo, "replaced");
-  expect(only_finding([](auto& r, auto&) { r[1].folder.syncs_file = false; }), "folder", Level::kFailure, {1},
-         ExitCode::kIo, "synced");
-  expect(only_finding([](auto& r, auto&) { r[1].folder.locks = false; }), "folder", Level::kFailure, {1},
-         ExitCode::kIo, "locks do not work");
-  expect(only_finding([](auto& r, auto&) { r[2].folder.respects_lock = false; }), "folder", Level::kFailure,
-         {2}, ExitCode::kIo, "charge one ledger at once");
-  expect(only_finding([](auto& r, auto&) { r[1].folder.syncs_folder = false; }), "folder", Level::kNote, {1},
-         ExitCode::kDone, "folder itself");
-  expect(only_finding([](auto& r, auto&) { r[0].folder.filesystem = "tmpfs"; }), "folder", Level::kWarning,
-         {0}, ExitCode::kDone, "in memory");
-  expect(only_finding([](auto& r, auto&) { r[0].folder.free_bytes = 1 << 20; }), "folder", Level::kWarning,
-         {0}, ExitCode::kDone, "1 GiB is free");
-  expect(only_finding([](auto& r, auto&) {
-           for (int i : {2, 3}) {
-             r[static_cast<std::size_t>(i)].folder.sees_root = false;
-             r[static_cast<std::size_t>(i)].folder.respects_lock = false;
-           }
-         }),
-         "folder", Level::kNote, {2, 3}, ExitCode::kDone, "not shared with rank 0");
+  fails("folder", {1}, ExitCode::kIo, "no such folder",
+        [](auto& r, auto&) { r[1].folder.error = "no such folder"; });
+  fails("folder", {1}, ExitCode::kIo, "created once", [](auto& r, auto&) { r[1].folder.exclusive = false; });
+  fails("folder", {1}, ExitCode::kIo, "replaced", [](auto& r, auto&) { r[1].folder.renames = false; });
+  fails("folder", {1}, ExitCode::kIo, "synced", [](auto& r, auto&) { r[1].folder.syncs_file = false; });
+  fails("folder", {1}, ExitCode::kIo, "locks do not work", [](auto& r, auto&) { r[1].folder.locks = false; });
+  fails("folder", {2}, ExitCode::kIo, "charge one ledger at once",
+        [](auto& r, auto&) { r[2].folder.respects_lock = false; });
+  notes("folder", {1}, "folder itself", [](auto& r, auto&) { r[1].folder.syncs_folder = false; });
+  warns("folder", {0}, "in memory", [](auto& r, auto&) { r[0].folder.filesystem = "tmpfs"; });
+  warns("folder", {0}, "1 GiB is free", [](auto& r, auto&) { r[0].folder.free_bytes = 1 << 20; });
+  notes("folder", {2, 3}, "not shared with rank 0", [](auto& r, auto&) {
+    for (int i : {2, 3}) {
+      r[static_cast<std::size_t>(i)].folder.sees_root = false;
+      r[static_cast<std::size_t>(i)].folder.respects_lock = false;
+    }
+  });
 }
 
-void give_gpus(std::vector<RankFacts>& ranks) {
+void give_gpus(std::vector<RankFacts>& ranks, NetworkFacts& network) {
+  network.nccl = "2.28.9";
   for (RankFacts& f : ranks) {
     f.cuda = true;
     f.gpus = {"GPU-" + f.host + "-0", "GPU-" + f.host + "-1"};
@@ -278,30 +267,27 @@ void give_gpus(std::vector<RankFacts>& ranks) {
 TEST(DoctorChecks, Gpus) {
   auto ranks = healthy();
   auto net = network();
-  give_gpus(ranks);
-  net.nccl = "2.28.9";
+  give_gpus(ranks, net);
   EXPECT_THAT(bad(examine(ranks, net)), IsEmpty());
 
-  expect(only_finding([](auto& r, auto& n) {
-           give_gpus(r);
-           n.nccl = "2.28.9";
-           r[1].gpu = 0;
-         }),
-         "gpus", Level::kWarning, {0, 1}, ExitCode::kDone, "share one GPU");
-  expect(only_finding([](auto& r, auto& n) {
-           give_gpus(r);
-           n.nccl = "2.28.9";
-           r[1].gpus.clear();
-           r[1].gpu = -1;
-         }),
-         "gpus", Level::kWarning, {1}, ExitCode::kDone, "see no GPU");
-  expect(only_finding([](auto& r, auto& n) {
-           give_gpus(r);
-           n.nccl_error = "no socket interface";
-         }),
-         "gpus", Level::kFailure, {}, ExitCode::kPeer, "no socket interface");
-  expect(only_finding([](auto& r, auto&) { give_gpus(r); }), "gpus", Level::kNote, {}, ExitCode::kDone,
-         "NCCL was not tried");
+  warns("gpus", {0, 1}, "share one GPU", [](auto& r, auto& n) {
+    give_gpus(r, n);
+    r[1].gpu = 0;
+  });
+  warns("gpus", {1}, "see no GPU", [](auto& r, auto& n) {
+    give_gpus(r, n);
+    r[1].gpus.clear();
+    r[1].gpu = -1;
+  });
+  fails("gpus", {}, ExitCode::kPeer, "no socket interface", [](auto& r, auto& n) {
+    give_gpus(r, n);
+    n.nccl.clear();
+    n.nccl_error = "no socket interface";
+  });
+  notes("gpus", {}, "NCCL was not tried", [](auto& r, auto& n) {
+    give_gpus(r, n);
+    n.nccl.clear();
+  });
   // Ranks that share: both settings are named, and NCCL is tried over the first on each GPU.
   ranks[1].gpu = ranks[3].gpu = 0;
   EXPECT_THAT(one_a_gpu(ranks), ElementsAre(true, false, true, false));
@@ -318,30 +304,24 @@ TEST(DoctorChecks, Gpus) {
   EXPECT_THAT(one_a_gpu(ranks), ElementsAre(false, true, true, false));
   net.nccl_error = "no socket interface";
   EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kPeer);
-  expect(only_finding([](auto& r, auto& n) {
-           give_gpus(r);
-           n.nccl = "2.28.9";
-           r[3].locked_bytes = 64 << 10;
-         }),
-         "limits", Level::kWarning, {3}, ExitCode::kDone, "may be locked");
-  expect(only_finding([](auto& r, auto&) { r[0].gpu_driver = true; }), "gpus", Level::kNote, {0},
-         ExitCode::kDone, "this build is for CPUs");
+  warns("limits", {3}, "may be locked", [](auto& r, auto& n) {
+    give_gpus(r, n);
+    r[3].locked_bytes = 64 << 10;
+  });
+  notes("gpus", {0}, "this build is for CPUs", [](auto& r, auto&) { r[0].gpu_driver = true; });
   EXPECT_THAT(only_finding([](auto& r, auto&) { r[0].gpu_driver = true; }).fix,
               HasSubstr("launch/cuda-libtorch.sh"))
       << "launch/build.sh cuda trains on CPUs where LibTorch is Debian's";
 }
 
 TEST(DoctorChecks, LinksAndEntropy) {
-  expect(only_finding([](auto& r, auto&) { r[0].keepalive_s = 480; }), "links", Level::kWarning, {0},
-         ExitCode::kDone, "8 minutes");
+  warns("links", {0}, "8 minutes", [](auto& r, auto&) { r[0].keepalive_s = 480; });
   const auto of_mpi_5 = [](auto& ranks, auto&) {
     for (RankFacts& f : ranks) f.mpi = "Open MPI v5.0.10, package", f.keepalive_s = 0;
   };
-  expect(only_finding(of_mpi_5), "links", Level::kWarning, {0, 1, 2, 3}, ExitCode::kDone, "ends with 0");
-  expect(only_finding([](auto& r, auto&) { r[3].tcp_retries = 15; }), "links", Level::kNote, {3},
-         ExitCode::kDone, "tcp_retries2");
-  expect(only_finding([](auto& r, auto&) { r[1].entropy = false; }), "entropy", Level::kFailure, {1},
-         ExitCode::kInvariant, "random numbers");
+  warns("links", {0, 1, 2, 3}, "ends with 0", of_mpi_5);
+  notes("links", {3}, "tcp_retries2", [](auto& r, auto&) { r[3].tcp_retries = 15; });
+  fails("entropy", {1}, ExitCode::kInvariant, "random numbers", [](auto& r, auto&) { r[1].entropy = false; });
   auto one_host = healthy();
   for (RankFacts& f : one_host) {
     f.host = "alpha";

@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "cluster/facts.hpp"
-#include "cluster/loaded_library.hpp"
 #include "muffle/cluster/doctor.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"

@@ -11,9 +11,8 @@ namespace {
 TEST(TrainingOnTwoGpus, AGpuARankOverNcclFollowsOneRank) {
   MUFFLE_NEEDS_GPUS(2);
   comm::HostComm& world = test::world();
-  const auto alone = comm::single_process();
   const test::Toy toy = test::toy("convolutional", 23, true, false);
-  const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
+  const test::Trajectory expected = test::follow_alone(toy);
   for (const bool graph : {false, true}) {
     const test::Followed ours = test::follow_on_gpu(toy, world, {.gpu = world.rank(), .cuda_graph = graph});
     EXPECT_EQ(ours.used_graph, graph);

@@ -14,7 +14,7 @@ TEST(TrainingOnGpu, FollowsTheCpu) {
   const auto alone = comm::single_process();
   for (const test::ToyCase& c : test::toy_cases()) {
     const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
-    const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
+    const test::Trajectory expected = test::follow_alone(toy);
     const test::Followed ours = test::follow_on_gpu(toy, *alone, {.gpu = 0});
     EXPECT_LT(test::distance(expected, ours.trajectory), test::kGpuTolerance) << "batch " << c.batch;
     EXPECT_FALSE(ours.used_graph);
@@ -61,8 +61,7 @@ TEST(TrainingOnGpu, ARankAloneCanCaptureItsSumsOverNcclAndEnd) {
 TEST(TrainingOnGpu, RanksThatShareAGpuFollowOneRank) {
   MUFFLE_NEEDS_GPUS(1);
   const test::Toy toy = test::toy("convolutional", 23, true, false);
-  const auto alone = comm::single_process();
-  const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
+  const test::Trajectory expected = test::follow_alone(toy);
   test::run_thread_ranks(
       2,
       [&](comm::HostComm& comm) {

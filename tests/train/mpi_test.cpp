@@ -14,9 +14,8 @@ TEST(DataParallelOnMpi, AllRanksFollowOneRank) {
   comm::HostComm& world = test::world();
   for (const test::ToyCase& c : test::toy_cases()) {
     const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
-    const auto alone = comm::single_process();
-    const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
-    const test::Trajectory ours = test::follow(toy, model::host_collective(world), test::kSteps);
+    const test::Trajectory expected = test::follow_alone(toy);
+    const test::Trajectory ours = test::follow(toy, model::host_collective(world));
     EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance)
         << "batch " << c.batch << (c.unbiased ? ", unbiased" : ", plug-in");
   }
@@ -26,8 +25,7 @@ TEST(DataParallelOnMpi, AllRanksFollowOneRank) {
 TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
   comm::HostComm& world = test::world();
   const test::Toy toy = test::toy("convolutional", 23, true, false);
-  const auto alone = comm::single_process();
-  const test::Trajectory expected = test::follow(toy, model::host_collective(*alone), test::kSteps);
+  const test::Trajectory expected = test::follow_alone(toy);
   std::vector<bool> works(static_cast<std::size_t>(world.size()), false);
   for (std::size_t r = works.size() - std::min<std::size_t>(2, works.size()); r < works.size(); ++r)
     works[r] = true;
@@ -51,8 +49,8 @@ TEST(StartOnMpi, AllRanksFollowOneRank) {
   comm::HostComm& world = test::world();
   const release::Artifact release = test::start_release();
   const auto alone = comm::single_process();
-  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone), test::kSteps);
-  const test::Trajectory ours = test::follow_start(release, model::host_collective(world), test::kSteps);
+  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone));
+  const test::Trajectory ours = test::follow_start(release, model::host_collective(world));
   EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance);
 }
 

@@ -55,7 +55,7 @@ test::Trajectory interrupted(const test::Toy& toy, int before, int after) {
 test::Trajectory uninterrupted(const test::Toy& toy, int ranks) {
   test::Trajectory out;
   run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-    const test::Trajectory mine = test::follow(toy, model::host_collective(comm), test::kSteps);
+    const test::Trajectory mine = test::follow(toy, model::host_collective(comm));
     if (comm.is_root()) out = mine;
   });
   return out;
@@ -154,6 +154,7 @@ class Interrupted : public ::testing::Test {
     toy_.spec.steps = 40;
     toy_.spec.checkpoint_every = 7;
     release::write_artifact(folder_ / "release.mfl", test::release_of(toy_));
+    bytes_ = read_file(folder_ / "release.mfl");
     std::filesystem::create_directories(folder_ / "a");
     std::filesystem::create_directories(folder_ / "b");
   }
@@ -163,14 +164,15 @@ class Interrupted : public ::testing::Test {
   TrainReport run(int ranks, const std::string& name) {
     TrainReport out;
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-      const TrainReport report = train(comm, folder_ / "release.mfl", folder_ / name / "model.mfl",
-                                       *toy_.generator, toy_.spec, "hash", 1);
+      const TrainReport report =
+          train(comm, bytes_, "release", folder_ / name / "model.mfl", *toy_.generator, toy_.spec, "hash", 1);
       if (comm.is_root()) out = report;
     });
     return out;
   }
 
   test::TemporaryFolder folder_;
+  std::string bytes_;  ///< of the release
   test::Toy toy_ = test::toy("fully-connected", 50, true);
 };
 
@@ -186,8 +188,7 @@ TEST_F(Interrupted, AToldTrainingStopsOnAllRanksAndGoesOnToTheSameModel) {
     std::atomic<int> stopped = 0;
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       test::expect_error(ExitCode::kStopped, {"step 1 of 40", "same command"}, [&] {
-        train(comm, folder_ / "release.mfl", folder_ / b / "model.mfl", *toy_.generator, toy_.spec, "hash",
-              1);
+        train(comm, bytes_, "release", folder_ / b / "model.mfl", *toy_.generator, toy_.spec, "hash", 1);
       });
       ++stopped;
     });
@@ -227,8 +228,7 @@ TEST_F(Interrupted, AToldRankWaitsForTheCheckpoint) {
       return false;
     };
     test::expect_error(ExitCode::kStopped, {"step 2 of 40"}, [&] {
-      train(comm, read_file(folder_ / "release.mfl"), "release", folder_ / "a" / "model.mfl", *toy.generator,
-            toy.spec, "hash", 1, setup);
+      train(comm, bytes_, "release", folder_ / "a" / "model.mfl", *toy.generator, toy.spec, "hash", 1, setup);
     });
   });
   EXPECT_GT(waits, 0);

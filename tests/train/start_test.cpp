@@ -22,12 +22,11 @@ using torch::Tensor;
 TEST(StartOnThreads, AnyNumberOfRanksFollowsOneRank) {
   const release::Artifact release = test::start_release();
   const auto alone = comm::single_process();
-  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone), test::kSteps);
+  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone));
   EXPECT_LT(expected.losses.back(), 0.9 * expected.losses.front());
   for (const int ranks : {1, 2, 3, 4}) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-      const double d =
-          test::distance(expected, test::follow_start(release, model::host_collective(comm), test::kSteps));
+      const double d = test::distance(expected, test::follow_start(release, model::host_collective(comm)));
       EXPECT_LT(d, ranks == 1 ? 1e-30 : test::kTolerance) << comm.rank() << " of " << ranks;
     });
   }
@@ -70,14 +69,18 @@ class Start : public ::testing::Test {
   TrainReport run(int ranks, const std::string& name) {
     TrainReport out;
     std::filesystem::create_directories(folder_ / name);
-    release::write_artifact(folder_ / "release.mfl", release_);
+    const std::string bytes = written_release();
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       const TrainReport report =
-          train(comm, folder_ / "release.mfl", model_in(name), *test::start_generator(), spec_, "hash", 1);
+          train(comm, bytes, "release", model_in(name), *test::start_generator(), spec_, "hash", 1);
       ASSERT_TRUE(report.choice);
       if (comm.is_root()) out = report;
     });
     return out;
+  }
+  std::string written_release() const {
+    release::write_artifact(folder_ / "release.mfl", release_);
+    return read_file(folder_ / "release.mfl");
   }
   std::filesystem::path model_in(const std::string& name) const { return folder_ / name / "model.mfl"; }
 
@@ -165,7 +168,7 @@ TEST_F(Start, GoesOnBitEqualAfterAStop) {
   TrainSetup setup;
   setup.heartbeat.beat = [](bool at_once) { return !at_once; };  // after a step, not within the long phases
   std::filesystem::create_directories(folder_ / "b");
-  const std::string bytes = read_file(folder_ / "release.mfl");
+  const std::string bytes = written_release();
   run_thread_ranks(3, [&](comm::HostComm& comm) {
     test::expect_error(ExitCode::kStopped, {"step 2 of 20"}, [&] {
       train(comm, bytes, "release", model_in("b"), *test::start_generator(), spec_, "hash", 1, setup);
@@ -181,10 +184,10 @@ TEST_F(Start, WithoutAProxyItIsRefusedOnEveryRank) {
   const schema::Schema schema = release_.schema;
   release_ = test::planned_release(schema, {release_.maps[0], release_.maps[1]},
                                    std::vector<float>(400, 0.5f), std::vector<std::int32_t>(100, 1));
-  release::write_artifact(folder_ / "release.mfl", release_);
+  const std::string bytes = written_release();
   run_thread_ranks(2, [&](comm::HostComm& comm) {
     test::expect_error(ExitCode::kConfig, {"role = \"proxy\""}, [&] {
-      train(comm, folder_ / "release.mfl", folder_ / "model.mfl", *test::start_generator(), spec_, "hash", 1);
+      train(comm, bytes, "release", folder_ / "model.mfl", *test::start_generator(), spec_, "hash", 1);
     });
   });
 }

@@ -92,12 +92,21 @@ inline void add_state(Trajectory& out, const model::Generator& generator) {
   for (const auto& b : generator.named_buffers()) out.state.emplace_back(b.key(), b.value().clone());
 }
 
-inline Trajectory follow(const Toy& toy, std::shared_ptr<model::TensorCollective> collective, int steps) {
-  train::DataParallel own = training(toy, std::move(collective));
+inline constexpr int kSteps = 20;
+
+inline Trajectory follow(train::DataParallel& training, int steps = kSteps) {
   Trajectory out;
-  for (int i = 0; i < steps; ++i) out.losses.push_back(own.step());
-  add_state(out, *own.generator());
+  for (int i = 0; i < steps; ++i) out.losses.push_back(training.step());
+  add_state(out, *training.generator());
   return out;
+}
+inline Trajectory follow(const Toy& toy, std::shared_ptr<model::TensorCollective> collective,
+                         int steps = kSteps) {
+  train::DataParallel own = training(toy, std::move(collective));
+  return follow(own, steps);
+}
+inline Trajectory follow_alone(const Toy& toy, int steps = kSteps) {
+  return follow(toy, model::host_collective(*comm::single_process()), steps);
 }
 
 /// Largest difference of any loss, parameter or statistic; infinite where one is not finite, or has no
@@ -128,7 +137,6 @@ inline double distance(const Trajectory& a, const Trajectory& b) {
 /// There the products' last bits show, which in MKL (LibTorch 2.11) depend on the number of rows: 1.1e-3 was
 /// seen.
 inline constexpr double kTolerance = 2e-4;
-inline constexpr int kSteps = 20;
 
 struct ToyCase {
   const char* kind;

@@ -8,7 +8,7 @@
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/release/noisy_moments.hpp"
-#include "muffle/train/maps.hpp"
+#include "muffle/train/settings.hpp"
 #include "support/planned_release.hpp"
 #include "train/matched_map.hpp"
 #include "train/toy.hpp"
@@ -88,12 +88,8 @@ inline std::unique_ptr<train::DataParallel> start_training(
 }
 
 inline Trajectory follow_start(const release::Artifact& release,
-                               std::shared_ptr<model::TensorCollective> collective, int steps) {
-  const auto training = start_training(release, std::move(collective));
-  Trajectory out;
-  for (int i = 0; i < steps; ++i) out.losses.push_back(training->step());
-  add_state(out, *training->generator());
-  return out;
+                               std::shared_ptr<model::TensorCollective> collective) {
+  return follow(*start_training(release, std::move(collective)));
 }
 
 }  // namespace muffle::test

@@ -61,8 +61,8 @@ struct LedgerCommand {
   double budget_delta = 1e-5;
   bool no_budget = false;  ///< of budget: lift it
 };
-/// @throws ProtocolError  a broken chain; IoError; UsageError.
-void ledger(const LedgerCommand& command);
+/// @returns what it prints. @throws ProtocolError  a broken chain; IoError; UsageError.
+std::string ledger(const LedgerCommand& command);
 
 /// Parses the command line and runs one command.
 /// @param connect  makes the communicator: deadlines of a wait for another rank, and of one read or write

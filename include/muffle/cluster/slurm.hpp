@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,6 @@ struct SlurmJob {
   std::string partition, account, memory;  ///< empty: the site's defaults
 };
 
-/// The batch script. The files in cluster/ are what it makes of the defaults.
-/// @throws UsageError  naming every field that sbatch would read as something else.
-std::string slurm_script(const SlurmJob& job);
-
 /// What a configuration wants of GPUs.
 struct GpuUse {
   comm::DeviceWish embed = comm::DeviceWish::kCpu, train = comm::DeviceWish::kAuto;
@@ -40,8 +37,10 @@ struct GpuUse {
   bool trains = true;  ///< false: what train.device means is not used, as with a closed form
 };
 
-/// The same, for a job of which the configuration is known: what choose_gpus() would refuse hours later, this
-/// refuses now. @throws UsageError, likewise.
-std::string slurm_script(const SlurmJob& job, const GpuUse& use);
+/// The batch script. The files in cluster/ are what it makes of the defaults.
+/// @param use  of a job whose configuration is known: what choose_gpus() would refuse hours later is refused
+/// now.
+/// @throws UsageError  naming every field that sbatch would read as something else.
+std::string slurm_script(const SlurmJob& job, const std::optional<GpuUse>& use = {});
 
 }  // namespace muffle::cluster

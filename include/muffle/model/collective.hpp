@@ -16,7 +16,7 @@ constexpr const char* kGpuWait = "waits for the GPU's work and sums";
 constexpr const char* kInGraph = " in CUDA graphs";
 
 /// Sums tensors over the ranks that train together: the seam between the training step and the wire. Host
-/// tensors go over MPI (host_collective); device tensors over NCCL (train/nccl_collective.hpp, when built
+/// tensors go over MPI (host_collective); device tensors over NCCL (train/nccl_collective.cpp, when built
 /// with CUDA). Collective: every rank calls the same methods in the same order with equal shapes.
 ///
 /// On a GPU the methods return once the work is enqueued, behind what the current stream was given before,

@@ -43,18 +43,15 @@ class Objective {
             std::shared_ptr<model::TensorCollective> collective);
 
   /// Adds the gradient of the global batch's loss through this rank's records to whatever x depends on.
-  /// Collective: every rank calls it, a rank without records too (n = 0).
+  /// Without a look at the result, so that it can be enqueued on a GPU, or captured into a graph. Collective:
+  /// every rank calls it, a rank without records too (n = 0).
   /// @param x       n x d, this rank's records of the batch
   /// @param labels  n
   /// @param batch   B, over all ranks
-  /// @param stop_request  in: this rank asks all to stop; out: whether any rank did. One more number in the
-  /// sums' all-reduce, so that it costs no message; null: nobody asks.
-  /// @returns the loss (plug-in form), the same on every rank. Public.
-  double backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
-                  bool* stop_request = nullptr) const;
-  /// backward() without a look at the result, so that it can be enqueued on a GPU, or captured into a graph.
-  /// @param stop_request  one number on x's device: 1, this rank asks all to stop, or 0
-  /// @returns {loss, stop requests}, double, on x's device: for read().
+  /// @param stop_request  one number on x's device: 1, this rank asks all to stop, or 0. It travels in the
+  /// sums' all-reduce, so that it costs no message.
+  /// @returns {loss (plug-in form), stop requests}, double, on x's device, the same on every rank: for
+  /// read(). Public.
   torch::Tensor enqueue_backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
                                  const torch::Tensor& stop_request) const;
   /// The host's copy of what enqueue_backward() returned: waits for the device.

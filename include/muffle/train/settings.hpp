@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "muffle/comm/gpu_choice.hpp"
@@ -10,6 +11,11 @@
 #include "muffle/model/generator_kind.hpp"
 
 namespace muffle::train {
+
+/// Substreams of codes and labels: a training step's number; behind them those that models are measured with,
+/// and those that the running statistics are taken from.
+inline constexpr std::uint32_t kMeasuringSubstream = std::numeric_limits<std::uint32_t>::max() - 1;
+inline constexpr std::uint32_t kSettlingSubstream = kMeasuringSubstream + 1;
 
 /// What a training does; all but the checkpoints change the model.
 struct TrainSpec {
@@ -45,7 +51,9 @@ struct Settings : TrainSpec {
                         const std::vector<features::NamedMap>& maps, settings::Problems& problems) const;
 };
 
-/// Names every setting that makes no sense. @throws ConfigError.
-void check(const TrainSpec& spec);
+/// The maps of a release that a network is trained on, all at once: those of role `match` that have a twin
+/// (model/twin_kind.hpp). Second moments are for closed forms, and only a training that starts from one
+/// (train.init = "moments") is trained on them too; they come first.
+std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& maps, bool from_moments);
 
 }  // namespace muffle::train

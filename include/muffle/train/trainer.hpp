@@ -41,11 +41,10 @@ struct TrainReport {
   double first_loss = 0, last_loss = 0;
   std::optional<model::ProxyChoice> choice;  ///< TrainSpec::from_moments: which model was written
   std::uint64_t resumed_at = 0;              ///< step of the checkpoint that it went on from; 0: none
-  double seconds = 0;
 };
 
-/// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective; root
-/// alone needs the artifact (it is broadcast). K ranks follow the trajectory of one rank, up to rounding.
+/// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective;
+/// every rank has the release's bytes. K ranks follow the trajectory of one rank, up to rounding.
 ///
 /// With TrainSpec::from_moments the model is the trained one or the closed form that it started from,
 /// whichever the release's proxy says is nearer to the data; TrainSpec::keep_trained leaves it unheard.
@@ -54,19 +53,15 @@ struct TrainReport {
 /// remove, once it has noted that the training is done. The newest good one of the same settings and release
 /// is taken up: on the CPU, with as many ranks and threads, the model is then the same bit for bit as that of
 /// a training that was never interrupted.
+/// @param release_name  what errors call the release
+/// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
 /// @throws comm::StoppedError  a rank was told to stop (comm/termination.hpp): on every rank, after the same
 /// step, with a checkpoint written.
-/// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
-TrainReport train(comm::HostComm& comm, const std::filesystem::path& release_file,
-                  const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
-                  const TrainSpec& spec, const std::string& train_hash, int threads);
-
-/// The same with the release's bytes, which every rank has, and with a setup.
-/// @param release_name  what errors call the release
 /// @throws DeviceError  a GPU cannot be used.
 TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,
                   const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
-                  const TrainSpec& spec, const std::string& train_hash, int threads, const TrainSetup& setup);
+                  const TrainSpec& spec, const std::string& train_hash, int threads,
+                  const TrainSetup& setup = {});
 
 /// Debian's LibTorch starts with one thread: set it from the cores that the rank owns (core/threads.hpp).
 void set_torch_threads(int threads);

@@ -1,0 +1,211 @@
+// The options of all verbs.
+#include "options.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "command_line.hpp"
+#include "muffle/core/watchdog.hpp"
+
+namespace muffle::app {
+namespace {
+
+/// A path that was typed means what it means to the shell; one in a configuration is joined to data.dir.
+std::string from_here(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+/// Is that, with its commas, the name of one file? Of "{rank}" rank 0's, or else one in a folder that is
+/// there.
+bool is_one_file(const std::string& paths) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path path = paths;
+  const std::string folder = path.parent_path().string();
+  const WatchedStep step("looking for", path);
+  return fs::exists(data::resolve_path({}, paths, 0), error) ||
+         (folder.find(',') != std::string::npos && fs::is_directory(folder, error));
+}
+
+/// The same for several paths between commas (CIFAR).
+std::string all_from_here(const std::string& paths) {
+  if (is_one_file(paths)) return from_here(paths);
+  std::string out;
+  for (std::size_t at = 0; at <= paths.size();) {
+    const std::size_t end = std::min(paths.find(',', at), paths.size());
+    const std::size_t begin = std::min(paths.find_first_not_of(' ', at), end);
+    out += (at == 0 ? "" : ",") + from_here(paths.substr(begin, end - begin));
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+void CommandLine::add_account() {
+  Options o(*app_.add_subcommand(
+      "account", "what noise a promise needs, or what noise promises: any two of epsilon, delta, noise"));
+  auto& a = account_;
+  o.value("--epsilon", a.epsilon, "NUMBER", "epsilon of all releases together, 0.001 to 100");
+  o.value("--delta", a.delta, "NUMBER", "delta of all releases together, 1e-18 to 0.1");
+  o.repeated("--noise-multiplier", a.noise_multipliers, "NUMBER",
+             "sigma / sensitivity of a release; given again: of a further one");
+  o.repeated("--mu", a.mus, "NUMBER", "sensitivity / sigma of a release; given again: of a further one");
+  o.preset("--releases", a.releases, "N", "how often each of these releases happens");
+  o.preset("--adjacency", a.adjacency, "NAME", "replace-one or add-remove-one")
+      ->check(CLI::IsMember({"replace-one", "add-remove-one"}));
+  o.repeated(
+      "--block", a.blocks, "BLOCK",
+      "a released feature block: norm=1,kernel=signed (or nonnegative),weight=1, or one-hot=3/11 for 3 "
+      "columns with 11 categories in all; may be given again. Without any the sensitivity is 1");
+  o.value("--counts", a.counts, "WEIGHT", "class counts are released beside the blocks, with this weight");
+  o.preset("--records-per-person", a.max_records_per_person, "Q",
+           "how many records one person can own at most");
+  o.format(a.format);
+}
+
+void CommandLine::add_plan_and_audit() {
+  Options p(*app_.add_subcommand(
+      "plan", "before any data: sigma, signal-to-noise, memory, bytes on the wire, warnings"));
+  p.sources(sources);
+  p.guarantee(sources);
+  p.preset("--ranks", plan_.ranks, "K", "how many ranks the job will have");
+  p.value("--records", plan_.records, "M", "a public guess of m, where m is private (add-remove-one)");
+  p.format(plan_.format);
+  Options a(*app_.add_subcommand(
+      "audit", "attack the release path with made-up records; exit code 70 if it leaks more than claimed"));
+  a.sources(sources);
+  a.guarantee(sources);
+  a.preset("--features", audit.features, "D",
+           "random features of the audited release; with 2 the sensitivity bound can be met");
+  a.preset("--trials", audit.trials, "N", "releases of each data set");
+  a.preset("--confidence", audit.confidence, "NUMBER", "with this probability the bound found is true");
+  a.format(audit.format);
+}
+
+void CommandLine::add_run_verbs() {
+  auto* run =
+      app_.add_subcommand("run", "the whole job: release, train, sample, evaluate; finished stages are kept");
+  auto* release = app_.add_subcommand("release", "embed private records, add noise once, write release.mfl");
+  auto* train = app_.add_subcommand("train", "train a generator on a release (nothing private is needed)");
+  auto* sample = app_.add_subcommand("sample", "draw synthetic records from a trained model");
+  auto* evaluate = app_.add_subcommand("evaluate", "score synthetic records against REAL test records");
+
+  for (CLI::App* verb : {run, release, train, sample, evaluate}) {
+    Options(*verb).sources(sources);
+    Options(*verb)
+        .value("-o,--out", out, "DIR",
+               "run folder: everything is written here but the ledger, which lies beside it (privacy.ledger)")
+        ->required();
+    verb->add_flag("-v,--verbose", verbose, "more on the console; twice for even more");
+    verb->add_flag("-q,--quiet", quiet, "errors only");
+  }
+  for (CLI::App* verb : {run, release}) add_data_options(*verb);
+  release->add_flag("--dry-run", dry_run,
+                    "say what the release would cost and whether the budget allows it; release nothing");
+  for (CLI::App* verb : {run, train})
+    Options(*verb).key("--init", sources, "train.init", "WHERE",
+                       "where training starts: random or moments, the closed form");
+  Options(*train).value("--release", release_file, "FILE", "the release; default: OUT/release.mfl");
+  Options(*sample).value("--model", model_file, "FILE", "the model; default: OUT/model.mfl");
+  Options(*sample).key("-n,--count", sources, "sample.count", "N", "how many records");
+  Options(*evaluate).value("--samples", samples_file, "FILE", "the samples; default: OUT/samples.npz");
+}
+
+void CommandLine::add_data_options(CLI::App& verb) {
+  Options o(verb);
+  o.function(
+      "--data", "FILE",
+      "records (data.features), relative to this folder, not to data.dir; \"{rank}\" becomes the rank's "
+      "number: shards that live apart",
+      [this](const std::string& v) {
+        sources.flags.emplace_back("data.features", all_from_here(v));
+        if (v.find("{rank}") != std::string::npos) sources.flags.emplace_back("data.shards", "per-rank");
+      });
+  o.function("--labels", "FILE", "labels (data.labels), likewise",
+             [this](const std::string& v) { sources.flags.emplace_back("data.labels", from_here(v)); });
+  o.guarantee(sources);
+  const auto yes = [this](const char* key) {
+    return [this, key] { sources.flags.emplace_back(key, "true"); };
+  };
+  verb.add_flag_callback("--secure-aggregation", yes("privacy.secure_aggregation"),
+                         "mask every rank's sum (privacy.secure_aggregation)");
+  verb.add_flag_callback("--distributed-noise", yes("privacy.distributed_noise"),
+                         "every rank adds a share of the noise (privacy.distributed_noise)");
+  o.value("--insecure-seeded-noise", insecure_seed, "SEED",
+          "FOR TESTS ONLY: noise from this seed; the release is marked NOT PRIVATE");
+}
+
+void CommandLine::add_doctor() {
+  Options o(*app_.add_subcommand(
+      "doctor", "check MPI, GPUs, clocks, limits, folders and versions over all ranks; say what to fix"));
+  o.value("-o,--out", doctor.out, "DIR", "the folder that a job would write to; default: this one");
+  o.format(doctor.format);
+  o.preset("--deadline", doctor.deadline_s, "SECONDS",
+           "every wait for another rank ends after so many seconds, one for a file or a device after half of "
+           "them")
+      ->check(CLI::Range(1.0, 86400.0));
+}
+
+void CommandLine::add_ledger() {
+  auto* command =
+      app_.add_subcommand("ledger", "look at, check or set the budget of a data set's privacy ledger");
+  command->require_subcommand(1);
+  auto* show = command->add_subcommand("show", "what was spent, by which releases, and what remains");
+  auto* verify =
+      command->add_subcommand("verify", "check the whole chain of hashes; exit code 76 if it is broken");
+  auto* budget =
+      command->add_subcommand("budget", "set the budget of all releases together; recorded for ever");
+  for (CLI::App* verb : {show, verify, budget}) {
+    Options o(*verb);
+    o.value("--ledger", ledger_.file, "FILE", "the ledger (privacy.ledger)")->required();
+    o.value("--data-id", ledger_.data_id, "ID", "the data set that it must be of (data.id)")
+        ->required(verb == budget);
+    verb->callback([this, verb] { ledger_.verb = verb->get_name(); });
+  }
+  Options(*show).format(ledger_.format);
+  Options(*verify).value("--head", ledger_.head, "HASH",
+                         "SHA-256 of a line noted earlier, which must still be there: finds rollbacks");
+  auto* epsilon =
+      Options(*budget).value("--epsilon", ledger_.budget_epsilon, "NUMBER", "the new budget's epsilon");
+  Options(*budget).preset("--delta", ledger_.budget_delta, "NUMBER", "the new budget's delta");
+  budget->add_flag("--none", ledger_.no_budget, "lift the budget")->excludes(epsilon);
+}
+
+void CommandLine::add_verify() {
+  Options o(*app_.add_subcommand(
+      "verify", "check a release: checksum, signature, arithmetic, ledger; print its privacy card"));
+  o.value("file", verify_.release, "FILE", "the release (release.mfl)")->required();
+  o.value("--key", verify_.key, "FILE", "public key file; the release must be signed with this key");
+  o.value("--ledger", verify_.ledger, "FILE",
+          "the data set's ledger, from somebody you trust; by default the one beside the release is looked "
+          "at, which vouches for nothing");
+  o.format(verify_format_);
+}
+
+void CommandLine::add_slurm() {
+  Options o(*app_.add_subcommand("slurm", "print a batch script for Slurm; nothing is run or submitted"));
+  auto& j = slurm_;
+  o.sources(sources)->required();
+  o.value("-o,--out", out, "DIR", "run folder, as the nodes see it")->required();
+  o.value("--time", j.time, "TIME", "time limit; a job that reaches it is queued again and goes on")
+      ->required();
+  o.preset("--kind", j.kind, "KIND",
+           "whole; embed (CPUs) and then train (GPUs), as two jobs; or seeds, an array of trainings of one "
+           "release");
+  o.preset("--launcher", j.launcher, "NAME", "srun (can be preempted) or mpirun");
+  o.preset("--nodes", j.nodes, "N", "machines");
+  o.preset("--ntasks-per-node", j.ranks_per_node, "N", "ranks on each of them");
+  o.preset("--cpus-per-task", j.cores_per_rank, "N", "cores of each rank");
+  o.preset("--gpus-per-node", j.gpus_per_node, "N",
+           "GPUs; no fewer than ranks that compute on them (train.ranks)");
+  o.preset("--grace", j.grace_s, "N", "seconds before the time limit at which ranks checkpoint and stop");
+  o.preset("--seeds", j.seeds, "LIST", "of --kind seeds: the array");
+  o.preset("--name", j.name, "NAME", "the job's name");
+  o.preset("--muffle", j.muffle, "FILE", "the binary, as the nodes see it");
+  o.preset("--partition", j.partition, "NAME", "partition");
+  o.preset("--account", j.account, "NAME", "account");
+  o.preset("--mem", j.memory, "SIZE", "memory of a node");
+}
+
+}  // namespace muffle::app
