@@ -1,8 +1,7 @@
-#include "muffle/evaluate/scores.hpp"
-
 #include <fmt/format.h>
 
 #include "muffle/core/error.hpp"
+#include "muffle/evaluate/evaluate.hpp"
 
 namespace muffle::evaluate {
 

@@ -98,20 +98,11 @@ struct Rows {
   void (*back)(const float*, std::size_t, const float*, std::size_t, std::size_t, float*);
 };
 
-#define MUFFLE_ROWS(NAME, FMA, ATTRIBUTE)                                                                    \
-  ATTRIBUTE void add_##NAME(const float* p, std::size_t n, float* c, float* s) { add_row<FMA>(p, n, c, s); } \
-  ATTRIBUTE void gradient_##NAME(const float* p, std::size_t n, const float* gc, const float* gs,            \
-                                 float scale, float* out) {                                                  \
-    gradient_row<FMA>(p, n, gc, gs, scale, out);                                                             \
-  }                                                                                                          \
-  ATTRIBUTE void phase_##NAME(const float* x, std::size_t d, const float* f, std::size_t stride,             \
-                              std::size_t n, float* p) {                                                     \
-    phase_row<FMA>(x, d, f, stride, n, p);                                                                   \
-  }                                                                                                          \
-  ATTRIBUTE void back_##NAME(const float* g, std::size_t d, const float* f, std::size_t stride,              \
-                             std::size_t n, float* out) {                                                    \
-    back_row<FMA>(g, d, f, stride, n, out);                                                                  \
-  }                                                                                                          \
+#define MUFFLE_ROWS(NAME, FMA, ATTRIBUTE)                                \
+  ATTRIBUTE void add_##NAME(auto... a) { add_row<FMA>(a...); }           \
+  ATTRIBUTE void gradient_##NAME(auto... a) { gradient_row<FMA>(a...); } \
+  ATTRIBUTE void phase_##NAME(auto... a) { phase_row<FMA>(a...); }       \
+  ATTRIBUTE void back_##NAME(auto... a) { back_row<FMA>(a...); }         \
   constexpr Rows kRows_##NAME{add_##NAME, gradient_##NAME, phase_##NAME, back_##NAME};
 
 MUFFLE_ROWS(plain, false, )

@@ -12,7 +12,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/model/labels.hpp"
+#include "muffle/model/sampler.hpp"
 #include "muffle/schema/scaling.hpp"
 
 namespace muffle::synth {

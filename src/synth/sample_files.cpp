@@ -22,12 +22,6 @@ using nlohmann::json;
 constexpr int kVersion = 1;
 constexpr std::size_t kGridSide = 10;
 
-bool wants(const SampleSpec& spec, const schema::RecordFormat& format) {
-  return std::find(spec.formats.begin(), spec.formats.end(), format.name()) != spec.formats.end();
-}
-
-bool is_plane(const schema::Schema& schema) { return schema.shape == std::vector<std::size_t>{2}; }
-
 schema::RecordKind kind_of(const Draw& draw) {
   return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count};
 }
@@ -35,7 +29,7 @@ schema::RecordKind kind_of(const Draw& draw) {
 std::uint64_t bytes_on_disk(const Draw& draw, Formats formats) {
   std::uint64_t bytes = 0;
   for (const schema::RecordFormat* format : formats) {
-    if (wants(draw.spec, *format)) bytes += format->bytes_on_disk(kind_of(draw));
+    if (draw.spec.wants(*format)) bytes += format->bytes_on_disk(kind_of(draw));
   }
   return bytes;
 }
@@ -61,13 +55,13 @@ schema::Records records_of(const Draw& draw, std::uint64_t tile, std::string_vie
 SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw, Formats formats)
     : draw_(draw),
       path_(folder),
-      folder_(folder, formats, draw.spec.formats, bytes_on_disk(draw, formats)),
+      folder_(folder, formats, draw.spec, bytes_on_disk(draw, formats)),
       class_counts_(draw.info.schema.classes, 0) {
   const schema::Schema& schema = draw.info.schema;
   const schema::RecordKind kind = kind_of(draw);
   const auto& in = folder_.working();
   for (const schema::RecordFormat* format : formats) {
-    if (!wants(draw.spec, *format)) continue;
+    if (!draw.spec.wants(*format)) continue;
     for (schema::NamedWriter& file : format->writers(in, kSamples, kind)) {
       if (format->writes_folder()) {
         folders_.insert(file.file);
@@ -80,7 +74,7 @@ SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw, 
   if (kind.is_picture()) {
     const std::size_t rows = std::min(schema.classes, kGridSide);
     files_.push_back({kPicture, image_grid_writer(in / kPicture, kind, rows, kGridSide)});
-  } else if (is_plane(schema)) {
+  } else if (schema.shape == std::vector<std::size_t>{2}) {
     files_.push_back({kPicture, scatter_writer(in / kPicture, kind, schema)});
   }
 }

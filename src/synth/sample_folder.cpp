@@ -1,5 +1,3 @@
-#include "sample_folder.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "sample_files.hpp"
 
 namespace muffle::synth {
 namespace {
@@ -42,7 +41,7 @@ bool left_over(const fs::path& working, const schema::RecordFormat& format, cons
 
 }  // namespace
 
-SampleFolder::SampleFolder(const fs::path& folder, Formats formats, const std::vector<std::string>& wanted,
+SampleFolder::SampleFolder(const fs::path& folder, Formats formats, const SampleSpec& spec,
                            std::uint64_t bytes)
     : folder_(folder), working_(folder / kWorking), formats_(formats) {
   ensure_writable_folder(folder_);
@@ -51,8 +50,8 @@ SampleFolder::SampleFolder(const fs::path& folder, Formats formats, const std::v
       if (!format->writes_folder()) continue;
       const std::string name = format->files(kSamples).back();
       if (left_over(working_, *format, name)) watched::remove_all(folder_ / name);
-      if (std::find(wanted.begin(), wanted.end(), format->name()) == wanted.end()) continue;
-      if (!watched::exists(folder_ / name) || says(folder_ / kSamplesJson, *format)) continue;
+      if (!spec.wants(*format) || !watched::exists(folder_ / name) || says(folder_ / kSamplesJson, *format))
+        continue;
       throw IoError(fmt::format(
           "'{}' is in the way: {} does not say that an earlier sampling made it. Move it, choose another "
           "folder, or leave {} out of sample.formats.",

@@ -59,7 +59,7 @@ void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {
 void problems(const SampleSpec& spec, const schema::Schema& schema, Formats formats, settings::Problems& p) {
   const schema::RecordKind kind{schema.shape, !schema::SampleScaling(schema).as_bytes(), spec.count};
   for (const schema::RecordFormat* format : formats) {
-    if (std::find(spec.formats.begin(), spec.formats.end(), format->name()) == spec.formats.end()) continue;
+    if (!spec.wants(*format)) continue;
     const std::string problem = format->cannot_hold(kind);
     p.unless(problem.empty(), fmt::format("sample.formats has \"{}\", but {}", format->name(), problem));
   }

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "model/moments_file.hpp"
 #include "model/planted_moments.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/model/clipped_normal.hpp"

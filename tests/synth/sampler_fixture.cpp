@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/model/model_file.hpp"
@@ -107,13 +108,12 @@ model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerM
 
 std::vector<float> reference_outputs(const std::filesystem::path& model, std::uint64_t seed,
                                      const std::vector<std::uint8_t>& labels) {
-  const torch::NoGradGuard no_grad;
-  const auto [info, generator] = model::load_network(model);
-  std::vector<float> out;
+  const model::Model read = model::parse_model(read_file(model), "model");
+  const std::size_t dims = read.info.schema.dims();
+  std::vector<float> out(labels.size() * dims);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const auto z = model::latent_codes(seed, false, 0, i, 1, info.generator->network()->code);
-    const auto x = generator->forward(z, torch::full({1}, labels[i], torch::kInt64)).contiguous();
-    out.insert(out.end(), x.data_ptr<float>(), x.data_ptr<float>() + x.numel());
+    const std::int64_t label = labels[i];
+    read.sampler->draw(seed, i, std::span(&label, 1), std::span(out).subspan(i * dims, dims));
   }
   return out;
 }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,17 +37,13 @@ struct ClassifierKind {
   std::vector<std::vector<std::int64_t>> (*weight_shapes)(const schema::Schema& schema);
   torch::Tensor (*logits)(const std::vector<torch::Tensor>& parameters, const schema::Schema& schema,
                           const torch::Tensor& x);
-  /// Null: it can look at any records.
+  /// Whether it can look at such records.
   bool (*applies)(const schema::Schema& schema);
 };
 
-/// The table of all kinds: logistic_regression, mlp, cnn.
-std::span<const ClassifierKind> classifier_kinds();
-/// @throws ConfigError  an unknown name: lists those that there are.
+/// One of the table: logistic_regression, mlp, cnn. @throws ConfigError  an unknown name: lists those that
+/// there are.
 const ClassifierKind& classifier_kind(const std::string& name);
-
-/// Whether this kind of classifier can look at such records.
-bool classifier_applies(const ClassifierKind& kind, const schema::Schema& schema);
 
 /// A trained classifier. Immutable; copies share their parameters.
 class Classifier {

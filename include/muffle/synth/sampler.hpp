@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -21,6 +22,10 @@ struct SampleSpec {
   double floor = 0.0;  ///< numbers in [0, 1] below it become 0
   double stray = 0.0;  ///< below 1: share of the numbers that are taken over from another record of the tile
   std::vector<std::string> formats{"npz"};  ///< names
+
+  bool wants(const schema::RecordFormat& format) const {
+    return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
+  }
 };
 
 /// All formats that records can be written in. They come from the caller, in an order of its own: nothing in
