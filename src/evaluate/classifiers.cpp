@@ -163,12 +163,6 @@ const ClassifierKind& classifier_kind(const std::string& name) {
 
 std::vector<std::string> classifier_names() { return names_of(kKinds); }
 
-Classifier::Classifier(const ClassifierKind& kind, const schema::Schema& schema,
-                       std::vector<Tensor> parameters)
-    : kind_(&kind), schema_(schema), parameters_(std::move(parameters)) {}
-
-Tensor Classifier::logits(const Tensor& x) const { return kind_->logits(parameters_, schema_, x); }
-
 Tensor Classifier::predict(const Tensor& x) const {
   const torch::NoGradGuard no_grad;
   return logits(x).argmax(1);
@@ -188,8 +182,8 @@ Classifier train_classifier(const ClassifierKind& kind, const TrainingSet& set, 
                       set.x.size(1), set.y.size(0)));
   const TrainingPlan& plan = kind.plan;
   const auto [batch, per_epoch, epochs] = schedule_for(plan, n);
-  Classifier classifier(kind, schema, initial_parameters(kind, schema, seed));
-  torch::optim::Adam optimizer = make_optimizer(classifier.parameters(), plan, n);
+  const Classifier classifier{&kind, schema, initial_parameters(kind, schema, seed)};
+  torch::optim::Adam optimizer = make_optimizer(classifier.parameters, plan, n);
   for (std::int64_t step = 0, epoch = 0; epoch < epochs; ++epoch) {
     const Tensor order = shuffled_indices(
         n, CounterStream(seed, Stream::kShuffle, substream(kind, static_cast<std::uint32_t>(epoch))));

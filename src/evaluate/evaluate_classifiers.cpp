@@ -6,7 +6,6 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
-#include <optional>
 #include <thread>
 
 #include "muffle/core/error.hpp"
@@ -26,7 +25,7 @@ constexpr std::size_t kTestBatch = 1000;
 struct Contestant {
   const ClassifierKind* kind;
   const TrainingSet* set;
-  std::optional<Classifier> classifier;
+  Classifier classifier;
   ConfusionMatrix confusion;
 };
 
@@ -110,7 +109,7 @@ void test_all(data::RecordSource& test, const Subject& subject, std::vector<Cont
     const auto n = static_cast<std::int64_t>(batch.n);
     const torch::Tensor x = torch::from_blob(batch.x.data(), {n, dims}, torch::kFloat32);
     for (Contestant& c : contestants) {
-      const torch::Tensor predicted = c.classifier->predict(x).contiguous();
+      const torch::Tensor predicted = c.classifier.predict(x).contiguous();
       for (std::size_t i = 0; i < batch.n; ++i) {
         if (batch.y[i] == schema::kNoClass) continue;
         c.confusion.add(static_cast<std::size_t>(batch.y[i]),
@@ -126,6 +125,39 @@ void test_all(data::RecordSource& test, const Subject& subject, std::vector<Cont
 }
 
 }  // namespace
+
+ConfusionMatrix::ConfusionMatrix(std::size_t classes) : classes_(classes), cells_(classes * classes, 0) {
+  require(classes > 0, "a confusion matrix needs at least one class");
+}
+
+void ConfusionMatrix::add(std::size_t truth, std::size_t predicted) {
+  require(truth < classes_ && predicted < classes_,
+          fmt::format("classes {} and {} do not both lie in 0..{}", truth, predicted, classes_ - 1));
+  ++cells_[truth * classes_ + predicted];
+  ++count_;
+}
+
+double ConfusionMatrix::accuracy() const {
+  if (count_ == 0) return 0.0;
+  std::uint64_t hits = 0;
+  for (std::size_t c = 0; c < classes_; ++c) hits += at(c, c);
+  return static_cast<double>(hits) / static_cast<double>(count_);
+}
+
+double ConfusionMatrix::macro_f1() const {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < classes_; ++c) {
+    std::uint64_t is_c = 0, called_c = 0;
+    for (std::size_t other = 0; other < classes_; ++other) {
+      is_c += at(c, other);
+      called_c += at(other, c);
+    }
+    // 2 TP + FP + FN = (TP + FN) + (TP + FP).
+    if (is_c + called_c > 0)
+      sum += 2.0 * static_cast<double>(at(c, c)) / static_cast<double>(is_c + called_c);
+  }
+  return sum / static_cast<double>(classes_);
+}
 
 ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec& spec) {
   ClassifierReport report;
@@ -149,7 +181,7 @@ ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec
   std::vector<Contestant> contestants;
   for (const TrainingSet& set : sets) {
     for (const ClassifierKind* kind : kinds) {
-      contestants.push_back({kind, &set, std::nullopt, ConfusionMatrix(schema.classes)});
+      contestants.push_back({kind, &set, {}, ConfusionMatrix(schema.classes)});
     }
   }
   const synth::ScopedThreads one_thread_each(1);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "muffle/core/kinds.hpp"
 #include "muffle/model/generator_kind.hpp"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
 
 #include "muffle/core/error.hpp"

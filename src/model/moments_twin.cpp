@@ -14,8 +14,9 @@ using torch::Tensor;
 
 Tensor tensor_of(std::span<const double> numbers, std::vector<std::int64_t> shape,
                  const torch::TensorOptions& like) {
-  const Tensor plain = torch::tensor(c10::ArrayRef<double>(numbers.data(), numbers.size()), torch::kFloat64);
-  return plain.view(shape).to(like.device(), c10::typeMetaToScalarType(like.dtype()));
+  return torch::tensor(c10::ArrayRef<double>(numbers.data(), numbers.size()), torch::kFloat64)
+      .view(shape)
+      .to(like);
 }
 
 /// Second moments of affine lifts: S_c = sum of z z^T, z = [c0; u(x)] / ||[c0; u(x)]||, each a symmetric q x

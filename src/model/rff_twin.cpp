@@ -11,9 +11,7 @@ namespace {
 using torch::Tensor;
 
 Tensor frequencies_of(const features::RffSpec& rff, const torch::TensorOptions& like) {
-  return torch::tensor(features::rff_frequencies(rff), torch::kFloat32)
-      .view({-1, as_int(rff.dims)})
-      .to(like.device(), c10::typeMetaToScalarType(like.dtype()));
+  return torch::tensor(features::rff_frequencies(rff), torch::kFloat32).view({-1, as_int(rff.dims)}).to(like);
 }
 
 class RffTwin : public MapTwin {

@@ -40,7 +40,7 @@ torch::Tensor MapTwin::target(std::span<const std::int64_t> sums, double scale, 
 
 double MapTwin::noise_square(std::span<const double> sigmas, double scale, double records) const {
   const double noise = sigmas[0] / (records * scale);
-  return noise * noise * static_cast<double>(columns_);
+  return noise * noise * static_cast<double>(numbers_);
 }
 
 std::size_t twin_columns(const features::FeatureMap& map) {

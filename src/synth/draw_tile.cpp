@@ -18,13 +18,6 @@
 namespace muffle::synth {
 namespace {
 
-[[noreturn]] void throw_not_finite(std::uint64_t record) {
-  throw InvariantError(
-      fmt::format("the model made a number that is not finite in sample {}: its training has diverged. Train "
-                  "again with a smaller train.learning_rate.",
-                  record));
-}
-
 std::vector<std::int64_t> labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
   return model::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
                             draw.class_share, /*stratified=*/true);
@@ -84,7 +77,12 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   const schema::SampleScaling scaling(schema);
   std::string out(n * draw.record_bytes(), '\0');
   for (std::size_t i = 0; i < n * dims; ++i) {
-    if (!std::isfinite(unit[i])) throw_not_finite(first + i / dims);
+    if (!std::isfinite(unit[i])) {
+      throw InvariantError(
+          fmt::format("the model made a number that is not finite in sample {}: its training has diverged. "
+                      "Train again with a smaller train.learning_rate.",
+                      first + i / dims));
+    }
     const double u = std::clamp(static_cast<double>(unit[i]), 0.0, 1.0);
     if (draw.as_bytes()) {
       out[i] = static_cast<char>(schema::SampleScaling::to_byte(u));

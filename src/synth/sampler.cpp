@@ -21,6 +21,11 @@
 namespace muffle::synth {
 namespace {
 
+/// Errors' messages go to all ranks: nothing here is private.
+void in_step(comm::HostComm& comm, const std::string& what, const std::function<void()>& step) {
+  comm::agree(comm, what, step, true);
+}
+
 /// What a rank may hold of its own tiles, and what root gathers of all ranks' at a time.
 constexpr std::size_t kDrawnBytes = std::size_t{256} << 20;
 constexpr std::size_t kGatheredBytes = std::size_t{64} << 20;
@@ -57,21 +62,18 @@ void gather_tiles(comm::HostComm& comm, const Draw& draw, std::uint64_t first, s
   std::string mine;
   for (const std::string& tile : drawn) mine += tile;
   const std::vector<std::string> all = comm.gather(mine, 0);
-  comm::agree(
-      comm, "writing samples",
-      [&] {
-        if (files == nullptr) return;
-        std::vector<std::string_view> left(all.begin(), all.end());
-        for (std::uint64_t tile = first; tile < end; ++tile) {
-          std::string_view& from = left[tile % left.size()];
-          const std::size_t length = draw.tile_records(tile) * draw.record_bytes();
-          require(length <= from.size(), "a rank sent fewer samples than its tiles hold");
-          files->add(from.substr(0, length));
-          from.remove_prefix(length);
-          comm.check_peers("writing samples");
-        }
-      },
-      true);
+  in_step(comm, "writing samples", [&] {
+    if (files == nullptr) return;
+    std::vector<std::string_view> left(all.begin(), all.end());
+    for (std::uint64_t tile = first; tile < end; ++tile) {
+      std::string_view& from = left[tile % left.size()];
+      const std::size_t length = draw.tile_records(tile) * draw.record_bytes();
+      require(length <= from.size(), "a rank sent fewer samples than its tiles hold");
+      files->add(from.substr(0, length));
+      from.remove_prefix(length);
+      comm.check_peers("writing samples");
+    }
+  });
 }
 
 /// @param files  on root; null elsewhere
@@ -82,15 +84,12 @@ void draw_records(comm::HostComm& comm, const Draw& draw, int threads, SampleFil
   for (std::uint64_t first = 0; first < all; first += round) {
     const std::uint64_t end = std::min(all, first + round);
     std::vector<std::string> drawn;
-    comm::agree(
-        comm, "drawing samples",
-        [&] {
-          named_step("sample.round");
-          comm.check_peers("drawing samples");
-          drawn = draw_tiles(draw, own_tiles(comm, first, end), threads,
-                             [&] { comm.check_peers("drawing samples"); });
-        },
-        true);
+    in_step(comm, "drawing samples", [&] {
+      named_step("sample.round");
+      comm.check_peers("drawing samples");
+      drawn = draw_tiles(draw, own_tiles(comm, first, end), threads,
+                         [&] { comm.check_peers("drawing samples"); });
+    });
     std::span<const std::string> left = drawn;
     for (std::uint64_t part = first; part < end; part += gathered) {
       const std::uint64_t part_end = std::min(end, part + gathered);
@@ -109,12 +108,9 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
                    const std::filesystem::path& folder, const SampleSpec& spec, Formats formats,
                    const std::string& sample_hash, int threads) {
   std::string model_bytes;
-  comm::agree(
-      comm, "reading the model",
-      [&] {
-        if (comm.is_root()) model_bytes = read_file(model_file);
-      },
-      true);
+  in_step(comm, "reading the model", [&] {
+    if (comm.is_root()) model_bytes = read_file(model_file);
+  });
   model_bytes = comm::broadcast_text(comm, model_bytes);
   const std::string model_hash = to_hex(sha256(model_bytes));
 
@@ -122,44 +118,35 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
   const ScopedThreads one_thread(1);
   Draw draw;
   std::optional<SampleFiles> files;
-  comm::agree(
-      comm, "preparing to sample",
-      [&] {
-        model::Model model = model::parse_model(model_bytes, model_file.string());
-        draw.info = std::move(model.info);
-        draw.sampler = std::move(model.sampler);
-        settings::Problems wrong;
-        problems(spec, formats, wrong);
-        problems(spec, draw.info.schema, formats, wrong);
-        if (!wrong.empty())
-          throw ConfigError(
-              fmt::format("records cannot be drawn as configured: {}.", fmt::join(wrong.take(), "; ")));
-        if (!spec.uniform_labels && !draw.info.counts_released) {
-          throw ConfigError(
-              "sample.labels = \"released-counts\", but '" + model_file.string() +
-              "' was made from a release without class counts (or by an earlier muffle, which did not note "
-              "it: "
-              "train again). Use \"uniform\", or a release with privacy.release_counts = true.");
-        }
-        draw.spec = spec;
-        const std::size_t classes = draw.info.schema.classes;
-        draw.class_share = spec.uniform_labels
-                               ? std::vector<double>(classes, 1.0 / static_cast<double>(classes))
-                               : draw.info.class_share;
-        if (comm.is_root()) files.emplace(folder, draw, formats);
-      },
-      true);
+  in_step(comm, "preparing to sample", [&] {
+    model::Model model = model::parse_model(model_bytes, model_file.string());
+    draw.info = std::move(model.info);
+    draw.sampler = std::move(model.sampler);
+    settings::Problems wrong;
+    problems(spec, formats, wrong);
+    problems(spec, draw.info.schema, formats, wrong);
+    if (!wrong.empty())
+      throw ConfigError(
+          fmt::format("records cannot be drawn as configured: {}.", fmt::join(wrong.take(), "; ")));
+    if (!spec.uniform_labels && !draw.info.counts_released) {
+      throw ConfigError(
+          "sample.labels = \"released-counts\", but '" + model_file.string() +
+          "' was made from a release without class counts (or by an earlier muffle, which did not note "
+          "it: train again). Use \"uniform\", or a release with privacy.release_counts = true.");
+    }
+    draw.spec = spec;
+    const std::size_t classes = draw.info.schema.classes;
+    draw.class_share = spec.uniform_labels ? std::vector<double>(classes, 1.0 / static_cast<double>(classes))
+                                           : draw.info.class_share;
+    if (comm.is_root()) files.emplace(folder, draw, formats);
+  });
   model_bytes = {};
 
   draw_records(comm, draw, threads, files ? &*files : nullptr);
   std::string hash;
-  comm::agree(
-      comm, "writing samples",
-      [&] {
-        if (files)
-          hash = files->finish(model_hash, sample_hash, [&] { comm.check_peers("writing samples"); });
-      },
-      true);
+  in_step(comm, "writing samples", [&] {
+    if (files) hash = files->finish(model_hash, sample_hash, [&] { comm.check_peers("writing samples"); });
+  });
   return comm::broadcast_text(comm, hash);
 }
 

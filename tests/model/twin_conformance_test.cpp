@@ -30,7 +30,7 @@ std::vector<std::shared_ptr<const features::FeatureMap>> examples(const TwinKind
   for (const auto& shape : {std::vector<std::size_t>{2}, {5}, {2, 8, 12}}) {
     const schema::Schema schema = test::schema_of(shape, kLabels);
     std::unique_ptr<features::FeatureMap> map = features::make_map(kind.name);
-    test::set_key(*map, "count", "62");
+    test::set_key(*map, "count", "602");  // more than a kernel's tile, and no multiple of a vector
     map->prepare(schema);
     test::set_key(*map, "coefficients", "3");
     try {
@@ -89,6 +89,11 @@ TEST_P(EveryTwin, GradientIsTheFiniteDifference) {
     const Tensor x = uniform({5, d}, 1).requires_grad_();
     (twin->class_sums(x, labels) * weights).sum().backward();
     EXPECT_GT(x.grad().abs().max().item<double>(), 1e-6);
+    const Tensor narrow = x.detach().to(torch::kFloat32).requires_grad_();
+    const auto narrow_twin = twin_of(*map, torch::kFloat32);
+    (narrow_twin->class_sums(narrow, labels) * weights.to(torch::kFloat32)).sum().backward();
+    EXPECT_LT((narrow.grad() - x.grad()).abs().max().item<double>(),
+              5e-5 * x.grad().abs().max().item<double>());
     for (std::int64_t i = 0; i < x.numel(); i += 1 + x.numel() / 23) {
       constexpr double kStep = 1e-5;
       const auto shifted = [&](double by) {
@@ -150,8 +155,8 @@ TEST_P(EveryTwin, NoRecordsMakeZeroSums) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryTwin, ::testing::ValuesIn(twin_kinds().begin(), twin_kinds().end()),
-                         [](const auto& info) {
-                           std::string name(info.param.name);
+                         [](const auto& line) {
+                           std::string name(line.param.name);
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });

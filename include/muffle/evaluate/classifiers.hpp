@@ -45,24 +45,17 @@ struct ClassifierKind {
 /// there are.
 const ClassifierKind& classifier_kind(const std::string& name);
 
-/// A trained classifier. Immutable; copies share their parameters.
-class Classifier {
- public:
-  /// Parameters in the order of their use, weight and bias by turns.
-  Classifier(const ClassifierKind& kind, const schema::Schema& schema, std::vector<torch::Tensor> parameters);
+/// A trained classifier. Copies share their parameters.
+struct Classifier {
+  const ClassifierKind* kind = nullptr;
+  schema::Schema schema;
+  std::vector<torch::Tensor> parameters;  ///< in the order of their use, weight and bias by turns
 
   /// @param x  n x dims, float32, scaled to [0, 1]
   /// @returns unnormalised log-probabilities, n x C.
-  torch::Tensor logits(const torch::Tensor& x) const;
+  torch::Tensor logits(const torch::Tensor& x) const { return kind->logits(parameters, schema, x); }
   /// The likeliest class of each record, n, int64. Without gradients.
   torch::Tensor predict(const torch::Tensor& x) const;
-
-  const std::vector<torch::Tensor>& parameters() const { return parameters_; }
-
- private:
-  const ClassifierKind* kind_;
-  schema::Schema schema_;
-  std::vector<torch::Tensor> parameters_;
 };
 
 /// Steps that training this kind on n records takes; a step's cost differs between kinds.

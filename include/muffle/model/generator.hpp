@@ -3,7 +3,6 @@
 #include <torch/torch.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "muffle/model/collective.hpp"

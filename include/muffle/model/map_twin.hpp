@@ -23,7 +23,7 @@ struct TwinPlace {
 class MapTwin {
  public:
   /// @param columns  of class_sums()
-  MapTwin(const TwinPlace& place, std::size_t columns) : place_(place), columns_(columns) {}
+  MapTwin(const TwinPlace& place, std::size_t columns) : place_(place), numbers_(columns) {}
   virtual ~MapTwin() = default;
   /// sum_i phi(x_i) e_{y_i}^T over the given records only (no communication): C x columns. Differentiable in
   /// x. A squared distance of two such sums is that of their features.
@@ -45,7 +45,7 @@ class MapTwin {
 
  private:
   TwinPlace place_;
-  std::size_t columns_;
+  std::size_t numbers_;  ///< columns of class_sums()
 };
 
 /// @throws InvariantError  the map has none (twin_columns()).
