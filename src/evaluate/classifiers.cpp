@@ -78,18 +78,13 @@ Tensor cnn_logits(const Parameters& p, const schema::Schema& schema, const Tenso
   return torch::linear(h.flatten(1), p[4], p[5]);
 }
 
-bool any_records(const schema::Schema&) { return true; }
+bool any(const schema::Schema&) { return true; }
 /// Images of at least 3 x 3 pixels.
 bool cnn_applies(const schema::Schema& schema) { return schema.is_image() && cnn_features(schema) > 0; }
 
 constexpr ClassifierKind kTable[] = {
-    {"logistic_regression",
-     0,
-     {10, 500, 5e-3, -1.0, 1000},
-     regression_shapes,
-     regression_logits,
-     any_records},
-    {"mlp", 1, {8, 200, 2e-3, 1e-4, 1000}, mlp_shapes, mlp_logits, any_records},
+    {"logistic_regression", 0, {10, 500, 5e-3, -1.0, 1000}, regression_shapes, regression_logits, any},
+    {"mlp", 1, {8, 200, 2e-3, 1e-4, 1000}, mlp_shapes, mlp_logits, any},
     {"cnn", 2, {3, 100, 3e-3, 1e-5, 600}, cnn_shapes, cnn_logits, cnn_applies},
 };
 constexpr std::span<const ClassifierKind> kKinds = kTable;

@@ -134,9 +134,9 @@ TEST_P(EveryTwin, NoiseIsWhatItMakesOfTheTarget) {
         expected += twin->target(unit, scale, records)[0].square().sum().item<double>() *
                     std::pow(sigmas.back() / 0x1p30, 2);
         unit[number] = 0;
-        if (number > 300) break;  // the others of this run are alike
+        if (number > 1000) break;  // the others of this run are alike
       }
-      if (number > 300) return;
+      if (number > 1000) return;
     }
     EXPECT_NEAR(twin->noise_square(sigmas, scale, records), expected, 1e-6 * expected);
   }
