@@ -27,12 +27,14 @@ double distance(const std::vector<MatrixXd>& covariance, const std::vector<Matri
 
 TEST(ClassGaussians, LittleNoiseLeavesTheExactMoments) {
   struct Case {
-    std::size_t classes;
-    double records, noise, mean_off, covariance_off;
+    std::size_t classes, n;
+    double records, noise;
+    std::uint64_t seed;
+    double mean_off, covariance_off;
   };
-  for (const Case& c :
-       {Case{4, 1000, 0.0, 1e-10, 1e-10}, {4, 1000, 1e-6, 1e-6, 1e-5}, {1, 5000, 1.0, 0.05, 0.1}}) {
-    const PlantedMoments planted = plant(c.classes, 12, c.records, c.noise, 1);
+  for (const Case& c : {Case{4, 12, 1000, 0.0, 1, 1e-10, 1e-10}, Case{4, 12, 1000, 1e-6, 2, 1e-6, 1e-5},
+                        Case{1, 10, 5000, 1.0, 4, 0.05, 0.1}}) {
+    const PlantedMoments planted = plant(c.classes, c.n, c.records, c.noise, c.seed);
     const ClassGaussians got = fit_class_gaussians(planted.moments);
     for (std::size_t k = 0; k < c.classes; ++k) {
       EXPECT_LT((got.mean[k] - planted.mean[k]).norm(), c.mean_off) << c.noise;
