@@ -9,6 +9,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/fourier_embedding.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
 #include "support/expect_error.hpp"
 #include "support/generators.hpp"

@@ -160,8 +160,8 @@ TEST(MomentsModel, ContentComesBackAsItWasAndLiesAreRefused) {
                         const std::vector<nlohmann::json>& lies) {
     const ModelContent good = content_of(model);
     const auto read = [&](const nlohmann::json& description, std::span<const std::byte> payload) {
-      const nlohmann::json read = nlohmann::json::parse(description.dump());
-      return read_moments(schema, model.plain_share, JsonFields(read, test::kTestDocument), payload);
+      const nlohmann::json parsed = nlohmann::json::parse(description.dump());
+      return read_moments(schema, model.plain_share, JsonFields(parsed, test::kTestDocument), payload);
     };
     EXPECT_EQ(draw(read(good.description, good.payload), 50, 1), draw(model, 50, 1));
     for (const nlohmann::json& lie : lies) {
