@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "muffle/core/error.hpp"
@@ -77,14 +78,16 @@ Tensor cnn_logits(const Parameters& p, const schema::Schema& schema, const Tenso
   return torch::linear(h.flatten(1), p[4], p[5]);
 }
 
+bool any(const schema::Schema&) { return true; }
 /// Images of at least 3 x 3 pixels.
 bool cnn_applies(const schema::Schema& schema) { return schema.is_image() && cnn_features(schema) > 0; }
 
-constexpr ClassifierKind kKinds[] = {
-    {"logistic_regression", 0, {10, 500, 5e-3, -1.0, 1000}, regression_shapes, regression_logits, nullptr},
-    {"mlp", 1, {8, 200, 2e-3, 1e-4, 1000}, mlp_shapes, mlp_logits, nullptr},
+constexpr ClassifierKind kTable[] = {
+    {"logistic_regression", 0, {10, 500, 5e-3, -1.0, 1000}, regression_shapes, regression_logits, any},
+    {"mlp", 1, {8, 200, 2e-3, 1e-4, 1000}, mlp_shapes, mlp_logits, any},
     {"cnn", 2, {3, 100, 3e-3, 1e-5, 600}, cnn_shapes, cnn_logits, cnn_applies},
 };
+constexpr std::span<const ClassifierKind> kKinds = kTable;
 
 std::uint32_t substream(const ClassifierKind& kind, std::uint32_t index) {
   return (kind.stream << 24) + index;
@@ -149,23 +152,11 @@ double learning_rate(const TrainingPlan& plan, std::int64_t step, std::int64_t s
 
 }  // namespace
 
-std::span<const ClassifierKind> classifier_kinds() { return kKinds; }
-
 const ClassifierKind& classifier_kind(const std::string& name) {
-  return find_kind(classifier_kinds(), name, "classifier");
+  return find_kind(kKinds, name, "classifier");
 }
 
-std::vector<std::string> classifier_names() { return names_of(classifier_kinds()); }
-
-bool classifier_applies(const ClassifierKind& kind, const schema::Schema& schema) {
-  return kind.applies == nullptr || kind.applies(schema);
-}
-
-Classifier::Classifier(const ClassifierKind& kind, const schema::Schema& schema,
-                       std::vector<Tensor> parameters)
-    : kind_(&kind), schema_(schema), parameters_(std::move(parameters)) {}
-
-Tensor Classifier::logits(const Tensor& x) const { return kind_->logits(parameters_, schema_, x); }
+std::vector<std::string> classifier_names() { return names_of(kKinds); }
 
 Tensor Classifier::predict(const Tensor& x) const {
   const torch::NoGradGuard no_grad;
@@ -179,15 +170,15 @@ std::uint64_t training_steps(const ClassifierKind& kind, std::uint64_t records) 
 
 Classifier train_classifier(const ClassifierKind& kind, const TrainingSet& set, const schema::Schema& schema,
                             std::uint64_t seed, const std::function<void()>& on_step) {
-  require(classifier_applies(kind, schema), std::string(kind.name) + " cannot look at records of this shape");
+  require(kind.applies(schema), std::string(kind.name) + " cannot look at records of this shape");
   const std::int64_t n = set.x.size(0);
   require(n > 0 && set.y.size(0) == n && set.x.size(1) == as_int(schema.dims()),
           fmt::format("a training set of {} records of {} numbers with {} labels does not fit the schema", n,
                       set.x.size(1), set.y.size(0)));
   const TrainingPlan& plan = kind.plan;
   const auto [batch, per_epoch, epochs] = schedule_for(plan, n);
-  Classifier classifier(kind, schema, initial_parameters(kind, schema, seed));
-  torch::optim::Adam optimizer = make_optimizer(classifier.parameters(), plan, n);
+  const Classifier classifier{&kind, schema, initial_parameters(kind, schema, seed)};
+  torch::optim::Adam optimizer = make_optimizer(classifier.parameters, plan, n);
   for (std::int64_t step = 0, epoch = 0; epoch < epochs; ++epoch) {
     const Tensor order = shuffled_indices(
         n, CounterStream(seed, Stream::kShuffle, substream(kind, static_cast<std::uint32_t>(epoch))));

@@ -2,7 +2,6 @@
 
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/evaluate.hpp"
-#include "muffle/evaluate/metric.hpp"
 
 namespace muffle::evaluate {
 namespace {
@@ -71,8 +70,7 @@ class ClassifiersMetric final : public Metric {
   }
 
   Outcome score(const Subject& subject) const override {
-    const ClassifierReport report = evaluate_classifiers(subject.samples, subject.test, subject.train, spec_,
-                                                         subject.threads, subject.heartbeat);
+    const ClassifierReport report = evaluate_classifiers(subject, spec_);
     Outcome out;
     out.table = table_of(report);
     out.json["classifiers"] = to_json(report.synthetic);

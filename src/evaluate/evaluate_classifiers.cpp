@@ -6,7 +6,6 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
-#include <optional>
 #include <thread>
 
 #include "muffle/core/error.hpp"
@@ -14,7 +13,6 @@
 #include "muffle/core/progress.hpp"
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/evaluate/evaluate.hpp"
-#include "muffle/evaluate/scores.hpp"
 #include "muffle/synth/scoped_threads.hpp"
 #include "training_sets.hpp"
 
@@ -27,7 +25,7 @@ constexpr std::size_t kTestBatch = 1000;
 struct Contestant {
   const ClassifierKind* kind;
   const TrainingSet* set;
-  std::optional<Classifier> classifier;
+  Classifier classifier;
   ConfusionMatrix confusion;
 };
 
@@ -46,7 +44,7 @@ std::vector<const ClassifierKind*> applicable_kinds(const EvaluateSpec& spec, co
     kinds.push_back(kind);
   }
   std::erase_if(kinds, [&](const ClassifierKind* kind) {
-    if (classifier_applies(*kind, schema)) return false;
+    if (kind->applies(schema)) return false;
     notes.push_back(std::string(kind->name) + " is left out: it needs images of at least 3 x 3 pixels");
     spdlog::info("evaluate: {}", notes.back());
     return true;
@@ -54,62 +52,39 @@ std::vector<const ClassifierKind*> applicable_kinds(const EvaluateSpec& spec, co
   return kinds;
 }
 
-/// A progress line that several trainings share.
-class SharedProgress {
- public:
-  /// @param shown  false where the steps would tell a private number of records
-  SharedProgress(const std::string& title, const std::vector<Contestant>& contestants, bool shown,
-                 const std::function<void()>& heartbeat)
-      : heartbeat_(heartbeat),
-        progress_(title, total_steps(contestants), "steps",
-                  shown && spdlog::should_log(spdlog::level::info)) {}
-
-  void step() {
-    const std::lock_guard lock(mutex_);
-    if (heartbeat_) heartbeat_();
-    progress_.update(++done_);
-  }
-
- private:
-  static std::uint64_t total_steps(const std::vector<Contestant>& contestants) {
-    std::uint64_t total = 0;
-    for (const Contestant& c : contestants) {
-      total += training_steps(*c.kind, static_cast<std::uint64_t>(c.set->x.size(0)));
-    }
-    return total;
-  }
-
-  std::mutex mutex_;
-  const std::function<void()>& heartbeat_;
-  std::uint64_t done_ = 0;
-  Progress progress_;
-};
-
 /// Ends a training because another one has failed.
 struct Abandoned {};
 
 /// One classifier, one thread: the results then do not depend on how many threads there are, and small
 /// batches lose nothing to threads that wait for each other. The costliest kinds begin. The first error ends
 /// all trainings at their next step: a lost peer or a request to stop is reported once and to one thread.
-void train_all(std::vector<Contestant>& contestants, const schema::Schema& schema, std::uint64_t seed,
-               int threads, bool show_progress, const std::function<void()>& heartbeat) {
+/// @param show_progress  false where the steps would tell a private number of records
+void train_all(std::vector<Contestant>& contestants, const Subject& subject, std::uint64_t seed,
+               bool show_progress) {
   std::vector<std::size_t> order(contestants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return contestants[a].kind > contestants[b].kind; });
-  SharedProgress progress("evaluate: training classifiers", contestants, show_progress, heartbeat);
+  std::uint64_t steps = 0, done = 0;
+  for (const Contestant& c : contestants)
+    steps += training_steps(*c.kind, static_cast<std::uint64_t>(c.set->x.size(0)));
+  Progress progress("evaluate: training classifiers", steps, "steps",
+                    show_progress && spdlog::should_log(spdlog::level::info));
+  std::mutex one_at_a_time;
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
   std::exception_ptr first_error;
   const auto on_step = [&] {
     if (failed) throw Abandoned{};
-    progress.step();
+    const std::lock_guard lock(one_at_a_time);
+    beat(subject.heartbeat);
+    progress.update(++done);
   };
   const auto work = [&] {
     for (std::size_t i = next++; i < order.size() && !failed; i = next++) {
       Contestant& c = contestants[order[i]];
       try {
-        c.classifier = train_classifier(*c.kind, *c.set, schema, seed, on_step);
+        c.classifier = train_classifier(*c.kind, *c.set, subject.test.schema, seed, on_step);
       } catch (...) {
         if (!failed.exchange(true)) first_error = std::current_exception();
       }
@@ -117,72 +92,104 @@ void train_all(std::vector<Contestant>& contestants, const schema::Schema& schem
   };
   {
     std::vector<std::jthread> helpers;
-    for (int i = 1; i < std::min(threads, static_cast<int>(order.size())); ++i) helpers.emplace_back(work);
+    for (int i = 1; i < std::min(subject.threads, static_cast<int>(order.size())); ++i)
+      helpers.emplace_back(work);
     work();
   }
   if (first_error) std::rethrow_exception(first_error);
 }
 
 /// One pass over the test records for all contestants; memory is one batch.
-void test_all(data::RecordSource& test, const data::DataSpec& spec, std::vector<Contestant>& contestants,
-              const std::function<void()>& heartbeat) {
+void test_all(data::RecordSource& test, const Subject& subject, std::vector<Contestant>& contestants) {
   data::Batch batch;
-  const auto dims = static_cast<std::int64_t>(spec.schema.dims());
+  const auto dims = static_cast<std::int64_t>(subject.test.schema.dims());
   std::uint64_t tested = 0;
   for (test.next(kTestBatch, batch); batch.n > 0; test.next(kTestBatch, batch)) {
-    if (heartbeat) heartbeat();
+    beat(subject.heartbeat);
     const auto n = static_cast<std::int64_t>(batch.n);
     const torch::Tensor x = torch::from_blob(batch.x.data(), {n, dims}, torch::kFloat32);
     for (Contestant& c : contestants) {
-      const torch::Tensor predicted = c.classifier->predict(x).contiguous();
+      const torch::Tensor predicted = c.classifier.predict(x).contiguous();
       for (std::size_t i = 0; i < batch.n; ++i) {
         if (batch.y[i] == schema::kNoClass) continue;
         c.confusion.add(static_cast<std::size_t>(batch.y[i]),
                         static_cast<std::size_t>(predicted.data_ptr<std::int64_t>()[i]));
       }
     }
-    tested += static_cast<std::uint64_t>(
-        std::count_if(batch.y.begin(), batch.y.end(), [](std::int32_t y) { return y != schema::kNoClass; }));
+    for (const std::int32_t y : batch.y) tested += y != schema::kNoClass ? 1 : 0;
   }
   if (tested == 0) {
-    throw DataError("'" + data::resolve_path(spec, spec.features, 0) +
+    throw DataError("'" + data::resolve_path(subject.test, subject.test.features, 0) +
                     "' has no labelled record to test a classifier on: name the right test files.");
   }
 }
 
 }  // namespace
 
-ClassifierReport evaluate_classifiers(const std::filesystem::path& synthetic, const data::DataSpec& test,
-                                      const data::DataSpec& real_train, const EvaluateSpec& spec, int threads,
-                                      const std::function<void()>& heartbeat) {
+ConfusionMatrix::ConfusionMatrix(std::size_t classes) : classes_(classes), cells_(classes * classes, 0) {
+  require(classes > 0, "a confusion matrix needs at least one class");
+}
+
+void ConfusionMatrix::add(std::size_t truth, std::size_t predicted) {
+  require(truth < classes_ && predicted < classes_,
+          fmt::format("classes {} and {} do not both lie in 0..{}", truth, predicted, classes_ - 1));
+  ++cells_[truth * classes_ + predicted];
+  ++count_;
+}
+
+double ConfusionMatrix::accuracy() const {
+  if (count_ == 0) return 0.0;
+  std::uint64_t hits = 0;
+  for (std::size_t c = 0; c < classes_; ++c) hits += at(c, c);
+  return static_cast<double>(hits) / static_cast<double>(count_);
+}
+
+double ConfusionMatrix::macro_f1() const {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < classes_; ++c) {
+    std::uint64_t is_c = 0, called_c = 0;
+    for (std::size_t other = 0; other < classes_; ++other) {
+      is_c += at(c, other);
+      called_c += at(other, c);
+    }
+    // 2 TP + FP + FN = (TP + FN) + (TP + FP).
+    if (is_c + called_c > 0)
+      sum += 2.0 * static_cast<double>(at(c, c)) / static_cast<double>(is_c + called_c);
+  }
+  return sum / static_cast<double>(classes_);
+}
+
+ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec& spec) {
   ClassifierReport report;
-  const schema::Schema& schema = test.schema;
+  const data::DataSpec& real_train = subject.train;
+  const schema::Schema& schema = subject.test.schema;
   const auto kinds = applicable_kinds(spec, schema, report.notes);
   if (schema.classes < 2) {
     throw DataError("classifiers need records of at least two classes, the schema has " +
                     std::to_string(schema.classes) + ": evaluate something else, or name the label files.");
   }
-  const auto test_source = data::open_shard(test, 0, 1);  // its headers are checked before minutes are spent
-  std::vector<TrainingSet> sets{read_synthetic(synthetic, schema, spec.train_limit, heartbeat)};
+  const auto test_source =
+      data::open_shard(subject.test, 0, 1);  // its headers are checked before minutes are spent
+  std::vector<TrainingSet> sets{read_synthetic(subject.samples, schema, spec.train_limit, subject.heartbeat)};
   if (spec.also_real) {
     if (real_train.schema.shape != schema.shape || real_train.schema.classes != schema.classes) {
       throw DataError(
           "the real training data's schema differs from the test data's: give both the same one.");
     }
-    sets.push_back(read_real(real_train, spec.train_limit, heartbeat));
+    sets.push_back(read_real(real_train, spec.train_limit, subject.heartbeat));
   }
   std::vector<Contestant> contestants;
   for (const TrainingSet& set : sets) {
     for (const ClassifierKind* kind : kinds) {
-      contestants.push_back({kind, &set, std::nullopt, ConfusionMatrix(schema.classes)});
+      contestants.push_back({kind, &set, {}, ConfusionMatrix(schema.classes)});
     }
   }
   const synth::ScopedThreads one_thread_each(1);
   // Without a public number of records (add/remove-one) the steps of those trained on them stay unsaid.
   const bool show_progress = !spec.also_real || real_train.records > 0;
   named_step("evaluate.train");
-  train_all(contestants, schema, spec.seed, threads, show_progress, heartbeat);
-  test_all(*test_source, test, contestants, heartbeat);
+  train_all(contestants, subject, spec.seed, show_progress);
+  test_all(*test_source, subject, contestants);
   for (const Contestant& c : contestants) {
     auto& scores = c.set == &sets.front() ? report.synthetic : report.real;
     scores.push_back({std::string(c.kind->name), c.confusion.accuracy(), c.confusion.macro_f1()});

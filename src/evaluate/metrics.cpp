@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"

@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "muffle/core/error.hpp"
+#include "muffle/data/format.hpp"
 #include "muffle/schema/scaling.hpp"
-#include "samples.hpp"
 
 namespace muffle::evaluate {
 namespace {
@@ -73,6 +73,12 @@ void scale_record(const data::Row& row, const schema::SampleScaling& scaling, co
   }
 }
 
+/// Not filled yet.
+TrainingSet empty_set(std::size_t records, std::size_t dims) {
+  const auto n = static_cast<std::int64_t>(records);
+  return {torch::empty({n, static_cast<std::int64_t>(dims)}), torch::empty({n}, torch::kInt64)};
+}
+
 std::size_t limited(std::uint64_t count, std::uint64_t limit) {
   return static_cast<std::size_t>(limit == 0 ? count : std::min(count, limit));
 }
@@ -80,16 +86,17 @@ std::size_t limited(std::uint64_t count, std::uint64_t limit) {
 }  // namespace
 
 TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Schema& schema,
-                           std::uint64_t limit, const std::function<void()>& heartbeat) {
+                           std::uint64_t limit, const Heartbeat& heartbeat) {
   const std::string name = fmt::format("'{}'", path.string());
-  const auto records = open_samples(path, schema);
+  data::DataSpec spec = data::written_records(path);
+  spec.schema = schema;
+  const auto records = data::open_records(spec);
   const schema::SampleScaling scaling(schema, records->holds_bytes());
   const std::size_t n = limited(records->records(), limit), dims = schema.dims();
-  torch::Tensor x = torch::empty({static_cast<std::int64_t>(n), static_cast<std::int64_t>(dims)});
-  torch::Tensor y = torch::empty({static_cast<std::int64_t>(n)}, torch::kInt64);
+  const TrainingSet set = empty_set(n, dims);
   data::Row row;
   for (std::size_t i = 0; i < n; ++i) {
-    if (heartbeat && i % kRecordsABeat == 0) heartbeat();
+    if (i % kRecordsABeat == 0) beat(heartbeat);
     records->read(row);
     if (row.label < 0 || static_cast<std::uint64_t>(row.label) >= schema.classes) {
       throw DataError(
@@ -97,34 +104,32 @@ TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Sche
                       "correct the schema, or give the samples that were made for it.",
                       i, name, row.label, schema.classes));
     }
-    y.data_ptr<std::int64_t>()[i] = row.label;
-    scale_record(row, scaling, name, i, x.data_ptr<float>() + i * dims);
+    set.y.data_ptr<std::int64_t>()[i] = row.label;
+    scale_record(row, scaling, name, i, set.x.data_ptr<float>() + i * dims);
   }
   if (n == records->records()) records->expect_end();
-  require_all_classes(y, schema.classes, name);
-  return {x, y};
+  require_all_classes(set.y, schema.classes, name);
+  return set;
 }
 
-TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit,
-                      const std::function<void()>& heartbeat) {
+TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const Heartbeat& heartbeat) {
   const auto source = data::open_shard(spec, 0, 1);
   const std::size_t dims = spec.schema.dims(), most = limited(source->shard_size(), limit);
-  torch::Tensor x = torch::empty({static_cast<std::int64_t>(most), static_cast<std::int64_t>(dims)});
-  torch::Tensor y = torch::empty({static_cast<std::int64_t>(most)}, torch::kInt64);
+  const TrainingSet all = empty_set(most, dims);
   data::Batch batch;
   std::size_t kept = 0;
   for (std::size_t seen = 0; seen < most; seen += batch.n) {
     source->next(std::min(kReadBatch, most - seen), batch);
     if (batch.n == 0) break;
-    if (heartbeat) heartbeat();
+    beat(heartbeat);
     for (std::size_t i = 0; i < batch.n; ++i) {
       if (batch.y[i] == schema::kNoClass) continue;
-      std::memcpy(x.data_ptr<float>() + kept * dims, batch.x.data() + i * dims, dims * sizeof(float));
-      y.data_ptr<std::int64_t>()[kept++] = batch.y[i];
+      std::memcpy(all.x.data_ptr<float>() + kept * dims, batch.x.data() + i * dims, dims * sizeof(float));
+      all.y.data_ptr<std::int64_t>()[kept++] = batch.y[i];
     }
   }
   const auto n = static_cast<std::int64_t>(kept);
-  TrainingSet set{x.slice(0, 0, n), y.slice(0, 0, n)};
+  TrainingSet set{all.x.slice(0, 0, n), all.y.slice(0, 0, n)};
   require_all_real_classes(
       set.y, spec.schema.classes,
       fmt::format("'{}'", data::resolve_path(spec, spec.labels.empty() ? spec.features : spec.labels, 0)));

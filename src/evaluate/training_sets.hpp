@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/evaluate/classifiers.hpp"
 
@@ -14,12 +14,11 @@ namespace muffle::evaluate {
 /// the schema, a value that is not finite, a label >= C, or a class without a record.
 /// @param heartbeat  called from time to time; what it throws comes out of here.
 TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Schema& schema,
-                           std::uint64_t limit, const std::function<void()>& heartbeat);
+                           std::uint64_t limit, const Heartbeat& heartbeat);
 
 /// The first `limit` (0: all) records of real data, without those whose label the schema does not know
 /// (on_error clamp).
 /// @throws IoError; DataError, also for a class without a record: which one is a local detail.
-TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit,
-                      const std::function<void()>& heartbeat);
+TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const Heartbeat& heartbeat);
 
 }  // namespace muffle::evaluate

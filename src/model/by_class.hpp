@@ -2,9 +2,13 @@
 
 #include <torch/torch.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace muffle::model {
+
+/// A size as tensors take it.
+inline std::int64_t as_int(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 /// How a loop over classes finds a class's rows.
 enum class Rows {

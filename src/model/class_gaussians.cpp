@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "muffle/core/error.hpp"
 
@@ -100,8 +99,7 @@ ConditionalMoments conditional_moments(const release::NoisyMoments& moments) {
   if (!(weights > 0)) {
     throw DataError(
         "no class's second moments are above the noise, so there is nothing to draw records from. Release "
-        "with a "
-        "larger epsilon, or from more records.");
+        "with a larger epsilon, or from more records.");
   }
   for (double& w : out.weight) w /= weights;
   return out;
@@ -225,12 +223,8 @@ void undo_weighting(double offset, VectorXd& mean, MatrixXd& covariance) {
   mean += 2 / norm * pull;
 }
 
-ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat) {
-  return fit_class_gaussians(moments, class_covariance, heartbeat);
-}
-
-ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const CovarianceEstimator& estimate,
-                                   const Heartbeat& heartbeat) {
+ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat,
+                                   const CovarianceEstimator& estimate) {
   const features::Lift& lift = *moments.moments.lift;
   const ConditionalMoments given = conditional_moments(moments);
   const auto n = static_cast<Eigen::Index>(moments.order) - 1;

@@ -6,10 +6,8 @@
 #include <cmath>
 #include <span>
 
-#include "as_int.hpp"
 #include "by_class.hpp"
 #include "muffle/core/error.hpp"
-#include "pixel_law.hpp"
 
 namespace muffle::model {
 namespace {

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -78,7 +77,7 @@ class Convolutional : public BaseGenerator {
         height_(as_int(schema.shape[1])),
         width_px_(as_int(schema.shape[2])),
         seed_image_(
-            add_linear_before_norm("seed_image", width_, channels_ * (height_ / 4) * (width_px_ / 4))),
+            add_linear("seed_image", width_, channels_ * (height_ / 4) * (width_px_ / 4), /*biased=*/false)),
         seed_norm_(add_norm("seed_norm", channels_ * (height_ / 4) * (width_px_ / 4))),
         conv0_(add_convolution("conv0", channels_, as_int(settings.channels[1]), kKernel)),
         conv1_(add_convolution("conv1", as_int(settings.channels[1]), as_int(schema.shape[0]), kKernel)) {
@@ -114,11 +113,9 @@ std::shared_ptr<Generator> ConvolutionalSettings::build_checked(
 
 }  // namespace
 
-const GeneratorKind& convolutional_generator() {
-  static const GeneratorKind kind{
-      "convolutional", "a network that ends in two convolutions, for images",
-      []() -> std::unique_ptr<GeneratorSettings> { return std::make_unique<ConvolutionalSettings>(); }};
-  return kind;
+GeneratorKind convolutional_generator() {
+  return {"convolutional", "a network that ends in two convolutions, for images",
+          make_default<ConvolutionalSettings>};
 }
 
 }  // namespace muffle::model

@@ -4,7 +4,6 @@
 #include <torch/torch.h>
 
 #include <cmath>
-#include <utility>
 
 #include "fourier_kernel.hpp"
 #include "muffle/core/error.hpp"
@@ -26,46 +25,38 @@ double scale_of(const Tensor& frequencies) {
   return std::sqrt(1.0 / static_cast<double>(frequencies.size(0)));
 }
 
+/// @param given  records, or their phases where there are no transposed frequencies
+Phases phases_of(const Tensor& given, const Tensor& transposed) {
+  const float* numbers = given.data_ptr<float>();
+  if (transposed.numel() == 0) return {numbers};
+  return {nullptr, numbers, as_size(given.size(1)), transposed.data_ptr<float>()};
+}
+
 /// float32 on the CPU: our own kernels; phases are kept for backward, sines and cosines are computed again.
 struct HostClassSums : torch::autograd::Function<HostClassSums> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& labels,
                         const Tensor& frequencies, const Tensor& transposed, std::int64_t classes) {
     const std::int64_t half = frequencies.size(0);
     const Tensor records = x.contiguous();
+    const Tensor given = transposed.numel() > 0 ? records : records.mm(frequencies.t()).contiguous();
     Tensor sums = torch::zeros({classes, 2 * half}, x.options());
-    const auto n = as_size(x.size(0));
-    const std::int64_t* y = labels.data_ptr<std::int64_t>();
-    if (transposed.numel() > 0) {
-      add_class_sums_of_records(records.data_ptr<float>(), as_size(x.size(1)), transposed.data_ptr<float>(),
-                                y, n, as_size(half), sums.data_ptr<float>(), at::get_num_threads());
-      ctx->save_for_backward({records, labels, frequencies, transposed});
-    } else {
-      const Tensor phases = records.mm(frequencies.t()).contiguous();
-      add_class_sums(phases.data_ptr<float>(), y, n, as_size(half), sums.data_ptr<float>(),
-                     at::get_num_threads());
-      ctx->save_for_backward({phases, labels, frequencies});
-    }
+    add_class_sums(phases_of(given, transposed), labels.data_ptr<std::int64_t>(), as_size(x.size(0)),
+                   as_size(half), sums.data_ptr<float>(), at::get_num_threads());
+    ctx->save_for_backward({given, labels, frequencies, transposed});
     return sums.mul_(scale_of(frequencies));
   }
 
   static tensor_list backward(AutogradContext* ctx, tensor_list gradients) {
     const auto saved = ctx->get_saved_variables();
-    const Tensor &labels = saved[1], &frequencies = saved[2];
+    const Tensor &given = saved[0], &labels = saved[1], &frequencies = saved[2], &transposed = saved[3];
     const Tensor g = gradients[0].contiguous();
-    const auto n = as_size(labels.size(0)), half = as_size(frequencies.size(0));
-    const auto scale = static_cast<float>(kTwoPi * scale_of(frequencies));
-    const std::int64_t* y = labels.data_ptr<std::int64_t>();
-    Tensor dx;
-    if (saved.size() == 4) {
-      dx = torch::empty_like(saved[0]);
-      record_gradients(saved[0].data_ptr<float>(), as_size(dx.size(1)), saved[3].data_ptr<float>(), y,
-                       g.data_ptr<float>(), n, half, scale, dx.data_ptr<float>(), at::get_num_threads());
-    } else {
-      Tensor back = torch::empty_like(saved[0]);
-      phase_gradients(saved[0].data_ptr<float>(), y, g.data_ptr<float>(), n, half, scale,
-                      back.data_ptr<float>(), at::get_num_threads());
-      dx = back.mm(frequencies);
-    }
+    const bool few = transposed.numel() > 0;
+    Tensor out = few ? torch::zeros_like(given) : torch::empty_like(given);
+    add_gradients(phases_of(given, transposed), labels.data_ptr<std::int64_t>(), g.data_ptr<float>(),
+                  as_size(labels.size(0)), as_size(frequencies.size(0)),
+                  static_cast<float>(kTwoPi * scale_of(frequencies)), out.data_ptr<float>(),
+                  at::get_num_threads());
+    const Tensor dx = few ? out : out.mm(frequencies);
     return {dx, Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };

@@ -98,20 +98,11 @@ struct Rows {
   void (*back)(const float*, std::size_t, const float*, std::size_t, std::size_t, float*);
 };
 
-#define MUFFLE_ROWS(NAME, FMA, ATTRIBUTE)                                                                    \
-  ATTRIBUTE void add_##NAME(const float* p, std::size_t n, float* c, float* s) { add_row<FMA>(p, n, c, s); } \
-  ATTRIBUTE void gradient_##NAME(const float* p, std::size_t n, const float* gc, const float* gs,            \
-                                 float scale, float* out) {                                                  \
-    gradient_row<FMA>(p, n, gc, gs, scale, out);                                                             \
-  }                                                                                                          \
-  ATTRIBUTE void phase_##NAME(const float* x, std::size_t d, const float* f, std::size_t stride,             \
-                              std::size_t n, float* p) {                                                     \
-    phase_row<FMA>(x, d, f, stride, n, p);                                                                   \
-  }                                                                                                          \
-  ATTRIBUTE void back_##NAME(const float* g, std::size_t d, const float* f, std::size_t stride,              \
-                             std::size_t n, float* out) {                                                    \
-    back_row<FMA>(g, d, f, stride, n, out);                                                                  \
-  }                                                                                                          \
+#define MUFFLE_ROWS(NAME, FMA, ATTRIBUTE)                                \
+  ATTRIBUTE void add_##NAME(auto... a) { add_row<FMA>(a...); }           \
+  ATTRIBUTE void gradient_##NAME(auto... a) { gradient_row<FMA>(a...); } \
+  ATTRIBUTE void phase_##NAME(auto... a) { phase_row<FMA>(a...); }       \
+  ATTRIBUTE void back_##NAME(auto... a) { back_row<FMA>(a...); }         \
   constexpr Rows kRows_##NAME{add_##NAME, gradient_##NAME, phase_##NAME, back_##NAME};
 
 MUFFLE_ROWS(plain, false, )
@@ -143,59 +134,37 @@ const Rows& rows() {
 
 }  // namespace
 
-void add_class_sums(const float* phases, const std::int64_t* labels, std::size_t n, std::size_t half,
-                    float* sums, [[maybe_unused]] int threads) {
+void add_class_sums(const Phases& p, const std::int64_t* labels, std::size_t n, std::size_t half, float* sums,
+                    [[maybe_unused]] int threads) {
   const Rows& row = rows();
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::size_t j = 0; j < half; j += kTile) {
     const std::size_t width = std::min(kTile, half - j);
+    float made[kTile];
     for (std::size_t i = 0; i < n; ++i) {
+      if (!p.stored) row.phase(p.x + i * p.dims, p.dims, p.frequencies + j, half, width, made);
       float* sum = sums + static_cast<std::size_t>(labels[i]) * 2 * half + j;
-      row.add(phases + i * half + j, width, sum, sum + half);
+      row.add(p.stored ? p.stored + i * half + j : made, width, sum, sum + half);
     }
   }
 }
 
-void phase_gradients(const float* phases, const std::int64_t* labels, const float* gradients, std::size_t n,
-                     std::size_t half, float scale, float* out, [[maybe_unused]] int threads) {
+void add_gradients(const Phases& p, const std::int64_t* labels, const float* gradients, std::size_t n,
+                   std::size_t half, float scale, float* out, [[maybe_unused]] int threads) {
   const Rows& row = rows();
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::size_t i = 0; i < n; ++i) {
     const float* g = gradients + static_cast<std::size_t>(labels[i]) * 2 * half;
-    row.gradient(phases + i * half, half, g, g + half, scale, out + i * half);
-  }
-}
-
-void add_class_sums_of_records(const float* x, std::size_t dims, const float* frequencies,
-                               const std::int64_t* labels, std::size_t n, std::size_t half, float* sums,
-                               [[maybe_unused]] int threads) {
-  const Rows& row = rows();
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (std::size_t j = 0; j < half; j += kTile) {
-    const std::size_t width = std::min(kTile, half - j);
-    float phase[kTile];
-    for (std::size_t i = 0; i < n; ++i) {
-      float* sum = sums + static_cast<std::size_t>(labels[i]) * 2 * half + j;
-      row.phase(x + i * dims, dims, frequencies + j, half, width, phase);
-      row.add(phase, width, sum, sum + half);
+    if (p.stored) {
+      row.gradient(p.stored + i * half, half, g, g + half, scale, out + i * half);
+      continue;
     }
-  }
-}
-
-void record_gradients(const float* x, std::size_t dims, const float* frequencies, const std::int64_t* labels,
-                      const float* gradients, std::size_t n, std::size_t half, float scale,
-                      float* x_gradients, [[maybe_unused]] int threads) {
-  const Rows& row = rows();
-  std::fill_n(x_gradients, n * dims, 0.0f);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (std::size_t i = 0; i < n; ++i) {
-    const float* g = gradients + static_cast<std::size_t>(labels[i]) * 2 * half;
     float phase[kTile], back[kTile];
     for (std::size_t j = 0; j < half; j += kTile) {
       const std::size_t width = std::min(kTile, half - j);
-      row.phase(x + i * dims, dims, frequencies + j, half, width, phase);
+      row.phase(p.x + i * p.dims, p.dims, p.frequencies + j, half, width, phase);
       row.gradient(phase, width, g + j, g + half + j, scale, back);
-      row.back(back, dims, frequencies + j, half, width, x_gradients + i * dims);
+      row.back(back, p.dims, p.frequencies + j, half, width, out + i * p.dims);
     }
   }
 }

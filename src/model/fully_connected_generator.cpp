@@ -49,11 +49,8 @@ class FullyConnectedSettings : public NetworkSettings {
 
 }  // namespace
 
-const GeneratorKind& fully_connected_generator() {
-  static const GeneratorKind kind{
-      "fully-connected", "a network of linear layers",
-      []() -> std::unique_ptr<GeneratorSettings> { return std::make_unique<FullyConnectedSettings>(); }};
-  return kind;
+GeneratorKind fully_connected_generator() {
+  return {"fully-connected", "a network of linear layers", make_default<FullyConnectedSettings>};
 }
 
 }  // namespace muffle::model

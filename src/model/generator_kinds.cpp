@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "muffle/core/kinds.hpp"
 #include "muffle/model/generator_kind.hpp"
 
 namespace muffle::model {
 
-#define MUFFLE_KIND(kind) const GeneratorKind& kind##_generator();
+#define MUFFLE_KIND(kind) GeneratorKind kind##_generator();
 #include "generator_kinds.inc"
 #undef MUFFLE_KIND
 
@@ -33,14 +32,11 @@ Settings::Settings(const Settings& other) : generator(other.generator) {
   for (const auto& kind : other.kinds_) kinds_.push_back(kind->clone());
 }
 
-Settings& Settings::operator=(const Settings& other) {
-  Settings copy(other);
-  generator.swap(copy.generator);
-  kinds_.swap(copy.kinds_);
+Settings& Settings::operator=(Settings other) {
+  generator.swap(other.generator);
+  kinds_.swap(other.kinds_);
   return *this;
 }
-
-Settings::~Settings() = default;
 
 const GeneratorSettings& Settings::chosen() const {
   const auto table = generator_kinds();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
 
 #include "muffle/core/error.hpp"
@@ -52,8 +51,7 @@ std::vector<Rows> class_moments(const release::NoisyMoments& moments) {
   if (!(all.trace() > noise * std::sqrt(static_cast<double>(moments.classes)))) {
     throw DataError(
         "the second moments of all classes together are hidden by the noise, so there is nothing to draw "
-        "records "
-        "from. Release with a larger epsilon, or from more records.");
+        "records from. Release with a larger epsilon, or from more records.");
   }
   for (Rows& own : out) {
     if (!(own.trace() > noise)) own = all;
@@ -92,15 +90,12 @@ MatrixXf nonnegative_fit(const MatrixXf& kernel, const MatrixXf& target, const H
 
 }  // namespace
 
-std::size_t GridDensity::cells() const { return mass.empty() ? 0 : mass.front().size(); }
-
 std::size_t grid_side(std::size_t dims) {
   if (dims == 0 || dims > kMaxGridDims) {
-    throw ConfigError(
-        fmt::format("a density on a grid can be had of records of 1 to {} numbers, not of {}: release the "
-                    "moments of another "
-                    "lift (\"vector\" or \"image\"), whose records are drawn without a grid",
-                    kMaxGridDims, dims));
+    throw ConfigError(fmt::format(
+        "a density on a grid can be had of records of 1 to {} numbers, not of {}: release the "
+        "moments of another lift (\"vector\" or \"image\"), whose records are drawn without a grid",
+        kMaxGridDims, dims));
   }
   return static_cast<std::size_t>(std::floor(std::pow(kMostCells, 1.0 / static_cast<double>(dims)) + 1e-9));
 }

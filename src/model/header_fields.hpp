@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "muffle/core/json_fields.hpp"
-#include "muffle/model/generator_kind.hpp"
 
 // What the kinds of generators have in common.
 namespace muffle::model {
@@ -18,8 +16,5 @@ constexpr const char* kPlainShareHelp =
 
 /// A number from 0 to 1.
 double share(const JsonFields& fields, std::string_view key);
-
-/// @throws ConfigError with all problems of these settings for records of this schema.
-void require_no_problems(const GeneratorSettings& settings, const schema::Schema& schema);
 
 }  // namespace muffle::model

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "as_int.hpp"
+#include "by_class.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/features/hermite_sum.hpp"
 #include "muffle/model/map_twin.hpp"
@@ -15,10 +15,10 @@ using torch::Tensor;
 
 /// Hermite features of generated records, summed by class, order by order: what autograd keeps is n x d
 /// numbers for each order.
-class HermiteSumTwin : public PlainTwin {
+class HermiteSumTwin : public MapTwin {
  public:
   HermiteSumTwin(const features::HermiteSumMap& map, const TwinPlace& place)
-      : PlainTwin(place), dims_(as_int(map.dims())), terms_(map.recursion()) {}
+      : MapTwin(place, map.features()), dims_(as_int(map.dims())), terms_(map.recursion()) {}
 
   Tensor class_sums(const Tensor& x, const Tensor& labels) const override {
     require(x.dim() == 2 && x.size(1) == dims_ && labels.dim() == 1 && labels.size(0) == x.size(0),
@@ -39,24 +39,17 @@ class HermiteSumTwin : public PlainTwin {
     return torch::cat(sums, 1);
   }
 
- protected:
-  std::int64_t columns() const override { return dims_ * as_int(terms_.count()); }
-
  private:
   std::int64_t dims_;
   features::HermiteRecursion terms_;
 };
-
-const features::HermiteSumMap& hermite(const features::FeatureMap& map) {
-  return dynamic_cast<const features::HermiteSumMap&>(map);
-}
 
 }  // namespace
 
 TwinKind hermite_sum_twin() {
   return {"hermite-sum", [](const features::FeatureMap& map) { return map.features(); },
           [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
-            return std::make_unique<HermiteSumTwin>(hermite(map), place);
+            return std::make_unique<HermiteSumTwin>(dynamic_cast<const features::HermiteSumMap&>(map), place);
           }};
 }
 

@@ -1,5 +1,3 @@
-#include "muffle/model/labels.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/model/sampler.hpp"
 
 namespace muffle::model {
 namespace {

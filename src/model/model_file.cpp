@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "header_fields.hpp"
-#include "model_parts.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -84,17 +83,18 @@ ModelInfo read_info(const JsonFields& fields) {
   return info;
 }
 
-using Use = std::function<void(const ModelInfo& info, const JsonFields& description,
-                               std::span<const std::byte> payload)>;
-
-void parse_parts(std::string_view bytes, const std::string& name, const Use& use) {
+/// @param opened  with what draws; else what the file says is all that is read
+Model parse(std::string_view bytes, const std::string& name, bool opened) {
   if (container_format(bytes) == kEarlierMoments)
     throw ProtocolError(fmt::format(
         "'{}' is a closed form of an earlier muffle, which this one does not read: train again.", name));
   const Container file = parse_container(bytes, kFormat, kModelVersion, name);
   const JsonDocument document{name, "a model that this muffle can use", "Train again."};
   const JsonFields fields(file.header, document);
-  use(read_info(fields), fields.object("content"), file.payload);
+  Model out{read_info(fields), nullptr};
+  const JsonFields content = fields.object("content");
+  if (opened) out.sampler = out.info.generator->open(out.info, content, file.payload);
+  return out;
 }
 
 }  // namespace
@@ -105,35 +105,11 @@ double share(const JsonFields& fields, std::string_view key) {
   return value;
 }
 
-void require_no_problems(const GeneratorSettings& settings, const schema::Schema& schema) {
-  settings::Problems problems;
-  settings.problems(&schema, problems);
-  if (problems.empty()) return;
-  std::string all;
-  for (const std::string& problem : problems.take()) all += problem + ". ";
-  all.pop_back();
-  throw ConfigError(all);
-}
-
-void read_parts(const std::filesystem::path& path, const Use& use) {
-  parse_parts(read_file(path), path.string(), use);
-}
-
 ModelInfo load_model_info(const std::filesystem::path& path) {
-  ModelInfo out;
-  read_parts(path, [&](const ModelInfo& info, const JsonFields&, std::span<const std::byte>) { out = info; });
-  return out;
+  return parse(read_file(path), path.string(), false).info;
 }
 
-Model parse_model(std::string_view bytes, const std::string& name) {
-  Model out;
-  parse_parts(bytes, name,
-              [&](const ModelInfo& info, const JsonFields& description, std::span<const std::byte> payload) {
-                out.sampler = info.generator->open(info, description, payload);
-                out.info = info;
-              });
-  return out;
-}
+Model parse_model(std::string_view bytes, const std::string& name) { return parse(bytes, name, true); }
 
 std::string save_model(const std::filesystem::path& path, const ModelInfo& info,
                        const ModelContent& content) {

@@ -1,6 +1,4 @@
 // The closed form's content in a model file, and back.
-#include "moments_file.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/model/model_file.hpp"
+#include "muffle/model/moments_model.hpp"
 
 namespace muffle::model {
 namespace {
@@ -50,47 +49,12 @@ std::unique_ptr<features::Lift> read_lift(const JsonFields& fields, const schema
   }
 }
 
-/// Takes numbers off the payload, whose length was checked.
-class Numbers {
- public:
-  Numbers(std::span<const std::byte> payload, const JsonFields& fields)
-      : payload_(payload), fields_(fields) {}
-
-  void take(double* out, std::size_t count) {
-    if (count > 0) std::memcpy(out, payload_.data() + at_, count * sizeof(double));
-    at_ += count * sizeof(double);
-    if (!std::all_of(out, out + count, [](double v) { return std::isfinite(v); }))
-      fields_.fail("law", "has numbers that are not finite");
-  }
-
- private:
-  std::span<const std::byte> payload_;
-  const JsonFields& fields_;
-  std::size_t at_ = 0;
-};
-
-void take_grid(Numbers& numbers, std::size_t classes, MomentsModel& model, std::size_t cells,
-               const JsonFields& fields) {
-  for (std::size_t c = 0; c < classes; ++c) {
-    std::vector<double>& mass = model.grid->mass.emplace_back(cells);
-    numbers.take(mass.data(), cells);
-    double sum = 0;
-    for (const double m : mass) sum += m >= 0 ? m : NAN;
-    if (!(std::fabs(sum - 1) < 1e-6)) fields.fail("law", "has a density whose masses are not shares of one");
-  }
-}
-
 void append(std::vector<std::byte>& payload, const double* numbers, std::size_t count) {
   const auto* bytes = reinterpret_cast<const std::byte*>(numbers);
   payload.insert(payload.end(), bytes, bytes + count * sizeof(double));
 }
 
 }  // namespace
-
-double moments_model_bytes(std::size_t order, std::size_t classes) {
-  const auto n = static_cast<double>(order - 1);
-  return static_cast<double>(classes) * (n + n * n) * sizeof(double);
-}
 
 ModelContent content_of(const MomentsModel& model) {
   ModelContent content;
@@ -135,15 +99,25 @@ MomentsModel read_moments(const schema::Schema& schema, double plain_share, cons
   if (!(model.moments.offset > 0)) stated.fail("offset", "is not above 0");
   if (hash_of(model.moments) != stated.text("hash", 64))
     stated.fail("hash", "is of a lift that this muffle builds otherwise: use the muffle that made it");
-  Numbers numbers(payload, fields);
-  if (model.grid) {
-    take_grid(numbers, classes, model, each, fields);
-    return model;
-  }
+  const auto take = [&](double* out, std::size_t count) {
+    if (count > 0) std::memcpy(out, payload.data(), count * sizeof(double));
+    payload = payload.subspan(count * sizeof(double));
+    if (!std::all_of(out, out + count, [](double v) { return std::isfinite(v); }))
+      fields.fail("law", "has numbers that are not finite");
+  };
   for (std::size_t c = 0; c < classes; ++c) {
+    if (model.grid) {
+      std::vector<double>& mass = model.grid->mass.emplace_back(each);
+      take(mass.data(), each);
+      double sum = 0;
+      for (const double m : mass) sum += m >= 0 ? m : NAN;
+      if (!(std::fabs(sum - 1) < 1e-6))
+        fields.fail("law", "has a density whose masses are not shares of one");
+      continue;
+    }
     const auto size = static_cast<Eigen::Index>(n);
-    numbers.take(model.mean.emplace_back(size).data(), n);
-    numbers.take(model.factor.emplace_back(size, size).data(), n * n);
+    take(model.mean.emplace_back(size).data(), n);
+    take(model.factor.emplace_back(size, size).data(), n * n);
   }
   return model;
 }

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "header_fields.hpp"
-#include "moments_file.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/plan.hpp"
@@ -77,11 +76,8 @@ std::shared_ptr<const GeneratorSettings> settings_of(const MomentsModel& model) 
   return settings;
 }
 
-const GeneratorKind& moments_generator() {
-  static const GeneratorKind kind{
-      "moments", "closed form of second moments, not trained",
-      []() -> std::unique_ptr<GeneratorSettings> { return std::make_unique<MomentsSettings>(); }};
-  return kind;
+GeneratorKind moments_generator() {
+  return {"moments", "closed form of second moments, not trained", make_default<MomentsSettings>};
 }
 
 }  // namespace muffle::model

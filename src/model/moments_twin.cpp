@@ -3,7 +3,6 @@
 #include <span>
 #include <vector>
 
-#include "as_int.hpp"
 #include "by_class.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/model/map_twin.hpp"
@@ -15,8 +14,9 @@ using torch::Tensor;
 
 Tensor tensor_of(std::span<const double> numbers, std::vector<std::int64_t> shape,
                  const torch::TensorOptions& like) {
-  const Tensor plain = torch::tensor(c10::ArrayRef<double>(numbers.data(), numbers.size()), torch::kFloat64);
-  return plain.view(shape).to(like.device(), c10::typeMetaToScalarType(like.dtype()));
+  return torch::tensor(c10::ArrayRef<double>(numbers.data(), numbers.size()), torch::kFloat64)
+      .view(shape)
+      .to(like);
 }
 
 /// Second moments of affine lifts: S_c = sum of z z^T, z = [c0; u(x)] / ||[c0; u(x)]||, each a symmetric q x
@@ -26,16 +26,18 @@ Tensor tensor_of(std::span<const double> numbers, std::vector<std::int64_t> shap
 class MomentsTwin : public MapTwin {
  public:
   MomentsTwin(const features::SecondMoments& moments, const TwinPlace& place)
-      : classes_(place.classes), order_(as_int(moments.order())), offset_(moments.offset), like_(place.like) {
+      : MapTwin(place, moments.order() * moments.order()),
+        order_(as_int(moments.order())),
+        offset_(moments.offset) {
     const features::AffineLift& lift = *moments.lift->affine();
-    origin_ = tensor_of(lift.origin, {as_int(lift.origin.size())}, like_);
+    origin_ = tensor_of(lift.origin, {as_int(lift.origin.size())}, place.like);
     if (lift.rows.empty()) return;
     channels_ = as_int(lift.channels);
     height_ = as_int(lift.height);
     width_ = as_int(lift.width);
-    weights_ = tensor_of(lift.weights, {order_ - 1}, like_);
-    rows_ = tensor_of(lift.rows, {as_int(lift.side), height_}, like_);
-    columns_ = tensor_of(lift.columns, {as_int(lift.side), width_}, like_);
+    weights_ = tensor_of(lift.weights, {order_ - 1}, place.like);
+    rows_ = tensor_of(lift.rows, {as_int(lift.side), height_}, place.like);
+    columns_ = tensor_of(lift.columns, {as_int(lift.side), width_}, place.like);
   }
 
   Tensor class_sums(const Tensor& x, const Tensor& labels) const override {
@@ -44,7 +46,7 @@ class MomentsTwin : public MapTwin {
     const Tensor u = lifted(x);
     const Tensor z = torch::cat({torch::full({x.size(0), 1}, offset_, x.options()), u}, 1);
     const Tensor unit = z / z.square().sum(1, true).sqrt();
-    return sums_of_squares(unit, labels, classes_, rows_on(labels));
+    return sums_of_squares(unit, labels, place().classes, rows_on(labels));
   }
 
   Tensor target(std::span<const std::int64_t> sums, double scale, double records) const override {
@@ -58,7 +60,7 @@ class MomentsTwin : public MapTwin {
       }
     }
     const Tensor mean = torch::tensor(second, torch::kFloat64) / records;
-    return mean.view({classes_, -1}).to(like_.device(), c10::typeMetaToScalarType(like_.dtype()));
+    return mean.view({place().classes, -1}).to(place().like);
   }
 
   double noise_square(std::span<const double> sigmas, double scale, double records) const override {
@@ -77,9 +79,8 @@ class MomentsTwin : public MapTwin {
     return u.reshape({n, order_ - 1}) * weights_;
   }
 
-  std::int64_t classes_, order_, channels_ = 0, height_ = 0, width_ = 0;  ///< channels 0: plain vectors
+  std::int64_t order_, channels_ = 0, height_ = 0, width_ = 0;  ///< channels 0: plain vectors
   double offset_;
-  torch::TensorOptions like_;
   Tensor origin_, weights_, rows_, columns_;  ///< of plain vectors the last three are empty
 };
 

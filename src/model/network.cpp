@@ -7,12 +7,10 @@
 #include <cstring>
 #include <utility>
 
-#include "model_parts.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/model/labels.hpp"
 #include "muffle/model/model_file.hpp"
-#include "pixel_law.hpp"
+#include "muffle/model/sampler.hpp"
 
 namespace muffle::model {
 
@@ -104,32 +102,18 @@ class NetworkSampler : public Sampler {
 
 }  // namespace
 
-void Initializer::operator()(const Tensor& weight, const Tensor& bias) {
-  const double bound = 1.0 / std::sqrt(static_cast<double>(weight.numel() / weight.size(0)));
-  fill(weight, bound, 2 * layer_);
-  if (bias.defined()) fill(bias, bound, 2 * layer_ + 1);
-  ++layer_;
-}
-
-void Initializer::fill(const Tensor& parameter, double bound, std::uint32_t substream) {
-  const CounterStream stream(seed_, Stream::kParameters, substream);
-  float* out = parameter.data_ptr<float>();
-  for (std::int64_t i = 0; i < parameter.numel(); ++i) {
-    out[i] = static_cast<float>(bound * (2.0 * stream.uniform(static_cast<std::uint64_t>(i)) - 1.0));
-  }
-}
-
 BaseGenerator::BaseGenerator(const NetworkSettings& settings, const schema::Schema& schema,
                              std::uint64_t seed, std::shared_ptr<TensorCollective> collective)
     : code_(as_int(settings.code)),
       classes_(as_int(schema.classes)),
-      initialize_(seed),
+      seed_(seed),
       collective_(std::move(collective)) {
   if (settings.residual)
     base_ = register_module("closed_form", std::make_shared<ClosedFormTensors>(settings, schema));
   std::int64_t width = as_int(settings.code) + classes_;
   for (std::size_t i = 0; i < settings.hidden.size(); ++i) {
-    linear_.push_back(add_linear_before_norm(fmt::format("hidden{}", i), width, as_int(settings.hidden[i])));
+    linear_.push_back(
+        add_linear(fmt::format("hidden{}", i), width, as_int(settings.hidden[i]), /*biased=*/false));
     width = as_int(settings.hidden[i]);
     norm_.push_back(add_norm(fmt::format("norm{}", i), width));
   }
@@ -166,6 +150,17 @@ Tensor BaseGenerator::records(const Tensor& last, const Tensor& code, const Tens
   return base_ ? (base_->forward(code, labels) + last).clamp(0.0, 1.0) : torch::sigmoid(last);
 }
 
+void BaseGenerator::initialize(const Tensor& weight, const Tensor& bias) {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(weight.numel() / weight.size(0)));
+  for (const Tensor& parameter : {weight, bias}) {
+    const CounterStream stream(seed_, Stream::kParameters, substream_++);
+    if (!parameter.defined()) continue;
+    float* out = parameter.data_ptr<float>();
+    for (std::int64_t i = 0; i < parameter.numel(); ++i)
+      out[i] = static_cast<float>(bound * (2.0 * stream.uniform(static_cast<std::uint64_t>(i)) - 1.0));
+  }
+}
+
 void BaseGenerator::start_at_zero(const Tensor& weight, const Tensor& bias) const {
   if (!base_) return;
   const torch::NoGradGuard no_grad;
@@ -173,16 +168,10 @@ void BaseGenerator::start_at_zero(const Tensor& weight, const Tensor& bias) cons
   bias.zero_();
 }
 
-torch::nn::Linear BaseGenerator::add_linear(const std::string& name, std::int64_t in, std::int64_t out) {
-  auto layer = register_module(name, torch::nn::Linear(in, out));
-  initialize_(layer->weight, layer->bias);
-  return layer;
-}
-
-torch::nn::Linear BaseGenerator::add_linear_before_norm(const std::string& name, std::int64_t in,
-                                                        std::int64_t out) {
-  auto layer = register_module(name, torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(false)));
-  initialize_(layer->weight, {});
+torch::nn::Linear BaseGenerator::add_linear(const std::string& name, std::int64_t in, std::int64_t out,
+                                            bool biased) {
+  auto layer = register_module(name, torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(biased)));
+  initialize(layer->weight, layer->bias);
   return layer;
 }
 
@@ -190,7 +179,7 @@ torch::nn::Conv2d BaseGenerator::add_convolution(const std::string& name, std::i
                                                  std::int64_t kernel) {
   auto layer =
       register_module(name, torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).padding(kernel / 2)));
-  initialize_(layer->weight, layer->bias);
+  initialize(layer->weight, layer->bias);
   return layer;
 }
 
@@ -216,17 +205,6 @@ ModelContent content_of(const Generator& generator) {
     content.payload.insert(content.payload.end(), bytes, bytes + host.nbytes());
   }
   return content;
-}
-
-std::pair<ModelInfo, std::shared_ptr<Generator>> load_network(const std::filesystem::path& path) {
-  std::pair<ModelInfo, std::shared_ptr<Generator>> out;
-  read_parts(path,
-             [&](const ModelInfo& info, const JsonFields& description, std::span<const std::byte> payload) {
-               const NetworkSettings* network = info.generator->network();
-               if (network == nullptr) description.fail("generator.kind", "is no network's");
-               out = {info, read_network(info, *network, description, payload)};
-             });
-  return out;
 }
 
 Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,

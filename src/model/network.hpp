@@ -7,27 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "as_int.hpp"
+#include "by_class.hpp"
 #include "closed_form_tensors.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
 
 namespace muffle::model {
-
-/// Fills layers with torch's default law, U(-1/sqrt(fan_in), 1/sqrt(fan_in)) for weight and bias
-/// (kaiming_uniform with a = sqrt(5)), drawn from Philox: substream 2 l is layer l's weight, 2 l + 1 its
-/// bias.
-class Initializer {
- public:
-  explicit Initializer(std::uint64_t seed) : seed_(seed) {}
-  void operator()(const torch::Tensor& weight, const torch::Tensor& bias);
-
- private:
-  void fill(const torch::Tensor& parameter, double bound, std::uint32_t substream);
-
-  std::uint64_t seed_;
-  std::uint32_t layer_ = 0;
-};
 
 /// What all networks share: code + one-hot -> hidden layers.
 class BaseGenerator : public Generator {
@@ -48,10 +33,10 @@ class BaseGenerator : public Generator {
   /// The last layer of a residual network starts at 0, so that the closed form is what is drawn at first.
   void start_at_zero(const torch::Tensor& weight, const torch::Tensor& bias) const;
 
-  torch::nn::Linear add_linear(const std::string& name, std::int64_t in, std::int64_t out);
-  /// Without a bias: the norm subtracts it again, so its gradient is zero but for rounding errors, which Adam
-  /// would blow up to whole steps.
-  torch::nn::Linear add_linear_before_norm(const std::string& name, std::int64_t in, std::int64_t out);
+  /// @param biased  false before a norm, which subtracts the bias again, so that its gradient is zero but for
+  /// rounding errors, which Adam would blow up to whole steps
+  torch::nn::Linear add_linear(const std::string& name, std::int64_t in, std::int64_t out,
+                               bool biased = true);
   torch::nn::Conv2d add_convolution(const std::string& name, std::int64_t in, std::int64_t out,
                                     std::int64_t kernel);
   std::shared_ptr<SyncBatchNorm> add_norm(const std::string& name, std::int64_t features);
@@ -60,8 +45,14 @@ class BaseGenerator : public Generator {
   std::int64_t width_ = 0;
 
  private:
+  /// Fills a layer with torch's default law, U(-1/sqrt(fan_in), 1/sqrt(fan_in)) for weight and bias
+  /// (kaiming_uniform with a = sqrt(5)), drawn from Philox: substream 2 l is layer l's weight, 2 l + 1 its
+  /// bias.
+  void initialize(const torch::Tensor& weight, const torch::Tensor& bias);
+
   std::int64_t code_, classes_;
-  Initializer initialize_;
+  std::uint64_t seed_;
+  std::uint32_t substream_ = 0;              ///< of the next parameter
   std::shared_ptr<ClosedFormTensors> base_;  ///< of residual generators
   std::shared_ptr<TensorCollective> collective_;
   std::vector<torch::nn::Linear> linear_;

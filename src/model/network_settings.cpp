@@ -19,6 +19,13 @@ std::uint64_t whole(double number) {
   return number < kExact ? static_cast<std::uint64_t>(number) : std::numeric_limits<std::uint64_t>::max();
 }
 
+/// @throws ConfigError with all problems of these settings for records of this schema.
+void require_no_problems(const GeneratorSettings& settings, const schema::Schema& schema) {
+  settings::Problems problems;
+  settings.problems(&schema, problems);
+  if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), ". ")));
+}
+
 }  // namespace
 
 void NetworkSettings::Count::add_normed(double features) {

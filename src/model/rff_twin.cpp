@@ -1,6 +1,6 @@
 #include <torch/torch.h>
 
-#include "as_int.hpp"
+#include "by_class.hpp"
 #include "muffle/features/rff.hpp"
 #include "muffle/model/fourier_embedding.hpp"
 #include "muffle/model/map_twin.hpp"
@@ -10,27 +10,18 @@ namespace {
 
 using torch::Tensor;
 
-const features::RffSpec& spec_of(const features::FeatureMap& map) {
-  return dynamic_cast<const features::RffMap&>(map).spec();
-}
-
 Tensor frequencies_of(const features::RffSpec& rff, const torch::TensorOptions& like) {
-  return torch::tensor(features::rff_frequencies(rff), torch::kFloat32)
-      .view({-1, as_int(rff.dims)})
-      .to(like.device(), c10::typeMetaToScalarType(like.dtype()));
+  return torch::tensor(features::rff_frequencies(rff), torch::kFloat32).view({-1, as_int(rff.dims)}).to(like);
 }
 
-class RffTwin : public PlainTwin {
+class RffTwin : public MapTwin {
  public:
-  RffTwin(const features::RffSpec& rff, const TwinPlace& place)
-      : PlainTwin(place), embedding_(frequencies_of(rff, place.like), place.classes) {}
+  RffTwin(const features::RffMap& map, const TwinPlace& place)
+      : MapTwin(place, map.features()), embedding_(frequencies_of(map.spec(), place.like), place.classes) {}
 
   Tensor class_sums(const Tensor& x, const Tensor& labels) const override {
     return embedding_.class_sums(x, labels);
   }
-
- protected:
-  std::int64_t columns() const override { return embedding_.features(); }
 
  private:
   FourierEmbedding embedding_;
@@ -41,7 +32,7 @@ class RffTwin : public PlainTwin {
 TwinKind rff_twin() {
   return {"rff", [](const features::FeatureMap& map) { return map.features(); },
           [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
-            return std::make_unique<RffTwin>(spec_of(map), place);
+            return std::make_unique<RffTwin>(dynamic_cast<const features::RffMap&>(map), place);
           }};
 }
 

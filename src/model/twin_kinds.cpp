@@ -30,7 +30,7 @@ const TwinKind* kind_of(const features::FeatureMap& map) {
 
 }  // namespace
 
-torch::Tensor PlainTwin::target(std::span<const std::int64_t> sums, double scale, double records) const {
+torch::Tensor MapTwin::target(std::span<const std::int64_t> sums, double scale, double records) const {
   std::vector<float> mean(sums.size());
   const double all = records * scale;
   for (std::size_t i = 0; i < sums.size(); ++i)
@@ -38,9 +38,9 @@ torch::Tensor PlainTwin::target(std::span<const std::int64_t> sums, double scale
   return torch::tensor(mean, torch::kFloat32).view({place_.classes, -1}).to(place_.like);
 }
 
-double PlainTwin::noise_square(std::span<const double> sigmas, double scale, double records) const {
+double MapTwin::noise_square(std::span<const double> sigmas, double scale, double records) const {
   const double noise = sigmas[0] / (records * scale);
-  return noise * noise * static_cast<double>(columns());
+  return noise * noise * static_cast<double>(numbers_);
 }
 
 std::size_t twin_columns(const features::FeatureMap& map) {

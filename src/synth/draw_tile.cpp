@@ -10,20 +10,13 @@
 #include <span>
 #include <thread>
 
-#include "finish.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/model/labels.hpp"
+#include "muffle/core/philox.hpp"
+#include "muffle/model/sampler.hpp"
 #include "muffle/schema/scaling.hpp"
 
 namespace muffle::synth {
 namespace {
-
-[[noreturn]] void throw_not_finite(std::uint64_t record) {
-  throw InvariantError(
-      fmt::format("the model made a number that is not finite in sample {}: its training has diverged. Train "
-                  "again with a smaller train.learning_rate.",
-                  record));
-}
 
 std::vector<std::int64_t> labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
   return model::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
@@ -53,6 +46,27 @@ std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile) {
   return out;
 }
 
+void finish_records(std::span<float> x, std::size_t dims, const SampleSpec& spec, std::uint64_t first) {
+  for (float& value : x) {
+    if (static_cast<double>(value) < spec.floor) value = 0.0F;
+  }
+  if (!(spec.stray > 0)) return;
+  const CounterStream stream(spec.seed, Stream::kSampleFinish);
+  const std::vector<float> drawn(x.begin(), x.end());
+  const std::size_t n = x.size() / dims;
+  const double log_stays = portable_log(1.0 - spec.stray);
+  for (std::size_t r = 0; r < n; ++r) {
+    // How many numbers stay between two strays follows the geometric law.
+    std::uint64_t at = 2 * (first + r) * (dims + 1);
+    for (std::size_t i = 0; i < dims; ++i, at += 2) {
+      const double stay = std::floor(portable_log(stream.uniform(at)) / log_stays);
+      if (!(stay < static_cast<double>(dims - i))) break;
+      i += static_cast<std::size_t>(stay);
+      x[r * dims + i] = drawn[stream.below(at + 1, n) * dims + i];
+    }
+  }
+}
+
 std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   const schema::Schema& schema = draw.info.schema;
   const std::uint64_t first = tile * kTileRecords;
@@ -63,7 +77,12 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   const schema::SampleScaling scaling(schema);
   std::string out(n * draw.record_bytes(), '\0');
   for (std::size_t i = 0; i < n * dims; ++i) {
-    if (!std::isfinite(unit[i])) throw_not_finite(first + i / dims);
+    if (!std::isfinite(unit[i])) {
+      throw InvariantError(
+          fmt::format("the model made a number that is not finite in sample {}: its training has diverged. "
+                      "Train again with a smaller train.learning_rate.",
+                      first + i / dims));
+    }
     const double u = std::clamp(static_cast<double>(unit[i]), 0.0, 1.0);
     if (draw.as_bytes()) {
       out[i] = static_cast<char>(schema::SampleScaling::to_byte(u));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,13 @@ struct Draw {
 
 /// Labels of the tile's records.
 std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile);
+
+/// What becomes of the records first .. first + n - 1 that a model drew, n = x.size() / dims
+/// (docs/explanation/moments.md, "Finishing"): numbers below spec.floor become 0; then each, with probability
+/// spec.stray, becomes what stands at its place in one of these n records, chosen uniformly. A pure function
+/// of its arguments. Strays are few: each costs two random numbers, and the others nothing.
+/// @param x  n x dims row-major, in [0, 1]
+void finish_records(std::span<float> x, std::size_t dims, const SampleSpec& spec, std::uint64_t first);
 
 /// The tile's records as they are stored: uint8, or float32 in this machine's byte order. Thread-safe.
 /// @throws InvariantError if the generator makes a number that is not finite.

@@ -1,7 +1,6 @@
 #include "sample_files.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -11,22 +10,43 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/schema/scaling.hpp"
 #include "muffle/synth/pictures.hpp"
 
 namespace muffle::synth {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
+
+constexpr const char* kWorking = ".samples.tmp";
+constexpr const char* kReplaced = "replaced.json";  // in the working folder: the earlier samples' description
+/// Whether a description is there and says that its samples are in this format.
+bool says(const fs::path& description, const schema::RecordFormat& format) {
+  if (!watched::exists(description)) return false;
+  const json old = json::parse(read_file(description), nullptr, /*allow_exceptions=*/false);
+  if (!old.is_object() || old.value("format", json()) != kSamplesFormat) return false;
+  const json formats = old.value("formats", json::array());
+  return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
+}
+
+/// Whether a process was killed while it replaced samples, and this folder is what it left: an earlier one,
+/// or a new one that was no longer in the working folder.
+bool left_over(const fs::path& working, const schema::RecordFormat& format, const std::string& name) {
+  return says(working / kReplaced, format) ||
+         (says(working / kSamplesJson, format) && !watched::exists(working / name));
+}
+
+[[noreturn]] void fail(const fs::path& folder, const fs::filesystem_error& e) {
+  throw IoError(
+      fmt::format("samples of an earlier run in '{}' cannot be replaced: {}. Remove them, or choose another "
+                  "folder.",
+                  folder.string(), e.what()));
+}
 
 constexpr int kVersion = 1;
 constexpr std::size_t kGridSide = 10;
-
-bool wants(const SampleSpec& spec, const schema::RecordFormat& format) {
-  return std::find(spec.formats.begin(), spec.formats.end(), format.name()) != spec.formats.end();
-}
-
-bool is_plane(const schema::Schema& schema) { return schema.shape == std::vector<std::size_t>{2}; }
 
 schema::RecordKind kind_of(const Draw& draw) {
   return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count};
@@ -35,7 +55,7 @@ schema::RecordKind kind_of(const Draw& draw) {
 std::uint64_t bytes_on_disk(const Draw& draw, Formats formats) {
   std::uint64_t bytes = 0;
   for (const schema::RecordFormat* format : formats) {
-    if (wants(draw.spec, *format)) bytes += format->bytes_on_disk(kind_of(draw));
+    if (draw.spec.wants(*format)) bytes += format->bytes_on_disk(kind_of(draw));
   }
   return bytes;
 }
@@ -58,16 +78,73 @@ schema::Records records_of(const Draw& draw, std::uint64_t tile, std::string_vie
 
 }  // namespace
 
+SampleFolder::SampleFolder(const fs::path& folder, Formats formats, const SampleSpec& spec,
+                           std::uint64_t bytes)
+    : folder_(folder), working_(folder / kWorking), formats_(formats) {
+  ensure_writable_folder(folder_);
+  try {
+    for (const schema::RecordFormat* format : formats_) {
+      if (!format->writes_folder()) continue;
+      const std::string name = format->files(kSamples).back();
+      if (left_over(working_, *format, name)) watched::remove_all(folder_ / name);
+      if (!spec.wants(*format) || !watched::exists(folder_ / name) || says(folder_ / kSamplesJson, *format))
+        continue;
+      throw IoError(fmt::format(
+          "'{}' is in the way: {} does not say that an earlier sampling made it. Move it, choose another "
+          "folder, or leave {} out of sample.formats.",
+          (folder_ / name).string(), kSamplesJson, format->name()));
+    }
+    watched::remove_all(working_);
+  } catch (const fs::filesystem_error& e) {
+    fail(folder_, e);
+  }
+  require_room(folder_, bytes);
+  ensure_writable_folder(working_);
+}
+
+SampleFolder::~SampleFolder() {
+  try {
+    watched::remove_all(working_);
+  } catch (const fs::filesystem_error&) {  // nobody to tell
+  }
+}
+
+void SampleFolder::publish(const std::vector<std::string>& names) {
+  try {
+    std::vector<std::string> old_folders;
+    for (const schema::RecordFormat* format : formats_) {
+      if (format->writes_folder() && says(folder_ / kSamplesJson, *format))
+        old_folders.push_back(format->files(kSamples).back());
+    }
+    if (watched::exists(folder_ / kSamplesJson))
+      move_into_place(folder_ / kSamplesJson, working_ / kReplaced);
+    const auto remove = [&](const std::string& name) {
+      const WatchedStep step("removing earlier samples in", folder_);
+      fs::remove(folder_ / name);
+    };
+    remove(kPicture);
+    for (const schema::RecordFormat* format : formats_) {
+      if (format->writes_folder()) continue;
+      for (const std::string& name : format->files(kSamples)) remove(name);
+    }
+    for (const std::string& name : old_folders) watched::remove_all(folder_ / name);
+  } catch (const fs::filesystem_error& e) {
+    fail(folder_, e);
+  }
+  for (const std::string& name : names) move_into_place(working_ / name, folder_ / name);
+  move_into_place(working_ / kSamplesJson, folder_ / kSamplesJson);
+}
+
 SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw, Formats formats)
     : draw_(draw),
       path_(folder),
-      folder_(folder, formats, draw.spec.formats, bytes_on_disk(draw, formats)),
+      folder_(folder, formats, draw.spec, bytes_on_disk(draw, formats)),
       class_counts_(draw.info.schema.classes, 0) {
   const schema::Schema& schema = draw.info.schema;
   const schema::RecordKind kind = kind_of(draw);
   const auto& in = folder_.working();
   for (const schema::RecordFormat* format : formats) {
-    if (!wants(draw.spec, *format)) continue;
+    if (!draw.spec.wants(*format)) continue;
     for (schema::NamedWriter& file : format->writers(in, kSamples, kind)) {
       if (format->writes_folder()) {
         folders_.insert(file.file);
@@ -80,7 +157,7 @@ SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw, 
   if (kind.is_picture()) {
     const std::size_t rows = std::min(schema.classes, kGridSide);
     files_.push_back({kPicture, image_grid_writer(in / kPicture, kind, rows, kGridSide)});
-  } else if (is_plane(schema)) {
+  } else if (schema.shape == std::vector<std::size_t>{2}) {
     files_.push_back({kPicture, scatter_writer(in / kPicture, kind, schema)});
   }
 }

@@ -127,8 +127,7 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
       throw ConfigError(
           "sample.labels = \"released-counts\", but '" + model_file.string() +
           "' was made from a release without class counts (or by an earlier muffle, which did not note "
-          "it: "
-          "train again). Use \"uniform\", or a release with privacy.release_counts = true.");
+          "it: train again). Use \"uniform\", or a release with privacy.release_counts = true.");
     }
     draw.spec = spec;
     const std::size_t classes = draw.info.schema.classes;

@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::size_t kMostPictureSide = 6000;  // ten of them side by side still make a PNG
 
+/// More is taken for a slip of the pen: 2^40 bytes of numbers.
+constexpr double kMostSampleBytes = 0x1p40;
+/// What a thread may take to draw a tile. A tile is drawn as a whole, since its products and its strays need
+/// all of its records, so longer records cannot be drawn.
+constexpr double kMostTileBytes = 0x1p34;
+
 std::vector<std::string> names_of(Formats formats) {
   std::vector<std::string> names;
   for (const schema::RecordFormat* format : formats) names.push_back(format->name());
@@ -23,11 +29,6 @@ double tile_bytes(const schema::Schema& schema) {
   const auto stored = static_cast<double>(schema::SampleScaling(schema).number_bytes());
   return static_cast<double>(kTileRecords) * static_cast<double>(schema.dims()) *
          (2 * sizeof(float) + stored);
-}
-
-double sample_bytes(const SampleSpec& spec, const schema::Schema& schema) {
-  return static_cast<double>(spec.count) * static_cast<double>(schema.dims()) *
-         static_cast<double>(schema::SampleScaling(schema).number_bytes());
 }
 
 void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
@@ -58,7 +59,7 @@ void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {
 void problems(const SampleSpec& spec, const schema::Schema& schema, Formats formats, settings::Problems& p) {
   const schema::RecordKind kind{schema.shape, !schema::SampleScaling(schema).as_bytes(), spec.count};
   for (const schema::RecordFormat* format : formats) {
-    if (std::find(spec.formats.begin(), spec.formats.end(), format->name()) == spec.formats.end()) continue;
+    if (!spec.wants(*format)) continue;
     const std::string problem = format->cannot_hold(kind);
     p.unless(problem.empty(), fmt::format("sample.formats has \"{}\", but {}", format->name(), problem));
   }
@@ -66,7 +67,9 @@ void problems(const SampleSpec& spec, const schema::Schema& schema, Formats form
       !kind.is_picture() || std::max(schema.shape[1], schema.shape[2]) <= kMostPictureSide,
       fmt::format("data.shape has images with a side above {} pixels, of which samples.png cannot be made",
                   kMostPictureSide));
-  p.unless(sample_bytes(spec, schema) <= kMostSampleBytes,
+  const double record =
+      static_cast<double>(schema.dims()) * static_cast<double>(schema::SampleScaling(schema).number_bytes());
+  p.unless(static_cast<double>(spec.count) * record <= kMostSampleBytes,
            "sample.count x data.shape is above 1 TB: draw them in parts, each with a sample.seed of its own");
   p.unless(
       tile_bytes(schema) <= kMostTileBytes,

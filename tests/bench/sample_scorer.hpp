@@ -76,7 +76,7 @@ inline schema::Records draw_samples(const release::NoisyMoments& moments, const 
   model::MomentsModel fitted;
   fitted.moments = moments.moments;
   fitted.plain_share = recipe.plain_share;
-  model::ClassGaussians laws = model::fit_class_gaussians(moments, recipe.estimate);
+  model::ClassGaussians laws = model::fit_class_gaussians(moments, {}, recipe.estimate);
   fitted.mean = std::move(laws.mean);
   for (const Eigen::MatrixXd& covariance : laws.covariance) {
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance);

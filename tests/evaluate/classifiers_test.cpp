@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <thread>
 
@@ -59,7 +57,7 @@ class Classifiers : public ::testing::Test {
   ClassifierReport evaluate(const schema::Records& made, const data::DataSpec& test,
                             const EvaluateSpec& spec = {}, const data::DataSpec& real_train = {},
                             int threads = 3) {
-    return evaluate_classifiers(synthetic(made), test, real_train, spec, threads);
+    return evaluate_classifiers({synthetic(made), test, real_train, threads, {}}, spec);
   }
   void refuses(ExitCode code, std::initializer_list<std::string> parts, const schema::Records& made,
                const EvaluateSpec& spec = {}) {
@@ -178,10 +176,11 @@ TEST_F(Classifiers, AnErrorBetweenStepsEndsAllTrainingsAtOnce) {
   for (const int threads : {1, 2, 3}) {
     int calls = 0;
     test::expect_error(ExitCode::kPeer, {"lost rank 1"}, [&] {
-      evaluate_classifiers(samples, test, {}, {}, threads, [&] {
+      const auto lose = [&] {
         if (++calls == 5) throw CommError("lost rank 1");
         if (calls > 5) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the error is on its way
-      });
+      };
+      evaluate_classifiers({samples, test, {}, threads, lose}, {});
     });
     // The other threads take a few steps more while the error is on its way; all trainings have 2,600.
     EXPECT_LT(calls, 500) << threads << " threads";
@@ -192,9 +191,10 @@ TEST_F(Classifiers, ShowLifeInEveryStepAndThroughoutTheTest) {
   const auto samples = synthetic(images(300, true, 0));
   const auto calls_until = [&](const data::DataSpec& test, int last) {
     int calls = 0;
-    evaluate_classifiers(samples, test, {}, kLinearOnly, 1, [&] {
+    const auto lose = [&] {
       if (++calls == last) throw CommError("lost rank 1");
-    });
+    };
+    evaluate_classifiers({samples, test, {}, 1, lose}, kLinearOnly);
     return calls;
   };
   const auto few = real("few", images(1000, true, 1)), many = real("many", images(6000, true, 1));
@@ -228,16 +228,10 @@ TEST_F(Classifiers, RefuseRealRecordsOfTooFewClassesWithoutTellingWhich) {
     std::replace(records.labels.begin(), records.labels.end(), static_cast<std::uint8_t>(missing),
                  std::uint8_t{2});
     const auto train = real("train", records);
-    std::string message;
-    test::expect_local_detail(ExitCode::kData, {"train-labels.idx", "also_real"},
-                              {"classes " + std::to_string(missing)}, [&] {
-                                try {
-                                  evaluate(images(300, true, 0), test, spec, train);
-                                } catch (const Error& e) {
-                                  message = e.what();
-                                  throw;
-                                }
-                              });
+    const auto evaluate_it = [&] { evaluate(images(300, true, 0), test, spec, train); };
+    test::expect_local_detail(ExitCode::kData, {}, {"classes " + std::to_string(missing)}, evaluate_it);
+    const std::string message =
+        test::expect_error(ExitCode::kData, {"train-labels.idx", "also_real"}, evaluate_it);
     if (said.empty()) said = message;
     EXPECT_EQ(message, said);
   }
@@ -282,7 +276,7 @@ TEST_F(Classifiers, RefuseSettingsThatMakeNoSense) {
   unlabelled.schema.classes = 1;
   test::expect_error(ExitCode::kData, {"at least two classes"}, [&] { evaluate(made, unlabelled); });
   test::expect_error(ExitCode::kIo, {"nowhere.npz"}, [&] {
-    evaluate_classifiers(folder_ / "nowhere.npz", real("test", images(30, true, 1)), {}, {}, 1);
+    evaluate_classifiers({folder_ / "nowhere.npz", real("test", images(30, true, 1)), {}, 1, {}}, {});
   });
 }
 

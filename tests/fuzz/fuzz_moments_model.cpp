@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "fuzz.hpp"
-#include "model/moments_file.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/model/moments_model.hpp"
 #include "muffle/schema/schema_json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -47,11 +47,6 @@ TEST(ClippedNormal, FittedLawsHaveTheWantedMoments) {
   }
 }
 
-TEST(ClippedNormal, ClippingWithoutTheFitLosesTheMoments) {
-  const MeanVariance plain = ClippedNormal{0.05, 0.3}.moments();
-  EXPECT_GT(plain.mean, 0.1) << "what the fit is there to mend";
-}
-
 TEST(ClippedNormal, ImpossibleMomentsAreTakenToTheNearestPossibleOnes) {
   const MeanVariance got = fit_clipped_normal({-0.2, 4.0}).moments();
   EXPECT_NEAR(got.mean, kLeastMean, 1e-9);

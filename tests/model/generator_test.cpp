@@ -4,16 +4,13 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/fourier_embedding.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
-#include "reference/mean_embedding_reference.hpp"
 #include "support/expect_error.hpp"
 #include "support/generators.hpp"
 #include "support/maps.hpp"
@@ -21,7 +18,6 @@
 namespace muffle::model {
 namespace {
 
-using ::testing::HasSubstr;
 using torch::Tensor;
 
 const schema::Schema kImages = test::schema_of({2, 8, 12}, 3), kTable = test::schema_of({6}, 2);
@@ -184,45 +180,7 @@ TEST(DrawLabels, SharesThatAreNoneAreRefused) {
   }
 }
 
-/// Both code paths (stored phases: d > 8; phases made twice: d <= 8), both types, against plain loops.
-TEST(FourierEmbedding, ClassSumsAndTheirGradientMatchPlainLoops) {
-  for (const std::int64_t dims : {2, 9}) {
-    reference::MeanEmbeddingProblem p;
-    p.dims = static_cast<std::size_t>(dims);
-    p.half = 301;  // more than a tile, and no multiple of a vector
-    p.classes = 3;
-    const Tensor frequencies = philox_normal({301, dims}, 1).to(torch::kFloat32);
-    const Tensor x = philox_normal({7, dims}, 2).to(torch::kFloat32);
-    const std::vector<std::int64_t> y{0, 2, 2, 0, 2, 0, 0};
-    const Tensor labels = torch::tensor(y, torch::kInt64);
-    const Tensor up = philox_normal({3, 602}, 3).to(torch::kFloat32);
-    const auto doubles = [](const Tensor& t) {
-      const Tensor d = t.to(torch::kFloat64).contiguous();
-      return std::vector<double>(d.data_ptr<double>(), d.data_ptr<double>() + d.numel());
-    };
-    p.frequencies = doubles(frequencies);
-    const std::vector<double> mean = reference::mean_embedding(p, doubles(x), y);
-    // gradient of <up, 7 mean> is the reference gradient with weights 1, target -7/2 up and factors 0
-    p.weights = {1, 1, 1};
-    p.target = doubles(up.to(torch::kFloat64) * -3.5);
-    const std::vector<double> expected = reference::gradient(p, doubles(x), y, {0, 0, 0});
-    for (const auto type : {torch::kFloat32, torch::kFloat64}) {
-      const FourierEmbedding embedding(frequencies.to(type), 3);
-      const Tensor leaf = x.to(type).clone().requires_grad_();
-      const Tensor sums = embedding.class_sums(leaf, labels);
-      sums.backward(up.to(type));
-      // float32 phases of up to 10 turns are off by 1e-6 turns
-      const double tolerance = type == torch::kFloat32 ? 1e-5 : 1e-12;
-      const Tensor want = torch::tensor(mean, torch::kFloat64).view({3, 602}) * 7.0;
-      EXPECT_LT(worst(sums.detach().to(torch::kFloat64), want), tolerance) << dims;
-      const Tensor want_grad = torch::tensor(expected, torch::kFloat64).view({7, dims});
-      EXPECT_LT(worst(leaf.grad().to(torch::kFloat64), want_grad),
-                tolerance * want_grad.abs().max().item<double>())
-          << dims;
-    }
-  }
-}
-
+/// (twin_conformance_test.cpp holds sums and gradients to the lattice path and to finite differences.)
 TEST(FourierEmbedding, RecordsHaveNormOneWhateverTheirPhase) {
   for (const double size : {1e-3, 1.0, 1e3}) {
     const FourierEmbedding embedding((philox_normal({500, 3}, 1) * size).to(torch::kFloat32), 1);
@@ -235,12 +193,9 @@ TEST(FourierEmbedding, RecordsHaveNormOneWhateverTheirPhase) {
 TEST(FourierEmbedding, LabelsOutsideTheClassesAreRefused) {
   const FourierEmbedding embedding(torch::ones({4, 3}), 2);
   for (const int bad : {-1, 2}) {
-    try {
+    test::expect_error(ExitCode::kInvariant, {"is not in 0..1"}, [&] {
       embedding.class_sums(torch::zeros({1, 3}), torch::full({1}, bad, torch::kInt64));
-      ADD_FAILURE();
-    } catch (const InvariantError& e) {
-      EXPECT_THAT(e.what(), HasSubstr("is not in 0..1"));
-    }
+    });
   }
   EXPECT_THROW(embedding.class_sums(torch::zeros({1, 4}), torch::zeros({1}, torch::kInt64)), InvariantError);
 }

@@ -30,7 +30,7 @@ std::vector<std::shared_ptr<const features::FeatureMap>> examples(const TwinKind
   for (const auto& shape : {std::vector<std::size_t>{2}, {5}, {2, 8, 12}}) {
     const schema::Schema schema = test::schema_of(shape, kLabels);
     std::unique_ptr<features::FeatureMap> map = features::make_map(kind.name);
-    test::set_key(*map, "count", "62");
+    test::set_key(*map, "count", "602");  // more than a kernel's tile, and no multiple of a vector
     map->prepare(schema);
     test::set_key(*map, "coefficients", "3");
     try {
@@ -89,6 +89,11 @@ TEST_P(EveryTwin, GradientIsTheFiniteDifference) {
     const Tensor x = uniform({5, d}, 1).requires_grad_();
     (twin->class_sums(x, labels) * weights).sum().backward();
     EXPECT_GT(x.grad().abs().max().item<double>(), 1e-6);
+    const Tensor narrow = x.detach().to(torch::kFloat32).requires_grad_();
+    const auto narrow_twin = twin_of(*map, torch::kFloat32);
+    (narrow_twin->class_sums(narrow, labels) * weights.to(torch::kFloat32)).sum().backward();
+    EXPECT_LT((narrow.grad() - x.grad()).abs().max().item<double>(),
+              2e-4 * x.grad().abs().max().item<double>());
     for (std::int64_t i = 0; i < x.numel(); i += 1 + x.numel() / 23) {
       constexpr double kStep = 1e-5;
       const auto shifted = [&](double by) {
@@ -129,9 +134,9 @@ TEST_P(EveryTwin, NoiseIsWhatItMakesOfTheTarget) {
         expected += twin->target(unit, scale, records)[0].square().sum().item<double>() *
                     std::pow(sigmas.back() / 0x1p30, 2);
         unit[number] = 0;
-        if (number > 300) break;  // the others of this run are alike
+        if (number > 1000) break;  // the others of this run are alike
       }
-      if (number > 300) return;
+      if (number > 1000) return;
     }
     EXPECT_NEAR(twin->noise_square(sigmas, scale, records), expected, 1e-6 * expected);
   }

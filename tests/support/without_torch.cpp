@@ -30,17 +30,14 @@ class Described : public NetworkSettings {
 };
 
 template <const char* name>
-const GeneratorKind& described() {
-  static const GeneratorKind kind{
-      name, "described without LibTorch",
-      []() -> std::unique_ptr<GeneratorSettings> { return std::make_unique<Described<name>>(); }};
-  return kind;
+GeneratorKind described() {
+  return {name, "described without LibTorch", make_default<Described<name>>};
 }
 
 }  // namespace
 
-const GeneratorKind& fully_connected_generator() { return described<kFullyConnected>(); }
-const GeneratorKind& convolutional_generator() { return described<kConvolutional>(); }
+GeneratorKind fully_connected_generator() { return described<kFullyConnected>(); }
+GeneratorKind convolutional_generator() { return described<kConvolutional>(); }
 
 std::unique_ptr<Sampler> NetworkSettings::open(const ModelInfo&, const JsonFields&,
                                                std::span<const std::byte>) const {

@@ -1,10 +1,10 @@
-#include "synth/finish.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstddef>
 #include <vector>
+
+#include "synth/draw_tile.hpp"
 
 namespace muffle::synth {
 namespace {

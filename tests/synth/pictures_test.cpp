@@ -4,10 +4,8 @@
 #include <png.h>
 
 #include <cmath>
-#include <iterator>
 #include <map>
 
-#include "muffle/core/files.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -47,6 +45,14 @@ Records images(std::vector<std::size_t> shape, const std::vector<std::uint8_t>& 
   const std::size_t n = labels.size() * r.shape[0] * r.shape[1] * r.shape[2];
   for (std::size_t i = 0; i < n; ++i) r.bytes.push_back(static_cast<std::uint8_t>(i * 37 % 251));
   return r;
+}
+
+schema::Schema plane(double lo, double hi) {
+  schema::Schema schema;
+  schema.shape = {2};
+  schema.lo = lo;
+  schema.hi = hi;
+  return schema;
 }
 
 class Images : public ::testing::Test {
@@ -122,16 +128,15 @@ TEST_F(Images, OnlyImagesBecomePictures) {
     image_grid_writer(folder_ / "g.png", images({2, 2, 2}, {0}).kind(), 1, 1);
   });
   EXPECT_FALSE(std::filesystem::exists(folder_ / "png"));
+  expect_error(ExitCode::kConfig, {"two numbers", "have 8"}, [&] {
+    scatter_writer(folder_ / "a.png", images({2, 2, 2}, {0}).kind(), plane(0, 1));
+  });
 }
 
 TEST_F(Images, ScatterPutsPointsWhereTheAxesSay) {
-  schema::Schema schema;
-  schema.shape = {2};
-  schema.lo = -1.0;
-  schema.hi = 5.0;
+  const schema::Schema schema = plane(-1.0, 5.0);
   Records r;
-  r.shape = {2};
-  r.labels = {};
+  r.shape = schema.shape;
   write_whole(*scatter_writer(folder_ / "empty.png", r.kind(), schema), r);
   const Picture empty = read_png(folder_ / "empty.png");
   r.floats = {-1, -1, 5, 5, 2, 2, -1, 5, std::nanf(""), 0, 99, 0};
@@ -169,12 +174,9 @@ TEST_F(Images, ScatterPutsPointsWhereTheAxesSay) {
 }
 
 TEST_F(Images, ScatterHasAFrameAndTicks) {
-  schema::Schema schema;
-  schema.shape = {2};
-  schema.lo = 0.0;
-  schema.hi = 1.0;
+  const schema::Schema schema = plane(0.0, 1.0);
   Records r;
-  r.shape = {2};
+  r.shape = schema.shape;
   write_whole(*scatter_writer(folder_ / "empty.png", r.kind(), schema), r);
   const Picture p = read_png(folder_ / "empty.png");
   const auto dark = [&](std::size_t y, std::size_t x) { return p.at(y, x)[0] < 128; };
@@ -195,17 +197,6 @@ TEST_F(Images, ScatterHasAFrameAndTicks) {
   for (std::size_t x = left; x < p.width; ++x)
     ticks += dark(bottom + 3, x) && !dark(bottom + 3, x - 1) ? 1 : 0;
   EXPECT_EQ(ticks, 6u);  // 0, 0.2, ... 1
-}
-
-TEST_F(Images, ScatterNeedsTwoNumbersPerRecord) {
-  schema::Schema schema;
-  schema.shape = {3};
-  Records r;
-  r.shape = {3};
-  r.floats = {0, 0, 0};
-  r.labels = {0};
-  expect_error(ExitCode::kConfig, {"two numbers", "have 3"},
-               [&] { scatter_writer(folder_ / "a.png", r.kind(), schema); });
 }
 
 }  // namespace

@@ -72,14 +72,6 @@ TEST_F(Sampler, PictureOfImagesIsAGrid) {
       << "row 1 begins with the first of class 1";
 }
 
-TEST_F(Sampler, PictureOfPointsIsAScatterPlot) {
-  sample_alone(plane_, out_);
-  png_image picture{};
-  picture.version = PNG_IMAGE_VERSION;
-  ASSERT_TRUE(png_image_begin_read_from_file(&picture, (out_ / "samples.png").c_str())) << picture.message;
-  png_image_free(&picture);
-}
-
 TEST_F(Sampler, FilesOfAnEarlierRunGoAway) {
   spec_.count = 40;
   spec_.formats = {"idx", "png"};

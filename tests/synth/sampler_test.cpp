@@ -35,48 +35,31 @@ TEST_F(Sampler, TheSameFilesForAnyNumberOfRanksAndThreads) {
   }
 }
 
-TEST_F(Sampler, FloatRecordsDoNotDependOnRanksEither) {
-  const std::string alone = sample_alone(plane_, out_);
-  test::run_thread_ranks(3, [&](comm::HostComm& comm) {
-    EXPECT_EQ(sample(comm, plane_, folder_ / "ranks", spec_, kFormats, "settings", 1), alone);
-  });
-}
-
-TEST_F(Sampler, ClosedFormModelsDoNotDependOnRanksAndThreadsEither) {
-  // 400 columns: a matrix library that splits its sums splits such ones (those of more than 320 terms).
-  for (const SamplerModel which :
-       {SamplerModel::kMomentImages, SamplerModel::kMomentColumns, SamplerModel::kMomentPlane}) {
-    const auto model = folder_ / "moments.mfl";
-    test::write_sampler_model(model, which);
+/// Points; closed forms, with 400 columns among them (a matrix library that splits its sums splits those of
+/// more than 320 terms); records so large that root gathers a round in parts; more ranks than tiles.
+TEST_F(Sampler, NoKindOfRecordsDependsOnRanksAndThreads) {
+  struct Case {
+    SamplerModel which;
+    std::uint64_t count = kCount;
+    int ranks = 3;
+  };
+  const auto model = folder_ / "model.mfl";
+  for (const Case& c :
+       {Case{SamplerModel::kPlane}, Case{SamplerModel::kMomentImages}, Case{SamplerModel::kMomentColumns},
+        Case{SamplerModel::kMomentPlane}, Case{SamplerModel::kLargeImages, 17 * kTileRecords + 3},
+        Case{SamplerModel::kImages, 7, 4}}) {
+    test::write_sampler_model(model, c.which);
+    spec_.count = c.count;
+    spec_.formats = {c.which == SamplerModel::kLargeImages ? "idx" : "npz"};
     const std::string alone = sample_alone(model, out_);
     EXPECT_EQ(sample_alone(model, folder_ / "threads", 3), alone);
-    test::run_thread_ranks(3, [&](comm::HostComm& comm) {
+    test::run_thread_ranks(c.ranks, [&](comm::HostComm& comm) {
       EXPECT_EQ(sample(comm, model, folder_ / "ranks", spec_, kFormats, "settings", 1 + comm.rank() % 2),
                 alone);
     });
-    EXPECT_EQ(std::filesystem::exists(out_ / "samples.png"), which != SamplerModel::kMomentColumns);
-    EXPECT_EQ(description()["count"], kCount);
+    EXPECT_EQ(std::filesystem::exists(out_ / "samples.png"), c.which != SamplerModel::kMomentColumns);
+    EXPECT_EQ(description()["count"], c.count);
   }
-}
-
-/// So large that root gathers a round in parts.
-TEST_F(Sampler, LargeRecordsDoNotDependOnRanksEither) {
-  const auto model = folder_ / "large.mfl";
-  test::write_sampler_model(model, SamplerModel::kLargeImages);
-  spec_.formats = {"idx"};
-  spec_.count = 17 * kTileRecords + 3;
-  const std::string alone = sample_alone(model, out_, 2);
-  test::run_thread_ranks(3, [&](comm::HostComm& comm) {
-    EXPECT_EQ(sample(comm, model, folder_ / "ranks", spec_, kFormats, "settings", 1), alone);
-  });
-}
-
-TEST_F(Sampler, MoreRanksThanTiles) {
-  spec_.count = 7;
-  const std::string alone = sample_alone(images_, out_);
-  test::run_thread_ranks(4, [&](comm::HostComm& comm) {
-    EXPECT_EQ(sample(comm, images_, folder_ / "ranks", spec_, kFormats, "settings", 1), alone);
-  });
 }
 
 TEST_F(Sampler, ImagesAreTheGeneratorsOutputsRounded) {

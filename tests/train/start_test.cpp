@@ -93,7 +93,7 @@ TEST_F(Start, TheTrainedModelIsKeptWhereItIsBetter) {
   const TrainReport report = run(2, "a");
   EXPECT_TRUE(report.choice->trained);
   EXPECT_LT(report.choice->after_training, (1 - kLeastGain) * report.choice->closed_form);
-  const auto [info, generator] = model::load_network(model_in("a"));
+  const model::ModelInfo info = model::load_model_info(model_in("a"));
   EXPECT_EQ(info.choice, report.choice);
   EXPECT_TRUE(info.generator->network()->residual);
   EXPECT_EQ(info.generator->network()->code, 4u);
@@ -118,7 +118,7 @@ TEST_F(Start, TheTrainedModelIsWrittenWhereItIsAskedFor) {
   const TrainReport report = run(2, "a");
   EXPECT_TRUE(report.choice->trained);
   EXPECT_GT(report.choice->after_training, report.choice->closed_form) << "the proxy said otherwise";
-  EXPECT_EQ(model::load_network(model_in("a")).first.choice, report.choice);
+  EXPECT_EQ(model::load_model_info(model_in("a")).choice, report.choice);
 }
 
 /// With the noise that the plan names in all three blocks.

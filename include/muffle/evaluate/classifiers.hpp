@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,36 +37,25 @@ struct ClassifierKind {
   std::vector<std::vector<std::int64_t>> (*weight_shapes)(const schema::Schema& schema);
   torch::Tensor (*logits)(const std::vector<torch::Tensor>& parameters, const schema::Schema& schema,
                           const torch::Tensor& x);
-  /// Null: it can look at any records.
+  /// Whether it can look at such records.
   bool (*applies)(const schema::Schema& schema);
 };
 
-/// The table of all kinds: logistic_regression, mlp, cnn.
-std::span<const ClassifierKind> classifier_kinds();
-/// @throws ConfigError  an unknown name: lists those that there are.
+/// One of the table: logistic_regression, mlp, cnn. @throws ConfigError  an unknown name: lists those that
+/// there are.
 const ClassifierKind& classifier_kind(const std::string& name);
 
-/// Whether this kind of classifier can look at such records.
-bool classifier_applies(const ClassifierKind& kind, const schema::Schema& schema);
-
-/// A trained classifier. Immutable; copies share their parameters.
-class Classifier {
- public:
-  /// Parameters in the order of their use, weight and bias by turns.
-  Classifier(const ClassifierKind& kind, const schema::Schema& schema, std::vector<torch::Tensor> parameters);
+/// A trained classifier. Copies share their parameters.
+struct Classifier {
+  const ClassifierKind* kind = nullptr;
+  schema::Schema schema;
+  std::vector<torch::Tensor> parameters;  ///< in the order of their use, weight and bias by turns
 
   /// @param x  n x dims, float32, scaled to [0, 1]
   /// @returns unnormalised log-probabilities, n x C.
-  torch::Tensor logits(const torch::Tensor& x) const;
+  torch::Tensor logits(const torch::Tensor& x) const { return kind->logits(parameters, schema, x); }
   /// The likeliest class of each record, n, int64. Without gradients.
   torch::Tensor predict(const torch::Tensor& x) const;
-
-  const std::vector<torch::Tensor>& parameters() const { return parameters_; }
-
- private:
-  const ClassifierKind* kind_;
-  schema::Schema schema_;
-  std::vector<torch::Tensor> parameters_;
 };
 
 /// Steps that training this kind on n records takes; a step's cost differs between kinds.

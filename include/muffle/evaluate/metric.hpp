@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
 
@@ -21,7 +22,7 @@ struct Subject {
   data::DataSpec test;            ///< held-out real records
   data::DataSpec train;           ///< the real records that the release was made from
   int threads = 1;
-  std::function<void()> heartbeat;  ///< called now and then; what it throws ends the evaluation
+  Heartbeat heartbeat;  ///< called now and then; what it throws ends the evaluation
 };
 
 struct Outcome {

@@ -16,13 +16,24 @@ struct ClassGaussians {
   std::vector<Eigen::MatrixXd> covariance;  ///< C of n x n, symmetric, no eigenvalue below 0 but for rounding
 };
 
+/// Step 3, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being
+/// the prior: their errors differ, so that the mean errs less than either.
+Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared,
+                                 const Heartbeat& heartbeat = {});
+/// A function such as class_covariance().
+using CovarianceEstimator = std::function<Eigen::MatrixXd(
+    const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared, const Heartbeat& heartbeat)>;
+
 /// The closed form, from the release's moments to the laws; the steps below in their order. Each step weighs
 /// what it keeps by the noise's known size, the number of records and the moments themselves: no scores, no
 /// settings. A class that the noise hides gets the law that all classes share. Without noise: the exact
 /// moments (of images, were they normal). Each class takes three diagonalisations of n x n, images four, and
 /// what they share three.
 /// @throws DataError  no class has moments above the noise.
-ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {});
+/// @param estimate  step 3, called once a class, in their order: what the step is worth is measured with
+/// others (tests/bench/moments_ablation.cpp)
+ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {},
+                                   const CovarianceEstimator& estimate = class_covariance);
 
 // The steps, each a pure function.
 
@@ -67,20 +78,6 @@ Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, double noise, co
 
 /// The coefficients' variances as a power of the lift's weights, a weight_i^-b, as fits best. Positive.
 Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const Eigen::VectorXd& weights);
-
-/// Step 3, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being
-/// the prior: their errors differ, so that the mean errs less than either.
-Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared,
-                                 const Heartbeat& heartbeat = {});
-
-/// A function such as class_covariance().
-using CovarianceEstimator = std::function<Eigen::MatrixXd(
-    const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared, const Heartbeat& heartbeat)>;
-
-/// fit_class_gaussians() with another step 3, which is called once a class, in their order: what the step is
-/// worth is measured with it (tests/bench/moments_ablation.cpp).
-ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const CovarianceEstimator& estimate,
-                                   const Heartbeat& heartbeat = {});
 
 /// Step 4: class means drawn to their weighted mean by James and Stein's factor, max(0, 1 - (n - 2) noise^2 /
 /// distance^2).

@@ -12,8 +12,7 @@ namespace muffle::model {
 class FourierEmbedding {
  public:
   /// @param frequencies  (D/2) x d in turns, as features::rff_frequencies() gives them; where they lie (CPU
-  /// or GPU) and
-  ///                     their type (float32, or float64 in tests) is where and how the sums are computed.
+  /// or GPU) and their type (float32, or float64 in tests) is where and how the sums are computed.
   FourierEmbedding(torch::Tensor frequencies, std::int64_t classes);
 
   /// S = sum_i phi(x_i) e_{y_i}^T, C x D class-major, over the given records only (no communication).
@@ -23,9 +22,6 @@ class FourierEmbedding {
   /// @param labels  n, int64, in 0..C-1
   /// @throws InvariantError  shapes or labels that do not fit.
   torch::Tensor class_sums(const torch::Tensor& x, const torch::Tensor& labels) const;
-
-  std::int64_t features() const { return 2 * frequencies_.size(0); }
-  std::int64_t classes() const { return classes_; }
 
  private:
   torch::Tensor frequencies_;

@@ -3,13 +3,9 @@
 #include <torch/torch.h>
 
 #include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "muffle/model/collective.hpp"
-#include "muffle/model/model_info.hpp"
 #include "muffle/model/network.hpp"
 
 namespace muffle::model {
@@ -37,15 +33,13 @@ class Generator : public torch::nn::Module {
 /// Parameters and buffers as raw little-endian float32 by name; no pickle. @throws InvariantError  one is not
 /// finite.
 ModelContent content_of(const Generator& generator);
-/// The network in a model file, in evaluation mode. @throws IoError, ProtocolError.
-std::pair<ModelInfo, std::shared_ptr<Generator>> load_network(const std::filesystem::path& path);
 
 /// z for samples first..first+n-1 of a stream: n x code, standard normal, counter-based: the value for a
 /// sample index does not depend on who asks for it. `substream` is the training step (0 when sampling).
 torch::Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
                            std::size_t n, std::size_t code);
 
-/// draw_labels() (labels.hpp) as a tensor.
+/// draw_labels() (sampler.hpp) as a tensor.
 torch::Tensor label_tensor(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
                            std::size_t n, std::uint64_t total, const std::vector<double>& class_share,
                            bool stratified);

@@ -89,6 +89,12 @@ struct GeneratorKind {
   std::unique_ptr<GeneratorSettings> (*make)();
 };
 
+/// GeneratorKind::make of most.
+template <class Kind>
+std::unique_ptr<GeneratorSettings> make_default() {
+  return std::make_unique<Kind>();
+}
+
 /// The table of all kinds (src/model/generator_kinds.inc).
 std::span<const GeneratorKind> generator_kinds();
 /// With the kind's default settings. @throws ConfigError  an unknown name: lists those that there are.
@@ -99,8 +105,8 @@ class Settings {
  public:
   Settings();
   Settings(const Settings& other);
-  Settings& operator=(const Settings& other);
-  ~Settings();
+  Settings& operator=(Settings other);
+  ~Settings() = default;
 
   void declare(settings::Keys& keys);
   const GeneratorSettings& chosen() const;

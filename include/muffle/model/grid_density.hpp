@@ -14,8 +14,6 @@ struct GridDensity {
   std::size_t side = 0;  ///< cells a number
   /// C of side^d masses >= 0, each class summing to 1; the last number's cells lie beside one another.
   std::vector<std::vector<double>> mass;
-
-  std::size_t cells() const;
 };
 
 /// Records of more numbers have too many cells.

@@ -22,6 +22,8 @@ struct TwinPlace {
 /// <kind>_twin.cpp, and has a line in twin_kinds.inc. Immutable.
 class MapTwin {
  public:
+  /// @param columns  of class_sums()
+  MapTwin(const TwinPlace& place, std::size_t columns) : place_(place), numbers_(columns) {}
   virtual ~MapTwin() = default;
   /// sum_i phi(x_i) e_{y_i}^T over the given records only (no communication): C x columns. Differentiable in
   /// x. A squared distance of two such sums is that of their features.
@@ -29,30 +31,21 @@ class MapTwin {
   /// @param labels  n, int64, in 0..C-1
   virtual torch::Tensor class_sums(const torch::Tensor& x, const torch::Tensor& labels) const = 0;
   /// Released sums as the mean embedding that class_sums() / records is to resemble: C x columns, where the
-  /// twin computes.
-  /// @param sums     C x D lattice units, class-major, as the map releases them  @param scale
-  /// FeatureMap::scale()
+  /// twin computes. This one is of twins whose columns are the map's numbers as released, all in one unit.
+  /// @param sums     C x D lattice units, class-major, as the map releases them
+  /// @param scale    FeatureMap::scale()
   /// @param records  m
-  virtual torch::Tensor target(std::span<const std::int64_t> sums, double scale, double records) const = 0;
+  virtual torch::Tensor target(std::span<const std::int64_t> sums, double scale, double records) const;
   /// Expected ||noise||^2 in a row of target(). @param sigmas  of each run of FeatureMap::coordinates(),
   /// lattice units
-  virtual double noise_square(std::span<const double> sigmas, double scale, double records) const = 0;
-};
-
-/// A twin whose columns are the map's numbers as they are released, all in one unit.
-class PlainTwin : public MapTwin {
- public:
-  explicit PlainTwin(const TwinPlace& place) : place_(place) {}
-  torch::Tensor target(std::span<const std::int64_t> sums, double scale, double records) const override;
-  double noise_square(std::span<const double> sigmas, double scale, double records) const override;
+  virtual double noise_square(std::span<const double> sigmas, double scale, double records) const;
 
  protected:
   const TwinPlace& place() const { return place_; }
-  /// D.
-  virtual std::int64_t columns() const = 0;
 
  private:
   TwinPlace place_;
+  std::size_t numbers_;  ///< columns of class_sums()
 };
 
 /// @throws InvariantError  the map has none (twin_columns()).

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
+#include "muffle/core/json_fields.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/feature_map.hpp"
 #include "muffle/features/second_moments.hpp"
@@ -39,9 +42,6 @@ struct MomentsModel {
 MomentsModel fit_moments_model(const release::NoisyMoments& moments, double plain_share,
                                const Heartbeat& heartbeat = {});
 
-/// Bytes of numbers in the file of a Gaussian closed form (affine lifts): C of n + n^2, n = order - 1.
-double moments_model_bytes(std::size_t order, std::size_t classes);
-
 /// The second moments that models are made of; null: there are none.
 const features::SecondMoments* moments_of(const std::vector<features::NamedMap>& maps);
 /// That the file of their Gaussian closed form can be read again. @param moments  affine
@@ -51,6 +51,22 @@ void check_model_size(const features::SecondMoments& moments, std::size_t classe
 /// The settings of a generator that holds such a model, and what its file holds beside them.
 std::shared_ptr<const GeneratorSettings> settings_of(const MomentsModel& model);
 ModelContent content_of(const MomentsModel& model);
+/// What content_of() made. Full validation; allocates no more than a few times the bytes. @throws
+/// ProtocolError.
+MomentsModel read_moments(const schema::Schema& schema, double plain_share, const JsonFields& fields,
+                          std::span<const std::byte> payload);
+
+/// Substream of Stream::kSampleLatent with the coins that choose between a record's two laws.
+inline constexpr std::uint32_t kCoinSubstream = 1;
+
+/// How the numbers of one class's records follow from u = mean + factor e, g = back(u) - centre: d each.
+struct PixelLaw {
+  std::vector<double> centre;             ///< back(mean): the plain law is clip(centre + g)
+  std::vector<double> location, stretch;  ///< of the law that keeps the moments: clip(location + stretch g)
+};
+
+PixelLaw make_pixel_law(const features::AffineLift& lift, const Eigen::VectorXd& mean,
+                        const Eigen::MatrixXd& factor);
 
 /// Affine lifts: u = mean + factor e, x = back(u) = mean record + g, and then each number of the record
 /// follows one of two laws, by a coin of the record's own: clip(mean + g, 0, 1) with probability plain_share,

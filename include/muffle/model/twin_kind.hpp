@@ -4,7 +4,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "muffle/features/feature_map.hpp"
 

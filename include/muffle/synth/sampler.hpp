@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -21,6 +22,10 @@ struct SampleSpec {
   double floor = 0.0;  ///< numbers in [0, 1] below it become 0
   double stray = 0.0;  ///< below 1: share of the numbers that are taken over from another record of the tile
   std::vector<std::string> formats{"npz"};  ///< names
+
+  bool wants(const schema::RecordFormat& format) const {
+    return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
+  }
 };
 
 /// All formats that records can be written in. They come from the caller, in an order of its own: nothing in
@@ -38,14 +43,6 @@ void problems(const SampleSpec& spec, const schema::Schema& schema, Formats form
 /// thread: what a record looks like depends on neither ranks nor threads.
 inline constexpr std::size_t kTileRecords = 500;
 
-/// More is taken for a slip of the pen: 2^40 bytes of numbers.
-inline constexpr double kMostSampleBytes = 1099511627776.0;
-/// What the numbers of all records take, in bytes.
-double sample_bytes(const SampleSpec& spec, const schema::Schema& schema);
-
-/// What a thread may take to draw a tile: 2^34 bytes. A tile is drawn as a whole, since its products and its
-/// strays need all of its records, so longer records cannot be drawn.
-inline constexpr double kMostTileBytes = 17179869184.0;
 /// What a thread holds while it draws a tile, whatever the model: the numbers, a copy of them, what is
 /// stored.
 double tile_bytes(const schema::Schema& schema);
@@ -66,8 +63,8 @@ double tile_bytes(const schema::Schema& schema);
 /// @param sample_hash  identifies the settings; goes into samples.json as it is.
 /// @returns SHA-256 of the records' file in the last of the formats, in the order of `formats`, that is not a
 /// folder; without any, of the records' bytes.
-/// @throws on every rank alike: ConfigError (count 0 or beyond kMostSampleBytes, records beyond
-///         kMostTileBytes, unknown or impossible format, shares of counts that were not released); IoError
+/// @throws on every rank alike: ConfigError (count 0 or beyond 1 TB, records beyond what a
+///         thread may hold, unknown or impossible format, shares of counts that were not released); IoError
 ///         (model, folder, no room on its disk); ProtocolError (model); InvariantError (the model makes
 ///         numbers that are not finite); CommError.
 /// Privacy: post-processing of the release the model was trained on.
