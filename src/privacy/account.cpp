@@ -118,8 +118,8 @@ Sensitivity sensitivity_of(const AccountRequest& c, const std::vector<WeightedBl
   if (!blocks.empty()) return combined_sensitivity(sensitivity_input(c, blocks));
   if (c.counts || c.max_records_per_person != 1)
     throw UsageError(
-        "--counts and --records-per-person say something about the sensitivity, which needs the blocks: "
-        "give --block norm=1, say, for one random Fourier block.");
+        "--counts and --records-per-person say something about the sensitivity, which needs the blocks: give "
+        "--block norm=1, say, for one random Fourier block.");
   return {1.0, "No block is given, so the sensitivity is taken as 1: sigma is in units of the sensitivity."};
 }
 

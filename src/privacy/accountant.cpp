@@ -155,8 +155,7 @@ Guarantee complete_guarantee(std::optional<double> epsilon, std::optional<double
   if (epsilon.has_value() + delta.has_value() + noise_multiplier.has_value() != 2) {
     throw ConfigError(
         "give exactly two of epsilon, delta and the noise multiplier: the third follows from them. Three "
-        "could "
-        "contradict one another, and one alone decides nothing.");
+        "could contradict one another, and one alone decides nothing.");
   }
   if (noise_multiplier) require_noise_multiplier(*noise_multiplier, "the noise multiplier");
   Guarantee g;

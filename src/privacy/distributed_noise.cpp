@@ -58,8 +58,8 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
     problems.add(fmt::format("{} ranks take part, and it must be 1 to {}", ranks, kMaxRanks));
   if (colluding < 0 || colluding >= ranks) {
     problems.add(
-        fmt::format("{} of {} ranks may collude, but at least one must be honest: "
-                    "privacy.colluding_ranks is a number from 0 to {}",
+        fmt::format("{} of {} ranks may collude, but at least one must be honest: privacy.colluding_ranks is "
+                    "a number from 0 to {}",
                     colluding, ranks, ranks - 1));
   }
   problems.throw_if_any("the noise cannot be distributed");
@@ -82,15 +82,15 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
   out.log_closeness = log_closeness_bound(least, ranks);
   if (!(out.log_closeness <= kMaxLogCloseness)) {
     problems.add(
-        fmt::format("each rank's share would have sigma {} lattice units, too few for the sum of shares "
-                    "to pass for a Gaussian: use more lattice bits or a smaller epsilon",
+        fmt::format("each rank's share would have sigma {} lattice units, too few for the sum of shares to "
+                    "pass for a Gaussian: use more lattice bits or a smaller epsilon",
                     least));
   }
   if (const double total = out.total_sigma({1, 1.0, most});
       !(total <= static_cast<double>(kMaxSigmaLattice))) {
     problems.add(
-        fmt::format("all {} shares together have sigma {:.6g} lattice units, beyond 2^50: use fewer "
-                    "ranks or colluding ranks, or a larger epsilon",
+        fmt::format("all {} shares together have sigma {:.6g} lattice units, beyond 2^50: use fewer ranks or "
+                    "colluding ranks, or a larger epsilon",
                     ranks, total));
   }
   problems.throw_if_any("the noise cannot be distributed");
@@ -124,11 +124,9 @@ NoiseShare::~NoiseShare() { wipe(noise_); }
 std::vector<std::uint64_t> NoiseShare::cover(std::vector<std::uint64_t>&& partial) && {
   require(!noise_.empty(), "this share of noise was already spent, and noise is never used twice.");
   // Lengths are public; the sums are not.
-  require(
-      partial.size() == noise_.size(),
-      fmt::format("a partial sum has {} numbers, but its share of noise {}: nothing was released. This is a "
-                  "bug in muffle.",
-                  partial.size(), noise_.size()));
+  require(partial.size() == noise_.size(), fmt::format("a partial sum has {} numbers, but its share of noise "
+                                                       "{}: nothing was released. This is a bug in muffle.",
+                                                       partial.size(), noise_.size()));
   for (std::size_t i = 0; i < noise_.size(); ++i) partial[i] += static_cast<std::uint64_t>(noise_[i]);
   wipe(noise_);
   noise_.clear();  // spent

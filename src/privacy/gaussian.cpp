@@ -17,8 +17,7 @@ __extension__ using Uint128 = unsigned __int128;
 
 constexpr char kStuck[] =
     "the entropy source for the privacy noise is stuck: it repeats itself. Nothing was released. Check the "
-    "machine's "
-    "random number generator (getrandom, /dev/urandom) before trying again.";
+    "machine's random number generator (getrandom, /dev/urandom) before trying again.";
 
 }  // namespace
 

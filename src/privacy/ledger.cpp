@@ -40,8 +40,8 @@ void require_id(const std::string& data_id) {
   std::string shown = data_id;
   for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
   throw ConfigError(
-      fmt::format("'{}' is no name of a data set: use 1 to 128 letters, digits, '.', '_' and '-', "
-                  "beginning with a letter or digit.",
+      fmt::format("'{}' is no name of a data set: use 1 to 128 letters, digits, '.', '_' and '-', beginning "
+                  "with a letter or digit.",
                   shown));
 }
 
@@ -50,8 +50,7 @@ void require_data_set(const LedgerState& state, const std::string& data_id,
   if (state.data_id != data_id) {
     throw ProtocolError(
         fmt::format("The ledger '{}' belongs to data set '{}', not '{}': name the right file "
-                    "(privacy.ledger) or the right data "
-                    "set (data.id). Nothing was charged or drawn.",
+                    "(privacy.ledger) or the right data set (data.id). Nothing was charged or drawn.",
                     file.string(), state.data_id, data_id));
   }
 }
@@ -60,13 +59,11 @@ void require_data_set(const LedgerState& state, const std::string& data_id,
 void require_budget(const LedgerState& state, const std::optional<Budget>& budget,
                     const std::filesystem::path& file) {
   if (budget && state.budget && *budget != *state.budget) {
-    throw ConfigError(
-        fmt::format("The ledger '{}' holds data set '{}' to {}, but the configuration says {}. A budget "
-                    "does not change by the "
-                    "way: leave privacy.budget_epsilon and privacy.budget_delta as they were (or unset), "
-                    "or decide on a new one with "
-                    "`muffle ledger budget`. Nothing was charged or drawn.",
-                    file.string(), state.data_id, in_words(state.budget), in_words(budget)));
+    throw ConfigError(fmt::format(
+        "The ledger '{}' holds data set '{}' to {}, but the configuration says {}. A budget does not change "
+        "by the way: leave privacy.budget_epsilon and privacy.budget_delta as they were (or unset), or "
+        "decide on a new one with `muffle ledger budget`. Nothing was charged or drawn.",
+        file.string(), state.data_id, in_words(state.budget), in_words(budget)));
   }
 }
 
@@ -181,10 +178,10 @@ class Ledger::Impl {
   std::string write(Content content) const {
     std::string line = ledger::render(next(std::move(content)));
     if (state_.good_bytes + line.size() + 1 > ledger::kMaxFile) {
-      throw IoError(fmt::format(
-          "The ledger '{}' is full: with one line more it would exceed the {} bytes that its readers accept. "
-          "Nothing was written, charged or drawn.",
-          file_.string(), ledger::kMaxFile));
+      throw IoError(
+          fmt::format("The ledger '{}' is full: with one line more it would exceed the {} bytes that its "
+                      "readers accept. Nothing was written, charged or drawn.",
+                      file_.string(), ledger::kMaxFile));
     }
     ledger::append_line(file_, state_.good_bytes, line);
     return line;
@@ -220,56 +217,50 @@ class Ledger::Impl {
       if (known->artifact) {
         throw ProtocolError(
             fmt::format("'{}' is not the release that the ledger '{}' committed for charge {}: its SHA-256 "
-                        "is {}, the committed "
-                        "one's is {}. Put the committed file back, or move this one away and use another "
-                        "--out folder, which is a "
-                        "new charge.",
+                        "is {}, the committed one's is {}. Put the committed file back, or move this one "
+                        "away and use another --out folder, which is a new charge.",
                         found.terms.run, file_.string(), known->id, found.sha256, *known->artifact));
       }
       if (known->terms.config_hash != found.terms.config_hash || found.terms.mu > known->terms.mu) {
-        throw ProtocolError(
-            fmt::format("'{}' carries charge {}, but the ledger '{}' has that charge for other settings "
-                        "(configuration {} instead "
-                        "of {}, mu {} instead of {}). Move the file away; the charge stays spent.",
-                        found.terms.run, known->id, file_.string(), known->terms.config_hash,
-                        found.terms.config_hash, exact_text(known->terms.mu), exact_text(found.terms.mu)));
+        throw ProtocolError(fmt::format(
+            "'{}' carries charge {}, but the ledger '{}' has that charge for other settings (configuration "
+            "{} instead of {}, mu {} instead of {}). Move the file away; the charge stays spent.",
+            found.terms.run, known->id, file_.string(), known->terms.config_hash, found.terms.config_hash,
+            exact_text(known->terms.mu), exact_text(found.terms.mu)));
       }
       if (known->pending != found.sha256) {
-        throw ProtocolError(fmt::format(
-            "'{}' carries charge {}, but the job that paid for it {}. The file's SHA-256 is {}: it "
-            "was put there by somebody else, and is neither used nor signed. Move it away and "
-            "find out who wrote it; the charge stays spent, and a new release is a new one.",
-            found.terms.run, known->id,
-            known->pending ? "made a release with SHA-256 " + *known->pending
-                           : "was cut off before it had made a release",
-            found.sha256));
+        throw ProtocolError(
+            fmt::format("'{}' carries charge {}, but the job that paid for it {}. The file's SHA-256 is {}: "
+                        "it was put there by somebody else, and is neither used nor signed. Move it away and "
+                        "find out who wrote it; the charge stays spent, and a new release is a new one.",
+                        found.terms.run, known->id,
+                        known->pending ? "made a release with SHA-256 " + *known->pending
+                                       : "was cut off before it had made a release",
+                        found.sha256));
       }
       commit(known->id, found.sha256);
       return true;
     }
-    throw ProtocolError(fmt::format(
-        "'{}' (SHA-256 {}) is a release that the ledger '{}' does not know: {}. It is neither used nor "
-        "signed, "
-        "and nothing was charged. If another ledger paid for it, name that one (privacy.ledger); if this "
-        "ledger was rolled back, restore it. Else move the file away, or choose another --out folder; if it "
-        "is a true release of these data, its mu {} is spent all the same: leave it out of the budget "
-        "(`muffle ledger budget`).",
-        found.terms.run, found.sha256, file_.string(),
-        found.charge_id.empty() ? "it was made without a ledger" : "its charge is not there",
-        exact_text(found.terms.mu)));
+    throw ProtocolError(
+        fmt::format("'{}' (SHA-256 {}) is a release that the ledger '{}' does not know: {}. It is neither "
+                    "used nor signed, and nothing was charged. If another ledger paid for it, name that one "
+                    "(privacy.ledger); if this ledger was rolled back, restore it. Else move the file away, "
+                    "or choose another --out folder; if it is a true release of these data, its mu {} is "
+                    "spent all the same: leave it out of the budget (`muffle ledger budget`).",
+                    found.terms.run, found.sha256, file_.string(),
+                    found.charge_id.empty() ? "it was made without a ledger" : "its charge is not there",
+                    exact_text(found.terms.mu)));
   }
 
   bool settle_missing(const ChargeTerms& terms) {
     const ChargeTerms wanted = storable(terms);
     for (const ChargeRecord& known : state_.charges) {
       if (known.artifact && known.terms.run == wanted.run && known.terms.config_hash == wanted.config_hash) {
-        throw ProtocolError(
-            fmt::format("The ledger '{}' says that this release was made and committed (charge {}, {} on "
-                        "{}): '{}' with SHA-256 "
-                        "{}; but no file is there (SHA-256 none). Its noise is not drawn again: put the file "
-                        "back from a copy, or "
-                        "choose another --out folder, which is a new charge.",
-                        file_.string(), known.id, known.time, known.host, wanted.run, *known.artifact));
+        throw ProtocolError(fmt::format(
+            "The ledger '{}' says that this release was made and committed (charge {}, {} on {}): '{}' with "
+            "SHA-256 {}; but no file is there (SHA-256 none). Its noise is not drawn again: put the file "
+            "back from a copy, or choose another --out folder, which is a new charge.",
+            file_.string(), known.id, known.time, known.host, wanted.run, *known.artifact));
       }
     }
     return false;

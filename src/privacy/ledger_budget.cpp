@@ -74,18 +74,15 @@ std::string in_words(const PrivacyUnit& unit) {
 
 void require_unit(const LedgerState& state, const PrivacyUnit& unit) {
   if (!state.unit || *state.unit == unit) return;
-  throw PrivacyError(fmt::format(
-      "The privacy ledger refuses: what was spent on data set '{}' is counted for {}, and this release asks "
-      "for "
-      "{}. The mu of different units of privacy do not add up to a promise in either. Set privacy.adjacency "
-      "and "
-      "privacy.max_records_per_person to the ledger's. Another ledger does not help: the people are the "
-      "same, "
-      "and their releases would only be counted apart. If the ledger's unit was a mistake, its releases "
-      "promise "
-      "less than was meant: for q records a person where 1 was assumed, q times their mu; where the public "
-      "number of records must be secret, nothing. Nothing was charged or drawn.",
-      state.data_id, in_words(*state.unit), in_words(unit)));
+  throw PrivacyError(
+      fmt::format("The privacy ledger refuses: what was spent on data set '{}' is counted for {}, and this "
+                  "release asks for {}. The mu of different units of privacy do not add up to a promise in "
+                  "either. Set privacy.adjacency and privacy.max_records_per_person to the ledger's. Another "
+                  "ledger does not help: the people are the same, and their releases would only be counted "
+                  "apart. If the ledger's unit was a mistake, its releases promise less than was meant: for "
+                  "q records a person where 1 was assumed, q times their mu; where the public number of "
+                  "records must be secret, nothing. Nothing was charged or drawn.",
+                  state.data_id, in_words(*state.unit), in_words(unit)));
 }
 
 double mu_of(const NoisePlan& plan) {

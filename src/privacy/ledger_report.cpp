@@ -128,9 +128,8 @@ void require_whole(const LedgerState& state, const std::string& file, const std:
   if (!state.torn.empty()) {
     throw ProtocolError(
         fmt::format("The ledger '{}' ends with {} bytes of an unfinished line after {} good ones: a release "
-                    "is writing right now, or "
-                    "one was cut off by a crash. Verify again in a moment; the next release on it mends the "
-                    "line and records that.",
+                    "is writing right now, or one was cut off by a crash. Verify again in a moment; the next "
+                    "release on it mends the line and records that.",
                     file, state.torn.size(), state.lines));
   }
   if (!head.empty()) {
@@ -143,8 +142,8 @@ void require_whole(const LedgerState& state, const std::string& file, const std:
     }
     if (!found) {
       throw ProtocolError(
-          fmt::format("The ledger '{}' has no line with SHA-256 {}, though its chain is whole: it was "
-                      "rolled back to an older copy, or is another one. Releases may be missing from it.",
+          fmt::format("The ledger '{}' has no line with SHA-256 {}, though its chain is whole: it was rolled "
+                      "back to an older copy, or is another one. Releases may be missing from it.",
                       file, head));
     }
   }

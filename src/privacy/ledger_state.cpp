@@ -58,12 +58,12 @@ struct Apply {
 /// A ledger of version 1 is whole, but says too little.
 void refuse_version_1(std::string_view bytes, const std::string& name) {
   if (!bytes.starts_with(R"({"format":"muffle-ledger","version":1,)")) return;
-  throw ProtocolError(fmt::format(
-      "The ledger '{}' is of version 1, which does not say whom its charges protect (adjacency, records per "
-      "person), so nothing can be added to them. Keep the file; begin a new ledger under another name, with "
-      "`muffle ledger budget`, and leave out of its budget what the old one spent: mu_new^2 = mu^2 - "
-      "mu_spent^2. Nothing was charged or drawn.",
-      name));
+  throw ProtocolError(
+      fmt::format("The ledger '{}' is of version 1, which does not say whom its charges protect (adjacency, "
+                  "records per person), so nothing can be added to them. Keep the file; begin a new ledger "
+                  "under another name, with `muffle ledger budget`, and leave out of its budget what the old "
+                  "one spent: mu_new^2 = mu^2 - mu_spent^2. Nothing was charged or drawn.",
+                  name));
 }
 
 /// Where the verified lines must end: behind the last newline, or before a last line with a hole in it. A
@@ -121,8 +121,7 @@ LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
     throw ProtocolError(fmt::format(
         "The ledger '{}' is damaged: line {} is {}. What was spent cannot be told any more, so nothing is "
         "released on it. Restore the file from a backup that ends with the newest line known (its SHA-256 is "
-        "the "
-        "head that `muffle ledger show` prints), and find out who changed it.",
+        "the head that `muffle ledger show` prints), and find out who changed it.",
         name, state.lines + 1, problem.what()));
   }
   state.good_bytes = end;

@@ -39,8 +39,7 @@ void check(const PrivacySpec& spec) {
   if (spec.max_records_per_person == 0) {
     problems.add(
         "max_records_per_person is missing or 0: say how many records one person can own at most; write 1 if "
-        "each person "
-        "has one");
+        "each person has one");
   }
   problems.throw_if_any("the privacy settings are wrong");
 }
@@ -56,8 +55,7 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
   require(sensitivity.adjacency == spec.adjacency &&
               sensitivity.max_records_per_person == spec.max_records_per_person,
           "the sensitivity was to be derived for another adjacency or another number of records per person "
-          "than the "
-          "privacy settings have: this is a bug in muffle.");
+          "than the privacy settings have: this is a bug in muffle.");
   NoisePlan plan;
   plan.delta = spec.delta;
   plan.sensitivity_input = sensitivity;
@@ -72,8 +70,8 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
   Problems problems;
   if (!(plan.epsilon >= kMinEpsilon)) {
     problems.add(fmt::format(
-        "a noise multiplier of {} means epsilon {:.3g} at delta {}, below the {} that muffle accounts "
-        "for: nothing of the data would be left; use a smaller one",
+        "a noise multiplier of {} means epsilon {:.3g} at delta {}, below the {} that muffle accounts for: "
+        "nothing of the data would be left; use a smaller one",
         exact_text(plan.noise_multiplier), plan.epsilon, exact_text(plan.delta), exact_text(kMinEpsilon)));
   }
   plan.sigma = multiply_up(plan.noise_multiplier, plan.sensitivity.value);

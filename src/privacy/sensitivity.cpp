@@ -83,45 +83,40 @@ Sensitivity combined_sensitivity(const SensitivityInput& input) {
     proof += fmt::format(
         "Equal labels: one class's column changes, by at most {}{}; the counts, if any, stay. ",
         input.blocks.size() > 1 ? "the root of the sum of the blocks' squares, " : "", exact_text(same));
-    proof +=
-        input.counts
-            ? fmt::format(
-                  "Different labels: phi(x) leaves one column, phi(x') enters another, and two counts scaled "
-                  "by "
-                  "lambda = {} change by lambda each: at most sqrt(2 B^2 + 2 lambda^2) = {}, B^2 the sum of "
-                  "the blocks' squares. ",
-                  lambda, exact_text(other))
-            : fmt::format(
-                  "Different labels: phi(x) leaves one column and phi(x') enters another, orthogonal to it: "
-                  "at "
-                  "most sqrt(2) B = {}, B^2 the sum of the blocks' squares. ",
-                  exact_text(other));
+    proof += input.counts
+                 ? fmt::format(
+                       "Different labels: phi(x) leaves one column, phi(x') enters another, and two counts "
+                       "scaled by lambda = {} change by lambda each: at most sqrt(2 B^2 + 2 lambda^2) = {}, "
+                       "B^2 the sum of the blocks' squares. ",
+                       lambda, exact_text(other))
+                 : fmt::format(
+                       "Different labels: phi(x) leaves one column and phi(x') enters another, orthogonal to "
+                       "it: at most sqrt(2) B = {}, B^2 the sum of the blocks' squares. ",
+                       exact_text(other));
     one_record = std::fmax(same, other);
     proof += fmt::format("The larger is {}", exact_text(one_record));
     if (input.counts && other <= same) proof += ", so the counts cost nothing";
     proof += ". ";
   } else {
     one_record = sqrt_up(record_squared);
-    proof +=
-        input.counts
-            ? fmt::format(
-                  "Its column changes by at most B and its count, scaled by lambda = {}, by lambda: at most "
-                  "sqrt(B^2 + lambda^2) = {}, B^2 the sum of the blocks' squares. ",
-                  lambda, exact_text(one_record))
-            : fmt::format("Its column changes by at most B = {}, B^2 the sum of the blocks' squares. ",
-                          exact_text(one_record));
+    proof += input.counts
+                 ? fmt::format(
+                       "Its column changes by at most B and its count, scaled by lambda = {}, by lambda: at "
+                       "most sqrt(B^2 + lambda^2) = {}, B^2 the sum of the blocks' squares. ",
+                       lambda, exact_text(one_record))
+                 : fmt::format("Its column changes by at most B = {}, B^2 the sum of the blocks' squares. ",
+                               exact_text(one_record));
   }
 
   Sensitivity out;
   const std::uint64_t q = input.max_records_per_person;
   out.value = multiply_up(static_cast<double>(q), one_record);
   proof +=
-      q == 1
-          ? "One person owns at most 1 record, so this is the bound"
-          : fmt::format(
-                "One person owns at most q = {} records: go from one data set to its neighbour in q steps of "
-                "one record each; by the triangle inequality the change is at most q times as large",
-                q);
+      q == 1 ? "One person owns at most 1 record, so this is the bound"
+             : fmt::format(
+                   "One person owns at most q = {} records: go from one data set to its neighbour in q steps "
+                   "of one record each; by the triangle inequality the change is at most q times as large",
+                   q);
   out.derivation = proof + fmt::format(": L2 sensitivity {}.", exact_text(out.value));
   return out;
 }

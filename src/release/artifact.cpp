@@ -25,8 +25,8 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
     held += fmt::format("{}\"{}\"", held.empty() ? "" : ", ", map.map->kind());
   throw ConfigError(
       fmt::format("{} needs second moments, and the release holds only {}. A release is made once: add a "
-                  "section [map.NAME] with kind = "
-                  "\"moments\" before the next one, or choose a generator for the maps that are there.",
+                  "section [map.NAME] with kind = \"moments\" before the next one, or choose a generator for "
+                  "the maps that are there.",
                   user, held));
 }
 
@@ -100,11 +100,11 @@ void check_map(const Artifact& artifact, std::size_t b) {
   const features::NamedMap& map = artifact.maps.at(b);
   const std::string rebuilt = map.map->hash();
   if (rebuilt == artifact.map_hashes.at(b)) return;
-  throw ProtocolError(fmt::format(
-      "the feature map '{}', rebuilt from its public description, is not the one that the release was made "
-      "with (SHA-256 {} "
-      "instead of {}): against it there would be nothing but noise. Use the muffle that made it, version {}.",
-      map.name, rebuilt, artifact.map_hashes[b], artifact.muffle_version));
+  throw ProtocolError(
+      fmt::format("the feature map '{}', rebuilt from its public description, is not the one that the "
+                  "release was made with (SHA-256 {} instead of {}): against it there would be nothing but "
+                  "noise. Use the muffle that made it, version {}.",
+                  map.name, rebuilt, artifact.map_hashes[b], artifact.muffle_version));
 }
 
 }  // namespace muffle::release

@@ -128,11 +128,11 @@ Artifact from_header(const json& header, const std::string& name) {
   (void)values.choice("layout", {"maps of classes x features, then counts"});
   const std::uint64_t count = values.integer("count", 1, std::numeric_limits<std::uint64_t>::max());
   if (!is_own_spelling(header, count, a)) {
-    throw ProtocolError(fmt::format(
-        "'{}' is not a release that muffle can use: its header has fields that this muffle does not know, or "
-        "lacks some that it writes. Copy the file again from where it was made, or use the muffle that made "
-        "it.",
-        name));
+    throw ProtocolError(
+        fmt::format("'{}' is not a release that muffle can use: its header has fields that this muffle does "
+                    "not know, or lacks some that it writes. Copy the file again from where it was made, or "
+                    "use the muffle that made it.",
+                    name));
   }
   return a;
 }

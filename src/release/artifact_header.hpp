@@ -22,7 +22,6 @@ std::vector<std::string> contradictions(const Artifact& artifact);
 /// Said wherever a release with seeded noise is described.
 inline constexpr char kNotPrivate[] =
     "NOT PRIVATE: the noise came from a seeded generator (a test option). Whoever guesses the seed subtracts "
-    "the noise. "
-    "Never hand this release out.";
+    "the noise. Never hand this release out.";
 
 }  // namespace muffle::release

@@ -55,24 +55,18 @@ std::string mechanism(const Artifact& a) {
     const privacy::DistributedNoisePlan plan = shares(a);
     text += fmt::format(
         "To every integer sum each of the {} ranks added its own round(N(0, s^2)), drawn exactly (Karney, "
-        "ACM "
-        "TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a sigma of "
-        "at "
-        "least: {}. Their sum is, but for a factor on probabilities that differs from 1 by less than 1e-30, "
-        "post-processing of the ideal Gaussian mechanism (Kairouz, Liu & Steinke, ICML 2021; "
+        "ACM TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a "
+        "sigma of at least: {}. Their sum is, but for a factor on probabilities that differs from 1 by less "
+        "than 1e-30, post-processing of the ideal Gaussian mechanism (Kairouz, Liu & Steinke, ICML 2021; "
         "docs/explanation/secure-aggregation.md, theorem 2), so the tight analytic bound holds (Balle & "
-        "Wang, ICML 2018, "
-        "Theorem 8).",
+        "Wang, ICML 2018, Theorem 8).",
         plan.ranks, drawn_text(a, plan.shares), plan.ranks - plan.colluding, drawn_text(a, a.noise.parts));
   } else {
     text += fmt::format(
         "To every integer sum, round(N(0, s^2)) was added, drawn exactly (Karney, ACM TOMS 42(1), 2016), "
-        "with s "
-        "in lattice units: {}. An integer plus a rounded Gaussian is the rounded sum, that is, "
-        "post-processing "
-        "of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, ICML 2018, "
-        "Theorem "
-        "8).",
+        "with s in lattice units: {}. An integer plus a rounded Gaussian is the rounded sum, that is, "
+        "post-processing of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, "
+        "ICML 2018, Theorem 8).",
         drawn_text(a, a.noise.parts));
   }
   return text;
@@ -91,28 +85,26 @@ std::vector<std::string> public_facts(const Artifact& a) {
 }
 
 std::vector<std::string> trust_model(const Artifact& a) {
-  return {"Each rank sees its own records in the clear.",
-          a.aggregation.masked
-              ? privacy::describe(a.aggregation)
-              : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way "
-                "of the reduction see partial sums: they are trusted. Nobody else sees anything but the "
-                "noisy sums.",
-          a.is_private
-              ? "The noise came from the operating system's random number generator and was not kept."
-              : "The noise came from a seed and can be recomputed by whoever knows or guesses it.",
-          "Everything made from this release (models, synthetic records) costs no further privacy, unless "
-          "choices are made "
-          "by looking at the private data again, such as picking a run by its score on them."};
+  return {
+      "Each rank sees its own records in the clear.",
+      a.aggregation.masked
+          ? privacy::describe(a.aggregation)
+          : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way of "
+            "the reduction see partial sums: they are trusted. Nobody else sees anything but the noisy sums.",
+      a.is_private ? "The noise came from the operating system's random number generator and was not kept."
+                   : "The noise came from a seed and can be recomputed by whoever knows or guesses it.",
+      "Everything made from this release (models, synthetic records) costs no further privacy, unless "
+      "choices are made by looking at the private data again, such as picking a run by its score on them."};
 }
 
 std::vector<std::string> warnings(const Artifact& a) {
   std::vector<std::string> out;
   if (!a.is_private) out.emplace_back(kNotPrivate);
   if (replace_one(a) && a.noise.delta * static_cast<double>(a.records) >= 1) {
-    out.push_back(fmt::format(
-        "delta {} is not below 1 / {} records: a release of one random record in the clear would satisfy "
-        "such a delta. Use a smaller one.",
-        exact_text(a.noise.delta), a.records));
+    out.push_back(
+        fmt::format("delta {} is not below 1 / {} records: a release of one random record in the clear would "
+                    "satisfy such a delta. Use a smaller one.",
+                    exact_text(a.noise.delta), a.records));
   }
   if (a.noise.epsilon > 10) {
     out.push_back(fmt::format(
@@ -121,8 +113,7 @@ std::vector<std::string> warnings(const Artifact& a) {
   }
   out.emplace_back(
       "The promise is for this release alone. Further releases from the same people's data add up: their mu, "
-      "the "
-      "sensitivity over sigma, combine as the root of the sum of squares.");
+      "the sensitivity over sigma, combine as the root of the sum of squares.");
   out.emplace_back(
       "The settings called public above must not have been chosen by looking at the private data.");
   return out;

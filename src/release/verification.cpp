@@ -129,10 +129,9 @@ class Verifier {
       shown += fmt::format("{}{:.12g} ({} lattice units)", shown.empty() ? "" : ", ", d.sigma, d.lattice);
     }
     judge("sigma", near(noise.sigma, calibrated) && near(noise.sigma, multiplied) && enough,
-          fmt::format(
-              "stated {}, by calibration {:.12g}, as stated multiplier x recombined sensitivity {:.12g}, "
-              "drawn {}",
-              exact_text(noise.sigma), calibrated, multiplied, shown));
+          fmt::format("stated {}, by calibration {:.12g}, as stated multiplier x recombined sensitivity "
+                      "{:.12g}, drawn {}",
+                      exact_text(noise.sigma), calibrated, multiplied, shown));
     const long double delta = least > 0 ? plain_delta(noise.epsilon, sensitivity / least) : 1.0L;
     judge("delta", delta <= noise.delta * (1 + kTolerance),
           fmt::format("stated {}, from the least sigma drawn, at epsilon {}, {:.12g}",
@@ -225,10 +224,10 @@ class Verifier {
                             a.ledger_charge));
           }
           if (!charge->artifact) {
-            refuse(fmt::format(
-                "has no COMMIT for charge {}: the job that paid for it was cut off, and only that job, run "
-                "again, can tell whether this is its release",
-                a.ledger_charge));
+            refuse(
+                fmt::format("has no COMMIT for charge {}: the job that paid for it was cut off, and only "
+                            "that job, run again, can tell whether this is its release",
+                            a.ledger_charge));
           }
           if (const std::string hash = to_hex(sha256(evidence_.release)); *charge->artifact != hash) {
             refuse(fmt::format("committed charge {} for a file with SHA-256 {}, and this one has {}",

@@ -33,10 +33,9 @@ std::string verdict(const Verification& v) {
   if (!v.artifact->is_private) return kNotPrivate;
   if (v.code() != ExitCode::kDone) return "NO GUARANTEE: the data set's privacy budget is overspent";
   if (!v.vouched()) {
-    return v.ledger
-               ? "consistent, but nobody vouches for it: no signature checked, and the ledger beside it is "
-                 "unsigned (--ledger names one that you trust)"
-               : "consistent, but nobody vouches for it: no signature checked, no ledger";
+    return v.ledger ? "consistent, but nobody vouches for it: no signature checked, and the ledger beside it "
+                      "is unsigned (--ledger names one that you trust)"
+                    : "consistent, but nobody vouches for it: no signature checked, no ledger";
   }
   return "good";
 }
@@ -97,8 +96,7 @@ std::string verification_text(const Verification& v) {
                      ledger_line(v));
   out += fmt::format(
       "No file can prove that the noise was drawn, that the sums were bounded, or how they came together "
-      "(here: "
-      "{}). For that {} vouches.\n",
+      "(here: {}). For that {} vouches.\n",
       privacy::name_of(v.artifact->aggregation),
       v.trusted && v.signature ? "the signer"
       : v.vouched()            ? "whoever keeps the ledger"

@@ -90,11 +90,10 @@ TEST_F(LedgerParseTest, EveryWayToBreakTheChainIsNamed) {
   expect_damaged("\n" + join(lines), "too short");
   expect_damaged(join(lines) + "\n", "too short");
   expect_damaged(join(lines) + std::string(1 << 17, 'x') + "\n", "longer");
-  expect_damaged(
-      join(lines) +
-          "Some text that somebody wrote at the end of the ledger, which is long enough to be one of "
-          "its lines, but is none at all, is it?\n",
-      "does not end with its hash");
+  expect_damaged(join(lines) +
+                     "Some text that somebody wrote at the end of the ledger, which is long enough to be one "
+                     "of its lines, but is none at all, is it?\n",
+                 "does not end with its hash");
 }
 
 TEST_F(LedgerParseTest, ForgedLinesWithRightHashesMustStillMakeSense) {
@@ -194,10 +193,7 @@ TEST_F(LedgerParseTest, ALedgerOfVersion1IsRefusedInWordsOfItsOwn) {
 
 TEST_F(LedgerParseTest, PathsWithControlCharactersAreWrittenWithoutThem) {
   { open().begin(terms(0.25, "/runs/\x1b]0;x\x07\n\xc2\x9b/release.mfl")); }
-  EXPECT_EQ(read_ledger(file_).charges[0].terms.run,
-            "/runs/?]0;x?"
-            "?"
-            "?/release.mfl");
+  EXPECT_EQ(read_ledger(file_).charges[0].terms.run, "/runs/?]0;x???/release.mfl");
 }
 
 TEST_F(LedgerParseTest, ATornCommitCostsNothingMore) {

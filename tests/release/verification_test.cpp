@@ -238,8 +238,8 @@ TEST(Verification, WithoutAKeyAndALedgerNobodyVouches) {
 TEST(Verification, TheVerdictSaysThatFeatureMapsWereNotChecked) {
   const std::string release = bytes_of(sample_artifact());
   const std::string skipped =
-      "verdict: consistent, but nobody vouches for it: no signature checked, no ledger; its "
-      "feature maps are too large";
+      "verdict: consistent, but nobody vouches for it: no signature checked, no ledger; its feature maps are "
+      "too large";
   EXPECT_THAT(verification_text(judge(release, [](Evidence& e) { e.most_frequencies = 1; })),
               ::testing::HasSubstr(skipped));
   EXPECT_THAT(verification_text(judge(release)), ::testing::Not(::testing::HasSubstr("too large")));
