@@ -8,7 +8,7 @@
 #include "muffle/app/commands.hpp"
 #include "muffle/cluster/doctor.hpp"
 #include "muffle/crypto/keygen.hpp"
-#include "muffle/release/verify_files.hpp"
+#include "muffle/release/verification.hpp"
 #include "privacy_options.hpp"
 #include "slurm_options.hpp"
 

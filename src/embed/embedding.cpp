@@ -90,8 +90,7 @@ class ShardSum {
     try {
       source_.next(tile_, batch);
     } catch (...) {
-      // Still under the lock: no other thread may ask a source that has failed, its error would hide this
-      // one.
+      // Still under the lock: no other thread may ask a source that has failed, and hide this error.
       failure_ = std::current_exception();
       throw;
     }

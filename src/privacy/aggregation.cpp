@@ -56,26 +56,20 @@ std::string describe(const AggregationMode& mode) {
 
 void require_valid(const AggregationMode& mode) {
   Problems problems;
-  if (mode.ranks < 1) problems.add(fmt::format("{} ranks take part, and it must be at least 1", mode.ranks));
-  if (mode.distributed && !mode.masked) {
-    problems.add(
-        "distributed noise needs secure aggregation: without masks the ranks' shares are seen one by one, "
-        "and each is less than the full noise; set privacy.secure_aggregation = true");
-  }
-  if (mode.signed_keys && !mode.masked)
-    problems.add("site keys are given, but nothing is masked: set privacy.secure_aggregation = true");
-  if (mode.distributed && (mode.colluding < 0 || mode.colluding >= mode.ranks)) {
-    problems.add(
-        fmt::format("{} of {} ranks may collude, but at least one must be honest: privacy.colluding_ranks is "
-                    "a number from 0 to {}",
-                    mode.colluding, mode.ranks, mode.ranks - 1));
-  }
-  if (!mode.distributed && mode.colluding != 0) {
-    problems.add(
-        fmt::format("{} ranks may collude, which only distributed noise provides for: set "
-                    "privacy.distributed_noise = true, or leave it out",
-                    mode.colluding));
-  }
+  problems.unless(mode.ranks >= 1, fmt::format("{} ranks take part, and it must be at least 1", mode.ranks));
+  problems.unless(mode.masked || !mode.distributed,
+                  "distributed noise needs secure aggregation: without masks the ranks' shares are seen one "
+                  "by one, and each is less than the full noise; set privacy.secure_aggregation = true");
+  problems.unless(mode.masked || !mode.signed_keys,
+                  "site keys are given, but nothing is masked: set privacy.secure_aggregation = true");
+  problems.unless(!mode.distributed || (mode.colluding >= 0 && mode.colluding < mode.ranks),
+                  fmt::format("{} of {} ranks may collude, but at least one must be honest: "
+                              "privacy.colluding_ranks is a number from 0 to {}",
+                              mode.colluding, mode.ranks, mode.ranks - 1));
+  problems.unless(mode.distributed || mode.colluding == 0,
+                  fmt::format("{} ranks may collude, which only distributed noise provides for: set "
+                              "privacy.distributed_noise = true, or leave it out",
+                              mode.colluding));
   problems.throw_if_any("the aggregation settings are wrong");
 }
 

@@ -1,10 +1,10 @@
 #include "ledger_entry.hpp"
 
+#include <fmt/chrono.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -72,10 +72,6 @@ struct Writer {
     json["cut_sha256"] = line.cut_sha256;
   }
 };
-
-void demand(bool holds, const char* problem) {
-  if (!holds) throw std::invalid_argument(problem);
-}
 
 std::string text(const Json& json, const char* key) {
   auto value = json.at(key).get<std::string>();
@@ -218,12 +214,8 @@ std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment) {
 }
 
 std::string utc_now() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
+  return fmt::format("{:%FT%TZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
 std::string host_name() {
@@ -234,6 +226,10 @@ std::string host_name() {
 
 std::string storable(const std::string& text) {
   return printable(Json::parse(dump(Json(text))).get<std::string>());
+}
+
+void demand(bool holds, const char* problem) {
+  if (!holds) throw std::invalid_argument(problem);
 }
 
 bool valid_charge(double mu) { return mu >= kMinChargeMu && mu <= kMaxChargeMu; }

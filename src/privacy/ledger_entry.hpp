@@ -70,6 +70,8 @@ std::string host_name();
 /// Text as it comes back from a line: bytes that are no UTF-8, and control characters, are replaced.
 std::string storable(const std::string& text);
 
+/// @throws std::invalid_argument  `problem`, unless it holds.
+void demand(bool holds, const char* problem);
 bool valid_charge(double mu);
 bool is_hex(std::string_view text, std::size_t digits);
 

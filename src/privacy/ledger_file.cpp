@@ -164,7 +164,7 @@ void create_with_line(const std::filesystem::path& file, std::string_view line) 
     fail("sync the folder of", file, error, consequence);
 }
 
-std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line) {
+void append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line) {
   const WatchedStep step("appending to the ledger", file);
   const FileDescriptor fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   std::string consequence = "The line was not added to the ledger.";
@@ -191,7 +191,6 @@ std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size,
     }
     fail("append to the ledger", file, error, consequence);
   }
-  return size + text.size();
 }
 
 }  // namespace muffle::privacy::ledger

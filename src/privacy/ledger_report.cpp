@@ -1,5 +1,3 @@
-#include "muffle/privacy/ledger_report.hpp"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +8,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/printable.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/ledger.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -20,18 +19,8 @@ constexpr double kDefaultDelta = 1e-5;
 
 double delta_of(const LedgerState& state) { return state.budget ? state.budget->delta : kDefaultDelta; }
 
-/// 0 for nothing spent; none beyond what the accountant tells as an epsilon.
-std::optional<double> epsilon_of(double mu, double delta) {
-  if (!(mu > 0)) return 0.0;
-  try {
-    return epsilon_for(delta, mu);
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
-}
-
 std::string mu_text(double mu, double delta) {
-  const auto epsilon = epsilon_of(mu, delta);
+  const auto epsilon = epsilon_to_tell(mu, delta);
   return fmt::format("mu {:.6g}, epsilon {} at delta {}", mu,
                      epsilon ? fmt::format("{:.6g}", *epsilon) : "above 100", exact_text(delta));
 }
@@ -56,7 +45,7 @@ std::string ledger_json(const LedgerState& state, const std::string& file) {
               {"epsilon", or_null(state.budget->epsilon)},
               {"delta", delta},
               {"remaining_mu", left},
-              {"remaining_epsilon", or_null(epsilon_of(left, delta))}};
+              {"remaining_epsilon", or_null(epsilon_to_tell(left, delta))}};
   }
   Json charges = Json::array();
   for (const ChargeRecord& c : state.charges) {
@@ -82,7 +71,7 @@ std::string ledger_json(const LedgerState& state, const std::string& file) {
                     {"spent",
                      {{"mu", state.spent_mu()},
                       {"mu_squares", state.spent_squares},
-                      {"epsilon", or_null(epsilon_of(state.spent_mu(), delta))},
+                      {"epsilon", or_null(epsilon_to_tell(state.spent_mu(), delta))},
                       {"delta", delta}}},
                     {"guarantee", state.insecure == 0},
                     {"budget", budget},

@@ -13,9 +13,7 @@
 namespace muffle::privacy {
 namespace {
 
-void demand(bool holds, const char* problem) {
-  if (!holds) throw std::invalid_argument(problem);
-}
+using ledger::demand;
 
 struct Apply {
   LedgerState& state;
@@ -93,7 +91,6 @@ LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
   refuse_version_1(bytes, name);
   LedgerState state;
   std::unordered_map<std::string, std::size_t> places;
-  state.head.assign(64, '0');
   const std::size_t end = end_of_whole_lines(bytes);
   std::size_t at = 0;
   try {

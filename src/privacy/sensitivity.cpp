@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
 #include "problems.hpp"
@@ -13,9 +12,7 @@ namespace muffle::privacy {
 namespace {
 
 /// Norms and weights beyond these are slips of the keyboard; far below, their squares would vanish.
-constexpr double kMinNorm = 1e-9, kMaxNorm = 1e6;
-
-bool in_range(double norm) { return norm >= kMinNorm && norm <= kMaxNorm; }
+constexpr settings::Range kNorms{1e-9, 1e6};
 
 std::string_view without_period(std::string_view sentence) {
   return sentence.ends_with('.') ? sentence.substr(0, sentence.size() - 1) : sentence;
@@ -25,22 +22,17 @@ double square_up(double x) { return multiply_up(x, x); }
 
 void check(const SensitivityInput& input) {
   Problems problems;
-  if (input.blocks.empty()) problems.add("no feature block is released");
-  for (std::size_t b = 0; b < input.blocks.size(); ++b) {
-    const double norm = input.blocks[b].norm;
-    if (!in_range(norm)) {
-      problems.add(fmt::format("the norm bound of feature block {} is {}, not a number from {} to {}", b + 1,
-                               exact_text(norm), exact_text(kMinNorm), exact_text(kMaxNorm)));
-    }
-  }
-  if (input.counts && !in_range(input.counts_weight)) {
-    problems.add(fmt::format("the class counts are released with weight {}, not a number from {} to {}",
-                             exact_text(input.counts_weight), exact_text(kMinNorm), exact_text(kMaxNorm)));
-  }
-  if (input.max_records_per_person == 0 || input.max_records_per_person > kMaxRecordsPerPerson) {
-    problems.add(fmt::format("the most records that one person may own is {}, not a number from 1 to {}",
-                             input.max_records_per_person, kMaxRecordsPerPerson));
-  }
+  problems.unless(!input.blocks.empty(), "no feature block is released");
+  for (std::size_t b = 0; b < input.blocks.size(); ++b)
+    problems.unless_in(kNorms, fmt::format("the norm bound of feature block {}", b + 1),
+                       input.blocks[b].norm);
+  problems.unless(!input.counts || kNorms.has(input.counts_weight),
+                  fmt::format("the class counts are released with weight {}, not {}",
+                              exact_text(input.counts_weight), kNorms.text()));
+  const std::uint64_t q = input.max_records_per_person;
+  problems.unless(q >= 1 && q <= kMaxRecordsPerPerson,
+                  fmt::format("the most records that one person may own is {}, not a number from 1 to {}", q,
+                              kMaxRecordsPerPerson));
   problems.throw_if_any("the sensitivity of the release cannot be bounded");
 }
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "artifact_header.hpp"
-#include "map_header.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
@@ -125,17 +124,14 @@ struct Point {
   double delta, epsilon;
 };
 
-/// The whole promise, not one point of it. Deltas at which epsilon would exceed the accountant's domain are
-/// left out.
+/// The whole promise, not one point of it, without deltas at which epsilon is beyond the accountant's domain.
 std::vector<Point> curve(const Artifact& a) {
   std::vector<Point> points;
   const double mu = mu_of(a);
   for (const double delta : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18}) {
-    const double at_limit = privacy::log_delta(privacy::kMaxEpsilon, mu) + privacy::kLogDeltaError;
-    if (at_limit > std::log(delta)) continue;
-    // At its own delta the release was calibrated: the stated epsilon holds, without the rounding up of two
-    // ways.
-    points.push_back({delta, delta == a.noise.delta ? a.noise.epsilon : privacy::epsilon_for(delta, mu)});
+    // At its own delta the release was calibrated: the stated epsilon holds, not rounded up both ways.
+    if (const auto epsilon = privacy::epsilon_to_tell(mu, delta))
+      points.push_back({delta, delta == a.noise.delta ? a.noise.epsilon : *epsilon});
   }
   return points;
 }

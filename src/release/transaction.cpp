@@ -78,7 +78,7 @@ bool ReleaseTransaction::settle() {
   const Artifact artifact = parse_artifact(bytes, order_.file.string());
   require_ordered(order_, artifact);
   const privacy::ChargeTerms stated = terms(artifact.noise, artifact.is_private);
-  ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes)), stated});
+  ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes))});
   sign(bytes);
   // A job that was killed right after its COMMIT has none yet; and what is there may be another's.
   write_statements(artifact);

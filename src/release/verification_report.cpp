@@ -57,15 +57,6 @@ std::string_view verdict_word(const Verification& v) {
   return v.vouched() ? "good" : "consistent";
 }
 
-/// mu as an epsilon at this delta; none beyond the accountant's domain.
-std::optional<double> epsilon_of(double mu, double delta) {
-  try {
-    return privacy::epsilon_for(delta, mu);
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
-}
-
 std::string signed_by(const Verification& v) {
   if (!v.signature) return "nobody";
   return fmt::format("'{}', public key {} ({})", printable(v.signature->signer),
@@ -76,7 +67,7 @@ std::string signed_by(const Verification& v) {
 std::string ledger_line(const Verification& v) {
   if (!v.ledger) return "not looked at";
   const double mu = v.ledger->spent_mu(), delta = v.artifact->noise.delta;
-  const auto epsilon = epsilon_of(mu, delta);
+  const auto epsilon = privacy::epsilon_to_tell(mu, delta);
   return fmt::format("all {} releases of data set '{}' together: mu {}, epsilon {} at delta {}{}",
                      v.ledger->charges.size(), v.ledger->data_id, rounded_up_text(mu, 6),
                      epsilon ? rounded_up_text(*epsilon, 6) : "above 100", delta,
@@ -126,7 +117,7 @@ std::string verification_json(const Verification& v) {
   }
   if (!refused(v)) {
     if (v.ledger) {
-      const auto epsilon = epsilon_of(v.ledger->spent_mu(), v.artifact->noise.delta);
+      const auto epsilon = privacy::epsilon_to_tell(v.ledger->spent_mu(), v.artifact->noise.delta);
       out["ledger"] = {
           {"data_id", v.ledger->data_id},     {"releases", v.ledger->charges.size()},
           {"mu", v.ledger->spent_mu()},       {"epsilon", epsilon ? Json(*epsilon) : Json(nullptr)},

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "embed/shards.hpp"
-#include "muffle/core/error.hpp"
 #include "support/fashion_mnist.hpp"
 #include "support/mpi_world.hpp"
 #include "support/raw_access.hpp"

@@ -4,12 +4,12 @@
 // chi-square with n degrees of freedom, +-6.2 standard errors of 1.4 %), law (Kolmogorov-Smirnov, by the
 // Dvoretzky-Kiefer-Wolfowitz-Massart inequality a true bound), and, for pairs of shares, correlation (6.2
 // standard errors). About 300 checks of honest noise: a run fails by chance with probability below 1e-6. The
-// checks see a variance that is off by 15 % with probability above 1 - 1e-4; the mutants are off by 20 % or
-// more.
+// checks see a variance that is off by 15 % with probability above 1 - 1e-4; mutants are off by 20 %.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <set>
 #include <string>
@@ -103,59 +103,56 @@ std::set<std::string> problems_of(const std::vector<Numbers>& shares, const Dist
 
 const std::set<std::string> kNothing;
 
-TEST(DistributedNoiseStatTest, HonestSharesAddUpToThePlan) {
+/// Calls it for 2 to 5 ranks of which 0 to all but one collude.
+void for_all(const std::function<void(int ranks, int t, const DistributedNoisePlan&)>& action) {
   for (int ranks = 2; ranks <= 5; ++ranks) {
     for (int t = 0; t < ranks; ++t) {
-      const DistributedNoisePlan plan = plan_for(ranks, t);
-      EXPECT_EQ(problems_of(draw_shares(plan), plan), kNothing) << ranks << " ranks, " << t << " colluding";
+      SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(t) + " colluding");
+      action(ranks, t, plan_for(ranks, t));
     }
   }
+}
+
+TEST(DistributedNoiseStatTest, HonestSharesAddUpToThePlan) {
+  for_all([](int, int, const DistributedNoisePlan& plan) {
+    EXPECT_EQ(problems_of(draw_shares(plan), plan), kNothing);
+  });
 }
 
 TEST(DistributedNoiseStatMutantTest, SharesForNoCollusionAreTooLittle) {
-  for (int ranks = 2; ranks <= 5; ++ranks) {
-    for (int t = 1; t < ranks; ++t) {
-      const auto found = problems_of(draw_shares(plan_for(ranks, 0)), plan_for(ranks, t));
-      EXPECT_TRUE(found.contains("honest part below the full noise"))
-          << ranks << " ranks, " << t << " colluding";
-      EXPECT_TRUE(found.contains("too little in all"));
-    }
-  }
+  for_all([](int ranks, int t, const DistributedNoisePlan& plan) {
+    if (t == 0) return;
+    const auto found = problems_of(draw_shares(plan_for(ranks, 0)), plan);
+    EXPECT_TRUE(found.contains("honest part below the full noise"));
+    EXPECT_TRUE(found.contains("too little in all"));
+  });
 }
 
 TEST(DistributedNoiseStatMutantTest, ARankWithoutAShareIsCaught) {
-  for (int ranks = 2; ranks <= 5; ++ranks) {
-    for (int t = 0; t < ranks; ++t) {
-      const DistributedNoisePlan plan = plan_for(ranks, t);
-      auto shares = draw_shares(plan);
-      shares[0].assign(kNumbers, 0.0);
-      const auto found = problems_of(shares, plan);
-      EXPECT_TRUE(found.contains("honest part below the full noise")) << ranks << " " << t;
-      EXPECT_TRUE(found.contains("too little in all")) << ranks << " " << t;
-    }
-  }
+  for_all([](int, int, const DistributedNoisePlan& plan) {
+    auto shares = draw_shares(plan);
+    shares[0].assign(kNumbers, 0.0);
+    const auto found = problems_of(shares, plan);
+    EXPECT_TRUE(found.contains("honest part below the full noise"));
+    EXPECT_TRUE(found.contains("too little in all"));
+  });
 }
 
 TEST(DistributedNoiseStatMutantTest, AShareUsedByTwoRanksIsCaught) {
-  for (int ranks = 2; ranks <= 5; ++ranks) {
-    for (int t = 0; t < ranks; ++t) {
-      const DistributedNoisePlan plan = plan_for(ranks, t);
-      auto shares = draw_shares(plan);
-      shares[1] = shares[0];
-      EXPECT_TRUE(problems_of(shares, plan).contains("shares correlate")) << ranks << " " << t;
-    }
-  }
+  for_all([](int, int, const DistributedNoisePlan& plan) {
+    auto shares = draw_shares(plan);
+    shares[1] = shares[0];
+    EXPECT_TRUE(problems_of(shares, plan).contains("shares correlate"));
+  });
 }
 
 TEST(DistributedNoiseStatMutantTest, TheFullNoiseFromEachRankIsTooMuch) {
-  for (int ranks = 2; ranks <= 5; ++ranks) {
-    // With t = P - 1 each share is the full noise, and must be.
-    for (int t = 0; t + 1 < ranks; ++t) {
-      const auto found = problems_of(draw_shares(plan_for(ranks, ranks - 1)), plan_for(ranks, t));
-      EXPECT_TRUE(found.contains("too much in all")) << ranks << " ranks, " << t << " colluding";
-      EXPECT_FALSE(found.contains("honest part below the full noise"));
-    }
-  }
+  for_all([](int ranks, int t, const DistributedNoisePlan& plan) {
+    if (t == ranks - 1) return;  // then each share is the full noise, and must be
+    const auto found = problems_of(draw_shares(plan_for(ranks, ranks - 1)), plan);
+    EXPECT_TRUE(found.contains("too much in all"));
+    EXPECT_FALSE(found.contains("honest part below the full noise"));
+  });
 }
 
 }  // namespace

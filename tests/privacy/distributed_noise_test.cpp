@@ -18,6 +18,7 @@ namespace {
 
 using test::expect_error;
 using Masses = std::vector<double>;
+__extension__ using Uint128 = unsigned __int128;
 
 NoisePlan plan_with(std::uint64_t sigma_lattice, std::uint64_t numbers = 1) {
   NoisePlan plan;
@@ -28,7 +29,6 @@ NoisePlan plan_with(std::uint64_t sigma_lattice, std::uint64_t numbers = 1) {
 const NoiseRun& share_of(const DistributedNoisePlan& plan) { return plan.shares.at(0).runs.at(0); }
 
 TEST(DistributedNoisePlanTest, ShareIsTheLeastIntegerThatSuffices) {
-  __extension__ using Uint128 = unsigned __int128;
   for (const std::uint64_t sigma : {32ull, 1000ull, 62588123ull, (1ull << 40) + 12345, (1ull << 48) - 1}) {
     for (int ranks = 1; ranks <= 9; ++ranks) {
       for (int t = 0; t < ranks; ++t) {

@@ -17,14 +17,14 @@
 #include "ledger_fixture.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "privacy/expect_error.hpp"
 #include "privacy/ledger_entry.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
+using test::expect_error;
 using ::testing::HasSubstr;
-using testing_support::expect_error;
 
 using LedgerTest = LedgerFixture;
 
@@ -37,9 +37,8 @@ TEST_F(LedgerTest, ASecondNameOfTheFileIsRefused) {
   { open(); }
   std::filesystem::create_hard_link(file_, folder_ / "other.jsonl");
   for (const auto& name : {file_, folder_ / "other.jsonl"}) {
-    expect_error<ProtocolError>(
-        [&] { Ledger::open(name, "patients-2024", std::nullopt, std::chrono::seconds(1)); },
-        ExitCode::kProtocol, {name.string(), "2 names", "hard links", "Nothing was charged"});
+    expect_error(ExitCode::kProtocol, {name.string(), "2 names", "hard links", "Nothing was charged"},
+                 [&] { Ledger::open(name, "patients-2024", std::nullopt, std::chrono::seconds(1)); });
   }
   std::filesystem::remove(folder_ / "other.jsonl");
   // What a crash while the ledger was created leaves.
@@ -49,8 +48,9 @@ TEST_F(LedgerTest, ASecondNameOfTheFileIsRefused) {
 
 TEST_F(LedgerTest, WhoWaitsTooLongIsToldWhoHoldsTheLock) {
   const Ledger holder = open();
-  expect_error<CommError>([&] { open(std::nullopt, 50); }, ExitCode::kPeer,
-                          {"ledger.jsonl.lock", "process " + std::to_string(::getpid()) + " on ", "since 2"});
+  expect_error(ExitCode::kPeer,
+               {"ledger.jsonl.lock", "process " + std::to_string(::getpid()) + " on ", "since 2"},
+               [&] { open(std::nullopt, 50); });
 }
 
 TEST_F(LedgerTest, WhoWaitsMayDoOtherThingsMeanwhileAndGiveUp) {
@@ -62,7 +62,7 @@ TEST_F(LedgerTest, WhoWaitsMayDoOtherThingsMeanwhileAndGiveUp) {
       if (++looks == 5) throw ConfigError("told to stop");
     });
   };
-  expect_error<ConfigError>(waits, ExitCode::kConfig, {"told to stop"});
+  expect_error(ExitCode::kConfig, {"told to stop"}, waits);
   EXPECT_EQ(looks, 5);
   EXPECT_EQ(read_file(file_), before);
   holder.reset();
@@ -94,8 +94,7 @@ TEST_F(LedgerTest, ALinkLeadsToTheSameLock) {
 TEST_F(LedgerTest, WritingInSpiteOfTheLockIsNoticed) {
   Ledger ledger = open();
   write_file_atomically(file_, read_file(file_) + "x");
-  expect_error<ProtocolError>([&] { ledger.begin(terms(0.5)); }, ExitCode::kProtocol,
-                              {"Locks do not seem to work"});
+  expect_error(ExitCode::kProtocol, {"Locks do not seem to work"}, [&] { ledger.begin(terms(0.5)); });
 }
 
 TEST_F(LedgerTest, AFullDiskChargesNothingAndLeavesNoHalfLine) {
@@ -108,8 +107,7 @@ TEST_F(LedgerTest, AFullDiskChargesNothingAndLeavesNoHalfLine) {
   low = old;
   low.rlim_cur = before.size() + 100;
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &low), 0);
-  expect_error<IoError>([&] { ledger.begin(terms(0.5)); }, ExitCode::kIo,
-                        {"ledger.jsonl", "space", "not added"});
+  expect_error(ExitCode::kIo, {"ledger.jsonl", "space", "not added"}, [&] { ledger.begin(terms(0.5)); });
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
   EXPECT_EQ(read_file(file_), before);
   EXPECT_NO_THROW(ledger.begin(terms(0.5))) << "and when there is space again it goes on";
@@ -126,12 +124,12 @@ TEST_F(LedgerTest, CreatingNeverReplacesALedger) {
 
 TEST_F(LedgerTest, AnUnwritableFolderIsAnIoError) {
   std::filesystem::create_symlink(folder_ / "loop", folder_ / "loop");
-  expect_error<IoError>([&] { Ledger::open(folder_ / "loop", "x", std::nullopt, std::chrono::seconds(1)); },
-                        ExitCode::kIo, {"loop"});
+  expect_error(ExitCode::kIo, {"loop"},
+               [&] { Ledger::open(folder_ / "loop", "x", std::nullopt, std::chrono::seconds(1)); });
   write_file_atomically(folder_ / "a-file", "x");
-  expect_error<IoError>(
-      [&] { Ledger::open(folder_ / "a-file" / "ledger.jsonl", "x", std::nullopt, std::chrono::seconds(1)); },
-      ExitCode::kIo, {"a-file"});
+  expect_error(ExitCode::kIo, {"a-file"}, [&] {
+    Ledger::open(folder_ / "a-file" / "ledger.jsonl", "x", std::nullopt, std::chrono::seconds(1));
+  });
 }
 
 class LedgerFileTest : public LedgerFixture {
@@ -152,7 +150,7 @@ TEST_F(LedgerFileTest, TheLockIsAsPublicAsTheLedger) {
 
 TEST_F(LedgerFileTest, ALockThatIsALinkIsRefused) {
   std::filesystem::create_symlink(folder_ / "elsewhere", lock());
-  expect_error<IoError>([&] { open(); }, ExitCode::kIo, {"ledger.jsonl.lock", "Nothing was charged"});
+  expect_error(ExitCode::kIo, {"ledger.jsonl.lock", "Nothing was charged"}, [&] { open(); });
   EXPECT_FALSE(std::filesystem::exists(folder_ / "elsewhere"));
 }
 
@@ -179,8 +177,7 @@ TEST_F(LedgerFileTest, AChargeThatIsWrittenButNotBelievedIsToldToBeSpent) {
   ChargeTerms strange = terms(0.5);
   strange.sigma = std::numeric_limits<double>::quiet_NaN();  // which no reader accepts
   Ledger ledger = open();
-  expect_error<Error>([&] { ledger.begin(strange); }, ExitCode::kProtocol,
-                      {"stays spent", "nothing was drawn"});
+  expect_error(ExitCode::kProtocol, {"stays spent", "nothing was drawn"}, [&] { ledger.begin(strange); });
   EXPECT_NE(read_file(file_).find("INTENT"), std::string::npos);
 }
 
@@ -193,7 +190,7 @@ TEST_F(LedgerFileTest, ATornChargeOfAnotherUnitIsNotMendedAway) {
                                            ledger::IntentLine{std::string(32, 'a'), fifty}});
   const std::string torn = read_file(file_) + line.substr(0, line.size() - 5);
   write_file_atomically(file_, torn);
-  expect_error<PrivacyError>([&] { open(); }, ExitCode::kBudget, {"at most 50 records a person"});
+  expect_error(ExitCode::kBudget, {"at most 50 records a person"}, [&] { open(); });
   EXPECT_EQ(read_file(file_), torn);
 }
 

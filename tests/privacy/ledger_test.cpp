@@ -9,12 +9,12 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "privacy/expect_error.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
-using testing_support::expect_error;
+using test::expect_error;
 
 using LedgerTest = LedgerFixture;
 
@@ -68,14 +68,13 @@ TEST_F(LedgerTest, APreviewSeesWhatOpenWouldAndWritesNothing) {
     return Ledger::preview(file_, id, budget);
   };
   EXPECT_EQ(preview(Budget::from_mu(1, 1e-5)).budget, Budget::from_mu(1, 1e-5));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
   { open(Budget::from_mu(1, 1e-5)).begin(terms(0.5)); }
   const std::string before = read_file(file_);
   EXPECT_EQ(preview().spent_mu(), 0.5);
   EXPECT_EQ(preview().budget, Budget::from_mu(1, 1e-5));
-  expect_error<ConfigError>([&] { preview(Budget::from_mu(2, 1e-5)); }, ExitCode::kConfig,
-                            {"muffle ledger budget"});
-  expect_error<ProtocolError>([&] { preview(std::nullopt, "others"); }, ExitCode::kProtocol, {"others"});
+  expect_error(ExitCode::kConfig, {"muffle ledger budget"}, [&] { preview(Budget::from_mu(2, 1e-5)); });
+  expect_error(ExitCode::kProtocol, {"others"}, [&] { preview(std::nullopt, "others"); });
   // A torn INTENT counts here as it will after open() has mended it.
   write_file_atomically(file_, before.substr(0, before.size() - 5));
   EXPECT_EQ(preview().spent_mu(), 0.5);
@@ -85,11 +84,11 @@ TEST_F(LedgerTest, APreviewSeesWhatOpenWouldAndWritesNothing) {
 
 TEST_F(LedgerTest, AnotherDataSetsLedgerIsRefused) {
   { open(); }
-  expect_error<ProtocolError>([&] { Ledger::open(file_, "others", std::nullopt, std::chrono::seconds(1)); },
-                              ExitCode::kProtocol, {"patients-2024", "others", "data.id"});
+  expect_error(ExitCode::kProtocol, {"patients-2024", "others", "data.id"},
+               [&] { Ledger::open(file_, "others", std::nullopt, std::chrono::seconds(1)); });
   for (const char* id : {"", "a b", "../x", ".hidden", "-flag", "a\nb", "a/b"}) {
-    expect_error<ConfigError>([&] { Ledger::open(file_, id, std::nullopt, std::chrono::seconds(1)); },
-                              ExitCode::kConfig, {"data set"});
+    expect_error(ExitCode::kConfig, {"data set"},
+                 [&] { Ledger::open(file_, id, std::nullopt, std::chrono::seconds(1)); });
   }
 }
 
@@ -100,11 +99,11 @@ TEST_F(LedgerTest, ChargesOfAnotherUnitOfPrivacyAreRefused) {
   fifty.unit.max_records_per_person = 50;
   release(ledger, terms(0.25), 'a');
   const std::string before = read_file(file_);
-  expect_error<PrivacyError>([&] { ledger.begin(add_remove); }, ExitCode::kBudget,
-                             {"patients-2024", "replace-one adjacency, at most 1 record a person",
-                              "add-remove-one", "Another ledger does not help", "Nothing was charged"});
-  expect_error<PrivacyError>([&] { ledger.begin(fifty); }, ExitCode::kBudget,
-                             {"at most 50 records a person"});
+  expect_error(ExitCode::kBudget,
+               {"patients-2024", "replace-one adjacency, at most 1 record a person", "add-remove-one",
+                "Another ledger does not help", "Nothing was charged"},
+               [&] { ledger.begin(add_remove); });
+  expect_error(ExitCode::kBudget, {"at most 50 records a person"}, [&] { ledger.begin(fifty); });
   EXPECT_EQ(read_file(file_), before);
   EXPECT_EQ(ledger.state().unit, PrivacyUnit{});
   EXPECT_NO_THROW(ledger.begin(terms(0.1)));

@@ -7,13 +7,18 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "release/judged_release.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muffle::release {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using namespace testing_artifact;
 
 class VerificationLedger : public ::testing::Test {
@@ -52,21 +57,20 @@ class VerificationLedger : public ::testing::Test {
 
 TEST_F(VerificationLedger, ACommittedReleasePasses) {
   Artifact a = sample_artifact();
-  const std::string id = charge(a), release = bytes_of(a);
+  const std::string id = charge(a), release = artifact_bytes(a);
   commit(id, release);
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
   EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kPass);
   EXPECT_THAT(verification_text(v),
-              ::testing::AllOf(::testing::HasSubstr("all 1 releases of data set 'patients-2024'"),
-                               ::testing::HasSubstr("verdict: good"),
-                               ::testing::HasSubstr("whoever keeps the ledger vouches")));
+              AllOf(HasSubstr("all 1 releases of data set 'patients-2024'"), HasSubstr("verdict: good"),
+                    HasSubstr("whoever keeps the ledger vouches")));
 }
 
 // Whoever makes up a release can make up a ledger beside it: this test does.
 TEST_F(VerificationLedger, ALedgerThatNobodyNamedDoesNotVouchButCanRefuse) {
   Artifact a = sample_artifact();
-  const std::string id = charge(a), release = bytes_of(a);
+  const std::string id = charge(a), release = artifact_bytes(a);
   EXPECT_EQ(judge_with_ledger(release, false).code(), ExitCode::kProtocol) << "no COMMIT";
   commit(id, release);
   const Verification v = judge_with_ledger(release, false);
@@ -74,45 +78,44 @@ TEST_F(VerificationLedger, ALedgerThatNobodyNamedDoesNotVouchButCanRefuse) {
   EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kPass);
   EXPECT_FALSE(v.vouched());
   EXPECT_THAT(verification_text(v),
-              ::testing::AllOf(::testing::HasSubstr("verdict: consistent, but nobody vouches for it"),
-                               ::testing::HasSubstr("the ledger beside it is unsigned"),
-                               ::testing::HasSubstr("For that nobody vouches")));
+              AllOf(HasSubstr("verdict: consistent, but nobody vouches for it"),
+                    HasSubstr("the ledger beside it is unsigned"), HasSubstr("For that nobody vouches")));
   EXPECT_EQ(json::parse(verification_json(v))["verdict"], "consistent");
 }
 
 TEST_F(VerificationLedger, WithoutItsCommitOrWithAnotherFilesItIsRefused) {
   Artifact a = sample_artifact();
-  const std::string id = charge(a), release = bytes_of(a);
+  const std::string id = charge(a), release = artifact_bytes(a);
   Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("no COMMIT"));
+  EXPECT_THAT(ledger_detail(v), HasSubstr("no COMMIT"));
   commit(id, release + "x");
   v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr(to_hex(sha256(release))));
+  EXPECT_THAT(ledger_detail(v), HasSubstr(to_hex(sha256(release))));
 }
 
 TEST_F(VerificationLedger, AChargeItDoesNotKnowIsRefused) {
   Artifact a = sample_artifact();
-  commit(charge(a), bytes_of(a));
+  commit(charge(a), artifact_bytes(a));
   a.ledger_charge = std::string(32, 'a');
-  EXPECT_THAT(ledger_detail(judge_with_ledger(bytes_of(a))), ::testing::HasSubstr("no charge aaaa"));
+  EXPECT_THAT(ledger_detail(judge_with_ledger(artifact_bytes(a))), HasSubstr("no charge aaaa"));
   a.ledger_charge.clear();
-  EXPECT_THAT(ledger_detail(judge_with_ledger(bytes_of(a))), ::testing::HasSubstr("without a ledger"));
-  EXPECT_EQ(judge_with_ledger(bytes_of(a)).code(), ExitCode::kProtocol);
+  EXPECT_THAT(ledger_detail(judge_with_ledger(artifact_bytes(a))), HasSubstr("without a ledger"));
+  EXPECT_EQ(judge_with_ledger(artifact_bytes(a)).code(), ExitCode::kProtocol);
 }
 
 TEST_F(VerificationLedger, AnotherMuThanTheReleaseStatesIsRefused) {
   Artifact a = sample_artifact();
   auto ledger = std::make_unique<privacy::Ledger>(open());
   a.ledger_charge = ledger->begin({"/r", a.config_hash, 0.5 * privacy::mu_of(a.noise), 2, 1, true, {}});
-  const std::string release = bytes_of(a);
+  const std::string release = artifact_bytes(a);
   ledger->bind(a.ledger_charge, to_hex(sha256(release)));
   ledger->commit(a.ledger_charge, to_hex(sha256(release)));
   ledger.reset();
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("charged mu"));
+  EXPECT_THAT(ledger_detail(v), HasSubstr("charged mu"));
 }
 
 TEST_F(VerificationLedger, AnotherUnitOfPrivacyThanTheReleaseStatesIsRefused) {
@@ -122,11 +125,11 @@ TEST_F(VerificationLedger, AnotherUnitOfPrivacyThanTheReleaseStatesIsRefused) {
     a.ledger_charge = ledger.begin(
         {"/r", a.config_hash, privacy::mu_of(a.noise), 2, 1, true, {privacy::Adjacency::kReplaceOne, 7}});
   }
-  const std::string release = bytes_of(a);
+  const std::string release = artifact_bytes(a);
   commit(a.ledger_charge, release);
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("at most 7 records a person"));
+  EXPECT_THAT(ledger_detail(v), HasSubstr("at most 7 records a person"));
 }
 
 TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {
@@ -134,8 +137,8 @@ TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {
   const std::string id = charge(a);
   Artifact other = a;
   other.data_id = "patients-2025";
-  EXPECT_THAT(ledger_detail(judge_with_ledger(bytes_of(other))), ::testing::HasSubstr("patients-2025"));
-  const std::string release = bytes_of(a);
+  EXPECT_THAT(ledger_detail(judge_with_ledger(artifact_bytes(other))), HasSubstr("patients-2025"));
+  const std::string release = artifact_bytes(a);
   commit(id, release);
   std::string text = read_file(folder_ / "ledger.jsonl");
   text[text.find("INTENT") + 20] ^= 1;
@@ -143,17 +146,17 @@ TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {
     e.ledger = Evidence::LedgerText{"ledger.jsonl", text};
   });
   EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("line 2"));
+  EXPECT_THAT(ledger_detail(v), HasSubstr("line 2"));
 }
 
 TEST_F(VerificationLedger, AnOverspentBudgetIsNoGuarantee) {
   Artifact a = sample_artifact();
-  const std::string id = charge(a), release = bytes_of(a);
+  const std::string id = charge(a), release = artifact_bytes(a);
   commit(id, release);
   open().set_budget(privacy::Budget::from_mu(0.5 * terms_.mu, 1e-5));
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kBudget);
-  EXPECT_THAT(failed(v), ::testing::ElementsAre("budget"));
+  EXPECT_THAT(failed(v), ElementsAre("budget"));
 }
 
 }  // namespace
