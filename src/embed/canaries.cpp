@@ -182,15 +182,6 @@ std::vector<double> difference(const std::vector<std::uint64_t>& a, const std::v
   return out;
 }
 
-std::vector<double> difference_of_features(const Embedder& embedder, const std::vector<std::uint64_t>& a,
-                                           const std::vector<std::uint64_t>& b) {
-  std::vector<double> out = difference(a, b);
-  privacy::for_each_run(embedder.plan.noise.parts, [&](std::uint64_t first, const privacy::NoiseRun& run) {
-    for (std::uint64_t i = first; i < first + run.count; ++i) out[i] /= run.unit;
-  });
-  return out;
-}
-
 double norm(const std::vector<double>& v) {
   double squares = 0;
   for (const double x : v) squares += x * x;
@@ -221,7 +212,11 @@ CanaryPair worst_pair(const Embedder& embedder) {
     pair.common = bystanders(embedder, dims);
     const auto first = known_sums(embedder, pair.common + pair.first);
     const auto second = known_sums(embedder, pair.common + pair.second);
-    pair.distance = norm(difference_of_features(embedder, first, second));
+    std::vector<double> moved = difference(first, second);  // in units of the features below
+    privacy::for_each_run(embedder.plan.noise.parts, [&](std::uint64_t at, const privacy::NoiseRun& run) {
+      for (std::uint64_t i = at; i < at + run.count; ++i) moved[i] /= run.unit;
+    });
+    pair.distance = norm(moved);
     if (pair.distance > best->distance) best = &pair;
   }
   return *best;

@@ -162,7 +162,7 @@ void Ledger::bind(const std::string& id, const std::string& artifact) {
   require(
       record != nullptr && !record->pending && ledger::is_hex(artifact, 64),
       "a release was to be bound to a charge that is not in the ledger, or twice: this is a bug in muffle.");
-  append(line_after(state_, ledger::PendingLine{id, artifact}));
+  append(line_after(state_, ledger::ArtifactLine{id, artifact, false}));
 }
 
 void Ledger::commit(const std::string& id, const std::string& artifact) {
@@ -170,7 +170,7 @@ void Ledger::commit(const std::string& id, const std::string& artifact) {
   require(record != nullptr && !record->artifact && record->pending == artifact,
           "a release was to be committed to the ledger that was not charged and bound, or twice: this is a "
           "bug in muffle.");
-  append(line_after(state_, ledger::CommitLine{id, artifact}));
+  append(line_after(state_, ledger::ArtifactLine{id, artifact, true}));
 }
 
 void Ledger::set_budget(const std::optional<Budget>& budget) {

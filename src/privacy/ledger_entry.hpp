@@ -17,14 +17,10 @@ struct IntentLine {
   std::string charge;
   ChargeTerms terms;
 };
-/// What the charge's job drew and is about to write.
-struct PendingLine {
-  std::string charge;
-  std::string artifact;
-};
-struct CommitLine {
-  std::string charge;
-  std::string artifact;
+/// PENDING: what the charge's job drew and is about to write; or COMMIT: that is on the disk.
+struct ArtifactLine {
+  std::string charge, artifact;
+  bool committed = false;
 };
 /// A torn last line was cut off. If it still showed a charge, that is kept as spent (mu > 0).
 struct RepairLine {
@@ -39,7 +35,7 @@ struct Entry {
   std::string previous;  ///< SHA-256 of the line before, without its newline; 64 zeros for the first
   std::string data_id;
   std::string time, host;
-  std::variant<BudgetLine, IntentLine, PendingLine, CommitLine, RepairLine> content;
+  std::variant<BudgetLine, IntentLine, ArtifactLine, RepairLine> content;
 };
 
 /// 2: charges say their unit of privacy and are bound to their artifact. Files of version 1 are refused: what

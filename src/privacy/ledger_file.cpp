@@ -131,8 +131,7 @@ void require_one_name(const std::filesystem::path& file) {
   struct stat status {};
   const WatchedStep step("looking at the ledger", file);
   const auto look = [&] {
-    if (::stat(file.c_str(), &status) != 0)
-      fail("look at the ledger", file, errno, "Nothing was charged or drawn.");
+    if (::stat(file.c_str(), &status) != 0) fail("look at the ledger", file, errno, kNothing);
     return status.st_nlink == 1;
   };
   if (look()) return;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -121,21 +122,15 @@ void require_whole(const LedgerState& state, const std::string& file, const std:
                     "release on it mends the line and records that.",
                     file, state.torn.size(), state.lines));
   }
-  if (!head.empty()) {
-    const std::string text = read_file(file);
-    bool found = false;
-    for (std::size_t at = 0; at < text.size() && !found;) {
-      const std::size_t end = text.find('\n', at);
-      found = to_hex(sha256(std::string_view(text).substr(at, end - at))) == head;
-      at = end == std::string::npos ? text.size() : end + 1;
-    }
-    if (!found) {
-      throw ProtocolError(
-          fmt::format("The ledger '{}' has no line with SHA-256 {}, though its chain is whole: it was rolled "
-                      "back to an older copy, or is another one. Releases may be missing from it.",
-                      file, head));
-    }
+  if (head.empty()) return;
+  std::istringstream lines(read_file(file));
+  for (std::string line; std::getline(lines, line);) {
+    if (to_hex(sha256(line)) == head) return;
   }
+  throw ProtocolError(
+      fmt::format("The ledger '{}' has no line with SHA-256 {}, though its chain is whole: it was rolled "
+                  "back to an older copy, or is another one. Releases may be missing from it.",
+                  file, head));
 }
 
 }  // namespace muffle::privacy

@@ -38,6 +38,24 @@ void check(const PrivacySpec& spec) {
 // The ceiling is exact.
 double lattice_sigma(double sigma, double unit) { return std::ceil(multiply_up(sigma, unit)); }
 
+std::vector<NoisePart> drawn_parts(double sigma, const std::vector<features::CoordinatePart>& coordinates) {
+  std::vector<NoisePart> parts;
+  for (const features::CoordinatePart& part : coordinates) {
+    parts.push_back({{}, part.repeat});
+    for (const features::CoordinateRun& run : part.runs) {
+      const double drawn = lattice_sigma(sigma, run.unit);
+      if (!(drawn >= 1 && drawn <= static_cast<double>(kMaxSigmaLattice))) {
+        throw ConfigError(
+            fmt::format("sigma = {:.6g} is outside what the noise sampler draws in units of 1/{:.6g}: use a "
+                        "larger epsilon, fewer records per person or fewer bits",
+                        sigma, run.unit));
+      }
+      parts.back().runs.push_back({run.count, run.unit, static_cast<std::uint64_t>(drawn)});
+    }
+  }
+  return parts;
+}
+
 NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity,
                      const std::vector<features::CoordinatePart>& coordinates) {
   check(spec);
@@ -63,24 +81,7 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
                               exact_text(plan.noise_multiplier), plan.epsilon, exact_text(plan.delta),
                               exact_text(kMinEpsilon)));
   plan.sigma = multiply_up(plan.noise_multiplier, plan.sensitivity.value);
-  for (const features::CoordinatePart& part : coordinates) {
-    NoisePart noise{{}, part.repeat};
-    for (const features::CoordinateRun& run : part.runs) {
-      const double drawn = lattice_sigma(plan.sigma, run.unit);
-      if (!(drawn >= 1 && drawn <= static_cast<double>(kMaxSigmaLattice))) {
-        problems.unless(
-            false,
-            fmt::format(
-                "sigma = {:.6g} (noise multiplier {:.6g} x sensitivity {:.6g}) is outside what the noise "
-                "sampler "
-                "draws in units of 1/{:.6g}: use a larger epsilon, fewer records per person or fewer bits",
-                plan.sigma, plan.noise_multiplier, plan.sensitivity.value, run.unit));
-        break;
-      }
-      noise.runs.push_back({run.count, run.unit, static_cast<std::uint64_t>(drawn)});
-    }
-    plan.parts.push_back(std::move(noise));
-  }
+  problems.check("", [&] { plan.parts = drawn_parts(plan.sigma, coordinates); });
   problems.throw_if_any("the noise cannot be planned");
   return plan;
 }

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstring>
+#include <span>
+
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
@@ -13,6 +17,7 @@ namespace muffle::release {
 namespace {
 
 constexpr char kFormat[] = "muffle-release";
+static_assert(std::endian::native == std::endian::little, "the file's integers are copied as they are");
 
 }  // namespace
 
@@ -36,12 +41,8 @@ std::string artifact_bytes(const Artifact& artifact) {
   }
   Container container;
   container.header = to_header(artifact);
-  container.payload.resize(artifact.values.size() * 8);
-  for (std::size_t i = 0; i < artifact.values.size(); ++i) {
-    const auto bits = static_cast<std::uint64_t>(artifact.values[i]);
-    for (std::size_t j = 0; j < 8; ++j)
-      container.payload[8 * i + j] = static_cast<std::byte>(bits >> (8 * j) & 0xFF);
-  }
+  const auto bytes = std::as_bytes(std::span(artifact.values));
+  container.payload.assign(bytes.begin(), bytes.end());
   return serialize(container);
 }
 
@@ -66,12 +67,7 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name) {
                              container.payload.size()));
   }
   artifact.values.resize(container.payload.size() / 8);
-  for (std::size_t i = 0; i < artifact.values.size(); ++i) {
-    std::uint64_t bits = 0;
-    for (std::size_t j = 0; j < 8; ++j)
-      bits |= std::to_integer<std::uint64_t>(container.payload[8 * i + j]) << (8 * j);
-    artifact.values[i] = static_cast<std::int64_t>(bits);
-  }
+  std::memcpy(artifact.values.data(), container.payload.data(), container.payload.size());
   if (const std::vector<std::string> wrong = contradictions(artifact); !wrong.empty()) {
     throw refuse(fmt::format("{}", fmt::join(wrong, "; ")));
   }

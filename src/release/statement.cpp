@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "artifact_header.hpp"
@@ -18,9 +17,8 @@ using nlohmann::json;
 bool replace_one(const Artifact& a) { return a.adjacency == privacy::Adjacency::kReplaceOne; }
 
 std::string unit_of_privacy(const Artifact& a) {
-  return a.max_records_per_person == 1
-             ? "one person, who owns at most 1 record"
-             : fmt::format("one person, who owns at most {} records", a.max_records_per_person);
+  return fmt::format("one person, who owns at most {} record{}", a.max_records_per_person,
+                     a.max_records_per_person == 1 ? "" : "s");
 }
 
 std::string meaning_of_adjacency(const Artifact& a) {

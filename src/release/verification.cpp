@@ -206,43 +206,38 @@ class Verifier {
       return;
     }
     const std::string& file = evidence_.ledger->name;
-    const auto refuse = [&](const std::string& why) {
-      throw ProtocolError(fmt::format("the ledger '{}' {}", file, why));
+    const auto demand = [&](bool holds, const std::string& why) {
+      if (!holds) throw ProtocolError(fmt::format("the ledger '{}' {}", file, why));
     };
     const bool good = attempt(kLedger, [&] {
       out_.ledger = privacy::parse_ledger(evidence_.ledger->text, file);
       const privacy::LedgerState& state = *out_.ledger;
-      if (!out_.artifact) refuse("cannot be compared with a release that cannot be read");
+      demand(out_.artifact.has_value(), "cannot be compared with a release that cannot be read");
       const Artifact& a = *out_.artifact;
-      if (a.ledger_charge.empty()) refuse("is there, but the release was made without a ledger");
-      if (state.data_id != a.data_id)
-        refuse(fmt::format("is of data set '{}', the release of '{}'", state.data_id, a.data_id));
+      demand(!a.ledger_charge.empty(), "is there, but the release was made without a ledger");
+      demand(state.data_id == a.data_id,
+             fmt::format("is of data set '{}', the release of '{}'", state.data_id, a.data_id));
       const privacy::ChargeRecord* charge = state.find_charge(a.ledger_charge);
-      if (charge == nullptr) {
-        refuse(fmt::format("has no charge {}: it was rolled back, or is another, or the charge is made up",
-                           a.ledger_charge));
-      }
-      if (!charge->artifact) {
-        refuse(
-            fmt::format("has no COMMIT for charge {}: the job that paid for it was cut off, and only "
-                        "that job, run again, can tell whether this is its release",
-                        a.ledger_charge));
-      }
-      if (const std::string hash = to_hex(sha256(evidence_.release)); *charge->artifact != hash) {
-        refuse(fmt::format("committed charge {} for a file with SHA-256 {}, and this one has {}",
-                           a.ledger_charge, *charge->artifact, hash));
-      }
-      if (const double mu = privacy::mu_of(a.noise); charge->terms.mu != mu) {
-        refuse(fmt::format("charged mu {}, but the release states sensitivity and sigma of mu {}",
-                           exact_text(charge->terms.mu), exact_text(mu)));
-      }
-      if (const privacy::PrivacyUnit unit{a.adjacency, a.max_records_per_person};
-          charge->terms.unit != unit) {
-        refuse(fmt::format("charged for {}, but the release states {}", in_words(charge->terms.unit),
-                           in_words(unit)));
-      }
-      if (charge->terms.config_hash != a.config_hash || charge->terms.secure_noise != a.is_private)
-        refuse("charged a release of other settings or another source of noise");
+      demand(charge != nullptr,
+             fmt::format("has no charge {}: it was rolled back, or is another, or the charge is made up",
+                         a.ledger_charge));
+      demand(charge->artifact.has_value(),
+             fmt::format("has no COMMIT for charge {}: the job that paid for it was cut off, and only that "
+                         "job, run again, can tell whether this is its release",
+                         a.ledger_charge));
+      const std::string hash = to_hex(sha256(evidence_.release));
+      demand(*charge->artifact == hash,
+             fmt::format("committed charge {} for a file with SHA-256 {}, and this one has {}",
+                         a.ledger_charge, *charge->artifact, hash));
+      const double mu = privacy::mu_of(a.noise);
+      demand(charge->terms.mu == mu,
+             fmt::format("charged mu {}, but the release states sensitivity and sigma of mu {}",
+                         exact_text(charge->terms.mu), exact_text(mu)));
+      const privacy::PrivacyUnit unit{a.adjacency, a.max_records_per_person};
+      demand(charge->terms.unit == unit, fmt::format("charged for {}, but the release states {}",
+                                                     in_words(charge->terms.unit), in_words(unit)));
+      demand(charge->terms.config_hash == a.config_hash && charge->terms.secure_noise == a.is_private,
+             "charged a release of other settings or another source of noise");
       return fmt::format("'{}' has the charge and its COMMIT with this file's hash", file);
     });
     if (!good) return;

@@ -14,30 +14,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view word(Check::Outcome outcome) {
-  switch (outcome) {
-    case Check::Outcome::kPass:
-      return "pass";
-    case Check::Outcome::kFail:
-      return "FAIL";
-    case Check::Outcome::kSkipped:
-      break;
-  }
-  return "skipped";
-}
+constexpr std::string_view kWords[] = {"pass", "FAIL", "skipped"};  // by Outcome
+
+std::string_view word(Check::Outcome outcome) { return kWords[static_cast<std::size_t>(outcome)]; }
 
 bool refused(const Verification& v) { return v.code() == ExitCode::kProtocol || !v.artifact; }
 
-std::string verdict(const Verification& v) {
-  if (refused(v)) return "REFUSED: do not use this file";
-  if (!v.artifact->is_private) return kNotPrivate;
-  if (v.code() != ExitCode::kDone) return "NO GUARANTEE: the data set's privacy budget is overspent";
-  if (!v.vouched()) {
-    return v.ledger ? "consistent, but nobody vouches for it: no signature checked, and the ledger beside it "
-                      "is unsigned (--ledger names one that you trust)"
-                    : "consistent, but nobody vouches for it: no signature checked, no ledger";
-  }
-  return "good";
+struct Verdict {
+  std::string_view word;  ///< for JSON
+  std::string_view text;
+};
+Verdict verdict(const Verification& v) {
+  if (refused(v)) return {"refused", "REFUSED: do not use this file"};
+  if (!v.artifact->is_private) return {"not private", kNotPrivate};
+  if (v.code() != ExitCode::kDone)
+    return {"no guarantee", "NO GUARANTEE: the data set's privacy budget is overspent"};
+  if (v.vouched()) return {"good", "good"};
+  return {"consistent", v.ledger ? "consistent, but nobody vouches for it: no signature checked, and the "
+                                   "ledger beside it is unsigned (--ledger names one that you trust)"
+                                 : "consistent, but nobody vouches for it: no signature checked, no ledger"};
 }
 
 /// What was not looked at, behind the verdict.
@@ -47,14 +42,6 @@ std::string not_checked(const Verification& v) {
       return "; its feature maps are too large to be rebuilt here, and were not checked";
   }
   return "";
-}
-
-/// For JSON.
-std::string_view verdict_word(const Verification& v) {
-  if (refused(v)) return "refused";
-  if (!v.artifact->is_private) return "not private";
-  if (v.code() != ExitCode::kDone) return "no guarantee";
-  return v.vouched() ? "good" : "consistent";
 }
 
 std::string signed_by(const Verification& v) {
@@ -79,7 +66,7 @@ std::string ledger_line(const Verification& v) {
 std::string verification_text(const Verification& v) {
   std::string out = v.name + "\n";
   for (const Check& c : v.checks) out += fmt::format("  {:<8}{:<18}{}\n", word(c.outcome), c.name, c.detail);
-  out += fmt::format("verdict: {}{}\n", verdict(v), not_checked(v));
+  out += fmt::format("verdict: {}{}\n", verdict(v).text, not_checked(v));
   if (refused(v)) return out;
   const std::string line(78, '*');
   if (!v.artifact->is_private) out += fmt::format("\n{}\n{:^78}\n{}\n", line, "N O T   P R I V A T E", line);
@@ -105,7 +92,7 @@ std::string verification_json(const Verification& v) {
   Json out = {{"format", "muffle-verification"},
               {"version", 1},
               {"file", v.name},
-              {"verdict", verdict_word(v)},
+              {"verdict", verdict(v).word},
               {"checks", checks},
               {"signer", nullptr},
               {"ledger", nullptr},

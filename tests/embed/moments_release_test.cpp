@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "embed/made_up_records.hpp"
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
 #include "muffle/release/noisy_moments.hpp"

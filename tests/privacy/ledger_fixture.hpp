@@ -15,6 +15,9 @@ class LedgerFixture : public ::testing::Test {
   Ledger open(const std::optional<Budget>& budget = std::nullopt, int deadline_ms = 5000) const {
     return Ledger::open(file_, "patients-2024", budget, std::chrono::milliseconds(deadline_ms));
   }
+  static Ledger open_as(const std::filesystem::path& file, const std::string& id = "patients-2024") {
+    return Ledger::open(file, id, std::nullopt, std::chrono::milliseconds(20));
+  }
   static ChargeTerms terms(double mu, const std::string& run = "/runs/a/release.mfl") {
     return {run, std::string(64, 'c'), mu, 2.0, 2.0 / mu, true, {}};
   }

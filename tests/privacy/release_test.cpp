@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -104,57 +105,35 @@ TEST(NoiseVector, EachRunHasItsOwnNoise) {
 
 TEST(PlanNoise, RefusesWithEveryProblemInOneMessage) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-  const auto plan = [](const PrivacySpec& spec, int bits = 24) {
-    return [=] { (void)plan_noise(spec, rff_input(spec), numbers_of(bits)); };
+  const auto refused = [](std::initializer_list<std::string> parts,
+                          const std::function<void(PrivacySpec&)>& change) {
+    PrivacySpec spec = main_job();
+    change(spec);
+    expect_error(ExitCode::kConfig, parts, [&] { (void)plan_noise(spec, rff_input(spec), numbers_of(24)); });
   };
-  PrivacySpec spec = main_job();
-  for (const double bad : {0.0, -1.0, nan, inf, 1e-4, 1000.0}) {
-    spec = main_job();
-    spec.epsilon = bad;
-    expect_error(ExitCode::kConfig, {"epsilon is"}, plan(spec));
-    spec = main_job();
-    spec.epsilon.reset();
-    spec.noise_multiplier = bad == 1e-4 ? 9e-4 : bad == 1000.0 ? 1e7 : bad;
-    expect_error(ExitCode::kConfig, {"noise multiplier is"}, plan(spec));
-  }
-  for (const double bad : {0.0, -1e-5, nan, inf, 1.0, 1.5}) {
-    spec = main_job();
-    spec.delta = bad;
-    expect_error(ExitCode::kConfig, {"delta is"}, plan(spec));
-  }
-  spec = main_job();
-  spec.noise_multiplier = 4.0;
-  expect_error(ExitCode::kConfig, {"both epsilon and a noise multiplier"}, plan(spec));
-  spec = main_job();
-  spec.epsilon.reset();
-  expect_error(ExitCode::kConfig, {"neither epsilon nor"}, plan(spec));
-  spec = main_job();
-  spec.max_records_per_person = 0;
-  expect_error(ExitCode::kConfig, {"max_records_per_person", "write 1"}, plan(spec));
-  spec = main_job();
-  spec.epsilon = -1.0;
-  spec.delta = nan;
-  spec.max_records_per_person = 0;
-  expect_error(ExitCode::kConfig,
-               {"epsilon is -1", "delta is nan", "max_records_per_person", "nothing was released"},
-               plan(spec));
+  const auto multiplier = [](double value) {
+    return [=](PrivacySpec& s) { s.epsilon.reset(), s.noise_multiplier = value; };
+  };
+  for (const double bad : {0.0, -1.0, nan, inf, 1e-4, 1000.0})
+    refused({"epsilon is"}, [=](PrivacySpec& s) { s.epsilon = bad; });
+  for (const double bad : {0.0, -1.0, nan, inf, 9e-4, 1e7}) refused({"noise multiplier is"}, multiplier(bad));
+  for (const double bad : {0.0, -1e-5, nan, inf, 1.0, 1.5})
+    refused({"delta is"}, [=](PrivacySpec& s) { s.delta = bad; });
+  refused({"both epsilon and a noise multiplier"}, [](PrivacySpec& s) { s.noise_multiplier = 4.0; });
+  refused({"neither epsilon nor"}, [](PrivacySpec& s) { s.epsilon.reset(); });
+  refused({"max_records_per_person", "write 1"}, [](PrivacySpec& s) { s.max_records_per_person = 0; });
+  refused({"epsilon is -1", "delta is nan", "max_records_per_person", "nothing was released"},
+          [=](PrivacySpec& s) { s.epsilon = -1.0, s.delta = nan, s.max_records_per_person = 0; });
   // Noise that protects nobody, noise that leaves nothing, noise beyond the sampler.
-  spec = main_job();
-  spec.epsilon.reset();
-  spec.noise_multiplier = 0.01;
-  expect_error(ExitCode::kConfig, {"protects nobody"}, plan(spec));
-  spec.noise_multiplier = 1e5;
-  expect_error(ExitCode::kConfig, {"noise multiplier of 1e+05", "0.001"}, plan(spec));
-  spec = main_job();
-  spec.epsilon = 1e-3;
-  spec.delta = 1e-12;
-  spec.max_records_per_person = 1'000'000;
-  expect_error(ExitCode::kConfig, {"sigma", "units of 1/1.67772e+07"}, plan(spec));
+  refused({"protects nobody"}, multiplier(0.01));
+  refused({"noise multiplier of 1e+05", "0.001"}, multiplier(1e5));
+  refused({"sigma", "units of 1/1.67772e+07"},
+          [](PrivacySpec& s) { s.epsilon = 1e-3, s.delta = 1e-12, s.max_records_per_person = 1'000'000; });
   // Two statements of one thing must not differ.
-  spec = main_job();
-  SensitivityInput other = rff_input(spec);
+  SensitivityInput other = rff_input(main_job());
   other.adjacency = Adjacency::kAddRemoveOne;
-  expect_error(ExitCode::kInvariant, {"adjacency"}, [&] { (void)plan_noise(spec, other, numbers_of(24)); });
+  expect_error(ExitCode::kInvariant, {"adjacency"},
+               [&] { (void)plan_noise(main_job(), other, numbers_of(24)); });
 }
 
 TEST(NoiseVector, ShowsLifeByCountWhileItIsDrawn) {

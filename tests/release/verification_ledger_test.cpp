@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -23,12 +22,20 @@ using namespace testing_artifact;
 
 class VerificationLedger : public ::testing::Test {
  protected:
+  /// What a release of `a` is charged.
+  static privacy::ChargeTerms terms_of(const Artifact& a) {
+    return {"/runs/a/release.mfl", a.config_hash, privacy::mu_of(a.noise),  a.noise.sensitivity.value,
+            a.noise.sigma,         a.is_private,  privacy::unit_of(a.noise)};
+  }
   /// A ledger with one charge for `a`, which gets its id.
-  std::string charge(Artifact& a) {
-    auto ledger = open();
-    terms_ = {"/runs/a/release.mfl", a.config_hash, privacy::mu_of(a.noise),  a.noise.sensitivity.value,
-              a.noise.sigma,         a.is_private,  privacy::unit_of(a.noise)};
-    return a.ledger_charge = ledger.begin(terms_);
+  std::string charge(Artifact& a, const privacy::ChargeTerms& terms) {
+    return a.ledger_charge = open().begin(terms);
+  }
+  std::string charge(Artifact& a) { return charge(a, terms_of(a)); }
+  void expect_refused(const std::string& release, const std::string& why) {
+    const Verification v = judge_with_ledger(release);
+    EXPECT_EQ(v.code(), ExitCode::kProtocol);
+    EXPECT_THAT(ledger_detail(v), HasSubstr(why));
   }
   privacy::Ledger open() {
     return privacy::Ledger::open(folder_ / "ledger.jsonl", "patients-2024", std::nullopt,
@@ -52,7 +59,6 @@ class VerificationLedger : public ::testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  privacy::ChargeTerms terms_;
 };
 
 TEST_F(VerificationLedger, ACommittedReleasePasses) {
@@ -86,50 +92,37 @@ TEST_F(VerificationLedger, ALedgerThatNobodyNamedDoesNotVouchButCanRefuse) {
 TEST_F(VerificationLedger, WithoutItsCommitOrWithAnotherFilesItIsRefused) {
   Artifact a = sample_artifact();
   const std::string id = charge(a), release = artifact_bytes(a);
-  Verification v = judge_with_ledger(release);
-  EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), HasSubstr("no COMMIT"));
+  expect_refused(release, "no COMMIT");
   commit(id, release + "x");
-  v = judge_with_ledger(release);
-  EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), HasSubstr(to_hex(sha256(release))));
+  expect_refused(release, to_hex(sha256(release)));
 }
 
 TEST_F(VerificationLedger, AChargeItDoesNotKnowIsRefused) {
   Artifact a = sample_artifact();
-  commit(charge(a), artifact_bytes(a));
+  const std::string id = charge(a);
+  commit(id, artifact_bytes(a));
   a.ledger_charge = std::string(32, 'a');
-  EXPECT_THAT(ledger_detail(judge_with_ledger(artifact_bytes(a))), HasSubstr("no charge aaaa"));
+  expect_refused(artifact_bytes(a), "no charge aaaa");
   a.ledger_charge.clear();
-  EXPECT_THAT(ledger_detail(judge_with_ledger(artifact_bytes(a))), HasSubstr("without a ledger"));
-  EXPECT_EQ(judge_with_ledger(artifact_bytes(a)).code(), ExitCode::kProtocol);
+  expect_refused(artifact_bytes(a), "without a ledger");
 }
 
 TEST_F(VerificationLedger, AnotherMuThanTheReleaseStatesIsRefused) {
   Artifact a = sample_artifact();
-  auto ledger = std::make_unique<privacy::Ledger>(open());
-  a.ledger_charge = ledger->begin({"/r", a.config_hash, 0.5 * privacy::mu_of(a.noise), 2, 1, true, {}});
-  const std::string release = artifact_bytes(a);
-  ledger->bind(a.ledger_charge, to_hex(sha256(release)));
-  ledger->commit(a.ledger_charge, to_hex(sha256(release)));
-  ledger.reset();
-  const Verification v = judge_with_ledger(release);
-  EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), HasSubstr("charged mu"));
+  privacy::ChargeTerms half = terms_of(a);
+  half.mu /= 2;
+  const std::string id = charge(a, half);
+  commit(id, artifact_bytes(a));
+  expect_refused(artifact_bytes(a), "charged mu");
 }
 
 TEST_F(VerificationLedger, AnotherUnitOfPrivacyThanTheReleaseStatesIsRefused) {
   Artifact a = sample_artifact();
-  {
-    auto ledger = open();
-    a.ledger_charge = ledger.begin(
-        {"/r", a.config_hash, privacy::mu_of(a.noise), 2, 1, true, {privacy::Adjacency::kReplaceOne, 7}});
-  }
-  const std::string release = artifact_bytes(a);
-  commit(a.ledger_charge, release);
-  const Verification v = judge_with_ledger(release);
-  EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), HasSubstr("at most 7 records a person"));
+  privacy::ChargeTerms seven = terms_of(a);
+  seven.unit.max_records_per_person = 7;
+  const std::string id = charge(a, seven);
+  commit(id, artifact_bytes(a));
+  expect_refused(artifact_bytes(a), "at most 7 records a person");
 }
 
 TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {
@@ -137,7 +130,7 @@ TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {
   const std::string id = charge(a);
   Artifact other = a;
   other.data_id = "patients-2025";
-  EXPECT_THAT(ledger_detail(judge_with_ledger(artifact_bytes(other))), HasSubstr("patients-2025"));
+  expect_refused(artifact_bytes(other), "patients-2025");
   const std::string release = artifact_bytes(a);
   commit(id, release);
   std::string text = read_file(folder_ / "ledger.jsonl");
@@ -153,7 +146,7 @@ TEST_F(VerificationLedger, AnOverspentBudgetIsNoGuarantee) {
   Artifact a = sample_artifact();
   const std::string id = charge(a), release = artifact_bytes(a);
   commit(id, release);
-  open().set_budget(privacy::Budget::from_mu(0.5 * terms_.mu, 1e-5));
+  open().set_budget(privacy::Budget::from_mu(0.5 * terms_of(a).mu, 1e-5));
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kBudget);
   EXPECT_THAT(failed(v), ElementsAre("budget"));

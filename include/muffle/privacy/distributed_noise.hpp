@@ -39,9 +39,9 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
 /// cosets is in docs/explanation/secure-aggregation.md.)
 double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 
-/// One rank's share of the noise: draws of round(N(0, s^2)), one for each released number. Every rank draws
-/// its own, from its own entropy, before it embeds its records (the sampler's time depends on what it draws).
-/// Secret: whoever knows P - t shares and the total knows the sum. Move-only; wiped; spent once.
+/// One rank's share of the noise: a draw of round(N(0, s^2)) for each released number, from its own entropy,
+/// before it embeds its records (the sampler's time depends on what it draws). Secret: whoever knows P - t
+/// shares and the total knows the sum. Move-only; wiped; spent once.
 class NoiseShare {
  public:
   /// @param heartbeat  as draw_noise()'s.

@@ -18,8 +18,8 @@ namespace ledger {
 class Lock;
 }
 
-/// The most that all releases of one data set may spend together. Gaussian releases compose exactly in mu
-/// (accountant.hpp), so the budget is a mu; delta only decides at which delta it is also told as an epsilon.
+/// The most that all releases of one data set may spend together: a mu, in which Gaussian releases compose
+/// exactly (accountant.hpp). delta only decides at which delta it is also told as an epsilon.
 struct Budget {
   double mu = 0.0;
   double delta = 0.0;
@@ -91,8 +91,8 @@ struct LedgerState {
 };
 
 /// Parses and verifies a ledger's bytes: every line's own hash, the chain, the order of INTENTs and COMMITs.
-/// A torn last line (no newline, or NULs where a crash left a hole) is no error here: it is returned as
-/// `torn`. `name` is what messages call the file. @throws ProtocolError naming the line.
+/// A torn last line (no newline, or NULs where a crash left a hole) is no error: it is returned as `torn`.
+/// @param name  what messages call the file. @throws ProtocolError naming the line.
 LedgerState parse_ledger(std::string_view bytes, const std::string& name);
 /// Same, of a file; takes no lock, writes nothing. @throws IoError, ProtocolError.
 LedgerState read_ledger(const std::filesystem::path& path);
@@ -119,21 +119,15 @@ struct FoundArtifact {
 
 /// The privacy ledger of one data set: an append-only file of hash-chained JSON lines
 /// (docs/reference/artifact-format.md), locked by this object for as long as it lives (flock on FILE.lock;
-/// released by the kernel however the process ends). One release, in this order:
-///   open()     lock, verify, mend a torn last line
-///   settle()   is this job's release there already? then hand out the same bytes
-///   begin()    check the budget, append INTENT, sync: from here on mu is spent, whatever happens
-///   ...        the caller draws the noise ONCE and adds it to the sum
-///   bind()     append PENDING {hash of the artifact, which carries the charge's id}, sync
-///   ...        the caller writes those very bytes with write_file_atomically
-///   commit()   append COMMIT {artifact hash}
-/// After a crash settle() commits an artifact whose hash stands in PENDING, and no other: whoever can write
-/// to the run folder alone cannot put another file in its place. Without the artifact the budget stays spent,
-/// and a new release is a new charge. Called by the coordinator alone; not thread-safe.
+/// released by the kernel however the process ends). One release: open(), settle(), begin(), the noise is
+/// drawn ONCE and added, bind(), those very bytes are written atomically, commit(). After a crash settle()
+/// commits an artifact whose hash stands in PENDING, and no other: whoever can write to the run folder alone
+/// cannot put another file in its place. Without the artifact the budget stays spent, and a new release is a
+/// new charge. Called by the coordinator alone; not thread-safe.
 class Ledger {
  public:
-  /// Creates the ledger if there is none. A budget that the ledger does not have yet is recorded.
-  /// Blocks up to `deadline` while another process holds the lock.
+  /// Locks, verifies, and mends a torn last line; creates the ledger if there is none. A budget that it does
+  /// not have yet is recorded. Blocks up to `deadline` while another process holds the lock.
   /// @param data_id    1-128 letters, digits, '.', '_', '-'.
   /// @param heartbeat  called again and again while it waits; what it throws ends the wait.
   /// @throws CommError      the lock was not to be had: names who holds it.
@@ -161,20 +155,20 @@ class Ledger {
   ///                        the artifact is none that a charge of this ledger is bound to.
   bool settle(const ChargeTerms& terms, const std::optional<FoundArtifact>& found);
 
-  /// Charges mu: the INTENT is on the disk when this returns. @returns the charge's id.
+  /// Charges mu: the INTENT is on the disk when this returns, and mu is spent, whatever happens.
+  /// @returns the charge's id.
   /// @throws PrivacyError  the budget refuses (with the arithmetic), or require_unit(): nothing was charged.
   /// @throws IoError       the INTENT could not be written; the partial line was cut back. Nothing is drawn.
   std::string begin(const ChargeTerms& terms);
 
-  /// Binds the charge to the artifact that was made for it, before any file has its name: on the disk when
-  /// this returns. Once for each charge. @throws IoError: write no artifact, the charge stays spent.
+  /// Binds the charge, once, to the artifact that was made for it and carries its id, before any file has its
+  /// name: the PENDING is on the disk then. @throws IoError: write no artifact, the charge stays spent.
   void bind(const std::string& charge_id, const std::string& artifact_sha256);
 
   /// The artifact that this charge is bound to is on the disk. @throws IoError: the next settle() does it.
   void commit(const std::string& charge_id, const std::string& artifact_sha256);
 
-  /// Replaces the budget (none: no limit any more) by a line of its own, for ever visible. Only people decide
-  /// this (`muffle ledger budget`). @throws IoError.
+  /// A line of its own, for ever visible: a new budget, or none. People decide this. @throws IoError.
   void set_budget(const std::optional<Budget>& budget);
 
  private:

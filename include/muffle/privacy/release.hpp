@@ -42,6 +42,8 @@ struct NoisePart {
 std::uint64_t length_of(const std::vector<NoisePart>& parts);
 /// What is drawn: sigma x unit, rounded up to a whole number of lattice units.
 double lattice_sigma(double sigma, double unit);
+/// That for each number. @throws ConfigError  a sigma below 1 or beyond 2^50 lattice units.
+std::vector<NoisePart> drawn_parts(double sigma, const std::vector<features::CoordinatePart>& coordinates);
 /// Each run in the vector's order, with the place of its first number.
 void for_each_run(const std::vector<NoisePart>& parts,
                   const std::function<void(std::uint64_t first, const NoiseRun& run)>& action);

@@ -36,8 +36,8 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
 std::string artifact_bytes(const Artifact& artifact);
 /// Writes artifact_bytes(), atomically. @returns SHA-256 of the file in hex. @throws IoError; as above.
 std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact);
-/// Full validation: container checksum, version, every field's range, value count, sigma consistent with eps,
-/// delta and sensitivity (all recomputed). The derivation of the sensitivity and the blocks' theorems are
+/// Full validation: checksum, version, every field's range, value count, sigma by eps, delta and sensitivity
+/// (all recomputed). The derivation of the sensitivity and the blocks' theorems are
 /// this muffle's own, whatever the file says. Allocates a few times the file's size. @throws IoError,
 /// ProtocolError.
 Artifact read_artifact(const std::filesystem::path& path);

@@ -56,9 +56,8 @@ class Charge {
 ///   begin()    INTENT on the disk, and only then the noise, once
 ///   ...        the caller adds the noise to the sum
 ///   finish()   PENDING {hash}, artifact, signature, COMMIT, privacy statement
-/// The process may end at any point, and a new transaction of the same order takes up: the artifact whose
-/// hash the ledger has is committed as it is; without it the charge stays spent, and begin() is a new charge.
-/// No other file is ever committed or signed. Called by the coordinator alone; not thread-safe.
+/// The process may end at any point, and a new transaction of the same order takes up (privacy::Ledger). No
+/// other file is ever committed or signed. Called by the coordinator alone; not thread-safe.
 /// tests/release/release_kill_test.cpp kills it at every step.
 class ReleaseTransaction {
  public:
@@ -73,11 +72,9 @@ class ReleaseTransaction {
   bool settle();
 
   /// Charges for `plan`, then calls `draw`, once, to draw the noise: never before the charge is on the disk.
-  /// A draw that fails leaves the charge spent.
-  /// @param secure_noise  false: seeded noise, for tests.
-  /// @throws PrivacyError    the budget refuses; `draw` was not called.
-  /// @throws IoError         the charge could not be written; likewise.
-  /// @throws InvariantError  settle() was not asked first or found a release, or this is a second begin().
+  /// A draw that fails leaves the charge spent. @param secure_noise  false: seeded noise, for tests.
+  /// @throws PrivacyError, IoError  the budget refuses, or the charge cannot be written: nothing was drawn.
+  /// @throws InvariantError         settle() was not asked first or found a release, or a second begin().
   void begin(const privacy::NoisePlan& plan, bool secure_noise,
              const std::function<void(const Charge&)>& draw);
 
