@@ -12,7 +12,7 @@
 #include "muffle/cluster/slurm.hpp"
 #include "muffle/crypto/site_keys.hpp"
 #include "muffle/privacy/account.hpp"
-#include "muffle/release/verify_files.hpp"
+#include "muffle/release/verification.hpp"
 
 namespace muffle::app {
 

@@ -5,7 +5,7 @@
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/printable.hpp"
-#include "muffle/privacy/ledger_report.hpp"
+#include "muffle/privacy/ledger.hpp"
 
 namespace muffle::app {
 namespace {

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "canaries.hpp"
 #include "muffle/core/error.hpp"
@@ -132,12 +130,8 @@ AuditReport audit(const Embedder& embedder, const CanaryPair& pair, const Releas
   report.claimed_mu = 1.0 / plan.noise_multiplier;
   report.reachable_mu = attacker.distance();
   report.bound = privacy::audit_bound(scores, thresholds, plan.delta, settings.confidence);
-  if (report.bound.mu > 0) {
-    // Beyond the accountant's domain there is no epsilon to tell.
-    const bool told =
-        privacy::log_delta(privacy::kMaxEpsilon, report.bound.mu) <= std::log(plan.delta) - 1e-9;
-    report.epsilon_lower = told ? privacy::epsilon_for(plan.delta, report.bound.mu) : privacy::kMaxEpsilon;
-  }
+  // Beyond the accountant's domain there is no epsilon to tell.
+  report.epsilon_lower = privacy::epsilon_to_tell(report.bound.mu, plan.delta).value_or(privacy::kMaxEpsilon);
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "muffle/core/error.hpp"
@@ -51,33 +52,34 @@ class FarRecords {
   }
 
   std::pair<std::vector<float>, std::vector<float>> find() {
-    std::vector<std::vector<float>> records(kStart);
-    std::vector<std::vector<double>> features;
-    for (auto& record : records) {
-      record.resize(dims_);
-      for (float& v : record) v = uniform() < 0.5 ? 0.0f : 1.0f;
-      features.push_back(features_of(record));
+    std::vector<Candidate> start(kStart);
+    for (Candidate& candidate : start) {
+      candidate.record.resize(dims_);
+      for (float& v : candidate.record) v = uniform() < 0.5 ? 0.0f : 1.0f;
+      candidate.features = features_of(candidate.record);
     }
     for (std::size_t i = 0; i < kStart; ++i) {
-      for (std::size_t j = 0; j < i; ++j) keep_if_better(records[i], records[j], features[i], features[j]);
+      for (std::size_t j = 0; j < i; ++j) keep_if_better(start[i], start[j]);
     }
     double step = 0.5;
     for (std::size_t s = 0; s < steps_; ++s) {
-      const bool first = s % 2 == 0;
-      std::vector<float> moved = first ? best_a_ : best_b_;
-      for (float& v : moved) {
+      Candidate moved = s % 2 == 0 ? a_ : b_;
+      for (float& v : moved.record) {
         const double to = static_cast<double>(v) + step * (2 * uniform() - 1);
         v = static_cast<float>(std::clamp(to, 0.0, 1.0));
       }
-      std::vector<double> f = features_of(moved);
-      const bool better = first ? keep_if_better(moved, best_b_, f, features_b_)
-                                : keep_if_better(best_a_, moved, features_a_, f);
+      moved.features = features_of(moved.record);
+      const bool better = s % 2 == 0 ? keep_if_better(moved, b_) : keep_if_better(a_, moved);
       step = std::clamp(step * (better ? 1.6 : 0.9), 1e-7, 0.5);
     }
-    return {best_a_, best_b_};
+    return {a_.record, b_.record};
   }
 
  private:
+  struct Candidate {
+    std::vector<float> record;
+    std::vector<double> features;
+  };
   static constexpr std::size_t kStart = 64;
 
   double uniform() { return stream_.uniform(drawn_++); }
@@ -98,15 +100,13 @@ class FarRecords {
     return all;
   }
 
-  bool keep_if_better(const std::vector<float>& a, const std::vector<float>& b, const std::vector<double>& fa,
-                      const std::vector<double>& fb) {
+  bool keep_if_better(const Candidate& a, const Candidate& b) {
     double squares = 0;
-    for (std::size_t i = 0; i < fa.size(); ++i) squares += (fa[i] - fb[i]) * (fa[i] - fb[i]);
+    for (std::size_t i = 0; i < a.features.size(); ++i)
+      squares += (a.features[i] - b.features[i]) * (a.features[i] - b.features[i]);
     if (!(squares > best_)) return false;
     best_ = squares;
-    const std::vector<float> new_a = a, new_b = b;  // the arguments may be the members
-    const std::vector<double> new_fa = fa, new_fb = fb;
-    best_a_ = new_a, best_b_ = new_b, features_a_ = new_fa, features_b_ = new_fb;
+    std::tie(a_, b_) = std::pair(a, b);  // copies first: the arguments may be the members
     return true;
   }
 
@@ -116,8 +116,7 @@ class FarRecords {
   std::uint64_t drawn_ = 0;
   std::vector<std::unique_ptr<features::Workspace>> workspaces_;
   double best_ = -1.0;
-  std::vector<float> best_a_, best_b_;
-  std::vector<double> features_a_, features_b_;
+  Candidate a_, b_;
 };
 
 CanarySet copies(const std::vector<float>& record, std::int32_t label, std::uint64_t n) {
@@ -183,20 +182,6 @@ std::vector<double> difference(const std::vector<std::uint64_t>& a, const std::v
   return out;
 }
 
-std::vector<double> difference_of_features(const Embedder& embedder, const std::vector<std::uint64_t>& a,
-                                           const std::vector<std::uint64_t>& b) {
-  std::vector<double> out = difference(a, b);
-  auto next = out.begin();
-  for (const features::CoordinatePart& part : embedder.plan.coordinates()) {
-    for (std::uint64_t i = 0; i < part.repeat; ++i) {
-      for (const features::CoordinateRun& run : part.runs) {
-        for (std::uint64_t n = 0; n < run.count; ++n) *next++ /= run.unit;
-      }
-    }
-  }
-  return out;
-}
-
 double norm(const std::vector<double>& v) {
   double squares = 0;
   for (const double x : v) squares += x * x;
@@ -227,7 +212,11 @@ CanaryPair worst_pair(const Embedder& embedder) {
     pair.common = bystanders(embedder, dims);
     const auto first = known_sums(embedder, pair.common + pair.first);
     const auto second = known_sums(embedder, pair.common + pair.second);
-    pair.distance = norm(difference_of_features(embedder, first, second));
+    std::vector<double> moved = difference(first, second);  // in units of the features below
+    privacy::for_each_run(embedder.plan.noise.parts, [&](std::uint64_t at, const privacy::NoiseRun& run) {
+      for (std::uint64_t i = at; i < at + run.count; ++i) moved[i] /= run.unit;
+    });
+    pair.distance = norm(moved);
     if (pair.distance > best->distance) best = &pair;
   }
   return *best;

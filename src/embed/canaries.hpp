@@ -13,10 +13,6 @@ std::vector<std::uint64_t> known_sums(const Embedder& embedder, const CanarySet&
 
 /// b - a, number by number, as real numbers in lattice units.
 std::vector<double> difference(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b);
-/// The same in units of the features, in which one sigma covers all blocks.
-std::vector<double> difference_of_features(const Embedder& embedder, const std::vector<std::uint64_t>& a,
-                                           const std::vector<std::uint64_t>& b);
-
 double norm(const std::vector<double>& v);
 
 }  // namespace muffle::embed

@@ -90,8 +90,7 @@ class ShardSum {
     try {
       source_.next(tile_, batch);
     } catch (...) {
-      // Still under the lock: no other thread may ask a source that has failed, its error would hide this
-      // one.
+      // Still under the lock: no other thread may ask a source that has failed, and hide this error.
       failure_ = std::current_exception();
       throw;
     }
@@ -104,8 +103,8 @@ class ShardSum {
     const std::size_t dims = (batch.as_bytes() ? batch.bytes.size() : batch.x.size()) / batch.n;
     for (std::size_t b = 0; b < embedder_.blocks.size(); ++b) {
       const features::Block& block = *embedder_.blocks[b];
-      require(dims == block.dims(), fmt::format("records have {} numbers, but block '{}' is made for {}",
-                                                dims, block.name(), block.dims()));
+      require(dims == block.dims(),
+              fmt::format("records have {} numbers, but block {} is made for {}", dims, b, block.dims()));
       const std::span<std::uint64_t> part(sums.data() + embedder_.plan.offset(b),
                                           embedder_.plan.classes() * block.features());
       for (std::size_t i = 0; i < batch.n; i += block.tile()) {

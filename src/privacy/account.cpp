@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
@@ -21,10 +20,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint64_t kMaxReleases = 1'000'000'000;
 
 struct WeightedBlock {
-  double norm = 1.0;
-  bool nonnegative = false;
+  features::BlockBound bound{1.0, false, {}};
   double weight = 1.0;  ///< the block is multiplied by it before the noise
-  std::string theorem;  ///< where muffle knows one
 };
 
 /// Everything that the command computes.
@@ -76,16 +73,13 @@ WeightedBlock parse_block(const std::string& text) {
     const std::string key = part.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
     if (key == "norm") {
-      block.norm = number_of(value, text);
+      block.bound.norm = number_of(value, text);
     } else if (key == "weight") {
       block.weight = number_of(value, text);
     } else if (key == "kernel" && (value == "signed" || value == "nonnegative")) {
-      block.nonnegative = value == "nonnegative";
+      block.bound.nonnegative_kernel = value == "nonnegative";
     } else if (key == "one-hot") {
-      const features::BlockBound bound = one_hot_of(value, text);
-      block.norm = bound.norm;
-      block.nonnegative = bound.nonnegative_kernel;
-      block.theorem = bound.theorem;
+      block.bound = one_hot_of(value, text);
     } else {
       throw UsageError(
           fmt::format("--block {}: '{}' is none of norm=NUMBER, weight=NUMBER, kernel=signed, "
@@ -99,10 +93,11 @@ WeightedBlock parse_block(const std::string& text) {
 SensitivityInput sensitivity_input(const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
   SensitivityInput input;
   for (const WeightedBlock& b : blocks) {
-    const std::string scaled = b.weight == 1.0 ? "" : "scaled by " + exact_text(b.weight);
-    input.blocks.push_back(
-        {features::weighted(features::BlockBound{b.norm, b.nonnegative, {}}, b.weight).norm, b.nonnegative,
-         scaled + (scaled.empty() || b.theorem.empty() ? "" : ": ") + b.theorem});
+    features::BlockBound bound = features::weighted(b.bound, b.weight);
+    if (b.weight != 1.0)
+      bound.theorem =
+          "scaled by " + exact_text(b.weight) + (b.bound.theorem.empty() ? "" : ": ") + b.bound.theorem;
+    input.blocks.push_back(bound);
   }
   if (c.adjacency != "replace-one" && c.adjacency != "add-remove-one")
     throw UsageError("--adjacency is replace-one or add-remove-one, not '" + c.adjacency + "'.");
@@ -117,8 +112,8 @@ Sensitivity sensitivity_of(const AccountRequest& c, const std::vector<WeightedBl
   if (!blocks.empty()) return combined_sensitivity(sensitivity_input(c, blocks));
   if (c.counts || c.max_records_per_person != 1)
     throw UsageError(
-        "--counts and --records-per-person say something about the sensitivity, which needs the blocks: "
-        "give --block norm=1, say, for one random Fourier block.");
+        "--counts and --records-per-person say something about the sensitivity, which needs the blocks: give "
+        "--block norm=1, say, for one random Fourier block.");
   return {1.0, "No block is given, so the sensitivity is taken as 1: sigma is in units of the sensitivity."};
 }
 
@@ -178,8 +173,8 @@ Account compute(const AccountRequest& c, const std::vector<WeightedBlock>& block
 std::string as_json(const Account& a, const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
   Json listed = Json::array();
   for (const WeightedBlock& b : blocks) {
-    listed.push_back({{"norm", b.norm},
-                      {"kernel", b.nonnegative ? "nonnegative" : "signed"},
+    listed.push_back({{"norm", b.bound.norm},
+                      {"kernel", b.bound.nonnegative_kernel ? "nonnegative" : "signed"},
                       {"weight", b.weight},
                       {"sigma", divide_up(a.sigma, b.weight)}});
   }

@@ -61,21 +61,19 @@ double log_mills_difference(double z, double mu) {
 }
 
 void require_range(double value, double low, double high, const std::string& what) {
-  if (!(value >= low && value <= high)) {
-    throw ConfigError(what + " is " + exact_text(value) + ", but muffle accounts for values from " +
-                      exact_text(low) + " to " + exact_text(high) + " only: choose one in that range.");
-  }
+  if (value >= low && value <= high) return;
+  throw ConfigError(what + " is " + exact_text(value) + ", but muffle accounts for values from " +
+                    exact_text(low) + " to " + exact_text(high) + " only: choose one in that range.");
 }
 
 void require_positive(double value, const std::string& what) {
-  if (!(value > 0 && value < kInfinity)) {
-    throw ConfigError(what + " is " + exact_text(value) + ", but it must be a finite number above 0.");
-  }
+  if (value > 0 && value < kInfinity) return;
+  throw ConfigError(what + " is " + exact_text(value) + ", but it must be a finite number above 0.");
 }
 
-/// Smallest double in (low, high] for which `holds`, given that it fails at low, holds at high and is
-/// monotone. Bisects the bit patterns, which are ordered like the non-negative numbers they stand for: 64
-/// steps at most.
+/// Smallest double in (low, high] for which `holds`, which is monotone, fails at low and holds at high.
+/// Bisects the bit patterns, which are ordered like the non-negative numbers they stand for: 64 steps at
+/// most.
 template <class Predicate>
 double first_that_holds(double low, double high, Predicate holds) {
   auto bad = std::bit_cast<std::uint64_t>(low), good = std::bit_cast<std::uint64_t>(high);
@@ -115,7 +113,7 @@ double log_delta(double epsilon, double mu) {
 double delta_for(double epsilon, double mu) { return std::exp(log_delta(epsilon, mu)); }
 
 double epsilon_for(double delta, double mu) {
-  require_range(delta, kMinDelta, kMaxDelta, "delta");
+  require_delta(delta, "delta");
   require_positive(mu, "mu = sensitivity / sigma");
   const double wanted = std::log(delta) - kLogDeltaError;
   const auto holds = [&](double epsilon) { return log_delta(epsilon, mu) <= wanted; };
@@ -128,9 +126,18 @@ double epsilon_for(double delta, double mu) {
   return first_that_holds(0.0, kMaxEpsilon, holds);
 }
 
+std::optional<double> epsilon_to_tell(double mu, double delta) {
+  if (!(mu > 0)) return 0.0;
+  try {
+    return epsilon_for(delta, mu);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
 double noise_multiplier_for(double epsilon, double delta) {
   require_range(epsilon, kMinEpsilon, kMaxEpsilon, "epsilon");
-  require_range(delta, kMinDelta, kMaxDelta, "delta");
+  require_delta(delta, "delta");
   const double wanted = std::log(delta) - kLogDeltaError;
   return first_that_holds(kMinNoiseMultiplier, kMaxNoiseMultiplier,
                           [&](double multiplier) { return log_delta(epsilon, 1.0 / multiplier) <= wanted; });
@@ -138,6 +145,10 @@ double noise_multiplier_for(double epsilon, double delta) {
 
 void require_noise_multiplier(double multiplier, const std::string& what) {
   require_range(multiplier, kMinNoiseMultiplier, kMaxNoiseMultiplier, what);
+}
+
+void require_delta(double delta, const std::string& what) {
+  require_range(delta, kMinDelta, kMaxDelta, what);
 }
 
 double mu_total(std::span<const double> mus) {
@@ -155,8 +166,7 @@ Guarantee complete_guarantee(std::optional<double> epsilon, std::optional<double
   if (epsilon.has_value() + delta.has_value() + noise_multiplier.has_value() != 2) {
     throw ConfigError(
         "give exactly two of epsilon, delta and the noise multiplier: the third follows from them. Three "
-        "could "
-        "contradict one another, and one alone decides nothing.");
+        "could contradict one another, and one alone decides nothing.");
   }
   if (noise_multiplier) require_noise_multiplier(*noise_multiplier, "the noise multiplier");
   Guarantee g;

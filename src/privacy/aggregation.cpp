@@ -17,21 +17,18 @@ std::string describe(const AggregationMode& mode) {
   }
   if (mode.ranks <= 1) {
     return "Masks were asked for, but there was one rank: they hid nothing. It saw the exact sum over all "
-           "records "
-           "and " +
+           "records and " +
            std::string(mode.distributed ? "drew all of the noise itself" : "added the noise") +
            ": it is trusted with both.";
   }
-  const std::string keys =
-      mode.signed_keys ? "keys signed by the sites of the roster"
-                       : "keys not signed: this protects against those who watch the ranks' messages, not "
-                         "against those who change them";
+  const std::string keys = mode.signed_keys ? "keys signed by the sites of the roster"
+                                            : "keys not signed: this protects against those who watch the "
+                                              "ranks' messages, not against those who change them";
   if (mode.ranks == 2 && !mode.distributed) {
     return fmt::format(
         "The 2 ranks' sums were masked ({}): no machine between them saw a sum. But the masks hid nothing "
-        "from "
-        "the coordinator: it saw the exact total, which minus its own sum is the other rank's. It is trusted "
-        "with both, and added the noise.",
+        "from the coordinator: it saw the exact total, which minus its own sum is the other rank's. It is "
+        "trusted with both, and added the noise.",
         keys);
   }
   const std::string masks = fmt::format(
@@ -40,17 +37,15 @@ std::string describe(const AggregationMode& mode) {
       mode.ranks, keys);
   if (!mode.distributed) {
     return masks +
-           " The coordinator saw the exact total and added the noise to it: it is trusted with the "
-           "total.";
+           " The coordinator saw the exact total and added the noise to it: it is trusted with the total.";
   }
   const std::string against =
       mode.colluding == 0
           ? "It holds against whoever sees the release and holds no share; a single rank that subtracts its "
-            "own "
-            "share, the coordinator among them, sees a little less than the full noise."
+            "own share, the coordinator among them, sees a little less than the full noise."
           : fmt::format(
-                "It holds against whoever sees the release, and against any {} of the ranks that pool "
-                "all they know, the coordinator counted among them.",
+                "It holds against whoever sees the release, and against any {} of the ranks that pool all "
+                "they know, the coordinator counted among them.",
                 mode.colluding);
   return masks +
          " Every rank added a share of the noise to its own sum, so that nobody saw the exact total. " +
@@ -61,27 +56,20 @@ std::string describe(const AggregationMode& mode) {
 
 void require_valid(const AggregationMode& mode) {
   Problems problems;
-  if (mode.ranks < 1) problems.add(fmt::format("{} ranks take part, and it must be at least 1", mode.ranks));
-  if (mode.distributed && !mode.masked) {
-    problems.add(
-        "distributed noise needs secure aggregation: without masks the ranks' shares are seen one by one, "
-        "and "
-        "each is less than the full noise; set privacy.secure_aggregation = true");
-  }
-  if (mode.signed_keys && !mode.masked)
-    problems.add("site keys are given, but nothing is masked: set privacy.secure_aggregation = true");
-  if (mode.distributed && (mode.colluding < 0 || mode.colluding >= mode.ranks)) {
-    problems.add(
-        fmt::format("{} of {} ranks may collude, but at least one must be honest: "
-                    "privacy.colluding_ranks is a number from 0 to {}",
-                    mode.colluding, mode.ranks, mode.ranks - 1));
-  }
-  if (!mode.distributed && mode.colluding != 0) {
-    problems.add(
-        fmt::format("{} ranks may collude, which only distributed noise provides for: set "
-                    "privacy.distributed_noise = true, or leave it out",
-                    mode.colluding));
-  }
+  problems.unless(mode.ranks >= 1, fmt::format("{} ranks take part, and it must be at least 1", mode.ranks));
+  problems.unless(mode.masked || !mode.distributed,
+                  "distributed noise needs secure aggregation: without masks the ranks' shares are seen one "
+                  "by one, and each is less than the full noise; set privacy.secure_aggregation = true");
+  problems.unless(mode.masked || !mode.signed_keys,
+                  "site keys are given, but nothing is masked: set privacy.secure_aggregation = true");
+  problems.unless(!mode.distributed || (mode.colluding >= 0 && mode.colluding < mode.ranks),
+                  fmt::format("{} of {} ranks may collude, but at least one must be honest: "
+                              "privacy.colluding_ranks is a number from 0 to {}",
+                              mode.colluding, mode.ranks, mode.ranks - 1));
+  problems.unless(mode.distributed || mode.colluding == 0,
+                  fmt::format("{} ranks may collude, which only distributed noise provides for: set "
+                              "privacy.distributed_noise = true, or leave it out",
+                              mode.colluding));
   problems.throw_if_any("the aggregation settings are wrong");
 }
 

@@ -88,10 +88,7 @@ AuditBound audit_bound(std::span<const AuditScores> scores, std::span<const doub
     throw ConfigError("the audit's confidence is " + exact_text(confidence) +
                       ", not a number between 0 and 1: choose one such as 0.9999.");
   }
-  if (!(delta >= kMinDelta && delta <= kMaxDelta)) {
-    throw ConfigError("delta is " + exact_text(delta) + ", not a number from " + exact_text(kMinDelta) +
-                      " to " + exact_text(kMaxDelta) + ".");
-  }
+  require_delta(delta, "delta");
   require(!scores.empty() && !thresholds.empty(), "an audit without scores: this is a bug in muffle.");
   const double alpha = (1.0 - confidence) / (2.0 * static_cast<double>(scores.size() * thresholds.size()));
   AuditBound bound;

@@ -9,6 +9,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/wipe.hpp"
+#include "muffle/privacy/aggregation.hpp"
 #include "muffle/privacy/gaussian.hpp"
 #include "problems.hpp"
 
@@ -54,14 +55,9 @@ double log_closeness_bound(std::uint64_t share_sigma, int ranks) {
 
 DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, int colluding) {
   Problems problems;
-  if (ranks < 1 || ranks > kMaxRanks)
-    problems.add(fmt::format("{} ranks take part, and it must be 1 to {}", ranks, kMaxRanks));
-  if (colluding < 0 || colluding >= ranks) {
-    problems.add(
-        fmt::format("{} of {} ranks may collude, but at least one must be honest: "
-                    "privacy.colluding_ranks is a number from 0 to {}",
-                    colluding, ranks, ranks - 1));
-  }
+  require_valid({.masked = true, .distributed = true, .ranks = ranks, .colluding = colluding});
+  problems.unless(ranks <= kMaxRanks,
+                  fmt::format("{} ranks take part, and it must be 1 to {}", ranks, kMaxRanks));
   problems.throw_if_any("the noise cannot be distributed");
 
   DistributedNoisePlan out;
@@ -80,19 +76,15 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
   require(least > 0, kNotPlanned);
   // Theorem 2 adds up a tau for every number: the one with the least noise has the largest.
   out.log_closeness = log_closeness_bound(least, ranks);
-  if (!(out.log_closeness <= kMaxLogCloseness)) {
-    problems.add(
-        fmt::format("each rank's share would have sigma {} lattice units, too few for the sum of shares "
-                    "to pass for a Gaussian: use more lattice bits or a smaller epsilon",
-                    least));
-  }
-  if (const double total = out.total_sigma({1, 1.0, most});
-      !(total <= static_cast<double>(kMaxSigmaLattice))) {
-    problems.add(
-        fmt::format("all {} shares together have sigma {:.6g} lattice units, beyond 2^50: use fewer "
-                    "ranks or colluding ranks, or a larger epsilon",
-                    ranks, total));
-  }
+  problems.unless(out.log_closeness <= kMaxLogCloseness,
+                  fmt::format("each rank's share would have sigma {} lattice units, too few for the sum of "
+                              "shares to pass for a Gaussian: use more lattice bits or a smaller epsilon",
+                              least));
+  const double total = out.total_sigma({1, 1.0, most});
+  problems.unless(total <= static_cast<double>(kMaxSigmaLattice),
+                  fmt::format("all {} shares together have sigma {:.6g} lattice units, beyond 2^50: use "
+                              "fewer ranks or colluding ranks, or a larger epsilon",
+                              ranks, total));
   problems.throw_if_any("the noise cannot be distributed");
   return out;
 }
@@ -124,11 +116,9 @@ NoiseShare::~NoiseShare() { wipe(noise_); }
 std::vector<std::uint64_t> NoiseShare::cover(std::vector<std::uint64_t>&& partial) && {
   require(!noise_.empty(), "this share of noise was already spent, and noise is never used twice.");
   // Lengths are public; the sums are not.
-  require(
-      partial.size() == noise_.size(),
-      fmt::format("a partial sum has {} numbers, but its share of noise {}: nothing was released. This is a "
-                  "bug in muffle.",
-                  partial.size(), noise_.size()));
+  require(partial.size() == noise_.size(), fmt::format("a partial sum has {} numbers, but its share of noise "
+                                                       "{}: nothing was released. This is a bug in muffle.",
+                                                       partial.size(), noise_.size()));
   for (std::size_t i = 0; i < noise_.size(); ++i) partial[i] += static_cast<std::uint64_t>(noise_[i]);
   wipe(noise_);
   noise_.clear();  // spent

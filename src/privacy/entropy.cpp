@@ -28,8 +28,7 @@ class OsEntropy final : public EntropySource {
     exit_on_entropy_failure();
     require(sodium_init() >= 0,
             "libsodium could not be set up, so there is no source of privacy noise and nothing is released: "
-            "check that "
-            "getrandom(2) or /dev/urandom works on this machine.");
+            "check that getrandom(2) or /dev/urandom works on this machine.");
   }
   void fill(std::span<std::byte> out) override { randombytes_buf(out.data(), out.size()); }
   bool is_secure() const override { return true; }

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 #include <string>
-#include <utility>
 
 #include "muffle/core/error.hpp"
 
@@ -17,8 +16,7 @@ __extension__ using Uint128 = unsigned __int128;
 
 constexpr char kStuck[] =
     "the entropy source for the privacy noise is stuck: it repeats itself. Nothing was released. Check the "
-    "machine's "
-    "random number generator (getrandom, /dev/urandom) before trying again.";
+    "machine's random number generator (getrandom, /dev/urandom) before trying again.";
 
 }  // namespace
 
@@ -139,8 +137,7 @@ class RoundedGaussian::Bits {
 
   void refill() {
     entropy_.fill(std::as_writable_bytes(std::span(words_)));
-    // A source that repeats its blocks is broken; with real entropy the first 128 bits agree with probability
-    // 2^-128.
+    // A source that repeats its blocks is broken; real entropy repeats 128 bits with probability 2^-128.
     std::array<std::uint32_t, 4> head{};
     std::memcpy(head.data(), words_.data(), sizeof head);
     require(!(has_last_block_ && head == last_block_), kStuck);
@@ -180,8 +177,7 @@ std::int64_t RoundedGaussian::draw(std::uint64_t sigma) {
   const Uint128 scaled = Uint128{sigma} * x_high + (Uint128{1} << 63);
   auto magnitude = static_cast<std::uint64_t>(scaled >> 64);
   // ... unless what is still unknown of x, r in (0, 1) units of its last digit, can carry it over the next
-  // integer, which is `gap` away: then compare sigma r with gap digit by digit. 0 < gap < sigma holds
-  // throughout.
+  // integer, `gap` away: then compare sigma r with gap digit by digit. 0 < gap < sigma holds throughout.
   Uint128 gap = (Uint128{1} << 64) - static_cast<std::uint64_t>(scaled);
   for (std::size_t i = 2; gap < sigma; ++i) {
     const Uint128 needed = gap << 32, have = Uint128{sigma} * x.digit(i, bits);
@@ -194,13 +190,6 @@ std::int64_t RoundedGaussian::draw(std::uint64_t sigma) {
   }
   const auto rounded = static_cast<std::int64_t>(magnitude + sigma * k);
   return bits.few(1) != 0 ? -rounded : rounded;
-}
-
-std::vector<std::int64_t> draw_noise(std::size_t n, std::uint64_t sigma, EntropySource& entropy) {
-  RoundedGaussian gaussian(entropy);
-  std::vector<std::int64_t> noise(n);
-  for (std::int64_t& z : noise) z = gaussian.draw(sigma);
-  return noise;
 }
 
 }  // namespace muffle::privacy

@@ -31,21 +31,9 @@ double subtract_down(double a, double b) {
 /// "mu 0.268 (epsilon 1 at delta 1e-05)".
 std::string in_words(double mu, double delta) {
   if (!(mu > 0)) return "mu 0";
-  std::string epsilon = "above 100";
-  try {
-    epsilon = fmt::format("{:.6g}", epsilon_for(delta, mu));
-  } catch (const ConfigError&) {  // beyond what the accountant tells as an epsilon
-  }
-  return fmt::format("mu {:.6g} (epsilon {} at delta {})", mu, epsilon, exact_text(delta));
-}
-
-void require_charge(double mu) {
-  if (!ledger::valid_charge(mu)) {
-    throw ConfigError(
-        fmt::format("mu = sensitivity / sigma is {}, but a ledger keeps values from {} to {} only: check "
-                    "epsilon, delta or the noise multiplier. Nothing was charged.",
-                    exact_text(mu), exact_text(kMinChargeMu), exact_text(kMaxChargeMu)));
-  }
+  const auto epsilon = epsilon_to_tell(mu, delta);
+  return fmt::format("mu {:.6g} (epsilon {} at delta {})", mu,
+                     epsilon ? fmt::format("{:.6g}", *epsilon) : "above 100", exact_text(delta));
 }
 
 }  // namespace
@@ -60,10 +48,7 @@ Budget Budget::from_mu(double mu, double delta) {
     throw ConfigError(fmt::format("a budget of mu = {} is none: give a number from {} to {}.", exact_text(mu),
                                   exact_text(kMinChargeMu), exact_text(kMaxChargeMu)));
   }
-  if (!(delta >= kMinDelta && delta <= kMaxDelta)) {
-    throw ConfigError(fmt::format("the budget's delta is {}, not a number from {} to {}.", exact_text(delta),
-                                  exact_text(kMinDelta), exact_text(kMaxDelta)));
-  }
+  require_delta(delta, "the budget's delta");
   return {mu, delta, std::nullopt};
 }
 
@@ -74,18 +59,15 @@ std::string in_words(const PrivacyUnit& unit) {
 
 void require_unit(const LedgerState& state, const PrivacyUnit& unit) {
   if (!state.unit || *state.unit == unit) return;
-  throw PrivacyError(fmt::format(
-      "The privacy ledger refuses: what was spent on data set '{}' is counted for {}, and this release asks "
-      "for "
-      "{}. The mu of different units of privacy do not add up to a promise in either. Set privacy.adjacency "
-      "and "
-      "privacy.max_records_per_person to the ledger's. Another ledger does not help: the people are the "
-      "same, "
-      "and their releases would only be counted apart. If the ledger's unit was a mistake, its releases "
-      "promise "
-      "less than was meant: for q records a person where 1 was assumed, q times their mu; where the public "
-      "number of records must be secret, nothing. Nothing was charged or drawn.",
-      state.data_id, in_words(*state.unit), in_words(unit)));
+  throw PrivacyError(
+      fmt::format("The privacy ledger refuses: what was spent on data set '{}' is counted for {}, and this "
+                  "release asks for {}. The mu of different units of privacy do not add up to a promise in "
+                  "either. Set privacy.adjacency and privacy.max_records_per_person to the ledger's. Another "
+                  "ledger does not help: the people are the same, and their releases would only be counted "
+                  "apart. If the ledger's unit was a mistake, its releases promise less than was meant: for "
+                  "q records a person where 1 was assumed, q times their mu; where the public number of "
+                  "records must be secret, nothing. Nothing was charged or drawn.",
+                  state.data_id, in_words(*state.unit), in_words(unit)));
 }
 
 double mu_of(const NoisePlan& plan) {
@@ -106,15 +88,18 @@ PrivacyUnit unit_of(const NoisePlan& plan) {
 }
 
 Quote quote(const LedgerState& state, double mu, bool secure_noise, double delta) {
-  require_charge(mu);
+  if (!ledger::valid_charge(mu)) {
+    throw ConfigError(
+        fmt::format("mu = sensitivity / sigma is {}, but a ledger keeps values from {} to {} only: check "
+                    "epsilon, delta or the noise multiplier. Nothing was charged.",
+                    exact_text(mu), exact_text(kMinChargeMu), exact_text(kMaxChargeMu)));
+  }
   Quote q;
-  q.spent_mu = state.spent_mu();
-  q.asked_mu = mu;
   const double total_squares = add_up(state.spent_squares, multiply_up(mu, mu));
   q.total_mu = sqrt_up(total_squares);
   const double at = state.budget ? state.budget->delta : delta;
   q.text = fmt::format("data set '{}': spent so far {} in {} charge{}; this release asks for {}; together {}",
-                       state.data_id, in_words(q.spent_mu, at), state.charges.size(),
+                       state.data_id, in_words(state.spent_mu(), at), state.charges.size(),
                        state.charges.size() == 1 ? "" : "s", in_words(mu, at), in_words(q.total_mu, at));
   if (!state.budget) {
     q.allowed = true;
@@ -123,10 +108,9 @@ Quote quote(const LedgerState& state, double mu, bool secure_noise, double delta
     return q;
   }
   const double budget_squares = square_down(state.budget->mu);
-  q.budget_mu = state.budget->mu;
   q.remaining_mu = sqrt_down(subtract_down(budget_squares, state.spent_squares));
   q.text += fmt::format("; the budget is {}; before this release there remains {}",
-                        in_words(*q.budget_mu, at), in_words(*q.remaining_mu, at));
+                        in_words(state.budget->mu, at), in_words(*q.remaining_mu, at));
   if (!secure_noise || state.insecure > 0) {
     q.text += "; seeded test noise protects nobody, so it costs more than any budget";
     return q;

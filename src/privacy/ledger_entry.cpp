@@ -1,10 +1,10 @@
 #include "ledger_entry.hpp"
 
+#include <fmt/chrono.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -32,15 +32,11 @@ struct Writer {
   Json& json;
   void operator()(const BudgetLine& line) const {
     json["kind"] = "BUDGET";
-    if (!line.budget) {
-      json["budget"] = nullptr;
-      return;
-    }
-    Json budget;
-    budget["mu"] = line.budget->mu;
-    budget["delta"] = line.budget->delta;
-    budget["epsilon"] = line.budget->epsilon ? Json(*line.budget->epsilon) : Json(nullptr);
-    json["budget"] = budget;
+    json["budget"] = nullptr;
+    if (const auto& budget = line.budget)
+      json["budget"] = {{"mu", budget->mu},
+                        {"delta", budget->delta},
+                        {"epsilon", budget->epsilon ? Json(*budget->epsilon) : Json(nullptr)}};
   }
   void operator()(const IntentLine& line) const {
     // Unit and mu come early: a line that was cut off should still show them.
@@ -54,13 +50,8 @@ struct Writer {
     json["sigma"] = line.terms.sigma;
     json["secure_noise"] = line.terms.secure_noise;
   }
-  void operator()(const PendingLine& line) const {
-    json["kind"] = "PENDING";
-    json["charge"] = line.charge;
-    json["artifact_sha256"] = line.artifact;
-  }
-  void operator()(const CommitLine& line) const {
-    json["kind"] = "COMMIT";
+  void operator()(const ArtifactLine& line) const {
+    json["kind"] = line.committed ? "COMMIT" : "PENDING";
     json["charge"] = line.charge;
     json["artifact_sha256"] = line.artifact;
   }
@@ -72,10 +63,6 @@ struct Writer {
     json["cut_sha256"] = line.cut_sha256;
   }
 };
-
-void demand(bool holds, const char* problem) {
-  if (!holds) throw std::invalid_argument(problem);
-}
 
 std::string text(const Json& json, const char* key) {
   auto value = json.at(key).get<std::string>();
@@ -123,10 +110,8 @@ IntentLine read_intent(const Json& json) {
   return line;
 }
 
-/// A COMMIT, or a PENDING.
-template <class Line>
-Line read_artifact_line(const Json& json) {
-  Line line{text(json, "charge"), text(json, "artifact_sha256")};
+ArtifactLine read_artifact_line(const Json& json, bool committed) {
+  ArtifactLine line{text(json, "charge"), text(json, "artifact_sha256"), committed};
   demand(is_hex(line.charge, 32), "a charge's id that is not 32 hexadecimal digits");
   demand(is_hex(line.artifact, 64), "an artifact's hash that is not 64 hexadecimal digits");
   return line;
@@ -143,11 +128,7 @@ RepairLine read_repair(const Json& json) {
 }  // namespace
 
 std::string render(const Entry& entry) {
-  Json json;
-  json["format"] = kFormat;
-  json["version"] = kVersion;
-  json["seq"] = entry.sequence;
-  json["prev"] = entry.previous;
+  Json json = {{"format", kFormat}, {"version", kVersion}, {"seq", entry.sequence}, {"prev", entry.previous}};
   std::visit(Writer{json}, entry.content);
   json["data_id"] = entry.data_id;
   json["time"] = entry.time;
@@ -182,10 +163,8 @@ Entry parse(std::string_view line) {
       entry.content = read_budget(json);
     } else if (kind == "INTENT") {
       entry.content = read_intent(json);
-    } else if (kind == "PENDING") {
-      entry.content = read_artifact_line<PendingLine>(json);
-    } else if (kind == "COMMIT") {
-      entry.content = read_artifact_line<CommitLine>(json);
+    } else if (kind == "PENDING" || kind == "COMMIT") {
+      entry.content = read_artifact_line(json, kind == "COMMIT");
     } else if (kind == "REPAIR") {
       entry.content = read_repair(json);
     } else {
@@ -218,12 +197,8 @@ std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment) {
 }
 
 std::string utc_now() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
+  return fmt::format("{:%FT%TZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
 std::string host_name() {
@@ -234,6 +209,10 @@ std::string host_name() {
 
 std::string storable(const std::string& text) {
   return printable(Json::parse(dump(Json(text))).get<std::string>());
+}
+
+void demand(bool holds, const char* problem) {
+  if (!holds) throw std::invalid_argument(problem);
 }
 
 bool valid_charge(double mu) { return mu >= kMinChargeMu && mu <= kMaxChargeMu; }

@@ -17,14 +17,10 @@ struct IntentLine {
   std::string charge;
   ChargeTerms terms;
 };
-/// What the charge's job drew and is about to write.
-struct PendingLine {
-  std::string charge;
-  std::string artifact;
-};
-struct CommitLine {
-  std::string charge;
-  std::string artifact;
+/// PENDING: what the charge's job drew and is about to write; or COMMIT: that is on the disk.
+struct ArtifactLine {
+  std::string charge, artifact;
+  bool committed = false;
 };
 /// A torn last line was cut off. If it still showed a charge, that is kept as spent (mu > 0).
 struct RepairLine {
@@ -39,7 +35,7 @@ struct Entry {
   std::string previous;  ///< SHA-256 of the line before, without its newline; 64 zeros for the first
   std::string data_id;
   std::string time, host;
-  std::variant<BudgetLine, IntentLine, PendingLine, CommitLine, RepairLine> content;
+  std::variant<BudgetLine, IntentLine, ArtifactLine, RepairLine> content;
 };
 
 /// 2: charges say their unit of privacy and are bound to their artifact. Files of version 1 are refused: what
@@ -70,6 +66,8 @@ std::string host_name();
 /// Text as it comes back from a line: bytes that are no UTF-8, and control characters, are replaced.
 std::string storable(const std::string& text);
 
+/// @throws std::invalid_argument  `problem`, unless it holds.
+void demand(bool holds, const char* problem);
 bool valid_charge(double mu);
 bool is_hex(std::string_view text, std::size_t digits);
 

@@ -115,12 +115,12 @@ void Lock::wait_until(std::chrono::steady_clock::time_point end, std::chrono::mi
     named_step("ledger.wait");
     if (heartbeat) heartbeat();
     if (std::chrono::steady_clock::now() >= end) {
-      throw CommError(fmt::format(
-          "The privacy ledger is in use: '{}' is held by {}, and {:.3g} s of waiting were not enough. "
-          "Releases of one "
-          "data set take turns: wait for that one, or end it if it hangs (its lock ends with it). {}",
-          file_.string(), holder(fd_.get(), file_), std::chrono::duration<double>(deadline).count(),
-          kNothing));
+      throw CommError(
+          fmt::format("The privacy ledger is in use: '{}' is held by {}, and {:.3g} s of waiting were not "
+                      "enough. Releases of one data set take turns: wait for that one, or end it if it hangs "
+                      "(its lock ends with it). {}",
+                      file_.string(), holder(fd_.get(), file_),
+                      std::chrono::duration<double>(deadline).count(), kNothing));
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(100));
@@ -131,19 +131,17 @@ void require_one_name(const std::filesystem::path& file) {
   struct stat status {};
   const WatchedStep step("looking at the ledger", file);
   const auto look = [&] {
-    if (::stat(file.c_str(), &status) != 0)
-      fail("look at the ledger", file, errno, "Nothing was charged or drawn.");
+    if (::stat(file.c_str(), &status) != 0) fail("look at the ledger", file, errno, kNothing);
     return status.st_nlink == 1;
   };
   if (look()) return;
   ::unlink(beginning_of(file).c_str());
   if (look()) return;
-  throw ProtocolError(fmt::format(
-      "The ledger '{}' has {} names (hard links). Under another name it would have another lock, and two "
-      "releases could spend the same budget. Find the other names (`find / -samefile`), and keep one. "
-      "Nothing "
-      "was charged or drawn.",
-      file.string(), status.st_nlink));
+  throw ProtocolError(
+      fmt::format("The ledger '{}' has {} names (hard links). Under another name it would have another lock, "
+                  "and two releases could spend the same budget. Find the other names (`find / -samefile`), "
+                  "and keep one. Nothing was charged or drawn.",
+                  file.string(), status.st_nlink));
 }
 
 void create_with_line(const std::filesystem::path& file, std::string_view line) {
@@ -165,7 +163,7 @@ void create_with_line(const std::filesystem::path& file, std::string_view line) 
     fail("sync the folder of", file, error, consequence);
 }
 
-std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line) {
+void append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line) {
   const WatchedStep step("appending to the ledger", file);
   const FileDescriptor fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   std::string consequence = "The line was not added to the ledger.";
@@ -174,8 +172,8 @@ std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size,
   if (::fstat(fd.get(), &status) != 0) fail("look at the ledger", file, errno, consequence);
   if (static_cast<std::uint64_t>(status.st_size) != size) {
     throw ProtocolError(fmt::format(
-        "The ledger '{}' has {} bytes instead of {}: somebody wrote to it while this process held its "
-        "lock. Locks do not seem to work on this file system: put the ledger on another one. {}",
+        "The ledger '{}' has {} bytes instead of {}: somebody wrote to it while this process held its lock. "
+        "Locks do not seem to work on this file system: put the ledger on another one. {}",
         file.string(), status.st_size, size, consequence));
   }
   std::string text(line);
@@ -192,7 +190,6 @@ std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size,
     }
     fail("append to the ledger", file, error, consequence);
   }
-  return size + text.size();
 }
 
 }  // namespace muffle::privacy::ledger

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <string_view>
 
 #include "muffle/core/files.hpp"
@@ -43,9 +42,9 @@ void create_with_line(const std::filesystem::path& file, std::string_view line);
 void require_one_name(const std::filesystem::path& file);
 
 /// Appends `line` and a newline behind the first `size` bytes and syncs file and folder. If that fails, the
-/// file is cut back to `size` bytes. @returns the new size.
+/// file is cut back to `size` bytes.
 /// @throws ProtocolError  the file is not `size` bytes long: somebody wrote to it in spite of the lock.
 /// @throws IoError naming the file and the system's reason.
-std::uint64_t append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line);
+void append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line);
 
 }  // namespace muffle::privacy::ledger

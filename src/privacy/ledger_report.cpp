@@ -1,8 +1,7 @@
-#include "muffle/privacy/ledger_report.hpp"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -10,6 +9,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/printable.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/ledger.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -20,18 +20,8 @@ constexpr double kDefaultDelta = 1e-5;
 
 double delta_of(const LedgerState& state) { return state.budget ? state.budget->delta : kDefaultDelta; }
 
-/// 0 for nothing spent; none beyond what the accountant tells as an epsilon.
-std::optional<double> epsilon_of(double mu, double delta) {
-  if (!(mu > 0)) return 0.0;
-  try {
-    return epsilon_for(delta, mu);
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
-}
-
 std::string mu_text(double mu, double delta) {
-  const auto epsilon = epsilon_of(mu, delta);
+  const auto epsilon = epsilon_to_tell(mu, delta);
   return fmt::format("mu {:.6g}, epsilon {} at delta {}", mu,
                      epsilon ? fmt::format("{:.6g}", *epsilon) : "above 100", exact_text(delta));
 }
@@ -56,7 +46,7 @@ std::string ledger_json(const LedgerState& state, const std::string& file) {
               {"epsilon", or_null(state.budget->epsilon)},
               {"delta", delta},
               {"remaining_mu", left},
-              {"remaining_epsilon", or_null(epsilon_of(left, delta))}};
+              {"remaining_epsilon", or_null(epsilon_to_tell(left, delta))}};
   }
   Json charges = Json::array();
   for (const ChargeRecord& c : state.charges) {
@@ -82,7 +72,7 @@ std::string ledger_json(const LedgerState& state, const std::string& file) {
                     {"spent",
                      {{"mu", state.spent_mu()},
                       {"mu_squares", state.spent_squares},
-                      {"epsilon", or_null(epsilon_of(state.spent_mu(), delta))},
+                      {"epsilon", or_null(epsilon_to_tell(state.spent_mu(), delta))},
                       {"delta", delta}}},
                     {"guarantee", state.insecure == 0},
                     {"budget", budget},
@@ -128,26 +118,19 @@ void require_whole(const LedgerState& state, const std::string& file, const std:
   if (!state.torn.empty()) {
     throw ProtocolError(
         fmt::format("The ledger '{}' ends with {} bytes of an unfinished line after {} good ones: a release "
-                    "is writing right now, or "
-                    "one was cut off by a crash. Verify again in a moment; the next release on it mends the "
-                    "line and records that.",
+                    "is writing right now, or one was cut off by a crash. Verify again in a moment; the next "
+                    "release on it mends the line and records that.",
                     file, state.torn.size(), state.lines));
   }
-  if (!head.empty()) {
-    const std::string text = read_file(file);
-    bool found = false;
-    for (std::size_t at = 0; at < text.size() && !found;) {
-      const std::size_t end = text.find('\n', at);
-      found = to_hex(sha256(std::string_view(text).substr(at, end - at))) == head;
-      at = end == std::string::npos ? text.size() : end + 1;
-    }
-    if (!found) {
-      throw ProtocolError(
-          fmt::format("The ledger '{}' has no line with SHA-256 {}, though its chain is whole: it was "
-                      "rolled back to an older copy, or is another one. Releases may be missing from it.",
-                      file, head));
-    }
+  if (head.empty()) return;
+  std::istringstream lines(read_file(file));
+  for (std::string line; std::getline(lines, line);) {
+    if (to_hex(sha256(line)) == head) return;
   }
+  throw ProtocolError(
+      fmt::format("The ledger '{}' has no line with SHA-256 {}, though its chain is whole: it was rolled "
+                  "back to an older copy, or is another one. Releases may be missing from it.",
+                  file, head));
 }
 
 }  // namespace muffle::privacy

@@ -13,9 +13,7 @@
 namespace muffle::privacy {
 namespace {
 
-void demand(bool holds, const char* problem) {
-  if (!holds) throw std::invalid_argument(problem);
-}
+using ledger::demand;
 
 struct Apply {
   LedgerState& state;
@@ -29,17 +27,15 @@ struct Apply {
     spend(line.terms.mu, line.terms.unit);
     if (!line.terms.secure_noise) ++state.insecure;
   }
-  void operator()(const ledger::PendingLine& line) const {
+  void operator()(const ledger::ArtifactLine& line) const {
     const auto place = places.find(line.charge);
-    demand(place != places.end(), "a PENDING without an INTENT before it");
+    demand(place != places.end(), "a PENDING or COMMIT without an INTENT before it");
     ChargeRecord& charge = state.charges[place->second];
-    demand(!charge.pending, "a second PENDING of the same charge");
-    charge.pending = line.artifact;
-  }
-  void operator()(const ledger::CommitLine& line) const {
-    const auto place = places.find(line.charge);
-    demand(place != places.end(), "a COMMIT without an INTENT before it");
-    ChargeRecord& charge = state.charges[place->second];
+    if (!line.committed) {
+      demand(!charge.pending, "a second PENDING of the same charge");
+      charge.pending = line.artifact;
+      return;
+    }
     demand(!charge.artifact, "a second COMMIT of the same charge");
     demand(charge.pending == line.artifact, "a COMMIT of another artifact than the charge's PENDING names");
     charge.artifact = line.artifact;
@@ -55,27 +51,14 @@ struct Apply {
   }
 };
 
-/// A ledger of version 1 is whole, but says too little.
-void refuse_version_1(std::string_view bytes, const std::string& name) {
-  if (!bytes.starts_with(R"({"format":"muffle-ledger","version":1,)")) return;
-  throw ProtocolError(fmt::format(
-      "The ledger '{}' is of version 1, which does not say whom its charges protect (adjacency, records per "
-      "person), so nothing can be added to them. Keep the file; begin a new ledger under another name, with "
-      "`muffle ledger budget`, and leave out of its budget what the old one spent: mu_new^2 = mu^2 - "
-      "mu_spent^2. Nothing was charged or drawn.",
-      name));
-}
-
 /// Where the verified lines must end: behind the last newline, or before a last line with a hole in it. A
 /// crash can leave the file's new length without all of its new bytes; those read as NUL, which no line has.
 std::size_t end_of_whole_lines(std::string_view bytes) {
   const auto last = bytes.rfind('\n');
   if (last == std::string_view::npos) return 0;
   if (last + 1 != bytes.size()) return last + 1;
-  const auto before = last == 0 ? std::string_view::npos : bytes.rfind('\n', last - 1);
-  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-  const bool hole = bytes.substr(begin).find('\0') != std::string_view::npos;
-  return hole ? begin : bytes.size();
+  const std::size_t begin = bytes.substr(0, last).rfind('\n') + 1;  // npos + 1 = 0
+  return bytes.find('\0', begin) == std::string_view::npos ? bytes.size() : begin;
 }
 
 }  // namespace
@@ -90,10 +73,16 @@ const ChargeRecord* LedgerState::find_charge(std::string_view id) const {
 }
 
 LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
-  refuse_version_1(bytes, name);
+  if (bytes.starts_with(R"({"format":"muffle-ledger","version":1,)")) {
+    throw ProtocolError(fmt::format(
+        "The ledger '{}' is of version 1, which does not say whom its charges protect (adjacency, records "
+        "per person), so nothing can be added to them. Keep the file; begin a new ledger under another name, "
+        "with `muffle ledger budget`, and leave out of its budget what the old one spent: mu_new^2 = mu^2 - "
+        "mu_spent^2. Nothing was charged or drawn.",
+        name));
+  }
   LedgerState state;
   std::unordered_map<std::string, std::size_t> places;
-  state.head.assign(64, '0');
   const std::size_t end = end_of_whole_lines(bytes);
   std::size_t at = 0;
   try {
@@ -121,8 +110,7 @@ LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
     throw ProtocolError(fmt::format(
         "The ledger '{}' is damaged: line {} is {}. What was spent cannot be told any more, so nothing is "
         "released on it. Restore the file from a backup that ends with the newest line known (its SHA-256 is "
-        "the "
-        "head that `muffle ledger show` prints), and find out who changed it.",
+        "the head that `muffle ledger show` prints), and find out who changed it.",
         name, state.lines + 1, problem.what()));
   }
   state.good_bytes = end;

@@ -11,37 +11,25 @@
 namespace muffle::privacy {
 namespace {
 
-// Written so that NaN fails.
-bool within(double value, double low, double high) { return value >= low && value <= high; }
-
 void check(const PrivacySpec& spec) {
   Problems problems;
-  if (spec.epsilon && spec.noise_multiplier) {
-    problems.add(
-        "both epsilon and a noise multiplier are given, and they could contradict one another: keep one of "
-        "them");
-  } else if (!spec.epsilon && !spec.noise_multiplier) {
-    problems.add("neither epsilon nor a noise multiplier is given: set one of them, such as epsilon = 1");
+  problems.unless(!spec.epsilon || !spec.noise_multiplier,
+                  "both epsilon and a noise multiplier are given, and they could contradict one another: "
+                  "keep one of them");
+  problems.unless(spec.epsilon || spec.noise_multiplier,
+                  "neither epsilon nor a noise multiplier is given: set one of them, such as epsilon = 1");
+  if (spec.epsilon) problems.unless_in({kMinEpsilon, kMaxEpsilon}, "epsilon", *spec.epsilon);
+  if (spec.noise_multiplier) {
+    problems.unless_in({kMinNoiseMultiplier, kMaxNoiseMultiplier}, "the noise multiplier",
+                       *spec.noise_multiplier);
   }
-  if (spec.epsilon && !within(*spec.epsilon, kMinEpsilon, kMaxEpsilon)) {
-    problems.add(fmt::format("epsilon is {}, not a number from {} to {}", exact_text(*spec.epsilon),
-                             exact_text(kMinEpsilon), exact_text(kMaxEpsilon)));
-  }
-  if (spec.noise_multiplier && !within(*spec.noise_multiplier, kMinNoiseMultiplier, kMaxNoiseMultiplier)) {
-    problems.add(fmt::format("the noise multiplier is {}, not a number from {} to {}",
-                             exact_text(*spec.noise_multiplier), exact_text(kMinNoiseMultiplier),
-                             exact_text(kMaxNoiseMultiplier)));
-  }
-  if (!within(spec.delta, kMinDelta, kMaxDelta)) {
-    problems.add(fmt::format("delta is {}, not a number from {} to {} (well below 1 / the number of records)",
-                             exact_text(spec.delta), exact_text(kMinDelta), exact_text(kMaxDelta)));
-  }
-  if (spec.max_records_per_person == 0) {
-    problems.add(
-        "max_records_per_person is missing or 0: say how many records one person can own at most; write 1 if "
-        "each person "
-        "has one");
-  }
+  const settings::Range deltas{kMinDelta, kMaxDelta};
+  problems.unless(deltas.has(spec.delta),
+                  fmt::format("delta is {}, not {} (well below 1 / the number of records)",
+                              exact_text(spec.delta), deltas.text()));
+  problems.unless(spec.max_records_per_person > 0,
+                  "max_records_per_person is missing or 0: say how many records one person can own at most; "
+                  "write 1 if each person has one");
   problems.throw_if_any("the privacy settings are wrong");
 }
 
@@ -50,14 +38,31 @@ void check(const PrivacySpec& spec) {
 // The ceiling is exact.
 double lattice_sigma(double sigma, double unit) { return std::ceil(multiply_up(sigma, unit)); }
 
+std::vector<NoisePart> drawn_parts(double sigma, const std::vector<features::CoordinatePart>& coordinates) {
+  std::vector<NoisePart> parts;
+  for (const features::CoordinatePart& part : coordinates) {
+    parts.push_back({{}, part.repeat});
+    for (const features::CoordinateRun& run : part.runs) {
+      const double drawn = lattice_sigma(sigma, run.unit);
+      if (!(drawn >= 1 && drawn <= static_cast<double>(kMaxSigmaLattice))) {
+        throw ConfigError(
+            fmt::format("sigma = {:.6g} is outside what the noise sampler draws in units of 1/{:.6g}: use a "
+                        "larger epsilon, fewer records per person or fewer bits",
+                        sigma, run.unit));
+      }
+      parts.back().runs.push_back({run.count, run.unit, static_cast<std::uint64_t>(drawn)});
+    }
+  }
+  return parts;
+}
+
 NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity,
                      const std::vector<features::CoordinatePart>& coordinates) {
   check(spec);
   require(sensitivity.adjacency == spec.adjacency &&
               sensitivity.max_records_per_person == spec.max_records_per_person,
           "the sensitivity was to be derived for another adjacency or another number of records per person "
-          "than the "
-          "privacy settings have: this is a bug in muffle.");
+          "than the privacy settings have: this is a bug in muffle.");
   NoisePlan plan;
   plan.delta = spec.delta;
   plan.sensitivity_input = sensitivity;
@@ -70,28 +75,13 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
     plan.epsilon = epsilon_for(plan.delta, 1.0 / plan.noise_multiplier);
   }
   Problems problems;
-  if (!(plan.epsilon >= kMinEpsilon)) {
-    problems.add(fmt::format(
-        "a noise multiplier of {} means epsilon {:.3g} at delta {}, below the {} that muffle accounts "
-        "for: nothing of the data would be left; use a smaller one",
-        exact_text(plan.noise_multiplier), plan.epsilon, exact_text(plan.delta), exact_text(kMinEpsilon)));
-  }
+  problems.unless(plan.epsilon >= kMinEpsilon,
+                  fmt::format("a noise multiplier of {} means epsilon {:.3g} at delta {}, below the {} that "
+                              "muffle accounts for: nothing of the data would be left; use a smaller one",
+                              exact_text(plan.noise_multiplier), plan.epsilon, exact_text(plan.delta),
+                              exact_text(kMinEpsilon)));
   plan.sigma = multiply_up(plan.noise_multiplier, plan.sensitivity.value);
-  for (const features::CoordinatePart& part : coordinates) {
-    NoisePart noise{{}, part.repeat};
-    for (const features::CoordinateRun& run : part.runs) {
-      const double drawn = lattice_sigma(plan.sigma, run.unit);
-      if (!(drawn >= 1 && drawn <= static_cast<double>(kMaxSigmaLattice))) {
-        problems.add(fmt::format(
-            "sigma = {:.6g} (noise multiplier {:.6g} x sensitivity {:.6g}) is outside what the noise sampler "
-            "draws in units of 1/{:.6g}: use a larger epsilon, fewer records per person or fewer bits",
-            plan.sigma, plan.noise_multiplier, plan.sensitivity.value, run.unit));
-        break;
-      }
-      noise.runs.push_back({run.count, run.unit, static_cast<std::uint64_t>(drawn)});
-    }
-    plan.parts.push_back(std::move(noise));
-  }
+  problems.check("", [&] { plan.parts = drawn_parts(plan.sigma, coordinates); });
   problems.throw_if_any("the noise cannot be planned");
   return plan;
 }

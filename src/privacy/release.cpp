@@ -9,14 +9,6 @@ namespace muffle::privacy {
 
 RawSum::~RawSum() { wipe(sums_); }
 
-RawSum& RawSum::operator=(RawSum&& other) noexcept {
-  if (this != &other) {
-    wipe(sums_);
-    sums_ = std::move(other.sums_);
-  }
-  return *this;
-}
-
 std::uint64_t length_of(const std::vector<NoisePart>& parts) {
   std::uint64_t length = 0;
   for (const NoisePart& part : parts) {
@@ -54,6 +46,10 @@ std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, Entrop
     throw;
   }
   return noise;
+}
+
+std::vector<std::int64_t> draw_noise(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy) {
+  return draw_noise({{{{n, 1.0, sigma_lattice}}, 1}}, entropy);
 }
 
 NoiseVector::NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy,

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
 #include "problems.hpp"
@@ -13,9 +12,7 @@ namespace muffle::privacy {
 namespace {
 
 /// Norms and weights beyond these are slips of the keyboard; far below, their squares would vanish.
-constexpr double kMinNorm = 1e-9, kMaxNorm = 1e6;
-
-bool in_range(double norm) { return norm >= kMinNorm && norm <= kMaxNorm; }
+constexpr settings::Range kNorms{1e-9, 1e6};
 
 std::string_view without_period(std::string_view sentence) {
   return sentence.ends_with('.') ? sentence.substr(0, sentence.size() - 1) : sentence;
@@ -25,22 +22,17 @@ double square_up(double x) { return multiply_up(x, x); }
 
 void check(const SensitivityInput& input) {
   Problems problems;
-  if (input.blocks.empty()) problems.add("no feature block is released");
-  for (std::size_t b = 0; b < input.blocks.size(); ++b) {
-    const double norm = input.blocks[b].norm;
-    if (!in_range(norm)) {
-      problems.add(fmt::format("the norm bound of feature block {} is {}, not a number from {} to {}", b + 1,
-                               exact_text(norm), exact_text(kMinNorm), exact_text(kMaxNorm)));
-    }
-  }
-  if (input.counts && !in_range(input.counts_weight)) {
-    problems.add(fmt::format("the class counts are released with weight {}, not a number from {} to {}",
-                             exact_text(input.counts_weight), exact_text(kMinNorm), exact_text(kMaxNorm)));
-  }
-  if (input.max_records_per_person == 0 || input.max_records_per_person > kMaxRecordsPerPerson) {
-    problems.add(fmt::format("the most records that one person may own is {}, not a number from 1 to {}",
-                             input.max_records_per_person, kMaxRecordsPerPerson));
-  }
+  problems.unless(!input.blocks.empty(), "no feature block is released");
+  for (std::size_t b = 0; b < input.blocks.size(); ++b)
+    problems.unless_in(kNorms, fmt::format("the norm bound of feature block {}", b + 1),
+                       input.blocks[b].norm);
+  problems.unless(!input.counts || kNorms.has(input.counts_weight),
+                  fmt::format("the class counts are released with weight {}, not {}",
+                              exact_text(input.counts_weight), kNorms.text()));
+  const std::uint64_t q = input.max_records_per_person;
+  problems.unless(q >= 1 && q <= kMaxRecordsPerPerson,
+                  fmt::format("the most records that one person may own is {}, not a number from 1 to {}", q,
+                              kMaxRecordsPerPerson));
   problems.throw_if_any("the sensitivity of the release cannot be bounded");
 }
 
@@ -83,45 +75,40 @@ Sensitivity combined_sensitivity(const SensitivityInput& input) {
     proof += fmt::format(
         "Equal labels: one class's column changes, by at most {}{}; the counts, if any, stay. ",
         input.blocks.size() > 1 ? "the root of the sum of the blocks' squares, " : "", exact_text(same));
-    proof +=
-        input.counts
-            ? fmt::format(
-                  "Different labels: phi(x) leaves one column, phi(x') enters another, and two counts scaled "
-                  "by "
-                  "lambda = {} change by lambda each: at most sqrt(2 B^2 + 2 lambda^2) = {}, B^2 the sum of "
-                  "the blocks' squares. ",
-                  lambda, exact_text(other))
-            : fmt::format(
-                  "Different labels: phi(x) leaves one column and phi(x') enters another, orthogonal to it: "
-                  "at "
-                  "most sqrt(2) B = {}, B^2 the sum of the blocks' squares. ",
-                  exact_text(other));
+    proof += input.counts
+                 ? fmt::format(
+                       "Different labels: phi(x) leaves one column, phi(x') enters another, and two counts "
+                       "scaled by lambda = {} change by lambda each: at most sqrt(2 B^2 + 2 lambda^2) = {}, "
+                       "B^2 the sum of the blocks' squares. ",
+                       lambda, exact_text(other))
+                 : fmt::format(
+                       "Different labels: phi(x) leaves one column and phi(x') enters another, orthogonal to "
+                       "it: at most sqrt(2) B = {}, B^2 the sum of the blocks' squares. ",
+                       exact_text(other));
     one_record = std::fmax(same, other);
     proof += fmt::format("The larger is {}", exact_text(one_record));
     if (input.counts && other <= same) proof += ", so the counts cost nothing";
     proof += ". ";
   } else {
     one_record = sqrt_up(record_squared);
-    proof +=
-        input.counts
-            ? fmt::format(
-                  "Its column changes by at most B and its count, scaled by lambda = {}, by lambda: at most "
-                  "sqrt(B^2 + lambda^2) = {}, B^2 the sum of the blocks' squares. ",
-                  lambda, exact_text(one_record))
-            : fmt::format("Its column changes by at most B = {}, B^2 the sum of the blocks' squares. ",
-                          exact_text(one_record));
+    proof += input.counts
+                 ? fmt::format(
+                       "Its column changes by at most B and its count, scaled by lambda = {}, by lambda: at "
+                       "most sqrt(B^2 + lambda^2) = {}, B^2 the sum of the blocks' squares. ",
+                       lambda, exact_text(one_record))
+                 : fmt::format("Its column changes by at most B = {}, B^2 the sum of the blocks' squares. ",
+                               exact_text(one_record));
   }
 
   Sensitivity out;
   const std::uint64_t q = input.max_records_per_person;
   out.value = multiply_up(static_cast<double>(q), one_record);
   proof +=
-      q == 1
-          ? "One person owns at most 1 record, so this is the bound"
-          : fmt::format(
-                "One person owns at most q = {} records: go from one data set to its neighbour in q steps of "
-                "one record each; by the triangle inequality the change is at most q times as large",
-                q);
+      q == 1 ? "One person owns at most 1 record, so this is the bound"
+             : fmt::format(
+                   "One person owns at most q = {} records: go from one data set to its neighbour in q steps "
+                   "of one record each; by the triangle inequality the change is at most q times as large",
+                   q);
   out.derivation = proof + fmt::format(": L2 sensitivity {}.", exact_text(out.value));
   return out;
 }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <bit>
+#include <cstring>
+#include <span>
 
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
@@ -15,6 +17,7 @@ namespace muffle::release {
 namespace {
 
 constexpr char kFormat[] = "muffle-release";
+static_assert(std::endian::native == std::endian::little, "the file's integers are copied as they are");
 
 }  // namespace
 
@@ -25,8 +28,8 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
     held += fmt::format("{}\"{}\"", held.empty() ? "" : ", ", map.map->kind());
   throw ConfigError(
       fmt::format("{} needs second moments, and the release holds only {}. A release is made once: add a "
-                  "section [map.NAME] with kind = "
-                  "\"moments\" before the next one, or choose a generator for the maps that are there.",
+                  "section [map.NAME] with kind = \"moments\" before the next one, or choose a generator for "
+                  "the maps that are there.",
                   user, held));
 }
 
@@ -38,12 +41,8 @@ std::string artifact_bytes(const Artifact& artifact) {
   }
   Container container;
   container.header = to_header(artifact);
-  container.payload.resize(artifact.values.size() * 8);
-  for (std::size_t i = 0; i < artifact.values.size(); ++i) {
-    const auto bits = static_cast<std::uint64_t>(artifact.values[i]);
-    for (std::size_t j = 0; j < 8; ++j)
-      container.payload[8 * i + j] = static_cast<std::byte>(bits >> (8 * j) & 0xFF);
-  }
+  const auto bytes = std::as_bytes(std::span(artifact.values));
+  container.payload.assign(bytes.begin(), bytes.end());
   return serialize(container);
 }
 
@@ -68,12 +67,7 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name) {
                              container.payload.size()));
   }
   artifact.values.resize(container.payload.size() / 8);
-  for (std::size_t i = 0; i < artifact.values.size(); ++i) {
-    std::uint64_t bits = 0;
-    for (std::size_t j = 0; j < 8; ++j)
-      bits |= std::to_integer<std::uint64_t>(container.payload[8 * i + j]) << (8 * j);
-    artifact.values[i] = static_cast<std::int64_t>(bits);
-  }
+  std::memcpy(artifact.values.data(), container.payload.data(), container.payload.size());
   if (const std::vector<std::string> wrong = contradictions(artifact); !wrong.empty()) {
     throw refuse(fmt::format("{}", fmt::join(wrong, "; ")));
   }
@@ -100,11 +94,11 @@ void check_map(const Artifact& artifact, std::size_t b) {
   const features::NamedMap& map = artifact.maps.at(b);
   const std::string rebuilt = map.map->hash();
   if (rebuilt == artifact.map_hashes.at(b)) return;
-  throw ProtocolError(fmt::format(
-      "the feature map '{}', rebuilt from its public description, is not the one that the release was made "
-      "with (SHA-256 {} "
-      "instead of {}): against it there would be nothing but noise. Use the muffle that made it, version {}.",
-      map.name, rebuilt, artifact.map_hashes[b], artifact.muffle_version));
+  throw ProtocolError(
+      fmt::format("the feature map '{}', rebuilt from its public description, is not the one that the "
+                  "release was made with (SHA-256 {} instead of {}): against it there would be nothing but "
+                  "noise. Use the muffle that made it, version {}.",
+                  map.name, rebuilt, artifact.map_hashes[b], artifact.muffle_version));
 }
 
 }  // namespace muffle::release

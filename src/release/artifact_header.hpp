@@ -16,13 +16,15 @@ nlohmann::json to_header(const Artifact& artifact);
 /// starts with `name` and names the field.
 Artifact from_header(const nlohmann::json& header, const std::string& name);
 
+/// Map b as an entry of the header's list `maps`: its kind, settings, weight, bound, units and noise.
+nlohmann::json map_to_header(const Artifact& artifact, std::size_t b);
+
 /// What contradicts what: ranges, counts, and the guarantee derived once more. Empty if all is well.
 std::vector<std::string> contradictions(const Artifact& artifact);
 
 /// Said wherever a release with seeded noise is described.
 inline constexpr char kNotPrivate[] =
     "NOT PRIVATE: the noise came from a seeded generator (a test option). Whoever guesses the seed subtracts "
-    "the noise. "
-    "Never hand this release out.";
+    "the noise. Never hand this release out.";
 
 }  // namespace muffle::release

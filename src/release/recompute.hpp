@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "muffle/privacy/sensitivity.hpp"
 
 namespace muffle::release {

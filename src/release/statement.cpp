@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "artifact_header.hpp"
-#include "map_header.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
@@ -19,9 +17,8 @@ using nlohmann::json;
 bool replace_one(const Artifact& a) { return a.adjacency == privacy::Adjacency::kReplaceOne; }
 
 std::string unit_of_privacy(const Artifact& a) {
-  return a.max_records_per_person == 1
-             ? "one person, who owns at most 1 record"
-             : fmt::format("one person, who owns at most {} records", a.max_records_per_person);
+  return fmt::format("one person, who owns at most {} record{}", a.max_records_per_person,
+                     a.max_records_per_person == 1 ? "" : "s");
 }
 
 std::string meaning_of_adjacency(const Artifact& a) {
@@ -55,24 +52,18 @@ std::string mechanism(const Artifact& a) {
     const privacy::DistributedNoisePlan plan = shares(a);
     text += fmt::format(
         "To every integer sum each of the {} ranks added its own round(N(0, s^2)), drawn exactly (Karney, "
-        "ACM "
-        "TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a sigma of "
-        "at "
-        "least: {}. Their sum is, but for a factor on probabilities that differs from 1 by less than 1e-30, "
-        "post-processing of the ideal Gaussian mechanism (Kairouz, Liu & Steinke, ICML 2021; "
+        "ACM TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a "
+        "sigma of at least: {}. Their sum is, but for a factor on probabilities that differs from 1 by less "
+        "than 1e-30, post-processing of the ideal Gaussian mechanism (Kairouz, Liu & Steinke, ICML 2021; "
         "docs/explanation/secure-aggregation.md, theorem 2), so the tight analytic bound holds (Balle & "
-        "Wang, ICML 2018, "
-        "Theorem 8).",
+        "Wang, ICML 2018, Theorem 8).",
         plan.ranks, drawn_text(a, plan.shares), plan.ranks - plan.colluding, drawn_text(a, a.noise.parts));
   } else {
     text += fmt::format(
         "To every integer sum, round(N(0, s^2)) was added, drawn exactly (Karney, ACM TOMS 42(1), 2016), "
-        "with s "
-        "in lattice units: {}. An integer plus a rounded Gaussian is the rounded sum, that is, "
-        "post-processing "
-        "of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, ICML 2018, "
-        "Theorem "
-        "8).",
+        "with s in lattice units: {}. An integer plus a rounded Gaussian is the rounded sum, that is, "
+        "post-processing of the ideal Gaussian mechanism, so the tight analytic bound holds (Balle & Wang, "
+        "ICML 2018, Theorem 8).",
         drawn_text(a, a.noise.parts));
   }
   return text;
@@ -91,28 +82,26 @@ std::vector<std::string> public_facts(const Artifact& a) {
 }
 
 std::vector<std::string> trust_model(const Artifact& a) {
-  return {"Each rank sees its own records in the clear.",
-          a.aggregation.masked
-              ? privacy::describe(a.aggregation)
-              : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way "
-                "of the reduction see partial sums: they are trusted. Nobody else sees anything but the "
-                "noisy sums.",
-          a.is_private
-              ? "The noise came from the operating system's random number generator and was not kept."
-              : "The noise came from a seed and can be recomputed by whoever knows or guesses it.",
-          "Everything made from this release (models, synthetic records) costs no further privacy, unless "
-          "choices are made "
-          "by looking at the private data again, such as picking a run by its score on them."};
+  return {
+      "Each rank sees its own records in the clear.",
+      a.aggregation.masked
+          ? privacy::describe(a.aggregation)
+          : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way of "
+            "the reduction see partial sums: they are trusted. Nobody else sees anything but the noisy sums.",
+      a.is_private ? "The noise came from the operating system's random number generator and was not kept."
+                   : "The noise came from a seed and can be recomputed by whoever knows or guesses it.",
+      "Everything made from this release (models, synthetic records) costs no further privacy, unless "
+      "choices are made by looking at the private data again, such as picking a run by its score on them."};
 }
 
 std::vector<std::string> warnings(const Artifact& a) {
   std::vector<std::string> out;
   if (!a.is_private) out.emplace_back(kNotPrivate);
   if (replace_one(a) && a.noise.delta * static_cast<double>(a.records) >= 1) {
-    out.push_back(fmt::format(
-        "delta {} is not below 1 / {} records: a release of one random record in the clear would satisfy "
-        "such a delta. Use a smaller one.",
-        exact_text(a.noise.delta), a.records));
+    out.push_back(
+        fmt::format("delta {} is not below 1 / {} records: a release of one random record in the clear would "
+                    "satisfy such a delta. Use a smaller one.",
+                    exact_text(a.noise.delta), a.records));
   }
   if (a.noise.epsilon > 10) {
     out.push_back(fmt::format(
@@ -121,8 +110,7 @@ std::vector<std::string> warnings(const Artifact& a) {
   }
   out.emplace_back(
       "The promise is for this release alone. Further releases from the same people's data add up: their mu, "
-      "the "
-      "sensitivity over sigma, combine as the root of the sum of squares.");
+      "the sensitivity over sigma, combine as the root of the sum of squares.");
   out.emplace_back(
       "The settings called public above must not have been chosen by looking at the private data.");
   return out;
@@ -134,17 +122,14 @@ struct Point {
   double delta, epsilon;
 };
 
-/// The whole promise, not one point of it. Deltas at which epsilon would exceed the accountant's domain are
-/// left out.
+/// The whole promise, not one point of it, without deltas at which epsilon is beyond the accountant's domain.
 std::vector<Point> curve(const Artifact& a) {
   std::vector<Point> points;
   const double mu = mu_of(a);
   for (const double delta : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18}) {
-    const double at_limit = privacy::log_delta(privacy::kMaxEpsilon, mu) + privacy::kLogDeltaError;
-    if (at_limit > std::log(delta)) continue;
-    // At its own delta the release was calibrated: the stated epsilon holds, without the rounding up of two
-    // ways.
-    points.push_back({delta, delta == a.noise.delta ? a.noise.epsilon : privacy::epsilon_for(delta, mu)});
+    // At its own delta the release was calibrated: the stated epsilon holds, not rounded up both ways.
+    if (const auto epsilon = privacy::epsilon_to_tell(mu, delta))
+      points.push_back({delta, delta == a.noise.delta ? a.noise.epsilon : *epsilon});
   }
   return points;
 }

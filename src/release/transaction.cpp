@@ -31,18 +31,18 @@ bool release_is_there(const std::filesystem::path& file) {
 void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
   if (artifact.config_hash != order.config_hash) {
     throw ConfigError(fmt::format(
-        "'{}' holds a release made with other data, features or privacy settings. A release spends "
-        "privacy budget, so it is never overwritten: choose another --out folder, or move that file away.",
+        "'{}' holds a release made with other data, features or privacy settings. A release spends privacy "
+        "budget, so it is never overwritten: choose another --out folder, or move that file away.",
         order.file.string()));
   }
   if (artifact.is_private == order.secure_noise) return;
   throw ConfigError(
       order.secure_noise
-          ? fmt::format("'{}' holds a release with seeded test noise (--insecure-seeded-noise): it is NOT "
-                        "PRIVATE and cannot stand for the private release that is asked for. Choose another "
-                        "--out folder, or delete that file and all that was made from it. Nothing was "
-                        "charged or drawn.",
-                        order.file.string())
+          ? fmt::format(
+                "'{}' holds a release with seeded test noise (--insecure-seeded-noise): it is NOT PRIVATE "
+                "and cannot stand for the private release that is asked for. Choose another --out folder, or "
+                "delete that file and all that was made from it. Nothing was charged or drawn.",
+                order.file.string())
           : fmt::format("'{}' holds a private release, but --insecure-seeded-noise asks for one with test "
                         "noise. Choose another --out folder for the test. Nothing was charged or drawn.",
                         order.file.string()));
@@ -54,8 +54,8 @@ ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const std::function<v
                                     heartbeat)) {
   if (ledger_.created())
     spdlog::warn(
-        "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, stop, and "
-        "name that one (privacy.ledger)",
+        "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, stop, and name "
+        "that one (privacy.ledger)",
         printable(order_.ledger.string()), order_.data_id);
 }
 
@@ -78,7 +78,7 @@ bool ReleaseTransaction::settle() {
   const Artifact artifact = parse_artifact(bytes, order_.file.string());
   require_ordered(order_, artifact);
   const privacy::ChargeTerms stated = terms(artifact.noise, artifact.is_private);
-  ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes)), stated});
+  ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes))});
   sign(bytes);
   // A job that was killed right after its COMMIT has none yet; and what is there may be another's.
   write_statements(artifact);

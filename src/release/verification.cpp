@@ -31,13 +31,16 @@ class Verifier {
   }
 
   Verification run() && {
-    attempt("file", "container version 1, lengths and SHA-256 agree", [&] {
+    attempt("file", [&] {
       container_ = parse_container(evidence_.release, "muffle-release", kArtifactVersion, evidence_.name);
+      return "container version 1, lengths and SHA-256 agree";
     });
     check_signature_file();
     if (container_) {
-      attempt("fields", "every field is there, of its type and in its range",
-              [&] { out_.artifact = from_header(container_->header, evidence_.name); });
+      attempt("fields", [&] {
+        out_.artifact = from_header(container_->header, evidence_.name);
+        return "every field is there, of its type and in its range";
+      });
     }
     if (out_.artifact) check_guarantee(*out_.artifact);
     if (out_.artifact) check_rest();
@@ -53,17 +56,15 @@ class Verifier {
   void judge(std::string name, bool good, std::string detail) {
     add(std::move(name), good ? Check::Outcome::kPass : Check::Outcome::kFail, std::move(detail));
   }
-  /// Passes unless `action` throws. @returns whether it passed.
+  /// Passes, with the detail that `action` returns, unless it throws. @returns whether it passed.
   template <class Action>
-  bool attempt(const char* name, const std::string& detail, const Action& action) {
+  bool attempt(const char* name, const Action& action) {
     try {
-      action();
+      judge(name, true, action());
     } catch (const Error& e) {
       judge(name, false, e.what());
-      return false;
     }
-    judge(name, true, detail);
-    return true;
+    return out_.checks.back().outcome == Check::Outcome::kPass;
   }
 
   void check_signature_file() {
@@ -78,8 +79,7 @@ class Verifier {
       }
       return;
     }
-    std::string by;
-    attempt(kName, "", [&] {
+    attempt(kName, [&] {
       const std::string file = crypto::signature_file(evidence_.name).string();
       const crypto::ReleaseSignature signature = crypto::parse_signature(*evidence_.signature, file);
       crypto::check_signature(signature, evidence_.release, evidence_.name);
@@ -89,11 +89,10 @@ class Verifier {
             crypto::to_hex(signature.key), crypto::to_hex(evidence_.trusted->key), evidence_.trusted->name));
       }
       out_.signature = signature;
-      by = fmt::format("by '{}', public key {}{}", signature.signer, crypto::to_hex(signature.key),
-                       evidence_.trusted ? ", the demanded one"
-                                         : "; whose key that is, only --key can tell: anybody can sign");
+      return fmt::format("by '{}', public key {}{}", signature.signer, crypto::to_hex(signature.key),
+                         evidence_.trusted ? ", the demanded one"
+                                           : "; whose key that is, only --key can tell: anybody can sign");
     });
-    if (out_.signature) out_.checks.back().detail = by;
   }
 
   /// The arithmetic from (epsilon, delta) and the maps' bounds to sigma, and back.
@@ -129,10 +128,9 @@ class Verifier {
       shown += fmt::format("{}{:.12g} ({} lattice units)", shown.empty() ? "" : ", ", d.sigma, d.lattice);
     }
     judge("sigma", near(noise.sigma, calibrated) && near(noise.sigma, multiplied) && enough,
-          fmt::format(
-              "stated {}, by calibration {:.12g}, as stated multiplier x recombined sensitivity {:.12g}, "
-              "drawn {}",
-              exact_text(noise.sigma), calibrated, multiplied, shown));
+          fmt::format("stated {}, by calibration {:.12g}, as stated multiplier x recombined sensitivity "
+                      "{:.12g}, drawn {}",
+                      exact_text(noise.sigma), calibrated, multiplied, shown));
     const long double delta = least > 0 ? plain_delta(noise.epsilon, sensitivity / least) : 1.0L;
     judge("delta", delta <= noise.delta * (1 + kTolerance),
           fmt::format("stated {}, from the least sigma drawn, at epsilon {}, {:.12g}",
@@ -182,8 +180,10 @@ class Verifier {
 
   void check_rest() {
     // What every other reader of the release demands, in its own words.
-    const bool whole = attempt("consistency", "shapes, values and guarantee contradict nowhere",
-                               [&] { out_.artifact = parse_artifact(evidence_.release, evidence_.name); });
+    const bool whole = attempt("consistency", [&] {
+      out_.artifact = parse_artifact(evidence_.release, evidence_.name);
+      return "shapes, values and guarantee contradict nowhere";
+    });
     const Artifact& stated = *out_.artifact;
     double numbers = 0.0;
     for (const features::NamedMap& map : stated.maps) numbers += whole ? map.map->numbers_in_map() : 0.0;
@@ -191,10 +191,10 @@ class Verifier {
       add(kFeatureMaps, Check::Outcome::kSkipped,
           whole ? fmt::format("not rebuilt: {:.3g} numbers", numbers) : "not rebuilt");
     } else {
-      attempt(kFeatureMaps,
-              "rebuilt from their public description, they have the stated SHA-256: no data in them", [&] {
-                for (std::size_t b = 0; b < stated.maps.size(); ++b) check_map(stated, b);
-              });
+      attempt(kFeatureMaps, [&] {
+        for (std::size_t b = 0; b < stated.maps.size(); ++b) check_map(stated, b);
+        return "rebuilt from their public description, they have the stated SHA-256: no data in them";
+      });
     }
     judge(kSecureNoise, stated.is_private,
           stated.is_private ? "from the operating system's generator, as the file states" : kNotPrivate);
@@ -206,46 +206,40 @@ class Verifier {
       return;
     }
     const std::string& file = evidence_.ledger->name;
-    const auto refuse = [&](const std::string& why) {
-      throw ProtocolError(fmt::format("the ledger '{}' {}", file, why));
+    const auto demand = [&](bool holds, const std::string& why) {
+      if (!holds) throw ProtocolError(fmt::format("the ledger '{}' {}", file, why));
     };
-    const bool good =
-        attempt(kLedger, fmt::format("'{}' has the charge and its COMMIT with this file's hash", file), [&] {
-          out_.ledger = privacy::parse_ledger(evidence_.ledger->text, file);
-          const privacy::LedgerState& state = *out_.ledger;
-          if (!out_.artifact) refuse("cannot be compared with a release that cannot be read");
-          const Artifact& a = *out_.artifact;
-          if (a.ledger_charge.empty()) refuse("is there, but the release was made without a ledger");
-          if (state.data_id != a.data_id)
-            refuse(fmt::format("is of data set '{}', the release of '{}'", state.data_id, a.data_id));
-          const privacy::ChargeRecord* charge = state.find_charge(a.ledger_charge);
-          if (charge == nullptr) {
-            refuse(
-                fmt::format("has no charge {}: it was rolled back, or is another, or the charge is made up",
-                            a.ledger_charge));
-          }
-          if (!charge->artifact) {
-            refuse(fmt::format(
-                "has no COMMIT for charge {}: the job that paid for it was cut off, and only that job, run "
-                "again, can tell whether this is its release",
-                a.ledger_charge));
-          }
-          if (const std::string hash = to_hex(sha256(evidence_.release)); *charge->artifact != hash) {
-            refuse(fmt::format("committed charge {} for a file with SHA-256 {}, and this one has {}",
-                               a.ledger_charge, *charge->artifact, hash));
-          }
-          if (const double mu = privacy::mu_of(a.noise); charge->terms.mu != mu) {
-            refuse(fmt::format("charged mu {}, but the release states sensitivity and sigma of mu {}",
-                               exact_text(charge->terms.mu), exact_text(mu)));
-          }
-          if (const privacy::PrivacyUnit unit{a.adjacency, a.max_records_per_person};
-              charge->terms.unit != unit) {
-            refuse(fmt::format("charged for {}, but the release states {}", in_words(charge->terms.unit),
-                               in_words(unit)));
-          }
-          if (charge->terms.config_hash != a.config_hash || charge->terms.secure_noise != a.is_private)
-            refuse("charged a release of other settings or another source of noise");
-        });
+    const bool good = attempt(kLedger, [&] {
+      out_.ledger = privacy::parse_ledger(evidence_.ledger->text, file);
+      const privacy::LedgerState& state = *out_.ledger;
+      demand(out_.artifact.has_value(), "cannot be compared with a release that cannot be read");
+      const Artifact& a = *out_.artifact;
+      demand(!a.ledger_charge.empty(), "is there, but the release was made without a ledger");
+      demand(state.data_id == a.data_id,
+             fmt::format("is of data set '{}', the release of '{}'", state.data_id, a.data_id));
+      const privacy::ChargeRecord* charge = state.find_charge(a.ledger_charge);
+      demand(charge != nullptr,
+             fmt::format("has no charge {}: it was rolled back, or is another, or the charge is made up",
+                         a.ledger_charge));
+      demand(charge->artifact.has_value(),
+             fmt::format("has no COMMIT for charge {}: the job that paid for it was cut off, and only that "
+                         "job, run again, can tell whether this is its release",
+                         a.ledger_charge));
+      const std::string hash = to_hex(sha256(evidence_.release));
+      demand(*charge->artifact == hash,
+             fmt::format("committed charge {} for a file with SHA-256 {}, and this one has {}",
+                         a.ledger_charge, *charge->artifact, hash));
+      const double mu = privacy::mu_of(a.noise);
+      demand(charge->terms.mu == mu,
+             fmt::format("charged mu {}, but the release states sensitivity and sigma of mu {}",
+                         exact_text(charge->terms.mu), exact_text(mu)));
+      const privacy::PrivacyUnit unit{a.adjacency, a.max_records_per_person};
+      demand(charge->terms.unit == unit, fmt::format("charged for {}, but the release states {}",
+                                                     in_words(charge->terms.unit), in_words(unit)));
+      demand(charge->terms.config_hash == a.config_hash && charge->terms.secure_noise == a.is_private,
+             "charged a release of other settings or another source of noise");
+      return fmt::format("'{}' has the charge and its COMMIT with this file's hash", file);
+    });
     if (!good) return;
     const privacy::LedgerState& state = *out_.ledger;
     if (!state.budget) {

@@ -14,31 +14,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view word(Check::Outcome outcome) {
-  switch (outcome) {
-    case Check::Outcome::kPass:
-      return "pass";
-    case Check::Outcome::kFail:
-      return "FAIL";
-    case Check::Outcome::kSkipped:
-      break;
-  }
-  return "skipped";
-}
+constexpr std::string_view kWords[] = {"pass", "FAIL", "skipped"};  // by Outcome
+
+std::string_view word(Check::Outcome outcome) { return kWords[static_cast<std::size_t>(outcome)]; }
 
 bool refused(const Verification& v) { return v.code() == ExitCode::kProtocol || !v.artifact; }
 
-std::string verdict(const Verification& v) {
-  if (refused(v)) return "REFUSED: do not use this file";
-  if (!v.artifact->is_private) return kNotPrivate;
-  if (v.code() != ExitCode::kDone) return "NO GUARANTEE: the data set's privacy budget is overspent";
-  if (!v.vouched()) {
-    return v.ledger
-               ? "consistent, but nobody vouches for it: no signature checked, and the ledger beside it is "
-                 "unsigned (--ledger names one that you trust)"
-               : "consistent, but nobody vouches for it: no signature checked, no ledger";
-  }
-  return "good";
+struct Verdict {
+  std::string_view word;  ///< for JSON
+  std::string_view text;
+};
+Verdict verdict(const Verification& v) {
+  if (refused(v)) return {"refused", "REFUSED: do not use this file"};
+  if (!v.artifact->is_private) return {"not private", kNotPrivate};
+  if (v.code() != ExitCode::kDone)
+    return {"no guarantee", "NO GUARANTEE: the data set's privacy budget is overspent"};
+  if (v.vouched()) return {"good", "good"};
+  return {"consistent", v.ledger ? "consistent, but nobody vouches for it: no signature checked, and the "
+                                   "ledger beside it is unsigned (--ledger names one that you trust)"
+                                 : "consistent, but nobody vouches for it: no signature checked, no ledger"};
 }
 
 /// What was not looked at, behind the verdict.
@@ -48,23 +42,6 @@ std::string not_checked(const Verification& v) {
       return "; its feature maps are too large to be rebuilt here, and were not checked";
   }
   return "";
-}
-
-/// For JSON.
-std::string_view verdict_word(const Verification& v) {
-  if (refused(v)) return "refused";
-  if (!v.artifact->is_private) return "not private";
-  if (v.code() != ExitCode::kDone) return "no guarantee";
-  return v.vouched() ? "good" : "consistent";
-}
-
-/// mu as an epsilon at this delta; none beyond the accountant's domain.
-std::optional<double> epsilon_of(double mu, double delta) {
-  try {
-    return privacy::epsilon_for(delta, mu);
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
 }
 
 std::string signed_by(const Verification& v) {
@@ -77,7 +54,7 @@ std::string signed_by(const Verification& v) {
 std::string ledger_line(const Verification& v) {
   if (!v.ledger) return "not looked at";
   const double mu = v.ledger->spent_mu(), delta = v.artifact->noise.delta;
-  const auto epsilon = epsilon_of(mu, delta);
+  const auto epsilon = privacy::epsilon_to_tell(mu, delta);
   return fmt::format("all {} releases of data set '{}' together: mu {}, epsilon {} at delta {}{}",
                      v.ledger->charges.size(), v.ledger->data_id, rounded_up_text(mu, 6),
                      epsilon ? rounded_up_text(*epsilon, 6) : "above 100", delta,
@@ -89,7 +66,7 @@ std::string ledger_line(const Verification& v) {
 std::string verification_text(const Verification& v) {
   std::string out = v.name + "\n";
   for (const Check& c : v.checks) out += fmt::format("  {:<8}{:<18}{}\n", word(c.outcome), c.name, c.detail);
-  out += fmt::format("verdict: {}{}\n", verdict(v), not_checked(v));
+  out += fmt::format("verdict: {}{}\n", verdict(v).text, not_checked(v));
   if (refused(v)) return out;
   const std::string line(78, '*');
   if (!v.artifact->is_private) out += fmt::format("\n{}\n{:^78}\n{}\n", line, "N O T   P R I V A T E", line);
@@ -97,8 +74,7 @@ std::string verification_text(const Verification& v) {
                      ledger_line(v));
   out += fmt::format(
       "No file can prove that the noise was drawn, that the sums were bounded, or how they came together "
-      "(here: "
-      "{}). For that {} vouches.\n",
+      "(here: {}). For that {} vouches.\n",
       privacy::name_of(v.artifact->aggregation),
       v.trusted && v.signature ? "the signer"
       : v.vouched()            ? "whoever keeps the ledger"
@@ -116,7 +92,7 @@ std::string verification_json(const Verification& v) {
   Json out = {{"format", "muffle-verification"},
               {"version", 1},
               {"file", v.name},
-              {"verdict", verdict_word(v)},
+              {"verdict", verdict(v).word},
               {"checks", checks},
               {"signer", nullptr},
               {"ledger", nullptr},
@@ -128,7 +104,7 @@ std::string verification_json(const Verification& v) {
   }
   if (!refused(v)) {
     if (v.ledger) {
-      const auto epsilon = epsilon_of(v.ledger->spent_mu(), v.artifact->noise.delta);
+      const auto epsilon = privacy::epsilon_to_tell(v.ledger->spent_mu(), v.artifact->noise.delta);
       out["ledger"] = {
           {"data_id", v.ledger->data_id},     {"releases", v.ledger->charges.size()},
           {"mu", v.ledger->spent_mu()},       {"epsilon", epsilon ? Json(*epsilon) : Json(nullptr)},

@@ -1,10 +1,7 @@
-#include "muffle/release/verify_files.hpp"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 
-#include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/release/verification.hpp"

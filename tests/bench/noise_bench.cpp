@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "muffle/privacy/accountant.hpp"
-#include "muffle/privacy/gaussian.hpp"
+#include "muffle/privacy/release.hpp"
 
 namespace {
 

@@ -7,11 +7,9 @@
 #include <limits>
 #include <memory>
 
-#include "embed/made_up_records.hpp"
 #include "embed/shards.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "support/fashion_mnist.hpp"
-#include "support/raw_access.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -55,40 +53,37 @@ Embedder two_rff(std::size_t dims) {
   return test::embedder_of({test::rff_map(dims, 64, "a"), test::rff_map(dims, 64, "b")}, {dims}, 10, false);
 }
 
+std::vector<std::uint64_t> sums_of_1000(const Embedder& embedder, int threads) {
+  const auto source = data::open_shard(test::fashion_mnist(), 0, 60);
+  return TestAccess::values(embed_shard(embedder, *source, threads, {}));
+}
+
 TEST(EmbedShard, UsesAsManyThreadsAsAnyBlockHasAUseFor) {
   const Embedder plain = test::rff_embedder(784, 64, 10, true);
   const auto block = std::make_shared<FromBytes>(plain.blocks[0]);
-  const auto sums = [&](const Embedder& of) {
-    const auto source = data::open_shard(test::fashion_mnist(), 0, 60);
-    return TestAccess::values(embed_shard(of, *source, 5, {}));
-  };
   Embedder few = plain;
   few.blocks[0] = block;
-  EXPECT_EQ(sums(few), sums(plain));
+  EXPECT_EQ(sums_of_1000(few, 5), sums_of_1000(plain, 5));
   EXPECT_EQ(block->workspaces, 2u) << "1,000 records are tiles enough for five";
   Embedder both = two_rff(784);
   both.blocks[0] = block;  // the other keeps a processor busy with each thread
-  sums(both);
+  sums_of_1000(both, 5);
   EXPECT_EQ(block->workspaces, 2u + 5u);
 }
 
 TEST(EmbedShard, HandsOutBytesWhereEveryBlockTakesThemAndTheFileHasThem) {
-  const auto sums = [&](const Embedder& of) {
-    const auto source = data::open_shard(test::fashion_mnist(), 0, 60);  // 1,000 records
-    return TestAccess::values(embed_shard(of, *source, 2, {}));
-  };
   Embedder taking = test::rff_embedder(784, 64, 10, true);
-  const auto expected = sums(taking);
+  const auto expected = sums_of_1000(taking, 2);
   const auto block = std::make_shared<FromBytes>(taking.blocks[0]);
   taking.blocks[0] = block;
-  EXPECT_EQ(sums(taking), expected);
+  EXPECT_EQ(sums_of_1000(taking, 2), expected);
   EXPECT_EQ(block->bytes, 1000u);
   EXPECT_EQ(block->floats, 0u);
   // Beside a block that needs float32, all get float32.
   Embedder both = two_rff(784);
-  const auto twice = sums(both);
+  const auto twice = sums_of_1000(both, 2);
   both.blocks[0] = block;
-  EXPECT_EQ(sums(both), twice);
+  EXPECT_EQ(sums_of_1000(both, 2), twice);
   EXPECT_EQ(block->floats, 1000u);
   // Numbers that no file of bytes holds come as float32.
   const auto records = made_up(50, 9, 4);

@@ -5,18 +5,18 @@
 
 #include <thread>
 
-#include "embed/made_up_records.hpp"
 #include "embed/shards.hpp"
 #include "muffle/core/error.hpp"
 #include "reference/moments_reference.hpp"
 #include "reference/rff_reference.hpp"
-#include "support/raw_access.hpp"
+#include "support/expect_error.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle::embed {
 namespace {
 
 using test::Deal;
+using test::expect_error;
 using test::made_up;
 using test::sums_of;
 
@@ -121,26 +121,16 @@ TEST(EmbedShard, TheSourcesErrorComesThrough) {
   };
   for (const int threads : {1, 2, 4}) {
     Failing source;
-    try {
-      embed_shard(test::rff_embedder(9, 70, 4, false), source, threads, {});
-      FAIL() << "no error";
-    } catch (const DataError& e) {
-      EXPECT_EQ(e.code(), ExitCode::kData);
-      EXPECT_THAT(e.what(), testing::HasSubstr("truncated at record 240"));
-    }
+    expect_error(ExitCode::kData, {"truncated at record 240"},
+                 [&] { embed_shard(test::rff_embedder(9, 70, 4, false), source, threads, {}); });
   }
 }
 
 TEST(EmbedShard, RecordsOfTheWrongLengthAreRefused) {
   const auto records = made_up(10, 8, 4);
   test::MemorySource source(records, test::shard(10, Deal::kContiguous, 0, 1));
-  try {
-    embed_shard(test::rff_embedder(9, 70, 4, false), source, 1, {});
-    FAIL() << "no error";
-  } catch (const InvariantError& e) {
-    EXPECT_EQ(e.code(), ExitCode::kInvariant);
-    EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("8 numbers"), testing::HasSubstr("made for 9")));
-  }
+  expect_error(ExitCode::kInvariant, {"8 numbers", "made for 9"},
+               [&] { embed_shard(test::rff_embedder(9, 70, 4, false), source, 1, {}); });
 }
 
 TEST(ReduceToRoot, RanksAsThreadsGiveTheSameSum) {

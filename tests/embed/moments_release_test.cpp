@@ -1,16 +1,13 @@
 // Second moments of a release as real numbers, and what they share with other maps: the bound.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "embed/made_up_records.hpp"
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
 #include "muffle/release/noisy_moments.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
-#include "support/raw_access.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -117,8 +114,7 @@ TEST(NoisyMoments, NeedTheMapAndItsLift) {
 // The bound of both blocks together, sqrt(2 w^2 + 4): adversaries reach it, and none passes it.
 TEST(CombinedBound, IsReachedAndNeverPassed) {
   for (const double weight : {0.1, 0.5, 1.0, 2.0, 5.0}) {
-    // Little beside the record, and one frequency that turns more than once: a pair can be orthogonal in one
-    // map and opposite in the other.
+    // One frequency that turns more than once: a pair can be orthogonal in one map, opposite in the other.
     const auto moments = test::make_moments({{"offset", "0.1"}}, test::schema_of({6}));
     const auto rff = test::make_rff({.dims = 6, .features = 2, .length_scale = 0.2});
     const Embedder embedder = test::embedder_of(

@@ -7,7 +7,6 @@
 
 #include "embed/shards.hpp"
 #include "support/fashion_mnist.hpp"
-#include "support/raw_access.hpp"
 
 namespace muffle::embed {
 namespace {

@@ -148,8 +148,8 @@ void ledgers() {
   add(BudgetLine{});
   add(BudgetLine{privacy::Budget::from_epsilon(1, 1e-5)});
   add(IntentLine{charge, {"/runs/a/release.mfl", hash, 0.125, 2, 16, true, {}}});
-  add(PendingLine{charge, hash});
-  add(CommitLine{charge, hash});
+  add(ArtifactLine{charge, hash, false});
+  add(ArtifactLine{charge, hash, true});
   add(RepairLine{10, hash, 0.0, std::nullopt});
   add(RepairLine{10, hash, 0.0625, privacy::PrivacyUnit{}});
   add(IntentLine{std::string(32, '8'), {"/runs/b/release.mfl", hash, 0.01, 2, 200, false, {}}});

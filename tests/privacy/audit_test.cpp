@@ -6,12 +6,12 @@
 #include <limits>
 #include <vector>
 
-#include "privacy/expect_error.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
-using testing_support::expect_error;
+using test::expect_error;
 
 /// P(Bin(n, p) <= k), term by term.
 double binomial_cdf(std::uint64_t k, std::uint64_t n, double p) {
@@ -44,8 +44,7 @@ TEST(ClopperPearson, IsWhereTheBinomialTailReachesAlpha) {
   EXPECT_NEAR(clopper_pearson_upper(0, 100, 0.05), 1 - std::pow(0.05, 0.01), 1e-14);
   EXPECT_NEAR(clopper_pearson_upper(99, 100, 0.05), std::pow(0.95, 0.01), 1e-12);
   EXPECT_EQ(clopper_pearson_upper(7, 7, 0.01), 1.0);
-  expect_error<InvariantError>([] { (void)clopper_pearson_upper(8, 7, 0.01); }, ExitCode::kInvariant,
-                               {"bug"});
+  expect_error(ExitCode::kInvariant, {"bug"}, [] { (void)clopper_pearson_upper(8, 7, 0.01); });
 }
 
 std::vector<double> repeated(double low, std::size_t lows, double high, std::size_t highs) {
@@ -97,12 +96,11 @@ TEST(AuditBound, RefusesAbsurdSettings) {
   const std::vector<AuditScores> scores{{"x", {0, 1}, {0, 1}}};
   const std::vector<double> thresholds{0.5};
   for (const double bad : {0.0, 1.0, -1.0, 2.0, std::numeric_limits<double>::quiet_NaN()}) {
-    expect_error<ConfigError>([&] { (void)audit_bound(scores, thresholds, 1e-5, bad); }, ExitCode::kConfig,
-                              {"confidence"});
+    expect_error(ExitCode::kConfig, {"confidence"},
+                 [&] { (void)audit_bound(scores, thresholds, 1e-5, bad); });
   }
   for (const double bad : {0.0, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    expect_error<ConfigError>([&] { (void)audit_bound(scores, thresholds, bad, 0.9); }, ExitCode::kConfig,
-                              {"delta"});
+    expect_error(ExitCode::kConfig, {"delta"}, [&] { (void)audit_bound(scores, thresholds, bad, 0.9); });
   }
 }
 

@@ -4,17 +4,16 @@
 // chi-square with n degrees of freedom, +-6.2 standard errors of 1.4 %), law (Kolmogorov-Smirnov, by the
 // Dvoretzky-Kiefer-Wolfowitz-Massart inequality a true bound), and, for pairs of shares, correlation (6.2
 // standard errors). About 300 checks of honest noise: a run fails by chance with probability below 1e-6. The
-// checks see a variance that is off by 15 % with probability above 1 - 1e-4; the mutants are off by 20 % or
-// more.
+// checks see a variance that is off by 15 % with probability above 1 - 1e-4; mutants are off by 20 %.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <functional>
 #include <set>
 #include <string>
 
 #include "muffle/privacy/distributed_noise.hpp"
+#include "privacy/noise_checks.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -22,7 +21,7 @@ namespace {
 constexpr std::size_t kNumbers = 10000;
 constexpr std::uint64_t kSigma = std::uint64_t{3} << 24;
 constexpr double kStandardErrors = 6.2;  // two-sided 5.6e-10
-using Numbers = std::vector<double>;     // exact: all values are far below 2^53
+using Numbers = testing_noise::Noise;
 
 DistributedNoisePlan plan_for(int ranks, int colluding) {
   NoisePlan plan;
@@ -35,7 +34,7 @@ Numbers draw_share(const DistributedNoisePlan& plan) {
   const auto entropy = os_entropy();
   Numbers out;
   for (const std::uint64_t v : NoiseShare(plan, *entropy).cover(std::vector<std::uint64_t>(kNumbers)))
-    out.push_back(static_cast<double>(static_cast<std::int64_t>(v)));
+    out.push_back(static_cast<std::int64_t>(v));
   return out;
 }
 
@@ -46,7 +45,7 @@ std::vector<Numbers> draw_shares(const DistributedNoisePlan& plan) {
 }
 
 Numbers sum(const std::vector<Numbers>& shares, std::size_t count) {
-  Numbers out(kNumbers, 0.0);
+  Numbers out(kNumbers, 0);
   for (std::size_t r = 0; r < count; ++r) {
     for (std::size_t i = 0; i < kNumbers; ++i) out[i] += shares[r][i];
   }
@@ -55,19 +54,8 @@ Numbers sum(const std::vector<Numbers>& shares, std::size_t count) {
 
 double relative_variance(const Numbers& x, double sigma) {
   double squares = 0;
-  for (const double v : x) squares += v / sigma * (v / sigma);
+  for (const std::int64_t v : x) squares += std::pow(static_cast<double>(v) / sigma, 2);
   return squares / kNumbers;
-}
-
-double ks_p(Numbers x, double sigma) {
-  std::sort(x.begin(), x.end());
-  double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double cdf = 0.5 * std::erfc(-x[i] / sigma / std::numbers::sqrt2);
-    worst = std::max({worst, std::fabs(static_cast<double>(i + 1) / kNumbers - cdf),
-                      std::fabs(static_cast<double>(i) / kNumbers - cdf)});
-  }
-  return 2 * std::exp(-2.0 * kNumbers * worst * worst);
 }
 
 /// What is wrong with these shares under this plan; nothing for honest ones.
@@ -88,14 +76,12 @@ std::set<std::string> problems_of(const std::vector<Numbers>& shares, const Dist
   const double ratio = relative_variance(total, predicted);
   if (!(ratio >= 1 - kStandardErrors * standard_error)) found.insert("too little in all");
   if (!(ratio <= 1 + kStandardErrors * standard_error)) found.insert("too much in all");
-  if (!(ks_p(total, predicted) >= 1e-9)) found.insert("law");
+  if (!(testing_noise::ks_p(total, predicted) >= 1e-9)) found.insert("law");
   for (std::size_t a = 0; a < shares.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {
-      double product = 0;
       const double scale = std::sqrt(relative_variance(shares[a], 1.0) * relative_variance(shares[b], 1.0));
-      for (std::size_t i = 0; i < kNumbers && scale > 0; ++i) product += shares[a][i] / scale * shares[b][i];
-      if (!(std::fabs(product) / std::sqrt(static_cast<double>(kNumbers)) <= kStandardErrors))
-        found.insert("shares correlate");
+      const double p = testing_noise::correlation_p(shares[a], shares[b], 0, std::sqrt(scale));
+      if (scale > 0 && !(p >= 5.6e-10)) found.insert("shares correlate");
     }
   }
   return found;
@@ -103,59 +89,56 @@ std::set<std::string> problems_of(const std::vector<Numbers>& shares, const Dist
 
 const std::set<std::string> kNothing;
 
-TEST(DistributedNoiseStatTest, HonestSharesAddUpToThePlan) {
+/// Calls it for 2 to 5 ranks of which 0 to all but one collude.
+void for_all(const std::function<void(int ranks, int t, const DistributedNoisePlan&)>& action) {
   for (int ranks = 2; ranks <= 5; ++ranks) {
     for (int t = 0; t < ranks; ++t) {
-      const DistributedNoisePlan plan = plan_for(ranks, t);
-      EXPECT_EQ(problems_of(draw_shares(plan), plan), kNothing) << ranks << " ranks, " << t << " colluding";
+      SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(t) + " colluding");
+      action(ranks, t, plan_for(ranks, t));
     }
   }
+}
+
+TEST(DistributedNoiseStatTest, HonestSharesAddUpToThePlan) {
+  for_all([](int, int, const DistributedNoisePlan& plan) {
+    EXPECT_EQ(problems_of(draw_shares(plan), plan), kNothing);
+  });
 }
 
 TEST(DistributedNoiseStatMutantTest, SharesForNoCollusionAreTooLittle) {
-  for (int ranks = 2; ranks <= 5; ++ranks) {
-    for (int t = 1; t < ranks; ++t) {
-      const auto found = problems_of(draw_shares(plan_for(ranks, 0)), plan_for(ranks, t));
-      EXPECT_TRUE(found.contains("honest part below the full noise"))
-          << ranks << " ranks, " << t << " colluding";
-      EXPECT_TRUE(found.contains("too little in all"));
-    }
-  }
+  for_all([](int ranks, int t, const DistributedNoisePlan& plan) {
+    if (t == 0) return;
+    const auto found = problems_of(draw_shares(plan_for(ranks, 0)), plan);
+    EXPECT_TRUE(found.contains("honest part below the full noise"));
+    EXPECT_TRUE(found.contains("too little in all"));
+  });
 }
 
 TEST(DistributedNoiseStatMutantTest, ARankWithoutAShareIsCaught) {
-  for (int ranks = 2; ranks <= 5; ++ranks) {
-    for (int t = 0; t < ranks; ++t) {
-      const DistributedNoisePlan plan = plan_for(ranks, t);
-      auto shares = draw_shares(plan);
-      shares[0].assign(kNumbers, 0.0);
-      const auto found = problems_of(shares, plan);
-      EXPECT_TRUE(found.contains("honest part below the full noise")) << ranks << " " << t;
-      EXPECT_TRUE(found.contains("too little in all")) << ranks << " " << t;
-    }
-  }
+  for_all([](int, int, const DistributedNoisePlan& plan) {
+    auto shares = draw_shares(plan);
+    shares[0].assign(kNumbers, 0);
+    const auto found = problems_of(shares, plan);
+    EXPECT_TRUE(found.contains("honest part below the full noise"));
+    EXPECT_TRUE(found.contains("too little in all"));
+  });
 }
 
 TEST(DistributedNoiseStatMutantTest, AShareUsedByTwoRanksIsCaught) {
-  for (int ranks = 2; ranks <= 5; ++ranks) {
-    for (int t = 0; t < ranks; ++t) {
-      const DistributedNoisePlan plan = plan_for(ranks, t);
-      auto shares = draw_shares(plan);
-      shares[1] = shares[0];
-      EXPECT_TRUE(problems_of(shares, plan).contains("shares correlate")) << ranks << " " << t;
-    }
-  }
+  for_all([](int, int, const DistributedNoisePlan& plan) {
+    auto shares = draw_shares(plan);
+    shares[1] = shares[0];
+    EXPECT_TRUE(problems_of(shares, plan).contains("shares correlate"));
+  });
 }
 
 TEST(DistributedNoiseStatMutantTest, TheFullNoiseFromEachRankIsTooMuch) {
-  for (int ranks = 2; ranks <= 5; ++ranks) {
-    // With t = P - 1 each share is the full noise, and must be.
-    for (int t = 0; t + 1 < ranks; ++t) {
-      const auto found = problems_of(draw_shares(plan_for(ranks, ranks - 1)), plan_for(ranks, t));
-      EXPECT_TRUE(found.contains("too much in all")) << ranks << " ranks, " << t << " colluding";
-      EXPECT_FALSE(found.contains("honest part below the full noise"));
-    }
-  }
+  for_all([](int ranks, int t, const DistributedNoisePlan& plan) {
+    if (t == ranks - 1) return;  // then each share is the full noise, and must be
+    const auto found = problems_of(draw_shares(plan_for(ranks, ranks - 1)), plan);
+    EXPECT_TRUE(found.contains("too much in all"));
+    EXPECT_FALSE(found.contains("honest part below the full noise"));
+  });
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 
 using test::expect_error;
 using Masses = std::vector<double>;
+__extension__ using Uint128 = unsigned __int128;
 
 NoisePlan plan_with(std::uint64_t sigma_lattice, std::uint64_t numbers = 1) {
   NoisePlan plan;
@@ -39,22 +40,12 @@ TEST(DistributedNoisePlanTest, ShareIsTheLeastIntegerThatSuffices) {
         EXPECT_TRUE(s * s * honest >= wanted) << sigma << " " << ranks << " " << t;
         EXPECT_TRUE((s - 1) * (s - 1) * honest < wanted) << sigma << " " << ranks << " " << t;
         EXPECT_GE(plan.honest_sigma(share_of(plan)), static_cast<double>(sigma));
-        const double share = static_cast<double>(share_of(plan).sigma_lattice);
-        EXPECT_NEAR(plan.honest_sigma(share_of(plan)) / (std::sqrt(static_cast<double>(honest)) * share), 1,
-                    1e-14);
-        EXPECT_NEAR(plan.total_sigma(share_of(plan)) / (std::sqrt(static_cast<double>(ranks)) * share), 1,
-                    1e-14);
-        EXPECT_EQ(plan.ranks, ranks);
-        EXPECT_EQ(plan.colluding, t);
+        const auto share = static_cast<double>(share_of(plan).sigma_lattice);
+        EXPECT_NEAR(plan.honest_sigma(share_of(plan)) / share, std::sqrt(ranks - t), 1e-13);
+        EXPECT_NEAR(plan.total_sigma(share_of(plan)) / share, std::sqrt(ranks), 1e-13);
       }
     }
   }
-}
-
-TEST(DistributedNoisePlanTest, OneRankAloneDrawsTheFullNoise) {
-  const DistributedNoisePlan plan = plan_distributed_noise(plan_with(12345), 1, 0);
-  EXPECT_EQ(share_of(plan).sigma_lattice, 12345u);
-  EXPECT_EQ(plan.log_closeness, -std::numeric_limits<double>::infinity());
 }
 
 // Blocks with noise of their own: each run's share is its own, and the run with the least noise decides how
@@ -112,8 +103,9 @@ TEST(DistributedNoisePlanTest, RefusesWhatTheTheoremDoesNotCover) {
   EXPECT_EQ(share_of(plan_distributed_noise(plan_with(8), 4, 0)).sigma_lattice, 4u);
   expect_error(ExitCode::kConfig, {"sigma 3 lattice units"},
                [] { plan_distributed_noise(plan_with(6), 4, 0); });
-  EXPECT_EQ(share_of(plan_distributed_noise(plan_with(3), 1, 0)).sigma_lattice, 3u)
-      << "one rank needs no closeness";
+  const DistributedNoisePlan alone = plan_distributed_noise(plan_with(3), 1, 0);
+  EXPECT_EQ(share_of(alone).sigma_lattice, 3u) << "one rank draws the full noise and needs no closeness";
+  EXPECT_EQ(alone.log_closeness, -std::numeric_limits<double>::infinity());
   expect_error(ExitCode::kConfig, {"2^50"},
                [] { plan_distributed_noise(plan_with(std::uint64_t{1} << 50), 4, 3); });
   expect_error(ExitCode::kInvariant, {"not been planned"}, [] { plan_distributed_noise(NoisePlan{}, 4, 1); });
@@ -281,21 +273,15 @@ TEST(AggregationModeTest, ContradictionsAreRefusedTogether) {
   EXPECT_NO_THROW(require_valid({}));
   EXPECT_NO_THROW(require_valid({true, true, true, 5, 4}));
   EXPECT_NO_THROW(require_valid({true, false, true, 1, 0}));
-  expect_error(ExitCode::kConfig, {"distributed noise needs secure aggregation"}, [] {
-    require_valid({false, false, true, 3, 1});
-  });
-  expect_error(ExitCode::kConfig, {"site keys are given"}, [] { require_valid({false, true, false, 3, 0}); });
-  for (const int t : {-1, 3, 4}) {
-    expect_error(ExitCode::kConfig, {"privacy.colluding_ranks is a number from 0 to 2"}, [t] {
-      require_valid({true, false, true, 3, t});
-    });
-  }
-  expect_error(ExitCode::kConfig, {"only distributed noise"}, [] {
-    require_valid({true, false, false, 3, 1});
-  });
-  expect_error(ExitCode::kConfig, {"needs secure aggregation", "from 0 to 2", "site keys"}, [] {
-    require_valid({false, true, true, 3, 9});
-  });
+  const auto refused = [](std::initializer_list<std::string> parts, const AggregationMode& mode) {
+    expect_error(ExitCode::kConfig, parts, [&] { require_valid(mode); });
+  };
+  refused({"distributed noise needs secure aggregation"}, {false, false, true, 3, 1});
+  refused({"site keys are given"}, {false, true, false, 3, 0});
+  for (const int t : {-1, 3, 4})
+    refused({"privacy.colluding_ranks is a number from 0 to 2"}, {true, false, true, 3, t});
+  refused({"only distributed noise"}, {true, false, false, 3, 1});
+  refused({"needs secure aggregation", "from 0 to 2", "site keys"}, {false, true, true, 3, 9});
 }
 
 TEST(AggregationModeTest, TheStatementSaysWhoIsTrusted) {

@@ -60,15 +60,13 @@ TEST(RoundedGaussian, RoundsExactlyAtEveryDistanceFromTheHalf) {
     const std::uint64_t sigma = ((stream.bits(2 * i) >> (14 + i % 50)) | 1) + (i % 50 == 49 ? 2 : 0);
     const std::uint64_t whole = stream.below(2 * i + 1, sigma);
     if (2 * whole + 1 >= 2 * sigma || (2 * whole + 1) % sigma == 0) continue;
-    // Digits of the number where the rounding changes, cut after n digits: just below it; one unit more: just
-    // above.
+    // The number where the rounding changes, cut after n digits: just below it; one unit more: just above.
     for (int n = 2; n <= 9; ++n) {
       std::vector<std::uint32_t> below = expansion(2 * whole + 1, 2 * sigma, n), above = below;
       if (above.back() == 0xFFFFFFFFu) continue;
       ++above.back();
       const auto expected = static_cast<std::int64_t>(whole);
-      // Two digits are too coarse to be within 1/2 of the half for wide sigma only; they still round as they
-      // must.
+      // Two digits are too coarse to be near the half for wide sigma only; they still round as they must.
       EXPECT_EQ(draw_fraction(sigma, below, false), expected) << sigma << " " << n;
       EXPECT_EQ(draw_fraction(sigma, above, false), expected + 1) << sigma << " " << n;
       EXPECT_EQ(draw_fraction(sigma, below, true), -expected) << sigma << " " << n;

@@ -9,13 +9,13 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
-#include "privacy/expect_error.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
+using test::expect_error;
 using ::testing::HasSubstr;
-using testing_support::expect_error;
 
 using LedgerTest = LedgerFixture;
 
@@ -98,12 +98,13 @@ TEST_F(LedgerTest, ARefusalShowsTheArithmeticAndChargesNothing) {
   const std::string before = read_file(file_);
   // mu(0.5) = 0.142211, mu(0.9) from the accountant, budget mu(1) = 0.268051.
   const double asked = 1 / noise_multiplier_for(0.9, 1e-5);
-  expect_error<PrivacyError>(
-      [&] { ledger.begin(terms(asked)); }, ExitCode::kBudget,
+  expect_error(
+      ExitCode::kBudget,
       {"patients-2024", "spent so far mu 0.142211 (epsilon 0.5 at delta 1e-05) in 1 charge",
        "asks for mu 0.24", "(epsilon 0.9 at delta 1e-05)", "together mu 0.28",
        "the budget is mu 0.268051 (epsilon 1 at delta 1e-05)", "before this release there remains mu 0.22",
-       "noise multiplier of 4.40", "Nothing was charged", "ledger.jsonl"});
+       "noise multiplier of 4.40", "Nothing was charged", "ledger.jsonl"},
+      [&] { ledger.begin(terms(asked)); });
   EXPECT_EQ(read_file(file_), before);
 }
 
@@ -112,13 +113,12 @@ TEST_F(LedgerTest, MuThatIsNoMuIsRefused) {
   const std::string before = read_file(file_);
   for (const double mu : {0.0, -1.0, 1e-8, 1e5, std::numeric_limits<double>::quiet_NaN(),
                           std::numeric_limits<double>::infinity()}) {
-    expect_error<ConfigError>([&] { ledger.begin(terms(mu)); }, ExitCode::kConfig,
-                              {"mu", "Nothing was charged"});
-    expect_error<ConfigError>([&] { Budget::from_mu(mu, 1e-5); }, ExitCode::kConfig, {"budget"});
+    expect_error(ExitCode::kConfig, {"mu", "Nothing was charged"}, [&] { ledger.begin(terms(mu)); });
+    expect_error(ExitCode::kConfig, {"budget"}, [&] { Budget::from_mu(mu, 1e-5); });
   }
   for (const double delta : {0.0, 1.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    expect_error<ConfigError>([&] { Budget::from_mu(1, delta); }, ExitCode::kConfig, {"delta"});
-    expect_error<ConfigError>([&] { Budget::from_epsilon(1, delta); }, ExitCode::kConfig, {"delta"});
+    expect_error(ExitCode::kConfig, {"delta"}, [&] { Budget::from_mu(1, delta); });
+    expect_error(ExitCode::kConfig, {"delta"}, [&] { Budget::from_epsilon(1, delta); });
   }
   EXPECT_EQ(read_file(file_), before);
 }
@@ -133,7 +133,7 @@ TEST_F(LedgerTest, SeededNoiseFitsIntoNoBudgetAndIsRememberedWithoutOne) {
     EXPECT_THAT(quote(ledger.state(), 0.1, true, 1e-5).text, HasSubstr("NO guarantee"));
   }
   Ledger ledger = open(Budget::from_mu(1, 1e-5));
-  expect_error<PrivacyError>([&] { ledger.begin(terms(0.001)); }, ExitCode::kBudget, {"seeded"});
+  expect_error(ExitCode::kBudget, {"seeded"}, [&] { ledger.begin(terms(0.001)); });
 }
 
 TEST_F(LedgerTest, ABudgetIsRecordedOnceAndHolds) {
@@ -143,10 +143,10 @@ TEST_F(LedgerTest, ABudgetIsRecordedOnceAndHolds) {
   { open(Budget::from_epsilon(1, 1e-5)); }
   EXPECT_EQ(read_ledger(file_).lines, 2u) << "the same budget is not written again";
   // Leaving the budget out of the configuration does not lift it.
-  expect_error<PrivacyError>([&] { open().begin(terms(1.0)); }, ExitCode::kBudget, {"budget"});
+  expect_error(ExitCode::kBudget, {"budget"}, [&] { open().begin(terms(1.0)); });
   for (const double epsilon : {0.5, 2.0}) {
-    expect_error<ConfigError>([&] { open(Budget::from_epsilon(epsilon, 1e-5)); }, ExitCode::kConfig,
-                              {"patients-2024", "epsilon 1", "muffle ledger budget"});
+    expect_error(ExitCode::kConfig, {"patients-2024", "epsilon 1", "muffle ledger budget"},
+                 [&] { open(Budget::from_epsilon(epsilon, 1e-5)); });
   }
   open().set_budget(Budget::from_mu(3, 1e-5));
   EXPECT_NO_THROW(open().begin(terms(1.0)));

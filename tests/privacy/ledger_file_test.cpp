@@ -1,7 +1,6 @@
 // The ledger's file and its lock.
 #include "privacy/ledger_file.hpp"
 
-#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -17,29 +16,30 @@
 #include "ledger_fixture.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "privacy/expect_error.hpp"
 #include "privacy/ledger_entry.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
-using ::testing::HasSubstr;
-using testing_support::expect_error;
+using test::expect_error;
 
-using LedgerTest = LedgerFixture;
+class LedgerFileTest : public LedgerFixture {
+ protected:
+  const std::filesystem::path lock_ = file_.string() + ".lock";
+};
 
-TEST_F(LedgerTest, SaysWhetherItHadToMakeTheFile) {
+TEST_F(LedgerFileTest, SaysWhetherItHadToMakeTheFile) {
   EXPECT_TRUE(open().created());
   EXPECT_FALSE(open().created());
 }
 
-TEST_F(LedgerTest, ASecondNameOfTheFileIsRefused) {
+TEST_F(LedgerFileTest, ASecondNameOfTheFileIsRefused) {
   { open(); }
   std::filesystem::create_hard_link(file_, folder_ / "other.jsonl");
   for (const auto& name : {file_, folder_ / "other.jsonl"}) {
-    expect_error<ProtocolError>(
-        [&] { Ledger::open(name, "patients-2024", std::nullopt, std::chrono::seconds(1)); },
-        ExitCode::kProtocol, {name.string(), "2 names", "hard links", "Nothing was charged"});
+    expect_error(ExitCode::kProtocol, {name.string(), "2 names", "hard links", "Nothing was charged"},
+                 [&] { open_as(name); });
   }
   std::filesystem::remove(folder_ / "other.jsonl");
   // What a crash while the ledger was created leaves.
@@ -47,13 +47,14 @@ TEST_F(LedgerTest, ASecondNameOfTheFileIsRefused) {
   EXPECT_NO_THROW(open());
 }
 
-TEST_F(LedgerTest, WhoWaitsTooLongIsToldWhoHoldsTheLock) {
+TEST_F(LedgerFileTest, WhoWaitsTooLongIsToldWhoHoldsTheLock) {
   const Ledger holder = open();
-  expect_error<CommError>([&] { open(std::nullopt, 50); }, ExitCode::kPeer,
-                          {"ledger.jsonl.lock", "process " + std::to_string(::getpid()) + " on ", "since 2"});
+  expect_error(ExitCode::kPeer,
+               {"ledger.jsonl.lock", "process " + std::to_string(::getpid()) + " on ", "since 2"},
+               [&] { open(std::nullopt, 50); });
 }
 
-TEST_F(LedgerTest, WhoWaitsMayDoOtherThingsMeanwhileAndGiveUp) {
+TEST_F(LedgerFileTest, WhoWaitsMayDoOtherThingsMeanwhileAndGiveUp) {
   std::optional<Ledger> holder = open();
   const std::string before = read_file(file_);
   int looks = 0;
@@ -62,7 +63,7 @@ TEST_F(LedgerTest, WhoWaitsMayDoOtherThingsMeanwhileAndGiveUp) {
       if (++looks == 5) throw ConfigError("told to stop");
     });
   };
-  expect_error<ConfigError>(waits, ExitCode::kConfig, {"told to stop"});
+  expect_error(ExitCode::kConfig, {"told to stop"}, waits);
   EXPECT_EQ(looks, 5);
   EXPECT_EQ(read_file(file_), before);
   holder.reset();
@@ -71,34 +72,26 @@ TEST_F(LedgerTest, WhoWaitsMayDoOtherThingsMeanwhileAndGiveUp) {
   EXPECT_EQ(looks, 0) << "nobody waits for a lock that is free";
 }
 
-TEST_F(LedgerTest, WhatStandsInTheLockIsShownWithoutControlCharacters) {
+TEST_F(LedgerFileTest, WhatStandsInTheLockIsShownWithoutControlCharacters) {
   const Ledger holder = open();
-  { std::ofstream(file_.string() + ".lock") << "\x1b[2Jevil \xc2\x9b\x07\n"; }
-  try {
-    open(std::nullopt, 50);
-    FAIL() << "the lock was had twice";
-  } catch (const CommError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("held by ?[2Jevil ??,"));
-  }
+  { std::ofstream(lock_) << "\x1b[2Jevil \xc2\x9b\x07\n"; }
+  expect_error(ExitCode::kPeer, {"held by ?[2Jevil ??,"}, [&] { open(std::nullopt, 50); });
 }
 
-TEST_F(LedgerTest, ALinkLeadsToTheSameLock) {
+TEST_F(LedgerFileTest, ALinkLeadsToTheSameLock) {
   { open(); }
   std::filesystem::create_symlink(file_, folder_ / "link.jsonl");
   const Ledger holder = open();
-  EXPECT_THROW(
-      Ledger::open(folder_ / "link.jsonl", "patients-2024", std::nullopt, std::chrono::milliseconds(20)),
-      CommError);
+  EXPECT_THROW(open_as(folder_ / "link.jsonl"), CommError);
 }
 
-TEST_F(LedgerTest, WritingInSpiteOfTheLockIsNoticed) {
+TEST_F(LedgerFileTest, WritingInSpiteOfTheLockIsNoticed) {
   Ledger ledger = open();
   write_file_atomically(file_, read_file(file_) + "x");
-  expect_error<ProtocolError>([&] { ledger.begin(terms(0.5)); }, ExitCode::kProtocol,
-                              {"Locks do not seem to work"});
+  expect_error(ExitCode::kProtocol, {"Locks do not seem to work"}, [&] { ledger.begin(terms(0.5)); });
 }
 
-TEST_F(LedgerTest, AFullDiskChargesNothingAndLeavesNoHalfLine) {
+TEST_F(LedgerFileTest, AFullDiskChargesNothingAndLeavesNoHalfLine) {
   Ledger ledger = open(Budget::from_mu(1, 1e-5));
   const std::string before = read_file(file_);
   // A limit on the file's size cuts the write short, as a full disk does.
@@ -108,14 +101,13 @@ TEST_F(LedgerTest, AFullDiskChargesNothingAndLeavesNoHalfLine) {
   low = old;
   low.rlim_cur = before.size() + 100;
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &low), 0);
-  expect_error<IoError>([&] { ledger.begin(terms(0.5)); }, ExitCode::kIo,
-                        {"ledger.jsonl", "space", "not added"});
+  expect_error(ExitCode::kIo, {"ledger.jsonl", "space", "not added"}, [&] { ledger.begin(terms(0.5)); });
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
   EXPECT_EQ(read_file(file_), before);
   EXPECT_NO_THROW(ledger.begin(terms(0.5))) << "and when there is space again it goes on";
 }
 
-TEST_F(LedgerTest, CreatingNeverReplacesALedger) {
+TEST_F(LedgerFileTest, CreatingNeverReplacesALedger) {
   { open(); }
   const std::string before = read_file(file_);
   // As if this machine's cache of a network folder had not shown the file.
@@ -124,26 +116,18 @@ TEST_F(LedgerTest, CreatingNeverReplacesALedger) {
   EXPECT_FALSE(std::filesystem::exists(file_.string() + ".new"));
 }
 
-TEST_F(LedgerTest, AnUnwritableFolderIsAnIoError) {
+TEST_F(LedgerFileTest, AnUnwritableFolderIsAnIoError) {
   std::filesystem::create_symlink(folder_ / "loop", folder_ / "loop");
-  expect_error<IoError>([&] { Ledger::open(folder_ / "loop", "x", std::nullopt, std::chrono::seconds(1)); },
-                        ExitCode::kIo, {"loop"});
+  expect_error(ExitCode::kIo, {"loop"}, [&] { open_as(folder_ / "loop"); });
   write_file_atomically(folder_ / "a-file", "x");
-  expect_error<IoError>(
-      [&] { Ledger::open(folder_ / "a-file" / "ledger.jsonl", "x", std::nullopt, std::chrono::seconds(1)); },
-      ExitCode::kIo, {"a-file"});
+  expect_error(ExitCode::kIo, {"a-file"}, [&] { open_as(folder_ / "a-file" / "ledger.jsonl"); });
 }
-
-class LedgerFileTest : public LedgerFixture {
- protected:
-  std::filesystem::path lock() const { return file_.string() + ".lock"; }
-};
 
 TEST_F(LedgerFileTest, TheLockIsAsPublicAsTheLedger) {
   const mode_t before = ::umask(0002);
   { open(); }
   ::umask(before);
-  for (const auto& file : {file_, lock()}) {
+  for (const auto& file : {file_, lock_}) {
     struct stat status {};
     ASSERT_EQ(::stat(file.c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777u, 0664u) << file;
@@ -151,8 +135,8 @@ TEST_F(LedgerFileTest, TheLockIsAsPublicAsTheLedger) {
 }
 
 TEST_F(LedgerFileTest, ALockThatIsALinkIsRefused) {
-  std::filesystem::create_symlink(folder_ / "elsewhere", lock());
-  expect_error<IoError>([&] { open(); }, ExitCode::kIo, {"ledger.jsonl.lock", "Nothing was charged"});
+  std::filesystem::create_symlink(folder_ / "elsewhere", lock_);
+  expect_error(ExitCode::kIo, {"ledger.jsonl.lock", "Nothing was charged"}, [&] { open(); });
   EXPECT_FALSE(std::filesystem::exists(folder_ / "elsewhere"));
 }
 
@@ -165,7 +149,7 @@ TEST_F(LedgerFileTest, ALockThatWasDeletedWhileSomebodyWaitedIsNoLock) {
     in = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  std::filesystem::remove(lock());
+  std::filesystem::remove(lock_);
   auto second = std::make_optional(open());
   first.reset();  // the waiter gets the lock of the file that has no name any more
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -179,8 +163,7 @@ TEST_F(LedgerFileTest, AChargeThatIsWrittenButNotBelievedIsToldToBeSpent) {
   ChargeTerms strange = terms(0.5);
   strange.sigma = std::numeric_limits<double>::quiet_NaN();  // which no reader accepts
   Ledger ledger = open();
-  expect_error<Error>([&] { ledger.begin(strange); }, ExitCode::kProtocol,
-                      {"stays spent", "nothing was drawn"});
+  expect_error(ExitCode::kProtocol, {"stays spent", "nothing was drawn"}, [&] { ledger.begin(strange); });
   EXPECT_NE(read_file(file_).find("INTENT"), std::string::npos);
 }
 
@@ -193,7 +176,7 @@ TEST_F(LedgerFileTest, ATornChargeOfAnotherUnitIsNotMendedAway) {
                                            ledger::IntentLine{std::string(32, 'a'), fifty}});
   const std::string torn = read_file(file_) + line.substr(0, line.size() - 5);
   write_file_atomically(file_, torn);
-  expect_error<PrivacyError>([&] { open(); }, ExitCode::kBudget, {"at most 50 records a person"});
+  expect_error(ExitCode::kBudget, {"at most 50 records a person"}, [&] { open(); });
   EXPECT_EQ(read_file(file_), torn);
 }
 

@@ -1,34 +1,28 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <string>
 
 #include "muffle/privacy/ledger.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muffle::privacy {
 
-/// A folder of its own for each test, gone afterwards.
+/// A ledger in a folder of its own.
 class LedgerFixture : public ::testing::Test {
  protected:
-  LedgerFixture() {
-    std::string name = (std::filesystem::temp_directory_path() / "muffle-ledger.XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    file_ = folder_ / "ledger.jsonl";
-  }
-  ~LedgerFixture() override { std::filesystem::remove_all(folder_); }
-
   Ledger open(const std::optional<Budget>& budget = std::nullopt, int deadline_ms = 5000) const {
     return Ledger::open(file_, "patients-2024", budget, std::chrono::milliseconds(deadline_ms));
+  }
+  static Ledger open_as(const std::filesystem::path& file, const std::string& id = "patients-2024") {
+    return Ledger::open(file, id, std::nullopt, std::chrono::milliseconds(20));
   }
   static ChargeTerms terms(double mu, const std::string& run = "/runs/a/release.mfl") {
     return {run, std::string(64, 'c'), mu, 2.0, 2.0 / mu, true, {}};
   }
-  static FoundArtifact found(const std::string& charge_id, char hash, const ChargeTerms& stated) {
-    return {charge_id, std::string(64, hash), stated};
+  static FoundArtifact found(const std::string& charge_id, char hash) {
+    return {charge_id, std::string(64, hash)};
   }
   /// INTENT, PENDING and COMMIT of one release. @returns the charge's id.
   static std::string release(Ledger& ledger, const ChargeTerms& asked, char hash) {
@@ -38,7 +32,8 @@ class LedgerFixture : public ::testing::Test {
     return id;
   }
 
-  std::filesystem::path folder_, file_;
+  const test::TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_ / "ledger.jsonl";
 };
 
 }  // namespace muffle::privacy

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 
 #include <map>
 #include <random>
@@ -8,12 +7,12 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "privacy/expect_error.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
-using testing_support::expect_error;
+using test::expect_error;
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> lines;
@@ -59,8 +58,8 @@ class LedgerParseTest : public LedgerFixture {
   }
   static void expect_damaged(const std::string& text, const std::string& problem) {
     SCOPED_TRACE(problem);
-    expect_error<ProtocolError>([&] { parse_ledger(text, "the-file"); }, ExitCode::kProtocol,
-                                {"the-file", "line ", problem, "backup"});
+    expect_error(ExitCode::kProtocol, {"the-file", "line ", problem, "backup"},
+                 [&] { parse_ledger(text, "the-file"); });
   }
 };
 
@@ -90,11 +89,10 @@ TEST_F(LedgerParseTest, EveryWayToBreakTheChainIsNamed) {
   expect_damaged("\n" + join(lines), "too short");
   expect_damaged(join(lines) + "\n", "too short");
   expect_damaged(join(lines) + std::string(1 << 17, 'x') + "\n", "longer");
-  expect_damaged(
-      join(lines) +
-          "Some text that somebody wrote at the end of the ledger, which is long enough to be one of "
-          "its lines, but is none at all, is it?\n",
-      "does not end with its hash");
+  expect_damaged(join(lines) +
+                     "Some text that somebody wrote at the end of the ledger, which is long enough to be one "
+                     "of its lines, but is none at all, is it?\n",
+                 "does not end with its hash");
 }
 
 TEST_F(LedgerParseTest, ForgedLinesWithRightHashesMustStillMakeSense) {
@@ -107,21 +105,22 @@ TEST_F(LedgerParseTest, ForgedLinesWithRightHashesMustStillMakeSense) {
     return reseal(changed);
   };
   EXPECT_NO_THROW(parse_ledger(reseal(lines), "x")) << "the forger's tool works";
-  expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":-0.25"), "out of range");
-  expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":0.250"), "not spelt as muffle spells it");
-  expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":1e-300"), "out of range");
-  expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":1e999"), "lacks a field");
-  expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":null"), "wrong type");
-  expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":0.25,\"mu\":0.01"), "not spelt");
-  expect_damaged(forged(1, "\"mu\":0.25", "\"mu\":0.25,\"more\":1"), "not spelt");
-  expect_damaged(forged(1, "\"seq\":1", "\"seq\":2"), "out of sequence");
-  expect_damaged(forged(1, "\"seq\":1", "\"seq\":-1"), "should be a whole one");
-  expect_damaged(forged(1, "\"version\":2", "\"version\":3"), "version");
+  const std::string mu = R"("mu":0.25)", hash = R"("artifact_sha256":")";
+  expect_damaged(forged(1, mu, R"("mu":-0.25)"), "out of range");
+  expect_damaged(forged(1, mu, R"("mu":0.250)"), "not spelt as muffle spells it");
+  expect_damaged(forged(1, mu, R"("mu":1e-300)"), "out of range");
+  expect_damaged(forged(1, mu, R"("mu":1e999)"), "lacks a field");
+  expect_damaged(forged(1, mu, R"("mu":null)"), "wrong type");
+  expect_damaged(forged(1, mu, mu + R"(,"mu":0.01)"), "not spelt");
+  expect_damaged(forged(1, mu, mu + R"(,"more":1)"), "not spelt");
+  expect_damaged(forged(1, R"("seq":1)", R"("seq":2)"), "out of sequence");
+  expect_damaged(forged(1, R"("seq":1)", R"("seq":-1)"), "should be a whole one");
+  expect_damaged(forged(1, R"("version":2)", R"("version":3)"), "version");
   expect_damaged(forged(1, "muffle-ledger", "muffle-lodger"), "another format");
   expect_damaged(forged(1, "INTENT", "INTEND"), "kind");
   expect_damaged(forged(1, "patients-2024", "patients-2025"), "another data set");
   expect_damaged(forged(0, "patients-2024", "..tients-2024"), "data-set id");
-  expect_damaged(forged(3, "\"artifact_sha256\":\"aaaa", "\"artifact_sha256\":\"AAAA"), "64 hexadecimal");
+  expect_damaged(forged(3, hash + "aaaa", hash + "AAAA"), "64 hexadecimal");
   auto no_budget = lines;
   no_budget.erase(no_budget.begin());
   no_budget[0].replace(no_budget[0].find("\"seq\":1"), 7, "\"seq\":0");
@@ -138,8 +137,7 @@ TEST_F(LedgerParseTest, ForgedLinesWithRightHashesMustStillMakeSense) {
   unbound.erase(unbound.begin() + 2);
   unbound[2].replace(unbound[2].find("\"seq\":3"), 7, "\"seq\":2");
   expect_damaged(reseal(unbound), "another artifact than");
-  expect_damaged(forged(3, "\"artifact_sha256\":\"aaaa", "\"artifact_sha256\":\"bbbb"),
-                 "another artifact than");
+  expect_damaged(forged(3, hash + "aaaa", hash + "bbbb"), "another artifact than");
   auto twice = lines;
   twice.emplace_back();
   for (const auto& [line, problem] : std::map<std::size_t, std::string>{
@@ -148,14 +146,14 @@ TEST_F(LedgerParseTest, ForgedLinesWithRightHashesMustStillMakeSense) {
     twice[8].replace(twice[8].find("\"seq\":"), 7, "\"seq\":8");
     expect_damaged(reseal(twice), problem);
   }
-  const std::string unit = "\"adjacency\":\"replace-one\",\"max_records_per_person\":1";
-  expect_damaged(forged(5, unit, "\"adjacency\":\"add-remove-one\",\"max_records_per_person\":1"),
-                 "another unit of privacy");
-  expect_damaged(forged(5, unit, "\"adjacency\":\"replace-one\",\"max_records_per_person\":2"),
-                 "another unit of privacy");
-  expect_damaged(forged(1, unit, "\"adjacency\":\"replace-two\",\"max_records_per_person\":1"), "adjacency");
-  expect_damaged(forged(1, unit, "\"adjacency\":\"replace-one\",\"max_records_per_person\":0"),
-                 "out of range");
+  const auto unit = [](const std::string& adjacency, const char* records) {
+    return R"("adjacency":")" + adjacency + R"(","max_records_per_person":)" + records;
+  };
+  const std::string ours = unit("replace-one", "1");
+  expect_damaged(forged(5, ours, unit("add-remove-one", "1")), "another unit of privacy");
+  expect_damaged(forged(5, ours, unit("replace-one", "2")), "another unit of privacy");
+  expect_damaged(forged(1, ours, unit("replace-two", "1")), "adjacency");
+  expect_damaged(forged(1, ours, unit("replace-one", "0")), "out of range");
   // What a terminal would obey.
   expect_damaged(forged(1, "/runs/a", "/runs/\\u001b[2J"), "control characters");
   expect_damaged(forged(1, "/runs/a", "/runs/\\u009b2J"), "control characters");
@@ -188,16 +186,13 @@ TEST_F(LedgerParseTest, ATornLastLineIsMendedAtEveryLength) {
 TEST_F(LedgerParseTest, ALedgerOfVersion1IsRefusedInWordsOfItsOwn) {
   std::string old = sample();
   for (std::size_t at = 0; (at = old.find("\"version\":2", at)) != std::string::npos;) old[at + 10] = '1';
-  expect_error<ProtocolError>([&] { parse_ledger(old, "the-file"); }, ExitCode::kProtocol,
-                              {"the-file", "version 1", "new ledger", "Nothing was charged"});
+  expect_error(ExitCode::kProtocol, {"the-file", "version 1", "new ledger", "Nothing was charged"},
+               [&] { parse_ledger(old, "the-file"); });
 }
 
 TEST_F(LedgerParseTest, PathsWithControlCharactersAreWrittenWithoutThem) {
   { open().begin(terms(0.25, "/runs/\x1b]0;x\x07\n\xc2\x9b/release.mfl")); }
-  EXPECT_EQ(read_ledger(file_).charges[0].terms.run,
-            "/runs/?]0;x?"
-            "?"
-            "?/release.mfl");
+  EXPECT_EQ(read_ledger(file_).charges[0].terms.run, "/runs/?]0;x?\?\?/release.mfl");
 }
 
 TEST_F(LedgerParseTest, ATornCommitCostsNothingMore) {
@@ -243,29 +238,14 @@ TEST_F(LedgerParseTest, MutationsAreRefusedOrLeaveAPrefixOfTheTruth) {
     for (std::size_t k = 1 + below(3); k > 0 && !text.empty(); --k) {
       const std::size_t at = below(text.size()),
                         length = 1 + below(std::min<std::size_t>(text.size() - at, 200));
-      switch (below(7)) {
-        case 0:
-          text[at] = static_cast<char>(random());
-          break;
-        case 1:
-          text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
-          break;
-        case 2:
-          text.erase(at, length);
-          break;
-        case 3:
-          text.insert(at, whole.substr(below(whole.size()), length));
-          break;
-        case 4:
-          text.resize(at);
-          break;
-        case 5:
-          std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(at), length, '\0');
-          break;
-        default:
-          text.insert(at, 1, '\n');
-          break;
-      }
+      const std::size_t way = below(7);
+      if (way == 0) text[at] = static_cast<char>(random());
+      if (way == 1) text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
+      if (way == 2) text.erase(at, length);
+      if (way == 3) text.insert(at, whole.substr(below(whole.size()), length));
+      if (way == 4) text.resize(at);
+      if (way == 5) text.replace(at, length, length, '\0');
+      if (way == 6) text.insert(at, 1, '\n');
     }
     if (below(4) == 0 && !text.empty() && text.back() == '\n') text = reseal(split(text));
     try {

@@ -9,14 +9,15 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "privacy/expect_error.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
-using testing_support::expect_error;
+using test::expect_error;
 
 using LedgerTest = LedgerFixture;
+const std::string kA(64, 'a'), kB(64, 'b');
 
 TEST_F(LedgerTest, OneReleaseIsAnIntentAPendingAndACommit) {
   Ledger ledger = open(Budget::from_epsilon(1, 1e-5));
@@ -28,23 +29,11 @@ TEST_F(LedgerTest, OneReleaseIsAnIntentAPendingAndACommit) {
   EXPECT_EQ(state.charges[0].id, id);
   EXPECT_EQ(state.charges[0].terms.run, "/runs/a/release.mfl");
   EXPECT_EQ(state.charges[0].terms.mu, 0.25);
-  EXPECT_EQ(state.charges[0].pending, std::string(64, 'a'));
-  EXPECT_EQ(state.charges[0].artifact, std::string(64, 'a'));
+  EXPECT_EQ(state.charges[0].pending, kA);
+  EXPECT_EQ(state.charges[0].artifact, kA);
   EXPECT_EQ(state.spent_squares, 0.0625);
   EXPECT_EQ(state.head, ledger.state().head);
   EXPECT_TRUE(state.torn.empty());
-}
-
-TEST_F(LedgerTest, AnIntentCountsWithoutItsCommit) {
-  { open().begin(terms(0.5)); }
-  EXPECT_EQ(read_ledger(file_).spent_mu(), 0.5);
-  EXPECT_FALSE(read_ledger(file_).charges[0].artifact.has_value());
-}
-
-TEST_F(LedgerTest, TheIntentIsInTheFileWhenBeginReturns) {
-  Ledger ledger = open();
-  const std::string id = ledger.begin(terms(0.5));
-  EXPECT_NE(read_ledger(file_).find_charge(id), nullptr);
 }
 
 TEST_F(LedgerTest, LinesAreWhatTheDocumentsSay) {
@@ -68,14 +57,13 @@ TEST_F(LedgerTest, APreviewSeesWhatOpenWouldAndWritesNothing) {
     return Ledger::preview(file_, id, budget);
   };
   EXPECT_EQ(preview(Budget::from_mu(1, 1e-5)).budget, Budget::from_mu(1, 1e-5));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
   { open(Budget::from_mu(1, 1e-5)).begin(terms(0.5)); }
   const std::string before = read_file(file_);
   EXPECT_EQ(preview().spent_mu(), 0.5);
   EXPECT_EQ(preview().budget, Budget::from_mu(1, 1e-5));
-  expect_error<ConfigError>([&] { preview(Budget::from_mu(2, 1e-5)); }, ExitCode::kConfig,
-                            {"muffle ledger budget"});
-  expect_error<ProtocolError>([&] { preview(std::nullopt, "others"); }, ExitCode::kProtocol, {"others"});
+  expect_error(ExitCode::kConfig, {"muffle ledger budget"}, [&] { preview(Budget::from_mu(2, 1e-5)); });
+  expect_error(ExitCode::kProtocol, {"others"}, [&] { preview(std::nullopt, "others"); });
   // A torn INTENT counts here as it will after open() has mended it.
   write_file_atomically(file_, before.substr(0, before.size() - 5));
   EXPECT_EQ(preview().spent_mu(), 0.5);
@@ -85,11 +73,10 @@ TEST_F(LedgerTest, APreviewSeesWhatOpenWouldAndWritesNothing) {
 
 TEST_F(LedgerTest, AnotherDataSetsLedgerIsRefused) {
   { open(); }
-  expect_error<ProtocolError>([&] { Ledger::open(file_, "others", std::nullopt, std::chrono::seconds(1)); },
-                              ExitCode::kProtocol, {"patients-2024", "others", "data.id"});
+  expect_error(ExitCode::kProtocol, {"patients-2024", "others", "data.id"},
+               [&] { open_as(file_, "others"); });
   for (const char* id : {"", "a b", "../x", ".hidden", "-flag", "a\nb", "a/b"}) {
-    expect_error<ConfigError>([&] { Ledger::open(file_, id, std::nullopt, std::chrono::seconds(1)); },
-                              ExitCode::kConfig, {"data set"});
+    expect_error(ExitCode::kConfig, {"data set"}, [&] { open_as(file_, id); });
   }
 }
 
@@ -100,11 +87,11 @@ TEST_F(LedgerTest, ChargesOfAnotherUnitOfPrivacyAreRefused) {
   fifty.unit.max_records_per_person = 50;
   release(ledger, terms(0.25), 'a');
   const std::string before = read_file(file_);
-  expect_error<PrivacyError>([&] { ledger.begin(add_remove); }, ExitCode::kBudget,
-                             {"patients-2024", "replace-one adjacency, at most 1 record a person",
-                              "add-remove-one", "Another ledger does not help", "Nothing was charged"});
-  expect_error<PrivacyError>([&] { ledger.begin(fifty); }, ExitCode::kBudget,
-                             {"at most 50 records a person"});
+  expect_error(ExitCode::kBudget,
+               {"patients-2024", "replace-one adjacency, at most 1 record a person", "add-remove-one",
+                "Another ledger does not help", "Nothing was charged"},
+               [&] { ledger.begin(add_remove); });
+  expect_error(ExitCode::kBudget, {"at most 50 records a person"}, [&] { ledger.begin(fifty); });
   EXPECT_EQ(read_file(file_), before);
   EXPECT_EQ(ledger.state().unit, PrivacyUnit{});
   EXPECT_NO_THROW(ledger.begin(terms(0.1)));
@@ -125,14 +112,94 @@ TEST_F(LedgerTest, ATornFirstIntentKeepsItsUnit) {
 TEST_F(LedgerTest, CommitsThatCannotBeAreBugs) {
   Ledger ledger = open();
   const std::string id = release(ledger, terms(0.5), 'a');
-  EXPECT_THROW(ledger.commit(id, std::string(64, 'a')), InvariantError);
-  EXPECT_THROW(ledger.bind(id, std::string(64, 'b')), InvariantError);
-  EXPECT_THROW(ledger.bind(std::string(32, '0'), std::string(64, 'b')), InvariantError);
+  EXPECT_THROW(ledger.commit(id, kA), InvariantError);
+  EXPECT_THROW(ledger.bind(id, kB), InvariantError);
+  EXPECT_THROW(ledger.bind(std::string(32, '0'), kB), InvariantError);
   const std::string open_charge = ledger.begin(terms(0.5));
-  EXPECT_THROW(ledger.commit(open_charge, std::string(64, 'b')), InvariantError) << "not bound";
+  EXPECT_THROW(ledger.commit(open_charge, kB), InvariantError) << "not bound";
   EXPECT_THROW(ledger.bind(open_charge, "not a hash"), InvariantError);
-  ledger.bind(open_charge, std::string(64, 'b'));
+  ledger.bind(open_charge, kB);
   EXPECT_THROW(ledger.commit(open_charge, std::string(64, 'c')), InvariantError) << "bound to another";
+}
+
+// A job that comes back: which artifact it may use, and which it may not.
+
+TEST_F(LedgerTest, ARequeuedJobGetsTheCommittedBytes) {
+  const std::string id = [&] {
+    Ledger ledger = open();
+    EXPECT_FALSE(ledger.settle(terms(0.5), std::nullopt)) << "nothing is there yet";
+    return release(ledger, terms(0.5), 'a');
+  }();
+  const std::string before = read_file(file_);
+  EXPECT_TRUE(open().settle(terms(0.5), found(id, 'a')));
+  // The folder was moved or copied: still the same bytes.
+  EXPECT_TRUE(open().settle(terms(0.5, "/elsewhere"), found(id, 'a')));
+  EXPECT_EQ(read_file(file_), before) << "reuse costs nothing";
+}
+
+TEST_F(LedgerTest, AnArtifactThatWasNotCommittedIsCommittedNow) {
+  std::string id;
+  {
+    Ledger cut_off = open();
+    id = cut_off.begin(terms(0.5));
+    cut_off.bind(id, kA);
+  }
+  Ledger ledger = open();
+  EXPECT_TRUE(ledger.settle(terms(0.5), found(id, 'a')));
+  EXPECT_EQ(ledger.state().charges[0].artifact, kA);
+  EXPECT_EQ(ledger.state().spent_mu(), 0.5);
+}
+
+TEST_F(LedgerTest, WithoutAnArtifactANewReleaseIsANewCharge) {
+  open(Budget::from_mu(1, 1e-5)).begin(terms(0.75));
+  Ledger ledger = open();
+  EXPECT_FALSE(ledger.settle(terms(0.5), std::nullopt));
+  release(ledger, terms(0.5), 'a');
+  EXPECT_EQ(ledger.state().spent_squares, 0.8125);
+  expect_error(ExitCode::kBudget, {"in 2 charges"}, [&] { ledger.begin(terms(0.5)); });
+}
+
+TEST_F(LedgerTest, ACommittedArtifactThatIsGoneOrAnotherNamesBothHashes) {
+  const std::string id = [&] {
+    Ledger ledger = open();
+    return release(ledger, terms(0.5), 'a');
+  }();
+  expect_error(ExitCode::kProtocol, {"/runs/a/release.mfl", kA, "SHA-256 none", "not drawn again"},
+               [&] { open().settle(terms(0.5), std::nullopt); });
+  expect_error(ExitCode::kProtocol, {kA, kB, id}, [&] { open().settle(terms(0.5), found(id, 'b')); });
+  EXPECT_FALSE(open().settle(terms(0.5, "/runs/b/release.mfl"), std::nullopt)) << "another run";
+}
+
+TEST_F(LedgerTest, AnArtifactOfOtherSettingsIsNotCommitted) {
+  const std::string id = open().begin(terms(0.5));
+  ChargeTerms other = terms(0.5);
+  other.config_hash[0] = 'd';
+  expect_error(ExitCode::kProtocol, {"other settings", other.config_hash},
+               [&] { open().settle(other, found(id, 'a')); });
+  expect_error(ExitCode::kProtocol, {"other settings", "0.6"},
+               [&] { open().settle(terms(0.6), found(id, 'a')); });
+  EXPECT_FALSE(read_ledger(file_).charges[0].artifact);
+}
+
+// Somebody with write access to the run folder alone puts a file there that nobody drew.
+TEST_F(LedgerTest, AnArtifactThatNoChargeIsBoundToIsNotAdopted) {
+  std::string unbound, bound;
+  {
+    Ledger ledger = open();
+    unbound = ledger.begin(terms(0.5));
+    bound = ledger.begin(terms(0.25));
+    ledger.bind(bound, kA);
+  }
+  const std::string before = read_file(file_);
+  expect_error(ExitCode::kProtocol, {unbound, "before it had made a release", "neither used nor signed"},
+               [&] { open().settle(terms(0.5), found(unbound, 'b')); });
+  expect_error(ExitCode::kProtocol, {bound, kA, kB}, [&] { open().settle(terms(0.25), found(bound, 'b')); });
+  for (const std::string& id : {std::string(32, '7'), std::string()}) {
+    expect_error(ExitCode::kProtocol, {"does not know", "nothing was charged", "mu 0.75"},
+                 [&] { open().settle(terms(0.75), found(id, 'b')); });
+  }
+  EXPECT_EQ(read_file(file_), before);
+  EXPECT_TRUE(open().settle(terms(0.25), found(bound, 'a'))) << "the one that was made for it is";
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <numbers>
 #include <set>
 #include <string>
@@ -13,8 +12,7 @@
 //
 // A check fails if its p-value is below kThreshold = 1e-10. The nominal p-values of the chi-square and normal
 // approximations may be off by a factor in so far a tail; the checks with heavier tails (kurtosis) are given
-// 9 standard errors, nominal 2e-19. One call runs 15 checks, so honest noise fails a call with probability
-// below 1e-8.
+// 9 standard errors, nominal 2e-19. One call runs 15 checks: honest noise fails one with p below 1e-8.
 
 namespace muffle::privacy::testing_noise {
 
@@ -24,8 +22,7 @@ using Noise = std::vector<std::int64_t>;
 
 inline double two_sided(double z) { return std::erfc(std::fabs(z) / std::numbers::sqrt2); }
 
-/// P(chi-square with `degrees` > x), by the Wilson-Hilferty cube root, which is conservative enough at 50
-/// degrees and more.
+/// P(chi-square with `degrees` > x), by Wilson and Hilferty's cube root: conservative enough from 50 degrees.
 inline double chi_square_tail(double x, double degrees) {
   const double c = 2.0 / (9.0 * degrees);
   return 0.5 * std::erfc((std::cbrt(x / degrees) - (1 - c)) / std::sqrt(2 * c));
@@ -38,8 +35,7 @@ inline double cell_probability(double lo, double hi, double sigma) {
   return cdf(hi + 0.5) - cdf(lo - 0.5);
 }
 
-/// Cells a twentieth of sigma wide (or one integer) out to 4.5 sigma, then the two tails; thin neighbours are
-/// merged.
+/// Cells of sigma / 20 (or one integer) out to 4.5 sigma, then the two tails; thin neighbours are merged.
 inline double chi_square_p(const Noise& z, double sigma) {
   std::vector<double> last;  // last integer of each cell
   for (int i = -90; i <= 90; ++i) {
@@ -71,8 +67,7 @@ inline double chi_square_p(const Noise& z, double sigma) {
   return chi_square_tail(statistic, std::max(1.0, cells - 1));
 }
 
-/// Kolmogorov-Smirnov with the Dvoretzky-Kiefer-Wolfowitz-Massart inequality: a true bound, for lattice laws
-/// too.
+/// Kolmogorov-Smirnov with the Dvoretzky-Kiefer-Wolfowitz-Massart inequality: a bound for lattice laws too.
 inline double ks_p(Noise z, double sigma) {
   std::sort(z.begin(), z.end());
   const auto n = static_cast<double>(z.size());

@@ -3,19 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
+#include <functional>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "muffle/core/error.hpp"
 #include "muffle/privacy/accountant.hpp"
-#include "privacy/expect_error.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
-using testing_support::expect_error;
+using test::expect_error;
 
 static_assert(!std::is_copy_constructible_v<RawSum> && !std::is_copy_assignable_v<RawSum>);
 static_assert(!std::is_copy_constructible_v<NoiseVector> && !std::is_copy_assignable_v<NoiseVector>);
@@ -105,58 +105,35 @@ TEST(NoiseVector, EachRunHasItsOwnNoise) {
 
 TEST(PlanNoise, RefusesWithEveryProblemInOneMessage) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-  const auto plan = [](const PrivacySpec& spec, int bits = 24) {
-    return [=] { (void)plan_noise(spec, rff_input(spec), numbers_of(bits)); };
+  const auto refused = [](std::initializer_list<std::string> parts,
+                          const std::function<void(PrivacySpec&)>& change) {
+    PrivacySpec spec = main_job();
+    change(spec);
+    expect_error(ExitCode::kConfig, parts, [&] { (void)plan_noise(spec, rff_input(spec), numbers_of(24)); });
   };
-  PrivacySpec spec = main_job();
-  for (const double bad : {0.0, -1.0, nan, inf, 1e-4, 1000.0}) {
-    spec = main_job();
-    spec.epsilon = bad;
-    expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"epsilon is"});
-    spec = main_job();
-    spec.epsilon.reset();
-    spec.noise_multiplier = bad == 1e-4 ? 9e-4 : bad == 1000.0 ? 1e7 : bad;
-    expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"noise multiplier is"});
-  }
-  for (const double bad : {0.0, -1e-5, nan, inf, 1.0, 1.5}) {
-    spec = main_job();
-    spec.delta = bad;
-    expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"delta is"});
-  }
-  spec = main_job();
-  spec.noise_multiplier = 4.0;
-  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"both epsilon and a noise multiplier"});
-  spec = main_job();
-  spec.epsilon.reset();
-  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"neither epsilon nor"});
-  spec = main_job();
-  spec.max_records_per_person = 0;
-  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"max_records_per_person", "write 1"});
-  spec = main_job();
-  spec.epsilon = -1.0;
-  spec.delta = nan;
-  spec.max_records_per_person = 0;
-  expect_error<ConfigError>(
-      plan(spec), ExitCode::kConfig,
-      {"epsilon is -1", "delta is nan", "max_records_per_person", "nothing was released"});
+  const auto multiplier = [](double value) {
+    return [=](PrivacySpec& s) { s.epsilon.reset(), s.noise_multiplier = value; };
+  };
+  for (const double bad : {0.0, -1.0, nan, inf, 1e-4, 1000.0})
+    refused({"epsilon is"}, [=](PrivacySpec& s) { s.epsilon = bad; });
+  for (const double bad : {0.0, -1.0, nan, inf, 9e-4, 1e7}) refused({"noise multiplier is"}, multiplier(bad));
+  for (const double bad : {0.0, -1e-5, nan, inf, 1.0, 1.5})
+    refused({"delta is"}, [=](PrivacySpec& s) { s.delta = bad; });
+  refused({"both epsilon and a noise multiplier"}, [](PrivacySpec& s) { s.noise_multiplier = 4.0; });
+  refused({"neither epsilon nor"}, [](PrivacySpec& s) { s.epsilon.reset(); });
+  refused({"max_records_per_person", "write 1"}, [](PrivacySpec& s) { s.max_records_per_person = 0; });
+  refused({"epsilon is -1", "delta is nan", "max_records_per_person", "nothing was released"},
+          [=](PrivacySpec& s) { s.epsilon = -1.0, s.delta = nan, s.max_records_per_person = 0; });
   // Noise that protects nobody, noise that leaves nothing, noise beyond the sampler.
-  spec = main_job();
-  spec.epsilon.reset();
-  spec.noise_multiplier = 0.01;
-  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"protects nobody"});
-  spec.noise_multiplier = 1e5;
-  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"noise multiplier of 1e+05", "0.001"});
-  spec = main_job();
-  spec.epsilon = 1e-3;
-  spec.delta = 1e-12;
-  spec.max_records_per_person = 1'000'000;
-  expect_error<ConfigError>(plan(spec), ExitCode::kConfig, {"sigma", "units of 1/1.67772e+07"});
+  refused({"protects nobody"}, multiplier(0.01));
+  refused({"noise multiplier of 1e+05", "0.001"}, multiplier(1e5));
+  refused({"sigma", "units of 1/1.67772e+07"},
+          [](PrivacySpec& s) { s.epsilon = 1e-3, s.delta = 1e-12, s.max_records_per_person = 1'000'000; });
   // Two statements of one thing must not differ.
-  spec = main_job();
-  SensitivityInput other = rff_input(spec);
+  SensitivityInput other = rff_input(main_job());
   other.adjacency = Adjacency::kAddRemoveOne;
-  expect_error<InvariantError>([&] { (void)plan_noise(spec, other, numbers_of(24)); }, ExitCode::kInvariant,
-                               {"adjacency"});
+  expect_error(ExitCode::kInvariant, {"adjacency"},
+               [&] { (void)plan_noise(main_job(), other, numbers_of(24)); });
 }
 
 TEST(NoiseVector, ShowsLifeByCountWhileItIsDrawn) {
@@ -195,28 +172,18 @@ TEST(NoiseVector, OsEntropyIsPrivateAndNeverRepeats) {
 
 TEST(NoiseVector, IsSpentOnceAndOnlyOnItsOwnLength) {
   const auto entropy = insecure_seeded_entropy(4);
-  NoiseVector noise(3, 10, *entropy);
+  const auto refused = [](const char* why, NoiseVector& noise, std::vector<std::uint64_t> sums) {
+    expect_error(ExitCode::kInvariant, {why}, [&] { (void)std::move(noise).publish(RawSum(sums)); });
+  };
+  NoiseVector noise(3, 10, *entropy), from(3, 10, *entropy);
   (void)std::move(noise).publish(RawSum({1, 2, 3}));
-  expect_error<InvariantError>(
-      [&] {
-        (void)std::move(noise).publish(RawSum({1, 2, 3}));
-      },  // NOLINT(bugprone-use-after-move)
-      ExitCode::kInvariant, {"already spent"});
-  NoiseVector from(3, 10, *entropy);
   NoiseVector to(std::move(from));
-  expect_error<InvariantError>(
-      [&] {
-        (void)std::move(from).publish(RawSum({1, 2, 3}));
-      },  // NOLINT(bugprone-use-after-move)
-      ExitCode::kInvariant, {"already spent"});
-  expect_error<InvariantError>(
-      [&] {
-        (void)std::move(to).publish(RawSum({1, 2}));
-      },
-      ExitCode::kInvariant, {"2 numbers", "for 3"});
-  expect_error<InvariantError>([&] { NoiseVector(0, 10, *entropy); }, ExitCode::kInvariant, {"no numbers"});
+  refused("already spent", noise, {1, 2, 3});  // NOLINT(bugprone-use-after-move)
+  refused("already spent", from, {1, 2, 3});   // NOLINT(bugprone-use-after-move)
+  refused("2 numbers, but noise was drawn for 3", to, {1, 2});
+  expect_error(ExitCode::kInvariant, {"no numbers"}, [&] { NoiseVector(0, 10, *entropy); });
   for (const std::uint64_t sigma : {std::uint64_t{0}, kMaxSigmaLattice + 1}) {
-    expect_error<InvariantError>([&] { NoiseVector(1, sigma, *entropy); }, ExitCode::kInvariant, {"sigma"});
+    expect_error(ExitCode::kInvariant, {"sigma"}, [&] { NoiseVector(1, sigma, *entropy); });
   }
 }
 
@@ -251,8 +218,7 @@ class StuckEntropy final : public EntropySource {
 TEST(Entropy, FailureAbortsAndNeverFallsBack) {
   for (const int good_blocks : {0, 1, 3}) {
     FailingEntropy entropy(good_blocks);
-    expect_error<InvariantError>([&] { NoiseVector(5000, 1000, entropy); }, ExitCode::kInvariant,
-                                 {"no entropy"});
+    expect_error(ExitCode::kInvariant, {"no entropy"}, [&] { NoiseVector(5000, 1000, entropy); });
   }
 }
 
@@ -260,7 +226,7 @@ TEST(Entropy, AStuckSourceIsNoticed) {
   for (const std::vector<std::uint8_t>& pattern : std::vector<std::vector<std::uint8_t>>{
            {0}, {0xFF}, {0x55}, {1, 2, 3, 4}, {0x10, 0x80, 0x33, 0x01, 0x99, 0xA7, 0x5C, 0xE2}}) {
     StuckEntropy entropy(pattern);
-    expect_error<InvariantError>([&] { NoiseVector(5000, 1000, entropy); }, ExitCode::kInvariant, {"stuck"});
+    expect_error(ExitCode::kInvariant, {"stuck"}, [&] { NoiseVector(5000, 1000, entropy); });
   }
 }
 

@@ -95,8 +95,7 @@ class Search {
  private:
   double normal() { return stream_.normal(next_++); }
 
-  /// Scaled to the norm, truncated toward zero on the lattice; held to the integer check that the product
-  /// makes.
+  /// Scaled to the norm, truncated toward zero on the lattice; held to the product's integer check.
   static Vector to_lattice(const std::vector<double>& v, double norm) {
     double square = 0.0;
     for (const double x : v) square += x * x;
@@ -131,9 +130,8 @@ class Search {
     }
     if (block.kind == Kind::kOneHot) return one_hot(block, v);
     if (block.kind != Kind::kSecondMoments) return to_lattice(v, block.norm);
-    // z rounded to integers of 12 bits, products formed in integers: z z^T with off-diagonal entries once and
-    // scaled by sqrt(2) has the same inner products as the full matrix, which is what is used here. 2^12 x
-    // 2^12 = 2^24.
+    // z rounded to integers of 12 bits, products formed in integers (2^12 x 2^12 = 2^24): z z^T with
+    // off-diagonal entries once, scaled by sqrt(2), has the inner products of the full matrix used here.
     double square = 0.0;
     for (const double x : v) square += x * x;
     Vector z, out;
@@ -268,8 +266,6 @@ TEST(Sensitivity, NoNeighboursAreFurtherApartAndTheBoundIsTight) {
     EXPECT_GT(found, bound / std::sqrt(2.0)) << test.name;
   }
 }
-
-// Counts, a signed block and a light non-negative one, and a record that the second block alone refuses. Were
 
 }  // namespace
 }  // namespace muffle::privacy

@@ -11,13 +11,13 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/features/block.hpp"
-#include "privacy/expect_error.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
 using features::BlockBound;
-using testing_support::expect_error;
+using test::expect_error;
 
 // Counts, a signed block and a light non-negative one, and a record that the second block alone refuses. Were
 // it not counted there, or counted only where all blocks take it, equal labels would be further apart than
@@ -78,14 +78,13 @@ TEST(OneHotBound, IsNeverBelowTheExactRoot) {
     }
   }
   for (const auto& [k, d] : {std::pair{0, 3}, std::pair{4, 3}}) {
-    expect_error<ConfigError>([&, k = k, d = d] { (void)features::one_hot_bound(k, d); }, ExitCode::kConfig,
-                              {"one-hot", "3 categories"});
+    expect_error(ExitCode::kConfig, {"one-hot", "3 categories"},
+                 [&, k = k, d = d] { (void)features::one_hot_bound(k, d); });
   }
 }
 
 TEST(Sensitivity, IsNeverBelowTheExactBound) {
-  // norm^2 x 4 in 128-bit-wide long doubles would still round; squares of the result do not lie about the
-  // direction.
+  // norm^2 x 4 in long doubles would still round; squares of the result do not lie about the direction.
   const CounterStream stream(7, Stream::kTest);
   for (int i = 0; i < 20000; ++i) {
     const double a = stream.uniform(3 * i), b = stream.uniform(3 * i + 1), lambda = stream.uniform(3 * i + 2);
@@ -116,23 +115,22 @@ TEST(Sensitivity, DerivationNamesEveryStep) {
 }
 
 TEST(Sensitivity, RefusesAbsurdInput) {
-  expect_error<ConfigError>([] { (void)combined_sensitivity(SensitivityInput{}); }, ExitCode::kConfig,
-                            {"no feature block"});
+  expect_error(ExitCode::kConfig, {"no feature block"},
+               [] { (void)combined_sensitivity(SensitivityInput{}); });
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   for (const double bad : {0.0, -1.0, nan, inf, 1e7, 9.9e-10, 1e-200}) {
     SensitivityInput in = blocks({{1.0, false, ""}, {bad, false, ""}});
     in.counts = true;
     in.counts_weight = bad;
     in.max_records_per_person = 0;
-    expect_error<ConfigError>([&] { (void)combined_sensitivity(in); }, ExitCode::kConfig,
-                              {"block 2", "weight", "one person", "nothing was released"});
+    expect_error(ExitCode::kConfig, {"block 2", "weight", "one person", "nothing was released"},
+                 [&] { (void)combined_sensitivity(in); });
   }
   EXPECT_NEAR(combined_sensitivity(blocks({{1e-9, false, ""}})).value, 2e-9, 1e-24)
       << "the least that is allowed";
   SensitivityInput in = blocks({{1.0, false, ""}});
   in.max_records_per_person = std::numeric_limits<std::uint64_t>::max();
-  expect_error<ConfigError>([&] { (void)combined_sensitivity(in); }, ExitCode::kConfig,
-                            {"18446744073709551615"});
+  expect_error(ExitCode::kConfig, {"18446744073709551615"}, [&] { (void)combined_sensitivity(in); });
 }
 
 }  // namespace

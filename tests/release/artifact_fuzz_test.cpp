@@ -2,16 +2,11 @@
 // ProtocolError; it never crashes, and what it accepts can be used. Seeded, so that every run tries the same
 // inputs.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdint>
-#include <filesystem>
 #include <string>
-#include <vector>
 
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/container_around.hpp"
 #include "support/mutate.hpp"
@@ -41,14 +36,11 @@ bool survives(const std::string& bytes) {
 }
 
 TEST(ArtifactFuzz, MutatedReleasesNeverCrashTheReader) {
-  const auto file =
-      std::filesystem::temp_directory_path() / ("muffle-fuzz-" + std::to_string(getpid()) + ".mfl");
   int accepted = 0, refused = 0;
   for (const bool counts : {false, true}) {
     const Artifact a =
         testing_artifact::sample_artifact({.counts = counts, .classes = 2, .features = 4, .moments = counts});
-    write_artifact(file, a);
-    const std::string whole = read_file(file);
+    const std::string whole = artifact_bytes(a);
     const Container container = parse_container(whole, "muffle-release", kArtifactVersion, "x");
     const std::string header = container.header.dump();
     const std::string payload(reinterpret_cast<const char*>(container.payload.data()),
@@ -66,7 +58,6 @@ TEST(ArtifactFuzz, MutatedReleasesNeverCrashTheReader) {
       (survives(bytes) ? accepted : refused) += 1;
     }
   }
-  std::filesystem::remove(file);
   // The loop reaches both sides: harmless edits of texts and values, and everything else.
   EXPECT_GT(accepted, 100);
   EXPECT_GT(refused, 3000);

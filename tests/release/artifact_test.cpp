@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -12,34 +11,44 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "privacy/expect_error.hpp"
 #include "release/sample_artifact.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muffle::release {
 namespace {
 
 using nlohmann::json;
+using test::expect_error;
 using testing_artifact::sample_artifact;
-using testing_support::expect_error;
 
-class ArtifactTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "muffle-artifact-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::filesystem::path file() const { return folder_ / "release.mfl"; }
-  std::string bytes_of(const Artifact& a) const {
-    write_artifact(file(), a);
-    return read_file(file());
-  }
+/// Of the release with another header or payload, and the checksum that belongs to it.
+void refused(const std::string& release, const std::string& part,
+             const std::function<void(Container&)>& change) {
+  Container bad = parse_container(release, "muffle-release", kArtifactVersion, "x");
+  change(bad);
+  const std::string bytes = serialize(bad);
+  expect_error(ExitCode::kProtocol, {"x.mfl", part}, [&] { (void)parse_artifact(bytes, "x.mfl"); });
+}
 
-  std::filesystem::path folder_;
+/// A header that lies.
+struct Lie {
+  std::string pointer;
+  json value;
+  std::string named;  ///< what the message must say
 };
+void lies_are_refused(const std::string& release, const std::vector<Lie>& lies) {
+  for (const Lie& lie : lies) {
+    SCOPED_TRACE(lie.pointer + " = " + lie.value.dump().substr(0, 60));
+    refused(release, lie.named, [&](Container& c) { c.header[json::json_pointer(lie.pointer)] = lie.value; });
+  }
+}
 
-TEST_F(ArtifactTest, ReadsBackWhatWasWritten) {
+void not_written(std::initializer_list<std::string> parts, const Artifact& a) {
+  expect_error(ExitCode::kInvariant, parts, [&] { (void)artifact_bytes(a); });
+}
+
+TEST(ArtifactTest, ReadsBackWhatWasWritten) {
   using privacy::Adjacency;
   const std::vector<testing_artifact::Settings> settings{
       {},
@@ -53,276 +62,190 @@ TEST_F(ArtifactTest, ReadsBackWhatWasWritten) {
       {.counts = true, .coarse = true},
       {.moments = true, .proxy = true, .coarse = true, .weight = 5},
   };
+  const test::TemporaryFolder folder;
+  const auto file = folder / "release.mfl";
   for (const auto& s : settings) {
     Artifact a = sample_artifact(s);
     EXPECT_EQ(a.proxy().has_value(), s.proxy);
     EXPECT_EQ(a.second_moments().has_value(), s.moments);
     a.is_private = s.epsilon == 1.0;
     a.schema.on_error = schema::OnError::kClamp;
-    const std::string hash = write_artifact(file(), a);
-    EXPECT_EQ(hash, sha256_file_hex(file().string()));
-    const Artifact back = read_artifact(file());
-    EXPECT_EQ(artifact_bytes(back), read_file(file()))
+    const std::string hash = write_artifact(file, a);
+    EXPECT_EQ(hash, sha256_file_hex(file.string()));
+    const Artifact back = read_artifact(file);
+    EXPECT_EQ(artifact_bytes(back), read_file(file))
         << "every field is read, or it would be written otherwise";
     EXPECT_EQ(back.values, a.values);
     EXPECT_EQ(back.noise.parts, a.noise.parts);
     EXPECT_EQ(back.size(), a.size());
     // Noise from a seed is named in the file itself.
-    EXPECT_EQ(read_file(file()).find("NOT PRIVATE") != std::string::npos, !a.is_private);
+    EXPECT_EQ(read_file(file).find("NOT PRIVATE") != std::string::npos, !a.is_private);
   }
 }
 
-TEST_F(ArtifactTest, AFlippedByteAnywhereIsRefused) {
-  const std::string good = bytes_of(sample_artifact({.classes = 2, .features = 2}));
+TEST(ArtifactTest, AFlippedByteAnywhereIsRefused) {
+  const std::string good = artifact_bytes(sample_artifact({.classes = 2, .features = 2}));
   for (std::size_t i = 0; i < good.size(); ++i) {
     for (const int flip : {0x01, 0x80}) {
       std::string bad = good;
       bad[i] = static_cast<char>(bad[i] ^ flip);
-      try {
-        (void)parse_artifact(bad, "x.mfl");
-        ADD_FAILURE() << "byte " << i << " was flipped unnoticed";
-      } catch (const ProtocolError& e) {
-        EXPECT_EQ(e.code(), ExitCode::kProtocol);
-        ASSERT_NE(std::string(e.what()).find("x.mfl"), std::string::npos) << e.what();
-      }
+      SCOPED_TRACE(i);
+      expect_error(ExitCode::kProtocol, {"x.mfl"}, [&] { (void)parse_artifact(bad, "x.mfl"); });
     }
   }
 }
 
-TEST_F(ArtifactTest, TruncationsAndAddedBytesAreRefused) {
-  const std::string good = bytes_of(sample_artifact({.classes = 2, .features = 2}));
+TEST(ArtifactTest, TruncationsAndAddedBytesAreRefused) {
+  const std::string good = artifact_bytes(sample_artifact({.classes = 2, .features = 2}));
   for (std::size_t n = 0; n < good.size(); ++n) {
     EXPECT_THROW((void)parse_artifact(std::string_view(good).substr(0, n), "x.mfl"), ProtocolError) << n;
   }
   EXPECT_THROW((void)parse_artifact(good + '\0', "x.mfl"), ProtocolError);
-  expect_error<IoError>([&] { (void)read_artifact(folder_ / "absent.mfl"); }, ExitCode::kIo, {"absent.mfl"});
+  expect_error(ExitCode::kIo, {"absent.mfl"}, [&] { (void)read_artifact("/absent.mfl"); });
 }
 
-/// A header that lies, in a container whose checksum is right.
-struct Lie {
-  std::string pointer;
-  json value;
-  std::string named;  ///< what the message must say
-};
-
-TEST_F(ArtifactTest, LyingHeaderFieldsAreRefused) {
-  const std::string good = bytes_of(sample_artifact());
-  const Container container = parse_container(good, "muffle-release", kArtifactVersion, "x");
+TEST(ArtifactTest, LyingHeaderFieldsAreRefused) {
+  const std::string good = artifact_bytes(sample_artifact());
   const json huge = std::numeric_limits<std::uint64_t>::max();
-  const std::vector<Lie> lies{
-      {"/maps/0/map/features", 10, "values"},
-      {"/maps/0/map/features", 7, "must be even"},
-      {"/maps/0/map/features", huge, "maps.map.features"},
-      {"/maps/0/map/dims", 5, "maps.map"},
-      {"/maps/0/kind", "wavelets", "there is no feature map \"wavelets\""},
-      {"/maps/0/kind", "moments", "maps.map.dims"},
-      {"/maps/0/map/length_scale", 0.0, "length-scale"},
-      {"/maps/0/map_sha256", "beef", "hash"},
-      {"/maps/0/name", "Rff", "order of their names"},
-      {"/maps/0/name", "", "order of their names"},
-      {"/maps/0/name", std::string(33, 'x'), "maps.name"},
-      {"/maps/0/role", "judge", "maps.role"},
-      {"/maps/0/map", 3, "maps.map"},
-      {"/maps", 3, "maps"},
-      {"/maps", json::array(), "maps"},
-      {"/maps", json::array({7}), "maps"},
-      {"/maps/0/weight", 0.0, "weight"},
-      {"/maps/0/weight", 2.0, "norm"},
-      {"/maps/0/numbers/0/count", 7, "noise that was drawn"},
-      {"/maps/0/numbers/0/unit", 65536.0, "noise that was drawn"},
-      {"/maps/0/numbers", json::array(), "numbers"},
-      {"/schema/shape", json::array(), "schema.shape"},
-      {"/schema/shape", json::array({1, 2, 0}), "shape"},
-      {"/schema/shape", json::array({huge, huge, huge}), "shape"},
-      {"/schema/shape", json::array({1, "2", 2}), "schema.shape"},
-      {"/schema/classes", 0, "schema.classes"},
-      {"/schema/classes", 1u << 20, "values"},
-      {"/schema/lo", 300, ""},
-      {"/schema/on_error", "ignore", "schema.on_error"},
-      {"/lattice_bits", 25, "lattice_bits"},
-      {"/lattice_bits", 20, "sigma"},
-      {"/counts/released", 1, "counts.released"},
-      {"/counts/released", true, "counts.numbers"},
-      {"/records", 0, "records"},
-      {"/records", std::uint64_t{1} << 61, "records"},
-      {"/records", 1, "larger than the records"},
-      {"/ranks", 0, "ranks"},
-      {"/private", "yes", "private"},
-      {"/privacy/adjacency", "add-remove-one", "sensitivity"},
-      {"/privacy/adjacency", "none", "privacy.adjacency"},
-      {"/privacy/max_records_per_person", 2, "sensitivity"},
-      {"/privacy/max_records_per_person", 0, "privacy.max_records_per_person"},
-      {"/privacy/epsilon", 0.5, "noise multiplier"},
-      {"/privacy/epsilon", -1.0, "epsilon"},
-      {"/privacy/epsilon", nullptr, "privacy.epsilon"},
-      {"/privacy/delta", 1e-6, "noise multiplier"},
-      {"/privacy/delta", 1.0, "delta"},
-      {"/privacy/noise_multiplier", 3.0, "noise multiplier"},
-      {"/privacy/sensitivity", 1.0, "sensitivity"},
-      {"/privacy/sigma", 5.0, "sigma"},
-      {"/maps/0/numbers/0/sigma_lattice", 1000, "sigma"},
-      {"/maps/0/numbers/0/sigma_lattice", 0, "numbers.sigma_lattice"},
-      {"/privacy/mechanism", "Laplace", "privacy.mechanism"},
-      {"/maps/0/bound/norm", 0.5, "norm"},
-      {"/maps/0/bound/norm", 1e300, "norm"},
-      {"/maps/0/bound/nonnegative_kernel", true, "norm"},
-      {"/values/count", 23, "values"},
-      {"/values/count", "24", "values"},
-      {"/values/type", "float32", "values.type"},
-      {"/muffle_version", std::string(1000, 'x'), "muffle_version"},
-  };
-  for (const Lie& lie : lies) {
-    Container bad = container;
-    bad.header[json::json_pointer(lie.pointer)] = lie.value;
-    const std::string bytes = serialize(bad);
-    SCOPED_TRACE(lie.pointer + " = " + lie.value.dump().substr(0, 60));
-    expect_error<ProtocolError>([&] { (void)parse_artifact(bytes, "x.mfl"); }, ExitCode::kProtocol,
-                                {"x.mfl", lie.named});
-  }
-  // Every field is needed.
-  const json flat = container.header.flatten();
+  lies_are_refused(good, {
+                             {"/maps/0/map/features", 10, "values"},
+                             {"/maps/0/map/features", 7, "must be even"},
+                             {"/maps/0/map/features", huge, "maps.map.features"},
+                             {"/maps/0/map/dims", 5, "maps.map"},
+                             {"/maps/0/kind", "wavelets", "there is no feature map \"wavelets\""},
+                             {"/maps/0/kind", "moments", "maps.map.dims"},
+                             {"/maps/0/map/length_scale", 0.0, "length-scale"},
+                             {"/maps/0/map_sha256", "beef", "hash"},
+                             {"/maps/0/name", "Rff", "order of their names"},
+                             {"/maps/0/name", "", "order of their names"},
+                             {"/maps/0/name", std::string(33, 'x'), "maps.name"},
+                             {"/maps/0/role", "judge", "maps.role"},
+                             {"/maps", json::array(), "maps"},
+                             {"/maps/0/weight", 0.0, "weight"},
+                             {"/maps/0/weight", 2.0, "norm"},
+                             {"/maps/0/numbers/0/count", 7, "noise that was drawn"},
+                             {"/maps/0/numbers/0/unit", 65536.0, "noise that was drawn"},
+                             {"/maps/0/numbers", json::array(), "numbers"},
+                             {"/schema/shape", json::array(), "schema.shape"},
+                             {"/schema/shape", json::array({1, 2, 0}), "shape"},
+                             {"/schema/shape", json::array({huge, huge, huge}), "shape"},
+                             {"/schema/shape", json::array({1, "2", 2}), "schema.shape"},
+                             {"/schema/classes", 0, "schema.classes"},
+                             {"/schema/classes", 1u << 20, "values"},
+                             {"/schema/lo", 300, ""},
+                             {"/schema/on_error", "ignore", "schema.on_error"},
+                             {"/lattice_bits", 25, "lattice_bits"},
+                             {"/lattice_bits", 20, "sigma"},
+                             {"/counts/released", true, "counts.numbers"},
+                             {"/records", 0, "records"},
+                             {"/records", std::uint64_t{1} << 61, "records"},
+                             {"/records", 1, "larger than the records"},
+                             {"/ranks", 0, "ranks"},
+                             {"/privacy/adjacency", "add-remove-one", "sensitivity"},
+                             {"/privacy/adjacency", "none", "privacy.adjacency"},
+                             {"/privacy/max_records_per_person", 2, "sensitivity"},
+                             {"/privacy/max_records_per_person", 0, "privacy.max_records_per_person"},
+                             {"/privacy/epsilon", 0.5, "noise multiplier"},
+                             {"/privacy/epsilon", -1.0, "epsilon"},
+                             {"/privacy/delta", 1e-6, "noise multiplier"},
+                             {"/privacy/delta", 1.0, "delta"},
+                             {"/privacy/noise_multiplier", 3.0, "noise multiplier"},
+                             {"/privacy/sensitivity", 1.0, "sensitivity"},
+                             {"/privacy/sigma", 5.0, "sigma"},
+                             {"/maps/0/numbers/0/sigma_lattice", 1000, "sigma"},
+                             {"/maps/0/numbers/0/sigma_lattice", 0, "numbers.sigma_lattice"},
+                             {"/privacy/mechanism", "Laplace", "privacy.mechanism"},
+                             {"/maps/0/bound/norm", 0.5, "norm"},
+                             {"/maps/0/bound/norm", 1e300, "norm"},
+                             {"/maps/0/bound/nonnegative_kernel", true, "norm"},
+                             {"/values/count", 23, "values"},
+                             {"/values/type", "float32", "values.type"},
+                             {"/muffle_version", std::string(1000, 'x'), "muffle_version"},
+                         });
+  // Every field is needed, and has a type.
+  const json header = parse_container(good, "muffle-release", kArtifactVersion, "x").header;
+  const json flat = header.flatten();
   for (const auto& [pointer, value] : flat.items()) {
-    Container bad = container;
     const json::json_pointer at(pointer);
-    json& parent = bad.header[at.parent_pointer()];
-    if (!parent.is_object()) continue;
-    parent.erase(at.back());
-    const std::string bytes = serialize(bad);
-    EXPECT_THROW((void)parse_artifact(bytes, "x.mfl"), ProtocolError) << pointer;
+    if (!header[at.parent_pointer()].is_object()) continue;
+    SCOPED_TRACE(pointer);
+    refused(good, "", [&](Container& c) { c.header[at] = nullptr; });
+    refused(good, "", [&](Container& c) { c.header[at.parent_pointer()].erase(at.back()); });
   }
 }
 
-TEST_F(ArtifactTest, LyingPayloadsAreRefused) {
-  const Container container =
-      parse_container(bytes_of(sample_artifact()), "muffle-release", kArtifactVersion, "x");
-  const auto parse_with = [&](const std::function<void(Container&)>& change) {
-    Container bad = container;
-    change(bad);
-    return [bytes = serialize(bad)] { (void)parse_artifact(bytes, "x.mfl"); };
-  };
-  for (const int less : {1, 8, 192}) {
-    expect_error<ProtocolError>(parse_with([&](Container& c) { c.payload.resize(c.payload.size() - less); }),
-                                ExitCode::kProtocol, {"values"});
-  }
+TEST(ArtifactTest, LyingPayloadsAreRefused) {
+  const std::string good = artifact_bytes(sample_artifact());
+  for (const int less : {1, 8, 192})
+    refused(good, "values", [&](Container& c) { c.payload.resize(c.payload.size() - less); });
   // Half the values, honestly declared: then they do not fit classes x features.
-  expect_error<ProtocolError>(parse_with([](Container& c) {
-                                c.payload.resize(96);
-                                c.header["values"]["count"] = 12;
-                              }),
-                              ExitCode::kProtocol, {"12 values", "need 24"});
-  expect_error<ProtocolError>(parse_with([](Container& c) { c.payload[7] = std::byte{0x7F}; }),
-                              ExitCode::kProtocol, {"value 0 is larger"});
-  expect_error<ProtocolError>(parse_with([](Container& c) { c.header["version"] = 1; }), ExitCode::kProtocol,
-                              {"of version 1"});
-  expect_error<ProtocolError>(parse_with([](Container& c) { c.header["format"] = "muffle-model"; }),
-                              ExitCode::kProtocol, {"muffle-model"});
+  refused(good, "12 values, but its 3 classes, maps need 24", [](Container& c) {
+    c.payload.resize(96);
+    c.header["values"]["count"] = 12;
+  });
+  refused(good, "value 0 is larger", [](Container& c) { c.payload[7] = std::byte{0x7F}; });
+  refused(good, "of version 1", [](Container& c) { c.header["version"] = 1; });
+  refused(good, "muffle-model", [](Container& c) { c.header["format"] = "muffle-model"; });
 }
 
-TEST_F(ArtifactTest, AContradictionIsNeverWritten) {
+TEST(ArtifactTest, AContradictionIsNeverWritten) {
   Artifact a = sample_artifact();
   a.noise.parts[0].runs[0].sigma_lattice /= 2;
-  expect_error<InvariantError>([&] { write_artifact(file(), a); }, ExitCode::kInvariant, {"sigma"});
+  not_written({"sigma"}, a);
   a = sample_artifact();
   a.values.pop_back();
-  expect_error<InvariantError>([&] { write_artifact(file(), a); }, ExitCode::kInvariant, {"23 values", "24"});
+  not_written({"23 values", "24"}, a);
   a = sample_artifact();
   a.noise.sensitivity_input.max_records_per_person = 9;
-  expect_error<InvariantError>([&] { write_artifact(file(), a); }, ExitCode::kInvariant,
-                               {"records per person"});
-  EXPECT_FALSE(std::filesystem::exists(file()));
+  not_written({"records per person"}, a);
 }
 
-TEST_F(ArtifactTest, NoiseMultiplierInsteadOfEpsilonReadsBack) {
+TEST(ArtifactTest, NoiseMultiplierInsteadOfEpsilonReadsBack) {
   Artifact a = sample_artifact();
   privacy::PrivacySpec spec;
   spec.noise_multiplier = 7.7;
   a.noise = testing_artifact::plan_for(a, spec);
-  write_artifact(file(), a);
-  EXPECT_EQ(read_artifact(file()).noise.epsilon, a.noise.epsilon);
+  EXPECT_EQ(parse_artifact(artifact_bytes(a), "x").noise.epsilon, a.noise.epsilon);
 }
 
-TEST_F(ArtifactTest, LyingMomentsAreRefused) {
-  const Container container = parse_container(bytes_of(sample_artifact({.moments = true, .weight = 2})),
-                                              "muffle-release", kArtifactVersion, "x");
-  const std::vector<Lie> lies{
-      // (What of a map's own fields is refused: map_conformance_test.cpp.)
-      {"/maps/0/map/lift", "sparse", "there is no lift \"sparse\""},
-      {"/maps/0/map/lift_settings/coefficients", 1, "values"},
-      {"/maps/0/map/lift_settings/coefficients", 3, "3 coefficients"},
-      {"/maps/0/map/offset", 0.0, "leaves something open"},
-      {"/maps/0/map/bits", 15, "noise that was drawn"},
-      {"/maps/0/weight", 1.0, "norm"},
-      {"/maps/0/weight", 1e7, "weight"},
-      {"/maps/0/bound/nonnegative_kernel", false, "signed"},
-      {"/maps/0/numbers/1/count", 11, "noise that was drawn"},
-      {"/maps/0/numbers/1/unit", 4294967296.0, "noise that was drawn"},
-      {"/maps/1", container.header["maps"][0], "order of their names"},
-  };
-  for (const Lie& lie : lies) {
-    Container bad = container;
-    bad.header[json::json_pointer(lie.pointer)] = lie.value;
-    const std::string bytes = serialize(bad);
-    SCOPED_TRACE(lie.pointer + " = " + lie.value.dump().substr(0, 60));
-    expect_error<ProtocolError>([&] { (void)parse_artifact(bytes, "x.mfl"); }, ExitCode::kProtocol,
-                                {"x.mfl", lie.named});
-  }
+TEST(ArtifactTest, LyingMomentsAreRefused) {
+  const std::string good = artifact_bytes(sample_artifact({.moments = true, .weight = 2}));
+  lies_are_refused(
+      good, {
+                // (What of a map's own fields is refused: map_conformance_test.cpp.)
+                {"/maps/0/map/lift", "sparse", "there is no lift \"sparse\""},
+                {"/maps/0/map/lift_settings/coefficients", 1, "values"},
+                {"/maps/0/map/lift_settings/coefficients", 3, "3 coefficients"},
+                {"/maps/0/map/offset", 0.0, "leaves something open"},
+                {"/maps/0/map/bits", 15, "noise that was drawn"},
+                {"/maps/0/weight", 1.0, "norm"},
+                {"/maps/0/weight", 1e7, "weight"},
+                {"/maps/0/bound/nonnegative_kernel", false, "signed"},
+                {"/maps/0/numbers/1/count", 11, "noise that was drawn"},
+                {"/maps/0/numbers/1/unit", 4294967296.0, "noise that was drawn"},
+                {"/maps/1", parse_container(good, "muffle-release", kArtifactVersion, "x").header["maps"][0],
+                 "order of their names"},
+            });
 }
 
-// One sigma in units of the weighted features: a block of weight w gets sigma / w in its own, and the entries
-// beside the diagonal, which stand for two, get sigma / sqrt(2) of theirs.
-TEST_F(ArtifactTest, EveryBlockGetsTheNoiseOfItsWeight) {
-  for (const double w : {0.25, 1.0, 3.0}) {
-    const Artifact a = sample_artifact({.counts = true, .moments = true, .weight = w});
-    const double sensitivity = std::sqrt(2 * w * w + 4);  // counts of weight 1 are below both bounds
-    EXPECT_NEAR(a.noise.sensitivity.value, std::max(sensitivity, std::sqrt(2 * (w * w + 1 + 1))), 1e-12);
-    const double sigma = a.noise.sigma;
-    ASSERT_EQ(a.noise.parts.size(), 3u);
-    const auto& moments = a.noise.parts[0].runs;
-    ASSERT_EQ(moments.size(), 2u);
-    EXPECT_EQ(a.noise.parts[0].repeat, 3u);
-    EXPECT_NEAR(static_cast<double>(moments[0].sigma_lattice) / (sigma / w * 0x1p32), 1, 1e-8);
-    EXPECT_NEAR(static_cast<double>(moments[1].sigma_lattice) / (sigma / w * 0x1p32 / std::sqrt(2.0)), 1,
-                1e-8);
-    EXPECT_NEAR(static_cast<double>(a.noise.parts[1].runs[0].sigma_lattice) / (sigma * 0x1p24), 1, 1e-6);
-    EXPECT_NEAR(static_cast<double>(a.noise.parts[2].runs[0].sigma_lattice) / (sigma * 0x1p24), 1, 1e-6);
-    for (const privacy::NoisePart& part : a.noise.parts) {
-      for (const privacy::NoiseRun& run : part.runs)
-        EXPECT_GE(static_cast<long double>(run.sigma_lattice) / run.unit, static_cast<long double>(sigma));
-    }
-  }
-}
-
-TEST_F(ArtifactTest, MissingSecondMomentsAreNamed) {
-  EXPECT_EQ(require_second_moments(sample_artifact({.moments = true, .coarse = true}), "it"), 1u);
-  expect_error<ConfigError>(
-      [&] { (void)require_second_moments(sample_artifact({.proxy = true}), "the fit"); }, ExitCode::kConfig,
-      {"the fit needs", "\"rff\"", "[map.NAME]"});
-}
-
-TEST_F(ArtifactTest, MapsThatAreRebuiltOtherwiseAreRefused) {
+TEST(ArtifactTest, MapsThatAreRebuiltOtherwiseAreRefused) {
   Artifact a = sample_artifact({.moments = true, .proxy = true, .coarse = true});
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
     check_map(a, b);
     a.map_hashes[b][0] ^= 1;
-    expect_error<ProtocolError>([&] { check_map(a, b); }, ExitCode::kProtocol,
-                                {"feature map", "'" + a.maps[b].name + "'", "0.1.0", a.map_hashes[b]});
+    expect_error(ExitCode::kProtocol, {"feature map", "'" + a.maps[b].name + "'", "0.1.0", a.map_hashes[b]},
+                 [&] { check_map(a, b); });
   }
 }
 
-TEST_F(ArtifactTest, MapsAreInTheOrderOfTheirNamesAndAProxyHasItsOwnNumbers) {
-  const Container container = parse_container(bytes_of(sample_artifact({.proxy = true, .coarse = true})),
-                                              "muffle-release", kArtifactVersion, "x");
-  const auto refused = [&](const std::string& part, const std::function<void(json&)>& change) {
-    Container bad = container;
-    change(bad.header);
-    const std::string bytes = serialize(bad);
-    expect_error<ProtocolError>([&] { (void)parse_artifact(bytes, "x.mfl"); }, ExitCode::kProtocol, {part});
-  };
-  refused("order of their names", [](json& h) { std::swap(h["maps"][0], h["maps"][2]); });
-  refused("order of their names", [](json& h) { h["maps"][2]["name"] = "a"; });
-  refused("two maps are proxies", [](json& h) { h["maps"][2]["role"] = "proxy"; });
-  refused("the proxy has the numbers",
-          [](json& h) { h["maps"][1]["map_sha256"] = h["maps"][0]["map_sha256"]; });
+TEST(ArtifactTest, MapsAreInTheOrderOfTheirNamesAndAProxyHasItsOwnNumbers) {
+  const std::string good = artifact_bytes(sample_artifact({.proxy = true, .coarse = true}));
+  refused(good, "order of their names",
+          [](Container& c) { std::swap(c.header["maps"][0], c.header["maps"][2]); });
+  refused(good, "order of their names", [](Container& c) { c.header["maps"][2]["name"] = "a"; });
+  refused(good, "two maps are proxies", [](Container& c) { c.header["maps"][2]["role"] = "proxy"; });
+  refused(good, "the proxy has the numbers",
+          [](Container& c) { c.header["maps"][1]["map_sha256"] = c.header["maps"][0]["map_sha256"]; });
 }
 
 }  // namespace

@@ -8,19 +8,11 @@
 #include <vector>
 
 #include "muffle/core/container.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/release/verification.hpp"
 #include "release/sample_artifact.hpp"
-#include "support/temporary_folder.hpp"
 
 // Releases as files, and what `muffle verify` says of them.
 namespace muffle::release::testing_artifact {
-
-inline std::string bytes_of(const Artifact& artifact) {
-  const test::TemporaryFolder folder;
-  write_artifact(folder / "release.mfl", artifact);
-  return read_file(folder / "release.mfl");
-}
 
 /// The release with another header and the checksum that belongs to it.
 inline std::string with_header(const std::string& release, const std::function<void(nlohmann::json&)>& edit) {

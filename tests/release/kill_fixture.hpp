@@ -17,6 +17,7 @@
 
 #include "muffle/core/files.hpp"
 #include "muffle/privacy/ledger.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muffle::release {
 
@@ -26,13 +27,7 @@ class KillFixture : public ::testing::Test {
  protected:
   using Environment = std::map<std::string, std::string>;
 
-  KillFixture() {
-    std::string name = (std::filesystem::temp_directory_path() / "muffle-kill.XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    fresh_ledger();
-  }
-  ~KillFixture() override { std::filesystem::remove_all(folder_); }
+  KillFixture() { fresh_ledger(); }
 
   /// argv of a release into the folder `run` with all the ledger's budget in mu.
   virtual std::vector<std::string> command(const std::filesystem::path& run, double budget) const = 0;
@@ -60,7 +55,8 @@ class KillFixture : public ::testing::Test {
     ::dup2(fd, 1);
     ::dup2(fd, 2);
     ::setenv("MUFFLE_MARK_DRAWS", marks.c_str(), 1);
-    ::setenv("TMPDIR", folder_.c_str(), 1);  // where other tests' mpirun does not tidy up as this one starts
+    ::setenv("TMPDIR", folder_.path().c_str(),
+             1);  // where other tests' mpirun does not tidy up as this one starts
     for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
     ::execvp(argv[0], argv.data());
     ::_exit(127);
@@ -157,7 +153,8 @@ class KillFixture : public ::testing::Test {
   }
 
   static constexpr double kNoLimit = 1000;
-  std::filesystem::path folder_, here_, file_, draws_;  ///< here_ holds the ledger file_ and its runs
+  const test::TemporaryFolder folder_;
+  std::filesystem::path here_, file_, draws_;  ///< here_ holds the ledger file_ and its runs
 
  private:
   int ledgers_ = 0;

@@ -6,14 +6,15 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/crypto/signature.hpp"
 #include "muffle/release/transaction.hpp"
-#include "privacy/expect_error.hpp"
 #include "release/sample_artifact.hpp"
+#include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::release {
 namespace {
 
 using privacy::Budget;
+using test::expect_error;
 
 class ReleaseTransactionTest : public ::testing::Test {
  protected:
@@ -28,9 +29,18 @@ class ReleaseTransactionTest : public ::testing::Test {
     order_.lock_deadline = std::chrono::seconds(5);
   }
 
+  /// From now on releases are signed.
+  void sign() {
+    crypto::SiteKey::generate("clinic-1").save(folder_ / "clinic-1.key");
+    order_.signing_key = folder_ / "clinic-1.key";
+  }
   privacy::LedgerState ledger() const { return privacy::read_ledger(order_.ledger); }
   std::function<void(const Charge&)> count_draws() {
-    return [this](const Charge&) { ++draws_; };
+    return [this](const Charge&) {
+      ++draws_;
+      EXPECT_FALSE(ledger().charges.back().pending) << "the charge is on the disk when the noise is drawn";
+      EXPECT_FALSE(std::filesystem::exists(order_.file));
+    };
   }
   std::string release() {
     ReleaseTransaction transaction(order_);
@@ -56,17 +66,6 @@ TEST_F(ReleaseTransactionTest, ChargesDrawsWritesAndCommits) {
   EXPECT_EQ(read_artifact(order_.file).ledger_charge, state.charges[0].id);
   EXPECT_TRUE(std::filesystem::exists(order_.statement_json));
   EXPECT_TRUE(std::filesystem::exists(order_.statement_text));
-}
-
-TEST_F(ReleaseTransactionTest, TheChargeIsOnTheDiskWhenTheNoiseIsDrawn) {
-  ReleaseTransaction transaction(order_);
-  transaction.settle();
-  transaction.begin(artifact_.noise, true, [&](const Charge&) {
-    ++draws_;
-    EXPECT_EQ(ledger().charges.size(), 1u);
-    EXPECT_FALSE(std::filesystem::exists(order_.file));
-  });
-  EXPECT_EQ(draws_, 1);
 }
 
 TEST_F(ReleaseTransactionTest, AFinishedReleaseIsHandedOutAgain) {
@@ -103,17 +102,23 @@ TEST_F(ReleaseTransactionTest, ATestReleaseNeverStandsForAPrivateOne) {
   EXPECT_TRUE(ReleaseTransaction(order_).settle()) << "for tests it is what was ordered";
   const std::string bytes = read_file(order_.file), charges = read_file(order_.ledger);
   order_.secure_noise = true;
-  testing_support::expect_error<ConfigError>([&] { ReleaseTransaction(order_).settle(); }, ExitCode::kConfig,
-                                             {"release.mfl", "NOT PRIVATE"});
+  expect_error(ExitCode::kConfig, {"release.mfl", "NOT PRIVATE"},
+               [&] { ReleaseTransaction(order_).settle(); });
   EXPECT_EQ(read_file(order_.file), bytes);
   EXPECT_EQ(read_file(order_.ledger), charges);
 }
 
-TEST_F(ReleaseTransactionTest, APrivateReleaseDoesNotStandForATestRelease) {
-  release();
+TEST_F(ReleaseTransactionTest, AnotherReleaseIsNeverOverwrittenNorHandedOut) {
+  const std::string hash = release();
+  const ReleaseOrder ordered = order_;
   order_.secure_noise = false;
-  testing_support::expect_error<ConfigError>([&] { ReleaseTransaction(order_).settle(); }, ExitCode::kConfig,
-                                             {"release.mfl", "--insecure-seeded-noise"});
+  expect_error(ExitCode::kConfig, {"release.mfl", "--insecure-seeded-noise"},
+               [&] { ReleaseTransaction(order_).settle(); });
+  order_ = ordered;
+  order_.config_hash = "0badc0de";
+  expect_error(ExitCode::kConfig, {"release.mfl", "never overwritten"},
+               [&] { ReleaseTransaction(order_).settle(); });
+  EXPECT_EQ(sha256_file_hex(order_.file.string()), hash);
 }
 
 TEST_F(ReleaseTransactionTest, StepsOutOfOrderAreBugsAndDrawNothing) {
@@ -153,17 +158,14 @@ TEST_F(ReleaseTransactionTest, ARefusedChargeDrawsNothing) {
   order_.budget = Budget::from_mu(privacy::mu_of(artifact_.noise) / 2, 1e-5);
   ReleaseTransaction transaction(order_);
   transaction.settle();
-  testing_support::expect_error<PrivacyError>(
-      [&] { transaction.begin(artifact_.noise, true, count_draws()); }, ExitCode::kBudget,
-      {"budget refuses", "Nothing was charged"});
+  expect_error(ExitCode::kBudget, {"budget refuses", "Nothing was charged"},
+               [&] { transaction.begin(artifact_.noise, true, count_draws()); });
   EXPECT_EQ(draws_, 0);
   EXPECT_TRUE(ledger().charges.empty());
 }
 
 TEST_F(ReleaseTransactionTest, OnlyWhatWasChargedIsWritten) {
-  testing_artifact::Settings more;
-  more.epsilon = 2.0;
-  const Artifact cheaper = testing_artifact::sample_artifact(more);
+  const Artifact cheaper = testing_artifact::sample_artifact({.epsilon = 2.0});
   Artifact other = artifact_, seeded = artifact_, strange = artifact_;
   other.config_hash = "0badc0de";
   seeded.is_private = false;
@@ -180,14 +182,12 @@ TEST_F(ReleaseTransactionTest, OnlyWhatWasChargedIsWritten) {
 
 // Somebody who can write to the run folder, and to nothing else, puts numbers there that nobody drew.
 TEST_F(ReleaseTransactionTest, AForgedReleaseIsNeverSignedNorCommitted) {
-  crypto::SiteKey::generate("clinic-1").save(folder_ / "clinic-1.key");
-  order_.signing_key = folder_ / "clinic-1.key";
+  sign();
   Artifact forged = artifact_;
   for (std::int64_t& value : forged.values) value += 1;
   const auto expect_refused = [&](const std::string& why) {
     const std::string before = read_file(order_.ledger);
-    testing_support::expect_error<ProtocolError>([&] { ReleaseTransaction(order_).settle(); },
-                                                 ExitCode::kProtocol, {"release.mfl", why});
+    expect_error(ExitCode::kProtocol, {"release.mfl", why}, [&] { ReleaseTransaction(order_).settle(); });
     EXPECT_EQ(read_file(order_.ledger), before);
     EXPECT_FALSE(std::filesystem::exists(crypto::signature_file(order_.file)));
     std::filesystem::remove(order_.file);
@@ -225,8 +225,7 @@ TEST_F(ReleaseTransactionTest, AForgedReleaseIsNeverSignedNorCommitted) {
 
 // What is signed are the bytes that were bound, not what lies there a moment later.
 TEST_F(ReleaseTransactionTest, TheSignatureIsOfTheCommittedBytes) {
-  crypto::SiteKey::generate("clinic-1").save(folder_ / "clinic-1.key");
-  order_.signing_key = folder_ / "clinic-1.key";
+  sign();
   const std::string hash = release();
   const crypto::ReleaseSignature signature =
       crypto::parse_signature(read_file(crypto::signature_file(order_.file)), "x");
@@ -236,24 +235,13 @@ TEST_F(ReleaseTransactionTest, TheSignatureIsOfTheCommittedBytes) {
 
 TEST_F(ReleaseTransactionTest, AReleaseInAnotherUnitOfPrivacyIsRefused) {
   release();
-  testing_artifact::Settings fifty;
-  fifty.records_per_person = 50;
-  const Artifact other = testing_artifact::sample_artifact(fifty);
+  const Artifact other = testing_artifact::sample_artifact({.records_per_person = 50});
   order_.file = folder_.path() / "other.mfl";
   ReleaseTransaction transaction(order_);
   EXPECT_FALSE(transaction.settle());
-  testing_support::expect_error<PrivacyError>([&] { transaction.begin(other.noise, true, count_draws()); },
-                                              ExitCode::kBudget, {"at most 50 records", "at most 1 record"});
+  expect_error(ExitCode::kBudget, {"at most 50 records", "at most 1 record"},
+               [&] { transaction.begin(other.noise, true, count_draws()); });
   EXPECT_EQ(draws_, 1);
-}
-
-TEST_F(ReleaseTransactionTest, AnotherConfigurationsReleaseIsNeverOverwritten) {
-  const std::string hash = release();
-  order_.config_hash = "0badc0de";
-  ReleaseTransaction transaction(order_);
-  testing_support::expect_error<ConfigError>([&] { transaction.settle(); }, ExitCode::kConfig,
-                                             {"release.mfl", "never overwritten"});
-  EXPECT_EQ(sha256_file_hex(order_.file.string()), hash);
 }
 
 }  // namespace

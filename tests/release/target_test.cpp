@@ -3,15 +3,15 @@
 #include <cmath>
 #include <numeric>
 
-#include "privacy/expect_error.hpp"
 #include "release/sample_artifact.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::release {
 namespace {
 
 using privacy::Adjacency;
+using test::expect_error;
 using testing_artifact::sample_artifact;
-using testing_support::expect_error;
 
 void set_counts(Artifact& a, const std::vector<double>& counts) {
   for (std::size_t c = 0; c < counts.size(); ++c) {
@@ -69,8 +69,7 @@ TEST(MakeTarget, PrivateNumberOfRecordsIsTheNoisyCountsSum) {
                   static_cast<float>(static_cast<double>(a.values[0]) / (300.0 * 16777215.0)));
   EXPECT_NEAR(t.class_share[1], 250.0 / 350, 1e-9);
   set_counts(a, {10, -30, 5});
-  expect_error<DataError>([&] { (void)make_target(a, 0); }, ExitCode::kData,
-                          {"-15.0 records", "larger epsilon"});
+  expect_error(ExitCode::kData, {"-15.0 records", "larger epsilon"}, [&] { (void)make_target(a, 0); });
 }
 
 // A map's weight changed what its noise is, not its integers.

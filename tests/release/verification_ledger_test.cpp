@@ -3,27 +3,39 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "release/judged_release.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muffle::release {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using namespace testing_artifact;
 
 class VerificationLedger : public ::testing::Test {
  protected:
+  /// What a release of `a` is charged.
+  static privacy::ChargeTerms terms_of(const Artifact& a) {
+    return {"/runs/a/release.mfl", a.config_hash, privacy::mu_of(a.noise),  a.noise.sensitivity.value,
+            a.noise.sigma,         a.is_private,  privacy::unit_of(a.noise)};
+  }
   /// A ledger with one charge for `a`, which gets its id.
-  std::string charge(Artifact& a) {
-    auto ledger = open();
-    terms_ = {"/runs/a/release.mfl", a.config_hash, privacy::mu_of(a.noise),  a.noise.sensitivity.value,
-              a.noise.sigma,         a.is_private,  privacy::unit_of(a.noise)};
-    return a.ledger_charge = ledger.begin(terms_);
+  std::string charge(Artifact& a, const privacy::ChargeTerms& terms) {
+    return a.ledger_charge = open().begin(terms);
+  }
+  std::string charge(Artifact& a) { return charge(a, terms_of(a)); }
+  void expect_refused(const std::string& release, const std::string& why) {
+    const Verification v = judge_with_ledger(release);
+    EXPECT_EQ(v.code(), ExitCode::kProtocol);
+    EXPECT_THAT(ledger_detail(v), HasSubstr(why));
   }
   privacy::Ledger open() {
     return privacy::Ledger::open(folder_ / "ledger.jsonl", "patients-2024", std::nullopt,
@@ -47,26 +59,24 @@ class VerificationLedger : public ::testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  privacy::ChargeTerms terms_;
 };
 
 TEST_F(VerificationLedger, ACommittedReleasePasses) {
   Artifact a = sample_artifact();
-  const std::string id = charge(a), release = bytes_of(a);
+  const std::string id = charge(a), release = artifact_bytes(a);
   commit(id, release);
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
   EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kPass);
   EXPECT_THAT(verification_text(v),
-              ::testing::AllOf(::testing::HasSubstr("all 1 releases of data set 'patients-2024'"),
-                               ::testing::HasSubstr("verdict: good"),
-                               ::testing::HasSubstr("whoever keeps the ledger vouches")));
+              AllOf(HasSubstr("all 1 releases of data set 'patients-2024'"), HasSubstr("verdict: good"),
+                    HasSubstr("whoever keeps the ledger vouches")));
 }
 
 // Whoever makes up a release can make up a ledger beside it: this test does.
 TEST_F(VerificationLedger, ALedgerThatNobodyNamedDoesNotVouchButCanRefuse) {
   Artifact a = sample_artifact();
-  const std::string id = charge(a), release = bytes_of(a);
+  const std::string id = charge(a), release = artifact_bytes(a);
   EXPECT_EQ(judge_with_ledger(release, false).code(), ExitCode::kProtocol) << "no COMMIT";
   commit(id, release);
   const Verification v = judge_with_ledger(release, false);
@@ -74,59 +84,45 @@ TEST_F(VerificationLedger, ALedgerThatNobodyNamedDoesNotVouchButCanRefuse) {
   EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kPass);
   EXPECT_FALSE(v.vouched());
   EXPECT_THAT(verification_text(v),
-              ::testing::AllOf(::testing::HasSubstr("verdict: consistent, but nobody vouches for it"),
-                               ::testing::HasSubstr("the ledger beside it is unsigned"),
-                               ::testing::HasSubstr("For that nobody vouches")));
+              AllOf(HasSubstr("verdict: consistent, but nobody vouches for it"),
+                    HasSubstr("the ledger beside it is unsigned"), HasSubstr("For that nobody vouches")));
   EXPECT_EQ(json::parse(verification_json(v))["verdict"], "consistent");
 }
 
 TEST_F(VerificationLedger, WithoutItsCommitOrWithAnotherFilesItIsRefused) {
   Artifact a = sample_artifact();
-  const std::string id = charge(a), release = bytes_of(a);
-  Verification v = judge_with_ledger(release);
-  EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("no COMMIT"));
+  const std::string id = charge(a), release = artifact_bytes(a);
+  expect_refused(release, "no COMMIT");
   commit(id, release + "x");
-  v = judge_with_ledger(release);
-  EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr(to_hex(sha256(release))));
+  expect_refused(release, to_hex(sha256(release)));
 }
 
 TEST_F(VerificationLedger, AChargeItDoesNotKnowIsRefused) {
   Artifact a = sample_artifact();
-  commit(charge(a), bytes_of(a));
+  const std::string id = charge(a);
+  commit(id, artifact_bytes(a));
   a.ledger_charge = std::string(32, 'a');
-  EXPECT_THAT(ledger_detail(judge_with_ledger(bytes_of(a))), ::testing::HasSubstr("no charge aaaa"));
+  expect_refused(artifact_bytes(a), "no charge aaaa");
   a.ledger_charge.clear();
-  EXPECT_THAT(ledger_detail(judge_with_ledger(bytes_of(a))), ::testing::HasSubstr("without a ledger"));
-  EXPECT_EQ(judge_with_ledger(bytes_of(a)).code(), ExitCode::kProtocol);
+  expect_refused(artifact_bytes(a), "without a ledger");
 }
 
 TEST_F(VerificationLedger, AnotherMuThanTheReleaseStatesIsRefused) {
   Artifact a = sample_artifact();
-  auto ledger = std::make_unique<privacy::Ledger>(open());
-  a.ledger_charge = ledger->begin({"/r", a.config_hash, 0.5 * privacy::mu_of(a.noise), 2, 1, true, {}});
-  const std::string release = bytes_of(a);
-  ledger->bind(a.ledger_charge, to_hex(sha256(release)));
-  ledger->commit(a.ledger_charge, to_hex(sha256(release)));
-  ledger.reset();
-  const Verification v = judge_with_ledger(release);
-  EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("charged mu"));
+  privacy::ChargeTerms half = terms_of(a);
+  half.mu /= 2;
+  const std::string id = charge(a, half);
+  commit(id, artifact_bytes(a));
+  expect_refused(artifact_bytes(a), "charged mu");
 }
 
 TEST_F(VerificationLedger, AnotherUnitOfPrivacyThanTheReleaseStatesIsRefused) {
   Artifact a = sample_artifact();
-  {
-    auto ledger = open();
-    a.ledger_charge = ledger.begin(
-        {"/r", a.config_hash, privacy::mu_of(a.noise), 2, 1, true, {privacy::Adjacency::kReplaceOne, 7}});
-  }
-  const std::string release = bytes_of(a);
-  commit(a.ledger_charge, release);
-  const Verification v = judge_with_ledger(release);
-  EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("at most 7 records a person"));
+  privacy::ChargeTerms seven = terms_of(a);
+  seven.unit.max_records_per_person = 7;
+  const std::string id = charge(a, seven);
+  commit(id, artifact_bytes(a));
+  expect_refused(artifact_bytes(a), "at most 7 records a person");
 }
 
 TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {
@@ -134,8 +130,8 @@ TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {
   const std::string id = charge(a);
   Artifact other = a;
   other.data_id = "patients-2025";
-  EXPECT_THAT(ledger_detail(judge_with_ledger(bytes_of(other))), ::testing::HasSubstr("patients-2025"));
-  const std::string release = bytes_of(a);
+  expect_refused(artifact_bytes(other), "patients-2025");
+  const std::string release = artifact_bytes(a);
   commit(id, release);
   std::string text = read_file(folder_ / "ledger.jsonl");
   text[text.find("INTENT") + 20] ^= 1;
@@ -143,17 +139,17 @@ TEST_F(VerificationLedger, AnotherDataSetsOrABrokenOneIsRefused) {
     e.ledger = Evidence::LedgerText{"ledger.jsonl", text};
   });
   EXPECT_EQ(v.code(), ExitCode::kProtocol);
-  EXPECT_THAT(ledger_detail(v), ::testing::HasSubstr("line 2"));
+  EXPECT_THAT(ledger_detail(v), HasSubstr("line 2"));
 }
 
 TEST_F(VerificationLedger, AnOverspentBudgetIsNoGuarantee) {
   Artifact a = sample_artifact();
-  const std::string id = charge(a), release = bytes_of(a);
+  const std::string id = charge(a), release = artifact_bytes(a);
   commit(id, release);
-  open().set_budget(privacy::Budget::from_mu(0.5 * terms_.mu, 1e-5));
+  open().set_budget(privacy::Budget::from_mu(0.5 * terms_of(a).mu, 1e-5));
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kBudget);
-  EXPECT_THAT(failed(v), ::testing::ElementsAre("budget"));
+  EXPECT_THAT(failed(v), ElementsAre("budget"));
 }
 
 }  // namespace

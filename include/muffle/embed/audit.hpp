@@ -8,7 +8,6 @@
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/audit.hpp"
-#include "muffle/privacy/release.hpp"
 
 namespace muffle::embed {
 
@@ -47,8 +46,7 @@ using ReleaseFunction = std::function<std::vector<std::int64_t>(data::RecordSour
 struct AuditSettings {
   std::uint64_t trials = 100'000;  ///< releases of S, of S', and of the common records alone: each so many
   double confidence = 0.9999;
-  int rank = 0,
-      ranks = 1;  ///< canaries are dealt to the ranks, all of which audit; root alone attacks and reports
+  int rank = 0, ranks = 1;  ///< canaries are dealt to all ranks; root alone attacks and reports
 };
 
 struct AuditReport {
@@ -62,12 +60,10 @@ struct AuditReport {
 
 /// Three attacks, with thresholds fixed in advance around half the pair's distance:
 ///   "projection"  the optimal test of two Gaussians, <r - S, S' - S> (Neyman & Pearson);
-///   "difference"  the same on the difference to an earlier release of the common records: noise that is used
-///                 again cancels;
+///   "difference"  the same less an earlier release of the common records: noise that is used again cancels;
 ///   "seeds"       subtracts the noise of guessed seeds 0..63 and looks for S or S'.
 /// @param release   what is audited: real_release(), or in tests a broken mechanism
-/// @param progress  called with the trials done, by all ranks after the same ones; what it throws ends the
-/// audit
+/// @param progress  called with the trials done, by all ranks alike; what it throws ends the audit
 /// Collective if the release function is; the report is root's.
 /// @throws ConfigError  trials outside 100..1e8, confidence outside (0, 1).
 AuditReport audit(const Embedder& embedder, const CanaryPair& pair, const ReleaseFunction& release,

@@ -14,9 +14,8 @@ inline constexpr double kMinDelta = 1e-18, kMaxDelta = 0.1;
 /// Noise multipliers beyond these are slips of the keyboard, and so is a mu beyond their reciprocals.
 inline constexpr double kMinNoiseMultiplier = 1e-3, kMaxNoiseMultiplier = 1e6;
 
-/// Bound on the absolute error of log_delta() over the domain (the tests hold a tenth of it to 40-digit
-/// values). Calibration demands log delta to be better by this much, so that rounding never flatters a
-/// guarantee.
+/// Bound on the absolute error of log_delta() over the domain (tests hold it to a tenth of that). Calibration
+/// demands log delta to be better by this much, so that rounding never flatters a guarantee.
 inline constexpr double kLogDeltaError = 1e-12;
 
 /// log delta(eps) of a release with this mu, in the log domain (docs/math.md, "accounting"). Finite eps >= 0,
@@ -28,16 +27,19 @@ double delta_for(double epsilon, double mu);
 /// 100 does not do: such noise protects nobody.
 double epsilon_for(double delta, double mu);
 
+/// The same for reports: 0 for a mu of 0, none where even eps = 100 does not do.
+std::optional<double> epsilon_to_tell(double mu, double delta);
+
 /// Smallest noise multiplier sigma / sensitivity = 1 / mu that gives (eps, delta): the upper end of a
 /// bisection, so that the guarantee holds for the returned number.
 double noise_multiplier_for(double epsilon, double delta);
 
 /// @param what  names it in the message. @throws ConfigError  outside the range above, or NaN.
 void require_noise_multiplier(double multiplier, const std::string& what);
+void require_delta(double delta, const std::string& what);
 
-/// mu of several Gaussian releases of the same data: sqrt(sum mu_i^2), rounded up. Also the mu of one release
-/// whose blocks have their own scales (mu_b = Delta_b / sigma_b). @throws ConfigError  empty, or a mu that is
-/// not a finite positive number.
+/// mu of several Gaussian releases of the same data, or of one whose blocks have their own scales (mu_b =
+/// Delta_b / sigma_b): sqrt(sum mu_i^2), rounded up. @throws ConfigError  none, or one not finite or not > 0.
 double mu_total(std::span<const double> mus);
 
 /// Any two of the three give the third, rounded against the giver: epsilon, delta and noise multiplier up.

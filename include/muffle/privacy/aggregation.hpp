@@ -4,8 +4,7 @@
 
 namespace muffle::privacy {
 
-/// How the ranks' sums came together, and so who must be trusted with what. Public; stated in the artifact
-/// and in the privacy statement.
+/// How the ranks' sums came together, and so who is trusted with what. Public; artifact and statement say it.
 struct AggregationMode {
   bool masked = false;       ///< secure aggregation: nobody saw a summand
   bool signed_keys = false;  ///< masked, and the keys were signed by the sites of a roster

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,14 +12,12 @@ namespace muffle::privacy {
 /// Longest vector that distributed noise may cover; the bound on log_closeness is stated for it.
 inline constexpr std::uint64_t kMaxDistributedLength = std::uint64_t{1} << 35;
 
-/// Shares of the noise such that any `colluding` ranks may pool what they know (their records, keys and
-/// shares; rank 0, the coordinator, is a rank like any other) and the shares of the others are still the
-/// full noise. Public.
+/// Shares of the noise such that any `colluding` ranks, the coordinator counted among them, may pool what
+/// they know (records, keys and shares) and the shares of the others are still the full noise. Public.
 struct DistributedNoisePlan {
   int ranks = 1;      ///< P
   int colluding = 0;  ///< t: 0 <= t < P. 0: against those who see the release alone
-  /// NoisePlan::parts with sigma_lattice = s, the share's: the least integer with (P - t) s^2 >= what was
-  /// planned, squared.
+  /// NoisePlan::parts with the share's sigma_lattice, the least integer s with (P - t) s^2 >= planned^2.
   std::vector<NoisePart> shares;
   /// Upper bound of ln(d tau) for every d up to kMaxDistributedLength and every coalition of at most t: the
   /// release is (eps + 2 d tau, e^{d tau} delta)-DP (docs/explanation/secure-aggregation.md, theorem 2).
@@ -42,9 +39,9 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
 /// cosets is in docs/explanation/secure-aggregation.md.)
 double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 
-/// One rank's share of the noise: draws of round(N(0, s^2)), one for each released number. Every rank draws
-/// its own, from its own entropy, before it embeds its records (the sampler's time depends on what it draws).
-/// Secret: whoever knows P - t shares and the total knows the sum. Move-only; wiped; spent once.
+/// One rank's share of the noise: a draw of round(N(0, s^2)) for each released number, from its own entropy,
+/// before it embeds its records (the sampler's time depends on what it draws). Secret: whoever knows P - t
+/// shares and the total knows the sum. Move-only; wiped; spent once.
 class NoiseShare {
  public:
   /// @param heartbeat  as draw_noise()'s.

@@ -18,8 +18,7 @@ class EntropySource {
 };
 
 /// From now on the process ends with exit code 70 and a message when the kernel refuses entropy to libsodium,
-/// for noise, keys or ids alike, instead of by SIGABRT. os_entropy() does it too; main() does it first of
-/// all.
+/// for noise, keys or ids, instead of by SIGABRT. os_entropy() does it too; main() does it first of all.
 void exit_on_entropy_failure();
 
 /// The operating system's CSPRNG (libsodium's randombytes_buf, getrandom(2) below it).

@@ -2,14 +2,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "muffle/privacy/entropy.hpp"
 
 namespace muffle::privacy {
 
-/// Largest sigma that may be drawn, lattice units: a sum stays far below 2^62 and the arithmetic within 128
-/// bits.
+/// Largest sigma that may be drawn, lattice units: sums stay far below 2^62, the arithmetic within 128 bits.
 inline constexpr std::uint64_t kMaxSigmaLattice = std::uint64_t{1} << 50;
 
 /// Exact sampler of round(N(0, sigma^2)) for an integer sigma >= 1 (lattice units): Karney's Algorithm N (ACM
@@ -27,17 +25,13 @@ class RoundedGaussian {
   RoundedGaussian& operator=(const RoundedGaussian&) = delete;
 
   /// One draw. @param sigma  1 .. 2^50, lattice units.
-  /// @throws InvariantError  sigma outside its range; an entropy source that is stuck (events of probability
-  /// below
-  ///                         2^-100 with real entropy). There is no fallback.
+  /// @throws InvariantError  sigma outside its range; an entropy source that is stuck (with real entropy:
+  ///                         probability below 2^-100). There is no fallback.
   std::int64_t draw(std::uint64_t sigma);
 
  private:
   class Bits;
   std::unique_ptr<Bits> bits_;
 };
-
-/// n draws of round(N(0, sigma^2)).
-std::vector<std::int64_t> draw_noise(std::size_t n, std::uint64_t sigma, EntropySource& entropy);
 
 }  // namespace muffle::privacy

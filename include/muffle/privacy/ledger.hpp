@@ -14,8 +14,12 @@
 
 namespace muffle::privacy {
 
-/// The most that all releases of one data set may spend together. Gaussian releases compose exactly in mu
-/// (accountant.hpp), so the budget is a mu; delta only decides at which delta it is also told as an epsilon.
+namespace ledger {
+class Lock;
+}
+
+/// The most that all releases of one data set may spend together: a mu, in which Gaussian releases compose
+/// exactly (accountant.hpp). delta only decides at which delta it is also told as an epsilon.
 struct Budget {
   double mu = 0.0;
   double delta = 0.0;
@@ -23,8 +27,7 @@ struct Budget {
 
   /// The largest mu that the accountant grants for (epsilon, delta). @throws ConfigError outside its domain.
   static Budget from_epsilon(double epsilon, double delta);
-  /// @throws ConfigError  mu outside [kMinChargeMu, kMaxChargeMu], delta outside the accountant's domain,
-  /// NaN.
+  /// @throws ConfigError  mu outside [kMinChargeMu, kMaxChargeMu], delta outside the accountant's; NaN.
   static Budget from_mu(double mu, double delta);
   bool operator==(const Budget&) const = default;
 };
@@ -53,8 +56,7 @@ struct ChargeTerms {
   PrivacyUnit unit;          ///< the same for all charges of a ledger
 };
 
-/// mu of the noise that is really drawn: the largest sensitivity x unit / sigma_lattice of its runs, rounded
-/// up.
+/// mu of the noise that is really drawn: the largest sensitivity x unit / sigma_lattice, rounded up.
 double mu_of(const NoisePlan& plan);
 /// Whom that mu protects.
 PrivacyUnit unit_of(const NoisePlan& plan);
@@ -78,7 +80,8 @@ struct LedgerState {
   std::uint64_t insecure = 0;         ///< charges with seeded noise: no guarantee is left if there is any
   std::uint64_t repairs = 0;          ///< REPAIR lines
   std::uint64_t lines = 0;
-  std::string head;              ///< SHA-256 of the last line: note it down elsewhere to find out rollbacks
+  /// SHA-256 of the last line, 64 zeros without one: note it down elsewhere to find out rollbacks.
+  std::string head = std::string(64, '0');
   std::uint64_t good_bytes = 0;  ///< length of the verified lines
   std::string torn;              ///< what follows them: a line that was cut off by a crash
 
@@ -88,8 +91,8 @@ struct LedgerState {
 };
 
 /// Parses and verifies a ledger's bytes: every line's own hash, the chain, the order of INTENTs and COMMITs.
-/// A torn last line (no newline, or NULs where a crash left a hole) is no error here: it is returned as
-/// `torn`. `name` is what messages call the file. @throws ProtocolError naming the line.
+/// A torn last line (no newline, or NULs where a crash left a hole) is no error: it is returned as `torn`.
+/// @param name  what messages call the file. @throws ProtocolError naming the line.
 LedgerState parse_ledger(std::string_view bytes, const std::string& name);
 /// Same, of a file; takes no lock, writes nothing. @throws IoError, ProtocolError.
 LedgerState read_ledger(const std::filesystem::path& path);
@@ -100,8 +103,8 @@ void require_unit(const LedgerState& state, const PrivacyUnit& unit);
 /// Whether one more charge fits, and the arithmetic in words. All roundings go against the asker.
 struct Quote {
   bool allowed = false;
-  double spent_mu = 0.0, asked_mu = 0.0, total_mu = 0.0;  ///< rounded up; total with the charge
-  std::optional<double> budget_mu, remaining_mu;          ///< remaining before the charge, rounded down
+  double total_mu = 0.0;               ///< with the charge, rounded up
+  std::optional<double> remaining_mu;  ///< of the budget before the charge, rounded down
   std::string text;  ///< one paragraph: spent, asked, together, budget, what remains; in mu and epsilon
 };
 /// @param delta  at which mu is told as an epsilon if there is no budget.
@@ -112,39 +115,29 @@ Quote quote(const LedgerState& state, double mu, bool secure_noise, double delta
 struct FoundArtifact {
   std::string charge_id;  ///< that it carries; empty if it was made without a ledger
   std::string sha256;     ///< of the whole file, hexadecimal
-  ChargeTerms terms;      ///< that it states
 };
 
 /// The privacy ledger of one data set: an append-only file of hash-chained JSON lines
 /// (docs/reference/artifact-format.md), locked by this object for as long as it lives (flock on FILE.lock;
-/// released by the kernel however the process ends). One release, in this order:
-///   open()     lock, verify, mend a torn last line
-///   settle()   is this job's release there already? then hand out the same bytes
-///   begin()    check the budget, append INTENT, sync: from here on mu is spent, whatever happens
-///   ...        the caller draws the noise ONCE and adds it to the sum
-///   bind()     append PENDING {hash of the artifact, which carries the charge's id}, sync
-///   ...        the caller writes those very bytes with write_file_atomically
-///   commit()   append COMMIT {artifact hash}
-/// After a crash settle() commits an artifact whose hash stands in PENDING, and no other: whoever can write
-/// to the run folder alone cannot put another file in its place. Without the artifact the budget stays spent,
-/// and a new release is a new charge. Called by the coordinator alone; not thread-safe.
+/// released by the kernel however the process ends). One release: open(), settle(), begin(), the noise is
+/// drawn ONCE and added, bind(), those very bytes are written atomically, commit(). After a crash settle()
+/// commits an artifact whose hash stands in PENDING, and no other: whoever can write to the run folder alone
+/// cannot put another file in its place. Without the artifact the budget stays spent, and a new release is a
+/// new charge. Called by the coordinator alone; not thread-safe.
 class Ledger {
  public:
-  /// Creates the ledger if there is none. A budget that the ledger does not have yet is recorded.
-  /// Blocks up to `deadline` while another process holds the lock.
+  /// Locks, verifies, and mends a torn last line; creates the ledger if there is none. A budget that it does
+  /// not have yet is recorded. Blocks up to `deadline` while another process holds the lock.
   /// @param data_id    1-128 letters, digits, '.', '_', '-'.
-  /// @param heartbeat  called again and again while it waits; what it throws ends the wait, with nothing
-  /// done.
+  /// @param heartbeat  called again and again while it waits; what it throws ends the wait.
   /// @throws CommError      the lock was not to be had: names who holds it.
   /// @throws ConfigError    a data-set id that is not one; a budget other than the recorded one.
   /// @throws ProtocolError  a damaged ledger, or another data set's, or a file with a second name (hard
-  ///                        link), through which it could be written under another lock.
-  /// @throws IoError.
+  ///                        link), through which it could be written under another lock. @throws IoError.
   static Ledger open(const std::filesystem::path& path, const std::string& data_id,
                      const std::optional<Budget>& budget, std::chrono::milliseconds deadline,
                      const Heartbeat& heartbeat = {});
-  /// What open() would find, without a lock and without writing anything: for dry runs and for refusing
-  /// early.
+  /// What open() would find, without a lock and without writing: for dry runs and for refusing early.
   /// @throws ConfigError, ProtocolError, IoError as open().
   static LedgerState preview(const std::filesystem::path& path, const std::string& data_id,
                              const std::optional<Budget>& budget);
@@ -152,41 +145,60 @@ class Ledger {
   Ledger& operator=(Ledger&&) = delete;
   ~Ledger();
 
-  const LedgerState& state() const;
+  const LedgerState& state() const { return state_; }
   /// Whether open() had to make the file: then nothing is known to be spent, which people should be told.
-  bool created() const;
+  bool created() const { return created_; }
 
-  /// Before anything is drawn. `found` is the artifact at terms.run, if there is one.
-  /// @returns true: the artifact is this job's release and is committed now; use its bytes.
-  ///          False: nothing is there, begin() may be called.
+  /// Before anything is drawn. @param found  the artifact at terms.run, if any; then `terms` are its own.
+  /// @returns whether it is this job's release, and committed now; if nothing is there, begin() may follow.
   /// @throws ProtocolError  a COMMIT exists, but the artifact is missing or another: names both hashes. Or
-  /// the
-  ///                        artifact is none that a charge of this ledger is bound to.
+  ///                        the artifact is none that a charge of this ledger is bound to.
   bool settle(const ChargeTerms& terms, const std::optional<FoundArtifact>& found);
 
-  /// Charges mu: the INTENT is on the disk when this returns. @returns the charge's id.
-  /// @throws PrivacyError  the budget refuses, and the message has the arithmetic; or another unit of privacy
-  ///                       (require_unit). Nothing was charged.
+  /// Charges mu: the INTENT is on the disk when this returns, and mu is spent, whatever happens.
+  /// @returns the charge's id.
+  /// @throws PrivacyError  the budget refuses (with the arithmetic), or require_unit(): nothing was charged.
   /// @throws IoError       the INTENT could not be written; the partial line was cut back. Nothing is drawn.
   std::string begin(const ChargeTerms& terms);
 
-  /// Binds the charge to the artifact that was made for it, before any file has its name: on the disk when
-  /// this returns. Once for each charge. @throws IoError: write no artifact, the charge stays spent.
+  /// Binds the charge, once, to the artifact that was made for it and carries its id, before any file has its
+  /// name: the PENDING is on the disk then. @throws IoError: write no artifact, the charge stays spent.
   void bind(const std::string& charge_id, const std::string& artifact_sha256);
 
-  /// The artifact that this charge is bound to is on the disk. @throws IoError: settle() will do it next
-  /// time.
+  /// The artifact that this charge is bound to is on the disk. @throws IoError: the next settle() does it.
   void commit(const std::string& charge_id, const std::string& artifact_sha256);
 
-  /// Replaces the budget (none: no limit any more) by a line of its own, for ever visible. Only people decide
-  /// this (`muffle ledger budget`). @throws IoError.
+  /// A line of its own, for ever visible: a new budget, or none. People decide this. @throws IoError.
   void set_budget(const std::optional<Budget>& budget);
 
  private:
-  class Impl;
-  explicit Ledger(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  Ledger(std::filesystem::path file, std::unique_ptr<ledger::Lock> lock);
+
+  void append(const std::string& line);
+  void write(const std::string& line) const;
+  /// After a write: only what a reader of the file would believe.
+  void believe(const std::string& line);
+  /// Cuts the torn line off and says so, in one atomic step. Nothing was drawn for an INTENT that is torn,
+  /// for begin() had not returned; but a disk that lost what it had acknowledged, or a copy that ended
+  /// early, looks the same. So a charge that can still be read is kept as spent.
+  void repair();
+  /// Commits the artifact, unless it was; or says why it is not this ledger's.
+  void adopt(const ChargeTerms& terms, const FoundArtifact& found);
+
+  std::filesystem::path file_;
+  std::unique_ptr<ledger::Lock> lock_;
+  bool created_ = false;
+  LedgerState state_;
 };
+
+/// What a ledger's lines add up to, for people: spent, budget, what remains, every charge.
+std::string ledger_text(const LedgerState& state);
+/// "format": "muffle-ledger-state" (docs/reference/artifact-format.md).
+std::string ledger_json(const LedgerState& state, const std::string& file);
+
+/// Of a ledger that read_ledger() has accepted: it ends with a whole line and still has the line whose
+/// SHA-256 was noted earlier (`head`; empty: none), or it was rolled back. @throws ProtocolError, IoError.
+void require_whole(const LedgerState& state, const std::string& file, const std::string& head);
 
 /// True for 1-128 letters, digits, '.', '_', '-', not beginning with '.' or '-'.
 bool is_data_id(std::string_view text);

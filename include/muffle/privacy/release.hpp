@@ -42,6 +42,8 @@ struct NoisePart {
 std::uint64_t length_of(const std::vector<NoisePart>& parts);
 /// What is drawn: sigma x unit, rounded up to a whole number of lattice units.
 double lattice_sigma(double sigma, double unit);
+/// That for each number. @throws ConfigError  a sigma below 1 or beyond 2^50 lattice units.
+std::vector<NoisePart> drawn_parts(double sigma, const std::vector<features::CoordinatePart>& coordinates);
 /// Each run in the vector's order, with the place of its first number.
 void for_each_run(const std::vector<NoisePart>& parts,
                   const std::function<void(std::uint64_t first, const NoiseRun& run)>& action);
@@ -51,6 +53,8 @@ void for_each_run(const std::vector<NoisePart>& parts,
 /// nothing of what was drawn but the time that it took. What it throws comes out of here; the noise is wiped.
 std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy,
                                      const Heartbeat& heartbeat = {});
+/// n of them, of one sigma.
+std::vector<std::int64_t> draw_noise(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy);
 inline constexpr std::uint64_t kDrawsBetweenSigns = std::uint64_t{1} << 20;
 
 /// The noise that a release will get; public, computed before any private byte is read.
@@ -66,14 +70,12 @@ struct NoisePlan {
   std::vector<NoisePart> parts;  ///< the released vector, in its order
 };
 
-/// Every rounding goes up: noise multiplier, sensitivity, sigma and sigma_lattice are never below their exact
-/// values.
+/// Noise multiplier, sensitivity, sigma and sigma_lattice are rounded up, never below their exact values.
 /// @param sensitivity  its adjacency and records per person must be the spec's.
 /// @param coordinates  the released vector: what 1.0 of a feature is, number by number.
 /// @throws ConfigError  both or neither of epsilon and noise multiplier, values outside the accountant's
-/// domain, NaN,
-///                      records per person missing, a sigma below 1 or beyond 2^50 lattice units: all
-///                      problems in one message.
+///                      domain, NaN, records per person missing, a sigma below 1 or beyond 2^50 lattice
+///                      units: all problems in one message.
 NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity,
                      const std::vector<features::CoordinatePart>& coordinates);
 
@@ -83,8 +85,7 @@ class RawSum {
  public:
   explicit RawSum(std::vector<std::uint64_t> sums) : sums_(std::move(sums)) {}
   RawSum(RawSum&&) noexcept = default;
-  /// Wipes what it held before.
-  RawSum& operator=(RawSum&& other) noexcept;
+  RawSum& operator=(RawSum&&) = delete;
   RawSum(const RawSum&) = delete;
   RawSum& operator=(const RawSum&) = delete;
   /// Wipes the memory.

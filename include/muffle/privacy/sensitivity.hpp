@@ -20,9 +20,8 @@ inline constexpr std::uint64_t kMaxRecordsPerPerson = 1'000'000;
 /// "replace-one", "add-remove-one": the words used in configs, artifacts and statements.
 std::string_view to_string(Adjacency adjacency);
 
-/// L2 sensitivity of the released sums, in units of the features (1.0 = lattice 2^k), with its derivation. A
-/// proof object: `value` is never below the exact bound (rounded up), and `derivation` says, step by step,
-/// why it holds.
+/// L2 sensitivity of the released sums, in units of the features (1.0 = lattice 2^k). A proof object: `value`
+/// is never below the exact bound (rounded up), and `derivation` says, step by step, why it holds.
 struct Sensitivity {
   double value = 0.0;
   std::string derivation;  ///< printed in the privacy statement

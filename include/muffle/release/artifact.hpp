@@ -3,24 +3,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "muffle/privacy/aggregation.hpp"
-#include "muffle/privacy/release.hpp"
 #include "muffle/release/plan.hpp"
-#include "muffle/schema/schema.hpp"
 
 namespace muffle::release {
 
-/// A released embedding and everything needed to use it (release.mfl; docs/reference/artifact-format.md).
-/// Public.
+/// A released embedding and all that its use needs (release.mfl; docs/reference/artifact-format.md). Public.
 struct Artifact : ReleasePlan {
-  std::vector<std::string>
-      map_hashes;          ///< FeatureMap::hash() of each map: readers check that they rebuild the same
-  bool is_private = true;  ///< false: seeded noise, NOT PRIVATE
+  std::vector<std::string> map_hashes;  ///< FeatureMap::hash() of each map: readers check what they rebuild
+  bool is_private = true;               ///< false: seeded noise, NOT PRIVATE
   // provenance
   std::string config_hash;  ///< hash of the config keys that the release depends on
   std::string muffle_version;
@@ -41,10 +36,10 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
 std::string artifact_bytes(const Artifact& artifact);
 /// Writes artifact_bytes(), atomically. @returns SHA-256 of the file in hex. @throws IoError; as above.
 std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact);
-/// Full validation: container checksum, version, every field's range, value count, sigma consistent with eps,
-/// delta and sensitivity (all recomputed). The derivation of the sensitivity and the blocks' theorems are
-/// this muffle's own, whatever the file says. Allocates no more than a few times the file's size. @throws
-/// IoError, ProtocolError.
+/// Full validation: checksum, version, every field's range, value count, sigma by eps, delta and sensitivity
+/// (all recomputed). The derivation of the sensitivity and the blocks' theorems are
+/// this muffle's own, whatever the file says. Allocates a few times the file's size. @throws IoError,
+/// ProtocolError.
 Artifact read_artifact(const std::filesystem::path& path);
 /// @param name  what error messages call the bytes.
 Artifact parse_artifact(std::string_view bytes, const std::string& name);
@@ -85,9 +80,9 @@ struct Target {
 /// Post-processing only. @throws DataError  m is private and the noisy counts' sum is below one record.
 Target make_target(const Artifact& artifact, std::size_t b);
 
-/// privacy.json's text ("format": "muffle-privacy-statement"; docs/reference/artifact-format.md) and the same
-/// as text for people. A release with seeded noise is called NOT PRIVATE in both, and its epsilon and delta
-/// are null.
+/// privacy.json ("format": "muffle-privacy-statement"; docs/reference/artifact-format.md) and the same as
+/// text for people. A release with seeded noise is called NOT PRIVATE in both, its epsilon and delta are
+/// null.
 std::string privacy_statement_json(const Artifact& artifact);
 std::string privacy_statement_text(const Artifact& artifact);
 

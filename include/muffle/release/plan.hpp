@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
@@ -36,8 +35,7 @@ struct ReleasePlan {
   std::size_t offset(std::size_t b) const;
   /// Numbers in the released vector.
   std::size_t size() const { return offset(maps.size()) + (counts ? classes() : 0); }
-  /// floor(lambda 2^k): what one record adds to its class's count. @throws ConfigError  lambda is not in (0,
-  /// 1].
+  /// floor(lambda 2^k), what a record adds to its class's count. @throws ConfigError  lambda outside (0, 1].
   std::uint64_t counts_units() const;
   /// The units of the released vector, part by part: one for each map, then the counts.
   std::vector<features::CoordinatePart> coordinates() const;
@@ -61,13 +59,11 @@ struct ReleaseSettings {
 };
 
 /// Chooses the sizes that maps leave open, by the noise that the privacy settings mean and the public number
-/// of records (FeatureMap::choose_sizes). Settings that cannot be planned stay as they are: make_plan() says
-/// why.
+/// of records (FeatureMap::choose_sizes). What cannot be planned stays as it is: make_plan() says why.
 void choose_sizes(features::MapsSettings& maps, const schema::Schema& schema,
                   const privacy::PrivacySpec& privacy, bool counts, std::uint64_t records);
 
-/// @throws ConfigError  contradictions among maps, sums that could overflow, privacy settings
-/// (privacy::plan_noise).
+/// @throws ConfigError  contradictions among maps, sums that could overflow; as privacy::plan_noise().
 ReleasePlan make_plan(ReleaseSettings settings);
 
 }  // namespace muffle::release

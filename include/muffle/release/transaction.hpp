@@ -56,36 +56,30 @@ class Charge {
 ///   begin()    INTENT on the disk, and only then the noise, once
 ///   ...        the caller adds the noise to the sum
 ///   finish()   PENDING {hash}, artifact, signature, COMMIT, privacy statement
-/// The process may end at any point, and a new transaction of the same order takes up: the artifact whose
-/// hash the ledger has is committed as it is; without it the charge stays spent, and begin() is a new charge.
-/// No other file is ever committed or signed. Called by the coordinator alone; not thread-safe.
-/// tests/embed/release_kill_test.cpp kills it at every step.
+/// The process may end at any point, and a new transaction of the same order takes up (privacy::Ledger). No
+/// other file is ever committed or signed. Called by the coordinator alone; not thread-safe.
+/// tests/release/release_kill_test.cpp kills it at every step.
 class ReleaseTransaction {
  public:
   /// Opens (or creates) the ledger and locks it; blocks up to order.lock_deadline.
-  /// @param heartbeat  called again and again while it waits; what it throws ends the wait, with nothing
-  /// done.
+  /// @param heartbeat  called again and again while it waits; what it throws ends the wait.
   /// @throws  as privacy::Ledger::open.
   explicit ReleaseTransaction(ReleaseOrder order, const std::function<void()>& heartbeat = {});
 
   /// Whether this job's release is there; if so it is committed and signed, and its statement is there too.
   /// @throws ConfigError    another release is there (require_ordered); the ledger is as it was.
-  /// @throws ProtocolError  a damaged artifact; and as privacy::Ledger::settle. @throws PrivacyError
-  /// likewise.
+  /// @throws ProtocolError  a damaged artifact; and as privacy::Ledger::settle().
   bool settle();
 
   /// Charges for `plan`, then calls `draw`, once, to draw the noise: never before the charge is on the disk.
-  /// A draw that fails leaves the charge spent.
-  /// @param secure_noise  false: seeded noise, for tests.
-  /// @throws PrivacyError    the budget refuses; `draw` was not called.
-  /// @throws IoError         the charge could not be written; likewise.
-  /// @throws InvariantError  settle() was not asked first or found a release, or this is a second begin().
+  /// A draw that fails leaves the charge spent. @param secure_noise  false: seeded noise, for tests.
+  /// @throws PrivacyError, IoError  the budget refuses, or the charge cannot be written: nothing was drawn.
+  /// @throws InvariantError         settle() was not asked first or found a release, or a second begin().
   void begin(const privacy::NoisePlan& plan, bool secure_noise,
              const std::function<void(const Charge&)>& draw);
 
   /// Binds the release, with the charge's id in it, to the charge; writes, signs and commits it, writes its
-  /// statements.
-  /// @returns SHA-256 of the release in hex.
+  /// statements. @returns SHA-256 of the release in hex.
   /// @throws IoError         nothing is handed out; the next transaction of this order settles the charge.
   /// @throws InvariantError  no charge is open, or the artifact is of another configuration or other noise.
   std::string finish(Artifact artifact);

@@ -52,8 +52,7 @@ struct Verification {
   /// release: anybody can write a ledger.
   bool vouched() const;
   /// kDone (vouched or not); kProtocol: the file, its signature, its arithmetic or its ledger entry is wrong;
-  /// kBudget: all of that is right, but it promises nothing: seeded noise, or the data set's budget is
-  /// overspent.
+  /// kBudget: all of that is right, but it promises nothing: seeded noise, or an overspent budget.
   ExitCode code() const;
 };
 
@@ -63,6 +62,19 @@ struct Verification {
 /// the bytes hold. Whether the noise was really drawn, and the sums really bounded, no file can prove: that
 /// is what the signature's holder vouches for.
 Verification verify_release(const Evidence& evidence);
+
+/// A release and what it is judged by, as files. Nothing private is read.
+struct ReleaseFiles {
+  std::string release;  ///< its signature is RELEASE.sig
+  std::string key;      ///< public key file: demand its signature; empty: any or none
+  std::string ledger;   ///< empty: ledger-<data set>.jsonl beside the release or its folder, if there
+};
+
+/// @throws ConfigError  the key file; IoError.
+Verification verify_file(const ReleaseFiles& files);
+
+/// @throws ProtocolError, PrivacyError  code() is kProtocol, kBudget.
+void require_passed(const Verification& verification);
 
 /// For people: every check, the verdict, and the privacy card (the privacy statement, who signed, the
 /// ledger); no card if the file is refused.
