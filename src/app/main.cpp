@@ -32,7 +32,7 @@ muffle::comm::HostComm& connect(double deadline_s, double io_deadline_s) {
   const auto deadline = milliseconds_of(deadline_s);
   watchdog->set_deadline(milliseconds_of(io_deadline_s));
   muffle::comm::install_termination_handler();
-  world = session ? session->world(deadline) : muffle::comm::single_process();
+  world = session ? session->world({.deadline = deadline}) : muffle::comm::single_process();
   return *world;
 }
 
