@@ -51,6 +51,9 @@ set(MUFFLE_MPIEXEC_FLAGS --allow-run-as-root --oversubscribe --bind-to none
 # TWO_GPUS: suites named ...OnTwoGpus are a test of their own, NAME.two_gpus, which is skipped where there are fewer.
 function(muffle_test name)
   cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT;THOROUGH" "SOURCES;TORCH_SOURCES;ROOMS;LINK;DEFINE;ENVIRONMENT" ${ARGN})
+  if(ARG_LABEL STREQUAL stat AND MUFFLE_SANITIZE)  # statistics learn nothing from sanitizers
+    return()
+  endif()
   if(ARG_LABEL STREQUAL gpu)  # says by exit code 77 that there is no GPU
     muffle_test_executable(${name} muffle_gpu_test_main ${ARGN})
   elseif(ARG_MAIN)

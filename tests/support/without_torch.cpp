@@ -3,6 +3,7 @@
 // of them share; nothing can be built or drawn.
 #include <stdexcept>
 
+#include "muffle/evaluate/evaluate.hpp"
 #include "muffle/model/model_info.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/sampler.hpp"
@@ -49,3 +50,13 @@ std::size_t twin_columns(const features::FeatureMap& map) {
 }
 
 }  // namespace muffle::model
+
+namespace muffle::evaluate {
+
+std::vector<std::string> classifier_names() { return {"logistic_regression", "mlp", "cnn"}; }
+
+ClassifierReport evaluate_classifiers(const Subject&, const EvaluateSpec&) {
+  throw std::logic_error("a build without LibTorch trains no classifier");
+}
+
+}  // namespace muffle::evaluate
