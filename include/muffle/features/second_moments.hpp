@@ -40,10 +40,4 @@ struct SecondMoments {
 /// record, and what the bound rests on. @param bits  at most 20
 bool within_norm(std::span<const double> z, int bits);
 
-/// Records per tile: enough to fill a matrix product for each of ten classes.
-inline constexpr std::size_t kMomentsTile = 1024;
-
-/// The block that sums z z^T. @param moments  whose lift is built; copied.
-std::unique_ptr<Block> make_moments_block(const SecondMoments& moments);
-
 }  // namespace muffle::features
