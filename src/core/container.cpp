@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 
 namespace muffle {
@@ -112,12 +111,6 @@ std::string container_format(std::string_view bytes) {
   const auto header = parse_header(bytes.substr(0, header_size));
   if (!header.is_object() || !header.contains("format") || !header["format"].is_string()) return {};
   return header["format"].get<std::string>();
-}
-
-std::string write_container(const std::filesystem::path& path, const Container& container) {
-  const std::string bytes = serialize(container);
-  write_file_atomically(path, bytes);
-  return to_hex(sha256(bytes));
 }
 
 }  // namespace muffle

@@ -1,4 +1,4 @@
-// Second moments z z^T of lifted records (docs/explanation/moments.md; muffle/features/second_moments.hpp).
+// Second moments z z^T of lifted records (docs/explanation/moments.md; muffle/features/lift.hpp).
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>

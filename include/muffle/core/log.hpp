@@ -14,9 +14,8 @@ struct LogOptions {
 };
 
 /// Sets spdlog's default logger: rank 0 writes human-readable lines to stderr (the others only errors); each
-/// rank writes its own JSON lines. Call once per process, and again when the run folder is known. Everything
-/// else logs through spdlog::info(...) and friends. Nothing private is ever logged, at any level. The files
-/// are readable by their owner alone.
+/// rank writes its own JSON lines, readable by their owner alone. Call once per process, and again when the
+/// run folder is known. Nothing private is ever logged through it, at any level.
 void set_up_logging(const LogOptions& options);
 
 /// Writes what only this rank may know (Error::local_detail) to its own log file, and nowhere else: not to

@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-/// Settings: how a room or a kind says which keys of a configuration it has. Each exports a function that
-/// declares its keys on a struct of its own (`declare(Keys&)`); the application joins them into one
-/// configuration. Public values only.
+/// How a room or a kind says which keys of a configuration it has: by a function that declares its keys on a
+/// struct of its own (`declare(Keys&)`). The application joins them into one. Public values only.
 namespace muffle::settings {
 
 /// Which stage's output a key changes. A stage is done again when a key of it or of one before it changed.

@@ -34,9 +34,8 @@ class WatchedStep {
 };
 
 /// A thread that looks at the process's watched steps, so that a rank whose main thread is stuck in a system
-/// call still ends at its deadline, says why, and ends the other ranks. (Collectives hold their deadlines
-/// themselves, comm/host_comm.hpp, and name who is missing; a stopped process runs no watchdog either: there
-/// the others' deadlines serve.) One a process, owned by main.
+/// call still ends at its deadline, says why, and ends the other ranks. (Collectives, comm/host_comm.hpp,
+/// hold deadlines of their own, which serve where a process is stopped.) One a process, owned by main.
 class Watchdog {
  public:
   /// @param expired  called once, on the watchdog's thread, with a sentence that names the step, when one has

@@ -15,7 +15,7 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/block.hpp"
-#include "muffle/features/second_moments.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
@@ -48,8 +48,8 @@ struct PlainFacts {
 /// One feature map: its public description and everything that follows from it. A kind derives from this, in
 /// a file of its own, and has a line in map_kinds.inc. Nothing in it may come from private records.
 ///
-/// First the settings: declare() binds the keys of [map.NAME], or read_json() reads what a release states;
-/// then resolve(), once the schema is known. After resolve() it does not change, and is thread-safe.
+/// declare() binds the keys of [map.NAME], or read_json() reads what a release states; then resolve(), once
+/// the schema is known. After that it does not change, and is thread-safe.
 class FeatureMap {
  public:
   virtual ~FeatureMap() = default;
@@ -68,8 +68,8 @@ class FeatureMap {
   /// Before choose_sizes() and the second declare(): takes what the schema decides, such as a lift that was
   /// left open, so that all keys are there.
   virtual void prepare(const schema::Schema&) {}
-  /// Before resolve(): chooses sizes that are left open by the noise that a class's mean embedding will
-  /// carry, a standard deviation per number. From public numbers alone.
+  /// Before resolve(): chooses sizes that are left open, by the noise (a standard deviation per number) that
+  /// a class's mean embedding will carry. From public numbers alone.
   virtual void choose_sizes(const schema::Schema&, double /*noise*/) {}
 
   /// Resolved settings as a release states them, and back. @throws ProtocolError.
@@ -94,12 +94,10 @@ class FeatureMap {
   virtual MapCost cost() const = 0;
   /// Numbers that hash() has to rebuild: of hostile descriptions they can be many.
   virtual double numbers_in_map() const = 0;
-  /// SHA-256, in hex, of what the description is expanded to, such as float32 frequencies: readers of a
-  /// release check that they rebuild the same.
+  /// SHA-256, in hex, of what the description expands to: readers of a release check that they rebuild it.
   virtual std::string hash() const = 0;
 
-  /// A map like this of at most so many features, resolved, where the kind can be made smaller: for audits,
-  /// which embed thousands of times.
+  /// A map like this of at most so many features, resolved, where the kind can be made smaller: for audits.
   virtual std::unique_ptr<FeatureMap> shrunk(std::size_t /*features*/) const { return clone(); }
 
   // What else a kind may be good for; the default is: for nothing.
