@@ -40,8 +40,7 @@ inline void store_features(F t, float scale, std::int32_t* cosines, std::int32_t
   const F turns = Simd::round(t);
   F s, c;
   sincos_quarter(t - turns, s, c);
-  // Beyond 2^31 truncate() gives INT32_MIN, whose low bits are 0, and rightly: such floats are multiples
-  // of 4.
+  // Beyond 2^31 truncate() gives INT32_MIN, whose low bits are 0, and rightly: such floats divide by 4.
   const Bits q = reinterpret_cast<Bits>(Simd::truncate(turns));
   const F cosine = flip(q + 1, (q & 1) != 0 ? s : c), sine = flip(q, (q & 1) != 0 ? c : s);
   *reinterpret_cast<Integers*>(cosines) = reinterpret_cast<Bits>(Simd::truncate(cosine * scale));

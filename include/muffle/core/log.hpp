@@ -18,8 +18,8 @@ struct LogOptions {
 /// run folder is known. Nothing private is ever logged through it, at any level.
 void set_up_logging(const LogOptions& options);
 
-/// Writes what only this rank may know (Error::local_detail) to its own log file, and nowhere else: not to
-/// stderr, which mpirun carries to the console of whoever started the job. Without a log file it is dropped.
+/// Writes what only this rank may know (Error::local_detail) to its own log file, and nowhere else: mpirun
+/// carries stderr to the console of whoever started the job. Without a log file it is dropped.
 void log_local(std::string_view text);
 
 /// rank-N.jsonl: the name of a rank's log file in the folder of logs.

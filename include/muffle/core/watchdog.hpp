@@ -38,8 +38,8 @@ class WatchedStep {
 /// hold deadlines of their own, which serve where a process is stopped.) One a process, owned by main.
 class Watchdog {
  public:
-  /// @param expired  called once, on the watchdog's thread, with a sentence that names the step, when one has
-  /// lasted longer than the deadline. The thread that is stuck still is; so `expired` ends the process.
+  /// @param expired  called once, on the watchdog's thread, with a sentence that names the step that has
+  /// lasted longer than the deadline; it ends the process, as nothing else frees the thread that is stuck.
   Watchdog(std::chrono::milliseconds deadline, std::function<void(const std::string&)> expired);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;

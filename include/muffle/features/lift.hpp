@@ -15,23 +15,22 @@
 
 namespace muffle::features {
 
-/// The pieces of an affine lift u = W (T x - T m0), T with orthonormal rows: T = C x R along an image's width
-/// and height, channel by channel, or the identity. All rounded to float32, so that a last digit in which two
-/// maths libraries differ does not make another lift.
+/// An affine lift u = W (T x - T m0), T with orthonormal rows: T = C x R along an image's width and height,
+/// channel by channel, or the identity. Rounded to float32: maths libraries differ in the last digit.
 struct AffineLift {
   std::vector<double> origin;   ///< m0: d numbers
   std::vector<double> weights;  ///< W: n numbers, above 0; channel by channel, row frequency by row frequency
-  std::vector<double> rows,
-      columns;  ///< k x height, k x width, row-major, rows orthonormal; empty: the identity
+  /// k x height, k x width, row-major, rows orthonormal; empty: the identity
+  std::vector<double> rows, columns;
   std::size_t channels = 1, height = 1, width = 0, side = 0;  ///< d = channels height width; side: k
 
   /// x = m0 + T^t W^-1 u, not clipped. @param u  n numbers  @param x  d numbers
   void back(const double* u, double* x) const;
 };
 
-/// From a record to the vector u whose second moments are summed (docs/explanation/moments.md). A kind of
-/// lift derives from this, in a file of its own, and has a line in lift_kinds.inc. Public; a pure function of
-/// its settings; after build() immutable and thread-safe.
+/// From a record to the vector u whose second moments are summed (docs/explanation/moments.md). A kind
+/// derives from this, in a file of its own, and has a line in lift_kinds.inc. Public; after build() immutable
+/// and thread-safe.
 class Lift {
  public:
   virtual ~Lift() = default;
