@@ -56,9 +56,8 @@ class ImageLift final : public Lift {
   bool is_natural_for(const schema::Schema& schema) const override { return schema.is_image(); }
 
   // The largest side whose highest frequency keeps its signal, as a public power law has it, above the noise;
-  // at least the default by size, which serves large noise. The law's constants give images of 28 x 28 a side
-  // of 14 at 9e-4 and 20 at 1.2e-4, which served FashionMNIST's training images best
-  // (docs/explanation/moments.md, "What was chosen by looking").
+  // at least the default by size. The law's constants give images of 28 x 28 a side of 14 at 9e-4 and 20 at
+  // 1.2e-4, which served FashionMNIST best (docs/explanation/moments.md, "What was chosen by looking").
   void choose_sizes(const schema::Schema& schema, double noise) override {
     const auto& shape = schema.shape;
     if (side_ != 0 || shape.size() != 3 || std::find(shape.begin(), shape.end(), 0u) != shape.end() ||
