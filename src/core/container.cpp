@@ -87,13 +87,12 @@ Container parse_container(std::string_view bytes, std::string_view format, int v
   if (out.header.dump() != header) throw bad("its header is not spelt as muffle spells it");
   const auto theirs = out.header["format"].get<std::string>();
   if (theirs != format) throw bad("it is a '" + theirs + "' file");
-  if (out.header["version"].get<std::int64_t>() != version) {
+  if (out.header["version"].get<std::int64_t>() != version)
     throw ProtocolError(fmt::format(
         "'{}' is a {} file of version {}; this muffle reads version {} alone. Use the muffle that wrote it{}",
         name, format, out.header["version"].dump(), version,
         release ? "; a new release in its place would be charged to the ledger anew."
                 : ", or make it again."));
-  }
   out.payload.resize(payload_size);
   if (payload_size > 0) std::memcpy(out.payload.data(), bytes.data(), payload_size);
   return out;

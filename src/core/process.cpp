@@ -116,9 +116,8 @@ void set_compute_threads(int threads) {
   threads = std::max(1, threads);
   omp_set_num_threads(threads);
   // Debian's OpenBLAS has threads of its own, one per core of the machine, and LibTorch does not limit them.
-  if (void* symbol = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
+  if (void* symbol = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))
     reinterpret_cast<void (*)(int)>(symbol)(threads);
-  }
 }
 
 }  // namespace muffle

@@ -66,8 +66,7 @@ class DeviceArray {
     }
   }
   ~DeviceArray() {
-    // After an error of the device these fail: then nothing can be done, and the driver clears memory before
-    // it hands it to another process.
+    // After an error of the device these fail; the driver clears memory before another process gets it.
     static_cast<void>(cudaMemset(data_, 0, bytes()));
     static_cast<void>(cudaDeviceSynchronize());
     static_cast<void>(cudaFree(data_));
@@ -274,13 +273,12 @@ class RffCudaBlock final : public Block {
         reinterpret_cast<const float*>(b.records.data()), unit != nullptr ? b.records.data() : nullptr,
         b.unit.data(), static_cast<int>(n), static_cast<int>(spec_.dims), scale_, lattice_.bits,
         lattice_.max_squared_norm(), b.lattice.data(), b.norms.data(), b.refused.data());
-    if (count > 0) {
+    if (count > 0)
       add_rows<<<dim3(static_cast<unsigned>(blocks_for(spec_.features, kThreads)),
                       static_cast<unsigned>(blocks_for(count, kRowsOfSum))),
                  kThreads, 0, stream>>>(b.order.data(), static_cast<int>(count), b.labels.data(),
                                         b.refused.data(), b.lattice.data(), static_cast<int>(spec_.features),
                                         b.sums.data());
-    }
     check_cuda(cudaMemcpyAsync(b.host_refused.data(), b.refused.data(), n * sizeof(std::uint32_t),
                                cudaMemcpyDeviceToHost, stream),
                "copying flags from the GPU");

@@ -52,8 +52,8 @@ void check(const RffSpec& spec) {
 
 std::size_t padded(std::size_t n) { return (n + 15) / 16 * 16; }
 
-/// Rows of a Gaussian matrix made orthonormal by modified Gram-Schmidt, everything twice ("twice is enough":
-/// Kahan, Parlett). In panels of rows, so that an earlier row is read once per panel.
+/// Gaussian rows made orthonormal by modified Gram-Schmidt, everything twice ("twice is enough": Kahan,
+/// Parlett). In panels of rows, so that an earlier row is read once per panel.
 void orthonormalise(AlignedBuffer<double>& matrix, std::size_t rows, std::size_t stride,
                     const Kernels& kernels) {
   constexpr std::size_t kRows = 4;
@@ -88,9 +88,8 @@ void orthogonal_block(const RffSpec& spec, std::size_t first, std::size_t rows, 
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t c = 0; c < dims; ++c) gaussian.data()[c] = norms.normal((first + i) * dims + c);
     const double length = std::sqrt(kernels.dot(gaussian.data(), gaussian.data(), stride)) / to_turns;
-    for (std::size_t c = 0; c < dims; ++c) {
+    for (std::size_t c = 0; c < dims; ++c)
       omega[(first + i) * dims + c] = static_cast<float>(matrix.data()[i * stride + c] * length);
-    }
   }
 }
 
@@ -300,9 +299,8 @@ std::vector<float> rff_frequencies(const RffSpec& spec, const Kernels& kernels) 
   const double to_turns = spec.length_scale * (2.0 * std::numbers::pi);
   std::vector<float> omega(count * spec.dims);
   if (spec.kind == FrequencyKind::kOrthogonal) {
-    for (std::size_t first = 0; first < count; first += spec.dims) {
+    for (std::size_t first = 0; first < count; first += spec.dims)
       orthogonal_block(spec, first, std::min(spec.dims, count - first), to_turns, omega, kernels);
-    }
   } else {
     const CounterStream directions(spec.seed, Stream::kFrequencies, kDirections);
     for (std::size_t i = 0; i < omega.size(); ++i)

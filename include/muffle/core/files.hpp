@@ -32,8 +32,7 @@ class FileDescriptor {
   int fd_;
 };
 
-// Whatever here asks the system for something is a WatchedStep (core/watchdog.hpp): a file system that never
-// answers is named, and ends the process.
+// What asks the system here is a WatchedStep (core/watchdog.hpp): a file system that never answers is named.
 
 /// A regular file, open for reading. Not thread-safe.
 class InputFile {
@@ -85,8 +84,8 @@ class NewFile {
   FileDescriptor fd_;
 };
 
-/// Renames a complete file or folder so that the new name is there, whole, after a power loss or not at all:
-/// fsync, rename, fsync of the new name's folder. A file of that name is replaced. @throws IoError.
+/// Renames a complete file or folder (fsync, rename, fsync of the new name's folder): after a power loss the
+/// new name is there, whole, or not at all. A file of that name is replaced. @throws IoError.
 void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Writes a whole file as a NewFile. @throws IoError naming the path and the system's reason.

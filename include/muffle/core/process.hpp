@@ -8,8 +8,7 @@ namespace muffle {
 /// heeds no limit but 1 (core(5)), less than any dump. Where a limit of 0 may not be raised it must do.
 void forbid_core_dumps();
 
-/// Each rank holds descriptors of its machine's other ranks; the usual limit of 1,024 is for select(2), which
-/// we do not use.
+/// Each rank holds descriptors of its machine's other ranks; the usual limit of 1,024 is for select(2) alone.
 void allow_many_files();
 
 /// Makes the standard streams safe to write to; call first in main. A closed one is opened on /dev/null: its
@@ -32,9 +31,8 @@ struct CoreFacts {
 };
 CoreFacts core_facts();
 
-/// How many threads this process should compute with: the cores it may run on (its affinity mask), divided by
-/// the processes that share them, no more than its share of a container's limit, and no more than
-/// OMP_NUM_THREADS says, which serves where nobody binds at all. At least 1.
+/// How many threads this process should compute with: its affinity mask's cores, divided by the processes
+/// that share them, no more than its share of a container's limit nor than OMP_NUM_THREADS says. At least 1.
 /// @param processes_here  ranks on this machine (1 for a single process).
 /// @param same_mask  those of them with this one's affinity_mask(); 0: unknown, as if the launcher bound.
 int owned_cores(const CoreFacts& facts, int processes_here, int same_mask = 0);
@@ -50,8 +48,7 @@ std::string control_group();
 /// A container's limit of processor time in cores, its parents' included; 0: none.
 double core_quota();
 
-/// Sets OpenMP's (our kernels') and OpenBLAS's thread count for this process. LibTorch is set where it is
-/// used (train::set_torch_threads): Debian's build starts with one thread.
+/// Sets OpenMP's (our kernels') and OpenBLAS's thread count; LibTorch's: train::set_torch_threads.
 void set_compute_threads(int threads);
 
 }  // namespace muffle

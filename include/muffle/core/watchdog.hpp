@@ -12,7 +12,7 @@
 namespace muffle {
 
 /// While it lives, the calling thread is in a call that may block for as long as a disk or a network file
-/// system likes, and that nothing can interrupt: the Watchdog looks after it. Cheap: a lock at either end.
+/// system likes: the Watchdog looks after it. Cheap: a lock at either end.
 class WatchedStep {
  public:
   /// Both must outlive it. @param doing  "reading"; @param what  usually a file.

@@ -37,8 +37,8 @@ struct BlockBound {
 /// Consecutive numbers of one class's D_b that carry the same weight in the norm.
 struct CoordinateRun {
   std::uint64_t count = 0;
-  /// Lattice units per 1.0 of the feature: a record's integer v stands for the value v / unit, whose norm
-  /// over all coordinates is what BlockBound bounds. Rounded up, so that noise of sigma x unit is enough.
+  /// Lattice units per 1.0 of the feature: a record's integer v stands for v / unit, whose norm over all
+  /// coordinates is what BlockBound bounds. Rounded up, so that noise of sigma x unit is enough.
   double unit = 0.0;
   bool operator==(const CoordinateRun&) const = default;
 };
@@ -69,8 +69,7 @@ class Workspace {
   virtual ~Workspace() = default;
 };
 
-/// A feature map as it sums records, per class, on the integer lattice: FeatureMap::make_block(). Immutable
-/// and thread-safe after construction.
+/// A feature map as it sums records, per class, on the integer lattice. Immutable and thread-safe.
 class Block {
  public:
   virtual ~Block() = default;

@@ -13,8 +13,8 @@ namespace muffle::features {
 /// The norm check is made on the integers that are added: the proven bound holds whatever the GPU computes.
 ///
 /// Thread-safe; each workspace has a stream and device memory of its own: about tile() (4 d + 4 D) bytes and
-/// the sums. Privacy: records and sums lie in device memory while a workspace lives; its end, also after an
-/// error, overwrites them with zeros, on the device and in the pinned host memory that they pass through.
+/// the sums. Privacy: it holds records and sums while it lives; its end, also after an error, overwrites them
+/// with zeros, on the device and in the pinned host memory that they pass through.
 /// @param device  number of the GPU as this process sees it
 /// @throws ConfigError as FeatureMap::make_block(); DeviceError, as do accumulate() and make_workspace().
 std::unique_ptr<Block> make_cuda_block(const FeatureMap& map, const Lattice& lattice, int device);

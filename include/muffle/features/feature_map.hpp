@@ -27,8 +27,7 @@ struct MapCost {
   std::uint64_t bytes_per_thread = 0;  ///< scratch of each thread
 };
 
-/// A map whose sums hold the number of records of each class: the first `numbers` of a class's released
-/// integers add up to scale x its records.
+/// The first `numbers` of a class's released integers add up to scale x the number of its records.
 struct CountsInside {
   std::size_t numbers = 0;
   double scale = 1.0;
@@ -65,8 +64,7 @@ class FeatureMap {
   /// Fills in what depends on the schema and is left open, and checks. Idempotent: a release's are resolved.
   /// @throws ConfigError with all problems found.
   virtual void resolve(const schema::Schema& schema) = 0;
-  /// Before choose_sizes() and the second declare(): takes what the schema decides, such as a lift that was
-  /// left open, so that all keys are there.
+  /// Before choose_sizes() and the second declare(): takes what the schema decides, such as an open lift.
   virtual void prepare(const schema::Schema&) {}
   /// Before resolve(): chooses sizes that are left open, by the noise (a standard deviation per number) that
   /// a class's mean embedding will carry. From public numbers alone.
@@ -83,8 +81,8 @@ class FeatureMap {
   /// D: numbers per class.
   virtual std::size_t features() const = 0;
   virtual BlockBound bound() const = 0;
-  /// The units of one class's numbers, in their order; the counts add up to features(). The default: 2^k
-  /// units, as the norm that is checked is: that is what 1.0 must be to the noise.
+  /// The units of one class's numbers, in their order; the counts add up to features(). The default: 2^k, as
+  /// in the norm that is checked: that is what 1.0 must be to the noise.
   virtual std::vector<CoordinateRun> coordinates(const Lattice& lattice) const;
   virtual PlainFacts plain_facts(const Lattice& lattice) const = 0;
   /// A released sum of a number stands for its integer / scale: what a mean embedding is divided by.
@@ -169,8 +167,7 @@ struct MapsSettings {
   void declare(settings::Keys& keys);
   /// FeatureMap::prepare() of every map.
   void prepare(const schema::Schema& schema);
-  /// For the records that the schema describes.
-  /// @throws ConfigError  with all problems of all maps.
+  /// For the records that the schema describes. @throws ConfigError  with all problems of all maps.
   std::vector<NamedMap> resolved(const schema::Schema& schema) const;
 };
 
