@@ -13,7 +13,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/log.hpp"
-#include "muffle/core/threads.hpp"
+#include "muffle/core/process.hpp"
 
 namespace muffle::app {
 namespace {

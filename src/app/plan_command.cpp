@@ -6,7 +6,7 @@
 #include "muffle/app/privacy_commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
-#include "muffle/core/threads.hpp"
+#include "muffle/core/process.hpp"
 
 namespace muffle::app {
 namespace {

@@ -21,7 +21,7 @@
 
 #include "muffle/comm/mpi.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/core/threads.hpp"
+#include "muffle/core/process.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/features/rff.hpp"
 #include "muffle/privacy/entropy.hpp"

@@ -1,10 +1,11 @@
 #include "muffle/core/container.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <cstring>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 
 namespace muffle {
@@ -53,53 +54,45 @@ std::string serialize(const Container& container) {
 
 Container parse_container(std::string_view bytes, std::string_view format, int version,
                           const std::string& name) {
-  const auto bad = [&](const std::string& what) -> ProtocolError {
-    return ProtocolError("'" + name + "' is not an intact " + std::string(format) + " file: " + what +
-                         ". Copy it again from where it was made" +
-                         (format == "muffle-release" ? "; a release must not be drawn again to replace it."
-                                                     : ", or make it again."));
+  const bool release = format == "muffle-release";
+  const auto bad = [&](const std::string& what) {
+    return ProtocolError(fmt::format(
+        "'{}' is not an intact {} file: {}. Copy it again from where it was made{}", name, format, what,
+        release ? "; a release must not be drawn again to replace it." : ", or make it again."));
   };
   const std::string_view whole = bytes;
   if (bytes.size() < kMagic.size() + 16 + kDigestSize)
     throw bad("it has only " + std::to_string(bytes.size()) + " bytes");
   if (bytes.substr(0, kMagic.size()) != kMagic) throw bad("its first bytes are not muffle's");
   bytes.remove_prefix(kMagic.size());
-  if (const auto v = take<std::uint32_t>(bytes); v != kContainerVersion) {
-    throw bad("its container version is " + std::to_string(v) + ", this muffle reads " +
-              std::to_string(kContainerVersion));
-  }
+  if (const auto v = take<std::uint32_t>(bytes); v != kContainerVersion)
+    throw bad(fmt::format("its container version is {}, this muffle reads {}", v, kContainerVersion));
   const std::size_t header_size = take<std::uint32_t>(bytes);
   if (header_size > bytes.size() || bytes.size() - header_size < 8 + kDigestSize)
     throw bad("it is truncated");
   const std::string_view header = bytes.substr(0, header_size);
   bytes.remove_prefix(header_size);
   const auto payload_size = take<std::uint64_t>(bytes);
-  if (bytes.size() < kDigestSize || payload_size != bytes.size() - kDigestSize) {
+  if (bytes.size() < kDigestSize || payload_size != bytes.size() - kDigestSize)
     throw bad("its length does not agree with what it declares (truncated, or bytes added)");
-  }
   const Sha256Digest digest = sha256(whole.substr(0, whole.size() - kDigestSize));
-  if (std::memcmp(digest.data(), whole.data() + whole.size() - kDigestSize, kDigestSize) != 0) {
+  if (std::memcmp(digest.data(), whole.data() + whole.size() - kDigestSize, kDigestSize) != 0)
     throw bad("its checksum does not match its content (a flipped byte, or an edit)");
-  }
   Container out;
   out.header = parse_header(header);
   if (!out.header.is_object() || !out.header.contains("format") || !out.header["format"].is_string() ||
-      !out.header.contains("version") || !out.header["version"].is_number_integer()) {
+      !out.header.contains("version") || !out.header["version"].is_number_integer())
     throw bad("its header is not readable");
-  }
   // One spelling for one content: with a name twice, say, two readers could read two things.
   if (out.header.dump() != header) throw bad("its header is not spelt as muffle spells it");
-  if (out.header["format"].get<std::string>() != format) {
-    throw bad("it is a '" + out.header["format"].get<std::string>() + "' file");
-  }
-  if (out.header["version"].get<std::int64_t>() != version) {
-    const std::string theirs = out.header["version"].dump(), ours = std::to_string(version);
-    throw ProtocolError("'" + name + "' is a " + std::string(format) + " file of version " + theirs +
-                        "; this muffle reads version " + ours + " alone. Use the muffle that wrote it" +
-                        (format == "muffle-release"
-                             ? "; a new release in its place would be charged to the ledger anew."
-                             : ", or make it again."));
-  }
+  const auto theirs = out.header["format"].get<std::string>();
+  if (theirs != format) throw bad("it is a '" + theirs + "' file");
+  if (out.header["version"].get<std::int64_t>() != version)
+    throw ProtocolError(fmt::format(
+        "'{}' is a {} file of version {}; this muffle reads version {} alone. Use the muffle that wrote it{}",
+        name, format, out.header["version"].dump(), version,
+        release ? "; a new release in its place would be charged to the ledger anew."
+                : ", or make it again."));
   out.payload.resize(payload_size);
   if (payload_size > 0) std::memcpy(out.payload.data(), bytes.data(), payload_size);
   return out;
@@ -112,12 +105,6 @@ std::string container_format(std::string_view bytes) {
   const auto header = parse_header(bytes.substr(0, header_size));
   if (!header.is_object() || !header.contains("format") || !header["format"].is_string()) return {};
   return header["format"].get<std::string>();
-}
-
-std::string write_container(const std::filesystem::path& path, const Container& container) {
-  const std::string bytes = serialize(container);
-  write_file_atomically(path, bytes);
-  return to_hex(sha256(bytes));
 }
 
 }  // namespace muffle

@@ -56,9 +56,8 @@ InputFile::InputFile(std::filesystem::path path, std::string_view needed, std::s
   struct stat info {};
   if (fd_.get() < 0 || ::fstat(fd_.get(), &info) != 0)
     throw IoError("cannot read '" + path_.string() + "': " + std::strerror(errno) + ". " + std::string(hint));
-  if (!S_ISREG(info.st_mode)) {
+  if (!S_ISREG(info.st_mode))
     throw IoError("'" + path_.string() + "' is not a regular file; " + std::string(needed) + " is needed.");
-  }
   size_ = static_cast<std::uint64_t>(info.st_size);
   mode_ = info.st_mode & 07777;
 }
@@ -167,10 +166,9 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   };
   while (read_some()) {
     text.append(buffer, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > max_bytes) {
+    if (text.size() > max_bytes)
       throw IoError("'" + path.string() + "' is larger than the " + std::to_string(max_bytes) +
                     " bytes that such a file may have: is it the right file?");
-    }
   }
   if (in.bad()) throw IoError("reading '" + path.string() + "' failed half-way: check the disk.");
   return text;
@@ -180,10 +178,9 @@ bool is_there(const std::filesystem::path& file, const std::string& what, const 
   const WatchedStep step("looking for", file);
   std::error_code error;
   const bool there = std::filesystem::exists(file, error);
-  if (error) {
+  if (error)
     throw IoError("cannot look for " + what + " '" + file.string() + "': " + error.message() +
                   ". Check the path and your permissions. " + consequence);
-  }
   return there;
 }
 
@@ -219,17 +216,15 @@ void ensure_writable_folder(const std::filesystem::path& folder) {
   const WatchedStep step("opening the folder", folder);
   std::error_code ec;
   std::filesystem::create_directories(folder, ec);
-  if (ec || !std::filesystem::is_directory(folder)) {
+  if (ec || !std::filesystem::is_directory(folder))
     throw IoError("cannot create the folder '" + folder.string() + "': " +
                   (ec ? ec.message() : std::string("something that is not a folder is in its place")) +
                   ". Choose another output folder, or mend its permissions.");
-  }
   std::string probe = (folder / ".muffle-probe.XXXXXX").string();
   const FileDescriptor fd(::mkstemp(probe.data()));
-  if (fd.get() < 0) {
+  if (fd.get() < 0)
     throw IoError("the folder '" + folder.string() + "' is not writable: " + std::strerror(errno) +
                   ". Choose another output folder, or mend its permissions.");
-  }
   ::unlink(probe.c_str());
 }
 

@@ -2,7 +2,6 @@
 
 #include <sodium.h>
 
-#include <span>
 #include <vector>
 
 #include "muffle/core/files.hpp"

@@ -1,5 +1,7 @@
 #include "muffle/core/printable.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,26 +14,18 @@ struct Character {
 };
 
 Character first_of(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i]));
-  };
-  const std::uint32_t lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t bytes = lead >= 0xF0 && lead < 0xF5   ? 4
-                            : lead >= 0xE0 && lead < 0xF0 ? 3
-                            : lead >= 0xC2 && lead < 0xE0 ? 2
-                                                          : 0;
-  if (bytes == 0 || text.size() < bytes) return {};
-  std::uint32_t code = lead & (0xFFU >> (bytes + 1));
+  const auto byte = [&](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(text[i])}; };
+  const auto bytes = static_cast<std::size_t>(std::countl_one(static_cast<unsigned char>(text[0])));
+  if (bytes == 0) return {byte(0), 1};
+  if (bytes == 1 || bytes > 4 || text.size() < bytes) return {};
+  std::uint32_t code = byte(0) & (0xFFU >> (bytes + 1));
   for (std::size_t i = 1; i < bytes; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return {};
     code = code << 6 | (byte(i) & 0x3F);
   }
   // Longer spellings of smaller codes, halves of pairs, and codes beyond the last.
-  const bool good = code >= (bytes == 3   ? 0x800U
-                             : bytes == 4 ? 0x10000U
-                                          : 0x80U) &&
-                    code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool good = code >= kLeast[bytes] && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
   return good ? Character{code, bytes} : Character{};
 }
 
@@ -49,12 +43,8 @@ std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const Character c = first_of(text);
-    const std::size_t bytes = c.bytes == 0 ? 1 : c.bytes;
-    if (c.bytes > 0 && may_be_shown(c.code)) {
-      out += text.substr(0, bytes);
-    } else {
-      out += '?';
-    }
+    const std::size_t bytes = std::max<std::size_t>(c.bytes, 1);
+    out += c.bytes > 0 && may_be_shown(c.code) ? text.substr(0, bytes) : "?";
     text.remove_prefix(bytes);
   }
   return out;

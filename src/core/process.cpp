@@ -1,14 +1,22 @@
 #include "muffle/core/process.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <omp.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <initializer_list>
 #include <iostream>
+#include <string_view>
 
 namespace muffle {
 
@@ -48,6 +56,68 @@ bool flush_standard_output() noexcept {
 void last_words(const char* text) noexcept {
   static_cast<void>(!::write(STDERR_FILENO, text, std::strlen(text)));
   static_cast<void>(!::write(STDERR_FILENO, "\n", 1));
+}
+
+CoreFacts core_facts() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  CoreFacts facts;
+  facts.online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  facts.allowed = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : facts.online;
+  facts.quota = core_quota();
+  const char* const asked = std::getenv("OMP_NUM_THREADS");  // a list, perhaps
+  facts.asked = asked == nullptr ? 0 : std::max(0, std::atoi(asked));
+  return facts;
+}
+
+int owned_cores(const CoreFacts& facts, int processes_here, int same_mask) {
+  processes_here = std::max(1, processes_here);
+  // A mask smaller than the machine: a launcher's binding, or a limit that ranks with the same mask share.
+  int cores = std::min(facts.allowed / std::max(1, same_mask), facts.online / processes_here);
+  if (facts.quota > 0) cores = std::min(cores, static_cast<int>(facts.quota / processes_here));
+  if (facts.asked > 0) cores = std::min(cores, facts.asked);
+  return std::max(1, cores);
+}
+
+std::string affinity_mask() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return "unknown";
+  std::string text;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &mask)) text += (text.empty() ? "" : ",") + std::to_string(i);
+  }
+  return text;
+}
+
+std::string control_group() {
+  std::ifstream in("/proc/self/cgroup");
+  std::string line;
+  std::getline(in, line);
+  return line.rfind("0::", 0) == 0 ? "/sys/fs/cgroup" + line.substr(3) : "";
+}
+
+double core_quota() {
+  double least = 0;
+  std::filesystem::path group = control_group();
+  while (group.string().size() > std::string_view("/sys/fs").size()) {
+    std::ifstream limit(group / "cpu.max");
+    double quota = 0, period = 0;  // "max 100000": no limit
+    if (limit >> quota >> period && period > 0) {
+      const double cores = quota / period;
+      least = least > 0 ? std::min(least, cores) : cores;
+    }
+    group = group.parent_path();
+  }
+  return least;
+}
+
+void set_compute_threads(int threads) {
+  threads = std::max(1, threads);
+  omp_set_num_threads(threads);
+  // Debian's OpenBLAS has threads of its own, one per core of the machine, and LibTorch does not limit them.
+  if (void* symbol = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))
+    reinterpret_cast<void (*)(int)>(symbol)(threads);
 }
 
 }  // namespace muffle

@@ -144,28 +144,18 @@ void Keys::names(const char* key, std::vector<std::string>& field, std::vector<s
 }
 
 void Keys::word(const char* key, const std::vector<std::string>& words, std::string help,
-                std::function<void(std::size_t)> set, std::function<std::size_t()> get) {
+                std::function<void(const std::string&)> set, std::function<std::string()> get) {
   std::vector<std::string> quoted;
   for (const std::string& w : words) quoted.push_back(toml_string(w));
   const std::string listed = fmt::format("{}", fmt::join(quoted, ", "));
   add({key, stage_, std::move(help) + " (" + listed + ")",
        [words, listed, set = std::move(set)](const Value& v) {
-         const auto at = std::find(words.begin(), words.end(), v.text);
-         if (v.kind != Value::Kind::kString || at == words.end()) return wanted("one of " + listed, v);
-         set(static_cast<std::size_t>(at - words.begin()));
+         if (v.kind != Value::Kind::kString || std::ranges::find(words, v.text) == words.end())
+           return wanted("one of " + listed, v);
+         set(v.text);
          return std::string();
        },
-       [quoted, get = std::move(get)] {
-         const std::size_t i = get();
-         return i < quoted.size() ? quoted[i] : toml_string("?");
-       }});
-}
-
-void Keys::name(const char* key, std::string& field, const std::vector<std::string>& known,
-                std::string help) {
-  std::vector<std::pair<std::string, std::string>> options;
-  for (const std::string& k : known) options.emplace_back(k, k);
-  choice(key, field, std::move(options), std::move(help));
+       [get = std::move(get)] { return toml_string(get()); }});
 }
 
 std::size_t edit_distance(const std::string& a, const std::string& b) {

@@ -18,16 +18,14 @@ void check(double weight) {
 }  // namespace
 
 void require_no_overflow(std::uint64_t records, const Lattice& lattice) {
-  if (lattice.bits < 8 || lattice.bits > 24) {
+  if (lattice.bits < 8 || lattice.bits > 24)
     throw ConfigError(fmt::format("lattice bits is {}; it must be 8 to 24", lattice.bits));
-  }
   const std::uint64_t limit = std::uint64_t{1} << (62 - lattice.bits);
-  if (records >= limit) {
+  if (records >= limit)
     throw ConfigError(
         fmt::format("{} records on a lattice of {} bits could overflow a 64-bit sum: the number of records "
                     "must be below 2^{}; lower the lattice's bits or split the data set",
                     records, lattice.bits, 62 - lattice.bits));
-  }
 }
 
 BlockBound weighted(BlockBound bound, double weight) {
@@ -46,12 +44,11 @@ std::vector<CoordinateRun> weighted(std::vector<CoordinateRun> runs, double weig
 
 BlockBound one_hot_bound(std::uint64_t columns, std::uint64_t categories) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 53;  // beyond, a double is no whole number
-  if (!(columns >= 1 && columns <= categories && categories <= kMost)) {
+  if (!(columns >= 1 && columns <= categories && categories <= kMost))
     throw ConfigError(fmt::format(
         "a one-hot block of {} columns with {} categories in all: there must be at least one column, and a "
         "category for each",
         columns, categories));
-  }
   return {
       .norm = sqrt_up(divide_up(static_cast<double>(columns), static_cast<double>(categories))),
       .nonnegative_kernel = true,

@@ -1,7 +1,10 @@
 #include "muffle/features/feature_map.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "muffle/core/kinds.hpp"
 
@@ -50,6 +53,59 @@ bool is_map_name(std::string_view text) {
   return !text.empty() && text.size() <= 32 && letter(text.front()) &&
          std::all_of(text.begin(), text.end(),
                      [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+MapSettings::MapSettings(const MapSettings& other)
+    : role(other.role), weight(other.weight), map(other.map ? other.map->clone() : nullptr) {}
+
+MapSettings& MapSettings::operator=(MapSettings other) {
+  role = other.role;
+  weight = other.weight;
+  map = std::move(other.map);
+  return *this;
+}
+
+void MapSettings::declare(settings::Keys& keys) {
+  keys.stage(settings::Stage::kRelease);
+  keys.word(
+      "kind", names_of(map_kinds()), "which feature map",
+      [this](const std::string& kind) {
+        if (!map || map->kind() != kind) map = make_map(kind);
+      },
+      [this] { return std::string(map ? map->kind() : ""); });
+  keys.choice("role", role, {{"match", MapRole::kMatch}, {"proxy", MapRole::kProxy}},
+              "match: generators are made from it; proxy: two models are compared by it");
+  keys.number("weight", weight, {1e-6, 1e6},
+              "scales the map beside others: the larger, the less of the noise falls on it");
+  if (map) map->declare(keys);
+}
+
+void MapsSettings::declare(settings::Keys& keys) {
+  keys.stage(settings::Stage::kRelease);
+  keys.count("lattice_bits", lattice.bits, 8, 24,
+             "k of the integer lattice of counts and of maps without bits of their own");
+}
+
+void MapsSettings::prepare(const schema::Schema& schema) {
+  for (auto& [name, settings] : maps) {
+    if (settings.map) settings.map->prepare(schema);
+  }
+}
+
+std::vector<NamedMap> MapsSettings::resolved(const schema::Schema& schema) const {
+  std::vector<NamedMap> out;
+  settings::Problems problems;
+  for (const auto& [name, settings] : maps) {
+    problems.check(fmt::format("[map.{}]: ", name), [&, &name = name, &settings = settings] {
+      if (!settings.map)
+        throw ConfigError("it has no kind: write kind = \"rff\" or another of `muffle config-keys`.");
+      std::unique_ptr<FeatureMap> map = settings.map->clone();
+      map->resolve(schema);
+      out.push_back({name, settings.role, settings.weight, std::move(map)});
+    });
+  }
+  if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
+  return out;
 }
 
 }  // namespace muffle::features

@@ -4,8 +4,7 @@
 
 namespace muffle::features {
 
-/// The default floating-point environment while it lives: a library that switched this thread to
-/// flush-to-zero or another rounding mode does not change our bits.
+/// The default floating-point environment while it lives, whatever mode a library left this thread in.
 class DefaultFloatEnvironment {
  public:
   DefaultFloatEnvironment() {

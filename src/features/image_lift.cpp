@@ -16,23 +16,23 @@ namespace {
 constexpr double kNoiseOfDefault = 9e-4, kNoisePower = 3.0 / 16;
 
 double rounded_to_float(double v) { return static_cast<float>(v); }
+double real(std::size_t n) { return static_cast<double>(n); }
 
 /// 14 at 28 x 28; at most some 300 coefficients in all, because each adds noise.
 std::size_t default_side(const std::vector<std::size_t>& shape) {
   const std::size_t half = (std::min(shape[1], shape[2]) + 1) / 2;
-  const auto most = static_cast<std::size_t>(std::sqrt(300.0 / static_cast<double>(shape[0])));
+  const auto most = static_cast<std::size_t>(std::sqrt(300.0 / real(shape[0])));
   return std::max<std::size_t>(1, std::min(half, most));
 }
 
 /// The k lowest rows of the orthonormal DCT-II of length n: k x n row-major.
 std::vector<double> dct_rows(std::size_t k, std::size_t n) {
   std::vector<double> rows(k * n);
-  const auto length = static_cast<double>(n);
+  const double length = real(n);
   for (std::size_t a = 0; a < k; ++a) {
     const double scale = std::sqrt((a == 0 ? 1.0 : 2.0) / length);
     for (std::size_t i = 0; i < n; ++i) {
-      const double angle =
-          std::numbers::pi * static_cast<double>(a) * (2.0 * static_cast<double>(i) + 1.0) / (2.0 * length);
+      const double angle = std::numbers::pi * real(a) * (2.0 * real(i) + 1.0) / (2.0 * length);
       rows[a * n + i] = rounded_to_float(scale * std::cos(angle));
     }
   }
@@ -56,17 +56,16 @@ class ImageLift final : public Lift {
   bool is_natural_for(const schema::Schema& schema) const override { return schema.is_image(); }
 
   // The largest side whose highest frequency keeps its signal, as a public power law has it, above the noise;
-  // at least the default by size, which serves large noise. The law's constants give images of 28 x 28 a side
-  // of 14 at 9e-4 and 20 at 1.2e-4, which served FashionMNIST's training images best
-  // (docs/explanation/moments.md, "What was chosen by looking").
+  // at least the default by size. The law's constants give images of 28 x 28 a side of 14 at 9e-4 and 20 at
+  // 1.2e-4, which served FashionMNIST best (docs/explanation/moments.md, "What was chosen by looking").
   void choose_sizes(const schema::Schema& schema, double noise) override {
     const auto& shape = schema.shape;
     if (side_ != 0 || shape.size() != 3 || std::find(shape.begin(), shape.end(), 0u) != shape.end() ||
         !(noise > 0))
       return;
-    const auto least = static_cast<double>(default_side(shape));
-    const double side = least * std::fmax(1.0, std::pow(kNoiseOfDefault / noise, kNoisePower));
-    side_ = static_cast<std::size_t>(std::fmin(side, static_cast<double>(std::min(shape[1], shape[2]))));
+    const double growth = std::fmax(1.0, std::pow(kNoiseOfDefault / noise, kNoisePower));
+    const double side = real(default_side(shape)) * growth;
+    side_ = static_cast<std::size_t>(std::fmin(side, real(std::min(shape[1], shape[2]))));
   }
 
   void resolve(const schema::Schema& schema) override {
@@ -74,15 +73,15 @@ class ImageLift final : public Lift {
     problems.unless(schema.is_image(), "the records' shape is not [channels, height, width]");
     dims_ = problems.dims_of(schema);
     problems.done();
+    const std::size_t height = schema.shape[1], width = schema.shape[2], shorter = std::min(height, width);
     affine_.channels = schema.shape[0];
-    affine_.height = schema.shape[1];
-    affine_.width = schema.shape[2];
-    const std::size_t shorter = std::min(affine_.height, affine_.width);
+    affine_.height = height;
+    affine_.width = width;
     if (side_ == 0) side_ = default_side(schema.shape);
     if (radius_ == 0.0) radius_ = 7.0 * static_cast<double>(shorter) / 28.0;
-    problems.unless(side_ <= shorter,
-                    fmt::format("{} coefficients a side are more than an image of {} x {} has", side_,
-                                affine_.height, affine_.width));
+    problems.unless(
+        side_ <= shorter,
+        fmt::format("{} coefficients a side are more than an image of {} x {} has", side_, height, width));
     problems.within("the weights' exponent", exponent_, -4, 4);
     problems.within("the blob's height", height_, 0, 1);
     problems.within("the blob's radius", radius_, 1e-3, 1e6);
@@ -98,8 +97,7 @@ class ImageLift final : public Lift {
     for (std::size_t c = 0; c < affine_.channels; ++c) {
       for (std::size_t r = 0; r < affine_.height; ++r) {
         for (std::size_t s = 0; s < width; ++s) {
-          const double y = static_cast<double>(r) - 0.5 * (static_cast<double>(affine_.height) - 1);
-          const double x = static_cast<double>(s) - 0.5 * (static_cast<double>(width) - 1);
+          const double y = real(r) - 0.5 * (real(affine_.height) - 1), x = real(s) - 0.5 * (real(width) - 1);
           const double fall = std::exp(-(x * x + y * y) / (2 * radius_ * radius_));
           affine_.origin.push_back(rounded_to_float(height_ * fall));
         }
@@ -168,9 +166,7 @@ class ImageLift final : public Lift {
   const AffineLift* affine() const override { return &affine_; }
   bool is_nearly_normal() const override { return true; }
   // Of the two cosine transforms the one along the width is the larger.
-  double flops_per_record() const override {
-    return 2.0 * static_cast<double>(dims_) * static_cast<double>(side_);
-  }
+  double flops_per_record() const override { return 2.0 * real(dims_) * real(side_); }
   std::vector<double> numbers() const override {
     return joined({affine_.origin, affine_.weights, affine_.rows, affine_.columns});
   }

@@ -1,7 +1,6 @@
-// The room's inner loops over a `Simd` that the including file defines. No include guard: each variant's .cpp
-// includes it once, after its Simd, inside an anonymous namespace, so that nothing compiled for one
-// instruction set can be linked into another's place. For the same reason nothing here may call an inline
-// function of the standard library.
+// The room's inner loops over a `Simd` that the including file defines. Each variant's .cpp includes it once,
+// inside an anonymous namespace, so that nothing compiled for one instruction set can be linked into
+// another's place. For the same reason nothing here may call an inline function of the standard library.
 //
 // Simd has: F (a vector of kLanes floats), fma, round (to nearest even), truncate (to int32; INT32_MIN for
 // NaN and what does not fit), kVectors and kGroup.
@@ -40,8 +39,7 @@ inline void store_features(F t, float scale, std::int32_t* cosines, std::int32_t
   const F turns = Simd::round(t);
   F s, c;
   sincos_quarter(t - turns, s, c);
-  // Beyond 2^31 truncate() gives INT32_MIN, whose low bits are 0, and rightly: such floats are multiples
-  // of 4.
+  // Beyond 2^31 truncate() gives INT32_MIN, whose low bits are 0, as of such floats, multiples of 4.
   const Bits q = reinterpret_cast<Bits>(Simd::truncate(turns));
   const F cosine = flip(q + 1, (q & 1) != 0 ? s : c), sine = flip(q, (q & 1) != 0 ? c : s);
   *reinterpret_cast<Integers*>(cosines) = reinterpret_cast<Bits>(Simd::truncate(cosine * scale));

@@ -7,9 +7,8 @@
 
 namespace muffle::features {
 
-/// The inner loops of the room, compiled once per instruction set from the same source (kernel_body.hpp).
-/// Every variant returns the same bits: each number is a fixed chain of IEEE operations, whatever the vector
-/// width. Internal to the room; tests and benchmarks include it to run a chosen variant.
+/// The inner loops of the room, compiled once per instruction set from the same source (kernel_body.hpp). All
+/// return the same bits: each number is a fixed chain of IEEE operations. Tests run a chosen variant.
 struct Kernels {
   const char* name;   ///< "generic", "avx2", "avx512"
   std::size_t panel;  ///< frequencies per packed panel
@@ -28,8 +27,7 @@ struct Kernels {
   /// be summed: they could wrap around to a small number). Needs n <= 2^15, so that 2^15 2^48 < 2^64.
   std::uint64_t (*squared_norm)(const std::int32_t* values, std::size_t n, int bits);
 
-  /// sums[j] += sum of rows[i][j], i < count <= 127, modulo 2^64. |values| <= 2^24: 32 bits hold the inner
-  /// sum.
+  /// sums[j] += sum of rows[i][j], i < count <= 127, modulo 2^64. |values| <= 2^24: 32 bits hold their sum.
   void (*add_rows)(const std::int32_t* const* rows, std::size_t count, std::size_t n, std::uint64_t* sums);
 
   /// Subtracts from each of `count` rows its component along the unit vector q (modified Gram-Schmidt).

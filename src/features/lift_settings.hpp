@@ -23,8 +23,8 @@ class LiftProblems : public settings::Problems {
  public:
   /// Written so that NaN fails.
   void within(const char* what, double v, double low, double high) {
-    unless(v >= low && v <= high,
-           fmt::format("{} is {}, not a number from {} to {}", what, exact_text(v), low, high));
+    const std::string text = exact_text(v);
+    unless(v >= low && v <= high, fmt::format("{} is {}, not a number from {} to {}", what, text, low, high));
   }
   void coefficients(std::size_t n) {
     unless(n < kMaxOrder,

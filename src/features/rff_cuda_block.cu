@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "device_memory.hpp"
+#include "../core/cuda_check.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/features/cuda_block.hpp"
@@ -48,6 +48,62 @@ int blocks_for(std::size_t n, int per_block) {
   return static_cast<int>((n + static_cast<std::size_t>(per_block) - 1) /
                           static_cast<std::size_t>(per_block));
 }
+
+/// Device memory, zero at first, that is overwritten with zeros before it is given back. The device must be
+/// current at both ends.
+template <typename T>
+class DeviceArray {
+ public:
+  explicit DeviceArray(std::size_t size) : size_(size) {
+    check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), bytes()),
+               "cudaMalloc of " + std::to_string(bytes()) + " bytes");
+    cudaError_t code = cudaMemset(data_, 0, bytes());
+    // On the default stream, for which streams of our own do not wait: or it could come after their writes.
+    if (code == cudaSuccess) code = cudaDeviceSynchronize();
+    if (code != cudaSuccess) {
+      static_cast<void>(cudaFree(data_));
+      check_cuda(code, "clearing memory");
+    }
+  }
+  ~DeviceArray() {
+    // After an error of the device these fail; the driver clears memory before another process gets it.
+    static_cast<void>(cudaMemset(data_, 0, bytes()));
+    static_cast<void>(cudaDeviceSynchronize());
+    static_cast<void>(cudaFree(data_));
+  }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  T* data() const { return data_; }
+  std::size_t bytes() const { return size_ * sizeof(T) + (size_ == 0 ? 1 : 0); }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_;
+};
+
+/// Pinned host memory, likewise.
+template <typename T>
+class PinnedArray {
+ public:
+  explicit PinnedArray(std::size_t size) : size_(size) {
+    check_cuda(cudaMallocHost(reinterpret_cast<void**>(&data_), bytes()),
+               "cudaMallocHost of " + std::to_string(bytes()) + " bytes");
+  }
+  ~PinnedArray() {
+    explicit_bzero(data_, bytes());
+    static_cast<void>(cudaFreeHost(data_));
+  }
+  PinnedArray(const PinnedArray&) = delete;
+  PinnedArray& operator=(const PinnedArray&) = delete;
+
+  T* data() const { return data_; }
+  std::size_t bytes() const { return size_ * sizeof(T) + (size_ == 0 ? 1 : 0); }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_;
+};
 
 /// A stream that ends with the workspace.
 class Stream {
@@ -217,13 +273,12 @@ class RffCudaBlock final : public Block {
         reinterpret_cast<const float*>(b.records.data()), unit != nullptr ? b.records.data() : nullptr,
         b.unit.data(), static_cast<int>(n), static_cast<int>(spec_.dims), scale_, lattice_.bits,
         lattice_.max_squared_norm(), b.lattice.data(), b.norms.data(), b.refused.data());
-    if (count > 0) {
+    if (count > 0)
       add_rows<<<dim3(static_cast<unsigned>(blocks_for(spec_.features, kThreads)),
                       static_cast<unsigned>(blocks_for(count, kRowsOfSum))),
                  kThreads, 0, stream>>>(b.order.data(), static_cast<int>(count), b.labels.data(),
                                         b.refused.data(), b.lattice.data(), static_cast<int>(spec_.features),
                                         b.sums.data());
-    }
     check_cuda(cudaMemcpyAsync(b.host_refused.data(), b.refused.data(), n * sizeof(std::uint32_t),
                                cudaMemcpyDeviceToHost, stream),
                "copying flags from the GPU");

@@ -1,12 +1,10 @@
 // Random Fourier features on a GPU: the kernels, over a vocabulary that the including file brings, so that
-// tests run the same lines on a CPU (cuda_emulation.hpp). No include guard; included in an anonymous
-// namespace.
+// tests run the same lines on a CPU (cuda_emulation.hpp). Included once, in an anonymous namespace.
 //
-// Every number is the same fixed chain of IEEE operations as on the CPU (kernel_body.hpp): fused
-// multiply-adds over the record's numbers in their order, then the same polynomials. The intrinsics are never
-// contracted or reordered by the compiler, and denormals are kept (no --use_fast_math). So the integers are
-// meant to be the CPU's, bit for bit; what may not depend on that is sensitivity: the norm check below is on
-// the very integers that are then added.
+// Every number is the same fixed chain of IEEE operations as on the CPU (kernel_body.hpp). The intrinsics are
+// never contracted or reordered by the compiler, and denormals are kept (no --use_fast_math). So the integers
+// are meant to be the CPU's, bit for bit; what may not depend on that is sensitivity: the norm check below is
+// on the very integers that are then added.
 
 constexpr int kTileSide = 128;  ///< records, and frequencies, of one block's share
 constexpr int kDepth = 8;       ///< of the record's numbers in shared memory at a time

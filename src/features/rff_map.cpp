@@ -2,12 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
+#include "float_environment.hpp"
+#include "kernels.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/philox.hpp"
 #include "muffle/features/rff.hpp"
 
 namespace muffle::features {
@@ -15,8 +20,190 @@ namespace {
 
 constexpr settings::Range kLengths{1e-20, 1e20};
 constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
-/// Records that a thread embeds at a time (rff_block.cpp); an estimate needs no more.
-constexpr std::uint64_t kTile = 48;
+
+/// A fixed-length array of numbers that begins on a cache line, zero-filled.
+template <typename T>
+class AlignedBuffer {
+ public:
+  explicit AlignedBuffer(std::size_t size) : lines_((size * sizeof(T) + sizeof(Line) - 1) / sizeof(Line)) {}
+  T* data() { return reinterpret_cast<T*>(lines_.data()); }
+  const T* data() const { return reinterpret_cast<const T*>(lines_.data()); }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> lines_;
+};
+
+/// Substreams of Stream::kFrequencies, part of the artifact format: changing one changes every embedding.
+enum Substream : std::uint32_t { kDirections = 0, kRowNorms = 1 };
+
+void check(const RffSpec& spec) {
+  // The range of lengths keeps every frequency a normal float.
+  if (spec.features == 0 || spec.features % 2 != 0 || spec.dims == 0 ||
+      !(spec.length_scale >= 1e-20 && spec.length_scale <= 1e20))
+    throw ConfigError(fmt::format(
+        "random Fourier features cannot be made: the number of features is {}, which must be even "
+        "and positive, a record has {} numbers, which must be at least 1, and the length-scale is "
+        "{}, which must be from 1e-20 to 1e20",
+        spec.features, spec.dims, exact_text(spec.length_scale)));
+}
+
+std::size_t padded(std::size_t n) { return (n + 15) / 16 * 16; }
+
+/// Gaussian rows made orthonormal by modified Gram-Schmidt, everything twice ("twice is enough": Kahan,
+/// Parlett). In panels of rows, so that an earlier row is read once per panel.
+void orthonormalise(AlignedBuffer<double>& matrix, std::size_t rows, std::size_t stride,
+                    const Kernels& kernels) {
+  constexpr std::size_t kRows = 4;
+  const auto row = [&](std::size_t i) { return matrix.data() + i * stride; };
+  for (std::size_t begin = 0; begin < rows; begin += kRows) {
+    const std::size_t count = std::min(kRows, rows - begin);
+    for (int pass = 0; pass < 2; ++pass) {
+      for (std::size_t q = 0; q < begin; ++q) kernels.project_out(row(q), row(begin), count, stride);
+      for (std::size_t i = begin; i < begin + count; ++i) {
+        for (std::size_t q = begin; q < i; ++q) kernels.project_out(row(q), row(i), 1, stride);
+        const double norm = std::sqrt(kernels.dot(row(i), row(i), stride));
+        require(norm > 0, "Gaussian rows were linearly dependent: choose another feature seed");
+        for (std::size_t c = 0; c < stride; ++c) row(i)[c] /= norm;
+      }
+    }
+  }
+}
+
+/// Frequencies first .. first + rows - 1: orthogonal rows, each as long as an independent Gaussian vector.
+void orthogonal_block(const RffSpec& spec, std::size_t first, std::size_t rows, double to_turns,
+                      std::vector<float>& omega, const Kernels& kernels) {
+  const CounterStream directions(spec.seed, Stream::kFrequencies, kDirections);
+  const CounterStream norms(spec.seed, Stream::kFrequencies, kRowNorms);
+  const std::size_t dims = spec.dims, stride = padded(dims);
+  AlignedBuffer<double> matrix(rows * stride);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t c = 0; c < dims; ++c)
+      matrix.data()[i * stride + c] = directions.normal((first + i) * dims + c);
+  }
+  orthonormalise(matrix, rows, stride, kernels);
+  AlignedBuffer<double> gaussian(stride);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t c = 0; c < dims; ++c) gaussian.data()[c] = norms.normal((first + i) * dims + c);
+    const double length = std::sqrt(kernels.dot(gaussian.data(), gaussian.data(), stride)) / to_turns;
+    for (std::size_t c = 0; c < dims; ++c)
+      omega[(first + i) * dims + c] = static_cast<float>(matrix.data()[i * stride + c] * length);
+  }
+}
+
+/// Records per tile. Large, because the frequencies are read from memory once per tile; not larger, so that
+/// its lattice values are still in the L2 cache when they are checked and added. A multiple of every group.
+constexpr std::size_t kTile = 48;
+static_assert(kTile <= kMaxAddRows);
+
+struct RffWorkspace final : Workspace {
+  RffWorkspace(std::size_t record_numbers, std::size_t feature_numbers)
+      : records(record_numbers), features(feature_numbers) {}
+  AlignedBuffer<float> records;          // groups x dims x group
+  AlignedBuffer<std::int32_t> features;  // tile x 2 half_
+};
+
+class RffBlock final : public Block {
+ public:
+  RffBlock(const RffSpec& spec, const Lattice& lattice, const Kernels& kernels)
+      : spec_(spec),
+        lattice_(lattice),
+        kernels_(kernels),
+        frequency_count_(spec.features / 2),
+        panels_((frequency_count_ + kernels.panel - 1) / kernels.panel),
+        half_(panels_ * kernels.panel),
+        scale_(rff_lattice_scale(spec.features, lattice)),
+        packed_(half_ * spec.dims) {
+    const std::vector<float> omega = rff_frequencies(spec, kernels);
+    for (std::size_t j = 0; j < frequency_count_; ++j) {
+      float* panel = packed_.data() + j / kernels.panel * spec.dims * kernels.panel + j % kernels.panel;
+      for (std::size_t c = 0; c < spec.dims; ++c) panel[c * kernels.panel] = 4.0f * omega[j * spec.dims + c];
+    }
+  }
+
+  std::size_t dims() const override { return spec_.dims; }
+  std::size_t features() const override { return spec_.features; }
+  std::size_t tile() const override { return kTile; }
+
+  std::unique_ptr<Workspace> make_workspace() const override {
+    return std::make_unique<RffWorkspace>(kTile * spec_.dims, kTile * 2 * half_);
+  }
+
+  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+                           std::span<std::uint64_t> sums) const override {
+    require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
+    require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
+    auto& scratch = dynamic_cast<RffWorkspace&>(workspace);
+    const DefaultFloatEnvironment environment;
+    const std::size_t groups = pack(x, n, scratch.records.data());
+    kernels_.rff(packed_.data(), panels_, spec_.dims, scratch.records.data(), groups, scale_,
+                 scratch.features.data());
+    return add_checked(scratch.features.data(), y, n, sums);
+  }
+
+ private:
+  /// Interleaves the records of each group, number by number; the last group is filled up with zeros.
+  std::size_t pack(const float* x, std::size_t n, float* packed) const {
+    const std::size_t dims = spec_.dims, group = kernels_.group;
+    const std::size_t groups = (n + group - 1) / group;
+    for (std::size_t i = 0; i < groups * group; ++i) {
+      float* to = packed + i / group * dims * group + i % group;
+      for (std::size_t c = 0; c < dims; ++c) to[c * group] = i < n ? x[i * dims + c] : 0.0f;
+    }
+    return groups;
+  }
+
+  /// The integer norm check, on the very numbers that are then added.
+  bool within_bound(const std::int32_t* record) const {
+    std::uint64_t norm = 0;
+    for (const std::int32_t* part : {record, record + half_}) {
+      for (std::size_t begin = 0; begin < frequency_count_; begin += kMaxNormChunk) {
+        const std::size_t count = std::min(kMaxNormChunk, frequency_count_ - begin);
+        const std::uint64_t chunk = kernels_.squared_norm(part + begin, count, lattice_.bits);
+        // Both are at most 2^63, so the sum cannot wrap.
+        if (chunk == kNotOnLattice || (norm += chunk) > lattice_.max_squared_norm()) return false;
+      }
+    }
+    return true;
+  }
+
+  std::uint64_t add_checked(const std::int32_t* features, const std::int32_t* y, std::size_t n,
+                            std::span<std::uint64_t> sums) const {
+    const auto classes = static_cast<std::int64_t>(sums.size() / spec_.features);
+    std::array<std::size_t, kTile> accepted;
+    std::size_t accepted_count = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (y[i] >= 0 && y[i] < classes && within_bound(features + i * 2 * half_))
+        accepted[accepted_count++] = i;
+    }
+    std::sort(accepted.begin(), accepted.begin() + accepted_count,
+              [&](std::size_t a, std::size_t b) { return y[a] < y[b]; });
+    std::array<const std::int32_t*, kTile> cosines, sines;
+    for (std::size_t first = 0; first < accepted_count;) {
+      const std::int32_t label = y[accepted[first]];
+      std::size_t count = 0;
+      for (; first < accepted_count && y[accepted[first]] == label; ++first, ++count) {
+        cosines[count] = features + accepted[first] * 2 * half_;
+        sines[count] = cosines[count] + half_;
+      }
+      std::uint64_t* row = sums.data() + static_cast<std::size_t>(label) * spec_.features;
+      kernels_.add_rows(cosines.data(), count, frequency_count_, row);
+      kernels_.add_rows(sines.data(), count, frequency_count_, row + frequency_count_);
+    }
+    return n - accepted_count;
+  }
+
+  RffSpec spec_;
+  Lattice lattice_;
+  const Kernels& kernels_;
+  std::size_t frequency_count_;
+  std::size_t panels_;
+  std::size_t half_;  ///< cosines stored per record: frequency_count_, filled up to whole panels
+  float scale_;
+  AlignedBuffer<float> packed_;  ///< panels x dims x panel, quarter turns
+};
 
 class Rff final : public RffMap {
  public:
@@ -105,6 +292,34 @@ class Rff final : public RffMap {
 };
 
 }  // namespace
+
+std::vector<float> rff_frequencies(const RffSpec& spec, const Kernels& kernels) {
+  check(spec);
+  const std::size_t count = spec.features / 2;
+  const double to_turns = spec.length_scale * (2.0 * std::numbers::pi);
+  std::vector<float> omega(count * spec.dims);
+  if (spec.kind == FrequencyKind::kOrthogonal) {
+    for (std::size_t first = 0; first < count; first += spec.dims)
+      orthogonal_block(spec, first, std::min(spec.dims, count - first), to_turns, omega, kernels);
+  } else {
+    const CounterStream directions(spec.seed, Stream::kFrequencies, kDirections);
+    for (std::size_t i = 0; i < omega.size(); ++i)
+      omega[i] = static_cast<float>(directions.normal(i) / to_turns);
+  }
+  return omega;
+}
+
+float rff_lattice_scale(std::size_t features, const Lattice& lattice) {
+  const double scale =
+      std::sqrt(2.0 / static_cast<double>(features)) * static_cast<double>(lattice.scale()) * (1.0 - 0x1p-22);
+  const float rounded = static_cast<float>(scale);
+  return static_cast<double>(rounded) > scale ? std::nextafter(rounded, 0.0f) : rounded;
+}
+
+std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice, const Kernels& kernels) {
+  require_no_overflow(0, lattice);
+  return std::make_unique<RffBlock>(spec, lattice, kernels);
+}
 
 std::unique_ptr<FeatureMap> make_rff_map(const RffSpec& spec) { return std::make_unique<Rff>(spec); }
 

@@ -9,6 +9,7 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/schema/schema_json.hpp"
 
 namespace muffle::model {
@@ -114,8 +115,10 @@ Model parse_model(std::string_view bytes, const std::string& name) { return pars
 std::string save_model(const std::filesystem::path& path, const ModelInfo& info,
                        const ModelContent& content) {
   const Container file{header_of(info, content), content.payload};
-  parse_model(serialize(file), path.string());  // what we write, we can read
-  return write_container(path, file);
+  const std::string bytes = serialize(file);
+  parse_model(bytes, path.string());  // what we write, we can read
+  write_file_atomically(path, bytes);
+  return to_hex(sha256(bytes));
 }
 
 }  // namespace muffle::model

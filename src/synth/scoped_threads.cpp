@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "muffle/core/threads.hpp"
+#include "muffle/core/process.hpp"
 
 namespace muffle::synth {
 namespace {

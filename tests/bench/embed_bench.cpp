@@ -9,7 +9,7 @@
 #include "bench/plain_loop.hpp"
 #include "embed/shards.hpp"
 #include "muffle/comm/mpi.hpp"
-#include "muffle/core/threads.hpp"
+#include "muffle/core/process.hpp"
 #include "support/fashion_mnist.hpp"
 #include "support/raw_access.hpp"
 

@@ -135,13 +135,5 @@ TEST(Container, MutatedInputParsesOrThrowsAnError) {
   EXPECT_LT(parsed, 2000);
 }
 
-TEST(Container, FileRoundTripReturnsTheFilesHash) {
-  const test::TemporaryFolder folder;
-  const auto path = folder / "a.mfl";
-  const std::string hash = write_container(path, example());
-  EXPECT_EQ(hash, sha256_file_hex(path.string()));
-  EXPECT_EQ(read_file(path), serialize(example()));
-}
-
 }  // namespace
 }  // namespace muffle

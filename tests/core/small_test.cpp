@@ -9,7 +9,7 @@
 
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/core/threads.hpp"
+#include "muffle/core/process.hpp"
 
 namespace muffle {
 namespace {

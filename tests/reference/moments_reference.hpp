@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "muffle/features/second_moments.hpp"
+#include "muffle/features/lift.hpp"
 
 // Second moments by plain loops over 128-bit integers.
 namespace muffle::reference {

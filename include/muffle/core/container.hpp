@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -25,17 +24,12 @@ struct Container {
 /// The file's bytes. header must hold "format" and "version".
 std::string serialize(const Container& container);
 
-/// Parses and verifies the bytes of a container whose header says `format`.
-/// `name` is what error messages call it. Allocates no more than the input's size.
+/// Parses and verifies bytes, which messages call `name`. Allocates no more than the input's size.
 /// @throws ProtocolError  no container, another format or version, truncated, trailing bytes, bad checksum.
 Container parse_container(std::string_view bytes, std::string_view format, int version,
                           const std::string& name);
 
-/// The "format" that the header names; empty if the bytes are no container with a readable header. Checks
-/// nothing else: parse_container() does, once it is known which reader wants the bytes.
+/// The "format" that the header names; empty if there is no readable header. Checks nothing else.
 std::string container_format(std::string_view bytes);
-
-/// Atomic write (core/files.hpp). @returns the SHA-256 of the whole file in hex.
-std::string write_container(const std::filesystem::path& path, const Container& container);
 
 }  // namespace muffle

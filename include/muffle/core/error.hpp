@@ -24,7 +24,26 @@ enum class ExitCode : int {
 };
 
 /// "bad data or schema" and so on: what docs and logs call the code.
-std::string_view describe(ExitCode code);
+inline std::string_view describe(ExitCode code) {
+  using enum ExitCode;
+  static constexpr std::pair<ExitCode, std::string_view> kTexts[] = {
+      {kDone, "done"},
+      {kInternal, "internal error"},
+      {kUsage, "usage"},
+      {kData, "bad data or schema"},
+      {kPeer, "a peer is missing"},
+      {kInvariant, "an invariant broke"},
+      {kIo, "input/output"},
+      {kStopped, "stopped early with a checkpoint"},
+      {kProtocol, "protocol, checksum or signature"},
+      {kBudget, "privacy budget refused"},
+      {kConfig, "configuration"},
+  };
+  for (const auto& [known, text] : kTexts) {
+    if (known == code) return text;
+  }
+  return "unknown";
+}
 
 /// What only the rank that throws may know about its private records: which record is bad, how many a file
 /// holds; never a record's content. It goes to that rank's own log file (core/log.hpp, log_local) alone.
@@ -32,9 +51,9 @@ struct LocalDetail {
   std::string text;
 };
 
-/// Base of everything muffle throws on purpose. The message is one paragraph: what failed, where (file, rank,
-/// host), the value seen and the likely fix. It is public: it travels to every rank and every console, so it
-/// holds nothing about private records but that a file cannot be used; the rest is in the local detail.
+/// Base of everything muffle throws on purpose. The message says what failed, where (file, rank, host), the
+/// value seen and the likely fix. It is public, travels to every rank and console, and so holds nothing about
+/// private records but that a file cannot be used; the rest is in the local detail.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message, LocalDetail detail = {},

@@ -32,8 +32,7 @@ class FileDescriptor {
   int fd_;
 };
 
-// Whatever here asks the system for something is a WatchedStep (core/watchdog.hpp): a file system that never
-// answers is named, and ends the process.
+// What asks the system here is a WatchedStep (core/watchdog.hpp): a file system that never answers is named.
 
 /// A regular file, open for reading. Not thread-safe.
 class InputFile {
@@ -85,13 +84,11 @@ class NewFile {
   FileDescriptor fd_;
 };
 
-/// Renames a complete file or folder so that the new name is there, whole, after a power loss or not at all:
-/// fsync, rename, fsync of the new name's folder. A file of that name is replaced. @throws IoError.
+/// Renames a complete file or folder (fsync, rename, fsync of the new name's folder): after a power loss the
+/// new name is there, whole, or not at all. A file of that name is replaced. @throws IoError.
 void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// Writes a whole file so that it is complete or absent: temporary name in the same folder, fsync, rename,
-/// fsync of the folder. An existing file is replaced. @throws IoError naming the path and the system's
-/// reason.
+/// Writes a whole file as a NewFile. @throws IoError naming the path and the system's reason.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
@@ -114,8 +111,7 @@ std::filesystem::path canonical(const std::filesystem::path& path);
 /// Creates the folder and its parents and proves that a file can be written in it. @throws IoError.
 void ensure_writable_folder(const std::filesystem::path& folder);
 
-/// Finds out whether a file of so many bytes could be written into the folder now, by making one and removing
-/// it. @throws IoError  the disk is full or a quota used up.
+/// Makes a file of so many bytes in the folder and removes it. @throws IoError  disk full or quota used up.
 void require_room(const std::filesystem::path& folder, std::size_t bytes);
 
 }  // namespace muffle

@@ -16,9 +16,8 @@ struct JsonDocument {
   std::string remedy;  ///< the last sentence, such as "Copy the file again from where it was made."
 };
 
-/// Reads typed fields of one object of an untrusted JSON document, strictly: a missing field, a wrong type or
-/// a value out of range is a ProtocolError that names the field. No JSON exception escapes. Refers to its
-/// arguments.
+/// Reads typed fields of one object of an untrusted JSON document, strictly: one that is missing, of a wrong
+/// type or out of range is a ProtocolError that names it. No JSON exception escapes. Refers to its arguments.
 class JsonFields {
  public:
   JsonFields(const nlohmann::json& object, const JsonDocument& document, std::string path = {});

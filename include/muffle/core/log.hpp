@@ -14,13 +14,12 @@ struct LogOptions {
 };
 
 /// Sets spdlog's default logger: rank 0 writes human-readable lines to stderr (the others only errors); each
-/// rank writes its own JSON lines. Call once per process, and again when the run folder is known. Everything
-/// else logs through spdlog::info(...) and friends. Nothing private is ever logged, at any level. The files
-/// are readable by their owner alone.
+/// rank writes its own JSON lines, readable by their owner alone. Call once per process, and again when the
+/// run folder is known. Nothing private is ever logged through it, at any level.
 void set_up_logging(const LogOptions& options);
 
-/// Writes what only this rank may know (Error::local_detail) to its own log file, and nowhere else: not to
-/// stderr, which mpirun carries to the console of whoever started the job. Without a log file it is dropped.
+/// Writes what only this rank may know (Error::local_detail) to its own log file, and nowhere else: mpirun
+/// carries stderr to the console of whoever started the job. Without a log file it is dropped.
 void log_local(std::string_view text);
 
 /// rank-N.jsonl: the name of a rank's log file in the folder of logs.

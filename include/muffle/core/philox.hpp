@@ -22,8 +22,7 @@ enum class Stream : std::uint32_t {
   kSampleFinish = 13,
 };
 
-/// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four
-/// 32-bit words that are a pure function of key and counter.
+/// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 2> key,
                                         std::array<std::uint32_t, 4> counter);
 

@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-/// Settings: how a room or a kind says which keys of a configuration it has. Each exports a function that
-/// declares its keys on a struct of its own (`declare(Keys&)`); the application joins them into one
-/// configuration. Public values only.
+/// How a room or a kind says which keys of a configuration it has: by a function that declares its keys on a
+/// struct of its own (`declare(Keys&)`). The application joins them into one. Public values only.
 namespace muffle::settings {
 
 /// Which stage's output a key changes. A stage is done again when a key of it or of one before it changed.
@@ -85,15 +84,28 @@ class Keys {
     std::vector<std::string> words;
     for (const auto& option : options) words.push_back(option.first);
     word(
-        key, words, std::move(help), [&field, options](std::size_t i) { field = options[i].second; },
+        key, words, std::move(help),
+        [&field, options](const std::string& chosen) {
+          for (const auto& [known, value] : options) {
+            if (known == chosen) field = value;
+          }
+        },
         [&field, options] {
-          std::size_t i = 0;
-          while (i < options.size() && !(field == options[i].second)) ++i;
-          return i;
+          for (const auto& [known, value] : options) {
+            if (value == field) return known;
+          }
+          return std::string("?");
         });
   }
   /// A name out of `known`, as it is: the names of a family's table.
-  void name(const char* key, std::string& field, const std::vector<std::string>& known, std::string help);
+  void name(const char* key, std::string& field, const std::vector<std::string>& known, std::string help) {
+    word(
+        key, known, std::move(help), [&field](const std::string& v) { field = v; },
+        [&field] { return field; });
+  }
+  /// A name out of `words`, for what is more than a field.
+  void word(const char* key, const std::vector<std::string>& words, std::string help,
+            std::function<void(const std::string&)> set, std::function<std::string()> get);
   /// Anything else. key.name is the key alone, key.stage is set here.
   void add(Key key);
 
@@ -102,8 +114,6 @@ class Keys {
  private:
   void integer(const char* key, std::int64_t least, std::int64_t most, std::string help,
                std::function<void(std::int64_t)> set, std::function<std::string()> get);
-  void word(const char* key, const std::vector<std::string>& words, std::string help,
-            std::function<void(std::size_t)> set, std::function<std::size_t()> get);
 
   std::string section_;
   Stage stage_;

@@ -12,7 +12,7 @@
 namespace muffle {
 
 /// While it lives, the calling thread is in a call that may block for as long as a disk or a network file
-/// system likes, and that nothing can interrupt: the Watchdog looks after it. Cheap: a lock at either end.
+/// system likes: the Watchdog looks after it. Cheap: a lock at either end.
 class WatchedStep {
  public:
   /// Both must outlive it. @param doing  "reading"; @param what  usually a file.
@@ -34,13 +34,12 @@ class WatchedStep {
 };
 
 /// A thread that looks at the process's watched steps, so that a rank whose main thread is stuck in a system
-/// call still ends at its deadline, says why, and ends the other ranks. (Collectives hold their deadlines
-/// themselves, comm/host_comm.hpp, and name who is missing; a stopped process runs no watchdog either: there
-/// the others' deadlines serve.) One a process, owned by main.
+/// call still ends at its deadline, says why, and ends the other ranks. (Collectives, comm/host_comm.hpp,
+/// hold deadlines of their own, which serve where a process is stopped.) One a process, owned by main.
 class Watchdog {
  public:
-  /// @param expired  called once, on the watchdog's thread, with a sentence that names the step, when one has
-  /// lasted longer than the deadline. The thread that is stuck still is; so `expired` ends the process.
+  /// @param expired  called once, on the watchdog's thread, with a sentence that names the step that has
+  /// lasted longer than the deadline; it ends the process, as nothing else frees the thread that is stuck.
   Watchdog(std::chrono::milliseconds deadline, std::function<void(const std::string&)> expired);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;

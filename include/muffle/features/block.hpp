@@ -37,8 +37,8 @@ struct BlockBound {
 /// Consecutive numbers of one class's D_b that carry the same weight in the norm.
 struct CoordinateRun {
   std::uint64_t count = 0;
-  /// Lattice units per 1.0 of the feature: a record's integer v stands for the value v / unit, whose norm
-  /// over all coordinates is what BlockBound bounds. Rounded up, so that noise of sigma x unit is enough.
+  /// Lattice units per 1.0 of the feature: a record's integer v stands for v / unit, whose norm over all
+  /// coordinates is what BlockBound bounds. Rounded up, so that noise of sigma x unit is enough.
   double unit = 0.0;
   bool operator==(const CoordinateRun&) const = default;
 };
@@ -49,18 +49,17 @@ struct CoordinatePart {
   std::uint64_t repeat = 1;
 };
 
-// A block may be scaled by a public weight w before it is released, to shift budget between blocks: one sigma
-// in feature units covers all of them, so a block of weight w gets noise sigma / w in units of its own. The
-// integers that are summed stay as they are; only the bound and the units change. Rounded up, so that a bound
-// is never too small nor noise too little; exact for w = 1.
+// A public weight w shifts budget between blocks: one sigma in feature units covers all of them, so a block
+// of weight w gets noise sigma / w in its own. The integers that are summed stay as they are; the bound and
+// the units change, rounded up, so that a bound is never too small nor noise too little; exact for w = 1.
 
 /// @throws ConfigError  w is not a number from 1e-6 to 1e6; both of these.
 BlockBound weighted(BlockBound bound, double weight);
 std::vector<CoordinateRun> weighted(std::vector<CoordinateRun> runs, double weight);
 
-/// What is proven about one-hot features x / sqrt(d) of k categorical columns with d categories in all: every
-/// record has exactly k ones among d entries, so the norm is sqrt(k/d), rounded up, and no entry is negative.
-/// (DP-MERF takes the loose bound 1 for it.)
+/// What is proven about one-hot features x / sqrt(d) of k categorical columns with d categories in all: k
+/// ones a record, so the norm is sqrt(k/d), rounded up (DP-MERF takes the loose bound 1), and no entry is
+/// negative.
 /// @throws ConfigError  not 1 <= k <= d.
 BlockBound one_hot_bound(std::uint64_t columns, std::uint64_t categories);
 
@@ -70,8 +69,7 @@ class Workspace {
   virtual ~Workspace() = default;
 };
 
-/// A feature map as it sums records, per class, on the integer lattice: FeatureMap::make_block(). Immutable
-/// and thread-safe after construction.
+/// A feature map as it sums records, per class, on the integer lattice. Immutable and thread-safe.
 class Block {
  public:
   virtual ~Block() = default;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -14,7 +15,7 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/block.hpp"
-#include "muffle/features/second_moments.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
@@ -26,8 +27,7 @@ struct MapCost {
   std::uint64_t bytes_per_thread = 0;  ///< scratch of each thread
 };
 
-/// A map whose sums hold the number of records of each class: the first `numbers` of a class's released
-/// integers add up to scale x its records.
+/// The first `numbers` of a class's released integers add up to scale x the number of its records.
 struct CountsInside {
   std::size_t numbers = 0;
   double scale = 1.0;
@@ -47,8 +47,8 @@ struct PlainFacts {
 /// One feature map: its public description and everything that follows from it. A kind derives from this, in
 /// a file of its own, and has a line in map_kinds.inc. Nothing in it may come from private records.
 ///
-/// First the settings: declare() binds the keys of [map.NAME], or read_json() reads what a release states;
-/// then resolve(), once the schema is known. After resolve() it does not change, and is thread-safe.
+/// declare() binds the keys of [map.NAME], or read_json() reads what a release states; then resolve(), once
+/// the schema is known. After that it does not change, and is thread-safe.
 class FeatureMap {
  public:
   virtual ~FeatureMap() = default;
@@ -64,11 +64,10 @@ class FeatureMap {
   /// Fills in what depends on the schema and is left open, and checks. Idempotent: a release's are resolved.
   /// @throws ConfigError with all problems found.
   virtual void resolve(const schema::Schema& schema) = 0;
-  /// Before choose_sizes() and the second declare(): takes what the schema decides, such as a lift that was
-  /// left open, so that all keys are there.
+  /// Before choose_sizes() and the second declare(): takes what the schema decides, such as an open lift.
   virtual void prepare(const schema::Schema&) {}
-  /// Before resolve(): chooses sizes that are left open by the noise that a class's mean embedding will
-  /// carry, a standard deviation per number. From public numbers alone.
+  /// Before resolve(): chooses sizes that are left open, by the noise (a standard deviation per number) that
+  /// a class's mean embedding will carry. From public numbers alone.
   virtual void choose_sizes(const schema::Schema&, double /*noise*/) {}
 
   /// Resolved settings as a release states them, and back. @throws ProtocolError.
@@ -82,8 +81,8 @@ class FeatureMap {
   /// D: numbers per class.
   virtual std::size_t features() const = 0;
   virtual BlockBound bound() const = 0;
-  /// The units of one class's numbers, in their order; the counts add up to features(). The default: 2^k
-  /// units, as the norm that is checked is: that is what 1.0 must be to the noise.
+  /// The units of one class's numbers, in their order; the counts add up to features(). The default: 2^k, as
+  /// in the norm that is checked: that is what 1.0 must be to the noise.
   virtual std::vector<CoordinateRun> coordinates(const Lattice& lattice) const;
   virtual PlainFacts plain_facts(const Lattice& lattice) const = 0;
   /// A released sum of a number stands for its integer / scale: what a mean embedding is divided by.
@@ -93,12 +92,10 @@ class FeatureMap {
   virtual MapCost cost() const = 0;
   /// Numbers that hash() has to rebuild: of hostile descriptions they can be many.
   virtual double numbers_in_map() const = 0;
-  /// SHA-256, in hex, of what the description is expanded to, such as float32 frequencies: readers of a
-  /// release check that they rebuild the same.
+  /// SHA-256, in hex, of what the description expands to: readers of a release check that they rebuild it.
   virtual std::string hash() const = 0;
 
-  /// A map like this of at most so many features, resolved, where the kind can be made smaller: for audits,
-  /// which embed thousands of times.
+  /// A map like this of at most so many features, resolved, where the kind can be made smaller: for audits.
   virtual std::unique_ptr<FeatureMap> shrunk(std::size_t /*features*/) const { return clone(); }
 
   // What else a kind may be good for; the default is: for nothing.
@@ -146,5 +143,32 @@ struct NamedMap {
 
 /// True for 1 to 32 lower-case letters, digits and '-', beginning with a letter.
 bool is_map_name(std::string_view text);
+
+/// The section [map.NAME] of a configuration: one feature map, before it is resolved. Copies are deep.
+struct MapSettings {
+  MapRole role = MapRole::kMatch;
+  double weight = 1.0;
+  std::unique_ptr<FeatureMap> map;  ///< null: its kind was not said yet
+
+  MapSettings() = default;
+  MapSettings(const MapSettings& other);
+  MapSettings& operator=(MapSettings other);
+
+  /// `kind`, `role` and `weight`, then those of the kind.
+  void declare(settings::Keys& keys);
+};
+
+/// The sections [features] and [map.*]: what is released.
+struct MapsSettings {
+  Lattice lattice;
+  std::map<std::string, MapSettings> maps;  ///< by name, in whose order they lie in the release
+
+  /// Of [features]; the maps' own sections are declared one by one.
+  void declare(settings::Keys& keys);
+  /// FeatureMap::prepare() of every map.
+  void prepare(const schema::Schema& schema);
+  /// For the records that the schema describes. @throws ConfigError  with all problems of all maps.
+  std::vector<NamedMap> resolved(const schema::Schema& schema) const;
+};
 
 }  // namespace muffle::features

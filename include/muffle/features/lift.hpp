@@ -15,23 +15,22 @@
 
 namespace muffle::features {
 
-/// The pieces of an affine lift u = W (T x - T m0), T with orthonormal rows: T = C x R along an image's width
-/// and height, channel by channel, or the identity. All rounded to float32, so that a last digit in which two
-/// maths libraries differ does not make another lift.
+/// An affine lift u = W (T x - T m0), T with orthonormal rows: T = C x R along an image's width and height,
+/// channel by channel, or the identity. Rounded to float32: maths libraries differ in the last digit.
 struct AffineLift {
   std::vector<double> origin;   ///< m0: d numbers
   std::vector<double> weights;  ///< W: n numbers, above 0; channel by channel, row frequency by row frequency
-  std::vector<double> rows,
-      columns;  ///< k x height, k x width, row-major, rows orthonormal; empty: the identity
+  /// k x height, k x width, row-major, rows orthonormal; empty: the identity
+  std::vector<double> rows, columns;
   std::size_t channels = 1, height = 1, width = 0, side = 0;  ///< d = channels height width; side: k
 
   /// x = m0 + T^t W^-1 u, not clipped. @param u  n numbers  @param x  d numbers
   void back(const double* u, double* x) const;
 };
 
-/// From a record to the vector u whose second moments are summed (docs/explanation/moments.md). A kind of
-/// lift derives from this, in a file of its own, and has a line in lift_kinds.inc. Public; a pure function of
-/// its settings; after build() immutable and thread-safe.
+/// From a record to the vector u whose second moments are summed (docs/explanation/moments.md). A kind
+/// derives from this, in a file of its own, and has a line in lift_kinds.inc. Public; after build() immutable
+/// and thread-safe.
 class Lift {
  public:
   virtual ~Lift() = default;
@@ -82,5 +81,36 @@ struct LiftKind {
 std::span<const LiftKind> lift_kinds();
 /// @throws ConfigError  an unknown name: lists those that there are.
 std::unique_ptr<Lift> make_lift(std::string_view kind);
+
+/// Second moments z z^T of z = [c0; u] / ||[c0; u]||, u the lifted record: what a map that sums them is made
+/// of (docs/explanation/moments.md). Public, resolved.
+///
+/// phi(x) holds the entries on the diagonal first, then the strict upper triangle row by row: D = q (q + 1) /
+/// 2 numbers. Entries beside the diagonal stand for two, so they carry weight sqrt(2) in the norm: ||phi||^2
+/// = ||z||^4 <= 1 and <phi, phi'> = (z . z')^2 >= 0, a square of integers, so that the replace-one
+/// sensitivity sqrt(2) is a theorem about what is summed, rounding and all.
+struct SecondMoments {
+  std::shared_ptr<const Lift> lift;  ///< resolved
+  double offset = 0.0;               ///< c0 > 0
+  int bits = 16;  ///< 8 .. 20: z is held as integers of norm at most 2^bits, its products as 2^(2 bits)
+
+  /// q = 1 + n: numbers of z.
+  std::size_t order() const { return 1 + lift->coefficients(); }
+  /// What z is multiplied by before it is rounded to the nearest integers: 2^bits - sqrt(q) / 2 - 1, as
+  /// rounding moves z by at most sqrt(q) / 2: never beyond 2^bits. Released sums are divided by its square.
+  double scale() const { return scale(order(), bits); }
+  static double scale(std::size_t order, int bits);
+
+  /// Where z_i z_j lies in one class's D numbers.
+  static std::size_t index(std::size_t order, std::size_t i, std::size_t j) {
+    if (i == j) return i;
+    const std::size_t a = i < j ? i : j, b = i < j ? j : i;
+    return order + a * (2 * order - a - 1) / 2 + (b - a - 1);
+  }
+};
+
+/// Whether z, integers, is finite and has a norm of at most 2^bits, in integers: what is asked of each
+/// record, and what the bound rests on. @param bits  at most 20
+bool within_norm(std::span<const double> z, int bits);
 
 }  // namespace muffle::features

@@ -32,8 +32,7 @@ struct RffSpec {
 };
 
 /// The frequencies in turns: omega_j / (2 pi), (D/2) x d, row-major float32. A pure function of the spec
-/// (Philox and IEEE basic operations only): the same bits on every rank, machine, compiler and library
-/// version, and with all kernels.
+/// (Philox and IEEE basic operations only): the same bits on every machine and with all kernels.
 /// @throws ConfigError  D odd or 0, d 0, length-scale out of its range.
 std::vector<float> rff_frequencies(const RffSpec& spec, const Kernels& kernels = best_kernels());
 
@@ -45,8 +44,7 @@ std::vector<float> rff_frequencies(const RffSpec& spec, const Kernels& kernels =
 /// finite is never rejected; the price is a relative error of 3e-7, a fraction of a lattice step per sine.
 float rff_lattice_scale(std::size_t features, const Lattice& lattice);
 
-/// The block that sums random Fourier features. Each value is a fixed chain of fused multiply-adds, so the
-/// lattice sums are bit-identical on every x86-64 machine with FMA, whatever its vector width.
+/// Each value is a fixed chain of fused multiply-adds: the sums are the same bits whatever the vector width.
 std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattice,
                                       const Kernels& kernels = best_kernels());
 

@@ -11,7 +11,6 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/feature_map.hpp"
-#include "muffle/features/second_moments.hpp"
 #include "muffle/model/grid_density.hpp"
 #include "muffle/model/sampler.hpp"
 #include "muffle/release/noisy_moments.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "muffle/features/second_moments.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/release/artifact.hpp"
 
 namespace muffle::release {

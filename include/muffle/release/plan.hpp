@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
-#include "muffle/features/map_settings.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/schema/schema.hpp"
 

@@ -63,7 +63,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
                   const TrainSpec& spec, const std::string& train_hash, int threads,
                   const TrainSetup& setup = {});
 
-/// Debian's LibTorch starts with one thread: set it from the cores that the rank owns (core/threads.hpp).
+/// Debian's LibTorch starts with one thread: set it from the cores that the rank owns (core/process.hpp).
 void set_torch_threads(int threads);
 
 }  // namespace muffle::train
