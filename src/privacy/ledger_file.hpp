@@ -20,8 +20,6 @@ class Lock {
   ///                   throws ends the wait.
   Lock(std::filesystem::path file, std::chrono::milliseconds deadline, const Heartbeat& heartbeat = {});
   ~Lock();
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
 
  private:
   void open();

@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "muffle/core/heartbeat.hpp"
-#include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/release.hpp"
 
 namespace muffle::privacy {
@@ -48,9 +46,6 @@ class NoiseShare {
   /// @throws InvariantError  the plan covers no numbers or more than kMaxDistributedLength, or entropy fails.
   NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy, const Heartbeat& heartbeat = {});
   NoiseShare(NoiseShare&&) noexcept = default;
-  NoiseShare& operator=(NoiseShare&&) = delete;
-  NoiseShare(const NoiseShare&) = delete;
-  NoiseShare& operator=(const NoiseShare&) = delete;
   ~NoiseShare();
 
   /// False: seeded noise, for tests; the release is NOT PRIVATE if one rank's is.
