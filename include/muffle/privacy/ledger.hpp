@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "muffle/core/heartbeat.hpp"
 #include "muffle/privacy/release.hpp"
 
 namespace muffle::privacy {
@@ -27,8 +26,6 @@ struct Budget {
 
   /// The largest mu that the accountant grants for (epsilon, delta). @throws ConfigError outside its domain.
   static Budget from_epsilon(double epsilon, double delta);
-  /// @throws ConfigError  mu outside [kMinChargeMu, kMaxChargeMu], delta outside the accountant's; NaN.
-  static Budget from_mu(double mu, double delta);
   bool operator==(const Budget&) const = default;
 };
 
