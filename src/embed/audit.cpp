@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <set>
-#include <span>
 #include <tuple>
 
 #include "muffle/core/error.hpp"

@@ -8,7 +8,6 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
-#include "muffle/features/block.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
-#include <string>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"

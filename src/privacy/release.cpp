@@ -1,7 +1,5 @@
 #include "muffle/privacy/release.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "muffle/core/round_up.hpp"

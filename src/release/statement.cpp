@@ -1,13 +1,10 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "artifact_header.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
-#include "muffle/release/artifact.hpp"
 
 namespace muffle::release {
 namespace {

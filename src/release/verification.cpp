@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/float_text.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/core/printable.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "recompute.hpp"

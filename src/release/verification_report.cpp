@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "artifact_header.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/float_text.hpp"

@@ -8,7 +8,6 @@
 #include "muffle/features/feature_map.hpp"
 #include "muffle/features/map_settings.hpp"
 #include "muffle/privacy/release.hpp"
-#include "muffle/schema/schema.hpp"
 
 namespace muffle::release {
 
