@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -187,9 +188,7 @@ std::vector<double> difference(const std::vector<std::uint64_t>& a, const std::v
 }
 
 double norm(const std::vector<double>& v) {
-  double squares = 0;
-  for (const double x : v) squares += x * x;
-  return std::sqrt(squares);
+  return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
 }
 
 /// An attacker who knows all records, S and S', and the mechanism, but not the noise. Scores are in sigmas: a

@@ -116,9 +116,6 @@ Sensitivity sensitivity_of(const AccountRequest& c, const std::vector<WeightedBl
   return {1.0, "No block is given, so the sensitivity is taken as 1: sigma is in units of the sensitivity."};
 }
 
-/// sqrt(number of releases), rounded up: what repeating a release does to mu.
-double repeated(std::uint64_t releases) { return sqrt_up(static_cast<double>(releases)); }
-
 std::vector<double> given_mus(const AccountRequest& c) {
   std::vector<double> mus;
   for (const double multiplier : c.noise_multipliers) {
@@ -147,15 +144,17 @@ Account compute(const AccountRequest& c, const std::vector<WeightedBlock>& block
   a.sensitivity = sensitivity_of(c, blocks);
   a.mus = given_mus(c);
   Guarantee g;
+  // What repeating a release does to mu.
+  const double repeated = sqrt_up(static_cast<double>(c.releases));
   if (!noise) {
     // The budget of all releases, divided evenly: mu_each = mu / sqrt(N).
     g = complete_guarantee(c.epsilon, c.delta, std::nullopt);
-    a.noise_multiplier = multiply_up(g.noise_multiplier, repeated(c.releases));
+    a.noise_multiplier = multiply_up(g.noise_multiplier, repeated);
     require_noise_multiplier(a.noise_multiplier, "the noise multiplier of each release");
     a.mus = {1.0 / a.noise_multiplier};
     a.mu = 1.0 / g.noise_multiplier;
   } else {
-    a.mu = multiply_up(mu_total(a.mus), repeated(c.releases));
+    a.mu = multiply_up(mu_total(a.mus), repeated);
     require_noise_multiplier(1.0 / a.mu, "the noise multiplier of all releases together");
     for (const double mu : a.mus) a.alike = a.alike && mu == a.mus.front();
     const bool as_given = a.alike && !c.noise_multipliers.empty();

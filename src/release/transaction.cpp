@@ -65,10 +65,8 @@ privacy::ChargeTerms ReleaseTransaction::terms(const privacy::NoisePlan& plan, b
 bool ReleaseTransaction::settle() {
   require(state_ == State::kOpened, "a release was to be settled twice: this is a bug in muffle.");
   if (!release_is_there(order_.file)) {
-    privacy::ChargeTerms wanted;
-    wanted.run = order_.file.string();
-    wanted.config_hash = order_.config_hash;
-    ledger_.settle(wanted, std::nullopt);
+    ledger_.settle({.run = order_.file.string(), .config_hash = order_.config_hash, .unit = {}},
+                   std::nullopt);
     state_ = State::kSettled;
     return false;
   }
