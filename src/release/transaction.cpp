@@ -46,7 +46,7 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
                         order.file.string()));
 }
 
-ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const std::function<void()>& heartbeat)
+ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const Heartbeat& heartbeat)
     : order_(std::move(order)),
       ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline,
                                     heartbeat)) {

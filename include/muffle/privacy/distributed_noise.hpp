@@ -42,7 +42,6 @@ double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 /// shares and the total knows the sum. Move-only; wiped; spent once.
 class NoiseShare {
  public:
-  /// @param heartbeat  as draw_noise()'s.
   /// @throws InvariantError  the plan covers no numbers or more than kMaxDistributedLength, or entropy fails.
   NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy, const Heartbeat& heartbeat = {});
   NoiseShare(NoiseShare&&) noexcept = default;

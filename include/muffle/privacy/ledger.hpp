@@ -126,7 +126,6 @@ class Ledger {
   /// Locks, verifies, and mends a torn last line; creates the ledger if there is none. A budget that it does
   /// not have yet is recorded. Blocks up to `deadline` while another process holds the lock.
   /// @param data_id    1-128 letters, digits, '.', '_', '-'.
-  /// @param heartbeat  called again and again while it waits; what it throws ends the wait.
   /// @throws CommError      the lock was not to be had: names who holds it.
   /// @throws ConfigError    a data-set id that is not one; a budget other than the recorded one.
   /// @throws ProtocolError  a damaged ledger, or another data set's, or a file with a second name (hard

@@ -101,8 +101,7 @@ struct NoisySum {
 /// The noise of one release, drawn before the sum arrives and spent on it. Move-only; its memory is wiped.
 class NoiseVector {
  public:
-  /// @param parts  NoisePlan::parts: at least one number. @param heartbeat  as draw_noise()'s.
-  /// @throws InvariantError.
+  /// @param parts  NoisePlan::parts: at least one number. @throws InvariantError.
   NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy, const Heartbeat& heartbeat = {});
   /// n numbers of one sigma.
   NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy);
