@@ -8,7 +8,6 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
-#include "muffle/features/block.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
@@ -26,7 +25,7 @@ struct WeightedBlock {
 
 /// Everything that the command computes.
 struct Account {
-  double epsilon = 0.0, delta = 0.0;
+  Guarantee promised;             ///< of all releases together
   double mu = 0.0;                ///< of all releases together
   double noise_multiplier = 0.0;  ///< of each release if they are alike, else of one release with this mu
   bool alike = true;
@@ -117,9 +116,6 @@ Sensitivity sensitivity_of(const AccountRequest& c, const std::vector<WeightedBl
   return {1.0, "No block is given, so the sensitivity is taken as 1: sigma is in units of the sensitivity."};
 }
 
-/// sqrt(number of releases), rounded up: what repeating a release does to mu.
-double repeated(std::uint64_t releases) { return sqrt_up(static_cast<double>(releases)); }
-
 std::vector<double> given_mus(const AccountRequest& c) {
   std::vector<double> mus;
   for (const double multiplier : c.noise_multipliers) {
@@ -147,25 +143,24 @@ Account compute(const AccountRequest& c, const std::vector<WeightedBlock>& block
   a.releases = c.releases;
   a.sensitivity = sensitivity_of(c, blocks);
   a.mus = given_mus(c);
-  Guarantee g;
+  // What repeating a release does to mu.
+  const double repeated = sqrt_up(static_cast<double>(c.releases));
   if (!noise) {
     // The budget of all releases, divided evenly: mu_each = mu / sqrt(N).
-    g = complete_guarantee(c.epsilon, c.delta, std::nullopt);
-    a.noise_multiplier = multiply_up(g.noise_multiplier, repeated(c.releases));
+    a.promised = complete_guarantee(c.epsilon, c.delta, std::nullopt);
+    a.noise_multiplier = multiply_up(a.promised.noise_multiplier, repeated);
     require_noise_multiplier(a.noise_multiplier, "the noise multiplier of each release");
     a.mus = {1.0 / a.noise_multiplier};
-    a.mu = 1.0 / g.noise_multiplier;
+    a.mu = 1.0 / a.promised.noise_multiplier;
   } else {
-    a.mu = multiply_up(mu_total(a.mus), repeated(c.releases));
+    a.mu = multiply_up(mu_total(a.mus), repeated);
     require_noise_multiplier(1.0 / a.mu, "the noise multiplier of all releases together");
     for (const double mu : a.mus) a.alike = a.alike && mu == a.mus.front();
     const bool as_given = a.alike && !c.noise_multipliers.empty();
     a.noise_multiplier = as_given ? c.noise_multipliers.front() : 1.0 / (a.alike ? a.mus.front() : a.mu);
     const bool one = as_given && a.mus.size() * c.releases == 1;
-    g = complete_guarantee(c.epsilon, c.delta, one ? a.noise_multiplier : 1.0 / a.mu);
+    a.promised = complete_guarantee(c.epsilon, c.delta, one ? a.noise_multiplier : 1.0 / a.mu);
   }
-  a.epsilon = g.epsilon;
-  a.delta = g.delta;
   a.sigma = multiply_up(a.noise_multiplier, a.sensitivity.value);
   return a;
 }
@@ -180,8 +175,8 @@ std::string as_json(const Account& a, const AccountRequest& c, const std::vector
   }
   const Json out = {{"format", "muffle-account"},
                     {"version", 1},
-                    {"epsilon", a.epsilon},
-                    {"delta", a.delta},
+                    {"epsilon", a.promised.epsilon},
+                    {"delta", a.promised.delta},
                     {"noise_multiplier", a.noise_multiplier},
                     {"mu", a.mu},
                     {"sensitivity", a.sensitivity.value},
@@ -203,8 +198,8 @@ std::string as_text(const Account& a, const AccountRequest& c, const std::vector
   const auto line = [&out](const char* name, const std::string& value) {
     out += fmt::format("{:<18} {}\n", name, value);
   };
-  line("epsilon", exact_text(a.epsilon));
-  line("delta", exact_text(a.delta));
+  line("epsilon", exact_text(a.promised.epsilon));
+  line("delta", exact_text(a.promised.delta));
   line("noise multiplier",
        exact_text(a.noise_multiplier) + (count == 1 ? ""
                                          : a.alike  ? " in each release"

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
-#include <string>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
@@ -169,19 +168,13 @@ Guarantee complete_guarantee(std::optional<double> epsilon, std::optional<double
         "could contradict one another, and one alone decides nothing.");
   }
   if (noise_multiplier) require_noise_multiplier(*noise_multiplier, "the noise multiplier");
-  Guarantee g;
-  if (!noise_multiplier) {
-    g = {*epsilon, *delta, noise_multiplier_for(*epsilon, *delta)};
-  } else if (!epsilon) {
-    g = {epsilon_for(*delta, 1.0 / *noise_multiplier), *delta, *noise_multiplier};
-  } else {
-    require_range(*epsilon, kMinEpsilon, kMaxEpsilon, "epsilon");
-    // Rounded up, as everything here that states a guarantee; below the smallest double it is still not zero.
-    const double bound =
-        std::exp(log_delta(*epsilon, 1.0 / *noise_multiplier) + kLogDeltaError) * (1.0 + 1e-15);
-    g = {*epsilon, std::fmin(1.0, std::fmax(bound, std::numeric_limits<double>::min())), *noise_multiplier};
-  }
-  return g;
+  if (!noise_multiplier) return {*epsilon, *delta, noise_multiplier_for(*epsilon, *delta)};
+  if (!epsilon) return {epsilon_for(*delta, 1.0 / *noise_multiplier), *delta, *noise_multiplier};
+  require_range(*epsilon, kMinEpsilon, kMaxEpsilon, "epsilon");
+  // Rounded up, as everything here that states a guarantee; below the smallest double it is still not zero.
+  const double bound =
+      std::exp(log_delta(*epsilon, 1.0 / *noise_multiplier) + kLogDeltaError) * (1.0 + 1e-15);
+  return {*epsilon, std::fmin(1.0, std::fmax(bound, std::numeric_limits<double>::min())), *noise_multiplier};
 }
 
 }  // namespace muffle::privacy

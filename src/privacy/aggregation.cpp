@@ -1,7 +1,5 @@
 #include "muffle/privacy/aggregation.hpp"
 
-#include <fmt/format.h>
-
 #include "problems.hpp"
 
 namespace muffle::privacy {

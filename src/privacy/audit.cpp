@@ -47,15 +47,15 @@ double epsilon_of(double miss, double false_alarm, double delta) {
 }
 
 AuditFinding examine(const AuditScores& scores, double threshold, double delta, double alpha) {
-  const auto above = [threshold](double score) { return score > threshold; };
+  const auto above = [threshold](const std::vector<double>& group) -> std::uint64_t {
+    return std::ranges::count_if(group, [threshold](double score) { return score > threshold; });
+  };
   AuditFinding f;
   f.attack = scores.attack;
   f.threshold = threshold;
   f.trials = scores.of_first.size();
-  f.false_positives =
-      static_cast<std::uint64_t>(std::count_if(scores.of_first.begin(), scores.of_first.end(), above));
-  f.false_negatives = scores.of_second.size() - static_cast<std::uint64_t>(std::count_if(
-                                                    scores.of_second.begin(), scores.of_second.end(), above));
+  f.false_positives = above(scores.of_first);
+  f.false_negatives = scores.of_second.size() - above(scores.of_second);
   f.false_positive_rate = clopper_pearson_upper(f.false_positives, f.trials, alpha);
   f.false_negative_rate = clopper_pearson_upper(f.false_negatives, scores.of_second.size(), alpha);
   if (f.false_positive_rate < 1 && f.false_negative_rate < 1) {

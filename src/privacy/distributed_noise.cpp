@@ -1,16 +1,11 @@
 #include "muffle/privacy/distributed_noise.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
-#include "muffle/core/error.hpp"
 #include "muffle/core/wipe.hpp"
 #include "muffle/privacy/aggregation.hpp"
-#include "muffle/privacy/gaussian.hpp"
 #include "problems.hpp"
 
 namespace muffle::privacy {

@@ -6,7 +6,6 @@
 #include "ledger_entry.hpp"
 #include "ledger_file.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/printable.hpp"

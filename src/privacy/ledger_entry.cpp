@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 

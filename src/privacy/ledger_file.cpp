@@ -10,11 +10,9 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
-#include <utility>
 
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/core/named_step.hpp"
 #include "muffle/core/watchdog.hpp"
 

@@ -15,13 +15,10 @@ namespace muffle::privacy::ledger {
 /// whose file was deleted meanwhile is noticed when it is gained, and the file of that name locked instead.
 class Lock {
  public:
-  /// Waits up to `deadline`. @throws CommError naming the holder, IoError.
-  /// @param heartbeat  called every tenth of a second while another process holds it, or more often; what it
-  ///                   throws ends the wait.
+  /// Waits up to `deadline`; a heartbeat every tenth of a second, or more often, while another process holds
+  /// it. @throws CommError naming the holder, IoError.
   Lock(std::filesystem::path file, std::chrono::milliseconds deadline, const Heartbeat& heartbeat = {});
   ~Lock();
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
 
  private:
   void open();

@@ -8,7 +8,6 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/round_up.hpp"
-#include "muffle/privacy/ledger.hpp"
 
 namespace muffle::privacy {
 namespace {

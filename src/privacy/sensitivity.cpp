@@ -1,10 +1,7 @@
 #include "muffle/privacy/sensitivity.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
 #include "problems.hpp"
 

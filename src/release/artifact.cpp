@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cstring>
-#include <span>
 
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"

@@ -5,7 +5,6 @@
 #include "artifact_header.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
-#include "muffle/core/settings.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 

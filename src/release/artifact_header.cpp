@@ -5,8 +5,6 @@
 #include <limits>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/json_fields.hpp"
-#include "muffle/privacy/gaussian.hpp"
 #include "muffle/schema/schema_json.hpp"
 
 namespace muffle::release {

@@ -13,7 +13,6 @@ namespace {
 
 /// Nothing public bounds the number of records under add/remove-one: sums have room for as many as this.
 constexpr std::uint64_t kMostPrivateRecords = (std::uint64_t{1} << 30) - 1;
-constexpr double kCountsWeight = 1.0;
 
 std::uint64_t most_records(const ReleasePlan& plan) {
   return plan.adjacency == privacy::Adjacency::kReplaceOne ? plan.records : kMostPrivateRecords;
@@ -124,7 +123,6 @@ ReleasePlan make_plan(ReleaseSettings settings) {
   plan.maps = std::move(settings.maps);
   std::sort(plan.maps.begin(), plan.maps.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   plan.counts = settings.counts;
-  plan.counts_weight = kCountsWeight;
   plan.adjacency = settings.privacy.adjacency;
   plan.records = plan.adjacency == privacy::Adjacency::kReplaceOne ? settings.records : 0;
   plan.max_records_per_person = settings.privacy.max_records_per_person;

@@ -1,13 +1,10 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "artifact_header.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
-#include "muffle/release/artifact.hpp"
 
 namespace muffle::release {
 namespace {
@@ -118,18 +115,15 @@ std::vector<std::string> warnings(const Artifact& a) {
 
 double mu_of(const Artifact& a) { return divide_up(1.0, a.noise.noise_multiplier); }
 
-struct Point {
-  double delta, epsilon;
-};
-
-/// The whole promise, not one point of it, without deltas at which epsilon is beyond the accountant's domain.
-std::vector<Point> curve(const Artifact& a) {
-  std::vector<Point> points;
+/// The whole promise, (delta, epsilon) by (delta, epsilon), without deltas at which epsilon is beyond the
+/// accountant's domain.
+std::vector<std::pair<double, double>> curve(const Artifact& a) {
+  std::vector<std::pair<double, double>> points;
   const double mu = mu_of(a);
   for (const double delta : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18}) {
     // At its own delta the release was calibrated: the stated epsilon holds, not rounded up both ways.
     if (const auto epsilon = privacy::epsilon_to_tell(mu, delta))
-      points.push_back({delta, delta == a.noise.delta ? a.noise.epsilon : *epsilon});
+      points.emplace_back(delta, delta == a.noise.delta ? a.noise.epsilon : *epsilon);
   }
   return points;
 }
@@ -145,7 +139,8 @@ std::string privacy_statement_json(const Artifact& a) {
   }
   json at_deltas = json::array();
   if (a.is_private) {
-    for (const Point& p : curve(a)) at_deltas.push_back({{"delta", p.delta}, {"epsilon", p.epsilon}});
+    for (const auto& [delta, epsilon] : curve(a))
+      at_deltas.push_back({{"delta", delta}, {"epsilon", epsilon}});
   }
   json aggregation = {{"mode", privacy::name_of(a.aggregation)}, {"ranks", a.ranks}};
   if (a.aggregation.masked) aggregation["signed_keys"] = a.aggregation.signed_keys;
@@ -203,8 +198,8 @@ std::string privacy_statement_text(const Artifact& a) {
         exact_text(a.noise.epsilon), exact_text(a.noise.delta), unit_of_privacy(a), meaning_of_adjacency(a),
         to_string(a.adjacency));
     out += "The same release at other deltas: ";
-    for (const char* separator = ""; const Point& p : curve(a)) {
-      out += fmt::format("{}epsilon {} at {}", separator, rounded_up_text(p.epsilon, 4), exact_text(p.delta));
+    for (const char* separator = ""; const auto& [delta, epsilon] : curve(a)) {
+      out += fmt::format("{}epsilon {} at {}", separator, rounded_up_text(epsilon, 4), exact_text(delta));
       separator = ", ";
     }
     out += " (rounded up).\n";

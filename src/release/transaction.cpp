@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <utility>
-
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
@@ -48,7 +46,7 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
                         order.file.string()));
 }
 
-ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const std::function<void()>& heartbeat)
+ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const Heartbeat& heartbeat)
     : order_(std::move(order)),
       ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline,
                                     heartbeat)) {
@@ -67,10 +65,8 @@ privacy::ChargeTerms ReleaseTransaction::terms(const privacy::NoisePlan& plan, b
 bool ReleaseTransaction::settle() {
   require(state_ == State::kOpened, "a release was to be settled twice: this is a bug in muffle.");
   if (!release_is_there(order_.file)) {
-    privacy::ChargeTerms wanted;
-    wanted.run = order_.file.string();
-    wanted.config_hash = order_.config_hash;
-    ledger_.settle(wanted, std::nullopt);
+    ledger_.settle({.run = order_.file.string(), .config_hash = order_.config_hash, .unit = {}},
+                   std::nullopt);
     state_ = State::kSettled;
     return false;
   }

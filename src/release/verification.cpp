@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/float_text.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/core/printable.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "recompute.hpp"
@@ -69,18 +67,13 @@ class Verifier {
 
   void check_signature_file() {
     constexpr char kName[] = "signature";
-    if (!evidence_.signature) {
-      if (evidence_.trusted) {
-        judge(kName, false,
-              fmt::format("a signature of '{}' is demanded, and '{}' is missing", evidence_.trusted->name,
-                          crypto::signature_file(evidence_.name).string()));
-      } else {
-        add(kName, Check::Outcome::kSkipped, "not signed");
-      }
-      return;
-    }
+    const std::string file = crypto::signature_file(evidence_.name).string();
+    if (!evidence_.signature && !evidence_.trusted) return add(kName, Check::Outcome::kSkipped, "not signed");
+    if (!evidence_.signature)
+      return judge(
+          kName, false,
+          fmt::format("a signature of '{}' is demanded, and '{}' is missing", evidence_.trusted->name, file));
     attempt(kName, [&] {
-      const std::string file = crypto::signature_file(evidence_.name).string();
       const crypto::ReleaseSignature signature = crypto::parse_signature(*evidence_.signature, file);
       crypto::check_signature(signature, evidence_.release, evidence_.name);
       if (evidence_.trusted && signature.key != evidence_.trusted->key) {

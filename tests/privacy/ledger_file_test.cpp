@@ -92,7 +92,7 @@ TEST_F(LedgerFileTest, WritingInSpiteOfTheLockIsNoticed) {
 }
 
 TEST_F(LedgerFileTest, AFullDiskChargesNothingAndLeavesNoHalfLine) {
-  Ledger ledger = open(Budget::from_mu(1, 1e-5));
+  Ledger ledger = open(Budget{1, 1e-5, {}});
   const std::string before = read_file(file_);
   // A limit on the file's size cuts the write short, as a full disk does.
   ::signal(SIGXFSZ, SIG_IGN);

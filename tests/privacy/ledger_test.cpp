@@ -37,7 +37,7 @@ TEST_F(LedgerTest, OneReleaseIsAnIntentAPendingAndACommit) {
 }
 
 TEST_F(LedgerTest, LinesAreWhatTheDocumentsSay) {
-  Ledger ledger = open(Budget::from_mu(2, 1e-5));
+  Ledger ledger = open(Budget{2, 1e-5, {}});
   release(ledger, terms(0.5), 'a');
   const std::string text = read_file(file_);
   const std::string intent =
@@ -56,13 +56,13 @@ TEST_F(LedgerTest, APreviewSeesWhatOpenWouldAndWritesNothing) {
                            const std::string& id = "patients-2024") {
     return Ledger::preview(file_, id, budget);
   };
-  EXPECT_EQ(preview(Budget::from_mu(1, 1e-5)).budget, Budget::from_mu(1, 1e-5));
+  EXPECT_EQ(preview(Budget{1, 1e-5, {}}).budget, (Budget{1, 1e-5, {}}));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
-  { open(Budget::from_mu(1, 1e-5)).begin(terms(0.5)); }
+  { open(Budget{1, 1e-5, {}}).begin(terms(0.5)); }
   const std::string before = read_file(file_);
   EXPECT_EQ(preview().spent_mu(), 0.5);
-  EXPECT_EQ(preview().budget, Budget::from_mu(1, 1e-5));
-  expect_error(ExitCode::kConfig, {"muffle ledger budget"}, [&] { preview(Budget::from_mu(2, 1e-5)); });
+  EXPECT_EQ(preview().budget, (Budget{1, 1e-5, {}}));
+  expect_error(ExitCode::kConfig, {"muffle ledger budget"}, [&] { preview(Budget{2, 1e-5, {}}); });
   expect_error(ExitCode::kProtocol, {"others"}, [&] { preview(std::nullopt, "others"); });
   // A torn INTENT counts here as it will after open() has mended it.
   write_file_atomically(file_, before.substr(0, before.size() - 5));
@@ -151,7 +151,7 @@ TEST_F(LedgerTest, AnArtifactThatWasNotCommittedIsCommittedNow) {
 }
 
 TEST_F(LedgerTest, WithoutAnArtifactANewReleaseIsANewCharge) {
-  open(Budget::from_mu(1, 1e-5)).begin(terms(0.75));
+  open(Budget{1, 1e-5, {}}).begin(terms(0.75));
   Ledger ledger = open();
   EXPECT_FALSE(ledger.settle(terms(0.5), std::nullopt));
   release(ledger, terms(0.5), 'a');

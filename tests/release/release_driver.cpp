@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
     order.config_hash = std::string(64, 'c');
     order.ledger = argv[1];
     order.data_id = "kill-test";
-    order.budget = privacy::Budget::from_mu(std::strtod(argv[4], nullptr), 1e-5);
+    order.budget = privacy::Budget{std::strtod(argv[4], nullptr), 1e-5, {}};
     order.lock_deadline = std::chrono::seconds(60);
     order.signing_key = argv[5];
     make_release(order, std::strtod(argv[3], nullptr));

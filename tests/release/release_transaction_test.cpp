@@ -155,7 +155,7 @@ TEST_F(ReleaseTransactionTest, ADrawThatFailsStaysSpentAndIsNotTriedAgain) {
 }
 
 TEST_F(ReleaseTransactionTest, ARefusedChargeDrawsNothing) {
-  order_.budget = Budget::from_mu(privacy::mu_of(artifact_.noise) / 2, 1e-5);
+  order_.budget = Budget{privacy::mu_of(artifact_.noise) / 2, 1e-5, {}};
   ReleaseTransaction transaction(order_);
   transaction.settle();
   expect_error(ExitCode::kBudget, {"budget refuses", "Nothing was charged"},

@@ -146,7 +146,7 @@ TEST_F(VerificationLedger, AnOverspentBudgetIsNoGuarantee) {
   Artifact a = sample_artifact();
   const std::string id = charge(a), release = artifact_bytes(a);
   commit(id, release);
-  open().set_budget(privacy::Budget::from_mu(0.5 * terms_of(a).mu, 1e-5));
+  open().set_budget(privacy::Budget{0.5 * terms_of(a).mu, 1e-5, {}});
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kBudget);
   EXPECT_THAT(failed(v), ElementsAre("budget"));

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/audit.hpp"
 
@@ -19,11 +16,7 @@ namespace muffle::embed {
 struct CanarySet {
   std::vector<float> x;         ///< n x dims, row-major, in [0, 1]
   std::vector<std::int32_t> y;  ///< n
-  CanarySet operator+(const CanarySet& more) const;
 };
-
-/// The records as a shard that embed_shard() reads: every `ranks`-th one, from number `rank` on.
-std::unique_ptr<data::RecordSource> open_canaries(const CanarySet& set, int rank = 0, int ranks = 1);
 
 /// Two neighbouring data sets, and the records that both hold and that were released before.
 struct CanaryPair {

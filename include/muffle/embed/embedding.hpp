@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "muffle/data/source.hpp"
-#include "muffle/features/block.hpp"
-#include "muffle/privacy/release.hpp"
 #include "muffle/release/plan.hpp"
 
 namespace muffle::round {

@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "muffle/core/heartbeat.hpp"
-#include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/release.hpp"
 
 namespace muffle::privacy {
@@ -44,13 +42,9 @@ double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 /// shares and the total knows the sum. Move-only; wiped; spent once.
 class NoiseShare {
  public:
-  /// @param heartbeat  as draw_noise()'s.
   /// @throws InvariantError  the plan covers no numbers or more than kMaxDistributedLength, or entropy fails.
   NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy, const Heartbeat& heartbeat = {});
   NoiseShare(NoiseShare&&) noexcept = default;
-  NoiseShare& operator=(NoiseShare&&) = delete;
-  NoiseShare(const NoiseShare&) = delete;
-  NoiseShare& operator=(const NoiseShare&) = delete;
   ~NoiseShare();
 
   /// False: seeded noise, for tests; the release is NOT PRIVATE if one rank's is.

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-
 #include "muffle/privacy/entropy.hpp"
 
 namespace muffle::privacy {
@@ -21,8 +18,6 @@ class RoundedGaussian {
   /// @param entropy  must outlive the sampler; read in blocks of a few KiB, which are wiped.
   explicit RoundedGaussian(EntropySource& entropy);
   ~RoundedGaussian();
-  RoundedGaussian(const RoundedGaussian&) = delete;
-  RoundedGaussian& operator=(const RoundedGaussian&) = delete;
 
   /// One draw. @param sigma  1 .. 2^50, lattice units.
   /// @throws InvariantError  sigma outside its range; an entropy source that is stuck (with real entropy:

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "muffle/core/heartbeat.hpp"
 #include "muffle/privacy/release.hpp"
 
 namespace muffle::privacy {
@@ -27,8 +26,6 @@ struct Budget {
 
   /// The largest mu that the accountant grants for (epsilon, delta). @throws ConfigError outside its domain.
   static Budget from_epsilon(double epsilon, double delta);
-  /// @throws ConfigError  mu outside [kMinChargeMu, kMaxChargeMu], delta outside the accountant's; NaN.
-  static Budget from_mu(double mu, double delta);
   bool operator==(const Budget&) const = default;
 };
 
@@ -129,7 +126,6 @@ class Ledger {
   /// Locks, verifies, and mends a torn last line; creates the ledger if there is none. A budget that it does
   /// not have yet is recorded. Blocks up to `deadline` while another process holds the lock.
   /// @param data_id    1-128 letters, digits, '.', '_', '-'.
-  /// @param heartbeat  called again and again while it waits; what it throws ends the wait.
   /// @throws CommError      the lock was not to be had: names who holds it.
   /// @throws ConfigError    a data-set id that is not one; a budget other than the recorded one.
   /// @throws ProtocolError  a damaged ledger, or another data set's, or a file with a second name (hard

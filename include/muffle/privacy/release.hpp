@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
-#include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/gaussian.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
@@ -85,9 +84,6 @@ class RawSum {
  public:
   explicit RawSum(std::vector<std::uint64_t> sums) : sums_(std::move(sums)) {}
   RawSum(RawSum&&) noexcept = default;
-  RawSum& operator=(RawSum&&) = delete;
-  RawSum(const RawSum&) = delete;
-  RawSum& operator=(const RawSum&) = delete;
   /// Wipes the memory.
   ~RawSum();
 
@@ -105,15 +101,11 @@ struct NoisySum {
 /// The noise of one release, drawn before the sum arrives and spent on it. Move-only; its memory is wiped.
 class NoiseVector {
  public:
-  /// @param parts  NoisePlan::parts: at least one number. @param heartbeat  as draw_noise()'s.
-  /// @throws InvariantError.
+  /// @param parts  NoisePlan::parts: at least one number. @throws InvariantError.
   NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy, const Heartbeat& heartbeat = {});
   /// n numbers of one sigma.
   NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy);
   NoiseVector(NoiseVector&&) noexcept = default;
-  NoiseVector& operator=(NoiseVector&&) = delete;
-  NoiseVector(const NoiseVector&) = delete;
-  NoiseVector& operator=(const NoiseVector&) = delete;
   ~NoiseVector();
 
   /// Consumes both, and wipes both. Addition is modulo 2^64, read as two's complement.

@@ -7,7 +7,6 @@
 
 #include "muffle/features/feature_map.hpp"
 #include "muffle/privacy/release.hpp"
-#include "muffle/schema/schema.hpp"
 
 namespace muffle::release {
 

@@ -61,10 +61,8 @@ class Charge {
 /// tests/release/release_kill_test.cpp kills it at every step.
 class ReleaseTransaction {
  public:
-  /// Opens (or creates) the ledger and locks it; blocks up to order.lock_deadline.
-  /// @param heartbeat  called again and again while it waits; what it throws ends the wait.
-  /// @throws  as privacy::Ledger::open.
-  explicit ReleaseTransaction(ReleaseOrder order, const std::function<void()>& heartbeat = {});
+  /// Opens (or creates) the ledger and locks it; blocks up to order.lock_deadline. As privacy::Ledger::open.
+  explicit ReleaseTransaction(ReleaseOrder order, const Heartbeat& heartbeat = {});
 
   /// Whether this job's release is there; if so it is committed and signed, and its statement is there too.
   /// @throws ConfigError    another release is there (require_ordered); the ledger is as it was.
