@@ -1,5 +1,3 @@
-#include "training_sets.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +7,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/evaluate/classifiers.hpp"
 #include "muffle/schema/scaling.hpp"
 
 namespace muffle::evaluate {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "header_fields.hpp"
 #include "muffle/model/generator_kind.hpp"
 #include "network.hpp"
 

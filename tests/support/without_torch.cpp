@@ -3,7 +3,7 @@
 // of them share; nothing can be built or drawn.
 #include <stdexcept>
 
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/sampler.hpp"
 #include "muffle/model/twin_kind.hpp"
