@@ -66,7 +66,8 @@ TEST(MakeTarget, PrivateNumberOfRecordsIsTheNoisyCountsSum) {
 }
 
 TEST(MakeTarget, MomentsCountTheRecords) {
-  const Target t = make_target(sample_artifact({.moments = true, .proxy = true, .coarse = true, .weight = 5}));
+  const Target t =
+      make_target(sample_artifact({.moments = true, .proxy = true, .coarse = true, .weight = 5}));
   EXPECT_NEAR(t.class_share[1], 1.0 / 3, 1e-3);
 }
 
