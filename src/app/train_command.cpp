@@ -5,7 +5,7 @@
 #include "muffle/comm/detachment.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/train/checkpoint_slots.hpp"
 #include "muffle/train/closed_form.hpp"

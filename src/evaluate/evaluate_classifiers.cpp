@@ -14,7 +14,6 @@
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/synth/scoped_threads.hpp"
-#include "training_sets.hpp"
 
 namespace muffle::evaluate {
 namespace {

@@ -1,5 +1,3 @@
-#include "training_sets.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +7,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/evaluate/classifiers.hpp"
 #include "muffle/schema/scaling.hpp"
 
 namespace muffle::evaluate {
@@ -41,19 +40,6 @@ void require_all_classes(const torch::Tensor& y, std::size_t classes, const std:
       "there. Make more records (sample.count), draw the labels uniformly, or raise evaluate.train_limit.",
       name, what, empty.size() == 1 ? "" : "es", fmt::join(empty, ", "), classes - 1,
       empty.size() == 1 ? "is" : "are"));
-}
-
-/// The same of real records, whose classes are private: the public text is one for all data.
-void require_all_real_classes(const torch::Tensor& y, std::size_t classes, const std::string& name) {
-  const std::vector<std::size_t> empty = empty_classes(y, classes);
-  if (empty.empty()) return;
-  throw DataError(
-      fmt::format(
-          "classifiers cannot be trained on the real records of {}: not every class of the schema has "
-          "one among them. Raise evaluate.train_limit, leave evaluate.also_real out, or look at the "
-          "log of the rank that read them.",
-          name),
-      LocalDetail{fmt::format("{} has no record of the classes {}", name, fmt::join(empty, ", "))});
 }
 
 /// @param name  for messages  @param record  its number: it is synthetic, so that anything may be said of it
@@ -130,9 +116,18 @@ TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const Hea
   }
   const auto n = static_cast<std::int64_t>(kept);
   TrainingSet set{all.x.slice(0, 0, n), all.y.slice(0, 0, n)};
-  require_all_real_classes(
-      set.y, spec.schema.classes,
-      fmt::format("'{}'", data::resolve_path(spec, spec.labels.empty() ? spec.features : spec.labels, 0)));
+  // Their classes are private: the public text is one for all data.
+  if (const auto empty = empty_classes(set.y, spec.schema.classes); !empty.empty()) {
+    const std::string& file = spec.labels.empty() ? spec.features : spec.labels;
+    const std::string name = fmt::format("'{}'", data::resolve_path(spec, file, 0));
+    throw DataError(
+        fmt::format(
+            "classifiers cannot be trained on the real records of {}: not every class of the schema has "
+            "one among them. Raise evaluate.train_limit, leave evaluate.also_real out, or look at the "
+            "log of the rank that read them.",
+            name),
+        LocalDetail{fmt::format("{} has no record of the classes {}", name, fmt::join(empty, ", "))});
+  }
   return set;
 }
 

@@ -1,13 +1,11 @@
-#include "closed_form_tensors.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "by_class.hpp"
 #include "muffle/core/error.hpp"
+#include "network.hpp"
 
 namespace muffle::model {
 namespace {

@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "muffle/model/generator_kind.hpp"
 #include "network.hpp"
 

@@ -1,11 +1,10 @@
-#include "muffle/model/grid_density.hpp"
-
 #include <fmt/format.h>
 
 #include <Eigen/Core>
 #include <cmath>
 
 #include "muffle/core/error.hpp"
+#include "muffle/model/moments_model.hpp"
 
 namespace muffle::model {
 namespace {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "header_fields.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"

@@ -1,14 +1,57 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
 
-#include "header_fields.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/plan.hpp"
 
 namespace muffle::model {
 namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "model payloads are little-endian and copied as they lie");
+
+using nlohmann::json;
+
+/// Over all that the lift is made of: readers check that they build the same.
+std::string hash_of(const features::SecondMoments& moments) {
+  std::vector<double> all = moments.lift->numbers();
+  all.push_back(static_cast<double>(moments.lift->coefficients()));
+  all.push_back(moments.offset);
+  return to_hex(sha256(std::as_bytes(std::span(all))));
+}
+
+json lift_json(const features::SecondMoments& moments) {
+  return {{"kind", moments.lift->kind()},
+          {"settings", moments.lift->to_json()},
+          {"offset", moments.offset},
+          {"bits", moments.bits},
+          {"hash", hash_of(moments)}};
+}
+
+/// Not built yet.
+std::unique_ptr<features::Lift> read_lift(const JsonFields& fields, const schema::Schema& schema) {
+  fields.only({"kind", "settings", "offset", "bits", "hash"});
+  try {
+    std::unique_ptr<features::Lift> lift = features::make_lift(fields.text("kind", 64));
+    lift->read_json(fields.object("settings"));
+    lift->resolve(schema);
+    return lift;
+  } catch (const ConfigError& e) {
+    fields.fail("kind", fmt::format("cannot be built ({})", e.what()));
+  }
+}
+
+void append(std::vector<std::byte>& payload, const double* numbers, std::size_t count) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(numbers);
+  payload.insert(payload.end(), bytes, bytes + count * sizeof(double));
+}
 
 class MomentsSettings : public ClosedFormSettings {
  public:
@@ -69,6 +112,72 @@ class MomentsSettings : public ClosedFormSettings {
 };
 
 }  // namespace
+
+ModelContent content_of(const MomentsModel& model) {
+  ModelContent content;
+  content.description = {{"lift", lift_json(model.moments)},
+                         {"law", model.grid ? "grid" : "gaussian"},
+                         {"grid_side", model.grid ? model.grid->side : 0}};
+  for (std::size_t c = 0; c < model.mean.size(); ++c) {
+    append(content.payload, model.mean[c].data(), static_cast<std::size_t>(model.mean[c].size()));
+    append(content.payload, model.factor[c].data(), static_cast<std::size_t>(model.factor[c].size()));
+  }
+  for (std::size_t c = 0; model.grid && c < model.grid->mass.size(); ++c)
+    append(content.payload, model.grid->mass[c].data(), model.grid->mass[c].size());
+  return content;
+}
+
+MomentsModel read_moments(const schema::Schema& schema, double plain_share, const JsonFields& fields,
+                          std::span<const std::byte> payload) {
+  fields.only({"lift", "law", "grid_side"});
+  MomentsModel model;
+  model.plain_share = plain_share;
+  const JsonFields stated = fields.object("lift");
+  std::unique_ptr<features::Lift> lift = read_lift(stated, schema);
+  const bool affine = lift->affine() != nullptr;
+  const std::size_t side = fields.integer("grid_side", 0, kMaxSize), dims = schema.dims(),
+                    classes = schema.classes;
+  if ((fields.choice("law", {"gaussian", "grid"}) == 0) != affine)
+    fields.fail("law", "does not fit its lift");
+  const std::size_t n = lift->coefficients();
+  std::size_t each = n + n * n;
+  if (!affine) {
+    if (dims > kMaxGridDims || side != grid_side(dims))
+      fields.fail("grid_side", "is another than this muffle's");
+    each = 1;
+    for (std::size_t j = 0; j < dims; ++j) each *= side;
+    model.grid = GridDensity{dims, side, {}};
+  }
+  if (payload.size() % (each * sizeof(double)) != 0 || payload.size() / (each * sizeof(double)) != classes)
+    fields.fail("law", "comes with another number of numbers than it needs");
+  // Once the payload's size is known to fit: a header alone must not make anybody build a large lift.
+  lift->build();
+  model.moments = {std::move(lift), stated.number("offset"), static_cast<int>(stated.integer("bits", 1, 64))};
+  if (!(model.moments.offset > 0)) stated.fail("offset", "is not above 0");
+  if (hash_of(model.moments) != stated.text("hash", 64))
+    stated.fail("hash", "is of a lift that this muffle builds otherwise: use the muffle that made it");
+  const auto take = [&](double* out, std::size_t count) {
+    if (count > 0) std::memcpy(out, payload.data(), count * sizeof(double));
+    payload = payload.subspan(count * sizeof(double));
+    if (!std::all_of(out, out + count, [](double v) { return std::isfinite(v); }))
+      fields.fail("law", "has numbers that are not finite");
+  };
+  for (std::size_t c = 0; c < classes; ++c) {
+    if (model.grid) {
+      std::vector<double>& mass = model.grid->mass.emplace_back(each);
+      take(mass.data(), each);
+      double sum = 0;
+      for (const double m : mass) sum += m >= 0 ? m : NAN;
+      if (!(std::fabs(sum - 1) < 1e-6))
+        fields.fail("law", "has a density whose masses are not shares of one");
+      continue;
+    }
+    const auto size = static_cast<Eigen::Index>(n);
+    take(model.mean.emplace_back(size).data(), n);
+    take(model.factor.emplace_back(size, size).data(), n * n);
+  }
+  return model;
+}
 
 std::shared_ptr<const GeneratorSettings> settings_of(const MomentsModel& model) {
   auto settings = std::make_shared<MomentsSettings>();

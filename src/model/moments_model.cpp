@@ -130,12 +130,6 @@ class GridSampler : public Sampler {
   std::vector<std::vector<double>> bounds_;  ///< C of side^d: cumulative masses, the last 1
 };
 
-/// Bytes of numbers in the file of a Gaussian closed form (affine lifts): C of n + n^2, n = order - 1.
-double moments_model_bytes(std::size_t order, std::size_t classes) {
-  const auto n = static_cast<double>(order - 1);
-  return static_cast<double>(classes) * (n + n * n) * sizeof(double);
-}
-
 }  // namespace
 
 const features::SecondMoments* moments_of(const std::vector<features::NamedMap>& maps) {
@@ -148,8 +142,9 @@ const features::SecondMoments* moments_of(const std::vector<features::NamedMap>&
 
 void check_model_size(const features::SecondMoments& moments, std::size_t classes,
                       settings::Problems& problems) {
+  const auto n = static_cast<double>(moments.order() - 1);
   problems.unless(
-      moments_model_bytes(moments.order(), classes) <= static_cast<double>(kMostModelBytes),
+      static_cast<double>(classes) * (n + n * n) * sizeof(double) <= static_cast<double>(kMostModelBytes),
       fmt::format("the coefficients of the second moments and data.classes make a closed form that is larger "
                   "than a model file, {} MB: use fewer coefficients",
                   kMostModelBytes / 1'000'000));
@@ -160,19 +155,13 @@ MomentsModel fit_moments_model(const release::NoisyMoments& moments, double plai
   MomentsModel model;
   model.plain_share = plain_share;
   model.moments = moments.moments;
-  const bool affine = moments.moments.lift->affine() != nullptr;
-  if (const double bytes = moments_model_bytes(moments.order, moments.classes);
-      affine && bytes > static_cast<double>(kMostModelBytes)) {
-    throw ConfigError(fmt::format(
-        "the closed form of {} classes with {} coefficients takes {:.1f} GB, more than a model file "
-        "holds ({:.1f} GB). Release moments with fewer coefficients (the map's coefficients), or train "
-        "on the release's random features.",
-        moments.classes, moments.order - 1, bytes * 1e-9, static_cast<double>(kMostModelBytes) * 1e-9));
-  }
-  if (!affine) {
+  if (moments.moments.lift->affine() == nullptr) {
     model.grid = fit_grid_density(moments, heartbeat);
     return model;
   }
+  settings::Problems problems;
+  check_model_size(moments.moments, moments.classes, problems);
+  if (!problems.empty()) throw ConfigError(problems.take().front() + ".");
   ClassGaussians laws = fit_class_gaussians(moments, heartbeat);
   model.mean = std::move(laws.mean);
   for (const Eigen::MatrixXd& covariance : laws.covariance) {

@@ -5,7 +5,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "header_fields.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/model/network.hpp"
 

@@ -69,8 +69,8 @@ double records_of(const Artifact& a) {
   return records;
 }
 
-Target make_target(const Artifact& a, std::size_t b) {
-  const std::size_t classes = a.classes(), features = a.features(b);
+Target make_target(const Artifact& a) {
+  const std::size_t classes = a.classes();
   require(
       a.values.size() == a.size(),
       "a release has another number of values than its classes and features need: this is a bug in muffle.");
@@ -88,12 +88,6 @@ Target make_target(const Artifact& a, std::size_t b) {
           counts[c] > 0 ? target.records / (static_cast<double>(classes) * std::max(counts[c], least)) : 0.0;
     }
   }
-  // The map's weight changed what its noise is, not its integers.
-  const double scale = target.records * a.maps.at(b).map->scale(a.lattice);
-  const std::size_t first = a.offset(b);
-  target.mean_embedding.resize(classes * features);
-  for (std::size_t i = 0; i < target.mean_embedding.size(); ++i)
-    target.mean_embedding[i] = static_cast<float>(static_cast<double>(a.values[first + i]) / scale);
   return target;
 }
 

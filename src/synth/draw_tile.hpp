@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/model/sampler.hpp"
 #include "muffle/synth/sampler.hpp"
 

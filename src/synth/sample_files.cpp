@@ -20,6 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+/// Describes samples; written last, so its presence means that the rest is complete.
+constexpr const char* kSamplesJson = "samples.json";
+constexpr const char* kSamplesFormat = "muffle-samples";  // of a description
+constexpr int kVersion = 1;
+constexpr const char* kSamples = "samples";  // what the files are named by
+constexpr const char* kPicture = "samples.png";
+constexpr std::size_t kGridSide = 10;
 constexpr const char* kWorking = ".samples.tmp";
 constexpr const char* kReplaced = "replaced.json";  // in the working folder: the earlier samples' description
 /// Whether a description is there and says that its samples are in this format.
@@ -44,9 +51,6 @@ bool left_over(const fs::path& working, const schema::RecordFormat& format, cons
                   "folder.",
                   folder.string(), e.what()));
 }
-
-constexpr int kVersion = 1;
-constexpr std::size_t kGridSide = 10;
 
 schema::RecordKind kind_of(const Draw& draw) {
   return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count};
@@ -169,23 +173,19 @@ void SampleFiles::add(std::string_view tile) {
   for (const schema::NamedWriter& file : files_) file.writer->add(records);
 }
 
-/// Of all records and then all labels.
-std::string SampleFiles::records_hash(const Heartbeat& heartbeat) {
-  for (std::uint64_t tile = 0; tile < tiles_; ++tile) {
-    const std::vector<std::uint8_t> labels = tile_labels(draw_, tile);
-    numbers_.update(std::as_bytes(std::span(labels)));
-    heartbeat();
-  }
-  return to_hex(numbers_.digest());
-}
-
 std::string SampleFiles::finish(const std::string& model_hash, const std::string& sample_hash,
                                 const Heartbeat& heartbeat) {
   const schema::Schema& schema = draw_.info.schema;
   const schema::SampleScaling scaling(schema);
   json hashes = json::object();
   std::vector<std::string> names;
-  std::string result = records_hash(heartbeat);
+  // The records' hash is of all records and then all labels.
+  for (std::uint64_t tile = 0; tile < tiles_; ++tile) {
+    const std::vector<std::uint8_t> labels = tile_labels(draw_, tile);
+    numbers_.update(std::as_bytes(std::span(labels)));
+    heartbeat();
+  }
+  std::string result = to_hex(numbers_.digest());
   json description{{"format", kSamplesFormat}, {"version", kVersion}, {"records_hash", result}};
   for (const schema::NamedWriter& file : files_) {
     file.writer->finish(heartbeat);

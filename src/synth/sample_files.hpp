@@ -14,15 +14,6 @@
 
 namespace muffle::synth {
 
-/// Describes samples; written last, so its presence means that the rest is complete.
-inline constexpr const char* kSamplesJson = "samples.json";
-/// Of a description: "format".
-inline constexpr const char* kSamplesFormat = "muffle-samples";
-
-/// What the files of samples are named by; samples.png is a picture of them.
-inline constexpr const char* kSamples = "samples";
-inline constexpr const char* kPicture = "samples.png";
-
 /// A folder with samples, and within it, while new ones come to be, a working folder ".samples.tmp" for them:
 /// the earlier samples stay as they are until all of the new ones are there. A process that is killed leaves
 /// the working folder, which the next one removes.
@@ -66,8 +57,6 @@ class SampleFiles {
                      const std::function<void()>& heartbeat);
 
  private:
-  std::string records_hash(const std::function<void()>& heartbeat);
-
   const Draw& draw_;
   std::filesystem::path path_;
   SampleFolder folder_;

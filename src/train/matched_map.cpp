@@ -20,7 +20,7 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
   const std::shared_ptr<const model::MapTwin> twin = model::make_twin(
       *map.map,
       {static_cast<std::int64_t>(a.classes()), torch::TensorOptions(torch::kFloat32).device(device)});
-  const double scale = map.map->scale(a.lattice);
+  const double scale = map.map->scale(a.lattice);  // the map's weight changed its noise, not its integers
   std::vector<double> sigmas;
   for (std::size_t run = 0; run < a.noise.parts.at(b).runs.size(); ++run)
     sigmas.push_back(release::carried_sigma(a, b, run));

@@ -24,11 +24,10 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
   std::vector<MatchedMap> maps;
   comm::agree(comm, "fitting the closed form", true, [&] {
     fit(comm, artifact, architecture, spec.seed);
-    for (const std::size_t b : matched_maps(artifact.maps, /*from_moments=*/true)) {
-      const release::Target target = release::make_target(artifact, b);
-      measurement_.class_share = target.class_share;
+    const release::Target target = release::make_target(artifact);
+    measurement_.class_share = target.class_share;
+    for (const std::size_t b : matched_maps(artifact.maps, /*from_moments=*/true))
       maps.push_back(match_map(artifact, b, target, placement.device));
-    }
     const auto proxy = artifact.proxy();
     if (!proxy || maps.size() < 2) {
       throw ConfigError(
@@ -38,7 +37,6 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
           "which of "
           "the two models is kept");
     }
-    const release::Target target = release::make_target(artifact, *proxy);
     proxy_.push_back(match_map(artifact, *proxy, target, placement.device).matching);
     proxy_noise_ = noise_per_number(artifact, *proxy, target.records);
   });

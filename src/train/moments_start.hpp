@@ -7,7 +7,7 @@
 #include "device.hpp"
 #include "matched_map.hpp"
 #include "muffle/comm/host_comm.hpp"
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"

@@ -172,7 +172,7 @@ class Training {
   Problem problem() const {
     Problem problem{{}, class_share_, placement_.device};
     for (const std::size_t b : matched_maps(release_.maps, /*from_moments=*/false)) {
-      MatchedMap map = match_map(release_, b, release::make_target(release_, b), placement_.device);
+      MatchedMap map = match_map(release_, b, release::make_target(release_), placement_.device);
       for (double& w : map.matching.weights) w *= map.weight * map.weight;
       problem.blocks.push_back(std::move(map.matching));
     }

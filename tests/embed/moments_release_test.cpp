@@ -89,7 +89,7 @@ TEST(NoisyMoments, TracesTellAPrivateNumberOfRecords) {
   EXPECT_EQ(a.records, 0u);
   EXPECT_NEAR(release::make_noisy_moments(a).records, 500, 0.05);
   // Random features of the same release are divided by it, too.
-  const release::Target target = release::make_target(a, 1);
+  const release::Target target = release::make_target(a);
   EXPECT_NEAR(target.records, 500, 0.05);
   double share = 0;
   for (std::size_t i = 0; i < records.n; ++i) share += records.y[i] == 0 ? 1.0 / 500 : 0.0;

@@ -73,7 +73,7 @@ TEST(AggregationTest, TrainingReckonsWithTheNoiseThatIsThere) {
   const auto weight = [&](const privacy::AggregationMode& mode) {
     Artifact a = made_by(mode, rare);
     a.values[a.offset(a.maps.size())] = std::int64_t{1} << a.lattice.bits;  // one record in class 0
-    return make_target(a, 0).column_weight[0];
+    return make_target(a).column_weight[0];
   };
   EXPECT_NEAR(weight({false, false, false, 4, 0}) / weight(kShares), std::sqrt(2.0), 1e-6);
 }

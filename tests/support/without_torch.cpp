@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "muffle/evaluate/evaluate.hpp"
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/sampler.hpp"
 #include "muffle/model/twin_kind.hpp"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/model_file.hpp"
 
 namespace muffle::test {
 

@@ -8,7 +8,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/model_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/planned_release.hpp"
 #include "support/temporary_folder.hpp"

@@ -157,7 +157,7 @@ TEST(DataParallel, ReweightedColumnsAreMatchedByClass) {
 
 TEST(DataParallel, ALossThatIsNotFiniteIsAnInvariantErrorThatHelps) {
   test::Toy toy = test::toy("fully-connected", 8, true);
-  toy.target.mean_embedding[0] = std::nanf("");
+  toy.mean[0][0] = std::nanf("");
   DataParallel training = test::training(toy, alone());
   test::expect_error(ExitCode::kInvariant, {"step 0", "nan", "train.learning_rate"},
                      [&] { training.step(); });

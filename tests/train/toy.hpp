@@ -24,6 +24,7 @@ struct Toy {
   train::TrainSpec spec;
   torch::Tensor frequencies;
   release::Target target;
+  torch::Tensor mean;  ///< C x D: the mean embedding to match
 };
 
 inline torch::Tensor toy_normal(std::vector<std::int64_t> shape, std::uint32_t substream) {
@@ -56,8 +57,7 @@ inline Toy toy(const std::string& kind, std::size_t batch, bool stratified, bool
   // 300 records, each class around a level of its own.
   const torch::Tensor labels = model::label_tensor(1, false, 0, 0, 300, 300, t.target.class_share, true);
   const torch::Tensor x = torch::sigmoid(toy_normal({300, dims}, 2) + 2.0 * (labels.unsqueeze(1) - 1));
-  const torch::Tensor mean = model::FourierEmbedding(t.frequencies, 3).class_sums(x, labels) / 300.0;
-  t.target.mean_embedding.assign(mean.data_ptr<float>(), mean.data_ptr<float>() + mean.numel());
+  t.mean = model::FourierEmbedding(t.frequencies, 3).class_sums(x, labels) / 300.0;
   return t;
 }
 
@@ -67,10 +67,9 @@ inline train::Problem problem(const Toy& toy, torch::Device device = torch::kCPU
   const model::FourierEmbedding embedding(toy.frequencies.to(device), classes);
   std::vector<double> weights = toy.target.column_weight;
   for (double& w : weights) w *= w;
-  const torch::Tensor target = torch::tensor(toy.target.mean_embedding).view({classes, -1}).to(device);
   return {
       {{[embedding](const torch::Tensor& x, const torch::Tensor& y) { return embedding.class_sums(x, y); },
-        target, weights}},
+        toy.mean.to(device), weights}},
       toy.target.class_share,
       device};
 }

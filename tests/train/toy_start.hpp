@@ -66,9 +66,9 @@ inline train::TrainSpec start_spec() {
 /// What matches the release's moments and random features, as they are.
 inline train::Problem start_problem(const release::Artifact& release) {
   train::Problem problem{{}, {}, torch::kCPU};
+  const release::Target target = release::make_target(release);
+  problem.class_share = target.class_share;
   for (const std::size_t b : train::matched_maps(release.maps, true)) {
-    const release::Target target = release::make_target(release, b);
-    problem.class_share = target.class_share;
     train::MatchedMap map = train::match_map(release, b, target, torch::kCPU);
     for (double& w : map.matching.weights) w *= map.weight * map.weight;
     problem.blocks.push_back(std::move(map.matching));

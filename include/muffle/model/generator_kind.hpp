@@ -95,6 +95,17 @@ std::unique_ptr<GeneratorSettings> make_default() {
   return std::make_unique<Kind>();
 }
 
+// What kinds have in common.
+
+/// Larger sizes than any real model has.
+inline constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 24;
+
+inline constexpr const char* kPlainShareHelp =
+    "closed form: share of records with plainly clipped numbers; the others' keep mean and variance";
+
+/// A number from 0 to 1.
+double share(const JsonFields& fields, std::string_view key);
+
 /// The table of all kinds (src/model/generator_kinds.inc).
 std::span<const GeneratorKind> generator_kinds();
 /// With the kind's default settings. @throws ConfigError  an unknown name: lists those that there are.

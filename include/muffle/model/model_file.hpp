@@ -4,18 +4,45 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/generator_kind.hpp"
 #include "muffle/model/sampler.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::model {
 
 /// The layout of model.mfl (docs/reference/artifact-format.md): a core/container.hpp container of format
 /// "muffle-model", the same for every kind of generator.
 inline constexpr int kModelVersion = 3;
+
+/// How a training that started from the closed form ended (train/proxy.hpp). Public: post-processing.
+struct ProxyChoice {
+  bool trained = false;  ///< the trained model was kept; else the closed form
+  /// Squared distances of the two models' mean embeddings to the data's, in the proxy's features, without the
+  /// parts that noise and sampling add: they may fall below 0.
+  double closed_form = 0, after_training = 0;
+  double deviation = 0;              ///< standard deviation of their difference, by noise and sampling
+  double closed_form_deviation = 0;  ///< of closed_form itself
+
+  bool operator==(const ProxyChoice&) const = default;
+};
+
+/// What a model file says beside its numbers; readable without LibTorch. Public: everything in it is
+/// post-processing of a release.
+struct ModelInfo {
+  std::shared_ptr<const GeneratorSettings> generator;
+  schema::Schema schema;            ///< of what it generates; output is in [0, 1]
+  std::vector<double> class_share;  ///< C, sums to 1
+  std::string release_hash;         ///< SHA-256 of the release it was made from
+  std::string train_hash;           ///< hash of the train and model config sections
+  bool is_private = true;           ///< false: made from a NOT PRIVATE release
+  bool counts_released = false;  ///< the class shares are released ones; false: nothing was, they are equal
+  std::optional<ProxyChoice> choice = std::nullopt;  ///< of a training that started from the closed form
+};
 
 /// What a generator has learnt: its kind reads it again (GeneratorSettings::open).
 struct ModelContent {
@@ -31,6 +58,9 @@ struct Model {
 
 /// Atomic; reads what it writes first. @returns SHA-256 of the file in hex. @throws IoError.
 std::string save_model(const std::filesystem::path& path, const ModelInfo& info, const ModelContent& content);
+
+/// @throws IoError, ProtocolError.
+ModelInfo load_model_info(const std::filesystem::path& path);
 
 /// Full validation; allocates no more than a few times the bytes. @param name  what errors call them. @throws
 /// ProtocolError.

@@ -64,12 +64,11 @@ std::vector<double> class_share(const Artifact& artifact);
 /// m, or under add/remove-one the noisy counts' sum. @throws DataError  that is below one record.
 double records_of(const Artifact& artifact);
 
-/// What training on one map matches: mu~ = S~ / m per class, and class weights. With residuals r_c = mu~_c -
-/// mu_Q,c (mu_Q the mean embedding of generated records with labels drawn by class_share) the objective is
-/// sum_c (column_weight_c ||r_c||)^2 (docs/math.md, "target").
+/// What training weighs every map's mu~ = S~ / m by. With residuals r_c = mu~_c - mu_Q,c (mu_Q the mean
+/// embedding of generated records with labels drawn by class_share) the objective is sum_c (column_weight_c
+/// ||r_c||)^2 (docs/math.md, "target").
 struct Target {
-  std::vector<float> mean_embedding;  ///< C x D class-major: S~ / (m scale)
-  std::vector<double> class_share;    ///< class_share()
+  std::vector<double> class_share;  ///< class_share()
   /// C: what a column's residual is multiplied by. All ones without noisy_counts(). With them (imbalanced
   /// DP-MERF) m / (C c~_c): then every class's mean embedding weighs the same, however rare the class; 1 for
   /// balanced data. c~_c is noisy: it is taken as at least one record and one standard deviation of its own
@@ -78,7 +77,7 @@ struct Target {
   double records = 0;  ///< m, or the noisy counts' sum under add/remove-one
 };
 /// Post-processing only. @throws DataError  m is private and the noisy counts' sum is below one record.
-Target make_target(const Artifact& artifact, std::size_t b);
+Target make_target(const Artifact& artifact);
 
 /// privacy.json ("format": "muffle-privacy-statement"; docs/reference/artifact-format.md) and the same as
 /// text for people. A release with seeded noise is called NOT PRIVATE in both, its epsilon and delta are

@@ -7,7 +7,7 @@
 
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/model/generator.hpp"
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/train/objective.hpp"
 
 namespace muffle::train {

@@ -8,7 +8,7 @@
 
 #include "muffle/comm/detachment.hpp"
 #include "muffle/comm/host_comm.hpp"
-#include "muffle/model/model_info.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/train/settings.hpp"
 
