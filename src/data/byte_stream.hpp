@@ -45,8 +45,6 @@ class ByteStream final : public ByteReader {
   /// truncated, or followed by something else.
   explicit ByteStream(const std::filesystem::path& path);
   ~ByteStream() override;
-  ByteStream(const ByteStream&) = delete;
-  ByteStream& operator=(const ByteStream&) = delete;
 
   bool compressed() const { return compressed_; }
   /// Bytes on disk.

@@ -6,12 +6,6 @@
 
 namespace muffle::schema {
 
-std::size_t RecordKind::dims() const {
-  std::size_t product = 1;
-  for (const std::size_t s : shape) product *= s;
-  return product;
-}
-
 void Records::check() const {
   const std::size_t dims = kind().dims();
   require(bytes.empty() || floats.empty(), "records hold bytes or floats, not both");
@@ -32,11 +26,6 @@ void RecordWriter::finish(const std::function<void()>& heartbeat) {
   require(written_ == kind_.count,
           fmt::format("{} records were announced, {} have come", kind_.count, written_));
   complete(heartbeat);
-}
-
-void write_whole(RecordWriter& writer, const Records& records) {
-  writer.add(records);
-  writer.finish([] {});
 }
 
 }  // namespace muffle::schema

@@ -14,12 +14,6 @@ constexpr std::size_t kMaxDims = std::size_t{1} << 28;
 
 }  // namespace
 
-std::size_t Schema::dims() const {
-  std::size_t product = 1;
-  for (const std::size_t s : shape) product *= s;
-  return product;
-}
-
 void Schema::validate() const {
   if (shape.size() != 1 && shape.size() != 3) {
     throw DataError("the schema's shape has " + std::to_string(shape.size()) +

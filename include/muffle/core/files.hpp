@@ -42,8 +42,6 @@ class InputFile {
   /// @param needed  "a record file", @param hint  "Check the path.": for messages. @throws IoError.
   InputFile(std::filesystem::path path, std::string_view needed, std::string_view hint);
   ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   /// Of the file as it was opened.
   std::uint64_t size() const { return size_; }
@@ -70,8 +68,6 @@ class NewFile {
   explicit NewFile(std::filesystem::path path);
   /// Removes what was not committed.
   ~NewFile();
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
   /// After the last byte: puts it in the place of a file that may be there.
@@ -90,8 +86,7 @@ class NewFile {
 void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Writes a whole file so that it is complete or absent: temporary name in the same folder, fsync, rename,
-/// fsync of the folder. An existing file is replaced. @throws IoError naming the path and the system's
-/// reason.
+/// fsync of the folder. Replaces an existing file. @throws IoError naming the path and the system's reason.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 

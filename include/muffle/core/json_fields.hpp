@@ -17,8 +17,7 @@ struct JsonDocument {
 };
 
 /// Reads typed fields of one object of an untrusted JSON document, strictly: a missing field, a wrong type or
-/// a value out of range is a ProtocolError that names the field. No JSON exception escapes. Refers to its
-/// arguments.
+/// a value out of range is a ProtocolError that names it. No JSON exception escapes. Refers to its arguments.
 class JsonFields {
  public:
   JsonFields(const nlohmann::json& object, const JsonDocument& document, std::string path = {});
@@ -29,7 +28,6 @@ class JsonFields {
   JsonFields object(std::string_view key) const;
   /// The objects of the list `key`, 1 to `most` of them.
   std::vector<JsonFields> objects(std::string_view key, std::size_t most) const;
-  bool has(std::string_view key) const;
 
   std::uint64_t integer(std::string_view key, std::uint64_t low, std::uint64_t high) const;
   /// Finite.

@@ -43,8 +43,6 @@ class Watchdog {
   /// lasted longer than the deadline. The thread that is stuck still is; so `expired` ends the process.
   Watchdog(std::chrono::milliseconds deadline, std::function<void(const std::string&)> expired);
   ~Watchdog();
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
 
   /// Holds for steps that have begun too.
   void set_deadline(std::chrono::milliseconds deadline);

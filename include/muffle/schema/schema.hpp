@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +18,11 @@ enum class OnError {
            ///< zero
 };
 
+/// Product of a shape: numbers per record.
+inline std::size_t numbers_of(const std::vector<std::size_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+}
+
 /// What is public about the records (docs/math.md, "records"): never read off the private data.
 struct Schema {
   std::vector<std::size_t> shape;  ///< one record: {channels, height, width} or {columns}
@@ -24,8 +31,7 @@ struct Schema {
   double hi = 255.0;
   OnError on_error = OnError::kRejectFile;
 
-  /// Product of the shape: numbers per record.
-  std::size_t dims() const;
+  std::size_t dims() const { return numbers_of(shape); }
   /// Checks what can be checked without the data: {columns} or {channels, height, width}, sizes and classes
   /// at least 1, and bounds that are finite and apart as float32. @throws DataError naming the first problem.
   void validate() const;
