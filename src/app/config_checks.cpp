@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <set>
 
-#include "muffle/core/error.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/synth/sampler.hpp"

@@ -1,14 +1,12 @@
 #include "devices.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "muffle/core/error.hpp"
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_group.hpp"
 #include "muffle/features/cuda_block.hpp"

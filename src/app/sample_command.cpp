@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/app/commands.hpp"
-#include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "run_folder.hpp"

@@ -3,7 +3,6 @@
 #include "devices.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/comm/detachment.hpp"
-#include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_info.hpp"
 #include "muffle/model/network.hpp"

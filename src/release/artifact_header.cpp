@@ -7,7 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/json_fields.hpp"
 #include "muffle/privacy/gaussian.hpp"
-#include "muffle/schema/schema_json.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::release {
 namespace {

@@ -28,4 +28,13 @@ void RecordWriter::finish(const std::function<void()>& heartbeat) {
   complete(heartbeat);
 }
 
+std::vector<NamedWriter> RecordFormat::writers(const std::filesystem::path& folder, const std::string& name,
+                                               const RecordKind& kind) const {
+  if (const std::string problem = cannot_hold(kind); !problem.empty())
+    throw ConfigError(fmt::format("records cannot be written as {}: {}.", this->name(), problem));
+  std::vector<NamedWriter> out;
+  for (const std::string& file : files(name)) out.push_back({file, writer(folder / file, kind)});
+  return out;
+}
+
 }  // namespace muffle::schema

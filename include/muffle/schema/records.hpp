@@ -86,10 +86,15 @@ class RecordFormat {
   /// What is written for records of this name ("samples"); the last one is what others know the records by.
   virtual std::vector<std::string> files(const std::string& name) const = 0;
   /// One for each of these files, which appear in `folder`. @throws IoError; ConfigError: cannot_hold().
-  virtual std::vector<NamedWriter> writers(const std::filesystem::path& folder, const std::string& name,
-                                           const RecordKind& kind) const = 0;
+  std::vector<NamedWriter> writers(const std::filesystem::path& folder, const std::string& name,
+                                   const RecordKind& kind) const;
   /// What it writes is a folder of very many files, not single ones.
   virtual bool writes_folder() const { return false; }
+
+ private:
+  /// Of one of files(), for records that it can hold.
+  virtual std::unique_ptr<RecordWriter> writer(const std::filesystem::path& file,
+                                               const RecordKind& kind) const = 0;
 };
 
 }  // namespace muffle::schema

@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <numeric>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "muffle/core/json_fields.hpp"
 
 namespace muffle::schema {
 
@@ -19,7 +22,7 @@ enum class OnError {
 };
 
 /// Product of a shape: numbers per record.
-inline std::size_t numbers_of(const std::vector<std::size_t>& shape) {
+inline std::size_t numbers_of(std::span<const std::size_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
 }
 
@@ -43,5 +46,14 @@ using ByteScale = std::array<float, 256>;
 
 /// The label of a record that contributes zero: the file's was outside 0..C-1.
 inline constexpr std::int32_t kNoClass = -1;
+
+/// {"shape", "classes", "lo", "hi", "on_error"}: the schema's only spelling, in releases, models and hashes.
+nlohmann::json to_json(const Schema& schema);
+
+/// Reads it back, strictly. The result is valid. @throws ProtocolError naming the field.
+Schema read_schema(const JsonFields& fields);
+
+/// SHA-256 (hex) of that spelling.
+std::string hash_of(const Schema& schema);
 
 }  // namespace muffle::schema
