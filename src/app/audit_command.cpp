@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "muffle/app/privacy_commands.hpp"
+#include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/progress.hpp"

@@ -34,8 +34,7 @@ std::string set_budget(const LedgerCommand& command) {
   if (opened.created())
     std::cerr << fmt::format(
         "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, delete this "
-        "one, "
-        "and name that\n",
+        "one, and name that\n",
         printable(command.file), command.data_id);
   return privacy::ledger_text(opened.state());
 }

@@ -40,11 +40,8 @@ void sample(Context& context, const std::filesystem::path& model_file) {
                   context.comm.rank(), comm::describe_use(use_before, context.comm.collective_use()));
     mark_done(context.comm, work, context.comm.is_root() ? files_of(context) : std::vector<std::string>{});
   }
-  comm::agree(context.comm, "noting the settings", true, [&] {
-    if (!context.comm.is_root()) return;
-    record_settings(context, Stage::kSample);
-    if (!samples_are_private(context.out / kSamplesJson)) warn_not_private("sample", context.out);
-  });
+  end_stage(context, Stage::kSample, "sample", context.out,
+            [&] { return samples_are_private(context.out / kSamplesJson); });
 }
 
 }  // namespace muffle::app

@@ -10,9 +10,6 @@
 namespace muffle::data {
 namespace {
 
-/// Deflate codes at most 258 bytes in two bits, so a longer stream than this cannot come out of the file.
-constexpr std::uint64_t kDeflateRatio = 1032;
-
 constexpr const char* kLabelsEnding = "-labels.idx";
 constexpr unsigned char kUint8 = 0x08, kFloat32 = 0x0D;  // element types that muffle reads and writes
 
