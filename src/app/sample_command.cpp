@@ -1,6 +1,5 @@
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -18,8 +17,7 @@ std::vector<std::string> files_of(const Context& context) {
   std::vector<std::string> files{kSamplesJson};
   for (const auto& [name, hash] : description.at("files").items()) files.push_back(name);
   for (const schema::RecordFormat* format : sample_formats()) {
-    const auto& wanted = context.config.sample.formats;
-    if (format->writes_folder() && std::find(wanted.begin(), wanted.end(), format->name()) != wanted.end())
+    if (format->writes_folder() && context.config.sample.wants(*format))
       files.push_back(format->files("samples").back());
   }
   return files;

@@ -6,7 +6,6 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/data/format.hpp"
-#include "npy.hpp"
 #include "zip_file.hpp"
 
 namespace muffle::data {
