@@ -87,7 +87,7 @@ def self_test(root):
         ("include/muffle/core/error.hpp", '#include "muffle/data/source.hpp"\n', "does not link data"),
         ("src/train/checkpoint.cpp", '#include "muffle/embed/audit.hpp"\n', "does not link embed"),
         ("include/muffle/privacy/gaussian.hpp", "#include <torch/torch.h>\n", "do without torch"),
-        ("src/app/main.cpp", '#include "../data/npy.hpp"\n', "own headers lie beside"),
+        ("src/app/main.cpp", '#include "../data/arrays.hpp"\n', "own headers lie beside"),
         ("src/core/CMakeLists.txt", "target_link_libraries(muffle_core PUBLIC muffle::schema)\n", "links schema, which is above"),
         ("src/release/CMakeLists.txt", "target_link_libraries(muffle_release PUBLIC muffle::data)\n", "model/CMakeLists.txt: reaches data"),
     ]

@@ -81,8 +81,7 @@ void run(Context& context) {
     for (const std::string& name : metrics.leave_out_real()) {
       spdlog::info(
           "evaluate: \"{}\" is left out, as there is nothing to test on: data.test_features names no "
-          "held-out real "
-          "records",
+          "held-out real records",
           name);
     }
   }

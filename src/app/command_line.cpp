@@ -5,27 +5,10 @@
 #include <sstream>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 #include "muffle/data/mixture.hpp"
-#include "options.hpp"
 
 namespace muffle::app {
 namespace {
-
-constexpr const char* kAbout =
-    "muffle makes differentially private synthetic data out of records that are spread over many machines.\n"
-    "Each rank sums a norm-bounded feature embedding of its own shard; the sums are reduced; one coordinator "
-    "adds Gaussian\n"
-    "noise once; a generator is then trained against that one noisy vector. After the noise nothing costs "
-    "privacy any more.\n"
-    "Start it alone, or on K ranks: mpirun -n K muffle run --config configs/fashion-mnist.toml --out "
-    "out/fashion";
-constexpr const char* kFooter =
-    "Settings come from --config, then MUFFLE_SECTION__KEY variables, then --set section.key=value, then "
-    "flags; later ones\n"
-    "win. Exit codes: 0 done, 2 usage, 65 bad data, 69 a rank is missing, 70 an invariant broke, 74 "
-    "input/output,\n"
-    "75 stopped early (run it again), 76 checksum or protocol, 77 privacy budget, 78 configuration.";
 
 /// `muffle verify`: prints every check and the privacy card; then throws if a check fails.
 void print_verification(const release::ReleaseFiles& files, const std::string& format, std::ostream& out) {
@@ -53,26 +36,6 @@ void CommandLine::require_verb(const std::string& word) const {
   }
   throw UsageError("'" + word + "' is no verb of muffle's" +
                    (nearest.empty() ? "" : "; did you mean '" + nearest + "'") + ". See `muffle --help`.");
-}
-
-CommandLine::CommandLine() : app_(kAbout, "muffle") {
-  app_.footer(kFooter);
-  app_.set_version_flag("--version", std::string("muffle ") + MUFFLE_VERSION);
-  app_.require_subcommand(1);
-  add_account();
-  add_plan_and_audit();
-  add_run_verbs();
-  add_doctor();
-  Options mixture(
-      *app_.add_subcommand("make-mixture", "write the papers' 2-D Gaussian mixture as IDX files"));
-  mixture.value("-o,--out", out, "DIR", "folder for the four files")->required();
-  app_.add_subcommand("config-keys", "list every setting with its default and meaning");
-  add_ledger();
-  add_verify();
-  add_slurm();
-  Options keygen(*app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation"));
-  keygen.value("-o,--out", keygen_.out, "DIR", "folder for NAME.key and NAME.pub")->required();
-  keygen.value("--name", keygen_.name, "SITE", "the site's name")->required();
 }
 
 void CommandLine::parse(int argc, const char* const* argv) {
@@ -110,12 +73,7 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
       return slurm(slurm_, sources);
     });
   }
-  if (verb_ == "make-mixture") {
-    return [this] {
-      ensure_writable_folder(out);
-      data::write_mixture(out, /*seed=*/1);
-    };
-  }
+  if (verb_ == "make-mixture") return [this] { data::write_mixture(out); };
   return {};
 }
 

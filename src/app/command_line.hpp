@@ -7,7 +7,6 @@
 #include <string>
 
 #include "muffle/app/commands.hpp"
-#include "muffle/app/privacy_commands.hpp"
 #include "muffle/cluster/doctor.hpp"
 #include "muffle/cluster/slurm.hpp"
 #include "muffle/crypto/site_keys.hpp"

@@ -14,6 +14,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/kinds.hpp"
 
 extern char** environ;
 
@@ -22,6 +23,13 @@ namespace {
 
 using settings::Key;
 using settings::Value;
+
+Value bare_text(const std::string& text) {
+  Value v;
+  v.text = text;
+  v.shown = "\"" + text + "\"";
+  return v;
+}
 
 Value from_toml(const toml::node& node) {
   Value v;
@@ -38,9 +46,7 @@ Value from_toml(const toml::node& node) {
     v.number = f->get();
     v.shown = fmt::format("{}", v.number);
   } else if (const auto* s = node.as_string()) {
-    v.kind = Value::Kind::kString;
-    v.text = s->get();
-    v.shown = fmt::format("\"{}\"", v.text);
+    return bare_text(s->get());
   } else if (const auto* a = node.as_array()) {
     v.kind = Value::Kind::kArray;
     std::vector<std::string> shown;
@@ -57,13 +63,6 @@ Value from_toml(const toml::node& node) {
   return v;
 }
 
-Value bare_text(const std::string& text) {
-  Value v;
-  v.text = text;
-  v.shown = "\"" + text + "\"";
-  return v;
-}
-
 /// Text from the command line or the environment: a TOML value, or else a bare string (so that quotes are not
 /// needed).
 Value from_text(const std::string& text) {
@@ -75,7 +74,11 @@ Value from_text(const std::string& text) {
   return bare_text(text);
 }
 
-std::string section_of(const std::string& key) { return key.substr(0, std::min(key.rfind('.'), key.size())); }
+std::string section_of(const std::string& key) { return key.substr(0, key.rfind('.')); }
+
+bool has_section(const std::vector<Key>& keys, const std::string& name) {
+  return std::any_of(keys.begin(), keys.end(), [&](const Key& k) { return section_of(k.name) == name; });
+}
 
 constexpr const char* kMap = "map.";
 
@@ -126,9 +129,7 @@ class Loader {
         refuse(fmt::format("{}: '{}' {}", a.where, a.key, renamed));
         continue;
       }
-      std::vector<std::string> names;
-      for (const Key& k : known) names.push_back(k.name);
-      const std::string near = settings::nearest(a.key, names);
+      const std::string near = settings::nearest(a.key, names_of(std::span(known)));
       refuse(
           fmt::format("{}: unknown key '{}'{}", a.where, a.key,
                       near.empty() ? "; `muffle config-keys` lists all" : "; did you mean '" + near + "'"));
@@ -143,7 +144,8 @@ class Loader {
     }
     return out;
   }
-  const Config& config() const { return config_; }
+  /// Those that there are, by what was applied.
+  std::vector<Key> keys() { return keys_of(config_); }
 
   Config finish(Stages stages) {
     apply();
@@ -184,18 +186,12 @@ class Loader {
         set(name, from_toml(value), where());
       } else if (inner->empty() && prefix == kMap) {
         make_map(name + ".", where());
-      } else if (inner->empty() && !is_section(name)) {
+      } else if (inner->empty() && name + "." != kMap && !has_section(keys_of(config_), name)) {
         refuse(fmt::format("{}: unknown section '{}'", where(), name));
       } else {
         read_table(*inner, name + ".", path);
       }
     }
-  }
-
-  bool is_section(const std::string& name) {
-    const std::vector<Key> keys = keys_of(config_);
-    return name + "." == kMap ||
-           std::any_of(keys.begin(), keys.end(), [&](const Key& k) { return section_of(k.name) == name; });
   }
 
   /// The map that `key` speaks of is there, if it can be.
@@ -285,18 +281,9 @@ std::string meant_variable(const std::string& variable) {
                : "MUFFLE_MAP__" + key.substr(0, name_end) + "__" + key.substr(name_end + 1);
   }
   Config defaults;
-  const std::vector<Key> keys = keys_of(defaults);
-  const bool known =
-      std::any_of(keys.begin(), keys.end(), [&](const Key& k) { return section_of(k.name) == section; });
-  return known && !key.empty() ? "MUFFLE_" + rest.substr(0, end) + "__" + key : "";
-}
-
-/// What these literals make, without a look at how they go together.
-Config config_of(const std::map<std::string, std::string>& literals) {
-  Loader loader;
-  for (const auto& [key, literal] : literals) loader.set_text(key, literal, key);
-  loader.apply();
-  return loader.config();
+  return has_section(keys_of(defaults), section) && !key.empty()
+             ? "MUFFLE_" + rest.substr(0, end) + "__" + key
+             : "";
 }
 
 /// keys_of() reads the fields of a configuration through the same bindings that write them.
@@ -358,13 +345,14 @@ std::map<std::string, std::string> flatten(const Config& config) {
   return out;
 }
 
-std::string to_toml(const Config& config) { return to_toml(flatten(config)); }
-
 std::string to_toml(const std::map<std::string, std::string>& literals) {
   std::string out =
       "# Every setting of what lies here, resolved: defaults, file, environment, --set and flags.\n";
   std::string section;
-  for (const Key& k : reading_keys(config_of(literals))) {
+  Loader loader;
+  for (const auto& [key, literal] : literals) loader.set_text(key, literal, key);
+  loader.apply();
+  for (const Key& k : loader.keys()) {
     const auto found = literals.find(k.name);
     if (found == literals.end()) continue;
     if (section_of(k.name) != section) {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <set>
 
-#include "muffle/core/error.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/synth/sampler.hpp"
@@ -86,16 +85,13 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   const bool scores = stages.evaluate && c.evaluate.reads_real_records();
   const bool sized = (stages.release || scores) && data::schema_problems(c.data.schema, p);
   Maps maps;
-  bool mapped = false;
   if (stages.release && sized) {
     p.unless(!c.features.maps.empty(),
              "there is no feature map, so nothing would be released: write a section such as [map.rff], with "
              "kind = \"rff\"");
-    p.check("", [&] {
-      maps = c.features.resolved(c.data.schema);
-      mapped = !maps.empty();
-    });
+    p.check("", [&] { maps = c.features.resolved(c.data.schema); });
   }
+  const bool mapped = !maps.empty();
   if (stages.release) {
     check_records(c, maps, p);
     check_ledger(c, p);
@@ -117,8 +113,7 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   if (stages.train && stages.sample && c.model.chosen().network() != nullptr)
     p.unless(!train::matched_maps(maps, c.train.from_moments).empty(),
              "there is no feature map that a network can be trained on: write a section such as [map.rff], "
-             "with kind = "
-             "\"rff\"");
+             "with kind = \"rff\"");
   if (stages.sample) {
     synth::problems(c.sample, c.data.schema, sample_formats(), p);
     p.unless(c.sample.uniform_labels || counted(c, maps),

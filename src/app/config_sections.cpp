@@ -10,6 +10,7 @@
 namespace muffle::app {
 namespace {
 
+using comm::DeviceWish;
 using settings::Keys;
 using settings::Range;
 using settings::Value;
@@ -38,12 +39,6 @@ void declare_privacy(Keys& keys, Config& c) {
   keys.number("budget_delta", c.ledger.budget_delta, kDeltas, "the budget's delta");
   keys.text("signing_key", c.signing_key,
             "key file (muffle keygen) with which the coordinator signs the release; empty: not signed");
-}
-
-/// auto: a GPU for each rank, or the CPU for all; cuda: a GPU for each, or an error.
-std::vector<std::pair<std::string, comm::DeviceWish>> device_wishes() {
-  return {
-      {"auto", comm::DeviceWish::kAuto}, {"cpu", comm::DeviceWish::kCpu}, {"cuda", comm::DeviceWish::kCuda}};
 }
 
 }  // namespace
@@ -75,7 +70,9 @@ std::vector<settings::Key> keys_of(Config& c) {
   section("features", Stage::kRelease, [&](Keys& k) {
     c.features.declare(k);
     k.stage(Stage::kRuntime)
-        .choice("device", c.devices.embed, device_wishes(), "where maps are summed that GPUs can sum");
+        .choice("device", c.devices.embed,
+                {{"auto", DeviceWish::kAuto}, {"cpu", DeviceWish::kCpu}, {"cuda", DeviceWish::kCuda}},
+                "where maps are summed that GPUs can sum");
   });
   for (auto& [name, map] : c.features.maps)
     section("map." + name, Stage::kRelease, [&, &map = map](Keys& k) { map.declare(k); });

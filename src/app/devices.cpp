@@ -1,14 +1,12 @@
 #include "devices.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "muffle/core/error.hpp"
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_group.hpp"
 #include "muffle/features/cuda_block.hpp"
@@ -43,12 +41,6 @@ std::vector<GpuView> gather(comm::HostComm& comm, std::vector<std::string> gpus,
   return all;
 }
 
-std::vector<int> count_up(std::size_t n) {
-  std::vector<int> out(n);
-  std::iota(out.begin(), out.end(), 0);
-  return out;
-}
-
 void tell(const char* stage, const std::string& who, const GpuChoice& choice) {
   spdlog::log(choice.warn ? spdlog::level::warn : spdlog::level::info, "{}: {}{}", stage, who, choice.told);
 }
@@ -68,9 +60,10 @@ embed::Embedder make_embedder_on_devices(Context& context, release::ReleasePlan 
   embed::Embedder embedder = embed::make_embedder(std::move(plan));
   if (c.devices.embed == comm::DeviceWish::kCpu) return embedder;
   const std::vector<GpuView> views = gather(context.comm, visible_gpus(), kNone);
+  std::vector<int> ranks(views.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
   const GpuChoice choice = chosen_alike(context.comm, "choosing GPUs for the embedding", [&] {
-    return comm::choose_gpus(views, count_up(views.size()), c.devices.embed, c.devices.share_gpus,
-                             "features.device");
+    return comm::choose_gpus(views, ranks, c.devices.embed, c.devices.share_gpus, "features.device");
   });
   tell("release", "the records are embedded ", choice);
   if (!choice.on_gpus()) return embedder;

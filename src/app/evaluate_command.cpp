@@ -60,11 +60,8 @@ void evaluate(Context& context, const std::filesystem::path& samples_file) {
     });
     mark_done(context.comm, work, {kMetricsFile});
   }
-  comm::agree(context.comm, "noting the settings", true, [&] {
-    if (!context.comm.is_root()) return;
-    record_settings(context, Stage::kEvaluate);
-    if (!samples_are_private(description)) warn_not_private("evaluate", samples_file);
-  });
+  end_stage(context, Stage::kEvaluate, "evaluate", samples_file,
+            [&] { return samples_are_private(description); });
 }
 
 }  // namespace muffle::app

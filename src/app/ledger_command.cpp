@@ -10,18 +10,6 @@
 namespace muffle::app {
 namespace {
 
-using privacy::LedgerState;
-
-LedgerState read_checked(const LedgerCommand& command) {
-  LedgerState state = privacy::read_ledger(command.file);
-  if (!command.data_id.empty() && state.data_id != command.data_id) {
-    throw ProtocolError(
-        fmt::format("The ledger '{}' belongs to data set '{}', not '{}': name the right file or data set.",
-                    command.file, state.data_id, command.data_id));
-  }
-  return state;
-}
-
 std::string set_budget(const LedgerCommand& command) {
   if (command.budget_epsilon.has_value() == command.no_budget)
     throw UsageError("`muffle ledger budget` needs either --epsilon, with --delta, or --none.");
@@ -34,8 +22,7 @@ std::string set_budget(const LedgerCommand& command) {
   if (opened.created())
     std::cerr << fmt::format(
         "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, delete this "
-        "one, "
-        "and name that\n",
+        "one, and name that\n",
         printable(command.file), command.data_id);
   return privacy::ledger_text(opened.state());
 }
@@ -44,7 +31,11 @@ std::string set_budget(const LedgerCommand& command) {
 
 std::string ledger(const LedgerCommand& command) {
   if (command.verb == "budget") return set_budget(command);
-  const LedgerState state = read_checked(command);
+  const privacy::LedgerState state = privacy::read_ledger(command.file);
+  if (!command.data_id.empty() && state.data_id != command.data_id)
+    throw ProtocolError(
+        fmt::format("The ledger '{}' belongs to data set '{}', not '{}': name the right file or data set.",
+                    command.file, state.data_id, command.data_id));
   if (command.verb == "verify") {
     privacy::require_whole(state, command.file, command.head);
     return fmt::format("{}: {} lines, every one of them in the chain; head {}\n", command.file, state.lines,

@@ -114,12 +114,6 @@ void end_stuck(const std::string& what) {
   std::_Exit(static_cast<int>(kPeer));
 }
 
-void require_written_output() {
-  if (muffle::flush_standard_output()) return;
-  throw muffle::IoError(
-      "standard output could not be written to the end: is the disk full, or its reader gone?");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -136,7 +130,9 @@ int main(int argc, char** argv) {
       muffle::comm::install_termination_handler();  // MPI has its own
     }
     const int code = muffle::app::dispatch(argc, argv, connect);
-    require_written_output();
+    if (!muffle::flush_standard_output())
+      throw muffle::IoError(
+          "standard output could not be written to the end: is the disk full, or its reader gone?");
     world.reset();
     if (!session) return code;
     session->finish();

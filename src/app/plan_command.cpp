@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "job_plan.hpp"
-#include "muffle/app/privacy_commands.hpp"
+#include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/float_text.hpp"
 #include "muffle/core/process.hpp"
@@ -16,16 +16,13 @@ using Json = nlohmann::ordered_json;
 constexpr int kMaxRanks = 1'000'000;
 
 /// "12.3 MB": decimal units.
-std::string bytes_text(double bytes) {
+template <class Number>
+std::string bytes_text(Number count) {
+  auto bytes = static_cast<double>(count);
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   std::size_t unit = 0;
   while (bytes >= 1000 && unit + 1 < std::size(kUnits)) bytes /= 1000, ++unit;
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.3g} {}", bytes, kUnits[unit]);
-}
-
-template <class T>
-std::string bytes_text(T bytes) {
-  return bytes_text(static_cast<double>(bytes));
 }
 
 Json or_null(const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); }
@@ -86,8 +83,7 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
                                 ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
   out += fmt::format(
       "\nprivacy\n  ({}, {})-DP, {}, at most {} record{} a person\n  sigma {:.10g} = noise multiplier "
-      "{:.10g} "
-      "x sensitivity {:.10g}\n",
+      "{:.10g} x sensitivity {:.10g}\n",
       exact_text(p.noise.epsilon), exact_text(p.noise.delta), privacy::to_string(c.privacy.adjacency),
       c.privacy.max_records_per_person, c.privacy.max_records_per_person == 1 ? "" : "s", p.noise.sigma,
       p.noise.noise_multiplier, p.noise.sensitivity.value);

@@ -54,7 +54,6 @@ release::ReleaseOrder release_order(const Context& context) {
                                        : std::filesystem::path(settings.file);
   if (settings.budget_epsilon)
     order.budget = privacy::Budget::from_epsilon(*settings.budget_epsilon, settings.budget_delta);
-  // Half of what the other ranks wait for root.
   order.lock_deadline =
       std::chrono::milliseconds(static_cast<long long>(context.config.runtime.deadline_s * 500));
   order.signing_key = context.config.signing_key;
@@ -90,10 +89,7 @@ void release(Context& context) {
   const round::ReleaseJob job = release_job(context);
   const auto outcome = round::release(*transport, round::heartbeat_of(context.comm), job);
   if (outcome != round::ReleaseOutcome::kKept || context.dry_run) return;
-  comm::agree(context.comm, "noting the settings", true, [&] {
-    record_settings(context, Stage::kRelease);
-    if (context.comm.is_root() && context.insecure_seed) warn_not_private("release", job.file);
-  });
+  end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
 }
 
 }  // namespace muffle::app

@@ -13,8 +13,6 @@
 namespace muffle::app {
 namespace {
 
-constexpr std::uint64_t kMixtureSeed = 1;
-
 /// Ledger, signature and the like belong to the release, though they do not change its numbers.
 bool belongs_to(const settings::Key& key, Stage stage) {
   if (key.name.starts_with("runtime.")) return true;
@@ -55,9 +53,8 @@ data::DataSpec prepare_records(Context& context) {
   if (context.config.data.generate.empty()) return records;
   comm::agree(context.comm, "making the data", true, [&] {
     if (!context.comm.is_root()) return;
-    ensure_writable_folder(records.dir);
     spdlog::info("data: making the papers' 2-D Gaussian mixture in {}", records.dir);
-    data::write_mixture(records.dir, kMixtureSeed);
+    data::write_mixture(records.dir);
   });
   return records;
 }
@@ -105,12 +102,18 @@ bool samples_are_private(const std::filesystem::path& samples_json) {
   return !description.is_object() || description.value("is_private", nlohmann::json(true)) != false;
 }
 
-void warn_not_private(const std::string& stage, const std::filesystem::path& file) {
-  spdlog::warn(
-      "{}: {} is NOT PRIVATE: its release has seeded test noise (--insecure-seeded-noise). Show it, and what "
-      "is "
-      "made from it, to nobody who may not see the records.",
-      stage, file.string());
+void end_stage(const Context& context, Stage stage, const std::string& name,
+               const std::filesystem::path& file, const std::function<bool()>& is_private) {
+  comm::agree(context.comm, "noting the settings", true, [&] {
+    if (!context.comm.is_root()) return;
+    record_settings(context, stage);
+    if (is_private()) return;
+    spdlog::warn(
+        "{}: {} is NOT PRIVATE: its release has seeded test noise (--insecure-seeded-noise). Show it, and "
+        "what "
+        "is made from it, to nobody who may not see the records.",
+        name, file.string());
+  });
 }
 
 }  // namespace muffle::app

@@ -33,7 +33,10 @@ void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<st
 /// What samples.json says of the release that the samples come of; true if there is no such file.
 bool samples_are_private(const std::filesystem::path& samples_json);
 
-/// Says on the console, each time, that `file` comes of a release with test noise. Root calls it.
-void warn_not_private(const std::string& stage, const std::filesystem::path& file);
+/// Records the stage's settings, and says, each time, if `file` comes of a release with test noise.
+/// Collective.
+/// @param is_private  asked on root. @throws IoError on every rank.
+void end_stage(const Context& context, Stage stage, const std::string& name,
+               const std::filesystem::path& file, const std::function<bool()>& is_private);
 
 }  // namespace muffle::app

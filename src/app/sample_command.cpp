@@ -1,11 +1,9 @@
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "muffle/app/commands.hpp"
-#include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "run_folder.hpp"
@@ -19,8 +17,7 @@ std::vector<std::string> files_of(const Context& context) {
   std::vector<std::string> files{kSamplesJson};
   for (const auto& [name, hash] : description.at("files").items()) files.push_back(name);
   for (const schema::RecordFormat* format : sample_formats()) {
-    const auto& wanted = context.config.sample.formats;
-    if (format->writes_folder() && std::find(wanted.begin(), wanted.end(), format->name()) != wanted.end())
+    if (format->writes_folder() && context.config.sample.wants(*format))
       files.push_back(format->files("samples").back());
   }
   return files;
@@ -41,11 +38,8 @@ void sample(Context& context, const std::filesystem::path& model_file) {
                   context.comm.rank(), comm::describe_use(use_before, context.comm.collective_use()));
     mark_done(context.comm, work, context.comm.is_root() ? files_of(context) : std::vector<std::string>{});
   }
-  comm::agree(context.comm, "noting the settings", true, [&] {
-    if (!context.comm.is_root()) return;
-    record_settings(context, Stage::kSample);
-    if (!samples_are_private(context.out / kSamplesJson)) warn_not_private("sample", context.out);
-  });
+  end_stage(context, Stage::kSample, "sample", context.out,
+            [&] { return samples_are_private(context.out / kSamplesJson); });
 }
 
 }  // namespace muffle::app

@@ -3,7 +3,6 @@
 #include "devices.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/comm/detachment.hpp"
-#include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
@@ -64,11 +63,7 @@ void train(Context& context, const std::filesystem::path& release_file) {
   // Not before the stage counts as done, or a job that ends in between has nothing to go on from. They lie on
   // the host of the first rank that trained.
   train::CheckpointSlots(context.out).remove();
-  comm::agree(context.comm, "noting the settings", true, [&] {
-    if (!context.comm.is_root()) return;
-    record_settings(context, Stage::kTrain);
-    if (!model::load_model_info(file).is_private) warn_not_private("train", file);
-  });
+  end_stage(context, Stage::kTrain, "train", file, [&] { return model::load_model_info(file).is_private; });
 }
 
 }  // namespace muffle::app

@@ -36,8 +36,6 @@ std::vector<JsonFields> JsonFields::objects(std::string_view key, std::size_t mo
   return out;
 }
 
-bool JsonFields::has(std::string_view key) const { return object_.contains(key); }
-
 std::uint64_t JsonFields::integer(std::string_view key, std::uint64_t low, std::uint64_t high) const {
   const json& v = at(key);
   if (!v.is_number_unsigned()) fail(key, "is not a whole number, 0 or more");

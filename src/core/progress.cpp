@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <utility>
@@ -38,22 +37,18 @@ Progress::Progress(std::string title, std::uint64_t total, std::string unit, boo
 
 void Progress::show(bool yes) { shown = yes; }
 
-Progress::~Progress() { finish(); }
+Progress::~Progress() {
+  if (enabled_) print(true);
+}
 
 void Progress::update(std::uint64_t done, const std::string& note) {
   done_ = done;
   note_ = note;
-  if (!enabled_ || finished_) return;
+  if (!enabled_) return;
   const auto now = now_();
   if (terminal_ ? now - last_print_ < kTerminalPeriod : now - last_print_ < kPlainPeriod) return;
   last_print_ = now;
   print(false);
-}
-
-void Progress::finish() {
-  if (finished_) return;
-  finished_ = true;
-  if (enabled_) print(true);
 }
 
 void Progress::print(bool last) {

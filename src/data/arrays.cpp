@@ -7,9 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <functional>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace muffle::data {
@@ -45,10 +43,6 @@ auto with_number(const ElementType& type, const std::byte* stored, Use&& use) {
                           : use(load<std::uint64_t>(stored, big));
 }
 
-std::uint64_t product(std::span<const std::uint64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{1}, std::multiplies<>());
-}
-
 std::string shape_text(std::span<const std::uint64_t> sizes) {
   return sizes.empty() ? "1" : fmt::format("{}", fmt::join(sizes, " x "));
 }
@@ -58,7 +52,7 @@ std::string shape_text(std::span<const std::uint64_t> sizes) {
 bool shapes_agree(std::vector<std::uint64_t> a, std::vector<std::uint64_t> b) {
   std::erase(a, 1u);
   std::erase(b, 1u);
-  return a == b || ((a.size() <= 1 || b.size() <= 1) && product(a) == product(b));
+  return a == b || ((a.size() <= 1 || b.size() <= 1) && schema::numbers_of(a) == schema::numbers_of(b));
 }
 
 class ArrayRecords final : public RecordStream {
@@ -160,7 +154,7 @@ std::int64_t ElementType::to_label(const std::byte* stored) const {
   });
 }
 
-std::uint64_t ArrayHeader::record_elements() const { return product(record_shape()); }
+std::uint64_t ArrayHeader::record_elements() const { return schema::numbers_of(record_shape()); }
 
 std::string ArrayHeader::text() const { return shape_text(dims); }
 

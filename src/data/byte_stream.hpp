@@ -14,6 +14,8 @@
 namespace muffle::data {
 
 inline constexpr std::size_t kBufferBytes = std::size_t{1} << 17;
+/// Deflate codes at most 258 bytes in two bits: no stream grows by more than this.
+inline constexpr std::uint64_t kDeflateRatio = 1032;
 
 /// Bytes that come one after the other.
 class ByteReader {
@@ -45,8 +47,6 @@ class ByteStream final : public ByteReader {
   /// truncated, or followed by something else.
   explicit ByteStream(const std::filesystem::path& path);
   ~ByteStream() override;
-  ByteStream(const ByteStream&) = delete;
-  ByteStream& operator=(const ByteStream&) = delete;
 
   bool compressed() const { return compressed_; }
   /// Bytes on disk.

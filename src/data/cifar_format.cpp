@@ -2,7 +2,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "byte_stream.hpp"
@@ -169,14 +168,11 @@ class CifarFormat final : public Format {
     return kind.count * (kind.record_bytes() + 1);
   }
   std::vector<std::string> files(const std::string& name) const override { return {name + ".bin"}; }
-  std::vector<schema::NamedWriter> writers(const std::filesystem::path& folder, const std::string& name,
-                                           const schema::RecordKind& kind) const override {
-    if (const std::string problem = cannot_hold(kind); !problem.empty())
-      throw ConfigError("records cannot be written in the CIFAR format: " + problem + ".");
-    const std::string file = files(name).front();
-    std::vector<schema::NamedWriter> out;
-    out.push_back({file, std::make_unique<CifarWriter>(folder / file, kind)});
-    return out;
+
+ private:
+  std::unique_ptr<schema::RecordWriter> writer(const std::filesystem::path& file,
+                                               const schema::RecordKind& kind) const override {
+    return std::make_unique<CifarWriter>(file, kind);
   }
 };
 

@@ -1,7 +1,5 @@
 #include <bit>
-#include <functional>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 
 #include "arrays.hpp"
@@ -12,9 +10,7 @@
 namespace muffle::data {
 namespace {
 
-/// Deflate codes at most 258 bytes in two bits, so a longer stream than this cannot come out of the file.
-constexpr std::uint64_t kDeflateRatio = 1032;
-
+constexpr const char* kLabelsEnding = "-labels.idx";
 constexpr unsigned char kUint8 = 0x08, kFloat32 = 0x0D;  // element types that muffle reads and writes
 
 void put_u32(std::vector<std::byte>& out, std::uint32_t value) {
@@ -48,7 +44,7 @@ void write_whole_idx(const std::filesystem::path& path, std::span<const std::siz
                      std::span<const Number> elements) {
   NewFile file(path);
   file.write(header_of(std::is_same_v<Number, float>, dims));
-  const std::size_t promised = std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
+  const std::size_t promised = schema::numbers_of(dims);
   require(elements.size() == promised, "IDX dimensions promise " + std::to_string(promised) +
                                            " elements, there are " + std::to_string(elements.size()));
   write_elements(file, elements);
@@ -162,20 +158,18 @@ class IdxFormat final : public Format {
     return kind.count * (kind.record_bytes() + 1);
   }
   std::vector<std::string> files(const std::string& name) const override {
-    return {name + "-labels.idx", name + "-images.idx"};
-  }
-  std::vector<schema::NamedWriter> writers(const std::filesystem::path& folder, const std::string& name,
-                                           const schema::RecordKind& kind) const override {
-    const std::vector<std::string> names = files(name);
-    std::vector<schema::NamedWriter> out;
-    out.push_back({names[0], std::make_unique<IdxWriter>(folder / names[0], kind, true)});
-    out.push_back({names[1], std::make_unique<IdxWriter>(folder / names[1], kind, false)});
-    return out;
+    return {name + kLabelsEnding, name + "-images.idx"};
   }
   DataSpec written(const std::string& name) const override {
     DataSpec spec = Format::written(name);
-    spec.labels = files(name).front();
+    spec.labels = name + kLabelsEnding;
     return spec;
+  }
+
+ private:
+  std::unique_ptr<schema::RecordWriter> writer(const std::filesystem::path& file,
+                                               const schema::RecordKind& kind) const override {
+    return std::make_unique<IdxWriter>(file, kind, file.string().ends_with(kLabelsEnding));
   }
 };
 

@@ -27,8 +27,8 @@ std::vector<std::uint32_t> shuffled_indices(std::uint64_t seed) {
   return order;
 }
 
-void write_part(const std::filesystem::path& points_file, const std::filesystem::path& labels_file,
-                std::span<const std::uint32_t> indices, std::uint64_t seed) {
+void write_part(const std::filesystem::path& stem, std::span<const std::uint32_t> indices,
+                std::uint64_t seed) {
   const CounterStream stream(seed, Stream::kMixtureData, kCoordinates);
   std::vector<float> points;
   std::vector<std::uint8_t> labels;
@@ -39,21 +39,18 @@ void write_part(const std::filesystem::path& points_file, const std::filesystem:
     points.push_back(static_cast<float>(row + kMixtureStd * stream.normal(2 * i + 1)));
     labels.push_back(static_cast<std::uint8_t>(mixture_class(column, row)));
   }
-  write_idx(points_file, std::array{indices.size(), std::size_t{2}}, points);
-  write_idx(labels_file, std::array{indices.size()}, labels);
+  write_idx(stem.string() + "-points.idx", std::array{indices.size(), std::size_t{2}}, points);
+  write_idx(stem.string() + "-labels.idx", std::array{indices.size()}, labels);
 }
 
 }  // namespace
 
-MixtureFiles write_mixture(const std::filesystem::path& folder, std::uint64_t seed) {
+void write_mixture(const std::filesystem::path& folder, std::uint64_t seed) {
   ensure_writable_folder(folder);
-  const MixtureFiles files{folder / "mixture-train-points.idx", folder / "mixture-train-labels.idx",
-                           folder / "mixture-test-points.idx", folder / "mixture-test-labels.idx"};
   const std::vector<std::uint32_t> order = shuffled_indices(seed);
   const std::span<const std::uint32_t> all(order);
-  write_part(files.train_features, files.train_labels, all.first(kPoints - kTestPoints), seed);
-  write_part(files.test_features, files.test_labels, all.last(kTestPoints), seed);
-  return files;
+  write_part(folder / "mixture-train", all.first(kPoints - kTestPoints), seed);
+  write_part(folder / "mixture-test", all.last(kTestPoints), seed);
 }
 
 }  // namespace muffle::data

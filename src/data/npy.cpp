@@ -1,9 +1,8 @@
-#include "npy.hpp"
-
 #include <charconv>
 #include <cstdint>
 #include <optional>
 
+#include "arrays.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/printable.hpp"
 

@@ -6,7 +6,6 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/data/format.hpp"
-#include "npy.hpp"
 #include "zip_file.hpp"
 
 namespace muffle::data {
@@ -94,12 +93,11 @@ class NpzFormat final : public Format {
     return 2 * kind.count * (kind.record_bytes() + 1);  // the arrays, and then the archive of them
   }
   std::vector<std::string> files(const std::string& name) const override { return {name + ".npz"}; }
-  std::vector<schema::NamedWriter> writers(const std::filesystem::path& folder, const std::string& name,
-                                           const schema::RecordKind& kind) const override {
-    const std::string file = files(name).front();
-    std::vector<schema::NamedWriter> out;
-    out.push_back({file, std::make_unique<NpzWriter>(folder / file, kind)});
-    return out;
+
+ private:
+  std::unique_ptr<schema::RecordWriter> writer(const std::filesystem::path& file,
+                                               const schema::RecordKind& kind) const override {
+    return std::make_unique<NpzWriter>(file, kind);
   }
 };
 

@@ -67,7 +67,10 @@ class Shard final : public RecordSource {
       batch.y[i] = checked_label();
     }
     batch.n = n;
-    if (done_ == share_.count && !std::exchange(end_checked_, true)) check_end();
+    // Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
+    // contiguous: the last.
+    const bool to_the_end = share_.stride != 1 || share_.first + share_.count == file_records();
+    if (to_the_end && done_ == share_.count && !std::exchange(end_checked_, true)) stream_->expect_end();
   }
 
  private:
@@ -116,12 +119,6 @@ class Shard final : public RecordSource {
             " (data.classes), and data.on_error = \"reject-file\" refuses the job for it. Mend the record, " +
             "correct the schema, or set data.on_error = \"clamp\".",
         LocalDetail{"record " + std::to_string(place.record) + " (counting from 0) of " + what});
-  }
-
-  /// Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
-  /// contiguous: the last.
-  void check_end() {
-    if (share_.stride != 1 || share_.first + share_.count == file_records()) stream_->expect_end();
   }
 
   schema::Schema schema_;

@@ -14,7 +14,6 @@
 namespace muffle::data {
 namespace {
 
-constexpr std::uint64_t kDeflateRatio = 1032;       // no deflate stream grows by more
 constexpr zip_uint16_t kFirstDosDate = 1 << 5 | 1;  // 1980-01-01: the same records make the same file
 
 struct CloseZip {
@@ -88,28 +87,17 @@ class OpenMember final : public ByteReader {
   std::vector<std::byte> buffer_;
 };
 
-/// libzip at work, for the watchdog. Every call of a source begins a step of its own: a large file on a slow
-/// disk is no hang.
-class ArchiveSteps {
- public:
-  /// @param path  what the watchdog calls the archive
-  explicit ArchiveSteps(const std::filesystem::path& path) : path_(path) { next(); }
-  void next() {
-    step_.reset();
-    step_.emplace("writing", path_);
-  }
-
- private:
-  const std::filesystem::path& path_;
-  std::optional<WatchedStep> step_;
-};
-
 /// A file as libzip reads it. (Its own source would carry the file's permissions over into the archive.)
 class FileSource {
  public:
+  /// @param step       libzip at work, for the watchdog. Every call begins it anew: a large file on a slow
+  /// disk
+  ///                   is no hang.
+  /// @param called     what the watchdog calls the archive
   /// @param heartbeat  called between two blocks
-  FileSource(const std::filesystem::path& file, ArchiveSteps& steps, const std::function<void()>& heartbeat)
-      : file_(file), steps_(steps), heartbeat_(heartbeat) {}
+  FileSource(const std::filesystem::path& file, std::optional<WatchedStep>& step,
+             const std::filesystem::path& called, const std::function<void()>& heartbeat)
+      : file_(file), step_(step), called_(called), heartbeat_(heartbeat) {}
 
   /// A zip_source_callback; `self` is a FileSource.
   static zip_int64_t call(void* self, void* data, zip_uint64_t length, zip_source_cmd_t command) noexcept {
@@ -127,7 +115,7 @@ class FileSource {
  private:
   zip_int64_t answer(void* data, zip_uint64_t length, zip_source_cmd_t command) {
     if (command == ZIP_SOURCE_READ) heartbeat_();
-    steps_.next();
+    step_.emplace("writing", called_);
     switch (command) {
       case ZIP_SOURCE_OPEN:
         in_.emplace(file_, "a whole array", "It was written just now: check the disk.");
@@ -159,7 +147,8 @@ class FileSource {
   }
 
   std::filesystem::path file_;
-  ArchiveSteps& steps_;
+  std::optional<WatchedStep>& step_;
+  const std::filesystem::path& called_;
   const std::function<void()>& heartbeat_;
   std::optional<InputFile> in_;
 };
@@ -200,13 +189,13 @@ ZipMember open_zip_member(const std::filesystem::path& path, const std::string& 
 
 void write_zip(const std::filesystem::path& file, std::span<const ZipContent> contents,
                const std::filesystem::path& called, const std::function<void()>& heartbeat) {
-  ArchiveSteps steps(called);
+  std::optional<WatchedStep> step(std::in_place, "writing", called);
   std::vector<std::unique_ptr<FileSource>> sources;
   int code = 0;
   Archive archive(zip_open(file.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
   require(archive != nullptr, "libzip could not begin an archive");
   for (const ZipContent& content : contents) {
-    sources.push_back(std::make_unique<FileSource>(content.file, steps, heartbeat));
+    sources.push_back(std::make_unique<FileSource>(content.file, step, called, heartbeat));
     add_member(archive.get(), content.member.c_str(), *sources.back());
   }
   if (zip_close(archive.get()) == 0) {

@@ -9,7 +9,7 @@
 #include "muffle/core/kinds.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/metric.hpp"
-#include "muffle/schema/schema_json.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::evaluate {
 

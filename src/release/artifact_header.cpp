@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "muffle/core/error.hpp"
-#include "muffle/schema/schema_json.hpp"
+#include "muffle/schema/schema.hpp"
 
 namespace muffle::release {
 namespace {

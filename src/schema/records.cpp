@@ -6,12 +6,6 @@
 
 namespace muffle::schema {
 
-std::size_t RecordKind::dims() const {
-  std::size_t product = 1;
-  for (const std::size_t s : shape) product *= s;
-  return product;
-}
-
 void Records::check() const {
   const std::size_t dims = kind().dims();
   require(bytes.empty() || floats.empty(), "records hold bytes or floats, not both");
@@ -34,9 +28,13 @@ void RecordWriter::finish(const std::function<void()>& heartbeat) {
   complete(heartbeat);
 }
 
-void write_whole(RecordWriter& writer, const Records& records) {
-  writer.add(records);
-  writer.finish([] {});
+std::vector<NamedWriter> RecordFormat::writers(const std::filesystem::path& folder, const std::string& name,
+                                               const RecordKind& kind) const {
+  if (const std::string problem = cannot_hold(kind); !problem.empty())
+    throw ConfigError(fmt::format("records cannot be written as {}: {}.", this->name(), problem));
+  std::vector<NamedWriter> out;
+  for (const std::string& file : files(name)) out.push_back({file, writer(folder / file, kind)});
+  return out;
 }
 
 }  // namespace muffle::schema

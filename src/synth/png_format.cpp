@@ -29,11 +29,6 @@ std::string no_picture(const schema::RecordKind& kind) {
   return fmt::format("records of shape {} are not images of 1 or 3 channels", fmt::join(kind.shape, " x "));
 }
 
-void check_images(const schema::RecordKind& kind) {
-  if (const std::string problem = no_picture(kind); !problem.empty())
-    throw ConfigError("PNGs cannot be made: " + problem + ".");
-}
-
 /// A whole PNG file in memory, from interleaved bytes height x width x channels (1 or 3).
 std::vector<std::byte> png_bytes(std::span<const std::uint8_t> pixels, std::size_t height, std::size_t width,
                                  std::size_t channels) {
@@ -86,7 +81,6 @@ class PngFolder final : public schema::RecordWriter {
  public:
   PngFolder(std::filesystem::path folder, const schema::RecordKind& kind)
       : RecordWriter(kind), folder_(std::move(folder)) {
-    check_images(kind);
     ensure_writable_folder(folder_);
   }
 
@@ -111,7 +105,8 @@ class ImageGrid final : public schema::RecordWriter {
   ImageGrid(std::filesystem::path path, const schema::RecordKind& kind, std::size_t classes,
             std::size_t columns)
       : RecordWriter(kind), path_(std::move(path)), shown_(classes, 0), columns_(columns) {
-    check_images(kind);
+    if (const std::string problem = no_picture(kind); !problem.empty())
+      throw ConfigError("PNGs cannot be made: " + problem + ".");
     require(classes > 0 && columns > 0, "an image grid needs a row and a column");
     height_ = classes * (kind.shape[1] + kGap) - kGap;
     width_ = columns * (kind.shape[2] + kGap) - kGap;
@@ -151,13 +146,13 @@ class PngFormat final : public schema::RecordFormat {
     return kind.count * ((kind.record_bytes() + kPngExtra + kDiskBlock - 1) / kDiskBlock * kDiskBlock);
   }
   std::vector<std::string> files(const std::string&) const override { return {kFolder}; }
-  std::vector<schema::NamedWriter> writers(const std::filesystem::path& folder, const std::string&,
-                                           const schema::RecordKind& kind) const override {
-    std::vector<schema::NamedWriter> out;
-    out.push_back({kFolder, std::make_unique<PngFolder>(folder / kFolder, kind)});
-    return out;
-  }
   bool writes_folder() const override { return true; }
+
+ private:
+  std::unique_ptr<schema::RecordWriter> writer(const std::filesystem::path& folder,
+                                               const schema::RecordKind& kind) const override {
+    return std::make_unique<PngFolder>(folder, kind);
+  }
 };
 
 }  // namespace

@@ -94,7 +94,6 @@ void draw_records(comm::HostComm& comm, const Draw& draw, int threads, SampleFil
       progress.update(std::min<std::uint64_t>(draw.spec.count, part_end * kTileRecords));
     }
   }
-  progress.finish();
 }
 
 }  // namespace

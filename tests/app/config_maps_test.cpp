@@ -134,7 +134,7 @@ TEST(ConfigMaps, ResolvedConfigurationsReadBackTheSame) {
                            "gaussian-mixture-2d-moments.toml"}) {
     const Config config =
         load_config({shipped(name), {}, {"privacy.epsilon=9.0", "train.learning_rate=0.003"}, {}});
-    const TemporaryFile file(to_toml(config));
+    const TemporaryFile file(to_toml(flatten(config)));
     const Config again = load_config({file.path(), {}, {}, {}});
     EXPECT_EQ(flatten(again), flatten(config)) << name;
     for (const Stage stage : {Stage::kRelease, Stage::kTrain, Stage::kSample, Stage::kEvaluate})

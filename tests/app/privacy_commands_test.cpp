@@ -1,5 +1,3 @@
-#include "muffle/app/privacy_commands.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <sstream>
 
 #include "app/command_line.hpp"
+#include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "support/expect_error.hpp"
 

@@ -16,8 +16,6 @@ TEST(Progress, EndsWithOnePlainLineOfCountRateAndNote) {
     Progress progress("embedding", 60000, "records", true);
     progress.update(30000);
     progress.update(60000, "loss 0.5");
-    progress.finish();
-    progress.finish();
   }
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(text,

@@ -1,5 +1,6 @@
 #include "muffle/data/mixture.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,10 +15,11 @@ namespace {
 
 class Mixture : public ::testing::Test {
  protected:
-  DataSpec spec_of(const std::filesystem::path& features, const std::filesystem::path& labels) {
+  DataSpec spec_of(const std::string& part) {
     DataSpec spec;
-    spec.features = features.string();
-    spec.labels = labels.string();
+    spec.dir = folder_.path().string();
+    spec.features = "mixture-" + part + "-points.idx";
+    spec.labels = "mixture-" + part + "-labels.idx";
     spec.schema.shape = {2};
     spec.schema.classes = kMixtureGrid;
     spec.schema.lo = -1.0;
@@ -28,13 +30,12 @@ class Mixture : public ::testing::Test {
 };
 
 TEST_F(Mixture, HasFourThousandPointsPerCentreOfTheRightClassAndSpread) {
-  const MixtureFiles files = write_mixture(folder_.path(), 1);
+  write_mixture(folder_.path());
   std::array<int, 25> counts{};
   double squares = 0.0;
   int expected[] = {90000, 10000};
   for (const bool test_part : {false, true}) {
-    const auto source = test_part ? open_shard(spec_of(files.test_features, files.test_labels), 0, 1)
-                                  : open_shard(spec_of(files.train_features, files.train_labels), 0, 1);
+    const auto source = open_shard(spec_of(test_part ? "test" : "train"), 0, 1);
     Batch batch;
     source->next(100000, batch);
     ASSERT_EQ(batch.n, static_cast<std::size_t>(expected[test_part]));
@@ -62,18 +63,20 @@ TEST_F(Mixture, HasFourThousandPointsPerCentreOfTheRightClassAndSpread) {
 
 TEST_F(Mixture, IsAFunctionOfTheSeed) {
   const auto hash = [&](const std::string& name, std::uint64_t seed) {
-    const MixtureFiles f = write_mixture(folder_ / name, seed);
-    return sha256_file_hex(f.train_features.string()) + sha256_file_hex(f.train_labels.string()) +
-           sha256_file_hex(f.test_features.string()) + sha256_file_hex(f.test_labels.string());
+    write_mixture(folder_ / name, seed);
+    std::string all;
+    for (const char* part : {"train-points", "train-labels", "test-points", "test-labels"})
+      all += sha256_file_hex((folder_ / name / fmt::format("mixture-{}.idx", part)).string());
+    return all;
   };
   EXPECT_EQ(hash("a", 7), hash("b", 7));
   EXPECT_NE(hash("a", 7), hash("c", 8));
 }
 
 TEST_F(Mixture, IsShuffled) {
-  const MixtureFiles files = write_mixture(folder_.path(), 1);
+  write_mixture(folder_.path());
   Batch batch;
-  open_shard(spec_of(files.train_features, files.train_labels), 0, 1)->next(1000, batch);
+  open_shard(spec_of("train"), 0, 1)->next(1000, batch);
   std::array<int, 5> counts{};
   for (const std::int32_t y : batch.y) ++counts.at(static_cast<std::size_t>(y));
   for (const int c : counts) EXPECT_NEAR(c, 200, 65);  // five standard deviations

@@ -10,6 +10,7 @@
 #include "muffle/data/format.hpp"
 #include "support/expect_error.hpp"
 #include "support/mutate.hpp"
+#include "support/records.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::data::test {
@@ -182,7 +183,8 @@ TEST_F(Npz, MembersAreStoredAndAlignedAsNumpyWantsInAnyTimeZone) {
   one.bytes = {1, 2, 3, 4, 5, 6};
   one.labels = {7};
   const auto write = [&] {
-    schema::write_whole(*find_format("npz").writers(folder_.path(), "w", one.kind()).front().writer, one);
+    muffle::test::write_whole(*find_format("npz").writers(folder_.path(), "w", one.kind()).front().writer,
+                              one);
     return read_file(folder_ / "w.npz");
   };
   const std::string bytes = write();

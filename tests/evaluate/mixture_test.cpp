@@ -68,10 +68,10 @@ TEST_F(MixtureNll, MatchesAPlainLoop) {
 }
 
 TEST_F(MixtureNll, MuffleDataScoresWhatThePapersDataDoes) {
-  const data::MixtureFiles files = data::write_mixture(folder_.path(), 1);
+  data::write_mixture(folder_.path());
   data::DataSpec spec;
-  spec.features = files.train_features.string();
-  spec.labels = files.train_labels.string();
+  spec.features = (folder_ / "mixture-train-points.idx").string();
+  spec.labels = (folder_ / "mixture-train-labels.idx").string();
   spec.schema.shape = {2};
   spec.schema.classes = 5;
   const auto stream = data::open_records(spec);

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   // What is written as config.resolved.toml gives the same run again.
-  const fuzz::MemoryFile resolved(app::to_toml(config));
+  const fuzz::MemoryFile resolved(app::to_toml(app::flatten(config)));
   app::ConfigSources again;
   again.file = resolved.path();
   fuzz::demand(app::flatten(app::load_config(again)) == app::flatten(config),

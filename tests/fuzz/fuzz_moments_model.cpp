@@ -5,7 +5,7 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/model/moments_model.hpp"
-#include "muffle/schema/schema_json.hpp"
+#include "muffle/schema/schema.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace muffle;

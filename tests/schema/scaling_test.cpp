@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
-#include "muffle/schema/schema_json.hpp"
+#include "muffle/schema/schema.hpp"
 #include "support/expect_error.hpp"
 
 namespace muffle::schema {

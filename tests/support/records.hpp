@@ -9,13 +9,19 @@
 
 namespace muffle::test {
 
+/// All of the records at once.
+inline void write_whole(schema::RecordWriter& writer, const schema::Records& records) {
+  writer.add(records);
+  writer.finish([] {});
+}
+
 /// Writes records in the format that has such files: "samples.npz", "x-images.idx" (and x-labels.idx).
 inline void write_records(const std::filesystem::path& file, const schema::Records& records) {
   const data::Format& format = data::find_format(data::written_records(file).format);
   const std::string name = file.filename().string(), ending = format.files("").back();
   for (const auto& written :
        format.writers(file.parent_path(), name.substr(0, name.size() - ending.size()), records.kind()))
-    schema::write_whole(*written.writer, records);
+    write_whole(*written.writer, records);
 }
 
 /// Reads them back.

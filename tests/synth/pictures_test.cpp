@@ -7,14 +7,15 @@
 #include <map>
 
 #include "support/expect_error.hpp"
+#include "support/records.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::synth {
 namespace {
 
 using muffle::test::expect_error;
+using muffle::test::write_whole;
 using schema::Records;
-using schema::write_whole;
 
 struct Picture {
   std::size_t height = 0, width = 0, channels = 0;

@@ -90,9 +90,7 @@ std::vector<settings::Key> keys_of(Config& config);
 /// Canonical "section.key" -> TOML literal for every key.
 std::map<std::string, std::string> flatten(const Config& config);
 
-/// config.resolved.toml: every key with its value and a comment saying what it means.
-std::string to_toml(const Config& config);
-/// The same for some keys only: canonical "section.key" -> TOML literal.
+/// config.resolved.toml: the keys of flatten(), or some of them, each with a comment saying what it means.
 std::string to_toml(const std::map<std::string, std::string>& literals);
 
 /// The settings that a file such as config.resolved.toml holds, as flatten() writes them. Keys and values

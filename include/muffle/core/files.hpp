@@ -41,8 +41,6 @@ class InputFile {
   /// @param needed  "a record file", @param hint  "Check the path.": for messages. @throws IoError.
   InputFile(std::filesystem::path path, std::string_view needed, std::string_view hint);
   ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   /// Of the file as it was opened.
   std::uint64_t size() const { return size_; }
@@ -69,8 +67,6 @@ class NewFile {
   explicit NewFile(std::filesystem::path path);
   /// Removes what was not committed.
   ~NewFile();
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
   /// After the last byte: puts it in the place of a file that may be there.

@@ -28,7 +28,6 @@ class JsonFields {
   JsonFields object(std::string_view key) const;
   /// The objects of the list `key`, 1 to `most` of them.
   std::vector<JsonFields> objects(std::string_view key, std::size_t most) const;
-  bool has(std::string_view key) const;
 
   std::uint64_t integer(std::string_view key, std::uint64_t low, std::uint64_t high) const;
   /// Finite.

@@ -17,16 +17,15 @@ class Progress {
   /// @param now       the time (tests)
   Progress(std::string title, std::uint64_t total, std::string unit, bool enabled, std::uint64_t begun_at = 0,
            std::function<Clock::time_point()> now = Clock::now);
+  /// Prints the last state and ends the line.
   ~Progress();
   Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
   /// Whether progress lines are shown at all in this process (`-q`); set_up_logging sets it.
   static void show(bool yes);
-  Progress& operator=(const Progress&) = delete;
 
   /// `done` so far, out of total; `note` is shown at the end of the line, such as "loss 0.0123".
   void update(std::uint64_t done, const std::string& note = {});
-  /// Prints the last state and ends the line. Called by the destructor if need be.
-  void finish();
 
  private:
   void print(bool last);
@@ -39,7 +38,6 @@ class Progress {
   std::uint64_t done_;
   bool enabled_;
   bool terminal_ = false;
-  bool finished_ = false;
   std::function<Clock::time_point()> now_;
   Clock::time_point start_;
   Clock::time_point last_print_;

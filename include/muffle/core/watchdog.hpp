@@ -42,8 +42,6 @@ class Watchdog {
   /// lasted longer than the deadline; it ends the process, as nothing else frees the thread that is stuck.
   Watchdog(std::chrono::milliseconds deadline, std::function<void(const std::string&)> expired);
   ~Watchdog();
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
 
   /// Holds for steps that have begun too.
   void set_deadline(std::chrono::milliseconds deadline);

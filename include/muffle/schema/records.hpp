@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "muffle/schema/schema.hpp"
+
 namespace muffle::schema {
 
 /// What records are to be written, and how many in all.
@@ -17,7 +19,7 @@ struct RecordKind {
   bool floats = false;             ///< float32 in original units; else uint8
   std::uint64_t count = 0;
 
-  std::size_t dims() const;  ///< numbers of one record
+  std::size_t dims() const { return numbers_of(shape); }
   std::size_t record_bytes() const { return dims() * (floats ? sizeof(float) : 1); }
   /// uint8 images of 1 or 3 channels.
   bool is_picture() const { return !floats && shape.size() == 3 && (shape[0] == 1 || shape[0] == 3); }
@@ -32,9 +34,7 @@ struct Records {
 
   std::size_t count() const { return labels.size(); }
   RecordKind kind() const { return {shape, !floats.empty(), count()}; }
-  /// @throws InvariantError unless exactly one of bytes and floats is used (neither, if there are no records)
-  /// and
-  ///         holds count() records.
+  /// @throws InvariantError unless one of bytes and floats, not both, holds count() records (neither: 0).
   void check() const;
 };
 
@@ -65,9 +65,6 @@ class RecordWriter {
   std::uint64_t written_ = 0;
 };
 
-/// All of the records at once.
-void write_whole(RecordWriter& writer, const Records& records);
-
 /// A writer, and the file's name within its folder.
 struct NamedWriter {
   std::string file;
@@ -88,12 +85,16 @@ class RecordFormat {
   virtual std::uint64_t bytes_on_disk(const RecordKind& kind) const = 0;
   /// What is written for records of this name ("samples"); the last one is what others know the records by.
   virtual std::vector<std::string> files(const std::string& name) const = 0;
-  /// One for each of these files, which appear in `folder`. @throws IoError; ConfigError: it cannot hold such
-  /// records.
-  virtual std::vector<NamedWriter> writers(const std::filesystem::path& folder, const std::string& name,
-                                           const RecordKind& kind) const = 0;
+  /// One for each of these files, which appear in `folder`. @throws IoError; ConfigError: cannot_hold().
+  std::vector<NamedWriter> writers(const std::filesystem::path& folder, const std::string& name,
+                                   const RecordKind& kind) const;
   /// What it writes is a folder of very many files, not single ones.
   virtual bool writes_folder() const { return false; }
+
+ private:
+  /// Of one of files(), for records that it can hold.
+  virtual std::unique_ptr<RecordWriter> writer(const std::filesystem::path& file,
+                                               const RecordKind& kind) const = 0;
 };
 
 }  // namespace muffle::schema

@@ -3,9 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "muffle/core/json_fields.hpp"
 
 namespace muffle::schema {
 
@@ -16,6 +21,11 @@ enum class OnError {
            ///< zero
 };
 
+/// Product of a shape: numbers per record.
+inline std::size_t numbers_of(std::span<const std::size_t> shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+}
+
 /// What is public about the records (docs/math.md, "records"): never read off the private data.
 struct Schema {
   std::vector<std::size_t> shape;  ///< one record: {channels, height, width} or {columns}
@@ -24,8 +34,7 @@ struct Schema {
   double hi = 255.0;
   OnError on_error = OnError::kRejectFile;
 
-  /// Product of the shape: numbers per record.
-  std::size_t dims() const;
+  std::size_t dims() const { return numbers_of(shape); }
   /// Checks what can be checked without the data: {columns} or {channels, height, width}, sizes and classes
   /// at least 1, and bounds that are finite and apart as float32. @throws DataError naming the first problem.
   void validate() const;
@@ -37,5 +46,14 @@ using ByteScale = std::array<float, 256>;
 
 /// The label of a record that contributes zero: the file's was outside 0..C-1.
 inline constexpr std::int32_t kNoClass = -1;
+
+/// {"shape", "classes", "lo", "hi", "on_error"}: the schema's only spelling, in releases, models and hashes.
+nlohmann::json to_json(const Schema& schema);
+
+/// Reads it back, strictly. The result is valid. @throws ProtocolError naming the field.
+Schema read_schema(const JsonFields& fields);
+
+/// SHA-256 (hex) of that spelling.
+std::string hash_of(const Schema& schema);
 
 }  // namespace muffle::schema
