@@ -220,10 +220,8 @@ RankFacts facts_from_json(const std::string& text) {
   try {
     return nlohmann::json::parse(text).get<RankFacts>();
   } catch (const nlohmann::json::exception& e) {
-    throw ProtocolError(
-        fmt::format("what a rank says of itself cannot be read ({}): start the same muffle on "
-                    "every rank",
-                    e.what()));
+    throw ProtocolError(fmt::format(
+        "what a rank says of itself cannot be read ({}): start the same muffle on every rank", e.what()));
   }
 }
 

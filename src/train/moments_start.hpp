@@ -1,19 +1,35 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "device.hpp"
-#include "matched_map.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/features/feature_map.hpp"
 #include "muffle/model/model_info.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"
+#include "muffle/train/objective.hpp"
 #include "muffle/train/proxy.hpp"
 
 namespace muffle::train {
+
+/// A map of a release as a training matches it.
+struct MatchedMap {
+  std::string name;
+  Matching matching;  ///< each class weighs as column_weight says, squared; the map's own weight is left out
+  double weight = 1.0;      ///< of the map in the release
+  double noise_square = 0;  ///< expected ||noise||^2 in a row of the target
+};
+
+/// Rebuilds the map. @param target  of the release: its class weights
+/// @throws ProtocolError  it is another than the release's.
+MatchedMap match_map(const release::Artifact& release, std::size_t map, const release::Target& target,
+                     const torch::Device& device);
 
 /// A training that starts from the closed form (train.init = "moments"): what it starts from, what it is
 /// trained on, and which of the two models is kept. Collective, but for install() and closed_form().

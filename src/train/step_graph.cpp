@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "adam_state.hpp"
 #include "muffle/core/error.hpp"
 
 #ifdef MUFFLE_TORCH_CUDA
