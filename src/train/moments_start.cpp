@@ -78,7 +78,7 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
           "which of the two models is kept");
     }
     const release::Target target = release::make_target(artifact, *proxy);
-    proxy_.push_back(match_map(artifact, *proxy, target, placement.device).matching);
+    proxy_ = match_map(artifact, *proxy, target, placement.device).matching;
     proxy_noise_ = noise_per_number(artifact, *proxy, target.records);
   });
   closed_->to(placement.device);
@@ -132,7 +132,7 @@ void MomentsStart::install(model::Generator& generator) const {
 model::ProxyChoice MomentsStart::choose(model::Generator& trained) {
   const auto before = mean_embeddings(*closed_, proxy_, measurement_, *collective_);
   const auto after = mean_embeddings(trained, proxy_, measurement_, *collective_);
-  return train::choose(proxy_.front(), before.front(), after.front(), measurement_, proxy_noise_);
+  return train::choose(proxy_, before, after, measurement_, proxy_noise_);
 }
 
 const model::MomentsModel& MomentsStart::closed_form() const {

@@ -64,7 +64,8 @@ class MomentsStart {
   Measurement measurement_;
   std::optional<model::MomentsModel> closed_model_;  ///< on root
   std::shared_ptr<model::Generator> closed_;         ///< the closed form under a network of zeros
-  std::vector<Matching> matchings_, proxy_;
+  std::vector<Matching> matchings_;
+  Matching proxy_;
   double proxy_noise_ = 0;  ///< standard deviation of a number of the proxy's mean embedding
 };
 

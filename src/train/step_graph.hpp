@@ -30,18 +30,11 @@ class StepGraph {
                                             torch::optim::Adam& optimizer,
                                             const std::vector<torch::Tensor>& parameters, std::uint64_t step,
                                             const Body& body);
-  ~StepGraph();
-  StepGraph(const StepGraph&) = delete;
-  StepGraph& operator=(const StepGraph&) = delete;
+  virtual ~StepGraph() = default;
 
   /// Enqueues one step. @returns what `body` returned, of this step, once the device has done it.
-  torch::Tensor replay(const torch::Tensor& codes, const torch::Tensor& labels, bool stop_request,
-                       double learning_rate);
-
- private:
-  struct State;
-  explicit StepGraph(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  virtual torch::Tensor replay(const torch::Tensor& codes, const torch::Tensor& labels, bool stop_request,
+                               double learning_rate) = 0;
 };
 
 /// The optimizer's key of a parameter: its address, as text in LibTorch 1.x.

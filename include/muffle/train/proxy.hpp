@@ -21,17 +21,15 @@ struct Measurement {
   Heartbeat heartbeat = {};  ///< after each batch, on every rank
 };
 
-/// The mean embeddings of a generator in evaluation mode, block by block, of each batch: C x D. The codes are
+/// A block's mean embeddings of a generator in evaluation mode, of each batch: C x D. The codes are
 /// a function of (seed, sample index) alone, so two generators with codes of the same length are measured on
 /// the same codes, and most of the sampling error cancels in their difference. Collective; the ranks share
 /// the samples.
-/// @returns [block][batch]
-std::vector<std::vector<torch::Tensor>> mean_embeddings(model::Generator& generator,
-                                                        const std::vector<Matching>& blocks,
-                                                        const Measurement& measurement,
-                                                        model::TensorCollective& collective);
+std::vector<torch::Tensor> mean_embeddings(model::Generator& generator, const Matching& block,
+                                           const Measurement& measurement,
+                                           model::TensorCollective& collective);
 
-/// The same of one block, over all batches, of which it holds two at a time: C x D may be large.
+/// Their mean over all batches, of which it holds two at a time: C x D may be large.
 torch::Tensor mean_embedding(model::Generator& generator, const Matching& block,
                              const Measurement& measurement, model::TensorCollective& collective);
 
