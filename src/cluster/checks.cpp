@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <set>
 #include <string_view>
 
-#include "findings.hpp"
+#include "facts.hpp"
 
 namespace muffle::cluster {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "findings.hpp"
+#include "facts.hpp"
 
 namespace muffle::cluster {
 namespace {

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <regex>
 #include <sstream>
-#include <vector>
 
 #include "muffle/cluster/slurm.hpp"
 #include "muffle/core/error.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "muffle/core/error.hpp"
@@ -75,22 +74,19 @@ Tensor DataParallel::enqueue(const Tensor& codes, const Tensor& labels, const Te
   return seen;
 }
 
-void DataParallel::capture() {
-  const Batch like = draw(0, spec_.batch);
-  graph_ =
-      StepGraph::capture(like.codes, like.labels, *collective_, optimizer_, generator_->parameters(), step_,
-                         [this](const Tensor& codes, const Tensor& labels, const Tensor& stop_request) {
-                           return enqueue(codes, labels, stop_request);
-                         });
-  graph_wanted_ = graph_ != nullptr;
-}
-
 double DataParallel::step(bool wish_to_stop) {
   constexpr int kWarm = 3;
   const Batch batch = draw(static_cast<std::uint32_t>(step_), spec_.batch);
   learning_rate_ =
       spec_.learning_rate * std::pow(spec_.decay, static_cast<double>(step_ / spec_.decay_every));
-  if (graph_wanted_ && graph_ == nullptr && eager_steps_ >= kWarm) capture();
+  if (graph_wanted_ && graph_ == nullptr && eager_steps_ >= kWarm) {
+    graph_ = StepGraph::capture(
+        batch.codes, batch.labels, *collective_, optimizer_, generator_->parameters(), step_,
+        [this](const Tensor& codes, const Tensor& labels, const Tensor& stop_request) {
+          return enqueue(codes, labels, stop_request);
+        });
+    graph_wanted_ = graph_ != nullptr;
+  }
   used_graph_ = graph_ != nullptr;
   Objective::Seen seen{};
   if (used_graph_) {

@@ -28,20 +28,17 @@ class StagedCollective : public model::TensorCollective {
 
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
-  void all_reduce_sum(torch::Tensor& t) override {
+  void all_reduce_sum(torch::Tensor& t) override { stage(t, &model::TensorCollective::all_reduce_sum); }
+  void broadcast(torch::Tensor& t) override { stage(t, &model::TensorCollective::broadcast); }
+
+ private:
+  void stage(torch::Tensor& t, void (model::TensorCollective::*call)(torch::Tensor&)) {
     if (size() == 1) return;
     torch::Tensor staged = t.cpu().contiguous();
-    host_->all_reduce_sum(staged);
-    t.copy_(staged);
-  }
-  void broadcast(torch::Tensor& t) override {
-    if (size() == 1) return;
-    torch::Tensor staged = t.cpu().contiguous();
-    host_->broadcast(staged);
+    (*host_.*call)(staged);
     t.copy_(staged);
   }
 
- private:
   std::shared_ptr<model::TensorCollective> host_;
 };
 

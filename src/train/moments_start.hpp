@@ -8,12 +8,10 @@
 
 #include "device.hpp"
 #include "muffle/comm/host_comm.hpp"
-#include "muffle/features/feature_map.hpp"
 #include "muffle/model/model_info.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"
-#include "muffle/train/objective.hpp"
 #include "muffle/train/proxy.hpp"
 
 namespace muffle::train {

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <span>
 
 #include "checkpoint_keeper.hpp"
 #include "curves.hpp"
@@ -20,7 +18,6 @@
 #include "muffle/core/named_step.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"
 
 namespace muffle::train {
