@@ -7,7 +7,7 @@
 
 #include "muffle/app/config.hpp"
 #include "muffle/privacy/release.hpp"
-#include "muffle/train/cost.hpp"
+#include "muffle/train/settings.hpp"
 
 namespace muffle::app {
 

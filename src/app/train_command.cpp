@@ -6,8 +6,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
-#include "muffle/train/checkpoint_slots.hpp"
-#include "muffle/train/closed_form.hpp"
+#include "muffle/train/checkpoint.hpp"
 #include "muffle/train/trainer.hpp"
 #include "run_folder.hpp"
 

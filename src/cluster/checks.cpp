@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <set>
 #include <string_view>
 
-#include "findings.hpp"
+#include "facts.hpp"
 
 namespace muffle::cluster {
 namespace {
@@ -40,12 +39,11 @@ void check_mpi(const Facts& ranks, const NetworkFacts& network, Findings& out) {
     return;
   }
   out.ok_unless_said(
-      "mpi", fmt::format("{} rank{} on {} host{} by {}; {}; all-reduce of 8 B in {:.3g} ms, of 8 "
-                         "MiB in {:.3g} ms",
-                         ranks.size(), ranks.size() == 1 ? "" : "s", hosts_in(ranks),
-                         hosts_in(ranks) == 1 ? "" : "s", ranks.front().launcher,
-                         ranks.front().mpi.substr(0, ranks.front().mpi.find(',')), network.latency_s * 1e3,
-                         network.large_s * 1e3));
+      "mpi", fmt::format(
+                 "{} rank{} on {} host{} by {}; {}; all-reduce of 8 B in {:.3g} ms, of 8 MiB in {:.3g} ms",
+                 ranks.size(), ranks.size() == 1 ? "" : "s", hosts_in(ranks), hosts_in(ranks) == 1 ? "" : "s",
+                 ranks.front().launcher, ranks.front().mpi.substr(0, ranks.front().mpi.find(',')),
+                 network.latency_s * 1e3, network.large_s * 1e3));
 }
 
 Facts of_build(const Facts& ranks, bool cuda) {
@@ -139,10 +137,10 @@ void check_links(const Facts& ranks, Findings& out) {
                        }),
            "mpirun notices a cut link after 8 minutes (OpenMPI's keepalives)",
            "start with launch/mpirun.sh, which sets the three oob_tcp_keepalive parameters");
-  out.note("links", ranks_where(ranks, [](const RankFacts& f) { return f.tcp_retries > 8; }),
-           "TCP gives a cut link up to 15 minutes (net.ipv4.tcp_retries2 above 8)",
-           "where you own the hosts: sysctl net.ipv4.tcp_retries2=6; else rely on launch/mpirun.sh's time "
-           "limit");
+  out.note(
+      "links", ranks_where(ranks, [](const RankFacts& f) { return f.tcp_retries > 8; }),
+      "TCP gives a cut link up to 15 minutes (net.ipv4.tcp_retries2 above 8)",
+      "where you own the hosts: sysctl net.ipv4.tcp_retries2=6; else rely on launch/mpirun.sh's time limit");
   out.ok_unless_said("links", "cut links are noticed");
 }
 

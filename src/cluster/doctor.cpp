@@ -8,7 +8,6 @@
 #include <ostream>
 
 #include "facts.hpp"
-#include "findings.hpp"
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_group.hpp"
 #endif

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -220,10 +219,8 @@ RankFacts facts_from_json(const std::string& text) {
   try {
     return nlohmann::json::parse(text).get<RankFacts>();
   } catch (const nlohmann::json::exception& e) {
-    throw ProtocolError(
-        fmt::format("what a rank says of itself cannot be read ({}): start the same muffle on "
-                    "every rank",
-                    e.what()));
+    throw ProtocolError(fmt::format(
+        "what a rank says of itself cannot be read ({}): start the same muffle on every rank", e.what()));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "findings.hpp"
+#include "facts.hpp"
 
 namespace muffle::cluster {
 namespace {
@@ -122,15 +122,15 @@ void check_folder(const Facts& ranks, Findings& out) {
            "put the ledger on another file system (privacy.ledger), or mount this one with locks (Lustre: -o "
            "flock)",
            ExitCode::kIo);
-  out.fail(
-      "folder",
-      by([](const FolderFacts& f) { return f.error.empty() && f.sees_root && f.locks && !f.respects_lock; }),
-      fmt::format("a lock that rank 0 holds in '{}' is not seen here: two jobs on different hosts could "
-                  "charge one ledger at once",
-                  path),
-      "mount it with locks over all hosts (Lustre: -o flock, NFS: without nolock), or keep the ledger on "
-      "another file system",
-      ExitCode::kIo);
+  out.fail("folder", by([](const FolderFacts& f) {
+             return f.error.empty() && f.sees_root && f.locks && !f.respects_lock;
+           }),
+           fmt::format("a lock that rank 0 holds in '{}' is not seen here: two jobs on different hosts could "
+                       "charge one ledger at once",
+                       path),
+           "mount it with locks over all hosts (Lustre: -o flock, NFS: without nolock), or keep the ledger "
+           "on another file system",
+           ExitCode::kIo);
   out.note("folder", by([](const FolderFacts& f) { return f.error.empty() && !f.syncs_folder; }),
            "the folder itself cannot be synced",
            "a power cut may undo a rename; keep the ledger on a local or a clustered file system");
@@ -142,9 +142,8 @@ void check_folder(const Facts& ranks, Findings& out) {
            fmt::format("less than 1 GiB is free in '{}'", path), "make room, or choose another");
   const auto apart = by([](const FolderFacts& f) { return f.error.empty() && !f.sees_root; });
   out.note("folder", apart, fmt::format("'{}' is not shared with rank 0", path),
-           "results are written on rank 0's host, logs on every host; after a restart rank 0 must be on "
-           "the same "
-           "host");
+           "results are written on rank 0's host, logs on every host; after a restart rank 0 must be on the "
+           "same host");
   const auto kind = [](const RankFacts& f) { return f.folder.filesystem; };
   out.ok_unless_said("folder",
                      fmt::format("'{}': {}; {}", path, groups(ranks, kind),
@@ -182,8 +181,8 @@ void check_gpus(const Facts& ranks, const NetworkFacts& network, Findings& out) 
     out.warn(
         "gpus", who,
         fmt::format("these ranks would share one GPU ({}), which a job refuses unless it is told to", gpu),
-        "start at most one rank a GPU (--ntasks-per-node), let only those train that have one of their "
-        "own (train.ranks = \"with-gpu\"), or allow it (runtime.share_gpus = true)");
+        "start at most one rank a GPU (--ntasks-per-node), let only those train that have one of their own "
+        "(train.ranks = \"with-gpu\"), or allow it (runtime.share_gpus = true)");
   }
   if (!network.nccl_error.empty()) {
     return out.fail("gpus", kAllRanks, "NCCL does not work over these ranks: " + network.nccl_error,

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <regex>
 #include <sstream>
-#include <vector>
 
 #include "muffle/cluster/slurm.hpp"
 #include "muffle/core/error.hpp"
@@ -76,10 +75,10 @@ void check(const SlurmJob& job) {
   }
   for (const std::string& s : job.set) {
     if (job.kind == "seeds" && s.starts_with("train.seed="))
-      problems.push_back(fmt::format(
-          "--set {} contradicts --kind seeds, which trains once with each of --seeds {}: leave it "
-          "out, or name that seed in --seeds",
-          s, job.seeds));
+      problems.push_back(
+          fmt::format("--set {} contradicts --kind seeds, which trains once with each of --seeds {}: leave "
+                      "it out, or name that seed in --seeds",
+                      s, job.seeds));
   }
   if (!problems.empty()) throw UsageError(fmt::format("{}.", fmt::join(problems, "; ")));
 }
@@ -98,11 +97,10 @@ void check_gpus(const SlurmJob& job, const GpuUse& use) {
                       key, key));
     }
     if (ranks <= job.gpus_per_node || use.share_gpus) return;
-    throw UsageError(
-        fmt::format("{} of the ranks on a node {} on GPUs, but it has {} (--gpus-per-node), and two ranks on "
-                    "one GPU are refused. Lower --ntasks-per-node, {}, or allow it "
-                    "(runtime.share_gpus = true).",
-                    ranks, doing, job.gpus_per_node, instead));
+    throw UsageError(fmt::format(
+        "{} of the ranks on a node {} on GPUs, but it has {} (--gpus-per-node), and two ranks on one GPU are "
+        "refused. Lower --ntasks-per-node, {}, or allow it (runtime.share_gpus = true).",
+        ranks, doing, job.gpus_per_node, instead));
   };
   if (job.kind == "whole" || job.kind == "embed")
     check("features.device", use.embed, job.ranks_per_node, "embed",
@@ -125,8 +123,7 @@ std::string purpose(const SlurmJob& job) {
            "private.\n";
   if (job.kind == "seeds")
     return "# One training a seed, all of the one release in the run folder: no further privacy cost. "
-           "Choosing a "
-           "seed by its\n# score on real data is not covered by the guarantee.\n";
+           "Choosing a seed by its\n# score on real data is not covered by the guarantee.\n";
   return "# The whole job: release, training, samples, scores. Stages that are finished are kept.\n";
 }
 

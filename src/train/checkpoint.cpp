@@ -1,13 +1,19 @@
 #include "muffle/train/checkpoint.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <system_error>
 
 #include "muffle/core/container.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::train {
 namespace {
@@ -23,39 +29,18 @@ constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 40;
 constexpr std::size_t kMaxDimensions = 8;
 constexpr std::size_t kMaxText = 256, kMaxTensors = 1 << 20;
 
-/// Tensors lie in the payload one after the other, without gaps.
-class TensorReader {
- public:
-  explicit TensorReader(const std::vector<std::byte>& payload) : payload_(payload) {}
-
-  CheckpointTensor take(const JsonFields& described) {
-    described.only({"name", "shape"});
-    CheckpointTensor tensor;
-    tensor.name = described.text("name", kMaxText);
-    if (!names_.insert(tensor.name).second) described.fail("name", "is there twice");
-    std::uint64_t numbers = 1;
-    for (const std::size_t n : described.sizes("shape", kMaxDimensions, 0, kMaxSize, /*may_be_empty=*/true)) {
-      if (n > 0 && numbers > kMaxSize / n) described.fail("shape", "is too large");
-      numbers *= n;
-      tensor.shape.push_back(static_cast<std::int64_t>(n));
-    }
-    if (numbers > (payload_.size() - at_) / sizeof(float))
-      described.fail("shape", "is that of a tensor longer than the file");
-    tensor.values.resize(numbers);
-    if (numbers > 0) std::memcpy(tensor.values.data(), payload_.data() + at_, numbers * sizeof(float));
-    at_ += numbers * sizeof(float);
-    if (!std::all_of(tensor.values.begin(), tensor.values.end(), [](float v) { return std::isfinite(v); }))
-      described.fail("name", "is that of a tensor with numbers that are not finite");
-    return tensor;
+/// What a training that was killed while it wrote has left (write_file_atomically's temporary name).
+void remove_unfinished(const std::filesystem::path& file) {
+  std::string prefix(".");
+  prefix.append(file.filename().string()).append(".tmp.");
+  const WatchedStep step("looking for the rests of", file);
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator at(file.parent_path(), ignored), end; at != end;
+       at.increment(ignored)) {
+    std::error_code kept;
+    if (at->path().filename().string().starts_with(prefix)) std::filesystem::remove(at->path(), kept);
   }
-
-  bool at_end() const { return at_ == payload_.size(); }
-
- private:
-  const std::vector<std::byte>& payload_;
-  std::set<std::string> names_;
-  std::size_t at_ = 0;
-};
+}
 
 }  // namespace
 
@@ -96,11 +81,74 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
   c.step = header.integer("step", 0, UINT32_MAX);
   c.first_loss = header.number("first_loss");
   c.last_loss = header.number("last_loss");
-  TensorReader tensors(file.payload);
-  for (const JsonFields& described : header.objects("tensors", kMaxTensors))
-    c.tensors.push_back(tensors.take(described));
-  if (!tensors.at_end()) header.fail("tensors", "leaves bytes behind the last tensor");
+  // Tensors lie in the payload one after the other, without gaps.
+  std::set<std::string> names;
+  std::size_t at = 0;
+  for (const JsonFields& described : header.objects("tensors", kMaxTensors)) {
+    described.only({"name", "shape"});
+    CheckpointTensor tensor;
+    tensor.name = described.text("name", kMaxText);
+    if (!names.insert(tensor.name).second) described.fail("name", "is there twice");
+    std::uint64_t numbers = 1;
+    for (const std::size_t n : described.sizes("shape", kMaxDimensions, 0, kMaxSize, /*may_be_empty=*/true)) {
+      if (n > 0 && numbers > kMaxSize / n) described.fail("shape", "is too large");
+      numbers *= n;
+      tensor.shape.push_back(static_cast<std::int64_t>(n));
+    }
+    if (numbers > (file.payload.size() - at) / sizeof(float))
+      described.fail("shape", "is that of a tensor longer than the file");
+    tensor.values.resize(numbers);
+    if (numbers > 0) std::memcpy(tensor.values.data(), file.payload.data() + at, numbers * sizeof(float));
+    at += numbers * sizeof(float);
+    if (!std::all_of(tensor.values.begin(), tensor.values.end(), [](float v) { return std::isfinite(v); }))
+      described.fail("name", "is that of a tensor with numbers that are not finite");
+    c.tensors.push_back(std::move(tensor));
+  }
+  if (at != file.payload.size()) header.fail("tensors", "leaves bytes behind the last tensor");
   return c;
+}
+
+CheckpointSlots::CheckpointSlots(const std::filesystem::path& folder)
+    : files_{folder / "checkpoint-a.mfl", folder / "checkpoint-b.mfl"} {}
+
+std::optional<std::string> CheckpointSlots::newest(const std::string& train_hash,
+                                                   const std::string& release_hash) {
+  std::optional<std::string> best;
+  std::uint64_t best_step = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    remove_unfinished(files_[i]);
+    try {
+      if (!is_there(files_[i], "the checkpoint", "The other one is looked for.")) continue;
+      std::string bytes = read_file(files_[i]);
+      const Checkpoint found = parse_checkpoint(bytes, files_[i].string());
+      if (found.train_hash != train_hash || found.release_hash != release_hash) {
+        spdlog::info("train: {} is of {}; it is not used", files_[i].string(),
+                     found.train_hash != train_hash ? "other train or model settings" : "another release");
+        continue;
+      }
+      if (best && found.step <= best_step) continue;
+      best = std::move(bytes);
+      best_step = found.step;
+      next_ = 1 - i;
+    } catch (const Error& e) {
+      spdlog::warn("train: the checkpoint {} cannot be used, looking for the other one: {}",
+                   files_[i].string(), e.what());
+    }
+  }
+  return best;
+}
+
+void CheckpointSlots::save(const Checkpoint& checkpoint) {
+  write_file_atomically(files_[next_], serialize(checkpoint));
+  next_ = 1 - next_;
+}
+
+void CheckpointSlots::remove() noexcept {
+  for (const auto& file : files_) {
+    const WatchedStep step("removing", file);
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+  }
 }
 
 }  // namespace muffle::train

@@ -1,9 +1,18 @@
 #include "device.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
+#include <spdlog/spdlog.h>
+#include <torch/torch.h>
+
+#include <algorithm>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/threads.hpp"
 
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 #ifdef MUFFLE_TORCH_CUDA
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -19,20 +28,17 @@ class StagedCollective : public model::TensorCollective {
 
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
-  void all_reduce_sum(torch::Tensor& t) override {
+  void all_reduce_sum(torch::Tensor& t) override { stage(t, &model::TensorCollective::all_reduce_sum); }
+  void broadcast(torch::Tensor& t) override { stage(t, &model::TensorCollective::broadcast); }
+
+ private:
+  void stage(torch::Tensor& t, void (model::TensorCollective::*call)(torch::Tensor&)) {
     if (size() == 1) return;
     torch::Tensor staged = t.cpu().contiguous();
-    host_->all_reduce_sum(staged);
-    t.copy_(staged);
-  }
-  void broadcast(torch::Tensor& t) override {
-    if (size() == 1) return;
-    torch::Tensor staged = t.cpu().contiguous();
-    host_->broadcast(staged);
+    (*host_.*call)(staged);
     t.copy_(staged);
   }
 
- private:
   std::shared_ptr<model::TensorCollective> host_;
 };
 
@@ -84,6 +90,47 @@ Placement place(comm::HostComm& comm, const TrainSetup& setup) {
   require(setup.gpu < 0, "a GPU was asked for, but " + why_no_torch_gpus());
   return {torch::Device(torch::kCPU), model::host_collective(comm), nullptr};
 }
+
+#endif
+
+void set_torch_threads(int threads) {
+  set_compute_threads(threads);
+  at::set_num_threads(threads);
+  // May be set once a process, before torch's first parallel work; muffle runs no interop work, so later is
+  // no harm.
+  static const bool once = [] {
+    try {
+      at::set_num_interop_threads(1);
+    } catch (const std::exception& e) {
+      spdlog::debug("train: torch keeps its interop threads: {}", e.what());
+    }
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+#if defined(__SSE2__)
+
+FlushDenormals::FlushDenormals(int threads)
+    : before_(static_cast<std::size_t>(std::max(threads, 1)), _mm_getcsr()) {
+  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+#pragma omp parallel num_threads(static_cast <int>(before_.size()))
+  {
+    const unsigned word = _mm_getcsr();
+    before_[static_cast<std::size_t>(omp_get_thread_num())] = word;
+    _mm_setcsr(word | kFlushToZero | kDenormalsAreZero);
+  }
+}
+
+FlushDenormals::~FlushDenormals() {
+#pragma omp parallel num_threads(static_cast <int>(before_.size()))
+  _mm_setcsr(before_[static_cast<std::size_t>(omp_get_thread_num())]);
+}
+
+#else
+
+FlushDenormals::FlushDenormals(int) {}
+FlushDenormals::~FlushDenormals() = default;
 
 #endif
 

@@ -40,32 +40,21 @@ struct GradientReducer::State {
   }
 };
 
-namespace {
-
-std::size_t total_bytes(const std::vector<torch::Tensor>& parameters) {
-  std::size_t total = 0;
-  for (const torch::Tensor& p : parameters) total += p.nbytes();
-  return total;
-}
-
-}  // namespace
-
 std::size_t GradientReducer::bucket_bytes(std::size_t total, bool overlaps) {
   return overlaps ? std::clamp(total / 4, kLeastBucketBytes, kBucketBytes) : kBucketBytes;
 }
 
 GradientReducer::GradientReducer(std::vector<torch::Tensor> parameters,
-                                 std::shared_ptr<model::TensorCollective> collective)
-    : GradientReducer(parameters, collective, bucket_bytes(total_bytes(parameters), collective->overlaps())) {
-}
-
-GradientReducer::GradientReducer(std::vector<torch::Tensor> parameters,
-                                 std::shared_ptr<model::TensorCollective> collective,
-                                 std::size_t bucket_bytes)
+                                 std::shared_ptr<model::TensorCollective> collective, std::size_t most_bytes)
     : state_(std::make_shared<State>()) {
   State& s = *state_;
   s.parameters = std::move(parameters);
   s.collective = std::move(collective);
+  if (most_bytes == 0) {
+    std::size_t total = 0;
+    for (const torch::Tensor& p : s.parameters) total += p.nbytes();
+    most_bytes = bucket_bytes(total, s.collective->overlaps());
+  }
   // Last parameters first: a backward pass finishes them first.
   auto end = s.parameters.rbegin();
   while (end != s.parameters.rend()) {
@@ -73,7 +62,7 @@ GradientReducer::GradientReducer(std::vector<torch::Tensor> parameters,
     std::int64_t numbers = 0;
     while (end != s.parameters.rend() &&
            (end == begin ||
-            static_cast<std::size_t>(numbers + end->numel()) * end->element_size() <= bucket_bytes)) {
+            static_cast<std::size_t>(numbers + end->numel()) * end->element_size() <= most_bytes)) {
       numbers += end->numel();
       ++end;
     }
@@ -97,8 +86,6 @@ GradientReducer::GradientReducer(std::vector<torch::Tensor> parameters,
   }
   for (const auto& p : s.parameters) s.places.push_back(p.grad().data_ptr());
 }
-
-GradientReducer::~GradientReducer() = default;
 
 std::size_t GradientReducer::buckets() const { return state_->buckets.size(); }
 

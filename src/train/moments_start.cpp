@@ -5,14 +5,54 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "muffle/core/error.hpp"
+#include "muffle/model/map_twin.hpp"
 #include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::train {
 
 using torch::Tensor;
+
+namespace {
+
+/// Standard deviation of the noise in a number of the map's mean embedding. @throws ConfigError  it is not
+/// the same in all.
+double noise_per_number(const release::Artifact& a, std::size_t b, double records) {
+  const features::NamedMap& map = a.maps.at(b);
+  if (a.noise.parts.at(b).runs.size() != 1) {
+    throw ConfigError(
+        fmt::format("the numbers of the map \"{}\" carry different noise, so models cannot be compared by "
+                    "it: use another kind of map as proxy, such as \"rff\"",
+                    map.name));
+  }
+  return release::carried_sigma(a, b, 0) / (records * map.map->scale(a.lattice));
+}
+
+}  // namespace
+
+MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::Target& target,
+                     const torch::Device& device) {
+  release::check_map(a, b);
+  const features::NamedMap& map = a.maps.at(b);
+  const std::shared_ptr<const model::MapTwin> twin = model::make_twin(
+      *map.map,
+      {static_cast<std::int64_t>(a.classes()), torch::TensorOptions(torch::kFloat32).device(device)});
+  const double scale = map.map->scale(a.lattice);
+  std::vector<double> sigmas;
+  for (std::size_t run = 0; run < a.noise.parts.at(b).runs.size(); ++run)
+    sigmas.push_back(release::carried_sigma(a, b, run));
+  std::vector<double> weights = target.column_weight;
+  for (double& w : weights) w *= w;  // the objective weighs squared residuals
+  const std::span sums = std::span(a.values).subspan(a.offset(b), a.classes() * a.features(b));
+  return {map.name,
+          {[twin](const Tensor& x, const Tensor& labels) { return twin->class_sums(x, labels); },
+           twin->target(sums, scale, target.records), std::move(weights)},
+          map.weight,
+          twin->noise_square(sigmas, scale, target.records)};
+}
 
 MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
                            const model::NetworkSettings& architecture, const TrainSpec& spec,
@@ -31,13 +71,11 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
     const auto proxy = artifact.proxy();
     if (!proxy || maps.size() < 2) {
       throw ConfigError(
-          "train.init = \"moments\" needs a release with three maps: second moments, what it starts "
-          "from; "
+          "train.init = \"moments\" needs a release with three maps: second moments, what it starts from; "
           "another, such as \"rff\", that it is trained on; and one with role = \"proxy\", which decides "
-          "which of "
-          "the two models is kept");
+          "which of the two models is kept");
     }
-    proxy_.push_back(match_map(artifact, *proxy, target, placement.device).matching);
+    proxy_ = match_map(artifact, *proxy, target, placement.device).matching;
     proxy_noise_ = noise_per_number(artifact, *proxy, target.records);
   });
   closed_->to(placement.device);
@@ -53,10 +91,8 @@ void MomentsStart::fit(comm::HostComm& comm, const release::Artifact& artifact,
   if (moments.moments.lift->affine() == nullptr) {
     throw ConfigError(
         "train.init = \"moments\" starts from second moments whose lift is \"image\" or \"vector\"; those of "
-        "the "
-        "release have another, from which no closed form follows that a network could be added to. Train "
-        "with "
-        "train.init = \"random\", or release other moments.");
+        "the release have another, from which no closed form follows that a network could be added to. Train "
+        "with train.init = \"random\", or release other moments.");
   }
   network_ = architecture.beside(moments.order - 1);
   closed_ = network_->build(artifact.schema, seed, collective_);
@@ -93,12 +129,14 @@ void MomentsStart::install(model::Generator& generator) const {
 model::ProxyChoice MomentsStart::choose(model::Generator& trained) {
   const auto before = mean_embeddings(*closed_, proxy_, measurement_, *collective_);
   const auto after = mean_embeddings(trained, proxy_, measurement_, *collective_);
-  return train::choose(proxy_.front(), before.front(), after.front(), measurement_, proxy_noise_);
+  return train::choose(proxy_, before, after, measurement_, proxy_noise_);
 }
 
 const model::MomentsModel& MomentsStart::closed_form() const {
   require(closed_model_.has_value(), "the closed form is on root alone: this is a bug in muffle.");
   return *closed_model_;
 }
+
+using torch::Tensor;
 
 }  // namespace muffle::train

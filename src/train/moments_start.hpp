@@ -1,11 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "device.hpp"
-#include "matched_map.hpp"
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
@@ -14,6 +15,19 @@
 #include "muffle/train/proxy.hpp"
 
 namespace muffle::train {
+
+/// A map of a release as a training matches it.
+struct MatchedMap {
+  std::string name;
+  Matching matching;  ///< each class weighs as column_weight says, squared; the map's own weight is left out
+  double weight = 1.0;      ///< of the map in the release
+  double noise_square = 0;  ///< expected ||noise||^2 in a row of the target
+};
+
+/// Rebuilds the map. @param target  of the release: its class weights
+/// @throws ProtocolError  it is another than the release's.
+MatchedMap match_map(const release::Artifact& release, std::size_t map, const release::Target& target,
+                     const torch::Device& device);
 
 /// A training that starts from the closed form (train.init = "moments"): what it starts from, what it is
 /// trained on, and which of the two models is kept. Collective, but for install() and closed_form().
@@ -48,7 +62,8 @@ class MomentsStart {
   Measurement measurement_;
   std::optional<model::MomentsModel> closed_model_;  ///< on root
   std::shared_ptr<model::Generator> closed_;         ///< the closed form under a network of zeros
-  std::vector<Matching> matchings_, proxy_;
+  std::vector<Matching> matchings_;
+  Matching proxy_;
   double proxy_noise_ = 0;  ///< standard deviation of a number of the proxy's mean embedding
 };
 

@@ -25,28 +25,14 @@ class NcclCollective : public model::TensorCollective {
   int size() const override { return group_->size(); }
 
   void all_reduce_sum(torch::Tensor& t) override {
-    check(t);
-    const auto n = static_cast<std::size_t>(t.numel());
-    if (n == 0 || idle_) return;
-    count(kSums, t);
-    if (t.scalar_type() == torch::kFloat32) {
-      group_->all_reduce_sum(t.data_ptr<float>(), n, stream());
-    } else {
-      group_->all_reduce_sum(t.data_ptr<double>(), n, stream());
-    }
+    sum(t, [this](auto* numbers, std::size_t n) { group_->all_reduce_sum(numbers, n, stream()); });
   }
 
   void begin_all_reduce_sum(torch::Tensor& t) override {
-    check(t);
-    const auto n = static_cast<std::size_t>(t.numel());
-    if (n == 0 || idle_) return;
-    count(kSums, t);
-    begun_ = true;
-    if (t.scalar_type() == torch::kFloat32) {
-      group_->begin_all_reduce_sum(t.data_ptr<float>(), n, stream());
-    } else {
-      group_->begin_all_reduce_sum(t.data_ptr<double>(), n, stream());
-    }
+    sum(t, [this](auto* numbers, std::size_t n) {
+      begun_ = true;
+      group_->begin_all_reduce_sum(numbers, n, stream());
+    });
   }
 
   void finish_sums() override {
@@ -98,6 +84,20 @@ class NcclCollective : public model::TensorCollective {
   }
 
  private:
+  /// @param call  of a tensor's numbers, and how many they are
+  template <class Call>
+  void sum(torch::Tensor& t, const Call& call) {
+    check(t);
+    const auto n = static_cast<std::size_t>(t.numel());
+    if (n == 0 || idle_) return;
+    count(kSums, t);
+    if (t.scalar_type() == torch::kFloat32) {
+      call(t.data_ptr<float>(), n);
+    } else {
+      call(t.data_ptr<double>(), n);
+    }
+  }
+
   void count(const char* name, const torch::Tensor& t) {
     const bool in_graph = group_->capturing(stream());
     comm::CollectiveUse& use = use_[in_graph ? std::string(name) + model::kInGraph : name];

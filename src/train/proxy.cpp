@@ -16,10 +16,9 @@ using torch::Tensor;
 
 Tensor doubles(const Tensor& t) { return t.to(torch::kCPU, torch::kFloat64); }
 
-/// Calls use(block's number, mean embedding of a batch, which is its own to keep), batch by batch.
-void measure(model::Generator& generator, const std::vector<Matching>& blocks, const Measurement& m,
-             model::TensorCollective& collective,
-             const std::function<void(std::size_t block, Tensor mean)>& use) {
+/// Calls use(mean embedding of a batch, which is its own to keep), batch by batch.
+void measure(model::Generator& generator, const Matching& block, const Measurement& m,
+             model::TensorCollective& collective, const std::function<void(Tensor mean)>& use) {
   const torch::NoGradGuard no_grad;
   const bool was_training = generator.is_training();
   generator.eval();
@@ -33,13 +32,10 @@ void measure(model::Generator& generator, const std::vector<Matching>& blocks, c
     const Tensor labels = model::label_tensor(m.seed, true, kMeasuringSubstream, first, last - first, m.batch,
                                               m.class_share, /*stratified=*/true)
                               .to(m.device);
-    const Tensor records = generator.forward(codes, labels);
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-      Tensor mean = blocks[b].sums(records, labels).contiguous();
-      collective.all_reduce_sum(mean);
-      collective.wait();  // which has a deadline; whoever looks at the numbers has none
-      use(b, mean / static_cast<double>(m.batch));
-    }
+    Tensor mean = block.sums(generator.forward(codes, labels), labels).contiguous();
+    collective.all_reduce_sum(mean);
+    collective.wait();  // which has a deadline; whoever looks at the numbers has none
+    use(mean / static_cast<double>(m.batch));
     beat(m.heartbeat);
   }
   generator.train(was_training);
@@ -63,25 +59,18 @@ double error_of_mean(const std::vector<double>& batches) {
 
 }  // namespace
 
-std::vector<std::vector<Tensor>> mean_embeddings(model::Generator& generator,
-                                                 const std::vector<Matching>& blocks, const Measurement& m,
-                                                 model::TensorCollective& collective) {
-  std::vector<std::vector<Tensor>> out(blocks.size());
-  measure(generator, blocks, m, collective,
-          [&](std::size_t block, Tensor mean) { out[block].push_back(std::move(mean)); });
+std::vector<Tensor> mean_embeddings(model::Generator& generator, const Matching& block, const Measurement& m,
+                                    model::TensorCollective& collective) {
+  std::vector<Tensor> out;
+  measure(generator, block, m, collective, [&](Tensor mean) { out.push_back(std::move(mean)); });
   return out;
 }
 
 Tensor mean_embedding(model::Generator& generator, const Matching& block, const Measurement& m,
                       model::TensorCollective& collective) {
   Tensor sum;
-  measure(generator, {block}, m, collective, [&](std::size_t, Tensor mean) {
-    if (sum.defined()) {
-      sum += mean;
-    } else {
-      sum = std::move(mean);
-    }
-  });
+  measure(generator, block, m, collective,
+          [&](const Tensor& mean) { sum = sum.defined() ? sum.add_(mean) : mean; });
   return sum / static_cast<double>(m.batches);
 }
 

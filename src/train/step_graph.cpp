@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "adam_state.hpp"
 #include "muffle/core/error.hpp"
 
 #ifdef MUFFLE_TORCH_CUDA
@@ -48,9 +47,7 @@ struct Recording {
   }
 };
 
-}  // namespace
-
-struct StepGraph::State {
+struct RecordedStep : StepGraph {
   Tensor codes, labels, stop_request, learning_rate, seen;
   std::vector<Tensor> parameters, gradients, means, squares, steps;
   torch::optim::Adam* optimizer = nullptr;
@@ -93,7 +90,24 @@ struct StepGraph::State {
       return e.what();
     }
   }
+
+  Tensor replay(const Tensor& new_codes, const Tensor& new_labels, bool stop, double rate) override {
+    const torch::NoGradGuard no_grad;
+    codes.copy_(new_codes);
+    labels.copy_(new_labels);
+    stop_request.fill_(stop ? 1.0 : 0.0);
+    learning_rate.fill_(rate);
+    recording->graph.replay();
+    collective->replayed(calls);
+    for (const Tensor& p : parameters) {  // for checkpoints: the host's counter
+      auto& state = adam_state(*optimizer, p);
+      state.step(state.step() + 1);
+    }
+    return seen;
+  }
 };
+
+}  // namespace
 
 std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor& labels,
                                               model::TensorCollective& collective,
@@ -105,7 +119,7 @@ std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor&
                  codes.device().is_cuda() ? "sums go through host memory" : "the training runs on CPUs");
     return nullptr;
   }
-  auto s = std::make_unique<State>();
+  auto s = std::make_unique<RecordedStep>();
   s->optimizer = &optimizer;
   s->codes = codes.clone();
   s->labels = labels.clone();
@@ -140,28 +154,10 @@ std::unique_ptr<StepGraph> StepGraph::capture(const Tensor& codes, const Tensor&
     return nullptr;
   }
   spdlog::info("train: from step {} on, a step is one CUDA graph", step);
-  return std::unique_ptr<StepGraph>(new StepGraph(std::move(s)));
-}
-
-Tensor StepGraph::replay(const Tensor& codes, const Tensor& labels, bool stop_request, double learning_rate) {
-  const torch::NoGradGuard no_grad;
-  State& s = *state_;
-  s.codes.copy_(codes);
-  s.labels.copy_(labels);
-  s.stop_request.fill_(stop_request ? 1.0 : 0.0);
-  s.learning_rate.fill_(learning_rate);
-  s.recording->graph.replay();
-  s.collective->replayed(s.calls);
-  for (const Tensor& p : s.parameters) {  // for checkpoints: the host's counter
-    auto& adam = adam_state(*s.optimizer, p);
-    adam.step(adam.step() + 1);
-  }
-  return s.seen;
+  return s;
 }
 
 #else
-
-struct StepGraph::State {};
 
 std::unique_ptr<StepGraph> StepGraph::capture(const Tensor&, const Tensor&, model::TensorCollective&,
                                               torch::optim::Adam&, const std::vector<Tensor>&, std::uint64_t,
@@ -170,11 +166,6 @@ std::unique_ptr<StepGraph> StepGraph::capture(const Tensor&, const Tensor&, mode
   return nullptr;
 }
 
-Tensor StepGraph::replay(const Tensor&, const Tensor&, bool, double) { return {}; }
-
 #endif
-
-StepGraph::StepGraph(std::unique_ptr<State> state) : state_(std::move(state)) {}
-StepGraph::~StepGraph() = default;
 
 }  // namespace muffle::train

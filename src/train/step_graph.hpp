@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <sstream>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "muffle/model/collective.hpp"
@@ -27,18 +30,39 @@ class StepGraph {
                                             torch::optim::Adam& optimizer,
                                             const std::vector<torch::Tensor>& parameters, std::uint64_t step,
                                             const Body& body);
-  ~StepGraph();
-  StepGraph(const StepGraph&) = delete;
-  StepGraph& operator=(const StepGraph&) = delete;
+  virtual ~StepGraph() = default;
 
   /// Enqueues one step. @returns what `body` returned, of this step, once the device has done it.
-  torch::Tensor replay(const torch::Tensor& codes, const torch::Tensor& labels, bool stop_request,
-                       double learning_rate);
-
- private:
-  struct State;
-  explicit StepGraph(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  virtual torch::Tensor replay(const torch::Tensor& codes, const torch::Tensor& labels, bool stop_request,
+                               double learning_rate) = 0;
 };
+
+/// The optimizer's key of a parameter: its address, as text in LibTorch 1.x.
+template <class Map>
+auto key_of_parameter(const torch::Tensor& parameter) {
+  using Key = typename Map::key_type;
+  if constexpr (std::is_same_v<Key, std::string>) {
+    std::ostringstream text;
+    text << parameter.unsafeGetTensorImpl();
+    return text.str();
+  } else {
+    return Key(parameter.unsafeGetTensorImpl());
+  }
+}
+
+/// Adam's moments of one parameter; made on demand, as the first step would.
+inline torch::optim::AdamParamState& adam_state(torch::optim::Adam& optimizer,
+                                                const torch::Tensor& parameter) {
+  auto& states = optimizer.state();
+  const auto key = key_of_parameter<std::remove_reference_t<decltype(states)>>(parameter);
+  auto& state = states[key];
+  if (!state) {
+    auto fresh = std::make_unique<torch::optim::AdamParamState>();
+    const torch::Tensor zeros = torch::zeros_like(parameter, torch::MemoryFormat::Preserve).detach();
+    fresh->step(0).exp_avg(zeros).exp_avg_sq(zeros.clone());
+    state = std::move(fresh);
+  }
+  return static_cast<torch::optim::AdamParamState&>(*state);
+}
 
 }  // namespace muffle::train

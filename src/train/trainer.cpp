@@ -2,27 +2,24 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <span>
 
 #include "checkpoint_keeper.hpp"
 #include "curves.hpp"
 #include "device.hpp"
-#include "matched_map.hpp"
 #include "moments_start.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/named_step.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/train/data_parallel.hpp"
-#include "muffle/train/flush_denormals.hpp"
 
 namespace muffle::train {
 namespace {
@@ -105,10 +102,9 @@ class Training {
     heartbeat_();
     const double disagreement = training_->disagreement();
     require(disagreement <= kMaxDisagreement,
-            fmt::format(
-                "the ranks' parameters differ by {:.3g} (relative) after {} steps, so they did not take the "
-                "same steps: run all ranks on the same kind of processor and build",
-                disagreement, spec_.steps));
+            fmt::format("the ranks' parameters differ by {:.3g} (relative) after {} steps, so they did not "
+                        "take the same steps: run all ranks on the same kind of processor and build",
+                        disagreement, spec_.steps));
   }
 
   /// Of a training that started from the closed form: which of the two models is kept.
@@ -179,8 +175,7 @@ class Training {
     if (problem.blocks.empty()) {
       throw ConfigError(
           "training a network needs a release with a feature map that it can be trained on, and this one has "
-          "none: "
-          "release one, such as [map.rff] with kind = \"rff\"");
+          "none: release one, such as [map.rff] with kind = \"rff\"");
     }
     return problem;
   }
@@ -239,22 +234,6 @@ class Training {
 
 }  // namespace
 
-void set_torch_threads(int threads) {
-  set_compute_threads(threads);
-  at::set_num_threads(threads);
-  // May be set once a process, before torch's first parallel work; muffle runs no interop work, so later is
-  // no harm.
-  static const bool once = [] {
-    try {
-      at::set_num_interop_threads(1);
-    } catch (const std::exception& e) {
-      spdlog::debug("train: torch keeps its interop threads: {}", e.what());
-    }
-    return true;
-  }();
-  static_cast<void>(once);
-}
-
 TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,
                   const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads,
@@ -269,6 +248,30 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   training.choose_model();
   training.write(model_file, train_hash);
   return training.report();
+}
+
+std::string fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_file,
+                            const std::filesystem::path& model_file,
+                            const model::ClosedFormSettings& generator, const std::string& train_hash) {
+  std::string hash;
+  comm::agree(comm, "fitting the closed form", true, [&] {
+    if (!comm.is_root()) return;
+    const auto start = std::chrono::steady_clock::now();
+    const std::string bytes = read_file(release_file);
+    const release::Artifact artifact = release::parse_artifact(bytes, release_file.string());
+    const model::ModelInfo info{generator.clone(),
+                                artifact.schema,
+                                release::class_share(artifact),
+                                to_hex(sha256(bytes)),
+                                train_hash,
+                                artifact.is_private,
+                                release::noisy_counts(artifact).has_value()};
+    const auto heartbeat = [&] { comm.check_peers("fitting the closed form"); };
+    hash = model::save_model(model_file, info, generator.fit(artifact, heartbeat));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    spdlog::info("train: closed form in {:.1f} s", seconds);
+  });
+  return comm::broadcast_text(comm, hash);
 }
 
 }  // namespace muffle::train

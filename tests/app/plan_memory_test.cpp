@@ -9,7 +9,6 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/release/artifact.hpp"
-#include "muffle/train/closed_form.hpp"
 #include "muffle/train/trainer.hpp"
 #include "support/planned_release.hpp"
 #include "support/resident_memory.hpp"

@@ -9,7 +9,6 @@
 #include <functional>
 
 #include "bench/train_step.hpp"
-#include "muffle/train/flush_denormals.hpp"
 #include "reference/mean_embedding_reference.hpp"
 
 namespace muffle::bench {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <random>
 
-#include "cluster/findings.hpp"
+#include "cluster/facts.hpp"
 
 namespace muffle::cluster {
 namespace {

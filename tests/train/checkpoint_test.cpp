@@ -9,7 +9,6 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/train/checkpoint_slots.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "muffle/train/closed_form.hpp"
+#include "muffle/train/trainer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "muffle/core/error.hpp"
-#include "muffle/train/flush_denormals.hpp"
+#include "muffle/train/trainer.hpp"
 #include "reference/mean_embedding_reference.hpp"
 #include "support/expect_error.hpp"
 #include "train/toy.hpp"

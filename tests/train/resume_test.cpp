@@ -9,7 +9,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/train/checkpoint_slots.hpp"
+#include "muffle/train/checkpoint.hpp"
 #include "muffle/train/trainer.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"

@@ -10,7 +10,7 @@
 #include "muffle/release/noisy_moments.hpp"
 #include "muffle/train/settings.hpp"
 #include "support/planned_release.hpp"
-#include "train/matched_map.hpp"
+#include "train/moments_start.hpp"
 #include "train/toy.hpp"
 
 namespace muffle::test {

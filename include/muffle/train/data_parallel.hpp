@@ -76,7 +76,6 @@ class DataParallel {
   /// Forward, objective, backward and the gradients' sums. @returns what Objective::read() reads.
   torch::Tensor enqueue(const torch::Tensor& codes, const torch::Tensor& labels,
                         const torch::Tensor& stop_request);
-  void capture();
 
   TrainSpec spec_;
   std::vector<double> class_share_;

@@ -26,11 +26,9 @@ class GradientReducer {
 
   /// @param parameters  the same on every rank, in the same order; their grads are replaced by views of the
   /// buckets.
-  GradientReducer(std::vector<torch::Tensor> parameters, std::shared_ptr<model::TensorCollective> collective);
-  /// @param bucket_bytes  the most that a bucket of several parameters holds
+  /// @param most_bytes  that a bucket of several parameters holds; 0: as bucket_bytes() says
   GradientReducer(std::vector<torch::Tensor> parameters, std::shared_ptr<model::TensorCollective> collective,
-                  std::size_t bucket_bytes);
-  ~GradientReducer();
+                  std::size_t most_bytes = 0);
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 

@@ -21,17 +21,15 @@ struct Measurement {
   Heartbeat heartbeat = {};  ///< after each batch, on every rank
 };
 
-/// The mean embeddings of a generator in evaluation mode, block by block, of each batch: C x D. The codes are
+/// A block's mean embeddings of a generator in evaluation mode, of each batch: C x D. The codes are
 /// a function of (seed, sample index) alone, so two generators with codes of the same length are measured on
 /// the same codes, and most of the sampling error cancels in their difference. Collective; the ranks share
 /// the samples.
-/// @returns [block][batch]
-std::vector<std::vector<torch::Tensor>> mean_embeddings(model::Generator& generator,
-                                                        const std::vector<Matching>& blocks,
-                                                        const Measurement& measurement,
-                                                        model::TensorCollective& collective);
+std::vector<torch::Tensor> mean_embeddings(model::Generator& generator, const Matching& block,
+                                           const Measurement& measurement,
+                                           model::TensorCollective& collective);
 
-/// The same of one block, over all batches, of which it holds two at a time: C x D may be large.
+/// Their mean over all batches, of which it holds two at a time: C x D may be large.
 torch::Tensor mean_embedding(model::Generator& generator, const Matching& block,
                              const Measurement& measurement, model::TensorCollective& collective);
 
@@ -52,10 +50,9 @@ inline constexpr double kLeastGain = 1.0 / 3.0;
 ///
 /// d_closed itself does carry the noise's square. Of D features, less its mean s^2 D sum_c w_c, it has the
 /// variance sum_c w_c^2 (2 s^4 D + 4 s^2 ||mu_c - mu_data,c||^2): for off = delta - s e with e standard
-/// normal,
-/// ||off||^2 = ||delta||^2 - 2 s <delta, e> + s^2 ||e||^2, whose last two terms are uncorrelated. ||delta||^2
-/// is not known; ||off||^2 - s^2 D stands for it. With the batches' spread this is closed_form_deviation; at
-/// small epsilon it is larger than the distance, which then may come out below 0.
+/// normal, ||off||^2 = ||delta||^2 - 2 s <delta, e> + s^2 ||e||^2, whose last two terms are uncorrelated.
+/// ||delta||^2 is not known; ||off||^2 - s^2 D stands for it. With the batches' spread this is
+/// closed_form_deviation; at small epsilon it is larger than the distance, which then may come out below 0.
 ///
 /// The closed form is kept unless the trained model is nearer by kDeviationsToSwitch deviations of the
 /// difference, and by kLeastGain of the largest distance that the closed form may well have, d_closed +

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "muffle/comm/detachment.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/model/generator_kind.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/train/settings.hpp"
@@ -49,7 +51,7 @@ struct TrainReport {
 /// With TrainSpec::from_moments the model is the trained one or the closed form that it started from,
 /// whichever the release's proxy says is nearer to the data; TrainSpec::keep_trained leaves it unheard.
 ///
-/// Beside model_file lie two checkpoints (checkpoint_slots.hpp) from then on; they are the caller's to
+/// Beside model_file lie two checkpoints (checkpoint.hpp) from then on; they are the caller's to
 /// remove, once it has noted that the training is done. The newest good one of the same settings and release
 /// is taken up: on the CPU, with as many ranks and threads, the model is then the same bit for bit as that of
 /// a training that was never interrupted.
@@ -65,5 +67,32 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
 
 /// Debian's LibTorch starts with one thread: set it from the cores that the rank owns (core/process.hpp).
 void set_torch_threads(int threads);
+
+/// Fits a closed-form generator to a release and writes model.mfl on root. Needs nothing private. Collective;
+/// root alone reads and computes, and all throw alike.
+/// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
+/// @returns SHA-256 of model.mfl, on every rank.
+/// @throws ConfigError (the release lacks what the generator is made of), DataError (the noise hides
+/// everything), IoError, ProtocolError, CommError; StoppedError: told to stop between two steps of the fit,
+/// nothing was written.
+std::string fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_file,
+                            const std::filesystem::path& model_file,
+                            const model::ClosedFormSettings& generator, const std::string& train_hash);
+
+/// While it lives, the calling thread and its OpenMP workers treat denormal floats as zero. Once pixels
+/// saturate, the sigmoid's gradients are denormal, and x86 then computes a training step several times
+/// slower; such gradients move nothing. Scoped, so that everything else in the process (the privacy
+/// accountant above all) keeps IEEE arithmetic.
+class FlushDenormals {
+ public:
+  /// @param threads  the OpenMP team that the calling thread computes with
+  explicit FlushDenormals(int threads);
+  ~FlushDenormals();
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+  std::vector<unsigned> before_;  ///< each thread's control word
+};
 
 }  // namespace muffle::train
