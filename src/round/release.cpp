@@ -4,6 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
+#include "muffle/privacy/entropy.hpp"
 #include "release_steps.hpp"
 
 namespace muffle::round {
@@ -32,6 +35,93 @@ bool is_made(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
   if (!release::release_is_there(order.file)) return false;
   release::require_ordered(order, release::read_artifact(order.file));
   return true;
+}
+
+/// The same error, with what became of the charge at its end.
+Error with_fate(const Error& e, const std::string& charge, bool made) {
+  Error out(
+      e.code(),
+      std::string(e.what()) +
+          (made ? fmt::format(" The release was made: the same command again keeps it, for charge {} alone.",
+                              charge)
+                : fmt::format(" The charge {} stays spent; the same command again is a new charge.", charge)),
+      LocalDetail{e.local_detail()}, e.where());
+  if (e.agreed()) {
+    out.mark_agreed(e.quiet());
+  } else if (e.quiet()) {
+    out.mark_quiet();
+  }
+  return out;
+}
+
+/// The coordinator's errors from the charge on say what became of it. @param transaction  null elsewhere
+template <class Step>
+auto telling_fate(const release::ReleaseTransaction* transaction, const std::filesystem::path& file,
+                  const Step& step) {
+  try {
+    return step();
+  } catch (const Error& e) {
+    if (transaction == nullptr || transaction->charge().empty()) throw;
+    const WatchedStep looking("looking for", file);
+    std::error_code unknown;
+    throw with_fate(e, transaction->charge(), std::filesystem::exists(file, unknown));
+  }
+}
+
+/// Of the release's file; header, ledger and statements are counted generously.
+std::size_t release_bytes(const release::ReleasePlan& plan) {
+  return plan.size() * sizeof(std::int64_t) + (std::size_t{1} << 20);
+}
+
+release::Artifact make_artifact(const ReleaseJob& job, const privacy::AggregationMode& mode,
+                                privacy::NoisySum&& noisy) {
+  release::Artifact artifact;
+  static_cast<release::ReleasePlan&>(artifact) = job.plan;
+  for (const features::NamedMap& map : job.plan.maps) artifact.map_hashes.push_back(map.map->hash());
+  artifact.config_hash = job.config_hash;
+  artifact.muffle_version = job.muffle_version;
+  artifact.data_id = job.order().data_id;
+  artifact.ranks = mode.ranks;
+  artifact.aggregation = mode;
+  artifact.is_private = noisy.is_private;
+  artifact.values = std::move(noisy.values);
+  return artifact;
+}
+
+/// The half of a release that is not stopped: nothing here has a heartbeat, and the closed round holds off
+/// signals. Charges, draws the noise, sums, publishes and writes.
+/// @param transaction  settled, and without a release; null but at the coordinator
+/// @param start  of the release, for its last line
+void commit(Transport& transport, const ReleaseJob& job, Round& round,
+            release::ReleaseTransaction* transaction, std::chrono::steady_clock::time_point start) {
+  const auto commitment = [&](const auto& step) { return telling_fate(transaction, job.file, step); };
+  round.close();
+  transport.agree("charging the ledger and drawing the noise", true, [&] {
+    if (!transport.coordinates()) return;
+    // Before the charge, and while no release is there that it could belie.
+    job.note_settings();
+    require_room(job.file.parent_path(), release_bytes(job.plan));
+    commitment([&] {
+      transaction->begin(job.plan.noise, !job.insecure_seed, [&](const release::Charge& charge) {
+        const auto entropy = round.terms().mode.distributed ? nullptr : entropy_of(job, 0);
+        round.draw_noise(charge, entropy.get(), [&] { transport.check_lost("drawing the noise"); });
+      });
+    });
+  });
+  if (!transport.coordinates()) round.hear_charge();
+  spdlog::debug("release: the sum begins");
+  privacy::NoisySum noisy = commitment([&] { return sum_up(round, transport); });
+  spdlog::debug("release: the sum ends");
+
+  transport.agree("writing the release", true, [&] {
+    if (!transport.coordinates()) return;
+    release::Artifact artifact = make_artifact(job, round.terms().mode, std::move(noisy));
+    const std::size_t numbers = artifact.values.size();
+    const std::string hash = commitment([&] { return transaction->finish(std::move(artifact)); });
+    spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, job.file.string(), hash,
+                 transaction->charge(),
+                 job.time_is_public() ? fmt::format(", {:.1f} s", seconds_since(start)) : "");
+  });
 }
 
 }  // namespace

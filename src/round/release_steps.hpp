@@ -4,12 +4,11 @@
 #include <optional>
 #include <utility>
 
-#include "muffle/release/transaction.hpp"
 #include "muffle/round/drive.hpp"
 #include "muffle/round/release.hpp"
 
-// The two halves of a release. The first can be stopped and costs nothing. The second begins with the round's
-// closing, is given no heartbeat, and ends with a COMMIT.
+// A release has two halves. The first, here, can be stopped and costs nothing. The second begins with the
+// round's closing, is given no heartbeat, and ends with a COMMIT.
 namespace muffle::round {
 
 double seconds_since(std::chrono::steady_clock::time_point then);
@@ -20,11 +19,5 @@ std::unique_ptr<privacy::EntropySource> entropy_of(const ReleaseJob& job, int si
 /// Opens the records, agrees on their number, plans, asks the ledger, exchanges keys, embeds.
 /// @returns the round, with its records embedded; nothing for a dry run.
 std::unique_ptr<Round> prepare(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
-
-/// Charges, draws the noise, sums, publishes and writes.
-/// @param transaction  settled, and without a release; null but at the coordinator
-/// @param start  of the release, for its last line
-void commit(Transport& transport, const ReleaseJob& job, Round& round,
-            release::ReleaseTransaction* transaction, std::chrono::steady_clock::time_point start);
 
 }  // namespace muffle::round
