@@ -216,15 +216,7 @@ std::unique_ptr<NcclGroup> NcclGroup::create(HostComm& host, const NcclOptions& 
   state->deadline = options.deadline;
   state->heartbeat = options.heartbeat;
 
-  std::string identity;
-  agree(host, "choosing a GPU", true, [&] {
-    state->device = choose_device(host, options);
-    identity = identity_of(state->device);
-  });
-  const auto identities = host.all_gather(identity);
-  const auto hosts = host.all_gather(host.host());
-  agree(host, "choosing a GPU for each rank", true, [&] { refuse_shared_gpus(identities, hosts); });
-
+  state->device = choose_gpu(host, options.device);
   const ncclUniqueId id = share_unique_id(host);
   std::exception_ptr problem;
   try {
