@@ -87,12 +87,12 @@ void require_own_place(const SiteIdentity& identity, int rank, int ranks) {
         fmt::format("the site roster lists {} ranks, but {} take part: every rank needs its line.",
                     identity.roster.ranks(), ranks));
   }
-  const SiteRoster::Entry& entry = identity.roster.at(rank);
+  const SignerKey& entry = identity.roster.at(rank);
   if (entry.key != identity.key.public_key()) {
     throw ConfigError(fmt::format(
         "rank {} belongs to site '{}' in the roster, with public key {}, but this rank's site key "
         "is '{}', {}: give this rank the right privacy.site_key, or correct the roster.",
-        rank, entry.site, to_hex(entry.key), identity.key.name(), to_hex(identity.key.public_key())));
+        rank, entry.name, to_hex(entry.key), identity.key.name(), to_hex(identity.key.public_key())));
   }
 }
 
@@ -126,7 +126,7 @@ void require_same_purpose(std::span<const std::string> hellos, const Hello& mine
 void require_signatures(const SiteRoster& roster, std::span<const std::string> signatures,
                         const Digest& transcript) {
   for (std::size_t r = 0; r < signatures.size(); ++r) {
-    const SiteRoster::Entry& entry = roster.at(static_cast<int>(r));
+    const SignerKey& entry = roster.at(static_cast<int>(r));
     SiteSignature signature{};
     const bool whole = signatures[r].size() == signature.size();
     if (whole) std::memcpy(signature.data(), signatures[r].data(), signature.size());
@@ -135,7 +135,7 @@ void require_signatures(const SiteRoster& roster, std::span<const std::string> s
         fmt::format("the signature of rank {} (site '{}', public key {}) {}: its key is not the roster's, or "
                     "somebody between "
                     "the ranks changes messages. Nothing was revealed. Do not go on before you know which.",
-                    r, entry.site, to_hex(entry.key), whole ? "is wrong" : "is missing"));
+                    r, entry.name, to_hex(entry.key), whole ? "is wrong" : "is missing"));
   }
 }
 
