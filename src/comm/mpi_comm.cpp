@@ -137,7 +137,7 @@ MpiComm::MpiComm(MPI_Comm ranks, const MpiOptions& options) : options_(options) 
   host_ = processor_name();
   std::vector<std::string> hosts = all_gather(host_);
   const std::vector<std::string> introductions = all_gather(PeerWatch::introduction());
-  roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), std::move(hosts), introductions,
+  roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), rank_, std::move(hosts), introductions,
                                           options_.deadline);
   find_neighbours();
 }

@@ -46,11 +46,12 @@ inline void check_mpi(int code, std::string_view operation) {
 /// Nothing is sent while collectives are quick, and nothing blocks but find_out(), for its grace.
 class RollCall {
  public:
-  /// @param peers  a communicator used for nothing else; kept until MPI_Finalize.
+  /// @param peers  a communicator used for nothing else; kept until MPI_Finalize. @param rank  this one's
+  /// there.
   /// @param introductions  PeerWatch::introduction() of every rank.
   /// @param deadline  how long a rank may be silent.
-  RollCall(MPI_Comm peers, std::vector<std::string> hosts, const std::vector<std::string>& introductions,
-           std::chrono::milliseconds deadline);
+  RollCall(MPI_Comm peers, int rank, std::vector<std::string> hosts,
+           const std::vector<std::string>& introductions, std::chrono::milliseconds deadline);
   ~RollCall();
   RollCall(const RollCall&) = delete;
   RollCall& operator=(const RollCall&) = delete;

@@ -25,8 +25,6 @@ constexpr std::size_t kChunkNumbers = 8192;  // 64 KiB: the fastest (stays in th
 static_assert(crypto_scalarmult_BYTES == kKeyBytes && crypto_scalarmult_SCALARBYTES == kKeyBytes);
 static_assert(crypto_stream_chacha20_ietf_KEYBYTES == kKeyBytes);
 
-using Digest = std::array<unsigned char, 32>;
-
 /// What a rank tells the others first. All of it is public, and all ranks' hellos together are the
 /// transcript that is signed.
 struct Hello {
@@ -61,22 +59,13 @@ void hash(std::string_view text, std::span<const unsigned char> key, std::span<u
                      key.data(), key.size());
 }
 
-/// Ties every later key and signature to this round: all ranks' fresh keys, in order, with what they want.
-Digest hash_transcript(std::span<const std::string> hellos) {
-  std::string text = "muffle secure sum transcript 1\n";
-  for (const std::string& hello : hellos) text += hello;  // all of one length: parse_hello() saw to it
-  Digest digest{};
-  hash(text, {}, digest);
-  return digest;
-}
-
 template <std::size_t kSize>
 std::string text_of(const std::array<unsigned char, kSize>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), kSize};
 }
 
 /// What rank `rank` signs.
-std::string signed_text(const Digest& transcript, std::size_t rank) {
+std::string signed_text(const Sha256Digest& transcript, std::size_t rank) {
   return fmt::format("muffle secure sum signature 1\nrank {}\n", rank) + text_of(transcript);
 }
 
@@ -124,7 +113,7 @@ void require_same_purpose(std::span<const std::string> hellos, const Hello& mine
 }
 
 void require_signatures(const SiteRoster& roster, std::span<const std::string> signatures,
-                        const Digest& transcript) {
+                        const Sha256Digest& transcript) {
   for (std::size_t r = 0; r < signatures.size(); ++r) {
     const SignerKey& entry = roster.at(static_cast<int>(r));
     SiteSignature signature{};
@@ -165,7 +154,10 @@ std::string KeyExchange::sign(std::vector<std::string> hellos) {
   hellos_ = std::move(hellos);
   const auto rank = static_cast<std::size_t>(spec_.rank);
   require_same_purpose(hellos_, parse_hello(hello_, rank));
-  transcript_ = hash_transcript(hellos_);
+  // Ties every later key and signature to this round: all ranks' fresh keys, in order, with what they want.
+  std::string transcript = "muffle secure sum transcript 1\n";
+  for (const std::string& hello : hellos_) transcript += hello;  // of one length: parse_hello() saw to it
+  hash(transcript, {}, transcript_);
   if (spec_.identity == nullptr) return {};
   return text_of(spec_.identity->key.sign(signed_text(transcript_, rank)));
 }
