@@ -24,13 +24,6 @@ MPI_Comm duplicate(MPI_Comm ranks, const MpiOptions& options) {
   return copy;
 }
 
-std::string processor_name() {
-  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> name{};
-  int length = 0;
-  check_mpi(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
-  return {name.data(), static_cast<std::size_t>(length)};
-}
-
 }  // namespace
 
 /// Numbers the collective, holds its deadline, accounts for its time, and turns a failed wait into the one
@@ -134,7 +127,10 @@ MpiComm::MpiComm(MPI_Comm ranks, const MpiOptions& options) : options_(options) 
   comm_ = duplicate(ranks, options_);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-  host_ = processor_name();
+  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> name{};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+  host_.assign(name.data(), static_cast<std::size_t>(length));
   std::vector<std::string> hosts = all_gather(host_);
   const std::vector<std::string> introductions = all_gather(PeerWatch::introduction());
   roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), rank_, std::move(hosts), introductions,

@@ -166,7 +166,6 @@ struct NcclGroup::State {
   void enqueue_timed(std::string_view operation, GpuStopwatch& watch, cudaStream_t stream,
                      const Start& start) {
     require_alive(operation);
-    use_device(device);
     const bool timed = !capturing(stream);
     if (timed) watch.start(stream);
     enqueue(operation, start);
@@ -282,7 +281,6 @@ void NcclGroup::broadcast(void* data, std::size_t bytes, int root, void* stream)
 void NcclGroup::synchronize(void* stream) {
   State& state = *state_;
   state.enqueue("synchronize", [] { return ncclSuccess; });  // a dead group is refused
-  use_device(state.device);
   const auto until = Clock::now() + state.deadline;
   for (Backoff backoff(kLongestPause);; backoff.pause()) {
     const cudaError_t done = cudaStreamQuery(static_cast<cudaStream_t>(stream));

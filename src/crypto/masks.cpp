@@ -122,8 +122,8 @@ void require_signatures(const SiteRoster& roster, std::span<const std::string> s
     if (whole && verify(entry.key, signed_text(transcript, r), signature)) continue;
     throw ProtocolError(
         fmt::format("the signature of rank {} (site '{}', public key {}) {}: its key is not the roster's, or "
-                    "somebody between "
-                    "the ranks changes messages. Nothing was revealed. Do not go on before you know which.",
+                    "somebody between the ranks changes messages. Nothing was revealed. Do not go on before "
+                    "you know which.",
                     r, entry.name, to_hex(entry.key), whole ? "is wrong" : "is missing"));
   }
 }
