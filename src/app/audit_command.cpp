@@ -9,7 +9,7 @@
 #include "muffle/core/progress.hpp"
 #include "muffle/embed/audit.hpp"
 #include "muffle/privacy/accountant.hpp"
-#include "muffle/round/audit_path.hpp"
+#include "muffle/round/drive.hpp"
 
 namespace muffle::app {
 namespace {

@@ -87,8 +87,9 @@ round::ReleaseJob release_job(Context& context) {
 void release(Context& context) {
   const auto transport = round::make_transport(context.comm);
   const round::ReleaseJob job = release_job(context);
-  const auto outcome = round::release(*transport, round::heartbeat_of(context.comm), job);
-  if (outcome != round::ReleaseOutcome::kKept || context.dry_run) return;
+  const auto heartbeat = [&](std::string_view doing) { context.comm.check_peers(doing); };
+  const bool kept = round::release(*transport, heartbeat, job);
+  if (!kept || context.dry_run) return;
   end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
 }
 

@@ -11,7 +11,6 @@
 
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/watchdog.hpp"
-#include "shared_segments.hpp"
 
 namespace muffle::comm {
 namespace {
@@ -23,13 +22,6 @@ MPI_Comm duplicate(MPI_Comm ranks, const MpiOptions& options) {
   wait_or_throw(request, "setting up communication", options.deadline, options.stop_within);
   check_mpi(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return copy;
-}
-
-std::string processor_name() {
-  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> name{};
-  int length = 0;
-  check_mpi(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
-  return {name.data(), static_cast<std::size_t>(length)};
 }
 
 }  // namespace
@@ -135,10 +127,13 @@ MpiComm::MpiComm(MPI_Comm ranks, const MpiOptions& options) : options_(options) 
   comm_ = duplicate(ranks, options_);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-  host_ = processor_name();
+  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> name{};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+  host_.assign(name.data(), static_cast<std::size_t>(length));
   std::vector<std::string> hosts = all_gather(host_);
   const std::vector<std::string> introductions = all_gather(PeerWatch::introduction());
-  roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), std::move(hosts), introductions,
+  roll_call_ = std::make_unique<RollCall>(duplicate(ranks, options_), rank_, std::move(hosts), introductions,
                                           options_.deadline);
   find_neighbours();
 }
@@ -177,26 +172,6 @@ void MpiComm::find_neighbours() {
   check_mpi(MPI_Comm_size(local, &local_size_), "MPI_Comm_size");
   hide_segments(local);
   check_mpi(MPI_Comm_free(&local), "MPI_Comm_free");
-}
-
-/// What ranks of one host send one another goes through files of shared memory, which would outlive ranks
-/// that are all killed at once, with sums of records in them. Once every rank has mapped them all, nobody
-/// needs their names: without names they end with the last rank, however it ends.
-void MpiComm::hide_segments(MPI_Comm local) {
-  const std::vector<std::filesystem::path> segments = mapped_segments();
-  int ready = segments.size() >= static_cast<std::size_t>(local_size_) ? 1 : 0;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &ready, 1, MPI_INT, MPI_MIN, local, &request), "MPI_Iallreduce");
-  wait_or_throw(request, "setting up communication", options_.deadline, options_.stop_within);
-  if (segments.empty()) return;  // another transport, or done already
-  bool hidden = ready != 0;
-  if (ready != 0)
-    for (const std::filesystem::path& file : segments) hidden = unname(file) && hidden;
-  if (hidden) return;
-  spdlog::warn(
-      "MPI keeps messages between the ranks of host {} in '{}' and the like, and their names could not be "
-      "taken away: if the job is killed, remove these files",
-      host_, segments.front().string());
 }
 
 void MpiComm::die() {

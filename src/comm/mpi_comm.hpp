@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "attendance.hpp"
-#include "mpi_check.hpp"
 #include "mpi_roll_call.hpp"
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/comm/mpi.hpp"

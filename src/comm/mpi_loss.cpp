@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::string_view kWhatToDo =
     "Look at the end of that rank's log and at its machine (killed for memory, rebooted, cut off?), then run "
-    "the same "
-    "command again: finished stages are kept, and nothing half-written is used";
+    "the same command again: finished stages are kept, and nothing half-written is used";
 
 std::string why(Waited outcome) {
   return outcome == Waited::kTermination ? "told to stop (SIGTERM or SIGUSR1)"
@@ -41,22 +40,18 @@ Waited wait_for(MPI_Request& request, std::string_view operation, const Patience
 
 void wait_or_throw(MPI_Request& request, std::string_view operation, std::chrono::milliseconds deadline,
                    std::chrono::milliseconds after_stop) {
-  switch (wait_for(request, operation, {Clock::now() + deadline, {}, after_stop})) {
-    case Waited::kDone:
-      return;
-    case Waited::kTermination:
-    case Waited::kPeerGone:
-      throw CommError(fmt::format(
-          "{}: told to stop (SIGTERM) while waiting for the other ranks, most likely because one of "
-          "them failed: the first error in their logs is the cause",
-          operation));
-    case Waited::kDeadline:
-      throw CommError(
-          fmt::format("{} did not finish within {:.1f} s: a rank has died, hangs or is still busy. Look for "
-                      "the rank whose log ends "
-                      "first, or raise the deadline if the ranks are only slow",
-                      operation, static_cast<double>(deadline.count()) / 1000));
+  const Waited outcome = wait_for(request, operation, {Clock::now() + deadline, {}, after_stop});
+  if (outcome == Waited::kDone) return;
+  if (outcome == Waited::kDeadline) {
+    throw CommError(
+        fmt::format("{} did not finish within {:.1f} s: a rank has died, hangs or is still busy. Look for "
+                    "the rank whose log ends first, or raise the deadline if the ranks are only slow",
+                    operation, static_cast<double>(deadline.count()) / 1000));
   }
+  throw CommError(
+      fmt::format("{}: told to stop (SIGTERM) while waiting for the other ranks, most likely because one of "
+                  "them failed: the first error in their logs is the cause",
+                  operation));
 }
 
 void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s) {
@@ -82,8 +77,8 @@ void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s)
   } else if (outcome == Waited::kDeadline) {
     message = fmt::format(
         "{} did not finish within {:.1f} s; {}. Missing ranks have died, hang, or are still busy with "
-        "something else: "
-        "their logs say which. If they are only slow, raise the deadline (runtime.deadline_s)",
+        "something else: their logs say which. If they are only slow, raise the deadline "
+        "(runtime.deadline_s)",
         where, waited_s, missing);
   } else if (!found.silent.empty()) {
     message = fmt::format("{}: {}; not heard from since: {}. {}", where, why(outcome),

@@ -6,21 +6,12 @@
 #include <thread>
 
 namespace muffle::comm {
-namespace {
 
-int rank_in(MPI_Comm peers) {
-  int rank = 0;
-  check_mpi(MPI_Comm_rank(peers, &rank), "MPI_Comm_rank");
-  return rank;
-}
-
-}  // namespace
-
-RollCall::RollCall(MPI_Comm peers, std::vector<std::string> hosts,
+RollCall::RollCall(MPI_Comm peers, int rank, std::vector<std::string> hosts,
                    const std::vector<std::string>& introductions, std::chrono::milliseconds deadline)
     : peers_(peers),
       hosts_(std::move(hosts)),
-      rank_(rank_in(peers)),
+      rank_(rank),
       size_(static_cast<int>(hosts_.size())),
       deadline_(deadline),
       attendance_(size_, deadline),

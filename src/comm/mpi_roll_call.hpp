@@ -9,14 +9,30 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attendance.hpp"
-#include "mpi_check.hpp"
+#include "muffle/core/error.hpp"
 #include "peer_watch.hpp"
 #include "poll.hpp"
 
 namespace muffle::comm {
+
+/// Every MPI return code goes through here. @throws CommError with MPI's own text.
+inline void check_mpi(int code, std::string_view operation) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  std::string reason = "unknown error";
+  if (MPI_Error_string(code, text.data(), &length) == MPI_SUCCESS) {
+    reason.assign(text.data(), static_cast<std::size_t>(length));
+  }
+  throw CommError(
+      "MPI reports that " + std::string(operation) + " failed: " + reason +
+      ". A peer or the network between the ranks is lost, or the ranks called it with different lengths; "
+      "the other ranks' logs say which");
+}
 
 /// Finds out who has not come to a collective, and whether they are at work, by small point-to-point messages
 /// on a communicator of its own:
@@ -30,11 +46,12 @@ namespace muffle::comm {
 /// Nothing is sent while collectives are quick, and nothing blocks but find_out(), for its grace.
 class RollCall {
  public:
-  /// @param peers  a communicator used for nothing else; kept until MPI_Finalize.
+  /// @param peers  a communicator used for nothing else; kept until MPI_Finalize. @param rank  this one's
+  /// there.
   /// @param introductions  PeerWatch::introduction() of every rank.
   /// @param deadline  how long a rank may be silent.
-  RollCall(MPI_Comm peers, std::vector<std::string> hosts, const std::vector<std::string>& introductions,
-           std::chrono::milliseconds deadline);
+  RollCall(MPI_Comm peers, int rank, std::vector<std::string> hosts,
+           const std::vector<std::string>& introductions, std::chrono::milliseconds deadline);
   ~RollCall();
   RollCall(const RollCall&) = delete;
   RollCall& operator=(const RollCall&) = delete;

@@ -166,7 +166,6 @@ struct NcclGroup::State {
   void enqueue_timed(std::string_view operation, GpuStopwatch& watch, cudaStream_t stream,
                      const Start& start) {
     require_alive(operation);
-    use_device(device);
     const bool timed = !capturing(stream);
     if (timed) watch.start(stream);
     enqueue(operation, start);
@@ -216,15 +215,7 @@ std::unique_ptr<NcclGroup> NcclGroup::create(HostComm& host, const NcclOptions& 
   state->deadline = options.deadline;
   state->heartbeat = options.heartbeat;
 
-  std::string identity;
-  agree(host, "choosing a GPU", true, [&] {
-    state->device = choose_device(host, options);
-    identity = identity_of(state->device);
-  });
-  const auto identities = host.all_gather(identity);
-  const auto hosts = host.all_gather(host.host());
-  agree(host, "choosing a GPU for each rank", true, [&] { refuse_shared_gpus(identities, hosts); });
-
+  state->device = choose_gpu(host, options.device);
   const ncclUniqueId id = share_unique_id(host);
   std::exception_ptr problem;
   try {
@@ -290,7 +281,6 @@ void NcclGroup::broadcast(void* data, std::size_t bytes, int root, void* stream)
 void NcclGroup::synchronize(void* stream) {
   State& state = *state_;
   state.enqueue("synchronize", [] { return ncclSuccess; });  // a dead group is refused
-  use_device(state.device);
   const auto until = Clock::now() + state.deadline;
   for (Backoff backoff(kLongestPause);; backoff.pause()) {
     const cudaError_t done = cudaStreamQuery(static_cast<cudaStream_t>(stream));

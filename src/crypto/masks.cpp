@@ -25,8 +25,6 @@ constexpr std::size_t kChunkNumbers = 8192;  // 64 KiB: the fastest (stays in th
 static_assert(crypto_scalarmult_BYTES == kKeyBytes && crypto_scalarmult_SCALARBYTES == kKeyBytes);
 static_assert(crypto_stream_chacha20_ietf_KEYBYTES == kKeyBytes);
 
-using Digest = std::array<unsigned char, 32>;
-
 /// What a rank tells the others first. All of it is public, and all ranks' hellos together are the
 /// transcript that is signed.
 struct Hello {
@@ -61,22 +59,13 @@ void hash(std::string_view text, std::span<const unsigned char> key, std::span<u
                      key.data(), key.size());
 }
 
-/// Ties every later key and signature to this round: all ranks' fresh keys, in order, with what they want.
-Digest hash_transcript(std::span<const std::string> hellos) {
-  std::string text = "muffle secure sum transcript 1\n";
-  for (const std::string& hello : hellos) text += hello;  // all of one length: parse_hello() saw to it
-  Digest digest{};
-  hash(text, {}, digest);
-  return digest;
-}
-
 template <std::size_t kSize>
 std::string text_of(const std::array<unsigned char, kSize>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), kSize};
 }
 
 /// What rank `rank` signs.
-std::string signed_text(const Digest& transcript, std::size_t rank) {
+std::string signed_text(const Sha256Digest& transcript, std::size_t rank) {
   return fmt::format("muffle secure sum signature 1\nrank {}\n", rank) + text_of(transcript);
 }
 
@@ -87,12 +76,12 @@ void require_own_place(const SiteIdentity& identity, int rank, int ranks) {
         fmt::format("the site roster lists {} ranks, but {} take part: every rank needs its line.",
                     identity.roster.ranks(), ranks));
   }
-  const SiteRoster::Entry& entry = identity.roster.at(rank);
+  const SignerKey& entry = identity.roster.at(rank);
   if (entry.key != identity.key.public_key()) {
     throw ConfigError(fmt::format(
         "rank {} belongs to site '{}' in the roster, with public key {}, but this rank's site key "
         "is '{}', {}: give this rank the right privacy.site_key, or correct the roster.",
-        rank, entry.site, to_hex(entry.key), identity.key.name(), to_hex(identity.key.public_key())));
+        rank, entry.name, to_hex(entry.key), identity.key.name(), to_hex(identity.key.public_key())));
   }
 }
 
@@ -124,18 +113,18 @@ void require_same_purpose(std::span<const std::string> hellos, const Hello& mine
 }
 
 void require_signatures(const SiteRoster& roster, std::span<const std::string> signatures,
-                        const Digest& transcript) {
+                        const Sha256Digest& transcript) {
   for (std::size_t r = 0; r < signatures.size(); ++r) {
-    const SiteRoster::Entry& entry = roster.at(static_cast<int>(r));
+    const SignerKey& entry = roster.at(static_cast<int>(r));
     SiteSignature signature{};
     const bool whole = signatures[r].size() == signature.size();
     if (whole) std::memcpy(signature.data(), signatures[r].data(), signature.size());
     if (whole && verify(entry.key, signed_text(transcript, r), signature)) continue;
     throw ProtocolError(
         fmt::format("the signature of rank {} (site '{}', public key {}) {}: its key is not the roster's, or "
-                    "somebody between "
-                    "the ranks changes messages. Nothing was revealed. Do not go on before you know which.",
-                    r, entry.site, to_hex(entry.key), whole ? "is wrong" : "is missing"));
+                    "somebody between the ranks changes messages. Nothing was revealed. Do not go on before "
+                    "you know which.",
+                    r, entry.name, to_hex(entry.key), whole ? "is wrong" : "is missing"));
   }
 }
 
@@ -165,7 +154,10 @@ std::string KeyExchange::sign(std::vector<std::string> hellos) {
   hellos_ = std::move(hellos);
   const auto rank = static_cast<std::size_t>(spec_.rank);
   require_same_purpose(hellos_, parse_hello(hello_, rank));
-  transcript_ = hash_transcript(hellos_);
+  // Ties every later key and signature to this round: all ranks' fresh keys, in order, with what they want.
+  std::string transcript = "muffle secure sum transcript 1\n";
+  for (const std::string& hello : hellos_) transcript += hello;  // of one length: parse_hello() saw to it
+  hash(transcript, {}, transcript_);
   if (spec_.identity == nullptr) return {};
   return text_of(spec_.identity->key.sign(signed_text(transcript_, rank)));
 }

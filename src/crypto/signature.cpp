@@ -67,8 +67,7 @@ ReleaseSignature parse_signature(std::string_view text, const std::string& name)
   const auto refuse = [&](const std::string& why) {
     return ProtocolError(
         fmt::format("'{}' is not a signature that muffle can read: {}. Copy it again from where the release "
-                    "was made; the "
-                    "job that made it writes the same signature once more.",
+                    "was made; the job that made it writes the same signature once more.",
                     name, why));
   };
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);

@@ -239,7 +239,7 @@ void make_site_key(const KeygenRequest& request, std::ostream& out) {
 
 SiteRoster SiteRoster::parse(std::string_view text, const std::string& source) {
   SiteRoster roster;
-  std::vector<std::pair<int, Entry>> found;
+  std::vector<std::pair<int, SignerKey>> found;
   for_each_line(text, [&](int number, std::string_view line) {
     const auto fail = [&](const std::string& why) {
       throw ConfigError(
@@ -256,12 +256,12 @@ SiteRoster SiteRoster::parse(std::string_view text, const std::string& source) {
         rank >= kMaxRanks)
       fail("the first word is not a rank");
     if (!valid_site_name(words[1])) fail("the second word is not a site name");
-    Entry entry{std::string(words[1]), {}};
+    SignerKey entry{std::string(words[1]), {}};
     if (!from_hex(words[2], entry.key)) fail("the third word is not 64 hexadecimal digits");
     for (const auto& [other_rank, other] : found) {
       if (other_rank == rank) fail(fmt::format("rank {} is listed twice", rank));
-      if ((other.site == entry.site) != (other.key == entry.key))
-        fail(fmt::format("sites '{}' and '{}' share a name or a key, but not both", other.site, entry.site));
+      if ((other.name == entry.name) != (other.key == entry.key))
+        fail(fmt::format("sites '{}' and '{}' share a name or a key, but not both", other.name, entry.name));
     }
     found.emplace_back(rank, std::move(entry));
   });
@@ -282,7 +282,7 @@ SiteRoster SiteRoster::load(const std::filesystem::path& path) {
 Sha256Digest SiteRoster::hash() const {
   Sha256 hash;
   for (int rank = 0; rank < ranks(); ++rank)
-    hash.update(fmt::format("{} {} {}\n", rank, at(rank).site, to_hex(at(rank).key)));
+    hash.update(fmt::format("{} {} {}\n", rank, at(rank).name, to_hex(at(rank).key)));
   return hash.digest();
 }
 

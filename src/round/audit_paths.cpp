@@ -8,7 +8,6 @@
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/gaussian.hpp"
-#include "muffle/round/audit_path.hpp"
 #include "muffle/round/drive.hpp"
 
 namespace muffle::round {

@@ -29,10 +29,6 @@ std::unique_ptr<Transport> make_transport(comm::HostComm& job) {
   return found->make(job);
 }
 
-NamedHeartbeat heartbeat_of(comm::JobLife& job) {
-  return [&job](std::string_view doing) { job.check_peers(doing); };
-}
-
 std::vector<std::string> Transport::to_all(const std::string& message) {
   // Each message behind its length, in one that the coordinator sends back.
   std::string all;

@@ -4,25 +4,20 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "muffle/comm/host_comm.hpp"
 
 namespace muffle::test {
 
-/// A communicator under observation: keeps what goes out through reduce_sum, which is all that another rank
-/// or a node of the reduce tree can see of a vector, and lets a test meddle with gathered messages.
+/// A communicator under observation, which lets a test meddle with gathered messages and signs of loss.
 class SpyComm final : public comm::HostComm {
  public:
   explicit SpyComm(comm::HostComm& inner) : inner_(inner) {}
 
-  std::vector<std::vector<std::uint64_t>> reduced;  ///< every vector given to reduce_sum, in order
   /// (which gather, what this rank sends) -> what is sent instead.
   std::function<std::string(int, std::string)> on_send;
   std::function<void()> on_check_lost;
-  /// (which gather, what arrived) -> what this rank believes to have arrived.
-  std::function<void(int, std::vector<std::string>&)> on_receive;
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
@@ -37,7 +32,6 @@ class SpyComm final : public comm::HostComm {
   }
   void broadcast(std::span<std::byte> bytes, int root) override { inner_.broadcast(bytes, root); }
   void reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) override {
-    reduced.emplace_back(in.begin(), in.end());
     inner_.reduce_sum(in, out, root);
   }
   void all_reduce_sum(std::span<float> values) override { inner_.all_reduce_sum(values); }
@@ -45,9 +39,7 @@ class SpyComm final : public comm::HostComm {
   void all_reduce_max(std::span<std::int64_t> values) override { inner_.all_reduce_max(values); }
   std::vector<std::string> all_gather(const std::string& bytes) override {
     const int which = gathers_++;
-    auto all = inner_.all_gather(on_send ? on_send(which, bytes) : bytes);
-    if (on_receive) on_receive(which, all);
-    return all;
+    return inner_.all_gather(on_send ? on_send(which, bytes) : bytes);
   }
   std::vector<std::string> gather(const std::string& bytes, int root) override {
     return inner_.gather(bytes, root);

@@ -121,9 +121,9 @@ TEST(SiteRosterTest, ReadsRanksInAnyOrder) {
                             " # head office\r\n1 north " + kKeyA,
                         "roster");
   ASSERT_EQ(roster.ranks(), 3);
-  EXPECT_EQ(roster.at(0).site, "north");
-  EXPECT_EQ(roster.at(1).site, "north");
-  EXPECT_EQ(roster.at(2).site, "south");
+  EXPECT_EQ(roster.at(0).name, "north");
+  EXPECT_EQ(roster.at(1).name, "north");
+  EXPECT_EQ(roster.at(2).name, "south");
   EXPECT_EQ(to_hex(roster.at(2).key), kKeyB);
 }
 

@@ -13,7 +13,7 @@
 #include <functional>
 #include <string>
 
-#include "muffle/round/audit_path.hpp"
+#include "muffle/round/drive.hpp"
 #include "round/audit_case.hpp"
 #include "support/thread_comm.hpp"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "muffle/privacy/accountant.hpp"
-#include "muffle/round/audit_path.hpp"
+#include "muffle/round/drive.hpp"
 #include "round/audit_case.hpp"
 
 namespace muffle::embed {

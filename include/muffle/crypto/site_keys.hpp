@@ -85,15 +85,16 @@ void make_site_key(const KeygenRequest& request, std::ostream& out);
 /// Site names: 1 to 64 of a-z, A-Z, 0-9, '.', '_' and '-', beginning with a letter or a digit.
 bool valid_site_name(std::string_view name);
 
+/// A public key that somebody trusts, and the name that came with it.
+struct SignerKey {
+  std::string name;
+  SitePublicKey key{};
+};
+
 /// Which site holds each rank, and the site's public key. Public; every site gets the same file over a
 /// channel that it trusts, and checks it: whoever writes the roster decides whom the masks are shared with.
 class SiteRoster {
  public:
-  struct Entry {
-    std::string site;
-    SitePublicKey key;
-  };
-
   /// Text: one line a rank, "RANK SITE PUBLIC-KEY-IN-HEX"; '#' begins a comment. Each rank from 0 once. A
   /// site may hold several ranks, always with the same key; no two sites share a key.
   /// @throws ConfigError naming the source and the line.
@@ -102,18 +103,12 @@ class SiteRoster {
   static SiteRoster load(const std::filesystem::path& path);
 
   int ranks() const { return static_cast<int>(entries_.size()); }
-  const Entry& at(int rank) const { return entries_.at(static_cast<std::size_t>(rank)); }
+  const SignerKey& at(int rank) const { return entries_.at(static_cast<std::size_t>(rank)); }
   /// SHA-256 of the canonical text: ranks compare it, so that all hold the same roster.
   Sha256Digest hash() const;
 
  private:
-  std::vector<Entry> entries_;  // by rank
-};
-
-/// A public key that somebody trusts, and the name that came with it.
-struct SignerKey {
-  std::string name;
-  SitePublicKey key{};
+  std::vector<SignerKey> entries_;  // by rank
 };
 
 /// Reads a public key file: one line "SITE PUBLIC-KEY-IN-HEX", as a roster has after the rank; '#' begins a

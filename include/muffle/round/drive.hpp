@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "muffle/embed/audit.hpp"
 #include "muffle/round/round.hpp"
 #include "muffle/round/transport.hpp"
 
@@ -25,5 +26,16 @@ void draw_shares(Round& round, Transport& transport, privacy::EntropySource& ent
 /// @throws CommError  a site is lost: the coordinator then holds a sum that the lost site's masks still
 /// cover.
 privacy::NoisySum sum_up(Round& round, Transport& transport);
+
+/// The path of `muffle release` on the ranks of `job`: embed_shard, a round, NoiseVector::publish, with the
+/// sums reduced in `mode`, each masked release by a secure sum of its own with fresh keys, and with noise
+/// from the operating system's entropy, drawn by the coordinator or by every rank. In distributed noise the
+/// last `mode.colluding` ranks are curious: each tells root its share (its entropy is recorded, and the share
+/// drawn again from it), and what they know is taken off the released numbers. Collective; the numbers are
+/// root's, and zeros elsewhere. Site keys are not used. @param embedder, job outlive the function. @param
+/// mode  of job.size() ranks.
+/// @throws ConfigError  the mode is impossible (privacy::require_valid, privacy::plan_distributed_noise).
+embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& job,
+                                    const privacy::AggregationMode& mode);
 
 }  // namespace muffle::round

@@ -40,17 +40,12 @@ struct ReleaseJob {
   bool time_is_public() const { return plan.adjacency == privacy::Adjacency::kReplaceOne; }
 };
 
-enum class ReleaseOutcome {
-  kMade,
-  kKept,       ///< it was there already: its noise is not drawn again
-  kWouldCost,  ///< dry run
-};
-
 /// Makes a release, once: embeds, charges the ledger, draws the noise, sums, publishes, writes. Collective. A
 /// job that ends before its charge (a bad record, a lost site) costs nothing; the coordinator's errors from
 /// the charge on say what became of it.
+/// @returns whether the release was there already: its noise is not drawn again.
 /// @throws ConfigError   a release of another configuration is in its place.
 /// @throws PrivacyError  the ledger's budget refuses.
-ReleaseOutcome release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
+bool release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
 
 }  // namespace muffle::round

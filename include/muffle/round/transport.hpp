@@ -67,7 +67,5 @@ std::span<const TransportKind> transport_kinds();
 
 /// What a round of this job goes through: the first kind that serves it.
 std::unique_ptr<Transport> make_transport(comm::HostComm& job);
-/// This site's, in this job. @param job  outlives it.
-NamedHeartbeat heartbeat_of(comm::JobLife& job);
 
 }  // namespace muffle::round
