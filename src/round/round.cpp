@@ -25,8 +25,10 @@ std::string_view name_of(Round::State state) {
 }
 
 Round::Round(Terms terms, int site) : terms_(std::move(terms)), site_(site) {
-  if (!terms_.mode.masked) state_ = State::kKeysAgreed;
+  if (!terms_.mode.masked) state_.emplace<KeysAgreed>();
 }
+
+Round::State Round::state() const { return static_cast<State>(state_.index()); }
 
 void Round::refuse(std::string_view step) const {
   throw InvariantError(fmt::format(
@@ -35,122 +37,125 @@ void Round::refuse(std::string_view step) const {
       name_of(state()), step));
 }
 
-std::unique_ptr<Round::Held> Round::take(State from, std::string_view step) {
-  if (state_ != from) refuse(step);
-  state_ = State::kFailed;
-  return std::move(held_);
+template <class S>
+S& Round::in(std::string_view step) {
+  if (S* const state = std::get_if<S>(&state_)) return *state;
+  refuse(step);
 }
 
-void Round::enter(State state, std::unique_ptr<Held> held) {
-  held_ = std::move(held);
-  state_ = state;
+template <class S>
+S Round::take(std::string_view step) {
+  S taken = std::move(in<S>(step));
+  state_.emplace<Failed>();
+  return taken;
 }
 
 const std::string& Round::begin_keys(const std::string& purpose, const crypto::SiteIdentity* identity) {
-  if (state_ != State::kProposed) refuse("make its keys");
-  if (held_->exchange) refuse("make its keys twice");
-  held_->exchange.emplace(
+  Proposed& proposed = in<Proposed>("make its keys");
+  if (proposed.exchange) refuse("make its keys twice");
+  proposed.exchange.emplace(
       crypto::MaskSpec{site_, terms_.mode.ranks, privacy::length_of(terms_.parts), purpose, identity});
-  return held_->exchange->hello();
+  return proposed.exchange->hello();
 }
 
 std::string Round::sign(std::vector<std::string> hellos) {
-  auto held = take(State::kProposed, "sign its keys");
-  require(held->exchange.has_value(),
+  Proposed proposed = take<Proposed>("sign its keys");
+  require(proposed.exchange.has_value(),
           "keys were to be signed before they were made: this is a bug in muffle.");
-  std::string signature = held->exchange->sign(std::move(hellos));
-  enter(State::kProposed, std::move(held));
+  std::string signature = proposed.exchange->sign(std::move(hellos));
+  state_.emplace<Proposed>(std::move(proposed));
   return signature;
 }
 
 void Round::agree_keys(std::span<const std::string> signatures) {
-  auto held = take(State::kProposed, "agree on its keys");
-  require(held->exchange.has_value(),
+  Proposed proposed = take<Proposed>("agree on its keys");
+  require(proposed.exchange.has_value(),
           "keys were to be agreed on before they were made: this is a bug in muffle.");
-  held->masks.emplace(std::move(*held->exchange).finish(signatures));
-  held->exchange.reset();
-  enter(State::kKeysAgreed, std::move(held));
+  KeysAgreed next;
+  next.masks.emplace(std::move(*proposed.exchange).finish(signatures));
+  state_.emplace<KeysAgreed>(std::move(next));
 }
 
-std::string Round::name() const { return held_ && held_->masks ? held_->masks->round() : ""; }
+std::string Round::name() const {
+  const auto* const keys = std::get_if<KeysAgreed>(&state_);
+  return keys != nullptr && keys->masks ? keys->masks->round() : "";
+}
 
 void Round::draw_share(privacy::EntropySource& entropy, const Heartbeat& heartbeat) {
-  auto held = take(State::kKeysAgreed, "draw its share of the noise");
-  require(terms_.shares && !held->share, "a share of the noise was to be drawn twice, or without a plan.");
-  held->share.emplace(*terms_.shares, entropy, heartbeat);
-  enter(State::kKeysAgreed, std::move(held));
+  KeysAgreed keys = take<KeysAgreed>("draw its share of the noise");
+  require(terms_.shares && !keys.share, "a share of the noise was to be drawn twice, or without a plan.");
+  keys.share.emplace(*terms_.shares, entropy, heartbeat);
+  state_.emplace<KeysAgreed>(std::move(keys));
 }
 
 void Round::embed(embed::PartialSum&& partial) {
-  if (state_ == State::kKeysAgreed && terms_.shares && !held_->share)
-    refuse("embed records before its share of the noise is drawn");
-  auto held = take(State::kKeysAgreed, "embed records");
-  held->partial.emplace(std::move(partial));
-  enter(State::kEmbedded, std::move(held));
+  const KeysAgreed& now = in<KeysAgreed>("embed records");
+  if (terms_.shares && !now.share) refuse("embed records before its share of the noise is drawn");
+  KeysAgreed keys = take<KeysAgreed>("embed records");
+  state_.emplace<Embedded>(Embedded{std::move(keys), std::move(partial)});
 }
 
 void Round::keep() {
-  if (state_ > State::kEmbedded) refuse("keep an earlier release");
-  enter(State::kKept, nullptr);
+  if (state() > State::kEmbedded) refuse("keep an earlier release");
+  state_.emplace<Kept>();
 }
 
 void Round::close() {
-  auto held = take(State::kEmbedded, "close");
-  held->hold = std::make_unique<comm::TerminationHold>();
-  enter(State::kClosed, std::move(held));
+  Embedded embedded = take<Embedded>("close");
+  state_.emplace<Closed>(Closed{std::make_unique<comm::TerminationHold>(), std::move(embedded)});
 }
 
 void Round::draw_noise(const release::Charge&, privacy::EntropySource* entropy, const Heartbeat& check_lost) {
   if (!coordinates()) refuse("draw the coordinator's noise elsewhere");
-  auto held = take(State::kClosed, "draw the noise");
-  if (!terms_.mode.distributed) held->noise.emplace(terms_.parts, *entropy, check_lost);
-  enter(State::kCharged, std::move(held));
+  Closed closed = take<Closed>("draw the noise");
+  std::optional<privacy::NoiseVector> noise;
+  if (!terms_.mode.distributed) noise.emplace(terms_.parts, *entropy, check_lost);
+  state_.emplace<Charged>(Charged{std::move(closed), std::move(noise)});
 }
 
 void Round::hear_charge() {
   if (coordinates()) refuse("take the coordinator's charge as heard");
-  enter(State::kCharged, take(State::kClosed, "hear of the charge"));
+  Closed closed = take<Closed>("hear of the charge");
+  state_.emplace<Charged>(Charged{std::move(closed), std::nullopt});
 }
 
 std::vector<std::uint64_t> Round::summand() {
-  auto held = take(State::kCharged, "send its summand");
-  std::vector<std::uint64_t> values = std::move(*held->partial).take({});
+  Charged charged = take<Charged>("send its summand");
+  KeysAgreed& keys = charged.closed.embedded.keys;
+  std::vector<std::uint64_t> values = std::move(charged.closed.embedded.partial).take({});
+  bool secure = true;
   try {
-    if (held->share) {
-      held->noisy.is_private = held->share->is_secure();
-      values = std::move(*held->share).cover(std::move(values));
+    if (keys.share) {
+      secure = keys.share->is_secure();
+      values = std::move(*keys.share).cover(std::move(values));
     }
-    if (held->masks) std::move(*held->masks).apply(values);
+    if (keys.masks) std::move(*keys.masks).apply(values);
   } catch (...) {
     wipe(values);
     throw;
   }
-  held->partial.reset();
-  held->share.reset();
-  held->masks.reset();
-  enter(State::kSumming, std::move(held));
+  state_.emplace<Summing>(Summing{std::move(charged.closed.hold), std::move(charged.noise), secure});
   return values;
 }
 
 void Round::take_total(std::vector<std::uint64_t>&& total) {
-  auto held = take(State::kSumming, "take a total");
+  Summing summing = take<Summing>("take a total");
+  Summed summed{std::move(summing.hold), std::move(summing.noise), std::nullopt, {}};
   if (terms_.mode.distributed) {
     // Read as two's complement, as NoiseVector::publish does.
-    held->noisy.values.assign(total.begin(), total.end());
+    summed.noisy.is_private = summing.secure_share;
+    summed.noisy.values.assign(total.begin(), total.end());
   } else {
-    held->raw.emplace(std::move(total));
+    summed.raw.emplace(std::move(total));
   }
-  enter(State::kSummed, std::move(held));
+  state_.emplace<Summed>(std::move(summed));
 }
 
 privacy::NoisySum Round::publish() {
-  auto held = take(State::kSummed, "publish");
-  privacy::NoisySum noisy = std::move(held->noisy);
-  if (held->noise) noisy = std::move(*held->noise).publish(std::move(*held->raw));
-  held->noise.reset();
-  held->raw.reset();
-  enter(State::kPublished, std::move(held));
-  return noisy;
+  Summed summed = take<Summed>("publish");
+  if (summed.noise) summed.noisy = std::move(*summed.noise).publish(std::move(*summed.raw));
+  state_.emplace<Published>(Published{std::move(summed.hold)});
+  return std::move(summed.noisy);
 }
 
 }  // namespace muffle::round

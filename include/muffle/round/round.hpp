@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "muffle/comm/termination.hpp"
@@ -60,7 +61,7 @@ class Round {
   Round(const Round&) = delete;
   Round& operator=(const Round&) = delete;
 
-  State state() const { return state_; }
+  State state() const;
   const Terms& terms() const { return terms_; }
   bool coordinates() const { return site_ == 0; }
 
@@ -100,27 +101,54 @@ class Round {
   privacy::NoisySum publish();
 
  private:
-  /// What the round holds besides its state, which says what of it is there.
-  struct Held {
-    std::optional<crypto::KeyExchange> exchange;  ///< from the first message of keys until they are agreed
-    std::optional<crypto::Masks> masks;           ///< like the share and the sums, until summing
-    std::optional<privacy::NoiseShare> share;
-    std::optional<embed::PartialSum> partial;
-    std::unique_ptr<comm::TerminationHold> hold;  ///< from closed on
-    std::optional<privacy::NoiseVector> noise;    ///< at a single coordinator, from charged on
-    std::optional<privacy::RawSum> raw;
-    privacy::NoisySum noisy;  ///< in distributed noise
+  struct Proposed {
+    std::optional<crypto::KeyExchange> exchange;
   };
+  struct KeysAgreed {
+    std::optional<crypto::Masks> masks;
+    std::optional<privacy::NoiseShare> share;
+  };
+  struct Embedded {
+    KeysAgreed keys;
+    embed::PartialSum partial;
+  };
+  struct Closed {
+    std::unique_ptr<comm::TerminationHold> hold;
+    Embedded embedded;
+  };
+  struct Charged {
+    Closed closed;
+    std::optional<privacy::NoiseVector> noise;  ///< at a single coordinator
+  };
+  struct Summing {
+    std::unique_ptr<comm::TerminationHold> hold;
+    std::optional<privacy::NoiseVector> noise;
+    bool secure_share = true;
+  };
+  struct Summed {
+    std::unique_ptr<comm::TerminationHold> hold;
+    std::optional<privacy::NoiseVector> noise;
+    std::optional<privacy::RawSum> raw;
+    privacy::NoisySum noisy;
+  };
+  struct Published {
+    std::unique_ptr<comm::TerminationHold> hold;
+  };
+  struct Kept {};
+  struct Failed {};
 
-  /// Leaves the round failed, until the step enters its next state.
-  std::unique_ptr<Held> take(State from, std::string_view step);
-  void enter(State state, std::unique_ptr<Held> held);
+  template <class S>
+  S& in(std::string_view step);
+  /// Leaves the round failed, until the step has made its next state.
+  template <class S>
+  S take(std::string_view step);
   [[noreturn]] void refuse(std::string_view step) const;
 
   Terms terms_;
   int site_;
-  State state_ = State::kProposed;
-  std::unique_ptr<Held> held_ = std::make_unique<Held>();  ///< null in a round that is kept or has failed
+  /// In the order of State.
+  std::variant<Proposed, KeysAgreed, Embedded, Closed, Charged, Summing, Summed, Published, Kept, Failed>
+      state_;
 };
 
 /// "keys agreed".
