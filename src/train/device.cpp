@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/threads.hpp"
+#include "muffle/core/process.hpp"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
