@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::string canonical;
       for (int r = 0; r < roster.ranks(); ++r)
         canonical +=
-            std::to_string(r) + " " + roster.at(r).site + " " + crypto::to_hex(roster.at(r).key) + "\n";
+            std::to_string(r) + " " + roster.at(r).name + " " + crypto::to_hex(roster.at(r).key) + "\n";
       fuzz::demand(crypto::SiteRoster::parse(canonical, "again").hash() == roster.hash(),
                    "one roster, one hash");
     } else if (kind == 'P') {

@@ -1,5 +1,3 @@
-#include "muffle/train/trainer.hpp"
-
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -9,6 +7,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/model/model_file.hpp"
+#include "muffle/train/trainer.hpp"
 #include "support/expect_error.hpp"
 #include "support/planned_release.hpp"
 #include "support/temporary_folder.hpp"
