@@ -1,5 +1,5 @@
 // One training step on the GPU at the papers' size: batch 500, D = 10,000, 28 x 28 images, 10 classes, the
-// convolutional generator. train_bench.cpp is the same on the CPU.
+// convolutional generator. train_bench.cpp is the same on the CPU, step_pytorch.py in plain PyTorch.
 #include <benchmark/benchmark.h>
 
 #include "bench/train_step.hpp"
