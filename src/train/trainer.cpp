@@ -250,28 +250,4 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   return training.report();
 }
 
-std::string fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_file,
-                            const std::filesystem::path& model_file,
-                            const model::ClosedFormSettings& generator, const std::string& train_hash) {
-  std::string hash;
-  comm::agree(comm, "fitting the closed form", true, [&] {
-    if (!comm.is_root()) return;
-    const auto start = std::chrono::steady_clock::now();
-    const std::string bytes = read_file(release_file);
-    const release::Artifact artifact = release::parse_artifact(bytes, release_file.string());
-    const model::ModelInfo info{generator.clone(),
-                                artifact.schema,
-                                release::class_share(artifact),
-                                to_hex(sha256(bytes)),
-                                train_hash,
-                                artifact.is_private,
-                                release::noisy_counts(artifact).has_value()};
-    const auto heartbeat = [&] { comm.check_peers("fitting the closed form"); };
-    hash = model::save_model(model_file, info, generator.fit(artifact, heartbeat));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    spdlog::info("train: closed form in {:.1f} s", seconds);
-  });
-  return comm::broadcast_text(comm, hash);
-}
-
 }  // namespace muffle::train

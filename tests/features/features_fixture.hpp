@@ -79,9 +79,8 @@ inline std::vector<std::int64_t> features_of(const Block& block, const float* x)
 }
 
 /// Class sums of the records `of`, one by one.
-template <class Indices>
-std::vector<std::uint64_t> one_by_one(const Block& block, const Records& records, std::size_t classes,
-                                      const Indices& of) {
+inline std::vector<std::uint64_t> one_by_one(const Block& block, const Records& records, std::size_t classes,
+                                             const std::vector<std::size_t>& of) {
   std::vector<std::uint64_t> sums(classes * block.features());
   for (const std::size_t i : of) {
     const auto values = features_of(block, records.row(i));

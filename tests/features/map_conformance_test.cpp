@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <ranges>
+#include <numeric>
 #include <set>
 
 #include "features/features_fixture.hpp"
@@ -333,7 +333,9 @@ TEST_P(MapConformance, SumsAreThoseOfTheRecordsInEveryOrderAndTile) {
   const std::size_t n = std::min<std::size_t>(block_->tile() + 13, 500'000 / map_->dims());
   const Records records(n, block_->dims(), kClasses);
   const auto expected = sums_of(*block_, records, kClasses);
-  EXPECT_EQ(expected, one_by_one(*block_, records, kClasses, std::views::iota(std::size_t{0}, n)));
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(expected, one_by_one(*block_, records, kClasses, all));
   Records turned = records;
   std::ranges::reverse(turned.y);
   turned.x.clear();
