@@ -20,6 +20,7 @@ for p in "${programs[@]}"; do
   ldd "$p" | awk '$3 ~ /^\// {print $3}' | grep -vE '/(torch|cuda|cuda-[0-9.]+|nvidia)/|/(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|libgomp|ld-linux.*)\.so' |
     xargs -r cp -uL -t "$dir/lib"
 done
+cp tests/bench/step_pytorch.py "$dir"
 cat >"$dir/run.sh" <<'RUN'
 #!/usr/bin/env bash
 set -euo pipefail

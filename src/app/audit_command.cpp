@@ -5,8 +5,8 @@
 
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/progress.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/embed/audit.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/round/drive.hpp"

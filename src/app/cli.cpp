@@ -32,8 +32,7 @@ double deadline_of(const CommandLine& line) {
   }
 }
 
-/// Resolves the configuration on every rank and makes the ranks agree on it; opens the run folder and the
-/// logs.
+/// Makes the ranks agree on the resolved configuration; opens the run folder and the logs.
 Context open_run(const CommandLine& line, comm::HostComm& comm) {
   Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet};
   comm::agree(comm, "reading the configuration", true,

@@ -98,9 +98,8 @@ std::string slurm(const cluster::SlurmJob& job, const ConfigSources& sources) {
                                               : Stages{.train = true, .sample = true};
   const Config config = load_config(sources, stages);
   const auto& d = config.devices;
-  return cluster::slurm_script(job,
-                               cluster::GpuUse{d.embed, config.train.device, config.train.ranks, d.share_gpus,
-                                               config.model.chosen().network() != nullptr});
+  return cluster::slurm_script(job, {d.embed, config.train.device, config.train.ranks, d.share_gpus,
+                                     config.model.chosen().network() != nullptr});
 }
 
 }  // namespace muffle::app

@@ -20,16 +20,14 @@ namespace muffle::app {
 class CommandLine {
  public:
   CommandLine();
-  CommandLine(const CommandLine&) = delete;
-  CommandLine& operator=(const CommandLine&) = delete;
+  CommandLine& operator=(CommandLine&&) = delete;
 
   /// @throws UsageError.
   void parse(int argc, const char* const* argv);
 
   /// "release"; "help" if help or the version was asked for.
   const std::string& verb() const { return verb_; }
-  /// What one process does for verbs that need no ranks, printing to `printed`; empty for those that are
-  /// collective.
+  /// What one process does for verbs that need no ranks, printing to `printed`; empty for collective ones.
   std::function<void()> alone(std::ostream& printed);
   /// The stages of a collective verb.
   Stages stages() const;

@@ -24,47 +24,28 @@ namespace {
 using settings::Key;
 using settings::Value;
 
-Value bare_text(const std::string& text) {
-  Value v;
-  v.text = text;
-  v.shown = "\"" + text + "\"";
-  return v;
-}
+Value bare_text(const std::string& text) { return {.text = text, .shown = "\"" + text + "\""}; }
 
 Value from_toml(const toml::node& node) {
-  Value v;
-  if (const auto* b = node.as_boolean()) {
-    v.kind = Value::Kind::kBool;
-    v.boolean = b->get();
-    v.shown = v.boolean ? "true" : "false";
-  } else if (const auto* i = node.as_integer()) {
-    v.kind = Value::Kind::kInteger;
-    v.integer = i->get();
-    v.shown = std::to_string(v.integer);
-  } else if (const auto* f = node.as_floating_point()) {
-    v.kind = Value::Kind::kFloat;
-    v.number = f->get();
-    v.shown = fmt::format("{}", v.number);
-  } else if (const auto* s = node.as_string()) {
-    return bare_text(s->get());
-  } else if (const auto* a = node.as_array()) {
-    v.kind = Value::Kind::kArray;
-    std::vector<std::string> shown;
-    for (const auto& item : *a) {
-      v.items.push_back(from_toml(item));
-      shown.push_back(v.items.back().shown);
-    }
-    v.shown = fmt::format("[{}]", fmt::join(shown, ", "));
-  } else {
-    v.kind = Value::Kind::kArray;
-    v.items.push_back({});
-    v.shown = "a date, time or table";
+  using Kind = Value::Kind;
+  if (const auto* s = node.as_string()) return bare_text(s->get());
+  if (const auto* b = node.as_boolean())
+    return {.kind = Kind::kBool, .boolean = b->get(), .shown = b->get() ? "true" : "false"};
+  if (const auto* i = node.as_integer())
+    return {.kind = Kind::kInteger, .integer = i->get(), .shown = std::to_string(i->get())};
+  if (const auto* f = node.as_floating_point())
+    return {.kind = Kind::kFloat, .number = f->get(), .shown = fmt::format("{}", f->get())};
+  if (!node.is_array()) return {.kind = Kind::kArray, .items = {{}}, .shown = "a date, time or table"};
+  Value v{.kind = Kind::kArray, .shown = ""};
+  for (const auto& item : *node.as_array()) {
+    v.items.push_back(from_toml(item));
+    v.shown += (v.shown.empty() ? "" : ", ") + v.items.back().shown;
   }
+  v.shown = "[" + v.shown + "]";
   return v;
 }
 
-/// Text from the command line or the environment: a TOML value, or else a bare string (so that quotes are not
-/// needed).
+/// Text from the command line or the environment: a TOML value, or else a bare string, without quotes.
 Value from_text(const std::string& text) {
   try {
     const toml::table t = toml::parse("v = " + text);
@@ -89,8 +70,7 @@ std::optional<std::string> map_of(const std::string& key) {
   return section.substr(std::strlen(kMap));
 }
 
-/// Reads assignments from all sources, and applies them in rounds: a key such as map.NAME.kind brings others
-/// with it.
+/// Reads assignments from all sources and applies them in rounds: map.NAME.kind brings further keys.
 class Loader {
  public:
   void set(const std::string& key, Value value, const std::string& where) {
@@ -306,9 +286,8 @@ Config load_config(const ConfigSources& sources, Stages stages) {
   }
   for (const std::string& assignment : sources.set) {
     const auto equals = assignment.find('=');
-    if (equals == std::string::npos) {
+    if (equals == std::string::npos)
       throw UsageError("--set needs section.key=value, not '" + assignment + "'.");
-    }
     loader.set_text(assignment.substr(0, equals), assignment.substr(equals + 1), "--set " + assignment);
   }
   for (const auto& [key, value] : sources.flags) loader.set_text(key, value, "command line");

@@ -132,7 +132,8 @@ std::string renamed_key(const std::string& key) {
     return "is gone: every feature map has a section of its own, such as [map.rff] with kind = \"rff\" and "
            "count = 10000, [map.moments] with kind = \"moments\", [map.proxy] with kind = \"rff\" and role = "
            "\"proxy\"";
-  const auto dot = std::min(key.find('.'), key.size() - 1);
+  const auto dot = key.find('.');
+  if (dot == std::string::npos) return "";
   const std::string section = key.substr(0, dot), leaf = key.substr(dot + 1);
   const auto now = [](const char* map, const char* rest, const std::string& name) {
     return fmt::format(

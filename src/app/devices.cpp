@@ -112,8 +112,7 @@ TrainingPlace place_training(Context& context) {
     place.setup.gpu = choice.device[static_cast<std::size_t>(mine - numbers.begin())];
   place.setup.shared_gpus = choice.shared;
   place.setup.cuda_graph = c.train.cuda_graph;
-  // Shorter than the host's: a rank that fails alone is still waited for when the others say what became of
-  // them.
+  // Shorter than the host's: a rank that fails alone is still waited for when the others speak of it.
   place.setup.device_deadline =
       std::chrono::milliseconds(std::max(1LL, static_cast<long long>(500 * c.runtime.deadline_s)));
   return place;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "muffle/core/float_text.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 
 namespace muffle::app {

@@ -4,7 +4,7 @@
 
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/printable.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/ledger.hpp"
 
 namespace muffle::app {

@@ -74,8 +74,7 @@ std::string from_here(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
-/// Is that, with its commas, the name of one file? Of "{rank}" rank 0's, or else one in a folder that is
-/// there.
+/// Is that, with its commas, one file's name? Of "{rank}" rank 0's, or one in a folder that is there.
 bool is_one_file(const std::string& paths) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -5,8 +5,8 @@
 #include "job_plan.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/process.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::app {
 namespace {

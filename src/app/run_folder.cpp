@@ -110,8 +110,7 @@ void end_stage(const Context& context, Stage stage, const std::string& name,
     if (is_private()) return;
     spdlog::warn(
         "{}: {} is NOT PRIVATE: its release has seeded test noise (--insecure-seeded-noise). Show it, and "
-        "what "
-        "is made from it, to nobody who may not see the records.",
+        "what is made from it, to nobody who may not see the records.",
         name, file.string());
   });
 }

@@ -30,8 +30,7 @@ class Opened {
   ~Opened() {
     if (ok()) tried("closing", [&] { return file_.close(); });
   }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
+  Opened& operator=(Opened&&) = delete;
   bool ok() const { return file_.get() >= 0; }
   bool lock() const {
     return ok() && tried("locking", [&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); }) == 0;

@@ -232,9 +232,9 @@ std::string steps(const SlurmJob& job) {
 
 }  // namespace
 
-std::string slurm_script(const SlurmJob& job, const std::optional<GpuUse>& use) {
+std::string slurm_script(const SlurmJob& job, const GpuUse& use) {
   check(job);
-  if (use) check_gpus(job, *use);
+  check_gpus(job, use);
   // Never empty: to bash before 4.4 an empty array is an unset one, which `set -u` refuses.
   std::string settings = "--config \"$config\"";
   for (const std::string& s : job.set) settings += " --set " + word(s);

@@ -9,8 +9,7 @@
 
 namespace muffle::comm {
 
-/// Times what is enqueued on streams of the current device, by events around it that are read once they are
-/// done.
+/// Times what is enqueued on streams of the current device, by events that are read once they are done.
 class GpuStopwatch {
  public:
   ~GpuStopwatch() {
@@ -22,8 +21,7 @@ class GpuStopwatch {
     }
   }
   GpuStopwatch() = default;
-  GpuStopwatch(const GpuStopwatch&) = delete;
-  GpuStopwatch& operator=(const GpuStopwatch&) = delete;
+  GpuStopwatch& operator=(GpuStopwatch&&) = delete;
 
   void start(cudaStream_t stream) {
     if (idle_.empty()) {

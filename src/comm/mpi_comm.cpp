@@ -56,8 +56,7 @@ class MpiComm::Collective {
     use.seconds += seconds;
     use.bytes += bytes_;
   }
-  Collective(const Collective&) = delete;
-  Collective& operator=(const Collective&) = delete;
+  Collective& operator=(Collective&&) = delete;
 
   /// `start` begins a non-blocking operation and returns MPI's code.
   template <typename Start>
@@ -286,8 +285,7 @@ std::vector<std::string> MpiComm::gather_to(std::optional<int> root, const std::
   // In rounds, so that what one rank receives in a round stays below the longest message.
   const std::size_t share = std::max<std::size_t>(1, options_.max_message_bytes / ranks);
   const std::uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
-  // The counts and offsets are MPI's to read until the collective ends, so they live in the staging buffers
-  // too.
+  // Counts and offsets are MPI's to read until the end, so they live in the staging buffers too.
   const std::size_t table = ranks * sizeof(int);
   for (std::size_t at = 0; at < longest; at += share) {
     std::vector<int> counts(ranks), offsets(ranks);

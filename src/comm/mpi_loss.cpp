@@ -1,5 +1,4 @@
-// How a rank waits, and how it leaves a job that cannot go on: what it says about the others, and how it
-// ends.
+// How a rank waits, and how it leaves a job that cannot go on: what it says of the others, how it ends.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -46,15 +46,13 @@ inline void check_mpi(int code, std::string_view operation) {
 /// Nothing is sent while collectives are quick, and nothing blocks but find_out(), for its grace.
 class RollCall {
  public:
-  /// @param peers  a communicator used for nothing else; kept until MPI_Finalize. @param rank  this one's
-  /// there.
+  /// @param peers  used for nothing else; kept until MPI_Finalize. @param rank  this one's there.
   /// @param introductions  PeerWatch::introduction() of every rank.
   /// @param deadline  how long a rank may be silent.
   RollCall(MPI_Comm peers, int rank, std::vector<std::string> hosts,
            const std::vector<std::string>& introductions, std::chrono::milliseconds deadline);
   ~RollCall();
-  RollCall(const RollCall&) = delete;
-  RollCall& operator=(const RollCall&) = delete;
+  RollCall& operator=(RollCall&&) = delete;
 
   /// This rank enters collective `number`; rank 0 reads what has come in meanwhile.
   void enter(std::int64_t number);
@@ -72,8 +70,7 @@ class RollCall {
   /// What is known by now about the missing ranks of the current collective, for an error message.
   std::string describe_missing();
 
-  /// This rank was told to stop: lets all ranks know, once, through rank 0. @returns whether this was the
-  /// once.
+  /// This rank was told to stop: lets all ranks know through rank 0, once: then it returns true.
   bool spread_stop();
   /// Another rank has let this one know.
   bool stop_heard() const { return stop_heard_; }

@@ -32,14 +32,6 @@ int choose_device(const HostComm& host, int wanted) {
   return device;
 }
 
-/// The GPU's identity, whatever number each process knows it by.
-std::string identity_of(int device) {
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, device),
-             fmt::format("asking for GPU {}'s properties", device));
-  return {properties.uuid.bytes, sizeof properties.uuid.bytes};
-}
-
 /// The same verdict on every rank, from the same facts, by rank. @throws DeviceError  two have the same GPU.
 void refuse_shared_gpus(const std::vector<std::string>& identities, const std::vector<std::string>& hosts) {
   std::map<std::string, std::size_t> owner;
@@ -86,7 +78,9 @@ int choose_gpu(HostComm& host, int wanted) {
   std::string identity;
   agree(host, "choosing a GPU", true, [&] {
     device = choose_device(host, wanted);
-    identity = identity_of(device);
+    const auto known = gpu_uuids();  // the same whatever number each process knows a GPU by
+    if (static_cast<int>(known.size()) <= device) throw DeviceError("a GPU does not tell its identity");
+    identity = known[static_cast<std::size_t>(device)];
   });
   const auto identities = host.all_gather(identity);
   const auto hosts = host.all_gather(host.host());

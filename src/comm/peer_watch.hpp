@@ -19,8 +19,7 @@ class PeerWatch {
   /// @param introductions  every rank's, by rank; they are all alive now.
   PeerWatch(const std::vector<std::string>& introductions, int my_rank);
   ~PeerWatch();
-  PeerWatch(const PeerWatch&) = delete;
-  PeerWatch& operator=(const PeerWatch&) = delete;
+  PeerWatch& operator=(PeerWatch&&) = delete;
 
   /// True if this rank's process was seen to have ended. Asks the kernel about all at most every 20 ms.
   bool has_ended(int rank);

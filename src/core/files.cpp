@@ -48,6 +48,15 @@ void sync_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
 InputFile::InputFile(std::filesystem::path path, std::string_view needed, std::string_view hint)
     : path_(std::move(path)), fd_(-1) {
   const WatchedStep step("opening", path_);

@@ -26,11 +26,15 @@ Sha256Digest Sha256::digest() {
 Sha256Digest sha256(std::span<const std::byte> bytes) { return Sha256().update(bytes).digest(); }
 Sha256Digest sha256(std::string_view text) { return Sha256().update(text).digest(); }
 
-std::string to_hex(const Sha256Digest& digest) {
-  std::string hex(2 * digest.size() + 1, '\0');  // libsodium ends it with a zero
-  sodium_bin2hex(hex.data(), hex.size(), digest.data(), digest.size());
+std::string to_hex(std::span<const unsigned char> bytes) {
+  std::string hex(2 * bytes.size() + 1, '\0');  // libsodium ends it with a zero
+  sodium_bin2hex(hex.data(), hex.size(), bytes.data(), bytes.size());
   hex.pop_back();
   return hex;
+}
+
+bool is_hex(std::string_view text, std::size_t digits) {
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 std::string sha256_file_hex(const std::string& path, const Heartbeat& heartbeat) {

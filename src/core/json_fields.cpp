@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/printable.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle {
 

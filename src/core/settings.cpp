@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::settings {
 namespace {

@@ -24,15 +24,10 @@ std::string signed_text(const std::string& signer, const std::string& artifact_s
                      artifact_sha256);
 }
 
-template <std::size_t kSize>
-std::string hex_of(const std::array<unsigned char, kSize>& bytes) {
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
-}
-
 /// Lower-case digits alone.
 template <std::size_t kSize>
 bool read_hex(const std::string& text, std::array<unsigned char, kSize>& out) {
-  return from_hex(text, out) && hex_of(out) == text;
+  return from_hex(text, out) && to_hex(out) == text;
 }
 
 std::string render(const ReleaseSignature& s) {
@@ -41,7 +36,7 @@ std::string render(const ReleaseSignature& s) {
                      {"signer", s.signer},
                      {"public_key", to_hex(s.key)},
                      {"artifact_sha256", s.artifact_sha256},
-                     {"signature", hex_of(s.signature)}};
+                     {"signature", to_hex(s.signature)}};
   return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 

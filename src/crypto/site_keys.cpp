@@ -200,17 +200,11 @@ void SiteKey::save(const std::filesystem::path& path) const {
   };
   const WatchedStep step("writing", path);
   // O_EXCL: never through a link that somebody else put there.
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) fail("create", errno);
-  std::size_t done = 0;
-  int error = 0;
-  while (done < file.text.size() && error == 0) {
-    const ssize_t n = ::write(fd, file.text.data() + done, file.text.size() - done);
-    if (n < 0 && errno != EINTR) error = errno;
-    if (n > 0) done += static_cast<std::size_t>(n);
-  }
-  if (error == 0 && ::fsync(fd) != 0) error = errno;
-  if (::close(fd) != 0 && error == 0) error = errno;
+  FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (fd.get() < 0) fail("create", errno);
+  int error = write_all(fd.get(), file.text);
+  if (error == 0 && ::fsync(fd.get()) != 0) error = errno;
+  if (fd.close() != 0 && error == 0) error = errno;
   if (error != 0) {
     ::unlink(path.c_str());
     fail("write", error);

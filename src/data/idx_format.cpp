@@ -18,6 +18,7 @@ void put_u32(std::vector<std::byte>& out, std::uint32_t value) {
 }
 
 std::vector<std::byte> header_of(bool floats, std::span<const std::size_t> dims) {
+  require(!dims.empty() && dims.size() <= 255, "an IDX file has 1 to 255 dimensions");
   std::vector<std::byte> header{std::byte{0}, std::byte{0}, std::byte{floats ? kFloat32 : kUint8},
                                 static_cast<std::byte>(dims.size())};
   for (const std::size_t d : dims) {

@@ -4,7 +4,7 @@
 
 #include "arrays.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/printable.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::data {
 namespace {

@@ -39,18 +39,17 @@ class Shard final : public RecordSource {
  public:
   Shard(const DataSpec& spec, int rank, int ranks)
       : schema_(spec.schema), scaling_(spec.schema), stream_(open_records(spec, rank)) {
-    if (spec.shards != ShardRule::kPerRank && spec.records != 0 && file_records() != spec.records) {
+    if (spec.shards != ShardRule::kPerRank && spec.records != 0 && stream_->records() != spec.records) {
       throw DataError(
-          stream_->name() + " holds " + std::to_string(file_records()) + " records, the configuration says " +
-          std::to_string(spec.records) +
+          stream_->name() + " holds " + std::to_string(stream_->records()) +
+          " records, the configuration says " + std::to_string(spec.records) +
           ". The number of records is public and part of the guarantee: correct whichever is wrong.");
     }
-    share_ = share_of(spec.shards, file_records(), static_cast<std::uint64_t>(rank),
+    share_ = share_of(spec.shards, stream_->records(), static_cast<std::uint64_t>(rank),
                       static_cast<std::uint64_t>(ranks));
   }
 
   std::uint64_t shard_size() const override { return share_.count; }
-  std::uint64_t file_records() const override { return stream_->records(); }
   void hand_out_bytes() override { as_bytes_ = stream_->holds_bytes(); }
 
   void next(std::size_t max_records, Batch& batch) override {
@@ -69,7 +68,7 @@ class Shard final : public RecordSource {
     batch.n = n;
     // Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
     // contiguous: the last.
-    const bool to_the_end = share_.stride != 1 || share_.first + share_.count == file_records();
+    const bool to_the_end = share_.stride != 1 || share_.first + share_.count == stream_->records();
     if (to_the_end && done_ == share_.count && !std::exchange(end_checked_, true)) stream_->expect_end();
   }
 

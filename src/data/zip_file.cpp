@@ -90,10 +90,8 @@ class OpenMember final : public ByteReader {
 /// A file as libzip reads it. (Its own source would carry the file's permissions over into the archive.)
 class FileSource {
  public:
-  /// @param step       libzip at work, for the watchdog. Every call begins it anew: a large file on a slow
-  /// disk
-  ///                   is no hang.
-  /// @param called     what the watchdog calls the archive
+  /// @param step  libzip at work, for the watchdog. Every call begins it anew: a large file on a slow disk is
+  /// no hang. @param called  what the watchdog calls the archive
   /// @param heartbeat  called between two blocks
   FileSource(const std::filesystem::path& file, std::optional<WatchedStep>& step,
              const std::filesystem::path& called, const std::function<void()>& heartbeat)

@@ -46,7 +46,6 @@ class CanarySource final : public data::RecordSource {
     }
   }
   std::uint64_t shard_size() const override { return share_.y.size(); }
-  std::uint64_t file_records() const override { return share_.y.size(); }
   void next(std::size_t max_records, data::Batch& batch) override {
     batch.n = std::min(max_records, share_.y.size() - done_);
     const auto x = std::span(share_.x).subspan(done_ * dims_, batch.n * dims_);

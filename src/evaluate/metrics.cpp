@@ -55,16 +55,6 @@ Settings::Settings() {
   for (const MetricKind& kind : metric_kinds()) kinds_.push_back(kind.make());
 }
 
-Settings::Settings(const Settings& other) : metrics(other.metrics) {
-  for (const auto& kind : other.kinds_) kinds_.push_back(kind->clone());
-}
-
-Settings& Settings::operator=(Settings other) {
-  std::swap(metrics, other.metrics);
-  std::swap(kinds_, other.kinds_);
-  return *this;
-}
-
 std::vector<const Metric*> Settings::chosen() const {
   std::vector<const Metric*> out;
   for (const auto& kind : kinds_) {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::features {
 namespace {

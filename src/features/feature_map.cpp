@@ -55,16 +55,6 @@ bool is_map_name(std::string_view text) {
                      [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-MapSettings::MapSettings(const MapSettings& other)
-    : role(other.role), weight(other.weight), map(other.map ? other.map->clone() : nullptr) {}
-
-MapSettings& MapSettings::operator=(MapSettings other) {
-  role = other.role;
-  weight = other.weight;
-  map = std::move(other.map);
-  return *this;
-}
-
 void MapSettings::declare(settings::Keys& keys) {
   keys.stage(settings::Stage::kRelease);
   keys.word(

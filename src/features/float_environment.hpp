@@ -12,8 +12,7 @@ class DefaultFloatEnvironment {
     std::fesetenv(FE_DFL_ENV);
   }
   ~DefaultFloatEnvironment() { std::fesetenv(&saved_); }
-  DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
-  DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
+  DefaultFloatEnvironment& operator=(DefaultFloatEnvironment&&) = delete;
 
  private:
   std::fenv_t saved_;

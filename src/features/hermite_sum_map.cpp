@@ -8,8 +8,8 @@
 
 #include "float_environment.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/features/hermite_sum.hpp"
 
 namespace muffle::features {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/features/lift.hpp"
 
 // What the kinds of lifts share when they check their settings.

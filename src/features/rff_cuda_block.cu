@@ -71,8 +71,7 @@ class DeviceArray {
     static_cast<void>(cudaDeviceSynchronize());
     static_cast<void>(cudaFree(data_));
   }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
+  DeviceArray& operator=(DeviceArray&&) = delete;
 
   T* data() const { return data_; }
   std::size_t bytes() const { return size_ * sizeof(T) + (size_ == 0 ? 1 : 0); }
@@ -94,8 +93,7 @@ class PinnedArray {
     explicit_bzero(data_, bytes());
     static_cast<void>(cudaFreeHost(data_));
   }
-  PinnedArray(const PinnedArray&) = delete;
-  PinnedArray& operator=(const PinnedArray&) = delete;
+  PinnedArray& operator=(PinnedArray&&) = delete;
 
   T* data() const { return data_; }
   std::size_t bytes() const { return size_ * sizeof(T) + (size_ == 0 ? 1 : 0); }
@@ -113,8 +111,7 @@ class Stream {
     static_cast<void>(cudaStreamSynchronize(stream_));
     static_cast<void>(cudaStreamDestroy(stream_));
   }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  Stream& operator=(Stream&&) = delete;
   cudaStream_t get() const { return stream_; }
 
  private:

@@ -10,9 +10,9 @@
 #include "float_environment.hpp"
 #include "kernels.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/features/rff.hpp"
 
 namespace muffle::features {

@@ -8,8 +8,7 @@ namespace {
 
 #define MUFFLE_INLINE inline __attribute__((always_inline))
 
-/// Columns that one thread works on at a time: small enough that all classes' sums of them stay in the first
-/// cache.
+/// Columns of one thread at a time: so few that all classes' sums of them stay in the first cache.
 constexpr std::size_t kTile = 256;
 
 template <bool kFma>

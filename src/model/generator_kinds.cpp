@@ -28,16 +28,6 @@ Settings::Settings() {
   for (const GeneratorKind& kind : generator_kinds()) kinds_.push_back(kind.make());
 }
 
-Settings::Settings(const Settings& other) : generator(other.generator) {
-  for (const auto& kind : other.kinds_) kinds_.push_back(kind->clone());
-}
-
-Settings& Settings::operator=(Settings other) {
-  generator.swap(other.generator);
-  kinds_.swap(other.kinds_);
-  return *this;
-}
-
 const GeneratorSettings& Settings::chosen() const {
   const auto table = generator_kinds();
   const GeneratorKind& kind = find_kind(table, generator, "generator");

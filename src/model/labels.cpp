@@ -11,8 +11,7 @@
 namespace muffle::model {
 namespace {
 
-/// Cumulative shares; the last class with a positive share takes the rest, so that rounding cannot leave a
-/// gap.
+/// Cumulative shares; the last class with one takes the rest, so that rounding leaves no gap.
 std::vector<double> cumulative(const std::vector<double>& share) {
   double sum = 0.0;
   for (const double p : share) {

@@ -27,14 +27,6 @@ std::string hash_of(const features::SecondMoments& moments) {
   return to_hex(sha256(std::as_bytes(std::span(all))));
 }
 
-json lift_json(const features::SecondMoments& moments) {
-  return {{"kind", moments.lift->kind()},
-          {"settings", moments.lift->to_json()},
-          {"offset", moments.offset},
-          {"bits", moments.bits},
-          {"hash", hash_of(moments)}};
-}
-
 /// Not built yet.
 std::unique_ptr<features::Lift> read_lift(const JsonFields& fields, const schema::Schema& schema) {
   fields.only({"kind", "settings", "offset", "bits", "hash"});
@@ -114,8 +106,14 @@ class MomentsSettings : public ClosedFormSettings {
 }  // namespace
 
 ModelContent content_of(const MomentsModel& model) {
+  const features::SecondMoments& moments = model.moments;
   ModelContent content;
-  content.description = {{"lift", lift_json(model.moments)},
+  content.description = {{"lift",
+                          {{"kind", moments.lift->kind()},
+                           {"settings", moments.lift->to_json()},
+                           {"offset", moments.offset},
+                           {"bits", moments.bits},
+                           {"hash", hash_of(moments)}}},
                          {"law", model.grid ? "grid" : "gaussian"},
                          {"grid_side", model.grid ? model.grid->side : 0}};
   for (std::size_t c = 0; c < model.mean.size(); ++c) {

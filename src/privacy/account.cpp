@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 

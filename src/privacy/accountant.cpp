@@ -9,8 +9,8 @@
 #include <numbers>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -71,8 +71,7 @@ void require_positive(double value, const std::string& what) {
 }
 
 /// Smallest double in (low, high] for which `holds`, which is monotone, fails at low and holds at high.
-/// Bisects the bit patterns, which are ordered like the non-negative numbers they stand for: 64 steps at
-/// most.
+/// Bisects the bit patterns, ordered like the non-negative numbers they stand for: at most 64 steps.
 template <class Predicate>
 double first_that_holds(double low, double high, Predicate holds) {
   auto bad = std::bit_cast<std::uint64_t>(low), good = std::bit_cast<std::uint64_t>(high);

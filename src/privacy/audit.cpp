@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 
 namespace muffle::privacy {

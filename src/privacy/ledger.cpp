@@ -6,10 +6,9 @@
 #include "ledger_entry.hpp"
 #include "ledger_file.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/core/printable.hpp"
 #include "muffle/core/round_up.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -26,9 +25,9 @@ std::string in_words(const std::optional<Budget>& budget) {
 
 std::string random_id() {
   require(sodium_init() >= 0, "libsodium could not be set up, so nothing can be charged or drawn.");
-  Sha256Digest bytes{};
+  std::array<unsigned char, 16> bytes{};
   randombytes_buf(bytes.data(), bytes.size());
-  return to_hex(bytes).substr(0, 32);
+  return to_hex(bytes);
 }
 
 void require_id(const std::string& data_id) {
@@ -159,7 +158,7 @@ std::string Ledger::begin(const ChargeTerms& asked) {
 void Ledger::bind(const std::string& id, const std::string& artifact) {
   const ChargeRecord* record = state_.find_charge(id);
   require(
-      record != nullptr && !record->pending && ledger::is_hex(artifact, 64),
+      record != nullptr && !record->pending && is_hex(artifact, 64),
       "a release was to be bound to a charge that is not in the ledger, or twice: this is a bug in muffle.");
   append(line_after(state_, ledger::ArtifactLine{id, artifact, false}));
 }

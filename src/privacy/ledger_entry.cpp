@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "muffle/core/hash.hpp"
-#include "muffle/core/printable.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::privacy::ledger {
 namespace {
@@ -215,9 +215,5 @@ void demand(bool holds, const char* problem) {
 }
 
 bool valid_charge(double mu) { return mu >= kMinChargeMu && mu <= kMaxChargeMu; }
-
-bool is_hex(std::string_view text, std::size_t digits) {
-  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 }  // namespace muffle::privacy::ledger

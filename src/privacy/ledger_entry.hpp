@@ -65,6 +65,5 @@ std::string storable(const std::string& text);
 /// @throws std::invalid_argument  `problem`, unless it holds.
 void demand(bool holds, const char* problem);
 bool valid_charge(double mu);
-bool is_hex(std::string_view text, std::size_t digits);
 
 }  // namespace muffle::privacy::ledger

@@ -27,17 +27,6 @@ namespace {
                 {}, where);
 }
 
-/// @returns 0 or the system's error.
-int write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return 0;
-}
-
 int sync_file(int fd) { return ::fsync(fd) == 0 ? 0 : errno; }
 
 int sync_folder_of(const std::filesystem::path& file) {

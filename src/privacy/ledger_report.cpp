@@ -7,10 +7,9 @@
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/core/printable.hpp"
 #include "muffle/core/round_up.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 
 namespace muffle::privacy {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/settings.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::privacy {
 

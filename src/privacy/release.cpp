@@ -122,19 +122,12 @@ std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, Entrop
   return noise;
 }
 
-std::vector<std::int64_t> draw_noise(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy) {
-  return draw_noise({{{{n, 1.0, sigma_lattice}}, 1}}, entropy);
-}
-
 NoiseVector::NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy,
                          const Heartbeat& heartbeat)
     : secure_(entropy.is_secure()) {
   require(length_of(parts) > 0, "noise was asked for a release of no numbers: this is a bug in muffle.");
   noise_ = draw_noise(parts, entropy, heartbeat);
 }
-
-NoiseVector::NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy)
-    : NoiseVector({{{{n, 1.0, sigma_lattice}}, 1}}, entropy) {}
 
 NoiseVector::~NoiseVector() { wipe(noise_); }
 

@@ -9,7 +9,6 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 
 namespace muffle::release {
@@ -43,12 +42,6 @@ std::string artifact_bytes(const Artifact& artifact) {
   const auto bytes = std::as_bytes(std::span(artifact.values));
   container.payload.assign(bytes.begin(), bytes.end());
   return serialize(container);
-}
-
-std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact) {
-  const std::string bytes = artifact_bytes(artifact);
-  write_file_atomically(path, bytes);
-  return to_hex(sha256(bytes));
 }
 
 Artifact parse_artifact(std::string_view bytes, const std::string& name) {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "artifact_header.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 
@@ -18,17 +18,13 @@ constexpr double kCalibrationTolerance = 1e-9;
 
 using settings::Problems;
 
-bool is_hash(const std::string& text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 void check_one_map(const Artifact& a, std::size_t b, Problems& wrong) {
   const features::NamedMap& map = a.maps[b];
   if (!features::is_map_name(map.name) || (b > 0 && a.maps[b - 1].name >= map.name)) {
     wrong.add("the maps are not in the order of their names, each named once");
     return;
   }
-  wrong.unless(is_hash(a.map_hashes[b]),
+  wrong.unless(is_hex(a.map_hashes[b], 64),
                fmt::format("the hash of the map '{}' is not 64 hexadecimal digits", map.name));
   if (map.role == features::MapRole::kProxy) {
     if (*a.proxy() != b) wrong.add("two maps are proxies");

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::release {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "artifact_header.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/round_up.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 

@@ -91,12 +91,6 @@ Target make_target(const Artifact& a) {
   return target;
 }
 
-double NoisyMoments::trace(std::size_t c) const {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < order; ++i) sum += of_class(c)[i * order + i];
-  return sum;
-}
-
 NoisyMoments make_noisy_moments(const Artifact& a) {
   const std::size_t b = require_second_moments(a, "a closed-form generator");
   check_map(a, b);

@@ -6,7 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/core/printable.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/crypto/signature.hpp"
 
 namespace muffle::release {

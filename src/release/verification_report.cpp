@@ -2,8 +2,7 @@
 
 #include "artifact_header.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/float_text.hpp"
-#include "muffle/core/printable.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/release/verification.hpp"
 

@@ -13,8 +13,8 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/log.hpp"
-#include "muffle/core/printable.hpp"
 #include "muffle/core/progress.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/round/drive.hpp"
@@ -134,8 +134,7 @@ Terms plan_aggregation(Transport& transport, const ReleaseJob& job) {
   return terms;
 }
 
-/// The binding check is ReleaseTransaction::begin's; a job that would fail there need not sum its records
-/// first.
+/// The binding check is ReleaseTransaction::begin's; a job that fails there need not sum its records.
 void ask_ledger(const ReleaseJob& job) {
   const privacy::NoisePlan& plan = job.plan.noise;
   // A key that cannot be read is found before anything is charged.

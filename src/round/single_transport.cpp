@@ -12,7 +12,6 @@ class SingleTransport final : public Transport {
   std::string place() const override { return place_; }
   std::string from_coordinator(const std::string& message) override { return message; }
   std::vector<std::string> to_coordinator(const std::string& message) override { return {message}; }
-  std::vector<std::string> to_all(const std::string& message) override { return {message}; }
   std::vector<std::uint64_t> sum_to_coordinator(std::vector<std::uint64_t>&& values) override {
     return std::move(values);
   }

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::schema {
 namespace {

@@ -24,8 +24,7 @@ struct Draw {
   std::uint64_t tiles() const { return (spec.count + kTileRecords - 1) / kTileRecords; }
   /// Records of this tile: kTileRecords but for the last one.
   std::size_t tile_records(std::uint64_t tile) const;
-  /// Bytes that a thread holds while it draws a tile, at most: tile_bytes(), and what the model computes on
-  /// the way.
+  /// Bytes that a thread holds while it draws a tile, at most: tile_bytes(), and what the model computes.
   double working_bytes() const;
 };
 

@@ -27,8 +27,7 @@ class SampleFolder {
                std::uint64_t bytes);
   /// Removes the working folder, with all that was not published.
   ~SampleFolder();
-  SampleFolder(const SampleFolder&) = delete;
-  SampleFolder& operator=(const SampleFolder&) = delete;
+  SampleFolder& operator=(SampleFolder&&) = delete;
 
   const std::filesystem::path& working() const { return working_; }
   /// Puts what the working folder holds under these names, and samples.json, in the place of all earlier

@@ -46,10 +46,9 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
 
 void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {
   const std::vector<std::string> known = names_of(formats);
-  if (spec.count == 0) p.add(fmt::format("sample.count is {}: ask for at least one record", spec.count));
-  if (spec.formats.empty())
-    p.add(fmt::format("sample.formats is empty: nothing would be written; name one of {}",
-                      fmt::join(known, ", ")));
+  p.unless(spec.count > 0, "sample.count is 0: ask for at least one record");
+  p.unless(!spec.formats.empty(),
+           fmt::format("sample.formats is empty: name one of {}", fmt::join(known, ", ")));
   for (const std::string& name : spec.formats) {
     p.unless(std::find(known.begin(), known.end(), name) != known.end(),
              fmt::format("sample.formats has \"{}\", which is none of {}", name, fmt::join(known, ", ")));

@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "muffle/comm/messages.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/release/artifact.hpp"
@@ -10,10 +9,9 @@
 
 namespace muffle::train {
 
-std::string fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_file,
-                            const std::filesystem::path& model_file,
-                            const model::ClosedFormSettings& generator, const std::string& train_hash) {
-  std::string hash;
+void fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_file,
+                     const std::filesystem::path& model_file, const model::ClosedFormSettings& generator,
+                     const std::string& train_hash) {
   comm::agree(comm, "fitting the closed form", true, [&] {
     if (!comm.is_root()) return;
     const auto start = std::chrono::steady_clock::now();
@@ -27,11 +25,10 @@ std::string fit_closed_form(comm::HostComm& comm, const std::filesystem::path& r
                                 artifact.is_private,
                                 release::noisy_counts(artifact).has_value()};
     const auto heartbeat = [&] { comm.check_peers("fitting the closed form"); };
-    hash = model::save_model(model_file, info, generator.fit(artifact, heartbeat));
+    model::save_model(model_file, info, generator.fit(artifact, heartbeat));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     spdlog::info("train: closed form in {:.1f} s", seconds);
   });
-  return comm::broadcast_text(comm, hash);
 }
 
 }  // namespace muffle::train

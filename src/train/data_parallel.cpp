@@ -87,9 +87,8 @@ double DataParallel::step(bool wish_to_stop) {
         });
     graph_wanted_ = graph_ != nullptr;
   }
-  used_graph_ = graph_ != nullptr;
   Objective::Seen seen{};
-  if (used_graph_) {
+  if (graph_ != nullptr) {
     seen = objective_.read(graph_->replay(batch.codes, batch.labels, wish_to_stop, learning_rate_));
   } else {
     const Tensor stop_request = torch::full({1}, wish_to_stop ? 1.0 : 0.0, batch.codes.options());
@@ -104,7 +103,7 @@ double DataParallel::step(bool wish_to_stop) {
                     "large for this generator: try train.learning_rate = {}",
                     step_, loss, spec_.learning_rate, spec_.learning_rate / 10));
   }
-  if (!used_graph_) {
+  if (graph_ == nullptr) {
     for (auto& group : optimizer_.param_groups())
       static_cast<torch::optim::AdamOptions&>(group.options()).lr(learning_rate_);
     optimizer_.step();

@@ -96,8 +96,7 @@ Placement place(comm::HostComm& comm, const TrainSetup& setup) {
 void set_torch_threads(int threads) {
   set_compute_threads(threads);
   at::set_num_threads(threads);
-  // May be set once a process, before torch's first parallel work; muffle runs no interop work, so later is
-  // no harm.
+  // May be set once a process, before torch's first parallel work; muffle runs none, so later is no harm.
   static const bool once = [] {
     try {
       at::set_num_interop_threads(1);

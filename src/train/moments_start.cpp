@@ -137,6 +137,4 @@ const model::MomentsModel& MomentsStart::closed_form() const {
   return *closed_model_;
 }
 
-using torch::Tensor;
-
 }  // namespace muffle::train

@@ -25,8 +25,7 @@ class BackwardHere {
  public:
   BackwardHere() { state().set_multithreading_enabled(false); }
   ~BackwardHere() { state().set_multithreading_enabled(before_); }
-  BackwardHere(const BackwardHere&) = delete;
-  BackwardHere& operator=(const BackwardHere&) = delete;
+  BackwardHere& operator=(BackwardHere&&) = delete;
 
  private:
   static c10::AutogradState& state() { return c10::AutogradState::get_tls_state(); }

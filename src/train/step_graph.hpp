@@ -37,25 +37,17 @@ class StepGraph {
                                double learning_rate) = 0;
 };
 
-/// The optimizer's key of a parameter: its address, as text in LibTorch 1.x.
-template <class Map>
-auto key_of_parameter(const torch::Tensor& parameter) {
-  using Key = typename Map::key_type;
-  if constexpr (std::is_same_v<Key, std::string>) {
-    std::ostringstream text;
-    text << parameter.unsafeGetTensorImpl();
-    return text.str();
-  } else {
-    return Key(parameter.unsafeGetTensorImpl());
-  }
-}
-
 /// Adam's moments of one parameter; made on demand, as the first step would.
 inline torch::optim::AdamParamState& adam_state(torch::optim::Adam& optimizer,
                                                 const torch::Tensor& parameter) {
-  auto& states = optimizer.state();
-  const auto key = key_of_parameter<std::remove_reference_t<decltype(states)>>(parameter);
-  auto& state = states[key];
+  const auto find = [&](auto& states) -> auto& {  // by the parameter's address, as text in LibTorch 1.x
+    using Key = typename std::remove_reference_t<decltype(states)>::key_type;
+    if constexpr (std::is_same_v<Key, void*>)
+      return states[parameter.unsafeGetTensorImpl()];
+    else
+      return states[(std::ostringstream() << parameter.unsafeGetTensorImpl()).str()];
+  };
+  auto& state = find(optimizer.state());
   if (!state) {
     auto fresh = std::make_unique<torch::optim::AdamParamState>();
     const torch::Tensor zeros = torch::zeros_like(parameter, torch::MemoryFormat::Preserve).detach();

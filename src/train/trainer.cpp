@@ -134,11 +134,10 @@ class Training {
                                   release_.is_private,
                                   release::noisy_counts(release_).has_value(),
                                   report_.choice};
-      report_.model_hash = model::save_model(model_file, info,
-                                             closed_form ? model::content_of(start_->closed_form())
-                                                         : model::content_of(*training_->generator()));
+      model::save_model(model_file, info,
+                        closed_form ? model::content_of(start_->closed_form())
+                                    : model::content_of(*training_->generator()));
     });
-    report_.model_hash = comm::broadcast_text(comm_, report_.model_hash);
   }
 
   TrainReport report() {
@@ -167,8 +166,9 @@ class Training {
   /// The maps as they were released.
   Problem problem() const {
     Problem problem{{}, class_share_, placement_.device};
+    const release::Target target = release::make_target(release_);
     for (const std::size_t b : matched_maps(release_.maps, /*from_moments=*/false)) {
-      MatchedMap map = match_map(release_, b, release::make_target(release_), placement_.device);
+      MatchedMap map = match_map(release_, b, target, placement_.device);
       for (double& w : map.matching.weights) w *= map.weight * map.weight;
       problem.blocks.push_back(std::move(map.matching));
     }

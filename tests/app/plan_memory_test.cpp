@@ -39,8 +39,8 @@ void write_release(const std::filesystem::path& path, const Config& config) {
   std::vector<std::int32_t> y;
   for (std::size_t i = 0; i < n; ++i) y.push_back(static_cast<std::int32_t>(i % config.data.schema.classes));
   for (std::size_t i = 0; i < n * dims; ++i) x.push_back(static_cast<float>(random.uniform(i)));
-  release::write_artifact(
-      path, test::planned_release(config.data.schema, config.features.resolved(config.data.schema), x, y));
+  write_file_atomically(path, release::artifact_bytes(test::planned_release(
+                                  config.data.schema, config.features.resolved(config.data.schema), x, y)));
 }
 
 class PlanMemory : public ::testing::Test {

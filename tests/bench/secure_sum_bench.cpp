@@ -11,6 +11,7 @@
 #include "bench/plain_loop.hpp"
 #include "crypto/mask_exchange.hpp"
 #include "muffle/privacy/release.hpp"
+#include "support/one_noise.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle {
@@ -52,7 +53,7 @@ double seconds_of_sum(bool masked) {
 double seconds_of_noise() {
   const auto entropy = privacy::os_entropy();
   const auto start = Clock::now();
-  privacy::NoiseVector noise(kNumbers, std::uint64_t{62588123}, *entropy);
+  privacy::NoiseVector noise(test::one_noise(kNumbers, 62588123), *entropy);
   benchmark::DoNotOptimize(noise);
   return seconds_since(start);
 }

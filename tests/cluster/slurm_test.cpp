@@ -30,12 +30,13 @@ bool shell_reads(const std::string& script) {
 
 TEST(SlurmScript, TheShippedTemplatesAreWhatTheDefaultsMake) {
   for (const char* kind : {"whole", "embed", "train", "seeds"}) {
-    EXPECT_EQ(read_file(std::string(MUFFLE_CLUSTER) + "/" + kind + ".sbatch"), slurm_script(of_kind(kind)))
+    EXPECT_EQ(read_file(std::string(MUFFLE_CLUSTER) + "/" + kind + ".sbatch"),
+              slurm_script(of_kind(kind), {}))
         << kind;
   }
   SlurmJob job;
   job.launcher = "mpirun";
-  EXPECT_EQ(read_file(std::string(MUFFLE_CLUSTER) + "/whole-mpirun.sbatch"), slurm_script(job));
+  EXPECT_EQ(read_file(std::string(MUFFLE_CLUSTER) + "/whole-mpirun.sbatch"), slurm_script(job, {}));
 }
 
 TEST(SlurmScript, SaysWhatWasAskedFor) {
@@ -48,7 +49,7 @@ TEST(SlurmScript, SaysWhatWasAskedFor) {
   job.account = "p1";
   job.memory = "16G";
   job.grace_s = 300;
-  const std::string script = slurm_script(job);
+  const std::string script = slurm_script(job, {});
   for (const char* line :
        {"#SBATCH --nodes=7\n", "#SBATCH --ntasks-per-node=2\n", "#SBATCH --gpus-per-node=2\n",
         "#SBATCH --time=2-00:00:00\n", "#SBATCH --partition=gpu\n", "#SBATCH --account=p1\n",
@@ -59,7 +60,7 @@ TEST(SlurmScript, SaysWhatWasAskedFor) {
 }
 
 TEST(SlurmScript, SeedsShareOneRelease) {
-  const std::string script = slurm_script(of_kind("seeds"));
+  const std::string script = slurm_script(of_kind("seeds"), {});
   EXPECT_THAT(script, HasSubstr("#SBATCH --array=1-5\n"));
   EXPECT_THAT(script, HasSubstr("--release \"$out/release.mfl\""));
   EXPECT_THAT(script, Not(HasSubstr("step run"))) << "a run a seed would pay for a release a seed";
@@ -69,7 +70,7 @@ TEST(SlurmScript, WordsReachTheShellUnchanged) {
   SlurmJob job;
   job.config = "/data/my jobs/it's.toml";
   job.set = {"data.features=a b", "train.steps=5", "x=$(touch /tmp/evil)`id`\"'"};
-  const std::string script = slurm_script(job);
+  const std::string script = slurm_script(job, {});
   ASSERT_TRUE(shell_reads(script));
   // The shell itself says what it makes of them.
   const test::TemporaryFolder folder;
@@ -85,14 +86,14 @@ TEST(SlurmScript, WordsReachTheShellUnchanged) {
 
 TEST(SlurmScript, HasNoEmptyArrayWhichAnOldBashCallsUnset) {
   for (const char* kind : {"whole", "embed", "train", "seeds"})
-    EXPECT_THAT(slurm_script(of_kind(kind)), Not(HasSubstr("=()"))) << kind;
+    EXPECT_THAT(slurm_script(of_kind(kind), {}), Not(HasSubstr("=()"))) << kind;
 }
 
 TEST(SlurmScript, MpirunGetsCoresWhereSlurmCountsThreads) {
   SlurmJob job;
-  EXPECT_THAT(slurm_script(job), Not(HasSubstr("--hint"))) << "srun binds to cores by itself";
+  EXPECT_THAT(slurm_script(job, {}), Not(HasSubstr("--hint"))) << "srun binds to cores by itself";
   job.launcher = "mpirun";
-  const std::string script = slurm_script(job);
+  const std::string script = slurm_script(job, {});
   EXPECT_LT(script.find("\n#SBATCH --hint=nomultithread\n"), script.find("set -euo"));
 }
 
@@ -101,7 +102,7 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
     SlurmJob job;
     change(job);
     try {
-      slurm_script(job);
+      slurm_script(job, {});
       ADD_FAILURE() << "accepted: " << says;
     } catch (const UsageError& e) {
       EXPECT_THAT(e.what(), HasSubstr(says));
@@ -137,7 +138,7 @@ TEST(SlurmScript, TakesEveryTimeThatIsLongEnough) {
        {"4", "3:01", "0:03:01", "1-00:00:00", "0-0:4", "1-0:0", "0", "1-12", "2-0", "0-1"}) {
     SlurmJob job;
     job.time = time;
-    EXPECT_NO_THROW(slurm_script(job)) << time;
+    EXPECT_NO_THROW(slurm_script(job, {})) << time;
   }
 }
 
@@ -148,7 +149,7 @@ std::string starts(const std::string& codes, const std::string& environment = ""
   const test::TemporaryFolder folder;
   SlurmJob job = of_kind("seeds");
   job.out = (folder / "out").string();
-  write_file_atomically(folder / "script", slurm_script(job));
+  write_file_atomically(folder / "script", slurm_script(job, {}));
   write_file_atomically(folder / "run",
                         "srun() { [[ $1 == --mpi=pmix ]] && return \"$now\"; }\n"
                         "scontrol() { " +
@@ -190,7 +191,7 @@ std::string told_by(const std::string& kind, const std::string& driver) {
   SlurmJob job = of_kind(kind);
   job.launcher = "mpirun";
   job.out = (folder / "out").string();
-  write_file_atomically(folder / "script", slurm_script(job));
+  write_file_atomically(folder / "script", slurm_script(job, {}));
   write_file_atomically(folder / "run", driver);
   EXPECT_EQ(std::system(("cd '" + folder.path().string() + "' && bash run >told 2>&1").c_str()), 0);
   return read_file(folder / "told");

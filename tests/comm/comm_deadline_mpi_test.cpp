@@ -90,6 +90,12 @@ TEST(Deadline, SendersAndReceiversHaveOne) {
   if (reduced->is_root()) {
     EXPECT_THAT(sum, HasSubstr(named(absent)));
   }
+  const auto agreed = short_lived();
+  const std::string verdict =
+      failure_without(absent, *agreed, [&] { agree(*agreed, "the test", true, [] {}); });
+  if (agreed->is_root()) {
+    EXPECT_THAT(verdict, HasSubstr(named(absent)));
+  }
   // A broadcast is waited for by those who receive; without rank 0, which keeps the roll call.
   const auto comm = short_lived();
   std::vector<std::byte> bytes(1 << 20);

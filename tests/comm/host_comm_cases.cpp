@@ -59,6 +59,16 @@ void barrier_waits_for_everybody(HostComm& comm) {
   std::filesystem::remove(mine);
 }
 
+void broadcast_from_every_root(HostComm& comm) {
+  for (int root = 0; root < comm.size(); ++root) {
+    for (const std::size_t length : kLengths) {
+      std::string bytes = comm.rank() == root ? text_of(root, length) : std::string(length, 'x');
+      comm.broadcast(std::as_writable_bytes(std::span(bytes.data(), bytes.size())), root);
+      EXPECT_EQ(bytes, text_of(root, length)) << "root " << root << ", length " << length;
+    }
+  }
+}
+
 /// Of numbers of all 64 bits, so that sums wrap.
 void reduce_sum_on_every_root(HostComm& comm) {
   for (int root = 0; root < comm.size(); ++root) {
@@ -198,6 +208,7 @@ const std::vector<HostCommCase>& host_comm_cases() {
   static const std::vector<HostCommCase> own{
       MUFFLE_CASE(knows_its_place),
       MUFFLE_CASE(barrier_waits_for_everybody),
+      MUFFLE_CASE(broadcast_from_every_root),
       MUFFLE_CASE(reduce_sum_on_every_root),
       {"all_reduce_sum_float_is_exact", all_reduce_sum_is_exact_on_exact_inputs<float>},
       {"all_reduce_sum_double_is_exact", all_reduce_sum_is_exact_on_exact_inputs<double>},

@@ -1,6 +1,6 @@
-#include "muffle/core/printable.hpp"
-
 #include <gtest/gtest.h>
+
+#include "muffle/core/text.hpp"
 
 namespace muffle {
 namespace {

@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "muffle/core/float_text.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/core/process.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle {
 namespace {

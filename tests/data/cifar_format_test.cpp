@@ -51,7 +51,7 @@ TEST_F(Cifar, ReadsLabelsAndNumbersInTheFilesOrder) {
       EXPECT_EQ(all.x[i * kDims + p], static_cast<float>(byte) / 255.0f) << i << " " << p;
     }
   }
-  EXPECT_EQ(open_shard(spec, 0, 1)->file_records(), 12u);
+  EXPECT_EQ(open_shard(spec, 0, 1)->shard_size(), 12u);
 }
 
 TEST_F(Cifar, RanksShareTheRecordsOfAllFilesByTheRule) {

@@ -126,6 +126,9 @@ flipped_bytes() {
         train "${small[@]}" --release "$work/flip/g"
     done
   done
+  for n in 1 "${rank_counts[-1]}"; do
+    expect_error 74 "cannot read '.*nothing.mfl': No such file" "$n" train "${small[@]}" --release "$work/nothing.mfl"
+  done
 }
 
 side_by_side wrong_files_and_settings 'ranks_that_differ no_folder' 'shards_apart standard_streams flipped_bytes'

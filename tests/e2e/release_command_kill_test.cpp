@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/crypto/site_keys.hpp"
 #include "muffle/data/idx.hpp"
 #include "muffle/privacy/accountant.hpp"
@@ -186,7 +187,7 @@ TEST_F(ReleaseCommandKillTest, AForgedFileInPlaceOfTheReleaseIsRefused) {
   const std::string bytes = read_file(artifact);
   release::Artifact forged = release::parse_artifact(bytes, "release.mfl");
   for (std::int64_t& value : forged.values) value += 1;
-  release::write_artifact(artifact, forged);
+  write_file_atomically(artifact, release::artifact_bytes(forged));
   EXPECT_EQ(release(run()), static_cast<int>(ExitCode::kProtocol)) << said(run());
   EXPECT_FALSE(std::filesystem::exists(run() / "release.mfl.sig"));
   EXPECT_FALSE(privacy::read_ledger(file_).charges.front().artifact);

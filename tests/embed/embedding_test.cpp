@@ -108,7 +108,6 @@ TEST(EmbedShard, TheSourcesErrorComesThrough) {
   class Failing final : public data::RecordSource {
    public:
     std::uint64_t shard_size() const override { return 5000; }
-    std::uint64_t file_records() const override { return 5000; }
     void next(std::size_t max_records, data::Batch& batch) override {
       if (++calls_ > 5) throw DataError("records.idx: truncated at record 240");
       batch.n = max_records;

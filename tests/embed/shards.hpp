@@ -22,7 +22,6 @@ class MemorySource final : public data::RecordSource {
       : all_(all), order_(std::move(order)), at_most_(at_most), dims_(all.n ? all.x.size() / all.n : 0) {}
 
   std::uint64_t shard_size() const override { return order_.size(); }
-  std::uint64_t file_records() const override { return all_.n; }
   void next(std::size_t max_records, data::Batch& batch) override {
     batch.n = std::min({max_records, at_most_, order_.size() - done_});
     batch.x.resize(batch.n * dims_);

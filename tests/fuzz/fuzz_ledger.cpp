@@ -3,7 +3,7 @@
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/core/printable.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "privacy/ledger_entry.hpp"
 

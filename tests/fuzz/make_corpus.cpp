@@ -72,7 +72,7 @@ void artifacts() {
       a.aggregation.distributed = true;
       a.aggregation.colluding = 1;
     }
-    write_artifact(scratch / "a.mfl", a);
+    write_file_atomically(scratch / "a.mfl", artifact_bytes(a));
     const std::string file = read_file(scratch / "a.mfl");
     const Container c = parse_container(file, "muffle-release", kArtifactVersion, "seed");
     const std::string header = c.header.dump();

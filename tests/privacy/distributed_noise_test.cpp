@@ -12,6 +12,7 @@
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/aggregation.hpp"
 #include "support/expect_error.hpp"
+#include "support/one_noise.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -25,8 +26,6 @@ NoisePlan plan_with(std::uint64_t sigma_lattice, std::uint64_t numbers = 1) {
   plan.parts = {{{{numbers, 1.0, sigma_lattice}}, 1}};
   return plan;
 }
-
-__extension__ using Uint128 = unsigned __int128;
 
 const NoiseRun& share_of(const DistributedNoisePlan& plan) { return plan.shares.at(0).runs.at(0); }
 
@@ -248,7 +247,8 @@ TEST(NoiseShareTest, IsAddedModulo2To64AndSpentOnce) {
   const auto entropy = insecure_seeded_entropy(5), same = insecure_seeded_entropy(5);
   NoiseShare share(plan, *entropy);
   EXPECT_FALSE(share.is_secure());
-  const std::vector<std::int64_t> expected = draw_noise(100, share_of(plan).sigma_lattice, *same);
+  const std::vector<std::int64_t> expected =
+      draw_noise(test::one_noise(100, share_of(plan).sigma_lattice), *same);
   const std::vector<std::uint64_t> covered = std::move(share).cover(std::vector<std::uint64_t>(100, ~0ull));
   for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(static_cast<std::int64_t>(covered[i]), expected[i] - 1);
   expect_error(ExitCode::kInvariant, {"already spent"},

@@ -17,6 +17,7 @@
 #include "muffle/privacy/gaussian.hpp"
 #include "muffle/privacy/release.hpp"
 #include "privacy/noise_checks.hpp"
+#include "support/one_noise.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -28,7 +29,7 @@ constexpr std::size_t kDraws = 200'000;
 const std::set<std::string> kNone;
 
 Noise seeded(std::uint64_t sigma, std::uint64_t seed, std::size_t n = kDraws) {
-  return draw_noise(n, sigma, *insecure_seeded_entropy(seed));
+  return draw_noise(test::one_noise(n, sigma), *insecure_seeded_entropy(seed));
 }
 
 TEST(NoiseLaw, SeededDrawsPassEveryCheck) {
@@ -41,7 +42,8 @@ TEST(NoiseLaw, SeededDrawsPassEveryCheck) {
 TEST(NoiseLaw, OsEntropyHasTheClaimedLaw) {
   const auto entropy = os_entropy();
   for (const std::uint64_t sigma : {1ull, 5ull, 125'178'991ull}) {
-    const Noise a = draw_noise(kDraws, sigma, *entropy), b = draw_noise(kDraws, sigma, *os_entropy());
+    const Noise a = draw_noise(test::one_noise(kDraws, sigma), *entropy),
+                b = draw_noise(test::one_noise(kDraws, sigma), *os_entropy());
     EXPECT_EQ(failed_checks(a, b, sigma), kNone) << sigma;
   }
 }
@@ -162,9 +164,9 @@ TEST(NoiseLaw, ALargeSampleHasTheLawInItsTails) {
   const Noise honest = seeded(sigma, 77, kManyDraws);
   EXPECT_GE(testing_noise::chi_square_p(honest, static_cast<double>(sigma)), testing_noise::kThreshold);
   // A run fails here by chance with probability 1e-10.
-  EXPECT_GE(
-      testing_noise::chi_square_p(draw_noise(kManyDraws, sigma, *os_entropy()), static_cast<double>(sigma)),
-      testing_noise::kThreshold);
+  EXPECT_GE(testing_noise::chi_square_p(draw_noise(test::one_noise(kManyDraws, sigma), *os_entropy()),
+                                        static_cast<double>(sigma)),
+            testing_noise::kThreshold);
 
   const auto most = static_cast<std::int64_t>(4 * sigma);
   Noise clamped = honest, redrawn;

@@ -11,6 +11,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "support/expect_error.hpp"
+#include "support/one_noise.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -148,9 +149,9 @@ TEST(NoiseVector, ShowsLifeByCountWhileItIsDrawn) {
 
 TEST(NoiseVector, PublishesSumPlusNoiseModulo2To64) {
   const auto entropy = insecure_seeded_entropy(3), again = insecure_seeded_entropy(3);
-  const std::vector<std::int64_t> expected = draw_noise(4, 1000, *again);
+  const std::vector<std::int64_t> expected = draw_noise(test::one_noise(4, 1000), *again);
   const std::vector<std::uint64_t> sums{0, 5, static_cast<std::uint64_t>(-7), std::uint64_t{1} << 61};
-  NoiseVector noise(4, 1000, *entropy);
+  NoiseVector noise(test::one_noise(4, 1000), *entropy);
   const NoisySum out = std::move(noise).publish(RawSum(sums));
   ASSERT_EQ(out.values.size(), 4u);
   EXPECT_EQ(out.values[0], expected[0]);
@@ -175,7 +176,7 @@ TEST(NoiseVector, IsSpentOnceAndOnlyOnItsOwnLength) {
   const auto refused = [](const char* why, NoiseVector& noise, std::vector<std::uint64_t> sums) {
     expect_error(ExitCode::kInvariant, {why}, [&] { (void)std::move(noise).publish(RawSum(sums)); });
   };
-  NoiseVector noise(3, 10, *entropy), from(3, 10, *entropy);
+  NoiseVector noise(test::one_noise(3, 10), *entropy), from(test::one_noise(3, 10), *entropy);
   (void)std::move(noise).publish(RawSum({1, 2, 3}));
   NoiseVector to(std::move(from));
   refused("already spent", noise, {1, 2, 3});  // NOLINT(bugprone-use-after-move)

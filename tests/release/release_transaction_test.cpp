@@ -38,7 +38,9 @@ class ReleaseTransactionTest : public ::testing::Test {
   std::function<void(const Charge&)> count_draws() {
     return [this](const Charge&) {
       ++draws_;
-      EXPECT_FALSE(ledger().charges.back().pending) << "the charge is on the disk when the noise is drawn";
+      const auto charges = ledger().charges;
+      ASSERT_EQ(charges.size(), static_cast<std::size_t>(draws_)) << "it is on the disk when noise is drawn";
+      EXPECT_FALSE(charges.back().pending);
       EXPECT_FALSE(std::filesystem::exists(order_.file));
     };
   }
@@ -196,7 +198,7 @@ TEST_F(ReleaseTransactionTest, AForgedReleaseIsNeverSignedNorCommitted) {
   { ReleaseTransaction create(order_); }
   for (const std::string& id : {std::string(32, '7'), std::string()}) {
     forged.ledger_charge = id;
-    write_artifact(order_.file, forged);
+    write_file_atomically(order_.file, artifact_bytes(forged));
     expect_refused("does not know");
   }
   // A job that was cut off after its charge, before it had made a release.
@@ -206,7 +208,7 @@ TEST_F(ReleaseTransactionTest, AForgedReleaseIsNeverSignedNorCommitted) {
     cut_off.begin(artifact_.noise, true, count_draws());
     forged.ledger_charge = cut_off.charge();
   }
-  write_artifact(order_.file, forged);
+  write_file_atomically(order_.file, artifact_bytes(forged));
   expect_refused("before it had made a release");
   // A job that was cut off before its COMMIT: its own bytes are taken, no others.
   const std::string hash = release();
@@ -215,7 +217,7 @@ TEST_F(ReleaseTransactionTest, AForgedReleaseIsNeverSignedNorCommitted) {
   std::filesystem::remove(crypto::signature_file(order_.file));
   write_file_atomically(order_.ledger,
                         ledger_text.substr(0, ledger_text.rfind('\n', ledger_text.size() - 2) + 1));
-  write_artifact(order_.file, forged);
+  write_file_atomically(order_.file, artifact_bytes(forged));
   expect_refused(hash);
   write_file_atomically(order_.file, bytes);
   EXPECT_TRUE(ReleaseTransaction(order_).settle());

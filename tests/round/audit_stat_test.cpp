@@ -18,6 +18,7 @@
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/round/drive.hpp"
 #include "round/audit_case.hpp"
+#include "support/one_noise.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -87,9 +88,11 @@ ReleaseFunction broken_release(const Case& c, Noise noise) {
   auto which = std::make_shared<std::uint64_t>(0);
   return [&c, which, noise](data::RecordSource& records) {
     // The exact sums, by way of noise that is known.
-    privacy::NoiseVector known(c.embedder.plan.size(), 1, *privacy::insecure_seeded_entropy(1));
+    privacy::NoiseVector known(test::one_noise(c.embedder.plan.size(), 1),
+                               *privacy::insecure_seeded_entropy(1));
     auto values = std::move(known).publish(sum_of_one_rank(embed_shard(c.embedder, records, 1, {}))).values;
-    const auto same = privacy::draw_noise(c.embedder.plan.size(), 1, *privacy::insecure_seeded_entropy(1));
+    const auto same =
+        privacy::draw_noise(test::one_noise(c.embedder.plan.size(), 1), *privacy::insecure_seeded_entropy(1));
     const auto added =
         noise(c.embedder.plan.size(), c.noise().parts.front().runs.front().sigma_lattice, (*which)++);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += added[i] - same[i];
@@ -99,7 +102,7 @@ ReleaseFunction broken_release(const Case& c, Noise noise) {
 
 std::vector<std::int64_t> fresh(std::size_t n, std::uint64_t sigma) {
   static const auto entropy = privacy::os_entropy();
-  return privacy::draw_noise(n, sigma, *entropy);
+  return privacy::draw_noise(test::one_noise(n, sigma), *entropy);
 }
 
 TEST(AuditStat, EveryMutantExceedsItsClaim) {
@@ -137,12 +140,13 @@ TEST(AuditStat, EveryMutantExceedsItsClaim) {
        2'000},
       {"noise from a known seed", "difference",
        [](std::size_t n, std::uint64_t sigma, std::uint64_t) {
-         return privacy::draw_noise(n, sigma, *privacy::insecure_seeded_entropy(7'000'000));
+         return privacy::draw_noise(test::one_noise(n, sigma), *privacy::insecure_seeded_entropy(7'000'000));
        },
        2'000},
       {"noise from a seed that changes but can be guessed", "seeds",
        [](std::size_t n, std::uint64_t sigma, std::uint64_t which) {
-         return privacy::draw_noise(n, sigma, *privacy::insecure_seeded_entropy(which * 7 % 64));
+         return privacy::draw_noise(test::one_noise(n, sigma),
+                                    *privacy::insecure_seeded_entropy(which * 7 % 64));
        },
        2'000},
       {"tails cut at half a sigma", "projection",

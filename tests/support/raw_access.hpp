@@ -11,6 +11,7 @@
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/privacy/gaussian.hpp"
+#include "support/one_noise.hpp"
 
 namespace muffle::embed {
 
@@ -34,8 +35,8 @@ inline std::vector<std::uint64_t> reveal(privacy::RawSum&& raw, std::size_t n) {
   constexpr std::uint64_t kSeed = 1, kSigma = 1;
   const auto entropy = privacy::insecure_seeded_entropy(kSeed),
              same_entropy = privacy::insecure_seeded_entropy(kSeed);
-  privacy::NoiseVector noise(n, kSigma, *entropy);
-  const std::vector<std::int64_t> known = privacy::draw_noise(n, kSigma, *same_entropy);
+  privacy::NoiseVector noise(one_noise(n, kSigma), *entropy);
+  const std::vector<std::int64_t> known = privacy::draw_noise(one_noise(n, kSigma), *same_entropy);
   const privacy::NoisySum noisy = std::move(noise).publish(std::move(raw));
   std::vector<std::uint64_t> values(n);
   for (std::size_t i = 0; i < n; ++i) {

@@ -32,17 +32,13 @@ class ClosedForm : public ::testing::Test {
     }
     const auto map = moments ? test::make_moments({{"lift", "image"}, {"coefficients", "2"}}, schema)
                              : test::make_map("rff", {{"count", "8"}}, schema);
-    write_artifact(release_, test::planned_release(schema, {test::named("only", map->clone())}, x, y));
+    write_file_atomically(
+        release_, artifact_bytes(test::planned_release(schema, {test::named("only", map->clone())}, x, y)));
   }
-  /// Fits on `ranks` ranks. @returns the hash that all agree on.
-  std::string fit(int ranks, const std::filesystem::path& file) {
-    std::vector<std::string> hashes(static_cast<std::size_t>(ranks));
-    test::run_thread_ranks(ranks, [&](comm::HostComm& comm) {
-      hashes[static_cast<std::size_t>(comm.rank())] =
-          fit_closed_form(comm, release_, file, settings_, "settings");
-    });
-    for (const std::string& hash : hashes) EXPECT_EQ(hash, hashes.front());
-    return hashes.front();
+  /// Fits on `ranks` ranks.
+  void fit(int ranks, const std::filesystem::path& file) {
+    test::run_thread_ranks(
+        ranks, [&](comm::HostComm& comm) { fit_closed_form(comm, release_, file, settings_, "settings"); });
   }
 
   test::TemporaryFolder folder_;
@@ -53,9 +49,9 @@ class ClosedForm : public ::testing::Test {
 
 TEST_F(ClosedForm, AnyNumberOfRanksWritesTheSameModel) {
   release(true);
-  const std::string alone = fit(1, model_);
-  EXPECT_EQ(alone, sha256_file_hex(model_.string()));
-  EXPECT_EQ(fit(3, folder_ / "other.mfl"), alone);
+  fit(1, model_);
+  fit(3, folder_ / "other.mfl");
+  EXPECT_EQ(read_file(folder_ / "other.mfl"), read_file(model_));
   const model::ModelInfo info = model::load_model_info(model_);
   EXPECT_EQ(info.release_hash, sha256_file_hex(release_.string()));
   EXPECT_EQ(info.train_hash, "settings");

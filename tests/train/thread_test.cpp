@@ -233,7 +233,7 @@ class Train : public ::testing::Test {
  protected:
   void SetUp() override {
     toy_.spec.steps = 60;
-    release::write_artifact(folder_ / "release.mfl", test::release_of(toy_));
+    write_file_atomically(folder_ / "release.mfl", release::artifact_bytes(test::release_of(toy_)));
   }
 
   TrainReport run(comm::HostComm& comm, const std::string& model) {
@@ -252,7 +252,6 @@ TEST_F(Train, WritesAModelThatAnyNumberOfRanksWouldWrite) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       const TrainReport report = run(comm, name);
       EXPECT_LT(report.last_loss, 0.5 * report.first_loss);
-      EXPECT_EQ(report.model_hash, sha256_file_hex(folder_ / name));
     });
     const model::Model model = model::parse_model(read_file(folder_ / name), name);
     EXPECT_EQ(model.info.release_hash, sha256_file_hex(folder_ / "release.mfl"));
@@ -270,7 +269,7 @@ TEST_F(Train, WritesAModelThatAnyNumberOfRanksWouldWrite) {
 TEST_F(Train, OfSeveralMapsMatchesAll) {
   toy_.spec.steps = 5;
   const auto first_loss = [&](const std::vector<double>& scales) {
-    release::write_artifact(folder_ / "release.mfl", test::release_of(toy_, scales));
+    write_file_atomically(folder_ / "release.mfl", release::artifact_bytes(test::release_of(toy_, scales)));
     double loss = 0;
     run_thread_ranks(2, [&](comm::HostComm& comm) {
       const std::string name = fmt::format("maps{}-{}", scales.size(), scales.front());
@@ -310,7 +309,7 @@ TEST_F(Train, BadInputIsRefusedOnEveryRank) {
 
   release::Artifact foreign = test::release_of(toy_);
   foreign.map_hashes[0] = to_hex(sha256("other frequencies"));
-  release::write_artifact(folder_ / "release.mfl", foreign);
+  write_file_atomically(folder_ / "release.mfl", release::artifact_bytes(foreign));
   refused(ExitCode::kProtocol, {"feature map", "version"});
 }
 

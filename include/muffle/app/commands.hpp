@@ -35,8 +35,7 @@ inline constexpr const char* kMetricsFile = "metrics.json";
 
 /// Embeds, charges the ledger, reduces, adds noise once, writes release.mfl and the privacy statement. The
 /// only command that reads private records and spends budget. A release of the same configuration that is
-/// already there is kept, never drawn again. A job that ends before its charge (a bad record, a lost rank)
-/// costs nothing.
+/// already there is kept, never drawn again. A job that ends before its charge costs nothing.
 /// @throws ConfigError   a release of another configuration is in the folder.
 /// @throws PrivacyError  the ledger's budget refuses.
 void release(Context& context);

@@ -55,8 +55,7 @@ struct Stages {
   static constexpr Stages all() { return {true, true, true, true}; }
 };
 
-/// Where settings come from; later ones beat earlier ones: file, environment (MUFFLE_SECTION__KEY), --set,
-/// flags.
+/// Where settings come from; later ones win: file, environment (MUFFLE_SECTION__KEY), --set, flags.
 struct ConfigSources {
   std::string file;                                        ///< TOML; empty: none
   std::map<std::string, std::string> environment;          ///< MUFFLE_* as found
@@ -73,8 +72,7 @@ Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 
 /// release::ReleaseSettings of a configuration. @throws ConfigError.
 release::ReleaseSettings release_settings(const Config& config);
-/// What is released, and with what noise: from public settings alone; no feature map is built. @throws
-/// ConfigError.
+/// What is released, with what noise: from public settings alone. @throws ConfigError.
 release::ReleasePlan plan_release(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
 /// least (MUFFLE_SECTION_KEY: load_config refuses them).

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,9 +37,8 @@ struct GpuUse {
 };
 
 /// The batch script. The files in cluster/ are what it makes of the defaults.
-/// @param use  of a job whose configuration is known: what choose_gpus() would refuse hours later is refused
-/// now.
+/// @param use  what choose_gpus() would refuse hours later is refused now
 /// @throws UsageError  naming every field that sbatch would read as something else.
-std::string slurm_script(const SlurmJob& job, const std::optional<GpuUse>& use = {});
+std::string slurm_script(const SlurmJob& job, const GpuUse& use);
 
 }  // namespace muffle::cluster

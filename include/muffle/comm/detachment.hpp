@@ -21,8 +21,7 @@ class Detachment {
   /// Collective over `all`, which outlives this. @param works  by rank; the same on all ranks, at least one.
   Detachment(HostComm& all, const std::vector<bool>& works);
   ~Detachment();
-  Detachment(const Detachment&) = delete;
-  Detachment& operator=(const Detachment&) = delete;
+  Detachment& operator=(Detachment&&) = delete;
 
   /// On ranks that work, after every step of the work, the same number of times on each; and, where something
   /// long comes before the next one, `at_once`, which meets whatever the pace of the steps was: at least once

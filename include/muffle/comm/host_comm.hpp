@@ -39,8 +39,7 @@ class JobLife {
   /// @param doing  what this rank is at, for the message: "embedding the records".
   /// @throws CommError     a peer is known to be lost, so that the rank can say so before it is killed too.
   /// @throws StoppedError  this rank, or one that could tell it, was told to stop (comm/termination.hpp). The
-  /// communicator lives on, and the other ranks will hear of it too: agree() ends all of them with exit
-  /// code 75.
+  /// communicator lives on, and the other ranks will hear of it too: agree() ends all with exit code 75.
   virtual void check_peers(std::string_view doing);
   /// The same for lost peers alone: a request to stop is left for later. @throws CommError.
   virtual void check_lost(std::string_view) {}
@@ -54,8 +53,7 @@ class HostComm : public Messages, public JobLife {
  public:
   // Arithmetic over all ranks: collective and bounded in time, as Messages; lengths are equal on all ranks.
 
-  /// Sum modulo 2^64; `out` is written on root only (it may be empty elsewhere). In chunks, so that any
-  /// length works.
+  /// Sum modulo 2^64; `out` is written on root only (it may be empty elsewhere). Any length works.
   virtual void reduce_sum(std::span<const std::uint64_t> in, std::span<std::uint64_t> out, int root) = 0;
   virtual void all_reduce_sum(std::span<float> values) = 0;
   virtual void all_reduce_sum(std::span<double> values) = 0;

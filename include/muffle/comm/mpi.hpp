@@ -37,8 +37,7 @@ class MpiSession {
  public:
   /// MPI_Init_thread. @throws CommError if MPI offers less; InvariantError on a second session.
   MpiSession(int* argc, char*** argv);
-  MpiSession(const MpiSession&) = delete;
-  MpiSession& operator=(const MpiSession&) = delete;
+  MpiSession& operator=(MpiSession&&) = delete;
   /// True when a launcher (mpirun, srun) started this process.
   static bool launched_by_mpi();
   /// How many processes a launcher says that it started, of which this is one; 1 if none says so.
@@ -59,14 +58,12 @@ class MpiSession {
   /// others can say only that it did not answer.
   /// @throws ConfigError  options out of range. @throws CommError  a rank did not come.
   std::unique_ptr<HostComm> world(const MpiOptions& options);
-  /// Ends every rank with this exit code, when there is no communicator yet to do it in order. Does not
-  /// return.
+  /// Ends every rank with this exit code, when there is no communicator to do it in order. Never returns.
   [[noreturn]] static void abort(ExitCode code) noexcept;
   /// MPI_Finalize, after a barrier that has the deadline of the last world(); every rank calls it when all
   /// went well. Communicators may outlive it, but not be used. From here on nobody would notice a rank that
   /// is stopped (SIGSTOP), and its launcher would wait for it for ever: the kernel ends each process by
-  /// SIGKILL if it is still there after the deadline (10 minutes, if that is shorter) and 2 s. @throws
-  /// CommError.
+  /// SIGKILL if it is still there after the deadline (at most 10 minutes) and 2 s. @throws CommError.
   void finish();
 
  private:

@@ -75,8 +75,7 @@ class NcclGroup {
   static std::unique_ptr<NcclGroup> create(HostComm& host, const NcclOptions& options);
   /// Aborts the communicator unless finish() was called: a failing rank never waits for its peers.
   ~NcclGroup();
-  NcclGroup(const NcclGroup&) = delete;
-  NcclGroup& operator=(const NcclGroup&) = delete;
+  NcclGroup& operator=(NcclGroup&&) = delete;
 
   int rank() const;
   int size() const;

@@ -21,8 +21,7 @@ std::string stopped_while(std::string_view doing);
 /// MpiSession and again after it, as MPI_Init may install handlers of its own. @throws IoError if refused.
 void install_termination_handler();
 
-/// Undoes install_termination_handler: for work that would not look at the flag, and leaves nothing
-/// half-done.
+/// Undoes install_termination_handler: for work that would not look, and leaves nothing half-done.
 void end_on_termination() noexcept;
 
 /// True once SIGTERM or SIGUSR1 has arrived, unless it is held off.
@@ -39,8 +38,7 @@ class TerminationHold {
  public:
   TerminationHold() noexcept;
   ~TerminationHold();
-  TerminationHold(const TerminationHold&) = delete;
-  TerminationHold& operator=(const TerminationHold&) = delete;
+  TerminationHold& operator=(TerminationHold&&) = delete;
 };
 
 /// Forgets a signal that has arrived (tests).

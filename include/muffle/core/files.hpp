@@ -32,6 +32,9 @@ class FileDescriptor {
   int fd_;
 };
 
+/// @returns 0, or the system's error: then a part may be written.
+int write_all(int fd, std::string_view bytes);
+
 // What asks the system here is a WatchedStep (core/watchdog.hpp): a file system that never answers is named.
 
 /// A regular file, open for reading. Not thread-safe.

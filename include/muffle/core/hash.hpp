@@ -30,8 +30,9 @@ class Sha256 {
 
 Sha256Digest sha256(std::span<const std::byte> bytes);
 Sha256Digest sha256(std::string_view text);
-/// 64 lower-case hexadecimal digits.
-std::string to_hex(const Sha256Digest& digest);
+/// Lower-case hexadecimal digits: of a digest 64.
+std::string to_hex(std::span<const unsigned char> bytes);
+bool is_hex(std::string_view text, std::size_t digits);
 /// SHA-256 of a file's bytes, in hex. @throws IoError if it cannot be read.
 /// @param heartbeat  called after every MiB; what it throws ends the reading. May be empty.
 std::string sha256_file_hex(const std::string& path, const Heartbeat& heartbeat = {});

@@ -19,8 +19,7 @@ class Progress {
            std::function<Clock::time_point()> now = Clock::now);
   /// Prints the last state and ends the line.
   ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  Progress& operator=(Progress&&) = delete;
   /// Whether progress lines are shown at all in this process (`-q`); set_up_logging sets it.
   static void show(bool yes);
 

@@ -20,8 +20,8 @@ struct Value {
   bool boolean = false;
   std::int64_t integer = 0;
   double number = 0.0;
-  std::string text;
-  std::vector<Value> items;
+  std::string text = {};
+  std::vector<Value> items = {};
   std::string shown;  ///< for error messages
 };
 

@@ -18,8 +18,7 @@ class WatchedStep {
   /// Both must outlive it. @param doing  "reading"; @param what  usually a file.
   WatchedStep(const char* doing, const std::filesystem::path& what);
   ~WatchedStep();
-  WatchedStep(const WatchedStep&) = delete;
-  WatchedStep& operator=(const WatchedStep&) = delete;
+  WatchedStep& operator=(WatchedStep&&) = delete;
 
  private:
   struct Entry {

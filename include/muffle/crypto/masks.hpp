@@ -41,8 +41,7 @@ class Masks {
 struct MaskSpec {
   int rank = 0, ranks = 1;
   std::size_t length = 0;  ///< numbers in each rank's vector; equal on all ranks
-  /// Public text that ties the keys to their purpose, such as the hash of the configuration; equal on all
-  /// ranks.
+  /// Public text that ties the keys to their purpose, such as the configuration's hash; equal on all ranks.
   std::string context;
   /// Signs this rank's key and checks the others'. Null: keys are not signed, which protects against those
   /// who watch, not against those who meddle. On all ranks or on none. Outlives the exchange.

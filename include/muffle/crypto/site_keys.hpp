@@ -43,7 +43,7 @@ class SecretBytes {
 };
 
 /// A site's long-term Ed25519 key pair. Secret; move-only; kept in locked memory that core dumps leave out,
-/// and wiped on destruction. It signs the ephemeral keys of secure sums and releases (embed/signature.hpp),
+/// and wiped on destruction. It signs the ephemeral keys of secure sums and releases (crypto/signature.hpp),
 /// each under a first line of its own, and nothing else: it encrypts no data.
 class SiteKey {
  public:

@@ -45,8 +45,6 @@ class RecordSource {
   virtual ~RecordSource() = default;
   /// Records in this rank's shard, by the files' headers and the public rule.
   virtual std::uint64_t shard_size() const = 0;
-  /// Records in the file(s) this rank opened (equals the shard's size under kPerRank).
-  virtual std::uint64_t file_records() const = 0;
   /// Replaces `batch` with the next up to `max_records` records; batch.n == 0 at the end of the shard.
   /// @throws DataError  truncated file, trailing data, value or label outside the schema under kRejectFile.
   ///                    The message names the file; the record's number is a local detail; no content.

@@ -56,8 +56,7 @@ struct ClassifierKind {
   bool (*applies)(const schema::Schema& schema);
 };
 
-/// One of the table: logistic_regression, mlp, cnn. @throws ConfigError  an unknown name: lists those that
-/// there are.
+/// One of the table: logistic_regression, mlp, cnn. @throws ConfigError  an unknown name.
 const ClassifierKind& classifier_kind(const std::string& name);
 
 /// A trained classifier. Copies share their parameters.

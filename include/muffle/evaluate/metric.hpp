@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
 
@@ -65,10 +66,6 @@ std::span<const MetricKind> metric_kinds();
 class Settings {
  public:
   Settings();
-  Settings(const Settings& other);
-  Settings& operator=(Settings other);
-  Settings(Settings&&) = default;
-  ~Settings() = default;
 
   /// The chosen ones, in the table's order.
   std::vector<const Metric*> chosen() const;
@@ -80,7 +77,7 @@ class Settings {
 
  private:
   friend void declare(settings::Keys& keys, Settings& settings);
-  std::vector<std::unique_ptr<Metric>> kinds_;  ///< one of each
+  std::vector<Cloned<Metric>> kinds_;  ///< one of each
 };
 
 /// The keys of section [evaluate].

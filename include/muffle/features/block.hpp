@@ -58,8 +58,7 @@ BlockBound weighted(BlockBound bound, double weight);
 std::vector<CoordinateRun> weighted(std::vector<CoordinateRun> runs, double weight);
 
 /// What is proven about one-hot features x / sqrt(d) of k categorical columns with d categories in all: k
-/// ones a record, so the norm is sqrt(k/d), rounded up (DP-MERF takes the loose bound 1), and no entry is
-/// negative.
+/// ones a record: norm sqrt(k/d), rounded up (DP-MERF takes the loose bound 1), and no entry is negative.
 /// @throws ConfigError  not 1 <= k <= d.
 BlockBound one_hot_bound(std::uint64_t columns, std::uint64_t categories);
 

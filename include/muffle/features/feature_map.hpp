@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/block.hpp"
 #include "muffle/features/lift.hpp"
@@ -148,11 +149,7 @@ bool is_map_name(std::string_view text);
 struct MapSettings {
   MapRole role = MapRole::kMatch;
   double weight = 1.0;
-  std::unique_ptr<FeatureMap> map;  ///< null: its kind was not said yet
-
-  MapSettings() = default;
-  MapSettings(const MapSettings& other);
-  MapSettings& operator=(MapSettings other);
+  Cloned<FeatureMap> map;  ///< null: its kind was not said yet
 
   /// `kind`, `role` and `weight`, then those of the kind.
   void declare(settings::Keys& keys);

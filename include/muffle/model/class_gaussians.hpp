@@ -53,8 +53,7 @@ ConditionalMoments conditional_moments(const release::NoisyMoments& moments);
 
 // Steps 2 and 3 estimate a covariance S from S + noise and a guess of S, the `prior`, positive semi-definite.
 // `noise` is the standard deviation of a number beside the diagonal, sqrt(2) times that on it: a law that no
-// rotation changes. 0 gives the noisy matrix back, infinity the prior. Both return positive semi-definite
-// matrices.
+// rotation changes. 0 gives the noisy matrix back, infinity the prior. Both results are semi-definite.
 
 /// The trace that both give their result: noise hardly moves it, so it is the noisy matrix's, drawn towards
 /// the prior's by the noise that it has nevertheless.
@@ -79,15 +78,13 @@ Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, double noise, co
 /// The coefficients' variances as a power of the lift's weights, a weight_i^-b, as fits best. Positive.
 Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const Eigen::VectorXd& weights);
 
-/// Step 4: class means drawn to their weighted mean by James and Stein's factor, max(0, 1 - (n - 2) noise^2 /
-/// distance^2).
+/// Step 4: class means drawn to their weighted mean by James and Stein: max(0, 1 - (n - 2) noise^2 / d^2).
 std::vector<Eigen::VectorXd> shrunk_means(const ConditionalMoments& moments);
 
 /// Step 5, images alone, whose coefficients are sums over many pixels and so nearly normal (the columns of
 /// plain vectors may be anything, and ||u|| of 0-1 columns never varies): mean and covariance of the records
 /// themselves, from those under the law that weighs them by 1 / (c0^2 + ||u||^2), were that law normal: with
-/// R = c0^2 + |m|^2 + tr S, m' = m + 2 S m / R,  S' = S + 2 S^2 / R - 4 S m m^T S / R^2. Exact for normal
-/// laws.
+/// R = c0^2 + |m|^2 + tr S, m' = m + 2 S m / R,  S' = S + 2 S^2 / R - 4 S m m^T S / R^2. For normal laws.
 void undo_weighting(double offset, Eigen::VectorXd& mean, Eigen::MatrixXd& covariance);
 
 /// The nearest positive semi-definite matrix (Frobenius): negative eigenvalues become 0.

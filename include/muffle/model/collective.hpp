@@ -35,8 +35,7 @@ class TensorCollective {
   virtual void begin_all_reduce_sum(torch::Tensor& t) { all_reduce_sum(t); }
   /// What the stream is given from now on comes behind all that begin_all_reduce_sum() began.
   virtual void finish_sums() {}
-  /// Waits on the host until everything enqueued is done. @throws CommError  a peer is lost, or the deadline
-  /// has passed.
+  /// Waits on the host until all that is enqueued is done. @throws CommError  a peer is lost, or late.
   virtual void wait() {}
   /// Do sums that were begun go on beside what the caller does next?
   virtual bool overlaps() const { return false; }

@@ -30,8 +30,7 @@ class Generator : public torch::nn::Module {
   virtual void set_closed_form(const MomentsModel& model) = 0;
 };
 
-/// Parameters and buffers as raw little-endian float32 by name; no pickle. @throws InvariantError  one is not
-/// finite.
+/// Parameters and buffers as raw little-endian float32 by name. @throws InvariantError  one is not finite.
 ModelContent content_of(const Generator& generator);
 
 /// z for samples first..first+n-1 of a stream: n x code, standard normal, counter-based: the value for a

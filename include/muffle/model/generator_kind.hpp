@@ -11,6 +11,7 @@
 
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/schema/schema.hpp"
 
@@ -45,19 +46,16 @@ class GeneratorSettings {
 
   /// The kind's keys of [model]. Kinds may share a key: it sets all of them.
   virtual void declare(settings::Keys& keys) = 0;
-  /// What is wrong with the settings. @param schema  of the records that it is to resemble; null: not known
-  /// yet
+  /// What is wrong with the settings. @param schema  of the records to be drawn; null: not known yet
   virtual void problems(const schema::Schema* schema, settings::Problems& problems) const = 0;
 
   /// As a model file states them, and back. @throws ProtocolError.
   virtual nlohmann::json to_json() const = 0;
   virtual void read_json(const JsonFields& fields) = 0;
 
-  /// float32 numbers that drawing takes at once for each record, at most, its d numbers and a copy of them
-  /// included.
+  /// float32 numbers that drawing takes at once for each record, at most, d numbers and a copy included.
   virtual double numbers_at_once(const schema::Schema& schema) const = 0;
-  /// What a model file of this generator holds, ready to draw. @throws ProtocolError  it holds something
-  /// else.
+  /// What a model file of this generator holds, ready to draw. @throws ProtocolError  it holds no such.
   virtual std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
                                         std::span<const std::byte> payload) const = 0;
 
@@ -115,9 +113,6 @@ std::unique_ptr<GeneratorSettings> make_generator_settings(std::string_view kind
 class Settings {
  public:
   Settings();
-  Settings(const Settings& other);
-  Settings& operator=(Settings other);
-  ~Settings() = default;
 
   void declare(settings::Keys& keys);
   const GeneratorSettings& chosen() const;
@@ -125,7 +120,7 @@ class Settings {
   std::string generator = "convolutional";
 
  private:
-  std::vector<std::unique_ptr<GeneratorSettings>> kinds_;  ///< in the table's order
+  std::vector<Cloned<GeneratorSettings>> kinds_;  ///< in the table's order
 };
 
 }  // namespace muffle::model

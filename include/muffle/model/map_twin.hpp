@@ -36,8 +36,7 @@ class MapTwin {
   /// @param scale    FeatureMap::scale()
   /// @param records  m
   virtual torch::Tensor target(std::span<const std::int64_t> sums, double scale, double records) const;
-  /// Expected ||noise||^2 in a row of target(). @param sigmas  of each run of FeatureMap::coordinates(),
-  /// lattice units
+  /// Expected ||noise||^2 in a row of target(). @param sigmas  of each run of coordinates(), lattice units
   virtual double noise_square(std::span<const double> sigmas, double scale, double records) const;
 
  protected:

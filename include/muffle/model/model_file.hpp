@@ -62,8 +62,7 @@ std::string save_model(const std::filesystem::path& path, const ModelInfo& info,
 /// @throws IoError, ProtocolError.
 ModelInfo load_model_info(const std::filesystem::path& path);
 
-/// Full validation; allocates no more than a few times the bytes. @param name  what errors call them. @throws
-/// ProtocolError.
+/// Full validation; allocates a few times the bytes. @param name  for messages. @throws ProtocolError.
 Model parse_model(std::string_view bytes, const std::string& name);
 
 }  // namespace muffle::model

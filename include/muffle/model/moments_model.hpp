@@ -36,15 +36,13 @@ std::size_t grid_side(std::size_t dims);
 /// of cell g, it minimises || sum_g p_g z(g) z(g)^T - S_c / n_c ||_F over p >= 0, which needs no more than
 /// the kernel (z(g) . z(g'))^2 and the quadratic forms z(g)^T S_c z(g): D is never expanded. Any lift will
 /// do. Accelerated projected gradient, stopped early: more steps fit the noise. A class whose number of
-/// records the noise hides gets the density of all. @throws DataError  the noise hides even the sum of all
-/// classes.
+/// records the noise hides gets the density of all. @throws DataError  the noise hides even the sum.
 ///  ConfigError  records of more than kMaxGridDims numbers.
 /// @param heartbeat  called between the steps
 GridDensity fit_grid_density(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {});
 
 /// The closed-form generator: laws of records fitted to the second moments of a release
-/// (docs/explanation/moments.md). Holds either `mean` and `factor` (affine lifts) or `grid` (all others).
-/// Public.
+/// (docs/explanation/moments.md). Public. Holds either `mean` and `factor` (affine lifts) or `grid`.
 struct MomentsModel {
   features::SecondMoments moments;      ///< whose lift is built
   std::vector<Eigen::VectorXd> mean;    ///< C of n: of the coefficients u
@@ -72,8 +70,7 @@ void check_model_size(const features::SecondMoments& moments, std::size_t classe
 /// The settings of a generator that holds such a model, and what its file holds beside them.
 std::shared_ptr<const GeneratorSettings> settings_of(const MomentsModel& model);
 ModelContent content_of(const MomentsModel& model);
-/// What content_of() made. Full validation; allocates no more than a few times the bytes. @throws
-/// ProtocolError.
+/// What content_of() made. Full validation; allocates a few times the bytes. @throws ProtocolError.
 MomentsModel read_moments(const schema::Schema& schema, double plain_share, const JsonFields& fields,
                           std::span<const std::byte> payload);
 

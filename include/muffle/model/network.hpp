@@ -12,16 +12,14 @@ namespace muffle::model {
 class Generator;
 class TensorCollective;
 
-/// Trainable numbers of a network, and the features that its batch norms average. At most the largest 64-bit
-/// number each.
+/// Trainable numbers of a network, and the features that its batch norms average, at most 2^64 - 1 each.
 struct NetworkSize {
   std::uint64_t parameters = 0;
   std::uint64_t normed_features = 0, norms = 0;
 };
 
 /// What all networks have in common: code + one-hot label -> hidden layers (linear, batch norm, ReLU) ->
-/// records. A kind says what follows the hidden layers. Built and run by LibTorch (generator.hpp), described
-/// without it.
+/// records. A kind says what follows the hidden layers. LibTorch builds it (generator.hpp), but not this.
 class NetworkSettings : public GeneratorSettings {
  public:
   std::size_t code = 5;                  ///< length of the latent code z ~ N(0, I)

@@ -10,8 +10,7 @@
 namespace muffle::model {
 
 /// Batch normalisation over the columns of an n x F tensor (Ioffe & Szegedy 2015) whose batch is the sum of
-/// all ranks' rows: K ranks of batch b normalise exactly as one rank of batch K b. A rank may hold no rows at
-/// all.
+/// all ranks' rows: K ranks of batch b normalise exactly as one rank of batch K b. A rank may have none.
 ///
 /// Training mode, forward: one all-reduce of (count, sum, sum of squares), in double. Backward: one
 /// all-reduce of (sum dy, sum dy xhat), in double. Both are collective: every rank runs forward and backward,

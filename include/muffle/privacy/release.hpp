@@ -52,8 +52,6 @@ void for_each_run(const std::vector<NoisePart>& parts,
 /// nothing of what was drawn but the time that it took. What it throws comes out of here; the noise is wiped.
 std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy,
                                      const Heartbeat& heartbeat = {});
-/// n of them, of one sigma.
-std::vector<std::int64_t> draw_noise(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy);
 inline constexpr std::uint64_t kDrawsBetweenSigns = std::uint64_t{1} << 20;
 
 /// The noise that a release will get; public, computed before any private byte is read.
@@ -103,8 +101,6 @@ class NoiseVector {
  public:
   /// @param parts  NoisePlan::parts: at least one number. @throws InvariantError.
   NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy, const Heartbeat& heartbeat = {});
-  /// n numbers of one sigma.
-  NoiseVector(std::size_t n, std::uint64_t sigma_lattice, EntropySource& entropy);
   NoiseVector(NoiseVector&&) noexcept = default;
   ~NoiseVector();
 

@@ -34,12 +34,9 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
 /// The file's bytes. @throws InvariantError if the fields contradict one another (the checks of
 /// parse_artifact): a file that no reader would accept is not made.
 std::string artifact_bytes(const Artifact& artifact);
-/// Writes artifact_bytes(), atomically. @returns SHA-256 of the file in hex. @throws IoError; as above.
-std::string write_artifact(const std::filesystem::path& path, const Artifact& artifact);
 /// Full validation: checksum, version, every field's range, value count, sigma by eps, delta and sensitivity
 /// (all recomputed). The derivation of the sensitivity and the blocks' theorems are
-/// this muffle's own, whatever the file says. Allocates a few times the file's size. @throws IoError,
-/// ProtocolError.
+/// this muffle's own. Allocates a few times the file's size. @throws IoError, ProtocolError.
 Artifact read_artifact(const std::filesystem::path& path);
 /// @param name  what error messages call the bytes.
 Artifact parse_artifact(std::string_view bytes, const std::string& name);
@@ -80,8 +77,7 @@ struct Target {
 Target make_target(const Artifact& artifact);
 
 /// privacy.json ("format": "muffle-privacy-statement"; docs/reference/artifact-format.md) and the same as
-/// text for people. A release with seeded noise is called NOT PRIVATE in both, its epsilon and delta are
-/// null.
+/// text for people. A release with seeded noise is NOT PRIVATE in both, its epsilon and delta are null.
 std::string privacy_statement_json(const Artifact& artifact);
 std::string privacy_statement_text(const Artifact& artifact);
 

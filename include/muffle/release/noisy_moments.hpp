@@ -26,8 +26,6 @@ struct NoisyMoments {
   std::span<const double> of_class(std::size_t c) const {
     return std::span(second).subspan(c * order * order, order * order);
   }
-  /// The noisy number of records of a class; its noise has standard deviation sqrt(q) noise_diagonal.
-  double trace(std::size_t c) const;
 };
 
 /// @throws ConfigError  the release holds no second moments (the message says which setting makes one).

@@ -58,8 +58,7 @@ class Round {
   };
 
   Round(Terms terms, int site);
-  Round(const Round&) = delete;
-  Round& operator=(const Round&) = delete;
+  Round& operator=(Round&&) = delete;
 
   State state() const;
   const Terms& terms() const { return terms_; }
@@ -91,8 +90,7 @@ class Round {
   /// Elsewhere: the verdict was that the coordinator did.
   void hear_charge();
 
-  /// What goes out to be summed: this site's sums, with its share of the noise and its masks where there are
-  /// any.
+  /// What goes out to be summed: this site's sums, with its share of the noise and its masks, if any.
   std::vector<std::uint64_t> summand();
   /// @param total  empty but at the coordinator.
   void take_total(std::vector<std::uint64_t>&& total);

@@ -44,8 +44,7 @@ class RecordWriter {
  public:
   explicit RecordWriter(RecordKind kind) : kind_(std::move(kind)) {}
   virtual ~RecordWriter() = default;
-  RecordWriter(const RecordWriter&) = delete;
-  RecordWriter& operator=(const RecordWriter&) = delete;
+  RecordWriter& operator=(RecordWriter&&) = delete;
 
   /// The next records. @throws IoError;  InvariantError: they contradict themselves or the announced kind.
   void add(const Records& some);

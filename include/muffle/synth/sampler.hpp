@@ -43,8 +43,7 @@ void problems(const SampleSpec& spec, const schema::Schema& schema, Formats form
 /// thread: what a record looks like depends on neither ranks nor threads.
 inline constexpr std::size_t kTileRecords = 500;
 
-/// What a thread holds while it draws a tile, whatever the model: the numbers, a copy of them, what is
-/// stored.
+/// What a thread holds while it draws a tile, whatever the model: the numbers, a copy, what is stored.
 double tile_bytes(const schema::Schema& schema);
 
 /// Draws records from a trained or closed-form model and writes them under `folder` on root: the files

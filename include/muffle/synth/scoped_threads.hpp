@@ -9,8 +9,7 @@ class ScopedThreads {
  public:
   explicit ScopedThreads(int threads);
   ~ScopedThreads();
-  ScopedThreads(const ScopedThreads&) = delete;
-  ScopedThreads& operator=(const ScopedThreads&) = delete;
+  ScopedThreads& operator=(ScopedThreads&&) = delete;
 
  private:
   int before_;

@@ -54,8 +54,7 @@ class CheckpointSlots {
   explicit CheckpointSlots(const std::filesystem::path& folder);
 
   /// Bytes of the newest good checkpoint of this training; none: start from the beginning. A damaged file,
-  /// and one of other settings or another release, is named in the log and passed over; it is the next to be
-  /// replaced.
+  /// and one of other settings or another release, is named in the log, passed over and replaced next.
   std::optional<std::string> newest(const std::string& train_hash, const std::string& release_hash);
 
   /// Replaces the slot that does not hold the newest good checkpoint; complete or not at all

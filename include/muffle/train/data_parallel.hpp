@@ -28,7 +28,7 @@ struct Problem {
 /// getters is collective.
 class DataParallel {
  public:
-  /// @throws ConfigError  a generator that cannot be built, or settings that make no sense.
+  /// @param spec  within the ranges of its keys. @throws ConfigError  a generator that cannot be built.
   DataParallel(const model::NetworkSettings& network, const schema::Schema& schema, const TrainSpec& spec,
                Problem problem, std::shared_ptr<model::TensorCollective> collective);
   ~DataParallel();
@@ -38,16 +38,14 @@ class DataParallel {
   /// while capturing on any rank) steps stay as they are, and the log says why.
   void use_graph() { graph_wanted_ = true; }
   /// Whether the last step was a graph's.
-  bool used_graph() const { return used_graph_; }
+  bool used_graph() const { return graph_ != nullptr; }
 
-  /// One step. @returns the loss of the batch, before the step. @throws InvariantError  the loss is not
-  /// finite.
+  /// One step. @returns the loss of the batch, before it. @throws InvariantError  the loss is not finite.
   /// @param wish_to_stop  this rank was told to stop. It travels with the partial embeddings, in no message
   /// of its own; stop_agreed() then says on every rank, after the same step, whether any rank wished it.
   double step(bool wish_to_stop = false);
   bool stop_agreed() const { return stop_agreed_; }
-  /// Replaces the running statistics, which lag behind the parameters, by those of one large batch of fixed
-  /// codes.
+  /// Replaces the running statistics, which lag behind, by those of one large batch of fixed codes.
   /// @returns the loss of that batch in evaluation mode: what sampling will give.
   double take_statistics(std::uint64_t batch);
   /// Largest difference between any rank's parameters and root's, relative to root's largest. Identical
@@ -88,7 +86,7 @@ class DataParallel {
   std::uint64_t step_ = 0;
   bool stop_agreed_ = false;
   double learning_rate_ = 0;
-  bool graph_wanted_ = false, used_graph_ = false;
+  bool graph_wanted_ = false;
   int eager_steps_ = 0;  ///< of this process: a graph is captured once all is warm
   std::unique_ptr<StepGraph> graph_;
 };

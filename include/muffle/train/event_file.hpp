@@ -21,8 +21,7 @@ class EventFile {
   /// TensorBoard is told to drop them.
   EventFile(const std::filesystem::path& folder, const std::string& host, std::uint64_t resumed_at = 0);
   ~EventFile();
-  EventFile(const EventFile&) = delete;
-  EventFile& operator=(const EventFile&) = delete;
+  EventFile& operator=(EventFile&&) = delete;
 
   /// One point of each curve at `step`; flushed, so that TensorBoard sees it while the training runs.
   void add(std::uint64_t step, const std::vector<std::pair<std::string, double>>& scalars);

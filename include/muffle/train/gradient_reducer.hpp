@@ -24,13 +24,11 @@ class GradientReducer {
   /// quarter of them within the bounds above, so that all but the last can; else as much as a message takes.
   static std::size_t bucket_bytes(std::size_t total, bool overlaps);
 
-  /// @param parameters  the same on every rank, in the same order; their grads are replaced by views of the
-  /// buckets.
+  /// @param parameters  on every rank the same, in order; their grads become views of the buckets.
   /// @param most_bytes  that a bucket of several parameters holds; 0: as bucket_bytes() says
   GradientReducer(std::vector<torch::Tensor> parameters, std::shared_ptr<model::TensorCollective> collective,
                   std::size_t most_bytes = 0);
-  GradientReducer(const GradientReducer&) = delete;
-  GradientReducer& operator=(const GradientReducer&) = delete;
+  GradientReducer& operator=(GradientReducer&&) = delete;
 
   /// Sets all gradients to zero, before a backward pass, whose buckets will be summed. One backward pass: a
   /// second one throws InvariantError, as the sums are on their way. Not collective. (An optimizer's

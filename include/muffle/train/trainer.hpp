@@ -39,7 +39,6 @@ int torch_gpus() noexcept;
 std::string why_no_torch_gpus();
 
 struct TrainReport {
-  std::string model_hash;  ///< SHA-256 of model.mfl
   double first_loss = 0, last_loss = 0;
   std::optional<model::ProxyChoice> choice;  ///< TrainSpec::from_moments: which model was written
   std::uint64_t resumed_at = 0;              ///< step of the checkpoint that it went on from; 0: none
@@ -71,13 +70,12 @@ void set_torch_threads(int threads);
 /// Fits a closed-form generator to a release and writes model.mfl on root. Needs nothing private. Collective;
 /// root alone reads and computes, and all throw alike.
 /// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
-/// @returns SHA-256 of model.mfl, on every rank.
 /// @throws ConfigError (the release lacks what the generator is made of), DataError (the noise hides
 /// everything), IoError, ProtocolError, CommError; StoppedError: told to stop between two steps of the fit,
 /// nothing was written.
-std::string fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_file,
-                            const std::filesystem::path& model_file,
-                            const model::ClosedFormSettings& generator, const std::string& train_hash);
+void fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_file,
+                     const std::filesystem::path& model_file, const model::ClosedFormSettings& generator,
+                     const std::string& train_hash);
 
 /// While it lives, the calling thread and its OpenMP workers treat denormal floats as zero. Once pixels
 /// saturate, the sigmoid's gradients are denormal, and x86 then computes a training step several times
@@ -88,8 +86,7 @@ class FlushDenormals {
   /// @param threads  the OpenMP team that the calling thread computes with
   explicit FlushDenormals(int threads);
   ~FlushDenormals();
-  FlushDenormals(const FlushDenormals&) = delete;
-  FlushDenormals& operator=(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(FlushDenormals&&) = delete;
 
  private:
   std::vector<unsigned> before_;  ///< each thread's control word
