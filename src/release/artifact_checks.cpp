@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "artifact_header.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"

@@ -44,10 +44,13 @@ class EveryGenerator : public ::testing::TestWithParam<GeneratorKind> {
       const test::MapKeys lift{{"lift", "image"}, {"coefficients", "3"}};
       return settings_->closed_form()->fit(test::random_moments(image_records(), lift, 90), {});
     }
-    const auto generator = network->build(image_records(), 3, nullptr);
+    return content_of(*built(*network));
+  }
+  static std::shared_ptr<Generator> built(const NetworkSettings& network) {
+    const auto generator = network.build(image_records(), 3, nullptr);
     generator->forward(generator->codes(1, true, 0, 0, 20),
                        torch::arange(20) % 3);  // moves the running statistics
-    return content_of(*generator);
+    return generator;
   }
   std::string write() const {
     save_model(file_, info(), content());
@@ -142,6 +145,18 @@ TEST_P(EveryGenerator, ARecordDependsOnItsNumberLabelAndSeedAlone) {
   for (const float v : all) ASSERT_TRUE(v >= -1e-6f && v <= 1 + 1e-6f);
   EXPECT_GE(model.info.generator->numbers_at_once(image_records()), 2 * static_cast<double>(d))
       << "records and their copy";
+}
+
+TEST_P(EveryGenerator, WhatIsDrawnIsTheNetworksOutput) {
+  const NetworkSettings* network = settings_->network();
+  if (network == nullptr) return;
+  const auto generator = built(*network);
+  generator->eval();
+  const torch::Tensor labels = torch::arange(20) % 3;
+  const torch::Tensor made = generator->forward(generator->codes(5, false, 0, 130, 20), labels).contiguous();
+  const auto drawn = draw(*parse_model(write(), "model.mfl").sampler, 130,
+                          {labels.data_ptr<std::int64_t>(), labels.data_ptr<std::int64_t>() + 20});
+  EXPECT_TRUE(torch::allclose(torch::tensor(drawn), made.detach().reshape(-1), 0, 1e-5));
 }
 
 TEST_P(EveryGenerator, ANetworksSizeIsWhatItTakes) {

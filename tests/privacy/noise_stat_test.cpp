@@ -50,7 +50,9 @@ TEST(NoiseLaw, OsEntropyHasTheClaimedLaw) {
 
 /// Noise as a release sees it: the published values of a sum of zeros.
 Noise published(std::uint64_t sigma, EntropySource& entropy) {
-  return NoiseVector(kDraws, sigma, entropy).publish(RawSum(std::vector<std::uint64_t>(kDraws, 0))).values;
+  return NoiseVector(test::one_noise(kDraws, sigma), entropy)
+      .publish(RawSum(std::vector<std::uint64_t>(kDraws, 0)))
+      .values;
 }
 
 TEST(NoiseLaw, NoiseOfARealReleaseIsFresh) {

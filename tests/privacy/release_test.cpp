@@ -165,8 +165,9 @@ TEST(NoiseVector, OsEntropyIsPrivateAndNeverRepeats) {
   const auto entropy = os_entropy();
   EXPECT_TRUE(entropy->is_secure());
   const std::vector<std::uint64_t> zeros(64, 0);
-  NoisySum first = NoiseVector(64, std::uint64_t{1} << 40, *entropy).publish(RawSum(zeros));
-  NoisySum second = NoiseVector(64, std::uint64_t{1} << 40, *os_entropy()).publish(RawSum(zeros));
+  NoisySum first = NoiseVector(test::one_noise(64, std::uint64_t{1} << 40), *entropy).publish(RawSum(zeros));
+  NoisySum second =
+      NoiseVector(test::one_noise(64, std::uint64_t{1} << 40), *os_entropy()).publish(RawSum(zeros));
   EXPECT_TRUE(first.is_private);
   EXPECT_NE(first.values, second.values);  // equal with probability below 2^-2000
 }
@@ -182,9 +183,9 @@ TEST(NoiseVector, IsSpentOnceAndOnlyOnItsOwnLength) {
   refused("already spent", noise, {1, 2, 3});  // NOLINT(bugprone-use-after-move)
   refused("already spent", from, {1, 2, 3});   // NOLINT(bugprone-use-after-move)
   refused("2 numbers, but noise was drawn for 3", to, {1, 2});
-  expect_error(ExitCode::kInvariant, {"no numbers"}, [&] { NoiseVector(0, 10, *entropy); });
+  expect_error(ExitCode::kInvariant, {"no numbers"}, [&] { NoiseVector(test::one_noise(0, 10), *entropy); });
   for (const std::uint64_t sigma : {std::uint64_t{0}, kMaxSigmaLattice + 1}) {
-    expect_error(ExitCode::kInvariant, {"sigma"}, [&] { NoiseVector(1, sigma, *entropy); });
+    expect_error(ExitCode::kInvariant, {"sigma"}, [&] { NoiseVector(test::one_noise(1, sigma), *entropy); });
   }
 }
 
@@ -219,7 +220,8 @@ class StuckEntropy final : public EntropySource {
 TEST(Entropy, FailureAbortsAndNeverFallsBack) {
   for (const int good_blocks : {0, 1, 3}) {
     FailingEntropy entropy(good_blocks);
-    expect_error(ExitCode::kInvariant, {"no entropy"}, [&] { NoiseVector(5000, 1000, entropy); });
+    expect_error(ExitCode::kInvariant, {"no entropy"},
+                 [&] { NoiseVector(test::one_noise(5000, 1000), entropy); });
   }
 }
 
@@ -227,7 +229,7 @@ TEST(Entropy, AStuckSourceIsNoticed) {
   for (const std::vector<std::uint8_t>& pattern : std::vector<std::vector<std::uint8_t>>{
            {0}, {0xFF}, {0x55}, {1, 2, 3, 4}, {0x10, 0x80, 0x33, 0x01, 0x99, 0xA7, 0x5C, 0xE2}}) {
     StuckEntropy entropy(pattern);
-    expect_error(ExitCode::kInvariant, {"stuck"}, [&] { NoiseVector(5000, 1000, entropy); });
+    expect_error(ExitCode::kInvariant, {"stuck"}, [&] { NoiseVector(test::one_noise(5000, 1000), entropy); });
   }
 }
 

@@ -227,6 +227,12 @@ TEST(ArtifactTest, LyingMomentsAreRefused) {
             });
 }
 
+TEST(ArtifactTest, MissingSecondMomentsAreNamed) {
+  EXPECT_EQ(require_second_moments(sample_artifact({.moments = true, .coarse = true}), "it"), 1u);
+  expect_error(ExitCode::kConfig, {"the fit needs", "\"rff\"", "[map.NAME]"},
+               [&] { require_second_moments(sample_artifact({.proxy = true}), "the fit"); });
+}
+
 TEST(ArtifactTest, MapsThatAreRebuiltOtherwiseAreRefused) {
   Artifact a = sample_artifact({.moments = true, .proxy = true, .coarse = true});
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
