@@ -1,7 +1,5 @@
 // Writes the seeds of the corpus: small inputs of every kind, made by the product's own writers.
 // (Those of configurations are configs/ itself, and a few by hand.) make_corpus CORPUS_FOLDER
-#include <zlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -37,14 +35,6 @@ std::string piece(const std::string& bytes) {
   return {static_cast<char>(bytes.size() & 0xFF), static_cast<char>(bytes.size() >> 8)};
 }
 
-std::string gzip(const std::string& bytes) {
-  const fs::path file = scratch / "x.gz";
-  gzFile out = ::gzopen(file.c_str(), "wb9");
-  ::gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size()));
-  ::gzclose(out);
-  return read_file(file);
-}
-
 void artifacts() {
   using namespace release;
   int number = 0;
@@ -72,8 +62,7 @@ void artifacts() {
       a.aggregation.distributed = true;
       a.aggregation.colluding = 1;
     }
-    write_file_atomically(scratch / "a.mfl", artifact_bytes(a));
-    const std::string file = read_file(scratch / "a.mfl");
+    const std::string file = artifact_bytes(a);
     const Container c = parse_container(file, "muffle-release", kArtifactVersion, "seed");
     const std::string header = c.header.dump();
     const std::string payload(reinterpret_cast<const char*>(c.payload.data()), c.payload.size());
