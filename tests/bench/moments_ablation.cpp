@@ -67,7 +67,7 @@ struct Given {
 
 Given given(const release::NoisyMoments& moments) {
   Given out;
-  model::fit_class_gaussians(moments,
+  model::fit_class_gaussians(moments, {},
                              [&](const MatrixXd& noisy, double noise, const MatrixXd& shared, const auto&) {
                                out.noisy.push_back(noisy);
                                out.noise.push_back(noise);

@@ -40,7 +40,8 @@ void exact_noise(benchmark::State& state) {
   const auto entropy = os_entropy();
   double ours = 0, plain = 0;
   for (auto _ : state) {
-    ours += seconds([&] { benchmark::DoNotOptimize(draw_noise(test::one_noise(kDraws, kSigma), *entropy)); });
+    ours += seconds(
+        [&] { benchmark::DoNotOptimize(draw_noise(muffle::test::one_noise(kDraws, kSigma), *entropy)); });
     state.PauseTiming();
     plain += seconds([] { benchmark::DoNotOptimize(plain_loop()); });
     state.ResumeTiming();
