@@ -21,27 +21,16 @@ evaluate::Subject subject_of(const Context& context, const std::filesystem::path
           [&context] { context.comm.check_peers("evaluating"); }};
 }
 
-/// What the scores depend on beside the samples: settings, and the real records themselves. Root only.
-std::string scored_by(const Context& context, const evaluate::Subject& subject) {
-  const Config& config = context.config;
-  // What muffle generates is the same each time, and made anew for an evaluation.
-  const bool made = !config.data.generate.empty();
-  return to_hex(sha256(stage_hash(config, Stage::kEvaluate) + "\n" + config.data.generate + "\n" +
-                       evaluate::real_content(config.evaluate, subject, made)));
-}
-
 }  // namespace
 
 void evaluate(Context& context, const std::filesystem::path& samples_file) {
   const auto file = context.out / kMetricsFile;
   const auto description = samples_file.parent_path() / kSamplesJson;
   const evaluate::Subject subject = subject_of(context, samples_file);
-  StageWork work{"evaluate", {}, samples_file, context.out};
-  comm::agree(context.comm, "looking at the test records", true, [&] {
-    if (context.comm.is_root()) work.settings = scored_by(context, subject);
-  });
+  const StageWork work{"evaluate", stage_hash(context.config, Stage::kEvaluate), samples_file, context.out,
+                       context.config.evaluate.reads_real_records()};
   if (!is_done(context.comm, work)) {
-    if (context.config.evaluate.reads_real_records()) prepare_records(context);
+    if (work.reads_records) prepare_records(context);
     // Small work on one rank; the others wait for its verdict.
     comm::agree(context.comm, "evaluating", true, [&] {
       if (!context.comm.is_root()) return;
@@ -53,8 +42,7 @@ void evaluate(Context& context, const std::filesystem::path& samples_file) {
           });
       metrics.update({{"format", "muffle-metrics"}, {"version", 1}});
       if (!samples_are_private(description)) metrics["is_private"] = false;
-      metrics["samples_hash"] = sha256_file_hex(samples_file.string(), subject.heartbeat);
-      metrics["evaluate_hash"] = work.settings;
+      metrics["samples_hash"] = sha256_file_hex(PublicFile(samples_file), subject.heartbeat);
       write_file_atomically(file, metrics.dump(2) + "\n");
       spdlog::info("evaluate: {}", file.string());
     });

@@ -164,7 +164,7 @@ RankFacts local_facts(const comm::HostComm& comm, int threads) {
   f.local_size = comm.local_size();
   f.host = comm.host();
   f.version = MUFFLE_VERSION;
-  f.binary = sha256_file_hex("/proc/self/exe");
+  f.binary = sha256_file_hex(PublicFile("/proc/self/exe"));
   f.mpi = comm::MpiSession::library();
   f.libtorch = loaded_library("libtorch_cpu.so");
   f.kernels = features::kernel_variant();

@@ -37,8 +37,8 @@ bool is_hex(std::string_view text, std::size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-std::string sha256_file_hex(const std::string& path, const Heartbeat& heartbeat) {
-  InputFile in(path, "one", "Check the path and your permissions.");
+std::string sha256_file_hex(const PublicFile& file, const Heartbeat& heartbeat) {
+  InputFile in(file.path, "one", "Check the path and your permissions.");
   Sha256 hash;
   std::vector<std::byte> buffer(1 << 20);
   for (std::size_t n; (n = in.read(buffer)) > 0;) {

@@ -22,7 +22,7 @@ constexpr int kVersion = 1;
 
 /// SHA-256 of a file or, for a folder, of its files' names and hashes.
 std::string hash_of(const fs::path& path, const Heartbeat& heartbeat) {
-  const auto hash = [&](const fs::path& file) { return sha256_file_hex(file.string(), heartbeat); };
+  const auto hash = [&](const fs::path& file) { return sha256_file_hex(PublicFile(file), heartbeat); };
   bool is_folder = false;
   std::vector<fs::path> files;
   {
@@ -57,6 +57,8 @@ json noted_stages(const fs::path& folder) {
 }  // namespace
 
 std::string why_not_done(const StageWork& work, const Heartbeat& heartbeat) {
+  if (work.reads_records)
+    return "it reads real records, and nothing is kept that would tell whether they changed";
   const json stages = noted_stages(work.folder);
   if (!stages.contains(work.stage)) return "it was not done before";
   const json& noted = stages.at(work.stage);
@@ -78,6 +80,7 @@ void note_done(const StageWork& work, const std::vector<std::string>& outputs, c
   for (const std::string& name : outputs) noted["outputs"][name] = hash_of(work.folder / name, heartbeat);
   json stages = noted_stages(work.folder);
   stages[work.stage] = std::move(noted);
+  if (work.reads_records) stages.erase(work.stage);  // which an earlier muffle may have noted
   const json file{{"format", kFormat}, {"version", kVersion}, {"stages", std::move(stages)}};
   write_file_atomically(work.folder / kStagesFile, file.dump(2) + "\n");
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/metric.hpp"
@@ -30,15 +29,6 @@ bool has(const std::vector<std::string>& list, std::string_view name) {
 }
 
 bool is_real(const Metric& metric) { return !metric.real_records({}, {}).empty(); }
-
-/// A file that cannot be read is for the evaluation to report.
-std::string content_of(const std::string& file, const std::function<void()>& heartbeat) {
-  try {
-    return sha256_file_hex(file, heartbeat);
-  } catch (const IoError&) {
-    return "unreadable";
-  }
-}
 
 }  // namespace
 
@@ -106,19 +96,6 @@ std::string samples_file(const std::vector<std::string>& sample_formats) {
     if (has(sample_formats, kind.name)) file = kind.format->files(kSamples).back();
   }
   return file;
-}
-
-std::string real_content(const Settings& settings, const Subject& subject, bool made) {
-  std::string all;
-  for (const Metric* metric : settings.chosen()) {
-    for (const data::DataSpec& spec : metric->real_records(subject.test, subject.train)) {
-      all += spec.format + " " + schema::hash_of(spec.schema) + "\n";
-      if (made) continue;
-      for (const std::string& file : data::paths_of(spec, 0))
-        all += content_of(file, subject.heartbeat) + "\n";
-    }
-  }
-  return all;
 }
 
 nlohmann::json score(const Settings& settings, const Subject& subject,

@@ -191,7 +191,7 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
     file.writer->finish(heartbeat);
     names.push_back(file.file);
     if (folders_.contains(file.file)) continue;
-    const std::string hash = sha256_file_hex((folder_.working() / file.file).string(), heartbeat);
+    const std::string hash = sha256_file_hex(PublicFile(folder_.working() / file.file), heartbeat);
     hashes[file.file] = hash;
     if (file.file == main_) result = hash;
   }

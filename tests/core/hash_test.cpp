@@ -26,14 +26,14 @@ TEST(Sha256, FileHashIsTheHashOfItsBytes) {
   const test::TemporaryFolder folder;
   const std::string text(3 << 20, 'x');  // more than one read
   write_file_atomically(folder / "f", text);
-  EXPECT_EQ(sha256_file_hex((folder / "f").string()), to_hex(sha256(text)));
+  EXPECT_EQ(sha256_file_hex(PublicFile(folder / "f")), to_hex(sha256(text)));
   int chunks = 0;
-  sha256_file_hex((folder / "f").string(), [&] { ++chunks; });
+  sha256_file_hex(PublicFile(folder / "f"), [&] { ++chunks; });
   EXPECT_EQ(chunks, static_cast<int>((text.size() + (1 << 20) - 1) >> 20));
-  test::expect_error(ExitCode::kIo, {"absent"}, [&] { sha256_file_hex((folder / "absent").string()); });
+  test::expect_error(ExitCode::kIo, {"absent"}, [&] { sha256_file_hex(PublicFile(folder / "absent")); });
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
   test::expect_error(ExitCode::kIo, {"fifo", "not a regular file"},
-                     [&] { sha256_file_hex((folder / "fifo").string()); });
+                     [&] { sha256_file_hex(PublicFile(folder / "fifo")); });
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_F(Mixture, IsAFunctionOfTheSeed) {
     write_mixture(folder_ / name, seed);
     std::string all;
     for (const char* part : {"train-points", "train-labels", "test-points", "test-labels"})
-      all += sha256_file_hex((folder_ / name / fmt::format("mixture-{}.idx", part)).string());
+      all += sha256_file_hex(PublicFile(folder_ / name / fmt::format("mixture-{}.idx", part)));
     return all;
   };
   EXPECT_EQ(hash("a", 7), hash("b", 7));

@@ -68,6 +68,24 @@ TEST(CanaryTest, ARunAtFullVerbosityWritesNoPrivateValue) {
   EXPECT_GT(both.expect_clean(both.first().needles(false)), 10'000u);
 }
 
+// Scores are computed on records, and say so; nothing else of those records is in what the evaluation writes.
+TEST(CanaryTest, ARunWithScoresLeavesNoDigestOfARecord) {
+  const Twice both;
+  ASSERT_EQ(
+      both.run("run " + common(both.first().records()) + map_flags({"rff"}) +
+                   " --set 'evaluate.metrics=[\"classifiers\"]' --set evaluate.also_real=true"
+                   " --set 'evaluate.classifiers=[\"logistic_regression\"]' --set evaluate.train_limit=500"
+                   " --set data.test_features=data/points-0.idx --set data.test_labels=data/labels-0.idx"
+                   " --out run/out",
+               "console"),
+      kGood)
+      << both.console("console");
+  ASSERT_TRUE(fs::exists(both.first().folder() / "run/out/metrics.json"));
+  both.expect_clean(both.first().needles(false));
+  for (const Canary* canary : {&both.first(), &both.second()})
+    EXPECT_EQ(run_inside(*canary, "python3 " + setting("DIGESTS") + " . --self-test"), 0);
+}
+
 // A bar that overwrites itself shows other texts than the plain lines of the other runs.
 TEST(CanaryTest, ARunOnATerminalShowsNoPrivateValue) {
   const Twice both;

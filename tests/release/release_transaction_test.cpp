@@ -60,7 +60,7 @@ class ReleaseTransactionTest : public ::testing::Test {
 TEST_F(ReleaseTransactionTest, ChargesDrawsWritesAndCommits) {
   const std::string hash = release();
   EXPECT_EQ(draws_, 1);
-  EXPECT_EQ(hash, sha256_file_hex(order_.file.string()));
+  EXPECT_EQ(hash, sha256_file_hex(PublicFile(order_.file)));
   const privacy::LedgerState state = ledger();
   ASSERT_EQ(state.charges.size(), 1u);
   EXPECT_EQ(state.charges[0].artifact, hash);
@@ -76,7 +76,7 @@ TEST_F(ReleaseTransactionTest, AFinishedReleaseIsHandedOutAgain) {
   ReleaseTransaction again(order_);
   EXPECT_TRUE(again.settle());
   EXPECT_TRUE(std::filesystem::exists(order_.statement_text)) << "made again if it is missing";
-  EXPECT_EQ(sha256_file_hex(order_.file.string()), hash);
+  EXPECT_EQ(sha256_file_hex(PublicFile(order_.file)), hash);
   EXPECT_THROW(again.begin(artifact_.noise, true, count_draws()), InvariantError);
   EXPECT_EQ(draws_, 1);
   EXPECT_EQ(ledger().charges.size(), 1u);
@@ -120,7 +120,7 @@ TEST_F(ReleaseTransactionTest, AnotherReleaseIsNeverOverwrittenNorHandedOut) {
   order_.config_hash = "0badc0de";
   expect_error(ExitCode::kConfig, {"release.mfl", "never overwritten"},
                [&] { ReleaseTransaction(order_).settle(); });
-  EXPECT_EQ(sha256_file_hex(order_.file.string()), hash);
+  EXPECT_EQ(sha256_file_hex(PublicFile(order_.file)), hash);
 }
 
 TEST_F(ReleaseTransactionTest, StepsOutOfOrderAreBugsAndDrawNothing) {

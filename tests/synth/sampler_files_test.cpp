@@ -36,19 +36,19 @@ TEST_F(Sampler, FormatsAgreeAndAreDescribed) {
   EXPECT_EQ(json["count"], 40);
   EXPECT_EQ(json["shape"], nlohmann::json({1, 8, 8}));
   EXPECT_EQ(json["sample_hash"], "settings");
-  EXPECT_EQ(json["model_hash"], sha256_file_hex(images_.string()));
+  EXPECT_EQ(json["model_hash"], sha256_file_hex(PublicFile(images_)));
   EXPECT_EQ(json["release_hash"], "release");
   EXPECT_TRUE(json["is_private"]);
   ASSERT_EQ(json["files"].size(), 4u);
   for (const auto& [name, hash] : json["files"].items())
-    EXPECT_EQ(hash, sha256_file_hex((out_ / name).string()));
+    EXPECT_EQ(hash, sha256_file_hex(PublicFile(out_ / name)));
 }
 
 TEST_F(Sampler, ReturnsTheHashOfWhatWasWritten) {
   spec_.count = 40;
   spec_.formats = {"idx"};
   const std::string idx = sample_alone(images_, out_);
-  EXPECT_EQ(idx, sha256_file_hex((out_ / "samples-images.idx").string()));
+  EXPECT_EQ(idx, sha256_file_hex(PublicFile(out_ / "samples-images.idx")));
   EXPECT_FALSE(std::filesystem::exists(out_ / "samples.npz"));
   spec_.formats = {"png"};
   const std::string hash = sample_alone(images_, out_);

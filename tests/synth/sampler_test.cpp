@@ -21,7 +21,7 @@ TEST_F(Sampler, TheSameFilesForAnyNumberOfRanksAndThreads) {
   spec_.formats = {"npz", "idx"};
   const std::string alone = sample_alone(images_, out_);
   const std::string text = read_file(out_ / "samples.json");
-  EXPECT_EQ(alone, sha256_file_hex((out_ / "samples.npz").string()));
+  EXPECT_EQ(alone, sha256_file_hex(PublicFile(out_ / "samples.npz")));
   for (const int threads : {2, 3, 11}) {
     EXPECT_EQ(sample_alone(images_, folder_ / "threads", threads), alone) << threads << " threads";
   }

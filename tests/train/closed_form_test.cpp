@@ -53,7 +53,7 @@ TEST_F(ClosedForm, AnyNumberOfRanksWritesTheSameModel) {
   fit(3, folder_ / "other.mfl");
   EXPECT_EQ(read_file(folder_ / "other.mfl"), read_file(model_));
   const model::ModelInfo info = model::load_model_info(model_);
-  EXPECT_EQ(info.release_hash, sha256_file_hex(release_.string()));
+  EXPECT_EQ(info.release_hash, sha256_file_hex(PublicFile(release_)));
   EXPECT_EQ(info.train_hash, "settings");
   EXPECT_FALSE(info.is_private);
 }

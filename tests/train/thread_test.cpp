@@ -254,7 +254,7 @@ TEST_F(Train, WritesAModelThatAnyNumberOfRanksWouldWrite) {
       EXPECT_LT(report.last_loss, 0.5 * report.first_loss);
     });
     const model::Model model = model::parse_model(read_file(folder_ / name), name);
-    EXPECT_EQ(model.info.release_hash, sha256_file_hex(folder_ / "release.mfl"));
+    EXPECT_EQ(model.info.release_hash, sha256_file_hex(PublicFile(folder_ / "release.mfl")));
     EXPECT_EQ(model.info.train_hash, "hash");
     EXPECT_FALSE(model.info.is_private);
     const std::vector<std::int64_t> labels{0, 1, 2, 0, 1, 2, 0, 1, 2, 0};

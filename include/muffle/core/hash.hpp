@@ -5,9 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "muffle/core/heartbeat.hpp"
 
@@ -33,8 +35,15 @@ Sha256Digest sha256(std::string_view text);
 /// Lower-case hexadecimal digits: of a digest 64.
 std::string to_hex(std::span<const unsigned char> bytes);
 bool is_hex(std::string_view text, std::size_t digits);
+/// A file that holds no record and nothing computed from records without noise. Whoever hashes a file says
+/// so: a hash of records is as good as the records to those who know all of them but one. (In rooms that see
+/// records nothing is hashed: tests/room_links.py.)
+struct PublicFile {
+  explicit PublicFile(std::filesystem::path file) : path(std::move(file)) {}
+  std::filesystem::path path;
+};
 /// SHA-256 of a file's bytes, in hex. @throws IoError if it cannot be read.
 /// @param heartbeat  called after every MiB; what it throws ends the reading. May be empty.
-std::string sha256_file_hex(const std::string& path, const Heartbeat& heartbeat = {});
+std::string sha256_file_hex(const PublicFile& file, const Heartbeat& heartbeat = {});
 
 }  // namespace muffle

@@ -14,6 +14,9 @@ struct StageWork {
   std::string settings;          ///< hash of all else that the output depends on
   std::filesystem::path input;   ///< the one file that it reads: release, model or samples
   std::filesystem::path folder;  ///< the run folder
+  /// It reads records too. Whatever told later whether they are the same would tell others about them, so the
+  /// stage is not noted, and done each time.
+  bool reads_records = false;
 };
 
 /// Why the stage must be done; empty if its output lies in the run folder, byte for byte as it was made, out

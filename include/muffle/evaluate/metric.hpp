@@ -93,10 +93,6 @@ void sample_problems(const Settings& settings, const schema::Schema& schema, std
 /// empty if none of them can be read.
 std::string samples_file(const std::vector<std::string>& sample_formats);
 
-/// What the scores depend on beside the samples and the settings: the schema and the content of the real
-/// files. Reads them whole. @param made  the real files are made anew, the same each time
-std::string real_content(const Settings& settings, const Subject& subject, bool made);
-
 /// Computes all metrics. @param show  is given each table. @returns the fields of metrics.json.
 /// Reads REAL data if settings.reads_real_records(): that part is not covered by the release's guarantee, and
 /// choosing anything by it costs privacy; the log and the file say so.
