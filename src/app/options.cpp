@@ -18,7 +18,7 @@ constexpr const char* kFooter =
     "Settings come from --config, then MUFFLE_SECTION__KEY variables, then --set section.key=value, then "
     "flags; later ones\nwin. Exit codes: 0 done, 2 usage, 65 bad data, 69 a rank is missing, 70 an "
     "invariant broke, 74 input/output,\n75 stopped early (run it again), 76 checksum or protocol, 77 privacy "
-    "budget, 78 configuration.";
+    "budget, 78 configuration, 79 nobody vouches for a release.";
 
 /// Declares the options of one verb. The fields must outlive the parsing.
 class Options {
@@ -251,10 +251,19 @@ void CommandLine::add_ledger() {
 }
 
 void CommandLine::add_verify() {
-  Options o(*app_.add_subcommand(
-      "verify", "check a release: checksum, signature, arithmetic, ledger; print its privacy card"));
+  auto* command = app_.add_subcommand(
+      "verify", "check a release: checksum, signature, arithmetic, ledger; print its privacy card");
+  Options o(*command);
   o.value("file", verify_.release, "FILE", "the release (release.mfl)")->required();
-  o.value("--key", verify_.key, "FILE", "public key file; the release must be signed with this key");
+  auto* key = o.value("--require-signature", verify_.key, "KEY",
+                      "public key file; the release must be signed with this key");
+  command
+      ->add_flag("--allow-unsigned", verify_.may_be_unsigned,
+                 "exit code 0, not 79, also if the release is consistent and nobody vouches for it")
+      ->excludes(key);
+  o.function("--key", "KEY", "",
+             [](const std::string&) { throw UsageError("--key of verify is --require-signature now."); });
+  command->get_option("--key")->group("");
   o.value("--ledger", verify_.ledger, "FILE",
           "the data set's ledger, from somebody you trust; by default the one beside the release is looked "
           "at, which vouches for nothing");

@@ -24,6 +24,7 @@ class Verifier {
   explicit Verifier(const Evidence& evidence) : evidence_(evidence) {
     out_.name = printable(evidence.name);
     out_.trusted = evidence.trusted;
+    out_.may_be_unsigned = evidence_.may_be_unsigned;
     out_.ledger_named = evidence.ledger && evidence.ledger->named;
   }
 
@@ -276,7 +277,7 @@ ExitCode Verification::code() const {
     if (check.name != kSecureNoise && check.name != kBudget) return ExitCode::kProtocol;
     code = ExitCode::kBudget;
   }
-  return code;
+  return code == ExitCode::kDone && !vouched() && !may_be_unsigned ? ExitCode::kUnvouched : code;
 }
 
 Verification verify_release(const Evidence& evidence) { return Verifier(evidence).run(); }

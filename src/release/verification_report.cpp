@@ -27,7 +27,7 @@ struct Verdict {
 Verdict verdict(const Verification& v) {
   if (refused(v)) return {"refused", "REFUSED: do not use this file"};
   if (!v.artifact->is_private) return {"not private", kNotPrivate};
-  if (v.code() != ExitCode::kDone)
+  if (v.code() == ExitCode::kBudget)
     return {"no guarantee", "NO GUARANTEE: the data set's privacy budget is overspent"};
   if (v.vouched()) return {"good", "good"};
   return {"consistent", v.ledger ? "consistent, but nobody vouches for it: no signature checked, and the "
@@ -93,6 +93,7 @@ Verification verify_file(const ReleaseFiles& files) {
   const std::string bytes = read_file(files.release);
   Evidence evidence;
   evidence.name = files.release;
+  evidence.may_be_unsigned = files.may_be_unsigned;
   evidence.release = bytes;
   if (!files.key.empty())
     evidence.trusted = crypto::parse_signer_key(read_file(files.key, kMaxSmallFile), files.key);
@@ -109,8 +110,15 @@ Verification verify_file(const ReleaseFiles& files) {
 void require_passed(const Verification& v) {
   if (v.code() == ExitCode::kProtocol)
     throw ProtocolError(fmt::format("'{}' is refused: {}", v.name, failures(v)));
-  if (v.code() != ExitCode::kDone)
+  if (v.code() == ExitCode::kBudget)
     throw PrivacyError(fmt::format("'{}' carries no guarantee: {}", v.name, failures(v)));
+  if (v.code() == ExitCode::kUnvouched)
+    throw Error(
+        ExitCode::kUnvouched,
+        fmt::format("'{}' is consistent, but nobody vouches for it, and anybody can make such a file. "
+                    "Demand a signature (--require-signature KEY.pub), name the ledger of somebody you "
+                    "trust (--ledger FILE), or say that neither is needed (--allow-unsigned)",
+                    v.name));
 }
 
 std::string verification_text(const Verification& v) {

@@ -31,7 +31,7 @@ chmod 600 "$work/ours.key"
 
 ends 0 on 2 release "${job[@]}" --out "$work/runs/a"
 there "$work/runs/a" release.mfl.sig
-verify 0 "$release" --key "$work/ours.pub"
+verify 0 "$release" --require-signature "$work/ours.pub"
 for line in 'pass +signature .*clinic-1' 'pass +ledger' 'pass +sigma .*by calibration' 'pass +delta' 'verdict: good' \
   'Unit of privacy: one person' 'Signed by: .clinic-1' 'epsilon .* at 1e-06' 'replace-one adjacency' 'Who is trusted'; do
   has "$line"
@@ -39,26 +39,31 @@ done
 check "the secret is nowhere" bash -c "! grep -rq 9d61b19deffd5a60 '$work/runs'"
 verify 0 "$release" --ledger "$work/runs/ledger-fashion.jsonl"
 has 'verdict: good' # the ledger that was named vouches for it; one that is found beside it is checked, but vouches for nothing
-verify 0 "$release"
+verify 79 "$release"
 has 'pass +ledger'
 has 'verdict: consistent, but nobody vouches for it: .* the ledger beside it is unsigned'
 mkdir "$work/alone"
 cp "$release" "$work/alone/"
-verify 0 "$work/alone/release.mfl"
+verify 79 "$work/alone/release.mfl"
+has 'Demand a signature \(--require-signature KEY.pub\), name the ledger'
+verify 0 "$work/alone/release.mfl" --allow-unsigned
 has 'verdict: consistent, but nobody vouches for it: no signature checked, no ledger'
-verify 0 "$release" --key "$work/ours.pub" --format json
+verify 0 "$release" --require-signature "$work/ours.pub" --format json
 has '"format": "muffle-verification"'
-verify 76 "$release" --key "$work/other.pub"
-verify 78 "$release" --key "$work/ours.key"
+verify 76 "$release" --require-signature "$work/other.pub"
+verify 78 "$release" --require-signature "$work/ours.key"
 check "what is no public key is not shown" bash -c "! grep -q 9d61b19d '$work/log'"
 verify 74 "$work/none.mfl"
 verify 2
+verify 2 "$release" --key "$work/ours.pub"
+has 'is --require-signature now'
+verify 2 "$release" --require-signature "$work/ours.pub" --allow-unsigned
 
 # Cut off between the artifact and its signature: the same signature again, and no second draw.
 sha256sum "$release" "$release.sig" "$work/runs/ledger-fashion.jsonl" >"$work/before"
 rm "$release.sig"
-verify 76 "$release" --key "$work/ours.pub"
-verify 0 "$release"
+verify 76 "$release" --require-signature "$work/ours.pub"
+verify 79 "$release"
 has 'skipped +signature +not signed'
 ends 0 on 1 release "${job[@]}" --out "$work/runs/a"
 check "a requeued job makes the same bytes" sha256sum --quiet -c "$work/before"

@@ -80,7 +80,7 @@ TEST_F(VerificationLedger, ALedgerThatNobodyNamedDoesNotVouchButCanRefuse) {
   EXPECT_EQ(judge_with_ledger(release, false).code(), ExitCode::kProtocol) << "no COMMIT";
   commit(id, release);
   const Verification v = judge_with_ledger(release, false);
-  EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
+  EXPECT_EQ(v.code(), ExitCode::kUnvouched) << verification_text(v);
   EXPECT_EQ(outcome(v, "ledger"), Check::Outcome::kPass);
   EXPECT_FALSE(v.vouched());
   EXPECT_THAT(verification_text(v),

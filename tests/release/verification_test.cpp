@@ -11,6 +11,7 @@
 
 #include "muffle/core/round_up.hpp"
 #include "release/judged_release.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::release {
 namespace {
@@ -32,7 +33,7 @@ TEST(Verification, AGoodReleasePassesEveryCheck) {
         Settings{.counts = true, .coarse = true}, Settings{.counts = true, .moments = true, .weight = 0.3},
         Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .moments = true}}) {
     const Verification v = judge(artifact_bytes(sample_artifact(s)));
-    EXPECT_EQ(v.code(), ExitCode::kDone) << verification_text(v);
+    EXPECT_EQ(v.code(), ExitCode::kUnvouched) << verification_text(v);
     EXPECT_THAT(failed(v), IsEmpty());
     for (const char* name : {"file", "fields", "domain", "sensitivity", "noise multiplier", "sigma", "delta",
                              "consistency", "maps", "feature maps", "secure noise"})
@@ -181,7 +182,7 @@ TEST(Verification, AHeaderThatLiesWithAGoodChecksumIsRefused) {
   };
   expect_found(release, lies);
   // The edits themselves are not what is refused.
-  EXPECT_EQ(judge(with_header(release, consistent_sigma)).code(), ExitCode::kDone);
+  EXPECT_THAT(failed(judge(with_header(release, consistent_sigma))), IsEmpty());
 }
 
 // The same for second moments beside random features.
@@ -200,7 +201,7 @@ TEST(Verification, MomentsThatLieAreRefused) {
        [](json& h) { h["maps"][0]["map"]["lift_settings"]["coefficients"] = 1; }},
   };
   expect_found(release, lies);
-  EXPECT_EQ(judge(release).code(), ExitCode::kDone);
+  EXPECT_THAT(failed(judge(release)), IsEmpty());
 }
 
 TEST(Verification, SeededNoiseIsNotPrivateInLoudLetters) {
@@ -220,7 +221,9 @@ TEST(Verification, WithoutAKeyAndALedgerNobodyVouches) {
     const Verification v = judge(release, [&](Evidence& e) {
       if (anybody_signed) e.signature = crypto::sign_release(crypto::SiteKey::generate("whoever"), release);
     });
-    EXPECT_EQ(v.code(), ExitCode::kDone);
+    EXPECT_EQ(v.code(), ExitCode::kUnvouched);
+    test::expect_error(ExitCode::kUnvouched, {"nobody vouches", "--require-signature", "--allow-unsigned"},
+                       [&] { require_passed(v); });
     EXPECT_THAT(verification_text(v), AllOf(HasSubstr("verdict: consistent, but nobody vouches for it"),
                                             HasSubstr("For that nobody vouches")));
     EXPECT_EQ(json::parse(verification_json(v))["verdict"], "consistent");

@@ -21,6 +21,7 @@ enum class ExitCode : int {
   kProtocol = 76,   ///< an artifact's checksum, version, signature or a peer's message is wrong
   kBudget = 77,     ///< the privacy budget refuses
   kConfig = 78,     ///< the configuration is wrong
+  kUnvouched = 79,  ///< a release is consistent, but nobody vouches for it
 };
 
 /// "bad data or schema" and so on: what docs and logs call the code.
@@ -38,6 +39,7 @@ inline std::string_view describe(ExitCode code) {
       {kProtocol, "protocol, checksum or signature"},
       {kBudget, "privacy budget refused"},
       {kConfig, "configuration"},
+      {kUnvouched, "nobody vouches for the release"},
   };
   for (const auto& [known, text] : kTexts) {
     if (known == code) return text;

@@ -24,6 +24,7 @@ struct Evidence {
     bool named = true;  ///< by the user, who knows whose it is; false: found beside the release
   };
   std::optional<LedgerText> ledger;  ///< of its data set: an entry for this release is demanded
+  bool may_be_unsigned = false;      ///< it is good enough if nobody vouches for it
   /// Feature maps with more numbers (frequencies) are not rebuilt.
   std::size_t most_frequencies = std::size_t{1} << 28;
 };
@@ -45,14 +46,16 @@ struct Verification {
   std::optional<crypto::ReleaseSignature> signature;  ///< none: there is none, or it does not verify
   std::optional<crypto::SignerKey> trusted;           ///< the demanded key
   std::optional<privacy::LedgerState> ledger;
-  bool ledger_named = false;  ///< Evidence::LedgerText::named
+  bool ledger_named = false;     ///< Evidence::LedgerText::named
+  bool may_be_unsigned = false;  ///< Evidence::may_be_unsigned
 
   /// Whether anybody stands behind what no file can prove: the demanded key's signature is there, or the
   /// ledger that the user named has the release. One that was found beside it may be as made up as the
   /// release: anybody can write a ledger.
   bool vouched() const;
-  /// kDone (vouched or not); kProtocol: the file, its signature, its arithmetic or its ledger entry is wrong;
-  /// kBudget: all of that is right, but it promises nothing: seeded noise, or an overspent budget.
+  /// kProtocol: the file, its signature, its arithmetic or its ledger entry is wrong; kBudget: all of that is
+  /// right, but it promises nothing: seeded noise, or an overspent budget; kUnvouched: it is not vouched(),
+  /// and that is not good enough; else kDone.
   ExitCode code() const;
 };
 
@@ -68,12 +71,13 @@ struct ReleaseFiles {
   std::string release;  ///< its signature is RELEASE.sig
   std::string key;      ///< public key file: demand its signature; empty: any or none
   std::string ledger;   ///< empty: ledger-<data set>.jsonl beside the release or its folder, if there
+  bool may_be_unsigned = false;
 };
 
 /// @throws ConfigError  the key file; IoError.
 Verification verify_file(const ReleaseFiles& files);
 
-/// @throws ProtocolError, PrivacyError  code() is kProtocol, kBudget.
+/// @throws Error  with code(), unless that is kDone.
 void require_passed(const Verification& verification);
 
 /// For people: every check, the verdict, and the privacy card (the privacy statement, who signed, the
