@@ -52,6 +52,8 @@ release::ReleaseOrder release_order(const Context& context) {
   order.data_id = settings.data_id.empty() ? name_of_data(context.config) : settings.data_id;
   order.ledger = settings.file.empty() ? out.parent_path() / ("ledger-" + order.data_id + ".jsonl")
                                        : std::filesystem::path(settings.file);
+  if (settings.data_id.empty()) order.left_open += "data.id, ";
+  if (settings.file.empty()) order.left_open += "privacy.ledger, ";
   if (settings.budget_epsilon)
     order.budget = privacy::Budget::from_epsilon(*settings.budget_epsilon, settings.budget_delta);
   order.lock_deadline =

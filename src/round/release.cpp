@@ -149,6 +149,14 @@ void ask_ledger(const ReleaseJob& job) {
               << std::flush;
   } else {
     spdlog::info("release: {}", quote.text);
+    std::string open = order.left_open + (state.budget ? "" : "privacy.budget_epsilon, ");
+    if (!open.empty() && !job.insecure_seed) {
+      open.resize(open.size() - 2);
+      spdlog::warn(
+          "release: not set: {}. What releases of the same records reveal adds up: without a name, a ledger "
+          "and a budget of the data set nobody counts those of other run folders, and none is refused",
+          open);
+    }
   }
   if (quote.allowed) return;
   throw PrivacyError(

@@ -61,6 +61,16 @@ one_run() {
   # Labels by counts that no release told.
   says 78 'without class counts' on 1 sample --set sample.count=60 --set sample.labels=released-counts --out "$run"
 
+  # What a release without a budget means is said once, before the charge.
+  says 0 'not set: data.id, privacy.ledger, privacy.budget_epsilon. What releases of the same records reveal adds up' \
+    on 2 release "${release[@]}" "${records[@]}" --out "$work/unnamed/run"
+  check "once" test "$(grep -c 'not set: data.id' "$work/log")" = 1
+  says 0 'not set: privacy.budget_epsilon. What' on 1 release "${release[@]}" "${records[@]}" --set data.id=named --set "privacy.ledger=$work/named" \
+    --out "$work/unnamed/named"
+  says 0 'the budget is' on 1 release "${release[@]}" "${records[@]}" --set data.id=named --set "privacy.ledger=$work/budgeted" \
+    --set privacy.budget_epsilon=5 --out "$work/unnamed/budgeted"
+  check "with all three nothing is left to say" bash -c "! grep -q 'not set:' '$work/log'"
+
   # Scores on real records are made again each time: nothing is kept of the records that would tell whether they changed.
   test_data=(--set "data.test_features=$data/test-x.idx" --set "data.test_labels=$data/y.idx" --set 'evaluate.classifiers=["logistic_regression"]')
   head -c 976 "$data/x.idx" >"$data/test-x.idx"

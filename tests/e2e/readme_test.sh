@@ -14,7 +14,7 @@ ends 0 "$MUFFLE" plan --config "$mine"
 records=200
 { idx $records 32 32; head -c $((records * 1024)) /dev/urandom; } | gzip >"$work/scans.idx.gz"
 { idx $records; for ((i = 0; i < records; i++)); do printf %b "\\x0$((i % 4))"; done; } >"$work/diagnoses.idx"
-job=(--config "$mine" --set "data.features=$work/scans.idx.gz" --set "data.labels=$work/diagnoses.idx" --set "data.records=$records"
+job=(--config "$mine" --set "privacy.ledger=$work/ledger" --set "data.features=$work/scans.idx.gz" --set "data.labels=$work/diagnoses.idx" --set "data.records=$records"
   --set map.main.count=100 --set train.steps=4 --set train.batch=40 --set sample.count=60)
 
 says 0 'is left out, as there is nothing to test on: data.test_features' on 2 run "${job[@]}" --out "$work/run"
@@ -31,7 +31,7 @@ for r in 0 1; do
 done
 ends 0 on 2 release "${job[@]}" --data "$work/shard-{rank}.idx" --labels "$work/labels-{rank}.idx" --out "$work/shards"
 sed -E "s|^features = .*|features = \"$work/shard-{rank}.idx\"|; s|^labels = .*|labels = \"$work/labels-{rank}.idx\"|
-  s|^records = .*|records = $records|; s|^count = .*|count = 100|" "$mine" >"$work/apart.toml"
+  s|^records = .*|records = $records|; s|^count = .*|count = 100|; s|^ledger = .*|ledger = \"$work/ledger\"|" "$mine" >"$work/apart.toml"
 ends 0 on 2 release --config "$work/apart.toml" --out "$work/shards-in-file"
 check "it is the same data" grep -q 'shards = "per-rank"' "$work/shards-in-file/config.resolved.toml"
 finish

@@ -26,6 +26,7 @@ struct ReleaseOrder {
   std::optional<privacy::Budget> budget;      ///< none: no limit but the one that the ledger has already
   std::chrono::milliseconds lock_deadline{};  ///< how long to wait for other releases of the data set
   std::filesystem::path signing_key;          ///< empty: the release is not signed
+  std::string left_open;                      ///< of data.id and privacy.ledger: those that have a default
   bool secure_noise = true;                   ///< false: seeded noise, for tests; the release is NOT PRIVATE
 };
 
