@@ -237,6 +237,21 @@ void ensure_writable_folder(const std::filesystem::path& folder) {
   ::unlink(probe.c_str());
 }
 
+void round_times(const std::filesystem::path& path) {
+  const auto one = [](const std::filesystem::path& file) {
+    const WatchedStep step("setting the times of", file);
+    struct stat info {};
+    if (::lstat(file.c_str(), &info) != 0) return;
+    const timespec day{info.st_mtim.tv_sec / 86400 * 86400, 0}, both[2] = {day, day};
+    static_cast<void>(::utimensat(AT_FDCWD, file.c_str(), both, AT_SYMLINK_NOFOLLOW));
+  };
+  std::error_code none;
+  for (auto i = std::filesystem::recursive_directory_iterator(path, none);
+       i != std::filesystem::recursive_directory_iterator(); i.increment(none))
+    one(i->path());
+  one(path);
+}
+
 void require_room(const std::filesystem::path& folder, std::size_t bytes) {
   // What the C library writes into, block by block, where the file system cannot reserve: no more than this.
   constexpr std::size_t kMostWritten = std::size_t{1} << 30;

@@ -85,7 +85,7 @@ std::filesystem::path resolved(const std::filesystem::path& path) {
 template <class Content>
 std::string line_after(const LedgerState& state, Content content) {
   return ledger::render(
-      {state.lines, state.head, state.data_id, ledger::utc_now(), ledger::host_name(), std::move(content)});
+      {state.lines, state.head, state.data_id, ledger::today(), ledger::host_name(), std::move(content)});
 }
 
 }  // namespace
@@ -194,6 +194,9 @@ void Ledger::believe(const std::string& line) {
   state_ = read_ledger(file_);
   require(state_.torn.empty() && state_.head == to_hex(sha256(line)),
           "the ledger '" + file_.string() + "' does not end with the line that was just written to it.");
+  if (!state_.unit || state_.unit->adjacency != Adjacency::kAddRemoveOne) return;
+  round_times(file_);
+  round_times(file_.string() + ".lock");
 }
 
 void Ledger::repair() {

@@ -195,8 +195,8 @@ std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment) {
   return std::nullopt;
 }
 
-std::string utc_now() {
-  return fmt::format("{:%FT%TZ}",
+std::string today() {
+  return fmt::format("{:%FT00:00:00Z}",
                      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 

@@ -55,8 +55,9 @@ struct FragmentCharge {
 };
 std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment);
 
-/// "2026-11-21T01:19:12Z".
-std::string utc_now();
+/// "2026-11-21T00:00:00Z": a time of day would tell how long a job took, and with it how many records there
+/// are.
+std::string today();
 /// This machine's name.
 std::string host_name();
 /// Text as it comes back from a line: bytes that are no UTF-8, and control characters, are replaced.

@@ -71,7 +71,7 @@ Lock::Lock(std::filesystem::path file, std::chrono::milliseconds deadline, const
     wait_until(end, deadline, heartbeat);
   } while (!has_name(fd_.get(), file_));
   // For messages alone, so a failure here does no harm.
-  const std::string me = fmt::format("process {} on {} since {}\n", ::getpid(), host_name(), utc_now());
+  const std::string me = fmt::format("process {} on {} since {}\n", ::getpid(), host_name(), today());
   const WatchedStep step("writing", file_);
   if (::ftruncate(fd_.get(), 0) == 0) (void)write_all(fd_.get(), me);
 }

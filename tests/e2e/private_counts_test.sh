@@ -35,6 +35,10 @@ check "replace-one: each rank's log has the records a second and its collectives
   test "$(in_logs replace-one 'has embedded 3000 records in .* a second')-$(in_logs replace-one 'release: collectives of rank')" = 2-2
 check "add/remove-one: none has either" test "$(in_logs add-remove-one 'has embedded [0-9]|release: collectives')" = 0
 check "both: the sampling's" test "$(in_logs add-remove-one 'sample: .* a second; collectives of rank')" = 2
+in_the_day() { find "$@" -not -path '*/logs/*' -not -name logs -printf '%Ts %p\n' | awk '$1 % 86400 { print $2 }' | wc -l; }
+check "add/remove-one: no time of day in the run folder and the ledger" test "$(in_the_day "$work/add-remove-one" "$work"/ledger-people-add*)" = 0
+check "replace-one: files keep theirs" test "$(in_the_day "$work/replace-one")" -gt 5
+check "nor in the ledger's lines" bash -c "! grep -hv 'T00:00:00Z' '$work'/ledger-people-add-remove-one.jsonl"
 ends 78 on 1 release "${settings[@]}" --set data.records=6000 --set privacy.adjacency=add-remove-one --out "$work/refused"
 # with_m RUNS...: the files (by name) in which every one of the runs has a line with m or m_r as a word. In one of two runs with noise,
 # processes and times of their own it may be there by chance; in both it is there because of the records.

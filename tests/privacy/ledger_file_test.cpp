@@ -172,7 +172,7 @@ TEST_F(LedgerFileTest, ATornChargeOfAnotherUnitIsNotMendedAway) {
   fifty.unit.max_records_per_person = 50;
   { open().begin(terms(0.5)); }
   const LedgerState state = read_ledger(file_);
-  const std::string line = ledger::render({state.lines, state.head, state.data_id, ledger::utc_now(), "here",
+  const std::string line = ledger::render({state.lines, state.head, state.data_id, ledger::today(), "here",
                                            ledger::IntentLine{std::string(32, 'a'), fifty}});
   const std::string torn = read_file(file_) + line.substr(0, line.size() - 5);
   write_file_atomically(file_, torn);

@@ -110,6 +110,10 @@ std::filesystem::path canonical(const std::filesystem::path& path);
 /// Creates the folder and its parents and proves that a file can be written in it. @throws IoError.
 void ensure_writable_folder(const std::filesystem::path& folder);
 
+/// Sets the times of a file, or of all that lies in a folder, to the beginning of the day, UTC: where when
+/// they were written would tell how many records there are. As far as the system lets it.
+void round_times(const std::filesystem::path& path);
+
 /// Makes a file of so many bytes in the folder and removes it. @throws IoError  disk full or quota used up.
 void require_room(const std::filesystem::path& folder, std::size_t bytes);
 
