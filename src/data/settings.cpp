@@ -57,7 +57,8 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.choice<schema::OnError>(
       "on_error", s.schema.on_error,
       {{"reject-file", schema::OnError::kRejectFile}, {"clamp", schema::OnError::kClamp}},
-      "what becomes of a record outside its schema");
+      "a number outside [lo, hi] or a label that is no class: clamp it, or refuse the whole job, which tells "
+      "others that there is such a record");
   keys.choice<ShardRule>("shards", s.shards,
                          {{"contiguous", ShardRule::kContiguous},
                           {"round-robin", ShardRule::kRoundRobin},

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/log.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/schema/scaling.hpp"
 
@@ -61,11 +64,19 @@ class Shard final : public RecordSource {
       stream_->read(row_);
       if (!put_numbers(i, batch)) {
         const std::string file = stream_->last().numbers;
-        throw misfit(file + " has a number that is not finite or lies outside the bounds [lo, hi].");
+        if (!clamp_)
+          throw misfit(file + " has a number that is not finite or lies outside the bounds [lo, hi].");
+        ++clamped_;
       }
       batch.y[i] = checked_label();
     }
     batch.n = n;
+    if (done_ == share_.count && clamped_ + unusable_ > 0 && !std::exchange(told_, true)) {
+      log_local(
+          fmt::format("data: of this rank's records {} had a number that was clamped to the bounds, and {} a "
+                      "label that is no class, so that they count as nothing",
+                      clamped_, unusable_));
+    }
     // Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
     // contiguous: the last.
     const bool to_the_end = share_.stride != 1 || share_.first + share_.count == stream_->records();
@@ -82,12 +93,11 @@ class Shard final : public RecordSource {
     batch.y.resize(n);
   }
 
-  /// @returns false if a number is outside the bounds and the schema rejects that.
+  /// @returns whether all numbers were within the bounds; they are now.
   bool put_numbers(std::size_t i, Batch& batch) const {
     const std::size_t dims = schema_.dims();
-    const bool clamp = schema_.on_error == schema::OnError::kClamp;
     const auto fits = [&](auto v) { return scaling_.fits(static_cast<float>(v)); };
-    const bool bytes_fit = clamp || (fits(0) && fits(255));
+    const bool bytes_fit = fits(0) && fits(255);
     if (stream_->holds_bytes()) {
       if (as_bytes_) {
         std::memcpy(batch.bytes.data() + i * dims, row_.bytes.data(), dims);
@@ -97,13 +107,13 @@ class Shard final : public RecordSource {
       return bytes_fit || std::all_of(row_.bytes.begin(), row_.bytes.end(), fits);
     }
     for (std::size_t j = 0; j < dims; ++j) batch.x[i * dims + j] = scaling_.to_unit(row_.floats[j]);
-    return clamp || std::all_of(row_.floats.begin(), row_.floats.end(), fits);
+    return std::all_of(row_.floats.begin(), row_.floats.end(), fits);
   }
 
-  std::int32_t checked_label() const {
+  std::int32_t checked_label() {
     if (row_.label >= 0 && static_cast<std::uint64_t>(row_.label) < schema_.classes)
       return static_cast<std::int32_t>(row_.label);
-    if (schema_.on_error == schema::OnError::kClamp) return schema::kNoClass;
+    if (clamp_) return ++unusable_, schema::kNoClass;
     throw misfit(stream_->last().label + " has a label that is not one of the classes.");
   }
 
@@ -121,6 +131,9 @@ class Shard final : public RecordSource {
   }
 
   schema::Schema schema_;
+  const bool clamp_ = schema_.on_error == schema::OnError::kClamp;
+  std::uint64_t clamped_ = 0, unusable_ = 0;  ///< private
+  bool told_ = false;
   schema::Scaling scaling_;
   std::unique_ptr<RecordStream> stream_;
   Share share_;

@@ -19,9 +19,17 @@ std::string unit_of_privacy(const Artifact& a) {
 }
 
 std::string meaning_of_adjacency(const Artifact& a) {
-  return replace_one(a)
-             ? "the data with one person's records replaced by any others; the number of records is public"
-             : "the data with one person's records added or removed; the number of records is private";
+  const bool clamps = a.schema.on_error == schema::OnError::kClamp;
+  // A record that ends the release is told of by its absence.
+  const std::string others = clamps ? ", whatever they hold" : " that fit the schema";
+  return replace_one(a) ? fmt::format(
+                              "the data with one person's records replaced by any others{}; the number of "
+                              "records is public",
+                              others)
+                        : fmt::format(
+                              "the data with one person's records, any{}, added or removed; the number of "
+                              "records is private",
+                              others);
 }
 
 privacy::DistributedNoisePlan shares(const Artifact& a) {

@@ -268,6 +268,7 @@ TEST_P(FormatConformance, WhatDoesNotFitTheSchemaIsRefusedByRecordOnItsOwnRankOn
                         [&] { read_all(spec); });
   };
   DataSpec spec = good;
+  spec.schema.on_error = schema::OnError::kRejectFile;
   spec.schema.classes = 2;
   const std::string label = refused(spec, "2", "one of the classes");
   spec.schema.lo = -1, spec.schema.hi = floats() ? 0.5 : 35;

@@ -168,9 +168,12 @@ TEST_P(CanaryModeTest, AReleaseThatIsKilledMidwayLeavesNoPrivateValue) {
 TEST_P(CanaryModeTest, AReleaseThatBadDataEndLeavesNoPrivateValue) {
   for (const auto& [name, flags] : std::map<std::string, std::string>{
            {"label", files("points", "bad-labels")}, {"outside", files("bad-points", "labels")}}) {
-    EXPECT_EQ(both_.run("release " + job() + flags + " --out run/" + name, "console-" + name),
+    EXPECT_EQ(both_.run("release " + job() + flags + " --set data.on_error=reject-file --out run/" + name,
+                        "console-" + name),
               (std::vector{65, 65}));
     EXPECT_FALSE(fs::exists(both_.first().folder() / "run" / name / "release.mfl"));
+    // Clamped, it is one of the others.
+    EXPECT_EQ(both_.run("release " + job() + flags + " --out run/" + name, "console-" + name), kGood);
   }
   Needles needles = both_.first().needles(GetParam().m_is_private);
   needles[std::to_string(kBadLabel)] = "the label outside the schema";

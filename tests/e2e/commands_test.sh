@@ -61,6 +61,14 @@ one_run() {
   # Labels by counts that no release told.
   says 78 'without class counts' on 1 sample --set sample.count=60 --set sample.labels=released-counts --out "$run"
 
+  # Records outside the schema are clamped; how many is in their own rank's log alone. One that is to be refused ends the job.
+  { idx 60; printf '\x00\x01\x03%.0s' {1..20}; } >"$data/y3.idx"
+  says 0 'release' on 2 release "${release[@]}" --data "$data/x.idx" --labels "$data/y3.idx" --out "$work/clamped/run"
+  check "nobody else is told" bash -c "! grep -q 'no class' '$work/log'"
+  check "each rank's log counts its own" test "$(grep -l '10 a label that is no class' "$work"/clamped/run/logs/rank-*.jsonl | wc -l)" = 2
+  says 65 'does not fit the public schema' on 2 release "${release[@]}" --data "$data/x.idx" --labels "$data/y3.idx" \
+    --set data.on_error=reject-file --out "$work/clamped/refused"
+
   # What a release without a budget means is said once, before the charge.
   says 0 'not set: data.id, privacy.ledger, privacy.budget_epsilon. What releases of the same records reveal adds up' \
     on 2 release "${release[@]}" "${records[@]}" --out "$work/unnamed/run"

@@ -16,9 +16,9 @@ namespace muffle::schema {
 
 /// What happens to a record that does not fit its schema (NaN, Inf, a label outside 0..C-1).
 enum class OnError {
-  kRejectFile,  ///< DataError before anything is released
+  kRejectFile,  ///< DataError before anything is released: that there is a release tells that all records fit
   kClamp,  ///< numbers outside [lo, hi] are clamped, NaN becomes lo; a record with a bad label contributes
-           ///< zero
+           ///< zero: the guarantee is for any records at all
 };
 
 /// Product of a shape: numbers per record.
@@ -32,7 +32,7 @@ struct Schema {
   std::size_t classes = 1;         ///< C; 1: unlabelled
   double lo = 0.0;                 ///< public bounds of every number as stored; scaled to [0, 1]
   double hi = 255.0;
-  OnError on_error = OnError::kRejectFile;
+  OnError on_error = OnError::kClamp;
 
   std::size_t dims() const { return numbers_of(shape); }
   /// Checks what can be checked without the data: {columns} or {channels, height, width}, sizes and classes
