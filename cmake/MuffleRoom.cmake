@@ -42,15 +42,19 @@ set(MUFFLE_MPIEXEC_FLAGS --allow-run-as-root --oversubscribe --bind-to none
     --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 3 CACHE STRING "flags for mpiexec in tests")
 
 # muffle_test(NAME LABEL unit|thread|stat|e2e|gpu [SRC] [TORCH] [TWO_GPUS] [SOURCES ...] [TORCH_SOURCES ...] ROOMS ...
-#             [LINK ...] [DEFINE ...] [ENVIRONMENT ...] [MAIN target] [TIMEOUT s] [THOROUGH pattern])
+#             [LINK ...] [DEFINE ...] [ENVIRONMENT ...] [MAIN target] [TIMEOUT s] [THOROUGH pattern] [SLOW pattern])
 # One program per room and label: `ROOM_test` (unit), `ROOM_thread_test`, `ROOM_mpi_test`, `ROOM_stat_test`, `ROOM_gpu_test`.
 # ROOMS: the room; those below come with it. SRC: it reaches the rooms' own headers in src/. TORCH_SOURCES include LibTorch;
 # TORCH: the program links what does. A build without LibTorch leaves both out. MAIN: what brings main(), if not gtest_main.
 # THOROUGH: tests that match this Google Test pattern are a CTest of their own, NAME.thorough, with the label thorough beside the
-# program's own: `launch/test.sh` leaves it out. (Tests that do more of the same there ask support/tier.hpp.)
+# program's own: `launch/test.sh` leaves it out. (Tests that do more of the same there ask support/tier.hpp.) SLOW: those that take
+# minutes under the sanitizers are thorough there.
 # TWO_GPUS: suites named ...OnTwoGpus are a test of their own, NAME.two_gpus, which is skipped where there are fewer.
 function(muffle_test name)
-  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT;THOROUGH" "SOURCES;TORCH_SOURCES;ROOMS;LINK;DEFINE;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT;THOROUGH;SLOW" "SOURCES;TORCH_SOURCES;ROOMS;LINK;DEFINE;ENVIRONMENT" ${ARGN})
+  if(ARG_SLOW AND MUFFLE_SANITIZE)
+    string(JOIN ":" ARG_THOROUGH ${ARG_THOROUGH} ${ARG_SLOW})
+  endif()
   if(ARG_LABEL STREQUAL stat AND MUFFLE_SANITIZE)  # statistics learn nothing from sanitizers
     return()
   endif()
@@ -127,7 +131,7 @@ function(muffle_mpi_test name)
 endfunction()
 
 function(muffle_test_executable name main)
-  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT;THOROUGH"
+  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT;THOROUGH;SLOW"
     "SOURCES;TORCH_SOURCES;ROOMS;LINK;RANKS;THOROUGH_RANKS;DEFINE;ENVIRONMENT" ${ARGN})
   if(NOT MUFFLE_TORCH)
     set(ARG_TORCH_SOURCES)
