@@ -127,7 +127,6 @@ void audit(const ConfigSources& sources, const AuditCommand& command, comm::Host
   comm::agree(comm, "planning the audit", true, [&] {
     config = load_config(sources, {.release = true});
     a.mode = config.aggregation.mode(comm.size());
-    a.mode.signed_keys = false;
     release::ReleaseSettings settings = release_settings(config);
     for (features::NamedMap& map : settings.maps) map.map = map.map->shrunk(command.features);
     a.embedder = embed::make_embedder(release::make_plan(std::move(settings)));

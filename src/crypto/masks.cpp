@@ -71,11 +71,7 @@ std::string signed_text(const Sha256Digest& transcript, std::size_t rank) {
 
 /// @throws ConfigError  the roster and this rank's key do not belong to this run.
 void require_own_place(const SiteIdentity& identity, int rank, int ranks) {
-  if (identity.roster.ranks() != ranks) {
-    throw ConfigError(
-        fmt::format("the site roster lists {} ranks, but {} take part: every rank needs its line.",
-                    identity.roster.ranks(), ranks));
-  }
+  identity.roster.require_ranks(ranks);
   const SignerKey& entry = identity.roster.at(rank);
   if (entry.key != identity.key.public_key()) {
     throw ConfigError(fmt::format(

@@ -273,6 +273,18 @@ SiteRoster SiteRoster::load(const std::filesystem::path& path) {
   return parse(read_file(path, kMaxFileBytes), path.string());
 }
 
+void SiteRoster::require_ranks(int taking_part) const {
+  if (ranks() == taking_part) return;
+  throw ConfigError(fmt::format(
+      "the site roster lists {} ranks, but {} take part: every rank needs its line.", ranks(), taking_part));
+}
+
+std::map<std::string, int> SiteRoster::ranks_by_site() const {
+  std::map<std::string, int> ranks;
+  for (const SignerKey& entry : entries_) ++ranks[entry.name];
+  return ranks;
+}
+
 Sha256Digest SiteRoster::hash() const {
   Sha256 hash;
   for (int rank = 0; rank < ranks(); ++rank)

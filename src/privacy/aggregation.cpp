@@ -1,5 +1,8 @@
 #include "muffle/privacy/aggregation.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "problems.hpp"
 
 namespace muffle::privacy {
@@ -33,9 +36,23 @@ std::string describe(const AggregationMode& mode) {
       "The {} ranks' sums were masked ({}): no rank, no machine between them and not the coordinator saw "
       "another rank's sum.",
       mode.ranks, keys);
+  // What any site learns in either mode.
+  const std::string own =
+      mode.sites == 1 ? " All ranks are one site's, from which the masks hide nothing."
+      : mode.sites == 0
+          ? " A site with several ranks knows what each of them knows: unsigned keys do not say whose a rank "
+            "is."
+          : fmt::format(
+                " {} sites take part, none with more than {} of the ranks; a site knows its own ranks' "
+                "sums.",
+                mode.sites, mode.largest_site);
   if (!mode.distributed) {
-    return masks +
-           " The coordinator saw the exact total and added the noise to it: it is trusted with the total.";
+    return masks + own +
+           " The coordinator saw the exact total and added the noise to it: it is trusted with the total, "
+           "and with "
+           "what follows from it: minus the sums of its own site that is the sum of all others, " +
+           (mode.sites == 2 ? "which here is the other site's own."
+                            : "whatever the masks hide of each of them.");
   }
   const std::string against =
       mode.colluding == 0
@@ -45,7 +62,7 @@ std::string describe(const AggregationMode& mode) {
                 "It holds against whoever sees the release, and against any {} of the ranks that pool all "
                 "they know, the coordinator counted among them.",
                 mode.colluding);
-  return masks +
+  return masks + own +
          " Every rank added a share of the noise to its own sum, so that nobody saw the exact total. " +
          against +
          " This supposes that all ranks keep to the protocol and, against the ranks, that the cryptography "
@@ -68,6 +85,18 @@ void require_valid(const AggregationMode& mode) {
                   fmt::format("{} ranks may collude, which only distributed noise provides for: set "
                               "privacy.distributed_noise = true, or leave it out",
                               mode.colluding));
+  const bool known = mode.sites > 0;
+  problems.unless(mode.signed_keys == known && known == (mode.largest_site > 0) && mode.sites >= 0 &&
+                      mode.largest_site <= mode.ranks - mode.sites + 1 &&
+                      (!known || mode.sites * static_cast<std::int64_t>(mode.largest_site) >= mode.ranks),
+                  fmt::format("{} sites that hold {} ranks, one of them {}, cannot be", mode.sites,
+                              mode.ranks, mode.largest_site));
+  problems.unless(
+      !mode.distributed || mode.largest_site <= std::max(mode.colluding, 1),
+      fmt::format("a site of the roster holds {} ranks, which know all that each of them knows, and "
+                  "noise is planned for {} that collude: set privacy.colluding_ranks to {} or more, "
+                  "or give the site fewer ranks",
+                  mode.largest_site, mode.colluding, mode.largest_site));
   problems.throw_if_any("the aggregation settings are wrong");
 }
 

@@ -68,6 +68,8 @@ void read_aggregation(const JsonFields& f, Artifact& a) {
   mode.signed_keys = f.flag("signed_keys");
   mode.colluding = static_cast<int>(f.integer("colluding_ranks", 0, std::numeric_limits<int>::max()));
   mode.ranks = a.ranks;
+  mode.sites = static_cast<int>(f.integer("sites", 0, std::numeric_limits<int>::max()));
+  mode.largest_site = static_cast<int>(f.integer("largest_site", 0, std::numeric_limits<int>::max()));
 }
 
 void read_privacy(const JsonFields& f, Artifact& a) {
@@ -138,7 +140,9 @@ json to_header(const Artifact& a) {
       {"aggregation",
        {{"mode", privacy::name_of(a.aggregation)},
         {"signed_keys", a.aggregation.signed_keys},
-        {"colluding_ranks", a.aggregation.colluding}}},
+        {"colluding_ranks", a.aggregation.colluding},
+        {"sites", a.aggregation.sites},
+        {"largest_site", a.aggregation.largest_site}}},
       {"config_sha256", a.config_hash},
       {"ledger", {{"data_id", a.data_id}, {"charge", a.ledger_charge}}},
       {"privacy",

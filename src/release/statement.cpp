@@ -152,6 +152,7 @@ std::string privacy_statement_json(const Artifact& a) {
   }
   json aggregation = {{"mode", privacy::name_of(a.aggregation)}, {"ranks", a.ranks}};
   if (a.aggregation.masked) aggregation["signed_keys"] = a.aggregation.signed_keys;
+  if (a.aggregation.signed_keys) aggregation["sites"] = a.aggregation.sites;
   if (a.aggregation.distributed) {
     const privacy::DistributedNoisePlan plan = shares(a);
     aggregation["colluding_ranks"] = plan.colluding;

@@ -114,11 +114,19 @@ void tell_noise(const ReleaseJob& job) {
   }
 }
 
+crypto::SiteRoster load_roster(const Transport& transport, const ReleaseJob& job) {
+  return crypto::SiteRoster::load(data::resolve_path({}, job.aggregation.site_roster, transport.site()));
+}
+
 Terms plan_aggregation(Transport& transport, const ReleaseJob& job) {
   const privacy::NoisePlan& plan = job.plan.noise;
   Terms terms;
-  transport.agree("planning the aggregation", true,
-                  [&] { terms = Terms::of(plan, job.aggregation.mode(transport.sites())); });
+  transport.agree("planning the aggregation", true, [&] {
+    std::optional<crypto::SiteRoster> roster;
+    if (!job.aggregation.site_roster.empty()) roster = load_roster(transport, job);
+    if (roster) roster->require_ranks(transport.sites());
+    terms = Terms::of(plan, job.aggregation.mode(transport.sites(), roster ? &*roster : nullptr));
+  });
   if (terms.mode.distributed) require_same_entropy(transport, job);
   spdlog::info("release: {}", privacy::describe(terms.mode));
   if (!terms.shares) return terms;
@@ -172,10 +180,10 @@ void agree_on_keys_and_shares(Round& round, Transport& transport, const NamedHea
   if (!round.terms().mode.masked) return;
   std::optional<crypto::SiteIdentity> identity;
   if (round.terms().mode.signed_keys) {
-    const auto path = [&](const std::string& file) { return data::resolve_path({}, file, transport.site()); };
     transport.agree("reading the site keys", true, [&] {
-      identity.emplace(crypto::SiteIdentity{crypto::SiteKey::load(path(job.aggregation.site_key)),
-                                            crypto::SiteRoster::load(path(job.aggregation.site_roster))});
+      identity.emplace(crypto::SiteIdentity{
+          crypto::SiteKey::load(data::resolve_path({}, job.aggregation.site_key, transport.site())),
+          load_roster(transport, job)});
     });
   }
   // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from site

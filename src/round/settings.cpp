@@ -1,5 +1,7 @@
 #include "muffle/round/settings.hpp"
 
+#include <algorithm>
+
 namespace muffle::round {
 
 void AggregationSettings::declare(settings::Keys& keys) {
@@ -34,10 +36,15 @@ void AggregationSettings::problems(privacy::Adjacency adjacency, bool own_record
                   "privacy.site_key signs masks, so it needs privacy.secure_aggregation = true");
 }
 
-privacy::AggregationMode AggregationSettings::mode(int ranks) const {
+privacy::AggregationMode AggregationSettings::mode(int ranks, const crypto::SiteRoster* roster) const {
   privacy::AggregationMode mode;
   mode.masked = secure;
-  mode.signed_keys = !site_key.empty();
+  mode.signed_keys = roster != nullptr;
+  if (roster != nullptr) {
+    const auto sites = roster->ranks_by_site();
+    mode.sites = static_cast<int>(sites.size());
+    for (const auto& [name, held] : sites) mode.largest_site = std::max(mode.largest_site, held);
+  }
   mode.distributed = distributed;
   mode.ranks = ranks;
   mode.colluding = distributed ? static_cast<int>(colluding) : 0;

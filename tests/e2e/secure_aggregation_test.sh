@@ -51,6 +51,15 @@ refusals() {
   mv "$work/keys/site2.key" "$work/keys/kept" && cp "$work/keys/site1.key" "$work/keys/site2.key"
   expect_error 78 "rank 2 belongs to site 'site2'" 3 release "${small[@]}" "${keys[@]}"
   mv "$work/keys/kept" "$work/keys/site2.key"
+  # Ranks 0 and 1 are one site's: what they know together is more than one rank's.
+  { echo "0 $(cat "$work/keys/site0.pub")"; echo "1 $(cat "$work/keys/site0.pub")"; echo "2 $(cat "$work/keys/site2.pub")"; } >"$work/two-sites.txt"
+  cp "$work/keys/site0.key" "$work/keys/of0.key"; cp "$work/keys/site0.key" "$work/keys/of1.key"; cp "$work/keys/site2.key" "$work/keys/of2.key"
+  two=(--secure-aggregation --set "privacy.site_key=$work/keys/of{rank}.key" --set "privacy.site_roster=$work/two-sites.txt")
+  expect_error 78 'holds 2 ranks, .* set privacy.colluding_ranks to 2 or more' 3 release "${small[@]}" "${two[@]}" --distributed-noise
+  ends 0 on 3 release "${small[@]}" "${two[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/two-shares"
+  states two-shares/privacy.txt '2 sites take part, none with more than 2 of the ranks'
+  ends 0 on 3 release "${small[@]}" "${two[@]}" --out "$work/two-masked"
+  states two-masked/privacy.txt "is the other site's own"
   # Rank 2's own roster, with itself and strangers in it.
   for r in 0 1 2; do cp "$work/sites.txt" "$work/sites-$r.txt"; done
   "$MUFFLE" keygen --out "$work/stranger" --name site0 >/dev/null

@@ -57,7 +57,9 @@ void artifacts() {
                                    .weight = 0.3}}) {
     Artifact a = testing_artifact::sample_artifact(settings);
     a.is_private = number != 1;
-    if (number > 0) a.aggregation = {.masked = true, .signed_keys = true, .ranks = a.ranks};
+    if (number > 0)
+      a.aggregation = {
+          .masked = true, .signed_keys = true, .ranks = a.ranks, .sites = a.ranks, .largest_site = 1};
     if (number > 1) {
       a.aggregation.distributed = true;
       a.aggregation.colluding = 1;

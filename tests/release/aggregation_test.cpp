@@ -22,12 +22,12 @@ Artifact made_by(const privacy::AggregationMode& mode, const testing_artifact::S
   return a;
 }
 
-const privacy::AggregationMode kShares{true, true, true, 4, 2};
+const privacy::AggregationMode kShares{true, true, true, 4, 2, 3, 2};
 
 TEST(AggregationTest, TheArtifactKeepsTheMode) {
   for (const privacy::AggregationMode& mode : {privacy::AggregationMode{false, false, false, 3, 0},
                                                {true, false, false, 3, 0},
-                                               {true, true, false, 3, 0},
+                                               {true, true, false, 3, 0, 3, 1},
                                                {true, false, true, 3, 0},
                                                kShares}) {
     EXPECT_EQ(parse_artifact(artifact_bytes(made_by(mode)), "x").aggregation, mode);
@@ -45,6 +45,10 @@ TEST(AggregationTest, TheFieldIsNeededAndMustMakeSense) {
   refused("privacy.colluding_ranks", [](auto& h) { h["aggregation"]["colluding_ranks"] = 4; });
   refused("only distributed noise", [](auto& h) { h["aggregation"]["mode"] = "masked"; });
   refused("is not", [](auto& h) { h["aggregation"]["colluding_ranks"] = -1; });
+  refused("aggregation.sites", [](auto& h) { h["aggregation"].erase("sites"); });
+  refused("cannot be", [](auto& h) { h["aggregation"]["sites"] = 4; });
+  refused("cannot be", [](auto& h) { h["aggregation"]["largest_site"] = 1; });
+  refused("holds 2 ranks", [](auto& h) { h["aggregation"]["colluding_ranks"] = 1; });
 }
 
 TEST(AggregationTest, ContradictionsAreNotWritten) {
@@ -83,6 +87,14 @@ TEST(AggregationTest, TheStatementSaysWhoIsTrusted) {
   const std::string text = privacy_statement_text(shares), json = privacy_statement_json(shares);
   EXPECT_THAT(text, HasSubstr("Aggregation: distributed noise"));
   EXPECT_THAT(text, HasSubstr("any 2 of the ranks"));
+  EXPECT_THAT(text, HasSubstr("3 sites take part, none with more than 2 of the ranks"));
+  EXPECT_THAT(json, HasSubstr("\"sites\": 3"));
+  EXPECT_THAT(privacy_statement_text(made_by({true, true, false, 3, 0, 2, 2})),
+              HasSubstr("which here is the other site's own"));
+  EXPECT_THAT(privacy_statement_text(made_by({true, true, false, 3, 0, 3, 1})),
+              HasSubstr("is the sum of all others"));
+  EXPECT_THAT(privacy_statement_text(made_by({true, false, false, 3, 0})),
+              HasSubstr("do not say whose a rank is"));
   EXPECT_THAT(text, HasSubstr("each of the 4 ranks added its own"));
   EXPECT_THAT(text, Not(HasSubstr("sees the exact sums before")));
   EXPECT_THAT(json, HasSubstr("\"mode\": \"distributed noise\""));

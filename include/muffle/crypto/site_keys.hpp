@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -103,6 +104,10 @@ class SiteRoster {
   static SiteRoster load(const std::filesystem::path& path);
 
   int ranks() const { return static_cast<int>(entries_.size()); }
+  /// @throws ConfigError  it is of another number of ranks.
+  void require_ranks(int taking_part) const;
+  /// How many ranks each site holds.
+  std::map<std::string, int> ranks_by_site() const;
   const SignerKey& at(int rank) const { return entries_.at(static_cast<std::size_t>(rank)); }
   /// SHA-256 of the canonical text: ranks compare it, so that all hold the same roster.
   Sha256Digest hash() const;

@@ -11,6 +11,8 @@ struct AggregationMode {
   bool distributed = false;  ///< every rank added a share of the noise; only with masked
   int ranks = 1;             ///< P
   int colluding = 0;         ///< distributed: how many ranks may pool what they know; 0 <= t < P; else 0
+  int sites = 0;             ///< of the roster; 0 without signed keys, which alone say whose a rank is
+  int largest_site = 0;      ///< how many ranks the site with most of them holds; 0 likewise
   bool operator==(const AggregationMode&) const = default;
 };
 
@@ -19,7 +21,7 @@ std::string name_of(const AggregationMode& mode);
 /// Two or three sentences for the privacy statement: who saw what, and who is trusted with what.
 std::string describe(const AggregationMode& mode);
 
-/// @throws ConfigError  distributed noise without masks (whoever sees a rank's vector would subtract
+/// @throws ConfigError  a site that holds more ranks than may collude; distributed noise without masks (whoever sees a rank's vector would subtract
 ///                      everybody else's share from the total), signed keys without masks, ranks or
 ///                      colluding out of range; all problems in one message.
 void require_valid(const AggregationMode& mode);

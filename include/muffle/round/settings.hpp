@@ -4,6 +4,7 @@
 #include <string>
 
 #include "muffle/core/settings.hpp"
+#include "muffle/crypto/site_keys.hpp"
 #include "muffle/privacy/aggregation.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
@@ -19,8 +20,9 @@ struct AggregationSettings {
   void declare(settings::Keys& keys);
   /// @param own_records  each rank's records are its own: no rule deals them out anew when one comes or goes
   void problems(privacy::Adjacency adjacency, bool own_records, settings::Problems& problems) const;
-  /// On so many ranks. @throws ConfigError  they contradict themselves.
-  privacy::AggregationMode mode(int ranks) const;
+  /// On so many ranks. @param roster  of the sites that sign; null: nobody does. @throws ConfigError  they
+  /// contradict themselves.
+  privacy::AggregationMode mode(int ranks, const crypto::SiteRoster* roster = nullptr) const;
 };
 
 }  // namespace muffle::round
