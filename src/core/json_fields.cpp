@@ -15,7 +15,7 @@ using nlohmann::json;
 
 JsonFields::JsonFields(const json& object, const JsonDocument& document, std::string path)
     : object_(object), document_(document), path_(std::move(path)) {
-  if (!object.is_object()) fail("", "is not an object");
+  if (!object.is_object()) fail("", "is no JSON object");
 }
 
 void JsonFields::only(std::initializer_list<std::string_view> keys) const {
@@ -109,8 +109,11 @@ const json& JsonFields::list(std::string_view key, std::size_t least, std::size_
 }
 
 void JsonFields::fail(std::string_view key, const std::string& what) const {
-  throw ProtocolError(fmt::format("'{}' is not {}: the header field '{}{}' {}. {}", document_.name,
-                                  document_.what, path_, key, what, document_.remedy));
+  const std::string field = path_ + std::string(key);
+  const std::string problem = (field.empty() ? "it " : "the field '" + field + "' ") + what;
+  if (document_.name.empty()) throw ProtocolError(problem);
+  throw ProtocolError(
+      fmt::format("'{}' is not {}: {}. {}", document_.name, document_.what, problem, document_.remedy));
 }
 
 }  // namespace muffle

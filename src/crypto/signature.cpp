@@ -9,6 +9,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/json_fields.hpp"
 
 namespace muffle::crypto {
 namespace {
@@ -26,8 +27,10 @@ std::string signed_text(const std::string& signer, const std::string& artifact_s
 
 /// Lower-case digits alone.
 template <std::size_t kSize>
-bool read_hex(const std::string& text, std::array<unsigned char, kSize>& out) {
-  return from_hex(text, out) && to_hex(out) == text;
+void read_hex(const JsonFields& f, std::string_view key, std::array<unsigned char, kSize>& out) {
+  const std::string text = f.text(key, 2 * kSize);
+  if (!from_hex(text, out) || to_hex(out) != text)
+    f.fail(key, fmt::format("is not {} hexadecimal digits", 2 * kSize));
 }
 
 std::string render(const ReleaseSignature& s) {
@@ -38,11 +41,6 @@ std::string render(const ReleaseSignature& s) {
                      {"artifact_sha256", s.artifact_sha256},
                      {"signature", to_hex(s.signature)}};
   return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
-}
-
-std::string text_at(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 }  // namespace
@@ -59,28 +57,23 @@ std::string sign_release(const SiteKey& key, std::string_view release) {
 }
 
 ReleaseSignature parse_signature(std::string_view text, const std::string& name) {
-  const auto refuse = [&](const std::string& why) {
-    return ProtocolError(
-        fmt::format("'{}' is not a signature that muffle can read: {}. Copy it again from where the release "
-                    "was made; the job that made it writes the same signature once more.",
-                    name, why));
-  };
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || text_at(json, "format") != kFormat) throw refuse("it is no muffle-signature");
-  const auto version = json.find("version");
-  if (version == json.end() || !version->is_number_integer() || *version != kVersion)
-    throw refuse(fmt::format("this muffle reads version {}", kVersion));
+  const JsonDocument document{name, "a signature that muffle can read",
+                              "Copy it again from where the release was made; the job that made it writes "
+                              "the same signature once more."};
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const JsonFields f(json, document);
+  (void)f.choice("format", {kFormat});
+  if (f.at("version") != kVersion)
+    f.fail("version", fmt::format("is another than this muffle reads, version {}", kVersion));
   ReleaseSignature s;
-  s.signer = text_at(json, "signer");
-  s.artifact_sha256 = text_at(json, "artifact_sha256");
+  s.signer = f.text("signer", text.size());
+  if (!valid_site_name(s.signer)) f.fail("signer", "is no name of a site");
+  read_hex(f, "public_key", s.key);
   Sha256Digest digest{};
-  if (!valid_site_name(s.signer)) throw refuse("its signer's name is wrong");
-  if (!read_hex(text_at(json, "public_key"), s.key))
-    throw refuse("its public key is not 64 hexadecimal digits");
-  if (!read_hex(s.artifact_sha256, digest)) throw refuse("its hash is not 64 hexadecimal digits");
-  if (!read_hex(text_at(json, "signature"), s.signature))
-    throw refuse("its signature is not 128 hexadecimal digits");
-  if (render(s) != text) throw refuse("it is not spelt as muffle spells it");
+  read_hex(f, "artifact_sha256", digest);
+  s.artifact_sha256 = to_hex(digest);
+  read_hex(f, "signature", s.signature);
+  if (render(s) != text) f.fail("", "is not spelt as muffle spells it");
   return s;
 }
 

@@ -10,6 +10,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/json_fields.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/schema/scaling.hpp"
 #include "muffle/synth/pictures.hpp"
@@ -33,9 +34,15 @@ constexpr const char* kReplaced = "replaced.json";  // in the working folder: th
 bool says(const fs::path& description, const schema::RecordFormat& format) {
   if (!watched::exists(description)) return false;
   const json old = json::parse(read_file(description), nullptr, /*allow_exceptions=*/false);
-  if (!old.is_object() || old.value("format", json()) != kSamplesFormat) return false;
-  const json formats = old.value("formats", json::array());
-  return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
+  try {
+    const JsonDocument document;
+    const JsonFields f(old, document);
+    (void)f.choice("format", {kSamplesFormat});
+    const json& formats = f.at("formats");
+    return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
+  } catch (const ProtocolError&) {
+    return false;
+  }
 }
 
 /// Whether a process was killed while it replaced samples, and this folder is what it left: an earlier one,

@@ -11,8 +11,8 @@ namespace muffle {
 
 /// What the errors of a JsonFields say around the field's name.
 struct JsonDocument {
-  std::string name;  ///< of the file
-  std::string what;  ///< "'x.mfl' is not WHAT: the header field ..."; such as "a release that muffle can use"
+  std::string name;    ///< of the file; empty: errors speak of the field alone, and the reader says the rest
+  std::string what;    ///< "'x.mfl' is not WHAT: the field ..."; such as "a release that muffle can use"
   std::string remedy;  ///< the last sentence, such as "Copy the file again from where it was made."
 };
 
