@@ -182,8 +182,10 @@ void SampleFiles::add(std::string_view tile) {
 
 std::string SampleFiles::finish(const std::string& model_hash, const std::string& sample_hash,
                                 const Heartbeat& heartbeat) {
-  const schema::Schema& schema = draw_.info.schema;
-  const schema::SampleScaling scaling(schema);
+  schema::Schema stored = draw_.info.schema;
+  const schema::SampleScaling scaling(stored);
+  stored.lo = scaling.lo();
+  stored.hi = scaling.hi();
   json hashes = json::object();
   std::vector<std::string> names;
   // The records' hash is of all records and then all labels.
@@ -193,7 +195,8 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
     heartbeat();
   }
   std::string result = to_hex(numbers_.digest());
-  json description{{"format", kSamplesFormat}, {"version", kVersion}, {"records_hash", result}};
+  json description = schema::to_json(stored);
+  description.update({{"format", kSamplesFormat}, {"version", kVersion}, {"records_hash", result}});
   for (const schema::NamedWriter& file : files_) {
     file.writer->finish(heartbeat);
     names.push_back(file.file);
@@ -203,12 +206,8 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
     if (file.file == main_) result = hash;
   }
   description.update({{"count", draw_.spec.count},
-                      {"shape", schema.shape},
-                      {"classes", schema.classes},
                       {"class_counts", class_counts_},
                       {"element", draw_.as_bytes() ? "uint8" : "float32"},
-                      {"lo", scaling.lo()},
-                      {"hi", scaling.hi()},
                       {"seed", draw_.spec.seed},
                       {"floor", draw_.spec.floor},
                       {"stray", draw_.spec.stray},
