@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
 
 namespace muffle {
@@ -40,7 +41,7 @@ std::uint64_t JsonFields::integer(std::string_view key, std::uint64_t low, std::
   const json& v = at(key);
   if (!v.is_number_unsigned()) fail(key, "is not a whole number, 0 or more");
   const auto value = v.get<std::uint64_t>();
-  if (value < low || value > high) fail(key, fmt::format("is {}, not in {} .. {}", value, low, high));
+  if (value < low || value > high) fail(key, fmt::format("is {}, out of range {} .. {}", value, low, high));
   return value;
 }
 
@@ -64,6 +65,12 @@ std::string JsonFields::text(std::string_view key, std::size_t max_length) const
   const auto& value = v.get_ref<const std::string&>();
   if (value.size() > max_length)
     fail(key, fmt::format("has {} characters, more than {}", value.size(), max_length));
+  return value;
+}
+
+std::string JsonFields::hex(std::string_view key, std::size_t digits) const {
+  std::string value = text(key, digits);
+  if (!is_hex(value, digits)) fail(key, fmt::format("is not {} hexadecimal digits", digits));
   return value;
 }
 

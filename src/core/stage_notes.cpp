@@ -43,25 +43,21 @@ std::string hash_of(const fs::path& path, const Heartbeat& heartbeat) {
   return to_hex(all.digest());
 }
 
-JsonDocument document_of(const fs::path& folder) {
-  return {(folder / kStagesFile).string(), "a list of stages that muffle can use",
-          "Stages after the release are done again."};
-}
-
 /// What stages.json says; an empty object if it says nothing that can be used.
 json noted_stages(const fs::path& folder) {
   const fs::path file = folder / kStagesFile;
   if (!is_there(file, "what was done before", "Nothing was changed.")) return json::object();
   const json noted = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  const JsonDocument document = document_of(folder);
   try {
+    const JsonDocument document;
     const JsonFields f(noted, document);
     (void)f.choice("format", {kFormat});
     (void)f.integer("version", kVersion, kVersion);
     (void)f.object("stages");
     return f.at("stages");
   } catch (const ProtocolError& e) {
-    spdlog::warn("{}", e.what());
+    spdlog::warn("{} cannot be used, so every stage after the release is done again: {}", file.string(),
+                 e.what());
     return json::object();
   }
 }
@@ -73,7 +69,7 @@ std::string why_not_done(const StageWork& work, const Heartbeat& heartbeat) {
     return "it reads real records, and nothing is kept that would tell whether they changed";
   const json stages = noted_stages(work.folder);
   if (!stages.contains(work.stage)) return "it was not done before";
-  const JsonDocument document = document_of(work.folder);
+  const JsonDocument document;
   const JsonFields noted = JsonFields(stages, document, "stages.").object(work.stage);
   if (noted.text("settings", 128) != work.settings) return "its settings are others than before";
   if (noted.text("input", 128) != hash_of(work.input, heartbeat))

@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
@@ -23,14 +20,6 @@ constexpr int kVersion = 1;
 std::string signed_text(const std::string& signer, const std::string& artifact_sha256) {
   return fmt::format("muffle release signature {}\nsigner {}\nsha256 {}\n", kVersion, signer,
                      artifact_sha256);
-}
-
-/// Lower-case digits alone.
-template <std::size_t kSize>
-void read_hex(const JsonFields& f, std::string_view key, std::array<unsigned char, kSize>& out) {
-  const std::string text = f.text(key, 2 * kSize);
-  if (!from_hex(text, out) || to_hex(out) != text)
-    f.fail(key, fmt::format("is not {} hexadecimal digits", 2 * kSize));
 }
 
 std::string render(const ReleaseSignature& s) {
@@ -66,13 +55,11 @@ ReleaseSignature parse_signature(std::string_view text, const std::string& name)
   if (f.at("version") != kVersion)
     f.fail("version", fmt::format("is another than this muffle reads, version {}", kVersion));
   ReleaseSignature s;
-  s.signer = f.text("signer", text.size());
+  s.signer = f.text("signer", 64);
   if (!valid_site_name(s.signer)) f.fail("signer", "is no name of a site");
-  read_hex(f, "public_key", s.key);
-  Sha256Digest digest{};
-  read_hex(f, "artifact_sha256", digest);
-  s.artifact_sha256 = to_hex(digest);
-  read_hex(f, "signature", s.signature);
+  (void)from_hex(f.hex("public_key", 64), s.key);
+  s.artifact_sha256 = f.hex("artifact_sha256", 64);
+  (void)from_hex(f.hex("signature", 128), s.signature);
   if (render(s) != text) f.fail("", "is not spelt as muffle spells it");
   return s;
 }

@@ -77,12 +77,8 @@ std::uint64_t count(const JsonFields& f, std::string_view key) {
 
 PrivacyUnit read_unit(const JsonFields& f) {
   constexpr auto kFirst = Adjacency::kReplaceOne, kSecond = Adjacency::kAddRemoveOne;
-  PrivacyUnit unit;
-  unit.adjacency = f.choice("adjacency", {to_string(kFirst), to_string(kSecond)}) == 0 ? kFirst : kSecond;
-  unit.max_records_per_person = count(f, "max_records_per_person");
-  demand(unit.max_records_per_person >= 1 && unit.max_records_per_person <= kMaxRecordsPerPerson,
-         "a number of records per person that is out of range");
-  return unit;
+  return {f.choice("adjacency", {to_string(kFirst), to_string(kSecond)}) == 0 ? kFirst : kSecond,
+          f.integer("max_records_per_person", 1, kMaxRecordsPerPerson)};
 }
 
 BudgetLine read_budget(const JsonFields& f) {
@@ -96,25 +92,15 @@ BudgetLine read_budget(const JsonFields& f) {
 }
 
 IntentLine read_intent(const JsonFields& f) {
-  IntentLine line;
-  line.charge = text(f, "charge");
-  line.terms = {text(f, "run"),    text(f, "config_hash"), f.number("mu"), f.number("sensitivity"),
-                f.number("sigma"), f.flag("secure_noise"), read_unit(f)};
-  demand(is_hex(line.charge, 32), "a charge's id that is not 32 hexadecimal digits");
-  demand(valid_charge(line.terms.mu), "a charge whose mu is out of range");
-  return line;
-}
-
-ArtifactLine read_artifact_line(const JsonFields& f, bool committed) {
-  ArtifactLine line{text(f, "charge"), text(f, "artifact_sha256"), committed};
-  demand(is_hex(line.charge, 32), "a charge's id that is not 32 hexadecimal digits");
-  demand(is_hex(line.artifact, 64), "an artifact's hash that is not 64 hexadecimal digits");
-  return line;
+  const double mu = f.number("mu");
+  demand(valid_charge(mu), "a charge whose mu is out of range");
+  return {f.hex("charge", 32),
+          {text(f, "run"), text(f, "config_hash"), mu, f.number("sensitivity"), f.number("sigma"),
+           f.flag("secure_noise"), read_unit(f)}};
 }
 
 RepairLine read_repair(const JsonFields& f) {
-  RepairLine line{count(f, "cut_bytes"), text(f, "cut_sha256"), f.number("mu"), std::nullopt};
-  demand(is_hex(line.cut_sha256, 64), "a repair's hash that is not 64 hexadecimal digits");
+  RepairLine line{count(f, "cut_bytes"), f.hex("cut_sha256", 64), f.number("mu"), std::nullopt};
   demand(line.mu == 0 || valid_charge(line.mu), "a repair whose mu is out of range");
   if (line.mu > 0) line.unit = read_unit(f);
   return line;
@@ -127,7 +113,8 @@ Entry read_entry(const JsonFields& f) {
   const std::size_t kind = f.choice("kind", {"BUDGET", "INTENT", "PENDING", "COMMIT", "REPAIR"});
   if (kind == 0) entry.content = read_budget(f);
   if (kind == 1) entry.content = read_intent(f);
-  if (kind == 2 || kind == 3) entry.content = read_artifact_line(f, kind == 3);
+  if (kind == 2 || kind == 3)
+    entry.content = ArtifactLine{f.hex("charge", 32), f.hex("artifact_sha256", 64), kind == 3};
   if (kind == 4) entry.content = read_repair(f);
   return entry;
 }
@@ -184,7 +171,6 @@ std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment) {
     const FragmentCharge charge{f.number("mu"), read_unit(f)};
     if (valid_charge(charge.mu)) return charge;
   } catch (const ProtocolError&) {  // it shows something else
-  } catch (const std::invalid_argument&) {
   }
   return std::nullopt;
 }

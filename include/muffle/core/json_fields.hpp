@@ -34,6 +34,8 @@ class JsonFields {
   double number(std::string_view key) const;
   bool flag(std::string_view key) const;
   std::string text(std::string_view key, std::size_t max_length) const;
+  /// Exactly so many hexadecimal digits, in lower case.
+  std::string hex(std::string_view key, std::size_t digits) const;
   /// One of `words`; its index.
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> words) const;
   /// 1 to `most` whole numbers in low .. high; none if `may_be_empty`.
