@@ -314,10 +314,6 @@ release::ReleaseSettings release_settings(const Config& c) {
           c.privacy,     c.release_counts,   c.data.records};
 }
 
-release::ReleasePlan plan_release(const Config& config) {
-  return release::make_plan(release_settings(config));
-}
-
 std::map<std::string, std::string> flatten(const Config& config) {
   std::map<std::string, std::string> out;
   for (const Key& k : reading_keys(config)) out[k.name] = k.get();

@@ -80,7 +80,7 @@ void check_maps(const Config& c, const Maps& maps, Problems& p) {
 
 }  // namespace
 
-std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
+std::vector<std::string> contradictions(Config& c, const Stages& stages) {
   Problems p;
   const bool scores = stages.evaluate && c.evaluate.reads_real_records();
   const bool sized = (stages.release || scores) && data::schema_problems(c.data.schema, p);
@@ -123,7 +123,7 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   if (stages.sample && stages.evaluate)
     evaluate::sample_problems(c.evaluate, c.data.schema, c.sample.count, c.sample.formats, p);
   // The accountant knows its own domain: ask it.
-  if (p.empty()) p.check("[privacy]: ", [&] { plan_release(c); });
+  if (p.empty()) p.check("[privacy]: ", [&] { c.plan = release::make_plan(release_settings(c)); });
   return p.take();
 }
 

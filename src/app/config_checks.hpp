@@ -8,8 +8,8 @@
 namespace muffle::app {
 
 /// Everything that `stages` would stumble over: what they need and is not there, and values that do not go
-/// together. Values that no stage could use are refused by the keys themselves.
-std::vector<std::string> contradictions(const Config& config, const Stages& stages);
+/// together. Values that no stage could use are refused by the keys themselves. Makes the release's plan.
+std::vector<std::string> contradictions(Config& config, const Stages& stages);
 
 /// How a key of an earlier muffle is written now; empty for keys that there never were.
 std::string renamed_key(const std::string& key);

@@ -101,7 +101,7 @@ void warn(const Config& c, JobPlan& plan) {
 
 JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std::uint64_t> guess) {
   JobPlan plan;
-  const release::ReleasePlan release = plan_release(config);
+  const release::ReleasePlan& release = config.plan;
   plan.noise = release.noise;
   if (config.data.records > 0) plan.records = static_cast<double>(config.data.records);
   if (guess) plan.records = static_cast<double>(*guess);

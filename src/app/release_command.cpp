@@ -66,7 +66,7 @@ release::ReleaseOrder release_order(const Context& context) {
 round::ReleaseJob release_job(Context& context) {
   const Config& c = context.config;
   round::ReleaseJob job;
-  job.plan = plan_release(c);
+  job.plan = c.plan;
   job.aggregation = c.aggregation;
   job.config_hash = stage_hash(c, Stage::kRelease);
   job.muffle_version = MUFFLE_VERSION;

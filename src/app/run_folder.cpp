@@ -8,6 +8,7 @@
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/json_fields.hpp"
 #include "muffle/data/mixture.hpp"
 
 namespace muffle::app {
@@ -99,7 +100,12 @@ bool samples_are_private(const std::filesystem::path& samples_json) {
   if (!is_there(samples_json, "the samples' description", "Nothing was changed.")) return true;
   const auto description =
       nlohmann::json::parse(read_file(samples_json), nullptr, /*allow_exceptions=*/false);
-  return !description.is_object() || description.value("is_private", nlohmann::json(true)) != false;
+  try {
+    const JsonDocument document;
+    return JsonFields(description, document).flag("is_private");
+  } catch (const ProtocolError&) {
+    return true;
+  }
 }
 
 void end_stage(const Context& context, Stage stage, const std::string& name,

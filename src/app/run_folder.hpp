@@ -30,7 +30,7 @@ bool is_done(comm::HostComm& comm, const StageWork& work);
 /// @param outputs  files or folders, relative to the run folder; hashed here.
 void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<std::string>& outputs);
 
-/// What samples.json says of the release that the samples come of; true if there is no such file.
+/// What samples.json says of the release that the samples come of; true if it does not say.
 bool samples_are_private(const std::filesystem::path& samples_json);
 
 /// Records the stage's settings, and says, each time, if `file` comes of a release with test noise.

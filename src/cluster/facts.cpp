@@ -22,7 +22,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/watchdog.hpp"
-#include "muffle/features/rff.hpp"
+#include "muffle/features/block.hpp"
 #include "muffle/privacy/entropy.hpp"
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_group.hpp"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
 
 namespace muffle {
@@ -15,7 +16,7 @@ using nlohmann::json;
 
 JsonFields::JsonFields(const json& object, const JsonDocument& document, std::string path)
     : object_(object), document_(document), path_(std::move(path)) {
-  if (!object.is_object()) fail("", "is not an object");
+  if (!object.is_object()) fail("", "is no JSON object");
 }
 
 void JsonFields::only(std::initializer_list<std::string_view> keys) const {
@@ -40,7 +41,7 @@ std::uint64_t JsonFields::integer(std::string_view key, std::uint64_t low, std::
   const json& v = at(key);
   if (!v.is_number_unsigned()) fail(key, "is not a whole number, 0 or more");
   const auto value = v.get<std::uint64_t>();
-  if (value < low || value > high) fail(key, fmt::format("is {}, not in {} .. {}", value, low, high));
+  if (value < low || value > high) fail(key, fmt::format("is {}, out of range {} .. {}", value, low, high));
   return value;
 }
 
@@ -64,6 +65,12 @@ std::string JsonFields::text(std::string_view key, std::size_t max_length) const
   const auto& value = v.get_ref<const std::string&>();
   if (value.size() > max_length)
     fail(key, fmt::format("has {} characters, more than {}", value.size(), max_length));
+  return value;
+}
+
+std::string JsonFields::hex(std::string_view key, std::size_t digits) const {
+  std::string value = text(key, digits);
+  if (!is_hex(value, digits)) fail(key, fmt::format("is not {} hexadecimal digits", digits));
   return value;
 }
 
@@ -109,8 +116,11 @@ const json& JsonFields::list(std::string_view key, std::size_t least, std::size_
 }
 
 void JsonFields::fail(std::string_view key, const std::string& what) const {
-  throw ProtocolError(fmt::format("'{}' is not {}: the header field '{}{}' {}. {}", document_.name,
-                                  document_.what, path_, key, what, document_.remedy));
+  const std::string field = path_ + std::string(key);
+  const std::string problem = (field.empty() ? "it " : "the field '" + field + "' ") + what;
+  if (document_.name.empty()) throw ProtocolError(problem);
+  throw ProtocolError(
+      fmt::format("'{}' is not {}: {}. {}", document_.name, document_.what, problem, document_.remedy));
 }
 
 }  // namespace muffle

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/json_fields.hpp"
 #include "muffle/core/watchdog.hpp"
 
 namespace muffle {
@@ -46,12 +48,18 @@ json noted_stages(const fs::path& folder) {
   const fs::path file = folder / kStagesFile;
   if (!is_there(file, "what was done before", "Nothing was changed.")) return json::object();
   const json noted = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  if (!noted.is_object() || noted.value("format", json()) != kFormat ||
-      noted.value("version", json()) != kVersion || !noted.value("stages", json()).is_object()) {
-    spdlog::warn("{} cannot be used, so every stage after the release is done again", file.string());
+  try {
+    const JsonDocument document;
+    const JsonFields f(noted, document);
+    (void)f.choice("format", {kFormat});
+    (void)f.integer("version", kVersion, kVersion);
+    (void)f.object("stages");
+    return f.at("stages");
+  } catch (const ProtocolError& e) {
+    spdlog::warn("{} cannot be used, so every stage after the release is done again: {}", file.string(),
+                 e.what());
     return json::object();
   }
-  return noted.at("stages");
 }
 
 }  // namespace
@@ -61,14 +69,16 @@ std::string why_not_done(const StageWork& work, const Heartbeat& heartbeat) {
     return "it reads real records, and nothing is kept that would tell whether they changed";
   const json stages = noted_stages(work.folder);
   if (!stages.contains(work.stage)) return "it was not done before";
-  const json& noted = stages.at(work.stage);
-  if (noted.at("settings").get<std::string>() != work.settings) return "its settings are others than before";
-  if (noted.at("input").get<std::string>() != hash_of(work.input, heartbeat))
+  const JsonDocument document;
+  const JsonFields noted = JsonFields(stages, document, "stages.").object(work.stage);
+  if (noted.text("settings", 128) != work.settings) return "its settings are others than before";
+  if (noted.text("input", 128) != hash_of(work.input, heartbeat))
     return fmt::format("'{}' is another than before", work.input.string());
+  (void)noted.object("outputs");
   for (const auto& [name, hash] : noted.at("outputs").items()) {
     if (!is_there(work.folder / name, "the output", "Nothing was changed."))
       return fmt::format("'{}' is missing", name);
-    if (hash_of(work.folder / name, heartbeat) != hash.get<std::string>())
+    if (hash != hash_of(work.folder / name, heartbeat))
       return fmt::format("'{}' is not as it was made", name);
   }
   return {};

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/json_fields.hpp"
 
 namespace muffle::crypto {
 namespace {
@@ -24,12 +22,6 @@ std::string signed_text(const std::string& signer, const std::string& artifact_s
                      artifact_sha256);
 }
 
-/// Lower-case digits alone.
-template <std::size_t kSize>
-bool read_hex(const std::string& text, std::array<unsigned char, kSize>& out) {
-  return from_hex(text, out) && to_hex(out) == text;
-}
-
 std::string render(const ReleaseSignature& s) {
   const Json json = {{"format", kFormat},
                      {"version", kVersion},
@@ -38,11 +30,6 @@ std::string render(const ReleaseSignature& s) {
                      {"artifact_sha256", s.artifact_sha256},
                      {"signature", to_hex(s.signature)}};
   return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
-}
-
-std::string text_at(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 }  // namespace
@@ -59,28 +46,21 @@ std::string sign_release(const SiteKey& key, std::string_view release) {
 }
 
 ReleaseSignature parse_signature(std::string_view text, const std::string& name) {
-  const auto refuse = [&](const std::string& why) {
-    return ProtocolError(
-        fmt::format("'{}' is not a signature that muffle can read: {}. Copy it again from where the release "
-                    "was made; the job that made it writes the same signature once more.",
-                    name, why));
-  };
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || text_at(json, "format") != kFormat) throw refuse("it is no muffle-signature");
-  const auto version = json.find("version");
-  if (version == json.end() || !version->is_number_integer() || *version != kVersion)
-    throw refuse(fmt::format("this muffle reads version {}", kVersion));
+  const JsonDocument document{name, "a signature that muffle can read",
+                              "Copy it again from where the release was made; the job that made it writes "
+                              "the same signature once more."};
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const JsonFields f(json, document);
+  (void)f.choice("format", {kFormat});
+  if (f.at("version") != kVersion)
+    f.fail("version", fmt::format("is another than this muffle reads, version {}", kVersion));
   ReleaseSignature s;
-  s.signer = text_at(json, "signer");
-  s.artifact_sha256 = text_at(json, "artifact_sha256");
-  Sha256Digest digest{};
-  if (!valid_site_name(s.signer)) throw refuse("its signer's name is wrong");
-  if (!read_hex(text_at(json, "public_key"), s.key))
-    throw refuse("its public key is not 64 hexadecimal digits");
-  if (!read_hex(s.artifact_sha256, digest)) throw refuse("its hash is not 64 hexadecimal digits");
-  if (!read_hex(text_at(json, "signature"), s.signature))
-    throw refuse("its signature is not 128 hexadecimal digits");
-  if (render(s) != text) throw refuse("it is not spelt as muffle spells it");
+  s.signer = f.text("signer", 64);
+  if (!valid_site_name(s.signer)) f.fail("signer", "is no name of a site");
+  (void)from_hex(f.hex("public_key", 64), s.key);
+  s.artifact_sha256 = f.hex("artifact_sha256", 64);
+  (void)from_hex(f.hex("signature", 128), s.signature);
+  if (render(s) != text) f.fail("", "is not spelt as muffle spells it");
   return s;
 }
 

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/json_fields.hpp"
 #include "muffle/core/text.hpp"
 
 namespace muffle::privacy::ledger {
@@ -63,65 +66,57 @@ struct Writer {
   }
 };
 
-std::string text(const Json& json, const char* key) {
-  auto value = json.at(key).get<std::string>();
+std::string text(const JsonFields& f, std::string_view key) {
+  std::string value = f.text(key, kMaxLine);
   demand(printable(value) == value, "a line with control characters in a text");
   return value;
 }
-double number(const Json& json, const char* key) { return json.at(key).get<double>(); }
-/// Not get() alone, which would also convert a fraction, or 1e30, for which C++ has no conversion.
-std::uint64_t count(const Json& json, const char* key) {
-  demand(json.at(key).is_number_unsigned(), "a number that should be a whole one, and is not");
-  return json.at(key).get<std::uint64_t>();
+std::uint64_t count(const JsonFields& f, std::string_view key) {
+  return f.integer(key, 0, std::numeric_limits<std::uint64_t>::max());
 }
 
-PrivacyUnit read_unit(const Json& json) {
-  const std::string adjacency = text(json, "adjacency");
-  PrivacyUnit unit;
-  unit.adjacency =
-      adjacency == to_string(Adjacency::kReplaceOne) ? Adjacency::kReplaceOne : Adjacency::kAddRemoveOne;
-  unit.max_records_per_person = count(json, "max_records_per_person");
-  demand(adjacency == to_string(unit.adjacency), "an adjacency that this muffle does not know");
-  demand(unit.max_records_per_person >= 1 && unit.max_records_per_person <= kMaxRecordsPerPerson,
-         "a number of records per person that is out of range");
-  return unit;
+PrivacyUnit read_unit(const JsonFields& f) {
+  constexpr auto kFirst = Adjacency::kReplaceOne, kSecond = Adjacency::kAddRemoveOne;
+  return {f.choice("adjacency", {to_string(kFirst), to_string(kSecond)}) == 0 ? kFirst : kSecond,
+          f.integer("max_records_per_person", 1, kMaxRecordsPerPerson)};
 }
 
-BudgetLine read_budget(const Json& json) {
-  const Json& budget = json.at("budget");
-  if (budget.is_null()) return {};
-  Budget out{number(budget, "mu"), number(budget, "delta"), std::nullopt};
-  if (!budget.at("epsilon").is_null()) out.epsilon = number(budget, "epsilon");
+BudgetLine read_budget(const JsonFields& f) {
+  if (f.at("budget").is_null()) return {};
+  const JsonFields budget = f.object("budget");
+  Budget out{budget.number("mu"), budget.number("delta"), std::nullopt};
+  if (!budget.at("epsilon").is_null()) out.epsilon = budget.number("epsilon");
   demand(valid_charge(out.mu), "a budget whose mu is out of range");
   demand(out.delta > 0 && out.delta < 1, "a budget whose delta is out of range");
   return {out};
 }
 
-IntentLine read_intent(const Json& json) {
-  IntentLine line;
-  line.charge = text(json, "charge");
-  line.terms = {text(json, "run"),     text(json, "config_hash"),
-                number(json, "mu"),    number(json, "sensitivity"),
-                number(json, "sigma"), json.at("secure_noise").get<bool>(),
-                read_unit(json)};
-  demand(is_hex(line.charge, 32), "a charge's id that is not 32 hexadecimal digits");
-  demand(valid_charge(line.terms.mu), "a charge whose mu is out of range");
-  return line;
+IntentLine read_intent(const JsonFields& f) {
+  const double mu = f.number("mu");
+  demand(valid_charge(mu), "a charge whose mu is out of range");
+  return {f.hex("charge", 32),
+          {text(f, "run"), text(f, "config_hash"), mu, f.number("sensitivity"), f.number("sigma"),
+           f.flag("secure_noise"), read_unit(f)}};
 }
 
-ArtifactLine read_artifact_line(const Json& json, bool committed) {
-  ArtifactLine line{text(json, "charge"), text(json, "artifact_sha256"), committed};
-  demand(is_hex(line.charge, 32), "a charge's id that is not 32 hexadecimal digits");
-  demand(is_hex(line.artifact, 64), "an artifact's hash that is not 64 hexadecimal digits");
-  return line;
-}
-
-RepairLine read_repair(const Json& json) {
-  RepairLine line{count(json, "cut_bytes"), text(json, "cut_sha256"), number(json, "mu"), std::nullopt};
-  demand(is_hex(line.cut_sha256, 64), "a repair's hash that is not 64 hexadecimal digits");
+RepairLine read_repair(const JsonFields& f) {
+  RepairLine line{count(f, "cut_bytes"), f.hex("cut_sha256", 64), f.number("mu"), std::nullopt};
   demand(line.mu == 0 || valid_charge(line.mu), "a repair whose mu is out of range");
-  if (line.mu > 0) line.unit = read_unit(json);
+  if (line.mu > 0) line.unit = read_unit(f);
   return line;
+}
+
+Entry read_entry(const JsonFields& f) {
+  demand(text(f, "format") == kFormat, "a line of another format");
+  demand(f.at("version") == kVersion, "a line of a version that this muffle does not know");
+  Entry entry{count(f, "seq"), text(f, "prev"), text(f, "data_id"), text(f, "time"), text(f, "host"), {}};
+  const std::size_t kind = f.choice("kind", {"BUDGET", "INTENT", "PENDING", "COMMIT", "REPAIR"});
+  if (kind == 0) entry.content = read_budget(f);
+  if (kind == 1) entry.content = read_intent(f);
+  if (kind == 2 || kind == 3)
+    entry.content = ArtifactLine{f.hex("charge", 32), f.hex("artifact_sha256", 64), kind == 3};
+  if (kind == 4) entry.content = read_repair(f);
+  return entry;
 }
 
 }  // namespace
@@ -149,28 +144,11 @@ Entry parse(std::string_view line) {
          "a line that does not have the hash that it states: it was changed");
   Entry entry;
   try {
-    const Json json = Json::parse(line);
-    demand(text(json, "format") == kFormat, "a line of another format");
-    demand(json.at("version") == kVersion, "a line of a version that this muffle does not know");
-    entry.sequence = count(json, "seq");
-    entry.previous = text(json, "prev");
-    entry.data_id = text(json, "data_id");
-    entry.time = text(json, "time");
-    entry.host = text(json, "host");
-    const std::string kind = text(json, "kind");
-    if (kind == "BUDGET") {
-      entry.content = read_budget(json);
-    } else if (kind == "INTENT") {
-      entry.content = read_intent(json);
-    } else if (kind == "PENDING" || kind == "COMMIT") {
-      entry.content = read_artifact_line(json, kind == "COMMIT");
-    } else if (kind == "REPAIR") {
-      entry.content = read_repair(json);
-    } else {
-      demand(false, "a line of a kind that this muffle does not know");
-    }
-  } catch (const Json::exception&) {
-    demand(false, "a line that lacks a field, or has one of the wrong type");
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    entry = read_entry(JsonFields(json, JsonDocument{}));
+  } catch (const ProtocolError& e) {
+    throw std::invalid_argument(
+        std::string("a line that lacks a field, or has one of the wrong type or value: ") + e.what());
   }
   // Doubled keys, unknown keys, other spellings of a number: all that two readers could read differently.
   demand(render(entry) == line, "a line that is not spelt as muffle spells it");
@@ -185,12 +163,14 @@ std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment) {
   // Without the comma behind it the number's own end may be missing.
   const auto end = mu == std::string_view::npos ? mu : fragment.find(',', mu);
   if (end == std::string_view::npos) return std::nullopt;
+  const auto json = nlohmann::json::parse("{" + std::string(fragment.substr(begin, end - begin)) + "}",
+                                          nullptr, /*allow_exceptions=*/false);
   try {
-    const Json json = Json::parse("{" + std::string(fragment.substr(begin, end - begin)) + "}");
-    const FragmentCharge charge{number(json, "mu"), read_unit(json)};
+    const JsonDocument document;
+    const JsonFields f(json, document);
+    const FragmentCharge charge{f.number("mu"), read_unit(f)};
     if (valid_charge(charge.mu)) return charge;
-  } catch (const Json::exception&) {  // it shows something else
-  } catch (const std::invalid_argument&) {
+  } catch (const ProtocolError&) {  // it shows something else
   }
   return std::nullopt;
 }

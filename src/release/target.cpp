@@ -11,8 +11,7 @@ namespace muffle::release {
 namespace {
 
 NoisyCounts released_counts(const Artifact& a) {
-  // One record counts floor(lambda 2^k) lattice units (ReleasePlan::counts_units).
-  const double unit = std::floor(std::ldexp(a.counts_weight, a.lattice.bits));
+  const auto unit = static_cast<double>(a.counts_units());  // of one record
   const std::size_t first = a.offset(a.maps.size());
   NoisyCounts out;
   for (std::size_t c = 0; c < a.classes(); ++c)

@@ -18,9 +18,9 @@ Terms Terms::of(const privacy::NoisePlan& noise, const privacy::AggregationMode&
 }
 
 std::string_view name_of(Round::State state) {
-  static constexpr std::array<std::string_view, 10> kNames{"proposed", "keys agreed", "embedded", "closed",
-                                                           "charged",  "summing",     "summed",   "published",
-                                                           "kept",     "failed"};
+  static constexpr std::array<std::string_view, 12> kNames{
+      "proposed", "keys made", "keys signed", "keys agreed", "embedded", "closed",
+      "charged",  "summing",   "summed",      "published",   "kept",     "failed"};
   return kNames.at(static_cast<std::size_t>(state));
 }
 
@@ -51,29 +51,21 @@ S Round::take(std::string_view step) {
 }
 
 const std::string& Round::begin_keys(const std::string& purpose, const crypto::SiteIdentity* identity) {
-  Proposed& proposed = in<Proposed>("make its keys");
-  if (proposed.exchange) refuse("make its keys twice");
-  proposed.exchange.emplace(
-      crypto::MaskSpec{site_, terms_.mode.ranks, privacy::length_of(terms_.parts), purpose, identity});
-  return proposed.exchange->hello();
+  take<Proposed>("make its keys");
+  const crypto::MaskSpec spec{site_, terms_.mode.ranks, privacy::length_of(terms_.parts), purpose, identity};
+  return state_.emplace<KeysMade>(KeysMade{crypto::KeyExchange(spec)}).exchange.hello();
 }
 
 std::string Round::sign(std::vector<std::string> hellos) {
-  Proposed proposed = take<Proposed>("sign its keys");
-  require(proposed.exchange.has_value(),
-          "keys were to be signed before they were made: this is a bug in muffle.");
-  std::string signature = proposed.exchange->sign(std::move(hellos));
-  state_.emplace<Proposed>(std::move(proposed));
+  KeysMade made = take<KeysMade>("sign its keys");
+  std::string signature = made.exchange.sign(std::move(hellos));
+  state_.emplace<KeysSigned>(KeysSigned{std::move(made.exchange)});
   return signature;
 }
 
 void Round::agree_keys(std::span<const std::string> signatures) {
-  Proposed proposed = take<Proposed>("agree on its keys");
-  require(proposed.exchange.has_value(),
-          "keys were to be agreed on before they were made: this is a bug in muffle.");
-  KeysAgreed next;
-  next.masks.emplace(std::move(*proposed.exchange).finish(signatures));
-  state_.emplace<KeysAgreed>(std::move(next));
+  KeysSigned keys = take<KeysSigned>("agree on its keys");
+  state_.emplace<KeysAgreed>(KeysAgreed{std::move(keys.exchange).finish(signatures), std::nullopt});
 }
 
 std::string Round::name() const {
@@ -82,8 +74,9 @@ std::string Round::name() const {
 }
 
 void Round::draw_share(privacy::EntropySource& entropy, const Heartbeat& heartbeat) {
+  const KeysAgreed& now = in<KeysAgreed>("draw its share of the noise");
+  if (!terms_.shares || now.share) refuse("draw a share of the noise twice, or without a plan");
   KeysAgreed keys = take<KeysAgreed>("draw its share of the noise");
-  require(terms_.shares && !keys.share, "a share of the noise was to be drawn twice, or without a plan.");
   keys.share.emplace(*terms_.shares, entropy, heartbeat);
   state_.emplace<KeysAgreed>(std::move(keys));
 }

@@ -10,6 +10,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/json_fields.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/schema/scaling.hpp"
 #include "muffle/synth/pictures.hpp"
@@ -33,9 +34,15 @@ constexpr const char* kReplaced = "replaced.json";  // in the working folder: th
 bool says(const fs::path& description, const schema::RecordFormat& format) {
   if (!watched::exists(description)) return false;
   const json old = json::parse(read_file(description), nullptr, /*allow_exceptions=*/false);
-  if (!old.is_object() || old.value("format", json()) != kSamplesFormat) return false;
-  const json formats = old.value("formats", json::array());
-  return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
+  try {
+    const JsonDocument document;
+    const JsonFields f(old, document);
+    (void)f.choice("format", {kSamplesFormat});
+    const json& formats = f.at("formats");
+    return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
+  } catch (const ProtocolError&) {
+    return false;
+  }
 }
 
 /// Whether a process was killed while it replaced samples, and this folder is what it left: an earlier one,
@@ -175,8 +182,10 @@ void SampleFiles::add(std::string_view tile) {
 
 std::string SampleFiles::finish(const std::string& model_hash, const std::string& sample_hash,
                                 const Heartbeat& heartbeat) {
-  const schema::Schema& schema = draw_.info.schema;
-  const schema::SampleScaling scaling(schema);
+  schema::Schema stored = draw_.info.schema;
+  const schema::SampleScaling scaling(stored);
+  stored.lo = scaling.lo();
+  stored.hi = scaling.hi();
   json hashes = json::object();
   std::vector<std::string> names;
   // The records' hash is of all records and then all labels.
@@ -186,7 +195,8 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
     heartbeat();
   }
   std::string result = to_hex(numbers_.digest());
-  json description{{"format", kSamplesFormat}, {"version", kVersion}, {"records_hash", result}};
+  json description = schema::to_json(stored);
+  description.update({{"format", kSamplesFormat}, {"version", kVersion}, {"records_hash", result}});
   for (const schema::NamedWriter& file : files_) {
     file.writer->finish(heartbeat);
     names.push_back(file.file);
@@ -196,12 +206,8 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
     if (file.file == main_) result = hash;
   }
   description.update({{"count", draw_.spec.count},
-                      {"shape", schema.shape},
-                      {"classes", schema.classes},
                       {"class_counts", class_counts_},
                       {"element", draw_.as_bytes() ? "uint8" : "float32"},
-                      {"lo", scaling.lo()},
-                      {"hi", scaling.hi()},
                       {"seed", draw_.spec.seed},
                       {"floor", draw_.spec.floor},
                       {"stray", draw_.spec.stray},

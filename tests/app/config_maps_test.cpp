@@ -50,7 +50,7 @@ constexpr Stages kRelease{.release = true};
 TEST(ConfigMaps, SeveralOfOneKindLieInTheOrderOfTheirNames) {
   const TemporaryFile file(kTwoMaps);
   const Config config = load_config({file.path(), {}, {}, {}}, kRelease);
-  const release::ReleasePlan plan = plan_release(config);
+  const release::ReleasePlan& plan = config.plan;
   ASSERT_EQ(plan.maps.size(), 2u);
   EXPECT_EQ(plan.maps[0].name, "coarse");
   EXPECT_EQ(plan.maps[0].weight, 2.0);
@@ -64,7 +64,7 @@ TEST(ConfigMaps, SeveralOfOneKindLieInTheOrderOfTheirNames) {
 TEST(ConfigMaps, KeysComeFromTheCommandLineAndTheEnvironmentToo) {
   const TemporaryFile file(kTwoMaps);
   ConfigSources sources{file.path(), {}, {}, {}};
-  const auto count = [&] { return plan_release(load_config(sources, kRelease)).maps.at(1).map->features(); };
+  const auto count = [&] { return load_config(sources, kRelease).plan.maps.at(1).map->features(); };
   EXPECT_EQ(count(), 20u);
   sources.environment["MUFFLE_MAP__FINE__COUNT"] = "30";
   EXPECT_EQ(count(), 30u);
@@ -75,7 +75,7 @@ TEST(ConfigMaps, KeysComeFromTheCommandLineAndTheEnvironmentToo) {
   sources.environment = {{"MUFFLE_MAP__OTHER__LIFT", "fourier"},
                          {"MUFFLE_MAP__OTHER__COEFFICIENTS", "8"},
                          {"MUFFLE_MAP__OTHER__KIND", "moments"}};
-  const release::ReleasePlan plan = plan_release(load_config(sources, kRelease));
+  const release::ReleasePlan plan = load_config(sources, kRelease).plan;
   ASSERT_EQ(plan.maps.size(), 4u);
   EXPECT_EQ(plan.proxy(), 2u);
   EXPECT_EQ(plan.maps[3].map->second_moments()->lift->coefficients(), 8u);
@@ -183,7 +183,7 @@ TEST(ConfigMaps, AStartFromTheClosedFormNeedsItsThreeMaps) {
     return problem_with({start, {}, std::move(set), {}});
   };
   const Config config = load_config({start, {}, {}, {}});
-  const release::ReleasePlan plan = plan_release(config);
+  const release::ReleasePlan& plan = config.plan;
   ASSERT_EQ(plan.maps.size(), 3u);
   EXPECT_EQ(plan.proxy(), 1u);
   EXPECT_EQ(plan.second_moments(), 0u);

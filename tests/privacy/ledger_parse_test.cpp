@@ -110,11 +110,11 @@ TEST_F(LedgerParseTest, ForgedLinesWithRightHashesMustStillMakeSense) {
   expect_damaged(forged(1, mu, R"("mu":0.250)"), "not spelt as muffle spells it");
   expect_damaged(forged(1, mu, R"("mu":1e-300)"), "out of range");
   expect_damaged(forged(1, mu, R"("mu":1e999)"), "lacks a field");
-  expect_damaged(forged(1, mu, R"("mu":null)"), "wrong type");
+  expect_damaged(forged(1, mu, R"("mu":null)"), "wrong type or value: the field 'mu'");
   expect_damaged(forged(1, mu, mu + R"(,"mu":0.01)"), "not spelt");
   expect_damaged(forged(1, mu, mu + R"(,"more":1)"), "not spelt");
   expect_damaged(forged(1, R"("seq":1)", R"("seq":2)"), "out of sequence");
-  expect_damaged(forged(1, R"("seq":1)", R"("seq":-1)"), "should be a whole one");
+  expect_damaged(forged(1, R"("seq":1)", R"("seq":-1)"), "'seq' is not a whole number");
   expect_damaged(forged(1, R"("version":2)", R"("version":3)"), "version");
   expect_damaged(forged(1, "muffle-ledger", "muffle-lodger"), "another format");
   expect_damaged(forged(1, "INTENT", "INTEND"), "kind");

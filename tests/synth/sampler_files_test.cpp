@@ -35,6 +35,7 @@ TEST_F(Sampler, FormatsAgreeAndAreDescribed) {
   EXPECT_EQ(json["version"], 1);
   EXPECT_EQ(json["count"], 40);
   EXPECT_EQ(json["shape"], nlohmann::json({1, 8, 8}));
+  EXPECT_EQ(json["hi"], 255) << "of the bytes that are stored";
   EXPECT_EQ(json["sample_hash"], "settings");
   EXPECT_EQ(json["model_hash"], sha256_file_hex(PublicFile(images_)));
   EXPECT_EQ(json["release_hash"], "release");

@@ -44,6 +44,7 @@ struct Config {
     double deadline_s = 600;
     std::int64_t threads = 0;  ///< 0: the cores that the rank owns
   } runtime;
+  release::ReleasePlan plan;  ///< of a release: what follows from the above, as load_config() checked it
 };
 
 using settings::Stage;
@@ -72,8 +73,6 @@ Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 
 /// release::ReleaseSettings of a configuration. @throws ConfigError.
 release::ReleaseSettings release_settings(const Config& config);
-/// What is released, with what noise: from public settings alone. @throws ConfigError.
-release::ReleasePlan plan_release(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
 /// least (MUFFLE_SECTION_KEY: load_config refuses them).
 std::map<std::string, std::string> environment_settings();

@@ -11,8 +11,8 @@ namespace muffle {
 
 /// What the errors of a JsonFields say around the field's name.
 struct JsonDocument {
-  std::string name;  ///< of the file
-  std::string what;  ///< "'x.mfl' is not WHAT: the header field ..."; such as "a release that muffle can use"
+  std::string name;    ///< of the file; empty: errors speak of the field alone, and the reader says the rest
+  std::string what;    ///< "'x.mfl' is not WHAT: the field ..."; such as "a release that muffle can use"
   std::string remedy;  ///< the last sentence, such as "Copy the file again from where it was made."
 };
 
@@ -34,6 +34,8 @@ class JsonFields {
   double number(std::string_view key) const;
   bool flag(std::string_view key) const;
   std::string text(std::string_view key, std::size_t max_length) const;
+  /// Exactly so many hexadecimal digits, in lower case.
+  std::string hex(std::string_view key, std::size_t digits) const;
   /// One of `words`; its index.
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> words) const;
   /// 1 to `most` whole numbers in low .. high; none if `may_be_empty`.

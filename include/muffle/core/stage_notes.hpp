@@ -21,7 +21,8 @@ struct StageWork {
 
 /// Why the stage must be done; empty if its output lies in the run folder, byte for byte as it was made, out
 /// of this input by these settings. Local.
-/// @param heartbeat  called from time to time: hashing takes long. @throws what it throws, and IoError.
+/// @param heartbeat  called from time to time: hashing takes long. @throws what it throws, IoError, and
+/// ProtocolError: stages.json has an entry of the stage that cannot be read.
 std::string why_not_done(const StageWork& work, const Heartbeat& heartbeat);
 
 /// Notes in stages.json that the stage is done and what it wrote. Local. @throws IoError.

@@ -62,6 +62,9 @@ std::vector<CoordinateRun> weighted(std::vector<CoordinateRun> runs, double weig
 /// @throws ConfigError  not 1 <= k <= d.
 BlockBound one_hot_bound(std::uint64_t columns, std::uint64_t categories);
 
+/// The name of the inner loops that this processor runs: "generic", "avx2" or "avx512".
+const char* kernel_variant();
+
 /// Scratch memory of one thread, reused between tiles; made by Block::make_workspace().
 class Workspace {
  public:

@@ -13,8 +13,6 @@ namespace muffle::features {
 struct Kernels;
 /// The fastest that this processor can run.
 const Kernels& best_kernels();
-/// Its name: "generic", "avx2" or "avx512".
-const char* kernel_variant();
 
 enum class FrequencyKind {
   kDense,       ///< omega_j ~ N(0, I / l^2), independent

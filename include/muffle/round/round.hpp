@@ -35,9 +35,9 @@ struct Terms {
 /// (drive.hpp, release()) carries its messages by a Transport. A step that is not the state's throws
 /// InvariantError and changes nothing; one that fails leaves the round failed, with all that it held wiped.
 ///
-///   proposed --begin_keys, sign, agree_keys--> keys agreed --draw_share, embed--> embedded
-///     --close--> closed --draw_noise | hear_charge--> charged --summand--> summing
-///     --take_total--> summed --publish--> published
+///   proposed --begin_keys--> keys made --sign--> keys signed --agree_keys--> keys agreed
+///     --draw_share, embed--> embedded --close--> closed --draw_noise | hear_charge--> charged
+///     --summand--> summing --take_total--> summed --publish--> published
 ///
 /// A round that masks nothing begins with its keys agreed. One that finds its release made already is kept:
 /// from any state before it is closed. From its closing on a request to stop the job waits until the round is
@@ -46,6 +46,8 @@ class Round {
  public:
   enum class State {
     kProposed,
+    kKeysMade,
+    kKeysSigned,
     kKeysAgreed,
     kEmbedded,
     kClosed,
@@ -99,8 +101,12 @@ class Round {
   privacy::NoisySum publish();
 
  private:
-  struct Proposed {
-    std::optional<crypto::KeyExchange> exchange;
+  struct Proposed {};
+  struct KeysMade {
+    crypto::KeyExchange exchange;
+  };
+  struct KeysSigned {
+    crypto::KeyExchange exchange;
   };
   struct KeysAgreed {
     std::optional<crypto::Masks> masks;
@@ -145,7 +151,8 @@ class Round {
   Terms terms_;
   int site_;
   /// In the order of State.
-  std::variant<Proposed, KeysAgreed, Embedded, Closed, Charged, Summing, Summed, Published, Kept, Failed>
+  std::variant<Proposed, KeysMade, KeysSigned, KeysAgreed, Embedded, Closed, Charged, Summing, Summed,
+               Published, Kept, Failed>
       state_;
 };
 
