@@ -79,7 +79,10 @@ int choose_gpu(HostComm& host, int wanted) {
   agree(host, "choosing a GPU", true, [&] {
     device = choose_device(host, wanted);
     const auto known = gpu_uuids();  // the same whatever number each process knows a GPU by
-    if (static_cast<int>(known.size()) <= device) throw DeviceError("a GPU does not tell its identity");
+    if (static_cast<int>(known.size()) <= device)
+      throw DeviceError(
+          fmt::format("GPU {} of rank {} (host {}) does not tell its identity: see nvidia-smi there", device,
+                      host.rank(), host.host()));
     identity = known[static_cast<std::size_t>(device)];
   });
   const auto identities = host.all_gather(identity);

@@ -237,11 +237,11 @@ void ensure_writable_folder(const std::filesystem::path& folder) {
   ::unlink(probe.c_str());
 }
 
-void round_times(const std::filesystem::path& path) {
-  const auto one = [](const std::filesystem::path& file) {
+void round_times(const std::filesystem::path& path, std::time_t since) {
+  const auto one = [since](const std::filesystem::path& file) {
     const WatchedStep step("setting the times of", file);
     struct stat info {};
-    if (::lstat(file.c_str(), &info) != 0) return;
+    if (::lstat(file.c_str(), &info) != 0 || info.st_mtim.tv_sec < since) return;
     const timespec day{info.st_mtim.tv_sec / 86400 * 86400, 0}, both[2] = {day, day};
     static_cast<void>(::utimensat(AT_FDCWD, file.c_str(), both, AT_SYMLINK_NOFOLLOW));
   };

@@ -49,8 +49,7 @@ std::string describe(const AggregationMode& mode) {
   if (!mode.distributed) {
     return masks + own +
            " The coordinator saw the exact total and added the noise to it: it is trusted with the total, "
-           "and with "
-           "what follows from it: minus the sums of its own site that is the sum of all others, " +
+           "and with what follows from it: minus the sums of its own site that is the sum of all others, " +
            (mode.sites == 2 ? "which here is the other site's own."
                             : "whatever the masks hide of each of them.");
   }
@@ -87,8 +86,8 @@ void require_valid(const AggregationMode& mode) {
                               mode.colluding));
   const bool known = mode.sites > 0;
   problems.unless(mode.signed_keys == known && known == (mode.largest_site > 0) && mode.sites >= 0 &&
-                      mode.largest_site <= mode.ranks - mode.sites + 1 &&
-                      (!known || mode.sites * static_cast<std::int64_t>(mode.largest_site) >= mode.ranks),
+                      mode.largest_site - std::int64_t{1} <= std::int64_t{mode.ranks} - mode.sites &&
+                      (!known || mode.sites * std::int64_t{mode.largest_site} >= mode.ranks),
                   fmt::format("{} sites that hold {} ranks, one of them {}, cannot be", mode.sites,
                               mode.ranks, mode.largest_site));
   problems.unless(

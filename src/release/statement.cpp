@@ -19,17 +19,17 @@ std::string unit_of_privacy(const Artifact& a) {
 }
 
 std::string meaning_of_adjacency(const Artifact& a) {
-  const bool clamps = a.schema.on_error == schema::OnError::kClamp;
   // A record that ends the release is told of by its absence.
-  const std::string others = clamps ? ", whatever they hold" : " that fit the schema";
+  const bool clamps = a.schema.on_error == schema::OnError::kClamp;
+  const char* const which = clamps ? " (whatever they hold)" : " that fit the schema";
   return replace_one(a) ? fmt::format(
                               "the data with one person's records replaced by any others{}; the number of "
                               "records is public",
-                              others)
+                              which)
                         : fmt::format(
-                              "the data with one person's records, any{}, added or removed; the number of "
+                              "the data with any records{} of one person added or removed; the number of "
                               "records is private",
-                              others);
+                              which);
 }
 
 privacy::DistributedNoisePlan shares(const Artifact& a) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -68,6 +70,30 @@ TEST(Files, AnInputFileIsReadInPieces) {
   EXPECT_EQ(file.read(std::as_writable_bytes(std::span(piece))), 2u);
   EXPECT_EQ(piece, "gh");
   EXPECT_EQ(file.read(std::as_writable_bytes(std::span(piece))), 0u);
+}
+
+TEST(Files, TimesAreRoundedOfWhatWasChangedSince) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder, elsewhere;
+  fs::create_directories(folder / "sub");
+  for (const auto& file : {folder / "old", folder / "sub/new", elsewhere / "theirs"})
+    write_file_atomically(file, "x");
+  fs::create_symlink(elsewhere / "theirs", folder / "link");
+  const auto day = fs::file_time_type::duration(std::chrono::hours(24));
+  fs::last_write_time(folder / "old",
+                      fs::last_write_time(folder / "old") - 3 * day - std::chrono::seconds(1));
+  const auto old = fs::last_write_time(folder / "old"), theirs = fs::last_write_time(elsewhere / "theirs");
+  const auto since_midnight = [](const fs::path& file) {
+    struct stat info {};
+    EXPECT_EQ(::stat(file.c_str(), &info), 0);
+    return std::pair(info.st_mtim.tv_sec % 86400, info.st_mtim.tv_nsec);
+  };
+  round_times(folder.path(), std::time(nullptr) - 2 * 86400);
+  for (const auto& file : {folder / "sub/new", folder / "sub", folder.path()})
+    EXPECT_EQ(since_midnight(file), (std::pair<long, long>(0, 0))) << file;
+  EXPECT_EQ(fs::last_write_time(folder / "old"), old);
+  EXPECT_EQ(fs::last_write_time(elsewhere / "theirs"), theirs) << "a link is not followed";
+  EXPECT_NO_THROW(round_times(folder / "absent"));
 }
 
 TEST(Files, WhatMayNeverHaveAnythingToReadIsNoInputFile) {

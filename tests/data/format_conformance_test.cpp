@@ -303,6 +303,7 @@ TEST_P(FormatConformance, HandsOutStoredBytesWhereItHasThem) {
   EXPECT_EQ(batch.n, 0u) << "an exhausted source stays empty";
   EXPECT_THROW(source->next(0, batch), InvariantError);
   spec.schema.hi = 3;
+  spec.schema.on_error = schema::OnError::kRejectFile;
   const auto refusing = open_shard(spec, 0, 1);
   refusing->hand_out_bytes();
   EXPECT_THROW(refusing->next(9, batch), DataError) << "the bounds are checked as ever";

@@ -61,6 +61,7 @@ class Npz : public testing::Test {
     spec.labels = labels;
     spec.schema.shape = {3};
     spec.schema.classes = 200;
+    spec.schema.on_error = schema::OnError::kRejectFile;
     return spec;
   }
   void expect_refused(const std::string& x, const std::string& y, std::initializer_list<std::string> parts) {

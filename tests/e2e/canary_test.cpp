@@ -74,7 +74,7 @@ TEST(CanaryTest, ARunWithScoresLeavesNoDigestOfARecord) {
   ASSERT_EQ(
       both.run("run " + common(both.first().records()) + map_flags({"rff"}) +
                    " --set 'evaluate.metrics=[\"classifiers\"]' --set evaluate.also_real=true"
-                   " --set 'evaluate.classifiers=[\"logistic_regression\"]' --set evaluate.train_limit=500"
+                   " --set 'evaluate.classifiers=[\"logistic_regression\"]'"
                    " --set data.test_features=data/points-0.idx --set data.test_labels=data/labels-0.idx"
                    " --out run/out",
                "console"),

@@ -271,7 +271,7 @@ TEST(NoiseShareTest, RefusesOtherLengths) {
 
 TEST(AggregationModeTest, ContradictionsAreRefusedTogether) {
   EXPECT_NO_THROW(require_valid({}));
-  EXPECT_NO_THROW(require_valid({true, true, true, 5, 4}));
+  EXPECT_NO_THROW(require_valid({true, true, true, 5, 4, 2, 4}));
   EXPECT_NO_THROW(require_valid({true, false, true, 1, 0}));
   const auto refused = [](std::initializer_list<std::string> parts, const AggregationMode& mode) {
     expect_error(ExitCode::kConfig, parts, [&] { require_valid(mode); });
@@ -282,6 +282,9 @@ TEST(AggregationModeTest, ContradictionsAreRefusedTogether) {
     refused({"privacy.colluding_ranks is a number from 0 to 2"}, {true, false, true, 3, t});
   refused({"only distributed noise"}, {true, false, false, 3, 1});
   refused({"needs secure aggregation", "from 0 to 2", "site keys"}, {false, true, true, 3, 9});
+  refused({"holds 2 ranks", "colluding_ranks to 2 or more"}, {true, true, true, 3, 1, 2, 2});
+  for (const auto& [sites, largest] : {std::pair{0, 0}, {4, 1}, {3, 2}, {2, 1}, {-1, 1}})
+    refused({"cannot be"}, {true, true, false, 3, 0, sites, largest});
 }
 
 TEST(AggregationModeTest, TheStatementSaysWhoIsTrusted) {

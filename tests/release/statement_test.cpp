@@ -12,6 +12,19 @@ namespace {
 using nlohmann::json;
 using testing_artifact::sample_artifact;
 
+TEST(PrivacyStatement, SaysOfWhichRecordsItSpeaks) {
+  using privacy::Adjacency;
+  for (const Adjacency adjacency : {Adjacency::kReplaceOne, Adjacency::kAddRemoveOne}) {
+    Artifact a = sample_artifact({.adjacency = adjacency, .counts = true});
+    for (const auto& [on_error, which] : {std::pair{schema::OnError::kClamp, "whatever they hold"},
+                                          {schema::OnError::kRejectFile, "that fit the schema"}}) {
+      a.schema.on_error = on_error;
+      const std::string neighbours = json::parse(privacy_statement_json(a))["neighbours"];
+      EXPECT_NE(neighbours.find(which), std::string::npos) << neighbours;
+    }
+  }
+}
+
 TEST(PrivacyStatement, MainJobStatesTheHonestSigma) {
   const Artifact a = sample_artifact();
   const json s = json::parse(privacy_statement_json(a));

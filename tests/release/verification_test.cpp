@@ -98,7 +98,7 @@ TEST(Verification, ADemandedSignatureMustBeThereAndOfThatKey) {
   EXPECT_THAT(failed(with(&other)), ElementsAre("signature"));
   EXPECT_EQ(with(&other).code(), ExitCode::kProtocol);
   EXPECT_FALSE(with(&other).signature.has_value());
-  // Without --key a signature that is there must still verify.
+  // Without --require-signature a signature that is there must still verify.
   const Verification foreign =
       judge(release, [&](Evidence& e) { e.signature = crypto::sign_release(ours, release + " "); });
   EXPECT_EQ(foreign.code(), ExitCode::kProtocol);

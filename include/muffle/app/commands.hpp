@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <iosfwd>
 #include <optional>
@@ -22,6 +23,7 @@ struct Context {
   std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
   bool dry_run = false;                        ///< release: say what it would cost, and do nothing
   bool quiet = false;                          ///< only errors on the console
+  std::time_t begun = std::time(nullptr);
 };
 
 /// Names of the files in a run folder.

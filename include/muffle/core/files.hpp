@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -112,7 +113,8 @@ void ensure_writable_folder(const std::filesystem::path& folder);
 
 /// Sets the times of a file, or of all that lies in a folder, to the beginning of the day, UTC: where when
 /// they were written would tell how many records there are. As far as the system lets it.
-void round_times(const std::filesystem::path& path);
+/// @param since  what was changed before that is left alone
+void round_times(const std::filesystem::path& path, std::time_t since = 0);
 
 /// Makes a file of so many bytes in the folder and removes it. @throws IoError  disk full or quota used up.
 void require_room(const std::filesystem::path& folder, std::size_t bytes);

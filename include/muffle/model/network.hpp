@@ -19,7 +19,7 @@ struct NetworkSize {
 };
 
 /// What all networks have in common: code + one-hot label -> hidden layers (linear, batch norm, ReLU) ->
-/// records. A kind says what follows the hidden layers. LibTorch builds it (generator.hpp), but not this.
+/// records. A kind says what follows the hidden layers. LibTorch runs it (generator.hpp); this does without.
 class NetworkSettings : public GeneratorSettings {
  public:
   std::size_t code = 5;                  ///< length of the latent code z ~ N(0, I)

@@ -21,9 +21,9 @@ std::string name_of(const AggregationMode& mode);
 /// Two or three sentences for the privacy statement: who saw what, and who is trusted with what.
 std::string describe(const AggregationMode& mode);
 
-/// @throws ConfigError  a site that holds more ranks than may collude; distributed noise without masks (whoever sees a rank's vector would subtract
-///                      everybody else's share from the total), signed keys without masks, ranks or
-///                      colluding out of range; all problems in one message.
+/// @throws ConfigError  a site that holds more ranks than may collude; distributed noise without masks
+/// (whoever sees a rank's vector would subtract everybody else's share from the total); signed keys without
+/// masks; ranks, colluding or sites out of range; all problems in one message.
 void require_valid(const AggregationMode& mode);
 
 }  // namespace muffle::privacy
