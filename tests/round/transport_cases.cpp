@@ -113,4 +113,15 @@ const std::vector<TransportCase>& transport_cases() {
   return cases;
 }
 
+void expect_kept(const TransportCase& promise, comm::HostComm& job) {
+  int served = 0;
+  for (const round::TransportKind& kind : round::transport_kinds()) {
+    if (!kind.serves(job)) continue;
+    SCOPED_TRACE(kind.name);
+    promise.body(*kind.make(job));
+    ++served;
+  }
+  EXPECT_GT(served, 0);
+}
+
 }  // namespace muffle::test
