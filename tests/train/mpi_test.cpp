@@ -13,7 +13,7 @@ namespace {
 TEST(DataParallelOnMpi, AllRanksFollowOneRank) {
   comm::HostComm& world = test::world();
   for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
+    const test::Toy toy = test::toy(c.network, c.batch, c.stratified, c.unbiased);
     const test::Trajectory expected = test::follow_alone(toy);
     const test::Trajectory ours = test::follow(toy, model::host_collective(world));
     EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance)
@@ -24,7 +24,7 @@ TEST(DataParallelOnMpi, AllRanksFollowOneRank) {
 /// Two ranks that train while the others wait do what two ranks alone do.
 TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
   comm::HostComm& world = test::world();
-  const test::Toy toy = test::toy("convolutional", 23, true, false);
+  const test::Toy toy = test::toy(test::kImages, 23, true, false);
   const test::Trajectory expected = test::follow_alone(toy);
   std::vector<bool> works(static_cast<std::size_t>(world.size()), false);
   for (std::size_t r = works.size() - std::min<std::size_t>(2, works.size()); r < works.size(); ++r)

@@ -131,8 +131,8 @@ TEST(Objective, UnbiasedFormIsUnbiasedAndThePlugInIsNot) {
 }
 
 TEST(DataParallel, TrainingReducesTheLoss) {
-  for (const auto kind : {"fully-connected", "convolutional"}) {
-    const test::Toy toy = test::toy(kind, 60, true);
+  for (const auto& network : {test::kColumns, test::kImages}) {
+    const test::Toy toy = test::toy(network, 60, true);
     DataParallel training = test::training(toy, alone());
     const double first = training.step();
     for (int i = 1; i < 100; ++i) training.step();
@@ -143,7 +143,7 @@ TEST(DataParallel, TrainingReducesTheLoss) {
 }
 
 TEST(DataParallel, ReweightedColumnsAreMatchedByClass) {
-  test::Toy toy = test::toy("fully-connected", 60, true);
+  test::Toy toy = test::toy(test::kColumns, 60, true);
   DataParallel plain = test::training(toy, alone());
   toy.target.column_weight = {2.0, 2.0, 2.0};
   DataParallel doubled = test::training(toy, alone());
@@ -156,7 +156,7 @@ TEST(DataParallel, ReweightedColumnsAreMatchedByClass) {
 }
 
 TEST(DataParallel, ALossThatIsNotFiniteIsAnInvariantErrorThatHelps) {
-  test::Toy toy = test::toy("fully-connected", 8, true);
+  test::Toy toy = test::toy(test::kColumns, 8, true);
   toy.mean[0][0] = std::nanf("");
   DataParallel training = test::training(toy, alone());
   test::expect_error(ExitCode::kInvariant, {"step 0", "nan", "train.learning_rate"},

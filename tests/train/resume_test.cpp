@@ -63,7 +63,7 @@ test::Trajectory uninterrupted(const test::Toy& toy, int ranks) {
 
 TEST(Resume, IsBitEqualOnAsManyRanks) {
   for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified);
+    const test::Toy toy = test::toy(c.network, c.batch, c.stratified);
     for (const int ranks : {1, 2, 3, 4}) {
       EXPECT_EQ(test::distance(uninterrupted(toy, ranks), interrupted(toy, ranks, ranks)), 0.0)
           << "batch " << c.batch << " on " << ranks;
@@ -73,7 +73,7 @@ TEST(Resume, IsBitEqualOnAsManyRanks) {
 
 TEST(Resume, OnOtherNumbersOfRanksStaysWithinTheTolerance) {
   for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified);
+    const test::Toy toy = test::toy(c.network, c.batch, c.stratified);
     const test::Trajectory expected = uninterrupted(toy, 1);
     for (const auto& [before, after] : {std::pair{1, 2}, {2, 1}, {3, 4}, {4, 3}, {1, 4}}) {
       EXPECT_LT(test::distance(expected, interrupted(toy, before, after)), test::kTolerance)
@@ -84,7 +84,7 @@ TEST(Resume, OnOtherNumbersOfRanksStaysWithinTheTolerance) {
 
 /// The two tests above would miss it if nothing depended on what a checkpoint holds.
 TEST(Resume, EveryPartOfTheStateMatters) {
-  const test::Toy toy = test::toy("fully-connected", 24, true);
+  const test::Toy toy = test::toy(test::kColumns, 24, true);
   run_thread_ranks(1, [&](comm::HostComm& comm) {
     const auto make = [&] { return test::training(toy, model::host_collective(comm)); };
     DataParallel first = make();
@@ -116,7 +116,7 @@ TEST(Resume, EveryPartOfTheStateMatters) {
 }
 
 TEST(Resume, AnotherTrainingsCheckpointIsRefused) {
-  const test::Toy toy = test::toy("fully-connected", 24, true);
+  const test::Toy toy = test::toy(test::kColumns, 24, true);
   run_thread_ranks(1, [&](comm::HostComm& comm) {
     DataParallel training = test::training(toy, model::host_collective(comm));
     training.step();
@@ -135,7 +135,7 @@ TEST(Resume, AnotherTrainingsCheckpointIsRefused) {
 }
 
 TEST(StopWish, OfOneRankReachesAllAfterTheSameStep) {
-  const test::Toy toy = test::toy("fully-connected", 24, true);
+  const test::Toy toy = test::toy(test::kColumns, 24, true);
   for (const int ranks : {1, 2, 4}) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       DataParallel training = test::training(toy, model::host_collective(comm));
@@ -173,7 +173,7 @@ class Interrupted : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   std::string bytes_;  ///< of the release
-  test::Toy toy_ = test::toy("fully-connected", 50, true);
+  test::Toy toy_ = test::toy(test::kColumns, 50, true);
 };
 
 TEST_F(Interrupted, AToldTrainingStopsOnAllRanksAndGoesOnToTheSameModel) {

@@ -36,14 +36,20 @@ inline torch::Tensor toy_normal(std::vector<std::int64_t> shape, std::uint32_t s
   return t;
 }
 
-/// @param kind  images for the convolutional one
-inline Toy toy(const std::string& kind, std::size_t batch, bool stratified, bool unbiased = true) {
+/// A kind of generator with its settings, and the shape of its records.
+struct ToyNetwork {
+  std::string kind;
+  std::vector<std::size_t> shape;
+  nlohmann::json settings;
+};
+inline const ToyNetwork kColumns{"fully-connected", {5}, {{"hidden", {16, 12}}}},
+    kImages{"convolutional", {1, 8, 8}, {{"hidden", {16}}, {"channels", {4, 3}}}};
+
+inline Toy toy(const ToyNetwork& of, std::size_t batch, bool stratified, bool unbiased = true) {
   Toy t;
-  const bool images = kind == "convolutional";
-  t.schema.shape = images ? std::vector<std::size_t>{1, 8, 8} : std::vector<std::size_t>{5};
+  t.schema.shape = of.shape;
   t.schema.classes = 3;
-  t.generator = images ? network(kind, {{"hidden", {16}}, {"channels", {4, 3}}})
-                       : network(kind, {{"hidden", {16, 12}}});
+  t.generator = network(of.kind, of.settings);
   t.spec.batch = batch;
   t.spec.unbiased = unbiased;
   t.spec.stratified = stratified;
@@ -138,7 +144,7 @@ inline double distance(const Trajectory& a, const Trajectory& b) {
 inline constexpr double kTolerance = 2e-4;
 
 struct ToyCase {
-  const char* kind;
+  ToyNetwork network;
   std::size_t batch;
   bool stratified;
   bool unbiased;
@@ -147,11 +153,9 @@ struct ToyCase {
 /// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 4 ranks (a rank without samples); both
 /// generators with both forms of the objective.
 inline std::vector<ToyCase> toy_cases() {
-  constexpr auto kFullyConnected = "fully-connected", kConvolutional = "convolutional";
-  return {{kFullyConnected, 24, true, true},  {kFullyConnected, 25, false, false},
-          {kConvolutional, 23, true, false},  {kConvolutional, 24, false, true},
-          {kFullyConnected, 3, true, false},  {kConvolutional, 3, false, true},
-          {kFullyConnected, 25, false, true}, {kFullyConnected, 24, true, false}};
+  return {{kColumns, 24, true, true},  {kColumns, 25, false, false}, {kImages, 23, true, false},
+          {kImages, 24, false, true},  {kColumns, 3, true, false},   {kImages, 3, false, true},
+          {kColumns, 25, false, true}, {kColumns, 24, true, false}};
 }
 
 }  // namespace muffle::test
