@@ -63,7 +63,8 @@ std::vector<MapCase> cases() {
     if (std::any_of(all.begin(), all.end(), [&](const MapCase& c) { return c.kind == name; })) continue;
     std::string id = name;
     std::replace(id.begin(), id.end(), '-', '_');
-    all.push_back({id + "_by_default", name, {}, {3}});
+    const auto make = [&](const schema::Schema& schema) { test::make_map(name, {}, schema); };
+    all.push_back({id + "_by_default", name, {}, test::shape_for(make)});
   }
   return all;
 }

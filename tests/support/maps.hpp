@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "muffle/core/error.hpp"
 #include "muffle/features/feature_map.hpp"
 #include "muffle/features/rff.hpp"
 
@@ -102,6 +104,18 @@ inline std::unique_ptr<features::Lift> make_lift(const std::string& kind, const 
 
 inline std::shared_ptr<const features::FeatureMap> make_rff(const features::RffSpec& spec) {
   return features::make_rff_map(spec);
+}
+
+/// Small records that a kind takes by default: columns, or else an image.
+/// @param make  throws ConfigError where it takes no such records
+inline std::vector<std::size_t> shape_for(const std::function<void(const schema::Schema&)>& make) {
+  const std::vector<std::size_t> columns{3}, image{2, 8, 12};
+  try {
+    make(schema_of(columns));
+  } catch (const ConfigError&) {
+    return image;
+  }
+  return columns;
 }
 
 inline features::NamedMap named(std::string name, std::shared_ptr<const features::FeatureMap> map,

@@ -57,8 +57,10 @@ model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerM
   info.is_private = which != SamplerModel::kPlane;
   if (!recipe.lift.empty()) {
     info.generator = generator(recipe.kind);
-    const auto release = random_moments(info.schema, {{"lift", recipe.lift}}, 800);
-    model::save_model(path, info, info.generator->closed_form()->fit(release, {}));
+    const std::shared_ptr<const features::FeatureMap> map =
+        make_moments({{"lift", recipe.lift}}, info.schema);
+    model::save_model(path, info,
+                      info.generator->closed_form()->fit(random_release(info.schema, map, 800), {}));
     return info;
   }
   const auto settings = network(recipe.kind, recipe.network);
