@@ -11,6 +11,9 @@ import sys
 # Plans and notes that people wrote this with are not part of the repository.
 ELSEWHERE = re.compile(r'\b[Ss]pec(?:ification)? section \d|\bspec\.md\b|\bhouse\.md\b|\bstyle\.md\b|\bplatform-notes\b')
 
+# Files, and folders with a slash; "foo" and "NAME" stand for one's own.
+CITED = re.compile(r'(?<![\w/.-])(?:src|tests|include|docs|launch|configs)/(?!\S*(?:foo|NAME))[\w/.-]*(?:\.\w+|/)(?!\w)')
+
 
 def anchor(heading):
     text = re.sub(r'\[([^]]*)\]\([^)]*\)', r'\1', heading.strip().lower())
@@ -48,11 +51,14 @@ def main():
                     wrong.append(f'{file}: {path} is not there')
                 elif fragment and fragment not in anchors.get(target, {fragment}):
                     wrong.append(f'{file}: {path}#{fragment}: no such heading')
+            for name, path in re.findall(r'\[([\w-]+\.md)\]\(([^)#\s]*)', text):
+                if name != os.path.basename(path):
+                    wrong.append(f'{file}: the link to {path} is called {name}')
         # math.md's sections are cited by name: docs/math.md, "lattice"
         for section in re.findall(r'docs/math\.md,[\s/*#]*"([a-z ]+)"', text):
             if anchor(section) not in anchors.get('docs/math.md', set()):
                 wrong.append(f'{file}: docs/math.md has no section "{section}"')
-        for cited in set(re.findall(r'(?<![\w/])docs/[\w/.-]*\w\.md', text)):
+        for cited in sorted(set(CITED.findall(text))):
             if not os.path.exists(cited):
                 wrong.append(f'{file}: {cited} is not there')
         if file != 'tests/docs_links.py':
