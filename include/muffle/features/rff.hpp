@@ -31,7 +31,7 @@ struct RffSpec {
   std::uint64_t seed = 1;  ///< public
 };
 
-/// The frequencies in turns: omega_j / (2 pi), (D/2) x d, row-major float32. A pure function of the spec
+/// The frequencies in cycles: omega_j / (2 pi), (D/2) x d, row-major float32. A pure function of the spec
 /// (Philox and IEEE basic operations only): the same bits on every machine and with all kernels.
 /// @throws ConfigError  D odd or 0, d 0, length-scale out of its range.
 std::vector<float> rff_frequencies(const RffSpec& spec, const Kernels& kernels = best_kernels());

@@ -8,10 +8,10 @@ namespace muffle::model {
 
 /// Random Fourier features of generated records, summed by class: the generator's side of the embedding that
 /// features::make_rff_block() computes of private records. Works on public data only.
-/// With t = x omega^T in turns: phi(x) = sqrt(2/D) [cos(2 pi t); sin(2 pi t)], norm 1.
+/// With t = x omega^T in cycles (1 = 2 pi): phi(x) = sqrt(2/D) [cos(2 pi t); sin(2 pi t)], norm 1.
 class FourierEmbedding {
  public:
-  /// @param frequencies  (D/2) x d in turns, as features::rff_frequencies() gives them; where they lie (CPU
+  /// @param frequencies  (D/2) x d in cycles, as features::rff_frequencies() gives them; where they lie (CPU
   /// or GPU) and their type (float32, or float64 in tests) is where and how the sums are computed.
   FourierEmbedding(torch::Tensor frequencies, std::int64_t classes);
 

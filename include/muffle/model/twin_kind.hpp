@@ -22,7 +22,7 @@ struct TwinKind {
 
 /// The table of all kinds (src/model/twin_kinds.inc).
 std::span<const TwinKind> twin_kinds();
-/// Numbers a class that a training on this map matches. 0: a network cannot be trained on it.
+/// How many numbers of each class a training on this map matches. 0: no network can be trained on it.
 std::size_t twin_columns(const features::FeatureMap& map);
 
 }  // namespace muffle::model
