@@ -10,7 +10,6 @@ import sys
 
 # Plans and notes that people wrote this with are not part of the repository.
 ELSEWHERE = re.compile(r'\b[Ss]pec(?:ification)? section \d|\bspec\.md\b|\bhouse\.md\b|\bstyle\.md\b|\bplatform-notes\b')
-
 # Files, and folders with a slash; "foo" and "NAME" stand for one's own.
 CITED = re.compile(r'(?<![\w/.-])(?:src|tests|include|docs|launch|configs)/(?!\S*(?:foo|NAME))[\w/.-]*(?:\.\w+|/)(?!\w)')
 
@@ -43,7 +42,7 @@ def main():
     wrong = []
     for file, text in texts.items():
         if file.endswith('.md'):
-            for path, fragment in re.findall(r'\]\(([^)#\s]*)(?:#([^)\s]*))?\)', text):
+            for name, path, fragment in re.findall(r'(?:\[([\w-]+\.md))?\]\(([^)#\s]*)(?:#([^)\s]*))?\)', text):
                 if path.startswith('http'):
                     continue
                 target = os.path.normpath(os.path.join(os.path.dirname(file), path)) if path else file
@@ -51,8 +50,7 @@ def main():
                     wrong.append(f'{file}: {path} is not there')
                 elif fragment and fragment not in anchors.get(target, {fragment}):
                     wrong.append(f'{file}: {path}#{fragment}: no such heading')
-            for name, path in re.findall(r'\[([\w-]+\.md)\]\(([^)#\s]*)', text):
-                if name != os.path.basename(path):
+                elif name and name != os.path.basename(path):
                     wrong.append(f'{file}: the link to {path} is called {name}')
         # math.md's sections are cited by name: docs/math.md, "lattice"
         for section in re.findall(r'docs/math\.md,[\s/*#]*"([a-z ]+)"', text):

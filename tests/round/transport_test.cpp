@@ -29,8 +29,7 @@ TEST_P(ThreadSites, KeepThePromise) {
                          [&promise = promise](comm::HostComm& comm) { test::expect_kept(promise, comm); });
 }
 
-class ThroughTheCoordinator : public ThreadSites {};
-TEST_P(ThroughTheCoordinator, KeepThePromise) {
+TEST_P(ThreadSites, KeepItThroughTheCoordinator) {
   const auto& [promise, sites] = GetParam();
   test::run_thread_ranks(sites, [&promise = promise](comm::HostComm& comm) {
     const auto inner = make_transport(comm);
@@ -48,9 +47,6 @@ INSTANTIATE_TEST_SUITE_P(Cases, OneProcess, testing::ValuesIn(test::transport_ca
 INSTANTIATE_TEST_SUITE_P(Cases, ThreadSites,
                          testing::Combine(testing::ValuesIn(test::transport_cases()),
                                           testing::Values(1, 2, 3, 4)),
-                         name_with_sites);
-INSTANTIATE_TEST_SUITE_P(Cases, ThroughTheCoordinator,
-                         testing::Combine(testing::ValuesIn(test::transport_cases()), testing::Values(1, 3)),
                          name_with_sites);
 
 TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {

@@ -57,10 +57,8 @@ model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerM
   info.is_private = which != SamplerModel::kPlane;
   if (!recipe.lift.empty()) {
     info.generator = generator(recipe.kind);
-    const std::shared_ptr<const features::FeatureMap> map =
-        make_moments({{"lift", recipe.lift}}, info.schema);
-    model::save_model(path, info,
-                      info.generator->closed_form()->fit(random_release(info.schema, map, 800), {}));
+    const auto release = random_release(info.schema, make_moments({{"lift", recipe.lift}}, info.schema), 800);
+    model::save_model(path, info, info.generator->closed_form()->fit(release, {}));
     return info;
   }
   const auto settings = network(recipe.kind, recipe.network);

@@ -62,22 +62,20 @@ test::Trajectory uninterrupted(const test::Toy& toy, int ranks) {
 }
 
 TEST(Resume, IsBitEqualOnAsManyRanks) {
-  for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.network, c.batch, c.stratified);
+  for (const test::Toy& toy : test::toy_cases()) {
     for (const int ranks : {1, 2, 3, 4}) {
       EXPECT_EQ(test::distance(uninterrupted(toy, ranks), interrupted(toy, ranks, ranks)), 0.0)
-          << "batch " << c.batch << " on " << ranks;
+          << "batch " << toy.spec.batch << " on " << ranks;
     }
   }
 }
 
 TEST(Resume, OnOtherNumbersOfRanksStaysWithinTheTolerance) {
-  for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.network, c.batch, c.stratified);
+  for (const test::Toy& toy : test::toy_cases()) {
     const test::Trajectory expected = uninterrupted(toy, 1);
     for (const auto& [before, after] : {std::pair{1, 2}, {2, 1}, {3, 4}, {4, 3}, {1, 4}}) {
       EXPECT_LT(test::distance(expected, interrupted(toy, before, after)), test::kTolerance)
-          << "batch " << c.batch << " from " << before << " to " << after;
+          << "batch " << toy.spec.batch << " from " << before << " to " << after;
     }
   }
 }

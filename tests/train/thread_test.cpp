@@ -22,15 +22,14 @@ namespace {
 using test::run_thread_ranks;
 
 TEST(DataParallelOnThreads, AnyNumberOfRanksFollowsOneRank) {
-  for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.network, c.batch, c.stratified, c.unbiased);
+  for (const test::Toy& toy : test::toy_cases()) {
     const test::Trajectory expected = test::follow_alone(toy);
     EXPECT_NE(expected.losses.front(), expected.losses.back());
     for (const int ranks : {1, 2, 3, 4}) {
       run_thread_ranks(ranks, [&](comm::HostComm& comm) {
         const double d = test::distance(expected, test::follow(toy, model::host_collective(comm)));
         EXPECT_LT(d, ranks == 1 ? 1e-30 : test::kTolerance)
-            << "batch " << c.batch << ", rank " << comm.rank() << " of " << ranks;
+            << "batch " << toy.spec.batch << ", rank " << comm.rank() << " of " << ranks;
       });
     }
   }
@@ -112,9 +111,8 @@ TEST(DataParallelOnThreads, SumsThroughHostMemoryAreTheSame) {
 
 TEST(DataParallelOnThreads, AStepThatCannotBeAGraphStaysAsItIs) {
   const test::Toy toy = test::toy(test::kColumns, 24, true);
-  const auto alone = comm::single_process();
   const test::Trajectory expected = test::follow_alone(toy);
-  DataParallel training = test::training(toy, model::host_collective(*alone));
+  DataParallel training = test::training(toy, test::alone());
   training.use_graph();
   EXPECT_EQ(test::distance(expected, test::follow(training)), 0.0);
   EXPECT_FALSE(training.used_graph());

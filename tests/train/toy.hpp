@@ -110,9 +110,11 @@ inline Trajectory follow(const Toy& toy, std::shared_ptr<model::TensorCollective
   train::DataParallel own = training(toy, std::move(collective));
   return follow(own, steps);
 }
-inline Trajectory follow_alone(const Toy& toy, int steps = kSteps) {
-  return follow(toy, model::host_collective(*comm::single_process()), steps);
+inline std::shared_ptr<model::TensorCollective> alone() {
+  static const auto comm = comm::single_process();
+  return model::host_collective(*comm);
 }
+inline Trajectory follow_alone(const Toy& toy, int steps = kSteps) { return follow(toy, alone(), steps); }
 
 /// Largest difference of any loss, parameter or statistic; infinite where one is not finite, or has no
 /// counterpart.
@@ -143,19 +145,12 @@ inline double distance(const Trajectory& a, const Trajectory& b) {
 /// seen.
 inline constexpr double kTolerance = 2e-4;
 
-struct ToyCase {
-  ToyNetwork network;
-  std::size_t batch;
-  bool stratified;
-  bool unbiased;
-};
-
 /// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 4 ranks (a rank without samples); both
 /// generators with both forms of the objective.
-inline std::vector<ToyCase> toy_cases() {
-  return {{kColumns, 24, true, true},  {kColumns, 25, false, false}, {kImages, 23, true, false},
-          {kImages, 24, false, true},  {kColumns, 3, true, false},   {kImages, 3, false, true},
-          {kColumns, 25, false, true}, {kColumns, 24, true, false}};
+inline std::vector<Toy> toy_cases() {
+  return {toy(kColumns, 24, true, true),  toy(kColumns, 25, false, false), toy(kImages, 23, true, false),
+          toy(kImages, 24, false, true),  toy(kColumns, 3, true, false),   toy(kImages, 3, false, true),
+          toy(kColumns, 25, false, true), toy(kColumns, 24, true, false)};
 }
 
 }  // namespace muffle::test
