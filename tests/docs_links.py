@@ -10,6 +10,8 @@ import sys
 
 # Plans and notes that people wrote this with are not part of the repository.
 ELSEWHERE = re.compile(r'\b[Ss]pec(?:ification)? section \d|\bspec\.md\b|\bhouse\.md\b|\bstyle\.md\b|\bplatform-notes\b')
+# Files, and folders with a slash; "foo" and "NAME" stand for one's own.
+CITED = re.compile(r'(?<![\w/.-])(?:src|tests|include|docs|launch|configs)/(?!\S*(?:foo|NAME))[\w/.-]*(?:\.\w+|/)(?!\w)')
 
 
 def anchor(heading):
@@ -40,7 +42,7 @@ def main():
     wrong = []
     for file, text in texts.items():
         if file.endswith('.md'):
-            for path, fragment in re.findall(r'\]\(([^)#\s]*)(?:#([^)\s]*))?\)', text):
+            for name, path, fragment in re.findall(r'(?:\[([\w-]+\.md))?\]\(([^)#\s]*)(?:#([^)\s]*))?\)', text):
                 if path.startswith('http'):
                     continue
                 target = os.path.normpath(os.path.join(os.path.dirname(file), path)) if path else file
@@ -48,11 +50,13 @@ def main():
                     wrong.append(f'{file}: {path} is not there')
                 elif fragment and fragment not in anchors.get(target, {fragment}):
                     wrong.append(f'{file}: {path}#{fragment}: no such heading')
+                elif name and name != os.path.basename(path):
+                    wrong.append(f'{file}: the link to {path} is called {name}')
         # math.md's sections are cited by name: docs/math.md, "lattice"
         for section in re.findall(r'docs/math\.md,[\s/*#]*"([a-z ]+)"', text):
             if anchor(section) not in anchors.get('docs/math.md', set()):
                 wrong.append(f'{file}: docs/math.md has no section "{section}"')
-        for cited in set(re.findall(r'(?<![\w/])docs/[\w/.-]*\w\.md', text)):
+        for cited in sorted(set(CITED.findall(text))):
             if not os.path.exists(cited):
                 wrong.append(f'{file}: {cited} is not there')
         if file != 'tests/docs_links.py':

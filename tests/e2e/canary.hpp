@@ -13,8 +13,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +21,7 @@
 #include "muffle/data/idx.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
-#include "muffle/features/feature_map.hpp"
-#include "muffle/features/rff.hpp"
+#include "support/maps.hpp"
 #include "support/raw_access.hpp"
 
 namespace muffle::canary {
@@ -34,31 +31,27 @@ namespace fs = std::filesystem;
 inline constexpr std::size_t kDims = 3, kClasses = 3;
 /// Private: numbers that nothing else in a run has.
 inline constexpr std::size_t kCounts[kClasses] = {3137, 4259, 5381};
-inline constexpr double kLengthScale = 0.5;
 inline constexpr std::uint8_t kBadLabel = 211;
 inline constexpr float kBadNumber = 777.28515625f;  ///< outside the schema; no time of day holds its text
 inline constexpr std::size_t kBadRecord = 9000;     ///< on rank 1, and not where its shard begins
 inline constexpr int kRanks = 2;
 
 using Needles = std::map<std::string, std::string>;  ///< needle -> what it is
+/// What is released: each kind's settings, under its own name.
+using Maps = std::map<std::string, test::MapKeys>;
+
+inline Maps::value_type rff(std::size_t features = 64) {
+  return {"rff", {{"count", std::to_string(features)}, {"length_scale", "0.5"}}};
+}
+inline Maps::value_type moments() { return {"moments", {}}; }
 
 /// The data set, its files and its exact sums, in a folder of its own.
 class Canary {
  public:
-  /// @param maps  the kinds of what is released, each under its own name
-  explicit Canary(std::size_t features = 64, const std::vector<std::string>& maps = {"rff"}) {
+  explicit Canary(const Maps& maps = {rff()}) {
     schema_ = {{kDims}, kClasses, 0.0, 1.0, schema::OnError::kRejectFile};
-    for (const std::string& kind :
-         std::set<std::string>(maps.begin(), maps.end())) {  // in the order of their names
-      features::RffSpec rff;
-      rff.features = features;
-      rff.length_scale = kLengthScale;
-      std::unique_ptr<features::FeatureMap> map =
-          kind == "rff" ? features::make_rff_map(rff) : features::make_map(kind);
-      map->prepare(schema_);
-      map->resolve(schema_);
-      maps_.push_back({kind, features::MapRole::kMatch, 1.0, std::move(map)});
-    }
+    for (const auto& [kind, settings] : maps)
+      maps_.push_back(test::named(kind, test::make_map(kind, settings, schema_)));
     std::string name = (fs::temp_directory_path() / "muffle-canary-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
     fs::create_directories(folder_ / "data");
@@ -232,12 +225,11 @@ inline int run_on_terminal(const Canary& canary, const std::string& arguments, c
 }
 
 /// The settings of its maps.
-inline std::string map_flags(const std::vector<std::string>& maps, std::size_t features = 64) {
+inline std::string map_flags(const Maps& maps = {rff()}) {
   std::string flags;
-  for (const std::string& kind : maps) {
+  for (const auto& [kind, settings] : maps) {
     flags += fmt::format(" --set map.{0}.kind={0}", kind);
-    if (kind == "rff")
-      flags += fmt::format(" --set map.rff.count={} --set map.rff.length_scale={}", features, kLengthScale);
+    for (const auto& [key, value] : settings) flags += fmt::format(" --set map.{}.{}={}", kind, key, value);
   }
   return flags;
 }
@@ -295,8 +287,7 @@ inline std::map<std::string, std::string> found_in(const Canary& canary, const N
 /// number of a process or a noisy sum.
 class Twice {
  public:
-  explicit Twice(std::size_t features = 64, const std::vector<std::string>& maps = {"rff"})
-      : first_(features, maps), second_(features, maps) {}
+  explicit Twice(const Maps& maps = {rff()}) : first_(maps), second_(maps) {}
 
   const Canary& first() const { return first_; }
   const Canary& second() const { return second_; }

@@ -47,8 +47,8 @@ TEST(CanaryTest, TheSearchItselfFindsWhatItLooksFor) {
 // The closed form reads the released moments of every class: the fit, its model and its samples are searched
 // too.
 TEST(CanaryTest, AClosedFormRunAtFullVerbosityWritesNoPrivateValue) {
-  const Twice both(64, {"moments"});
-  ASSERT_EQ(both.run("run " + common(0) + map_flags({"moments"}) +
+  const Twice both({moments()});
+  ASSERT_EQ(both.run("run " + common(0) + map_flags({moments()}) +
                          " --set privacy.release_counts=false --set model.generator=moments"
                          " --set privacy.adjacency=add-remove-one --out run/out",
                      "console"),
@@ -60,9 +60,8 @@ TEST(CanaryTest, AClosedFormRunAtFullVerbosityWritesNoPrivateValue) {
 
 TEST(CanaryTest, ARunAtFullVerbosityWritesNoPrivateValue) {
   const Twice both;
-  ASSERT_EQ(
-      both.run("run " + common(both.first().records()) + map_flags({"rff"}) + " --out run/out", "console"),
-      kGood)
+  ASSERT_EQ(both.run("run " + common(both.first().records()) + map_flags() + " --out run/out", "console"),
+            kGood)
       << both.console("console");
   ASSERT_TRUE(fs::exists(both.first().folder() / "run/out/samples.npz"));
   EXPECT_GT(both.expect_clean(both.first().needles(false)), 10'000u);
@@ -72,7 +71,7 @@ TEST(CanaryTest, ARunAtFullVerbosityWritesNoPrivateValue) {
 TEST(CanaryTest, ARunWithScoresLeavesNoDigestOfARecord) {
   const Twice both;
   ASSERT_EQ(
-      both.run("run " + common(both.first().records()) + map_flags({"rff"}) +
+      both.run("run " + common(both.first().records()) + map_flags() +
                    " --set 'evaluate.metrics=[\"classifiers\"]' --set evaluate.also_real=true"
                    " --set 'evaluate.classifiers=[\"logistic_regression\"]'"
                    " --set data.test_features=data/points-0.idx --set data.test_labels=data/labels-0.idx"
@@ -90,7 +89,7 @@ TEST(CanaryTest, ARunWithScoresLeavesNoDigestOfARecord) {
 TEST(CanaryTest, ARunOnATerminalShowsNoPrivateValue) {
   const Twice both;
   const std::string job =
-      "run " + common(0) + map_flags({"rff"}) + " --set privacy.adjacency=add-remove-one --out run/out";
+      "run " + common(0) + map_flags() + " --set privacy.adjacency=add-remove-one --out run/out";
   for (const Canary* canary : {&both.first(), &both.second()}) {
     ASSERT_EQ(run_on_terminal(*canary, job, "console"), 0) << read_file(canary->folder() / "console");
     EXPECT_NE(read_file(canary->folder() / "console").find("\r\033[K"), std::string::npos)
@@ -103,7 +102,7 @@ TEST(CanaryTest, ARunOnATerminalShowsNoPrivateValue) {
 struct Mode {
   std::string name, flags;
   bool m_is_private;
-  std::vector<std::string> maps{"rff"};
+  Maps maps{rff()};
   bool per_rank = false;  ///< each rank has a file of its own
 };
 
@@ -122,7 +121,7 @@ class CanaryModeTest : public ::testing::TestWithParam<Mode> {
   }
   void expect_nothing_private() const { both_.expect_clean(both_.first().needles(GetParam().m_is_private)); }
 
-  Twice both_{64, GetParam().maps};
+  Twice both_{GetParam().maps};
 };
 
 TEST_P(CanaryModeTest, AReleaseAtFullVerbosityWritesNoPrivateValue) {
@@ -187,7 +186,7 @@ std::string name_of(const ::testing::TestParamInfo<Mode>& mode) { return mode.pa
 INSTANTIATE_TEST_SUITE_P(
     Quick, CanaryModeTest,
     ::testing::Values(Mode{
-        "DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true, {"rff"}, true}),
+        "DistributedAddRemoveOne", " --secure-aggregation --distributed-noise", true, {rff()}, true}),
     name_of);
 INSTANTIATE_TEST_SUITE_P(
     Thorough, CanaryModeTest,
@@ -197,8 +196,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mode{"MomentsAddRemoveOne",
              " --set privacy.release_counts=false --set model.generator=moments",
              true,
-             {"moments"}},
-        Mode{"TwoMapsReplaceOne", "", false, {"moments", "rff"}},
+             {moments()}},
+        Mode{"TwoMapsReplaceOne", "", false, {moments(), rff()}},
         Mode{"MaskedReplaceOne", " --secure-aggregation", false},
         Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
         Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false}),
@@ -206,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(CanaryTest, ErrorTextsHoldNoPrivateValue) {
   const Twice both;
-  EXPECT_EQ(both.run("release " + common(5) + map_flags({"rff"}) + " --out run/wrong-m", "console"),
+  EXPECT_EQ(both.run("release " + common(5) + map_flags() + " --out run/wrong-m", "console"),
             (std::vector{65, 65}));
   both.expect_clean(both.first().needles(false));
 }

@@ -31,7 +31,7 @@ struct NoiseCase {
 /// What the released numbers have beside the exact sums.
 Noise noise_of_release(const Canary& canary, const NoiseCase& c, const std::string& run) {
   EXPECT_EQ(run_muffle(canary,
-                       "release " + common(canary.records()) + map_flags({"rff"}, kFeatures) + c.flags +
+                       "release " + common(canary.records()) + map_flags({rff(kFeatures)}) + c.flags +
                            " --out run/" + run,
                        run, c.ranks),
             0)
@@ -61,7 +61,7 @@ Noise times(Noise noise, double factor) {
 }
 
 TEST(NoiseOfReleaseTest, HasTheStatedVarianceInEveryModeOnAnyNumberOfRanks) {
-  const Canary canary(kFeatures);
+  const Canary canary({rff(kFeatures)});
   for (const NoiseCase& c : std::vector<NoiseCase>{
            {"single-1", "", 1, 1.0},
            {"single-4", "", 4, 1.0},

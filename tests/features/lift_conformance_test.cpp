@@ -30,8 +30,9 @@ std::vector<LiftCase> cases() {
   };
   for (const LiftKind& kind : lift_kinds()) {
     const std::string name(kind.name);
+    const auto make = [&](const schema::Schema& schema) { test::make_lift(name, {}, schema); };
     if (std::none_of(all.begin(), all.end(), [&](const LiftCase& c) { return c.kind == name; }))
-      all.push_back({name + "_by_default", name, {}, {3}});
+      all.push_back({test::test_name(name) + "_by_default", name, {}, test::shape_for(make)});
   }
   return all;
 }

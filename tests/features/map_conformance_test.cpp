@@ -61,9 +61,8 @@ std::vector<MapCase> cases() {
   for (const MapKind& kind : map_kinds()) {
     const std::string name(kind.name);
     if (std::any_of(all.begin(), all.end(), [&](const MapCase& c) { return c.kind == name; })) continue;
-    std::string id = name;
-    std::replace(id.begin(), id.end(), '-', '_');
-    all.push_back({id + "_by_default", name, {}, {3}});
+    const auto make = [&](const schema::Schema& schema) { test::make_map(name, {}, schema); };
+    all.push_back({test::test_name(name) + "_by_default", name, {}, test::shape_for(make)});
   }
   return all;
 }

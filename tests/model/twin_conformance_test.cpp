@@ -28,17 +28,8 @@ Tensor uniform(std::vector<std::int64_t> shape, std::uint32_t substream) {
 std::vector<std::shared_ptr<const features::FeatureMap>> examples(const TwinKind& kind) {
   std::vector<std::shared_ptr<const features::FeatureMap>> out;
   for (const auto& shape : {std::vector<std::size_t>{2}, {5}, {2, 8, 12}}) {
-    const schema::Schema schema = test::schema_of(shape, kLabels);
-    std::unique_ptr<features::FeatureMap> map = features::make_map(kind.name);
-    test::set_key(*map, "count", "602");  // more than a kernel's tile, and no multiple of a vector
-    map->prepare(schema);
-    test::set_key(*map, "coefficients", "3");
-    try {
-      map->resolve(schema);
-    } catch (const ConfigError&) {
-      continue;
-    }
-    if (twin_columns(*map) > 0) out.push_back(std::move(map));
+    auto map = test::small_map(kind.name, test::schema_of(shape, kLabels));
+    if (map && twin_columns(*map) > 0) out.push_back(std::move(map));
   }
   return out;
 }
@@ -155,11 +146,7 @@ TEST_P(EveryTwin, NoRecordsMakeZeroSums) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryTwin, ::testing::ValuesIn(twin_kinds().begin(), twin_kinds().end()),
-                         [](const auto& line) {
-                           std::string name(line.param.name);
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+                         [](const auto& line) { return test::test_name(std::string(line.param.name)); });
 
 TEST(TwinTable, AMapWithoutATwinIsNoneToTrainOn) {
   const auto grid = test::make_moments({{"lift", "fourier"}, {"coefficients", "8"}}, test::schema_of({2}));

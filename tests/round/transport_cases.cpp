@@ -113,4 +113,15 @@ const std::vector<TransportCase>& transport_cases() {
   return cases;
 }
 
+void expect_kept(const TransportCase& promise, comm::HostComm& job) {
+  bool served = false;
+  for (const round::TransportKind& kind : round::transport_kinds()) {
+    if (!kind.serves(job)) continue;
+    SCOPED_TRACE(kind.name);
+    promise.body(*kind.make(job));
+    served = true;
+  }
+  EXPECT_TRUE(served);
+}
+
 }  // namespace muffle::test

@@ -10,14 +10,15 @@
 
 namespace muffle::test {
 
-/// One promise of a transport, or of rounds over it, checked by all sites together. The same cases run over
-/// every transport.
+/// One promise of a transport, or of rounds over it, checked by all sites together.
 struct TransportCase {
   const char* name;
   void (*body)(round::Transport&);
 };
 
 const std::vector<TransportCase>& transport_cases();
+/// Over every transport of the table that serves the job, one after the other.
+void expect_kept(const TransportCase& promise, comm::HostComm& job);
 
 inline void PrintTo(const TransportCase& c, std::ostream* out) { *out << c.name; }
 

@@ -8,12 +8,12 @@ namespace {
 
 class MpiRanks : public testing::TestWithParam<test::TransportCase> {};
 
-TEST_P(MpiRanks, KeepThePromise) { GetParam().body(*make_transport(test::world())); }
+TEST_P(MpiRanks, KeepThePromise) { test::expect_kept(GetParam(), test::world()); }
 
 TEST_P(MpiRanks, KeepItInSmallMessages) {
   static const auto comm =
       test::session().world(comm::MpiOptions{.deadline = std::chrono::seconds(60), .max_message_bytes = 64});
-  GetParam().body(*make_transport(*comm));
+  test::expect_kept(GetParam(), *comm);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, MpiRanks, testing::ValuesIn(test::transport_cases()),

@@ -1,4 +1,4 @@
-// The promises of transports over one process and threads, and what only threads can show.
+// The promises of the table's transports, for one process and threads, and what only threads can show.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,17 +20,16 @@ using State = Round::State;
 using Vector = std::vector<std::uint64_t>;
 
 class OneProcess : public testing::TestWithParam<TransportCase> {};
-TEST_P(OneProcess, KeepsThePromise) { GetParam().body(*make_transport(*comm::single_process())); }
+TEST_P(OneProcess, KeepsThePromise) { test::expect_kept(GetParam(), *comm::single_process()); }
 
 class ThreadSites : public testing::TestWithParam<std::tuple<TransportCase, int>> {};
 TEST_P(ThreadSites, KeepThePromise) {
   const auto& [promise, sites] = GetParam();
   test::run_thread_ranks(sites,
-                         [&promise = promise](comm::HostComm& comm) { promise.body(*make_transport(comm)); });
+                         [&promise = promise](comm::HostComm& comm) { test::expect_kept(promise, comm); });
 }
 
-class ThroughTheCoordinator : public ThreadSites {};
-TEST_P(ThroughTheCoordinator, KeepThePromise) {
+TEST_P(ThreadSites, KeepItThroughTheCoordinator) {
   const auto& [promise, sites] = GetParam();
   test::run_thread_ranks(sites, [&promise = promise](comm::HostComm& comm) {
     const auto inner = make_transport(comm);
@@ -49,19 +48,6 @@ INSTANTIATE_TEST_SUITE_P(Cases, ThreadSites,
                          testing::Combine(testing::ValuesIn(test::transport_cases()),
                                           testing::Values(1, 2, 3, 4)),
                          name_with_sites);
-INSTANTIATE_TEST_SUITE_P(Cases, ThroughTheCoordinator,
-                         testing::Combine(testing::ValuesIn(test::transport_cases()), testing::Values(1, 3)),
-                         name_with_sites);
-
-TEST(TransportTable, EveryJobIsServed) {
-  EXPECT_EQ(transport_kinds().size(), 2u);
-  EXPECT_TRUE(transport_kinds()[0].serves(*comm::single_process()));
-  test::run_thread_ranks(2, [](comm::HostComm& comm) {
-    EXPECT_FALSE(transport_kinds()[0].serves(comm));
-    EXPECT_EQ(transport_kinds()[1].name, "mpi");
-    EXPECT_TRUE(transport_kinds()[1].serves(comm));
-  });
-}
 
 TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {
   class Liar final : public Transport {

@@ -1,12 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "muffle/core/error.hpp"
 #include "muffle/features/feature_map.hpp"
 #include "muffle/features/rff.hpp"
 
@@ -102,6 +106,36 @@ inline std::unique_ptr<features::Lift> make_lift(const std::string& kind, const 
 
 inline std::shared_ptr<const features::FeatureMap> make_rff(const features::RffSpec& spec) {
   return features::make_rff_map(spec);
+}
+
+/// A small map of the kind. Null: it takes no such records.
+inline std::unique_ptr<features::FeatureMap> small_map(std::string_view kind, const schema::Schema& schema) {
+  std::unique_ptr<features::FeatureMap> map = features::make_map(kind);
+  try {
+    set_key(*map, "count", "602");  // more than a kernel's tile, and no multiple of a vector
+    map->prepare(schema);
+    set_key(*map, "coefficients", "3");
+    map->resolve(schema);
+  } catch (const ConfigError&) {
+    return nullptr;
+  }
+  return map;
+}
+
+/// Records that a kind takes by default: columns, or an image where `make` throws ConfigError at those.
+inline std::vector<std::size_t> shape_for(const std::function<void(const schema::Schema&)>& make) {
+  try {
+    make(schema_of({3}));
+    return {3};
+  } catch (const ConfigError&) {
+    return {2, 8, 12};
+  }
+}
+
+/// A kind's name, as a test can be called.
+inline std::string test_name(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
 }
 
 inline features::NamedMap named(std::string name, std::shared_ptr<const features::FeatureMap> map,

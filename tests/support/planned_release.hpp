@@ -50,15 +50,16 @@ inline release::Artifact planned_release(const schema::Schema& schema, std::vect
   return a;
 }
 
-/// Second moments of random records, whose labels go round.
-inline release::Artifact random_moments(const schema::Schema& schema, const MapKeys& map,
+/// Of random records, whose labels go round.
+inline release::Artifact random_release(const schema::Schema& schema,
+                                        std::shared_ptr<const features::FeatureMap> map,
                                         std::size_t records) {
   const CounterStream random(1, Stream::kTest);
   std::vector<float> x(records * schema.dims());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(random.uniform(i));
   std::vector<std::int32_t> y(records);
   for (std::size_t i = 0; i < records; ++i) y[i] = static_cast<std::int32_t>(i % schema.classes);
-  return planned_release(schema, {named("m", make_moments(map, schema))}, x, y);
+  return planned_release(schema, {named("m", std::move(map))}, x, y);
 }
 
 }  // namespace muffle::test

@@ -15,8 +15,9 @@ struct Recipe {
   std::vector<std::size_t> shape;
   std::size_t classes;
   std::string kind;
-  nlohmann::json network;  ///< settings
-  std::string lift;        ///< of a closed form
+  nlohmann::json network;                ///< settings
+  std::string lift;                      ///< of a closed form
+  std::vector<double> class_share = {};  ///< released; empty: equal ones
 };
 
 const std::map<SamplerModel, Recipe>& recipes() {
@@ -24,9 +25,10 @@ const std::map<SamplerModel, Recipe>& recipes() {
   const auto convolutions = [](std::size_t first, std::size_t second) {
     return nlohmann::json{{"code", 4}, {"hidden", {16}}, {"channels", {first, second}}};
   };
+  const std::vector<double> uneven{0.5, 0.5, 0.0};
   static const std::map<SamplerModel, Recipe> table{
-      {SamplerModel::kImages, {{1, 8, 8}, 3, "convolutional", convolutions(4, 2), ""}},
-      {SamplerModel::kLargeConvolutions, {{1, 32, 32}, 3, "convolutional", convolutions(16, 8), ""}},
+      {SamplerModel::kImages, {{1, 8, 8}, 3, "convolutional", convolutions(4, 2), "", uneven}},
+      {SamplerModel::kLargeConvolutions, {{1, 32, 32}, 3, "convolutional", convolutions(16, 8), "", uneven}},
       {SamplerModel::kPlane, {{2}, 5, "fully-connected", plane, ""}},
       {SamplerModel::kOverflowing, {{2}, 5, "fully-connected", plane, ""}},
       {SamplerModel::kLargeImages, {{1, 128, 128}, 5, "fully-connected", plane, ""}},
@@ -47,15 +49,15 @@ model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerM
     info.schema.lo = -1.0;
     info.schema.hi = 5.0;
   }
-  info.counts_released = recipe.kind == "convolutional";
-  info.class_share.assign(recipe.classes, 1.0 / static_cast<double>(recipe.classes));
-  if (info.counts_released) info.class_share = {0.5, 0.5, 0.0};
+  info.counts_released = !recipe.class_share.empty();
+  info.class_share = recipe.class_share;
+  info.class_share.resize(recipe.classes, 1.0 / static_cast<double>(recipe.classes));
   info.release_hash = "release";
   info.train_hash = "train";
   info.is_private = which != SamplerModel::kPlane;
   if (!recipe.lift.empty()) {
     info.generator = generator(recipe.kind);
-    const auto release = random_moments(info.schema, {{"lift", recipe.lift}}, 800);
+    const auto release = random_release(info.schema, make_moments({{"lift", recipe.lift}}, info.schema), 800);
     model::save_model(path, info, info.generator->closed_form()->fit(release, {}));
     return info;
   }

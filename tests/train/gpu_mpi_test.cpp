@@ -11,7 +11,7 @@ namespace {
 TEST(TrainingOnTwoGpus, AGpuARankOverNcclFollowsOneRank) {
   MUFFLE_NEEDS_GPUS(2);
   comm::HostComm& world = test::world();
-  const test::Toy toy = test::toy("convolutional", 23, true, false);
+  const test::Toy toy = test::toy(test::kImages, 23, true, false);
   const test::Trajectory expected = test::follow_alone(toy);
   for (const bool graph : {false, true}) {
     const test::Followed ours = test::follow_on_gpu(toy, world, {.gpu = world.rank(), .cuda_graph = graph});

@@ -9,27 +9,18 @@
 namespace muffle::train {
 namespace {
 
-TEST(TrainingOnGpu, FollowsTheCpu) {
+TEST(TrainingOnGpu, FollowsTheCpuAndAGraphTakesTheSameSteps) {
   MUFFLE_NEEDS_GPUS(1);
   const auto alone = comm::single_process();
-  for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
+  for (const test::Toy& toy : test::toy_cases()) {
     const test::Trajectory expected = test::follow_alone(toy);
     const test::Followed ours = test::follow_on_gpu(toy, *alone, {.gpu = 0});
-    EXPECT_LT(test::distance(expected, ours.trajectory), test::kGpuTolerance) << "batch " << c.batch;
+    EXPECT_LT(test::distance(expected, ours.trajectory), test::kGpuTolerance) << "batch " << toy.spec.batch;
     EXPECT_FALSE(ours.used_graph);
-  }
-}
-
-TEST(TrainingOnGpu, AGraphTakesTheSameSteps) {
-  MUFFLE_NEEDS_GPUS(1);
-  const auto alone = comm::single_process();
-  for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
-    const test::Followed plain = test::follow_on_gpu(toy, *alone, {.gpu = 0});
     const test::Followed graph = test::follow_on_gpu(toy, *alone, {.gpu = 0, .cuda_graph = true});
     EXPECT_TRUE(graph.used_graph) << "it was not captured: the log says why";
-    EXPECT_LT(test::distance(plain.trajectory, graph.trajectory), test::kGpuTolerance) << "batch " << c.batch;
+    EXPECT_LT(test::distance(ours.trajectory, graph.trajectory), test::kGpuTolerance)
+        << "batch " << toy.spec.batch;
   }
 }
 
@@ -38,7 +29,7 @@ TEST(TrainingOnGpu, AGraphTakesTheSameSteps) {
 TEST(TrainingOnGpu, ARankAloneCanCaptureItsSumsOverNcclAndEnd) {
   MUFFLE_NEEDS_GPUS(1);
   const auto alone = comm::single_process();
-  const test::Toy toy = test::toy("convolutional", 23, true, false);
+  const test::Toy toy = test::toy(test::kImages, 23, true, false);
   const test::Followed plain = test::follow_on_gpu(toy, *alone, {.gpu = 0});
   for (const bool graph : {false, true}) {
     const test::Followed nccl =
@@ -60,7 +51,7 @@ TEST(TrainingOnGpu, ARankAloneCanCaptureItsSumsOverNcclAndEnd) {
 
 TEST(TrainingOnGpu, RanksThatShareAGpuFollowOneRank) {
   MUFFLE_NEEDS_GPUS(1);
-  const test::Toy toy = test::toy("convolutional", 23, true, false);
+  const test::Toy toy = test::toy(test::kImages, 23, true, false);
   const test::Trajectory expected = test::follow_alone(toy);
   test::run_thread_ranks(
       2,

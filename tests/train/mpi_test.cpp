@@ -12,23 +12,21 @@ namespace {
 
 TEST(DataParallelOnMpi, AllRanksFollowOneRank) {
   comm::HostComm& world = test::world();
-  for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
+  for (const test::Toy& toy : test::toy_cases()) {
     const test::Trajectory expected = test::follow_alone(toy);
     const test::Trajectory ours = test::follow(toy, model::host_collective(world));
     EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance)
-        << "batch " << c.batch << (c.unbiased ? ", unbiased" : ", plug-in");
+        << "batch " << toy.spec.batch << (toy.spec.unbiased ? ", unbiased" : ", plug-in");
   }
 }
 
 /// Two ranks that train while the others wait do what two ranks alone do.
 TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
   comm::HostComm& world = test::world();
-  const test::Toy toy = test::toy("convolutional", 23, true, false);
+  const test::Toy toy = test::toy(test::kImages, 23, true, false);
   const test::Trajectory expected = test::follow_alone(toy);
-  std::vector<bool> works(static_cast<std::size_t>(world.size()), false);
-  for (std::size_t r = works.size() - std::min<std::size_t>(2, works.size()); r < works.size(); ++r)
-    works[r] = true;
+  std::vector<bool> works;
+  for (int r = 0; r < world.size(); ++r) works.push_back(r >= world.size() - 2);
   comm::Detachment detachment(world, works);
   int steps = 0;
   detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Pulse& pulse) {
@@ -48,8 +46,7 @@ TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
 TEST(StartOnMpi, AllRanksFollowOneRank) {
   comm::HostComm& world = test::world();
   const release::Artifact release = test::start_release();
-  const auto alone = comm::single_process();
-  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone));
+  const test::Trajectory expected = test::follow_start(release, test::alone());
   const test::Trajectory ours = test::follow_start(release, model::host_collective(world));
   EXPECT_LT(test::distance(expected, ours), world.size() == 1 ? 1e-30 : test::kTolerance);
 }

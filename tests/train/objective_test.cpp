@@ -14,11 +14,6 @@ namespace {
 
 using torch::Tensor;
 
-std::shared_ptr<model::TensorCollective> alone() {
-  static const auto comm = comm::single_process();
-  return model::host_collective(*comm);
-}
-
 std::vector<double> doubles(const Tensor& t) {
   const Tensor d = t.detach().to(torch::kFloat64).contiguous();
   return {d.data_ptr<double>(), d.data_ptr<double>() + d.numel()};
@@ -48,7 +43,7 @@ struct Small {
     return {4, 5, 3, doubles(frequencies), doubles(target), weights};
   }
   Objective objective(ObjectiveOptions options) const {
-    return {{matching(frequencies, target, weights)}, options, alone()};
+    return {{matching(frequencies, target, weights)}, options, test::alone()};
   }
 };
 
@@ -106,7 +101,7 @@ double bias_of(ObjectiveOptions options) {
       0.5 * std::sqrt(1.0 / 6) * torch::cat({angles.cos() * damping, angles.sin() * damping}, 1);
   (mean - target).square().sum().backward();
 
-  const Objective objective({matching(omega, target, {1, 1})}, options, alone());
+  const Objective objective({matching(omega, target, {1, 1})}, options, test::alone());
   Tensor sum = torch::zeros({2, 1}, torch::kFloat64), squares = sum.clone();
   for (std::uint32_t i = 0; i < kBatches; ++i) {
     const Tensor z = model::latent_codes(9, true, i, 0, kBatch, 2).to(torch::kFloat64);
@@ -131,9 +126,9 @@ TEST(Objective, UnbiasedFormIsUnbiasedAndThePlugInIsNot) {
 }
 
 TEST(DataParallel, TrainingReducesTheLoss) {
-  for (const auto kind : {"fully-connected", "convolutional"}) {
-    const test::Toy toy = test::toy(kind, 60, true);
-    DataParallel training = test::training(toy, alone());
+  for (const auto& network : {test::kColumns, test::kImages}) {
+    const test::Toy toy = test::toy(network, 60, true);
+    DataParallel training = test::training(toy, test::alone());
     const double first = training.step();
     for (int i = 1; i < 100; ++i) training.step();
     EXPECT_LT(training.step(), 0.2 * first);
@@ -143,22 +138,22 @@ TEST(DataParallel, TrainingReducesTheLoss) {
 }
 
 TEST(DataParallel, ReweightedColumnsAreMatchedByClass) {
-  test::Toy toy = test::toy("fully-connected", 60, true);
-  DataParallel plain = test::training(toy, alone());
+  test::Toy toy = test::toy(test::kColumns, 60, true);
+  DataParallel plain = test::training(toy, test::alone());
   toy.target.column_weight = {2.0, 2.0, 2.0};
-  DataParallel doubled = test::training(toy, alone());
+  DataParallel doubled = test::training(toy, test::alone());
   const double loss = plain.step();
   EXPECT_NEAR(doubled.step(), 4.0 * loss, 1e-6 * loss)
       << "weights multiply residuals, so the loss has their squares";
   toy.target.column_weight = {0.4, 3.0, 0.0};
-  DataParallel uneven = test::training(toy, alone());
+  DataParallel uneven = test::training(toy, test::alone());
   EXPECT_GT(std::abs(uneven.step() - loss), 1e-3 * loss);
 }
 
 TEST(DataParallel, ALossThatIsNotFiniteIsAnInvariantErrorThatHelps) {
-  test::Toy toy = test::toy("fully-connected", 8, true);
+  test::Toy toy = test::toy(test::kColumns, 8, true);
   toy.mean[0][0] = std::nanf("");
-  DataParallel training = test::training(toy, alone());
+  DataParallel training = test::training(toy, test::alone());
   test::expect_error(ExitCode::kInvariant, {"step 0", "nan", "train.learning_rate"},
                      [&] { training.step(); });
 }

@@ -62,29 +62,27 @@ test::Trajectory uninterrupted(const test::Toy& toy, int ranks) {
 }
 
 TEST(Resume, IsBitEqualOnAsManyRanks) {
-  for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified);
+  for (const test::Toy& toy : test::toy_cases()) {
     for (const int ranks : {1, 2, 3, 4}) {
       EXPECT_EQ(test::distance(uninterrupted(toy, ranks), interrupted(toy, ranks, ranks)), 0.0)
-          << "batch " << c.batch << " on " << ranks;
+          << "batch " << toy.spec.batch << " on " << ranks;
     }
   }
 }
 
 TEST(Resume, OnOtherNumbersOfRanksStaysWithinTheTolerance) {
-  for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified);
+  for (const test::Toy& toy : test::toy_cases()) {
     const test::Trajectory expected = uninterrupted(toy, 1);
     for (const auto& [before, after] : {std::pair{1, 2}, {2, 1}, {3, 4}, {4, 3}, {1, 4}}) {
       EXPECT_LT(test::distance(expected, interrupted(toy, before, after)), test::kTolerance)
-          << "batch " << c.batch << " from " << before << " to " << after;
+          << "batch " << toy.spec.batch << " from " << before << " to " << after;
     }
   }
 }
 
 /// The two tests above would miss it if nothing depended on what a checkpoint holds.
 TEST(Resume, EveryPartOfTheStateMatters) {
-  const test::Toy toy = test::toy("fully-connected", 24, true);
+  const test::Toy toy = test::toy(test::kColumns, 24, true);
   run_thread_ranks(1, [&](comm::HostComm& comm) {
     const auto make = [&] { return test::training(toy, model::host_collective(comm)); };
     DataParallel first = make();
@@ -116,7 +114,7 @@ TEST(Resume, EveryPartOfTheStateMatters) {
 }
 
 TEST(Resume, AnotherTrainingsCheckpointIsRefused) {
-  const test::Toy toy = test::toy("fully-connected", 24, true);
+  const test::Toy toy = test::toy(test::kColumns, 24, true);
   run_thread_ranks(1, [&](comm::HostComm& comm) {
     DataParallel training = test::training(toy, model::host_collective(comm));
     training.step();
@@ -135,7 +133,7 @@ TEST(Resume, AnotherTrainingsCheckpointIsRefused) {
 }
 
 TEST(StopWish, OfOneRankReachesAllAfterTheSameStep) {
-  const test::Toy toy = test::toy("fully-connected", 24, true);
+  const test::Toy toy = test::toy(test::kColumns, 24, true);
   for (const int ranks : {1, 2, 4}) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       DataParallel training = test::training(toy, model::host_collective(comm));
@@ -173,7 +171,7 @@ class Interrupted : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   std::string bytes_;  ///< of the release
-  test::Toy toy_ = test::toy("fully-connected", 50, true);
+  test::Toy toy_ = test::toy(test::kColumns, 50, true);
 };
 
 TEST_F(Interrupted, AToldTrainingStopsOnAllRanksAndGoesOnToTheSameModel) {

@@ -21,8 +21,7 @@ using torch::Tensor;
 
 TEST(StartOnThreads, AnyNumberOfRanksFollowsOneRank) {
   const release::Artifact release = test::start_release();
-  const auto alone = comm::single_process();
-  const test::Trajectory expected = test::follow_start(release, model::host_collective(*alone));
+  const test::Trajectory expected = test::follow_start(release, test::alone());
   EXPECT_LT(expected.losses.back(), 0.9 * expected.losses.front());
   for (const int ranks : {1, 2, 3, 4}) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {

@@ -22,15 +22,14 @@ namespace {
 using test::run_thread_ranks;
 
 TEST(DataParallelOnThreads, AnyNumberOfRanksFollowsOneRank) {
-  for (const test::ToyCase& c : test::toy_cases()) {
-    const test::Toy toy = test::toy(c.kind, c.batch, c.stratified, c.unbiased);
+  for (const test::Toy& toy : test::toy_cases()) {
     const test::Trajectory expected = test::follow_alone(toy);
     EXPECT_NE(expected.losses.front(), expected.losses.back());
     for (const int ranks : {1, 2, 3, 4}) {
       run_thread_ranks(ranks, [&](comm::HostComm& comm) {
         const double d = test::distance(expected, test::follow(toy, model::host_collective(comm)));
         EXPECT_LT(d, ranks == 1 ? 1e-30 : test::kTolerance)
-            << "batch " << c.batch << ", rank " << comm.rank() << " of " << ranks;
+            << "batch " << toy.spec.batch << ", rank " << comm.rank() << " of " << ranks;
       });
     }
   }
@@ -39,7 +38,7 @@ TEST(DataParallelOnThreads, AnyNumberOfRanksFollowsOneRank) {
 // Several ranks without samples: nobody waits, and the loss is the one of all samples (toy.hpp says why no
 // more).
 TEST(DataParallelOnThreads, RanksWithoutSamplesTakePart) {
-  const test::Toy toy = test::toy("fully-connected", 2, true);
+  const test::Toy toy = test::toy(test::kColumns, 2, true);
   const double expected = test::follow_alone(toy, 1).losses.front();
   run_thread_ranks(4, [&](comm::HostComm& comm) {
     EXPECT_NEAR(test::follow(toy, model::host_collective(comm), 1).losses.front(), expected,
@@ -103,7 +102,7 @@ class Broken : public Forwarding {
 };
 
 TEST(DataParallelOnThreads, SumsThroughHostMemoryAreTheSame) {
-  const test::Toy toy = test::toy("convolutional", 23, true, false);
+  const test::Toy toy = test::toy(test::kImages, 23, true, false);
   run_thread_ranks(2, [&](comm::HostComm& comm) {
     const test::Trajectory direct = test::follow(toy, model::host_collective(comm));
     EXPECT_EQ(test::distance(direct, test::follow(toy, staged_collective(comm))), 0.0);
@@ -111,17 +110,16 @@ TEST(DataParallelOnThreads, SumsThroughHostMemoryAreTheSame) {
 }
 
 TEST(DataParallelOnThreads, AStepThatCannotBeAGraphStaysAsItIs) {
-  const test::Toy toy = test::toy("fully-connected", 24, true);
-  const auto alone = comm::single_process();
+  const test::Toy toy = test::toy(test::kColumns, 24, true);
   const test::Trajectory expected = test::follow_alone(toy);
-  DataParallel training = test::training(toy, model::host_collective(*alone));
+  DataParallel training = test::training(toy, test::alone());
   training.use_graph();
   EXPECT_EQ(test::distance(expected, test::follow(training)), 0.0);
   EXPECT_FALSE(training.used_graph());
 }
 
 TEST(DataParallelOnThreads, TheTrajectoryTestCatchesBrokenCollectives) {
-  const test::Toy toy = test::toy("fully-connected", 24, true);
+  const test::Toy toy = test::toy(test::kColumns, 24, true);
   const test::Trajectory expected = test::follow_alone(toy);
   for (const auto fault :
        {Broken::Fault::kMeanOfEverything, Broken::Fault::kLocalBatchNorm, Broken::Fault::kLocalGradients}) {
@@ -133,7 +131,7 @@ TEST(DataParallelOnThreads, TheTrajectoryTestCatchesBrokenCollectives) {
 }
 
 TEST(DataParallelOnThreads, RanksThatDriftApartAreNoticed) {
-  const test::Toy toy = test::toy("fully-connected", 24, true);
+  const test::Toy toy = test::toy(test::kColumns, 24, true);
   run_thread_ranks(3, [&](comm::HostComm& comm) {
     DataParallel training = test::training(toy, model::host_collective(comm));
     training.step();
@@ -242,7 +240,7 @@ class Train : public ::testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  test::Toy toy_ = test::toy("fully-connected", 50, true);
+  test::Toy toy_ = test::toy(test::kColumns, 50, true);
 };
 
 TEST_F(Train, WritesAModelThatAnyNumberOfRanksWouldWrite) {

@@ -36,14 +36,20 @@ inline torch::Tensor toy_normal(std::vector<std::int64_t> shape, std::uint32_t s
   return t;
 }
 
-/// @param kind  images for the convolutional one
-inline Toy toy(const std::string& kind, std::size_t batch, bool stratified, bool unbiased = true) {
+/// A kind of generator with its settings, and the shape of its records.
+struct ToyNetwork {
+  std::string kind;
+  std::vector<std::size_t> shape;
+  nlohmann::json settings;
+};
+inline const ToyNetwork kColumns{"fully-connected", {5}, {{"hidden", {16, 12}}}},
+    kImages{"convolutional", {1, 8, 8}, {{"hidden", {16}}, {"channels", {4, 3}}}};
+
+inline Toy toy(const ToyNetwork& of, std::size_t batch, bool stratified, bool unbiased = true) {
   Toy t;
-  const bool images = kind == "convolutional";
-  t.schema.shape = images ? std::vector<std::size_t>{1, 8, 8} : std::vector<std::size_t>{5};
+  t.schema.shape = of.shape;
   t.schema.classes = 3;
-  t.generator = images ? network(kind, {{"hidden", {16}}, {"channels", {4, 3}}})
-                       : network(kind, {{"hidden", {16, 12}}});
+  t.generator = network(of.kind, of.settings);
   t.spec.batch = batch;
   t.spec.unbiased = unbiased;
   t.spec.stratified = stratified;
@@ -104,9 +110,11 @@ inline Trajectory follow(const Toy& toy, std::shared_ptr<model::TensorCollective
   train::DataParallel own = training(toy, std::move(collective));
   return follow(own, steps);
 }
-inline Trajectory follow_alone(const Toy& toy, int steps = kSteps) {
-  return follow(toy, model::host_collective(*comm::single_process()), steps);
+inline std::shared_ptr<model::TensorCollective> alone() {
+  static const auto comm = comm::single_process();
+  return model::host_collective(*comm);
 }
+inline Trajectory follow_alone(const Toy& toy, int steps = kSteps) { return follow(toy, alone(), steps); }
 
 /// Largest difference of any loss, parameter or statistic; infinite where one is not finite, or has no
 /// counterpart.
@@ -137,21 +145,12 @@ inline double distance(const Trajectory& a, const Trajectory& b) {
 /// seen.
 inline constexpr double kTolerance = 2e-4;
 
-struct ToyCase {
-  const char* kind;
-  std::size_t batch;
-  bool stratified;
-  bool unbiased;
-};
-
 /// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 4 ranks (a rank without samples); both
 /// generators with both forms of the objective.
-inline std::vector<ToyCase> toy_cases() {
-  constexpr auto kFullyConnected = "fully-connected", kConvolutional = "convolutional";
-  return {{kFullyConnected, 24, true, true},  {kFullyConnected, 25, false, false},
-          {kConvolutional, 23, true, false},  {kConvolutional, 24, false, true},
-          {kFullyConnected, 3, true, false},  {kConvolutional, 3, false, true},
-          {kFullyConnected, 25, false, true}, {kFullyConnected, 24, true, false}};
+inline std::vector<Toy> toy_cases() {
+  return {toy(kColumns, 24, true, true),  toy(kColumns, 25, false, false), toy(kImages, 23, true, false),
+          toy(kImages, 24, false, true),  toy(kColumns, 3, true, false),   toy(kImages, 3, false, true),
+          toy(kColumns, 25, false, true), toy(kColumns, 24, true, false)};
 }
 
 }  // namespace muffle::test

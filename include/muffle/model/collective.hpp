@@ -30,8 +30,8 @@ class TensorCollective {
   /// In place; `t` is contiguous float32 or float64.
   virtual void all_reduce_sum(torch::Tensor& t) = 0;
   /// Begins the same sum; `t` may not be touched until finish_sums(). Device memory is summed on a stream of
-  /// its own while the GPU goes on with what it was given; host memory is summed at once (docs/adr: MPI does
-  /// not progress by itself). Collective, in order with the other calls.
+  /// its own while the GPU goes on with what it was given; host memory is summed at once: MPI does not
+  /// progress by itself (docs/adr/0006-buckets-leave-early.md). Collective, in order with the other calls.
   virtual void begin_all_reduce_sum(torch::Tensor& t) { all_reduce_sum(t); }
   /// What the stream is given from now on comes behind all that begin_all_reduce_sum() began.
   virtual void finish_sums() {}
