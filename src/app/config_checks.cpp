@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "muffle/model/twin_kind.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/synth/sampler.hpp"
@@ -31,10 +32,10 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
   const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
   p.unless(!replace || c.data.records > 0,
            "data.records is required under replace-one adjacency: m is public, so write it down");
-  p.unless(
-      replace || counted(c, maps),
-      "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = "
-      "true (or a map with kind = \"moments\", whose trace counts the records)");
+  p.unless(replace || counted(c, maps),
+           fmt::format("privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need "
+                       "privacy.release_counts = true (or a map that counts the records, with kind = {})",
+                       features::counting_maps()));
   p.unless(replace || c.data.records == 0,
            "privacy.adjacency = \"add-remove-one\" keeps m secret, and everything in the configuration is "
            "public: leave data.records at 0");
@@ -87,8 +88,8 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   Maps maps;
   if (stages.release && sized) {
     p.unless(!c.features.maps.empty(),
-             "there is no feature map, so nothing would be released: write a section such as [map.rff], with "
-             "kind = \"rff\"");
+             "there is no feature map, so nothing would be released: write a section [map.NAME] with one of "
+             "the kinds that `muffle config-keys` lists");
     p.check("", [&] { maps = c.features.resolved(c.data.schema); });
   }
   const bool mapped = !maps.empty();
@@ -112,13 +113,15 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   if (stages.train && model_stands) c.train.release_problems(c.model.chosen(), c.data.schema, maps, p);
   if (stages.train && stages.sample && c.model.chosen().network() != nullptr)
     p.unless(!train::matched_maps(maps, c.train.from_moments).empty(),
-             "there is no feature map that a network can be trained on: write a section such as [map.rff], "
-             "with kind = \"rff\"");
+             fmt::format("there is no feature map that a network can be trained on: write a section "
+                         "[map.NAME] with kind = {}",
+                         model::trainable_maps()));
   if (stages.sample) {
     synth::problems(c.sample, c.data.schema, sample_formats(), p);
     p.unless(c.sample.uniform_labels || counted(c, maps),
-             "sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map with "
-             "kind = \"moments\")");
+             fmt::format("sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map "
+                         "with kind = {})",
+                         features::counting_maps()));
   }
   if (stages.sample && stages.evaluate)
     evaluate::sample_problems(c.evaluate, c.data.schema, c.sample.count, c.sample.formats, p);

@@ -23,6 +23,10 @@ std::unique_ptr<Lift> make_lift(std::string_view kind) {
   return find_kind(lift_kinds(), kind, "lift").make();
 }
 
+std::string affine_lifts() {
+  return names_where(lift_kinds(), [](const LiftKind& kind) { return kind.make()->affine() != nullptr; });
+}
+
 void AffineLift::back(const double* u, double* x) const {
   std::copy(origin.begin(), origin.end(), x);
   if (rows.empty()) {

@@ -24,6 +24,10 @@ std::unique_ptr<GeneratorSettings> make_generator_settings(std::string_view kind
   return find_kind(generator_kinds(), kind, "generator").make();
 }
 
+std::string networks() {
+  return names_where(generator_kinds(), [](const auto& kind) { return kind.make()->network() != nullptr; });
+}
+
 Settings::Settings() {
   for (const GeneratorKind& kind : generator_kinds()) kinds_.push_back(kind.make());
 }

@@ -26,9 +26,9 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
     held += fmt::format("{}\"{}\"", held.empty() ? "" : ", ", map.map->kind());
   throw ConfigError(
       fmt::format("{} needs second moments, and the release holds only {}. A release is made once: add a "
-                  "section [map.NAME] with kind = \"moments\" before the next one, or choose a generator for "
-                  "the maps that are there.",
-                  user, held));
+                  "section [map.NAME] with kind = {} before the next one, or choose a generator for the maps "
+                  "that are there.",
+                  user, held, features::second_moments_maps()));
 }
 
 std::string artifact_bytes(const Artifact& artifact) {

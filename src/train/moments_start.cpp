@@ -25,7 +25,7 @@ double noise_per_number(const release::Artifact& a, std::size_t b, double record
   if (a.noise.parts.at(b).runs.size() != 1) {
     throw ConfigError(
         fmt::format("the numbers of the map \"{}\" carry different noise, so models cannot be compared by "
-                    "it: use another kind of map as proxy, such as \"rff\"",
+                    "it: use another kind of map as proxy",
                     map.name));
   }
   return release::carried_sigma(a, b, 0) / (records * map.map->scale(a.lattice));
@@ -70,10 +70,11 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
       maps.push_back(match_map(artifact, b, target, placement.device));
     const auto proxy = artifact.proxy();
     if (!proxy || maps.size() < 2) {
-      throw ConfigError(
-          "train.init = \"moments\" needs a release with three maps: second moments, what it starts from; "
-          "another, such as \"rff\", that it is trained on; and one with role = \"proxy\", which decides "
-          "which of the two models is kept");
+      throw ConfigError(fmt::format(
+          "train.init = \"moments\" needs a release with three maps: second moments, what it "
+          "starts from; one with kind = {}, that it is trained on; and one with role = \"proxy\", "
+          "which decides which of the two models is kept",
+          model::trainable_maps()));
     }
     proxy_ = match_map(artifact, *proxy, target, placement.device).matching;
     proxy_noise_ = noise_per_number(artifact, *proxy, target.records);
@@ -90,9 +91,10 @@ void MomentsStart::fit(comm::HostComm& comm, const release::Artifact& artifact,
   const release::NoisyMoments moments = release::make_noisy_moments(artifact);
   if (moments.moments.lift->affine() == nullptr) {
     throw ConfigError(
-        "train.init = \"moments\" starts from second moments whose lift is \"image\" or \"vector\"; those of "
-        "the release have another, from which no closed form follows that a network could be added to. Train "
-        "with train.init = \"random\", or release other moments.");
+        fmt::format("train.init = \"moments\" starts from second moments whose lift is {}; those of the "
+                    "release have another, from which no closed form follows that a network could be added "
+                    "to. Train with train.init = \"random\", or release other moments.",
+                    features::affine_lifts()));
   }
   network_ = architecture.beside(moments.order - 1);
   closed_ = network_->build(artifact.schema, seed, collective_);

@@ -1,5 +1,7 @@
 #include "muffle/train/settings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -97,8 +99,9 @@ void Settings::declare(settings::Keys& keys) {
 
 void Settings::problems(const model::GeneratorSettings& generator, settings::Problems& p) const {
   p.unless(!from_moments || generator.network() != nullptr,
-           "train.init = \"moments\" trains a network from the closed form on, so model.generator must be "
-           "\"convolutional\" or \"fully-connected\"; the closed form itself needs no training");
+           fmt::format("train.init = \"moments\" trains a network from the closed form on, so "
+                       "model.generator must be {}; the closed form itself needs no training",
+                       model::networks()));
   p.unless(
       from_moments || !keep_trained,
       "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
@@ -113,15 +116,18 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
   const bool trained = !matched_maps(maps, /*from_moments=*/false).empty();
   const bool proxy = std::any_of(maps.begin(), maps.end(),
                                  [](const auto& m) { return m.role == features::MapRole::kProxy; });
-  p.unless(moments != nullptr && trained && proxy,
-           "train.init = \"moments\" needs three feature maps: one with kind = \"moments\", what it starts "
-           "from, another that it is trained on, such as \"rff\", and one with role = \"proxy\", which "
-           "decides which of the two models is kept");
+  p.unless(
+      moments != nullptr && trained && proxy,
+      fmt::format("train.init = \"moments\" needs three feature maps: one with kind = {}, what it starts "
+                  "from; one with kind = {}, that it is trained on; and one with role = \"proxy\", which "
+                  "decides which of the two models is kept",
+                  features::second_moments_maps(), model::trainable_maps()));
   if (moments == nullptr) return;
   if (moments->lift->affine() == nullptr) {
-    p.add(
-        "train.init = \"moments\" starts from moments whose lift is \"image\" or \"vector\": the others have "
-        "no closed form that a network could be added to");
+    p.add(fmt::format(
+        "train.init = \"moments\" starts from moments whose lift is {}: the others have no closed "
+        "form that a network could be added to",
+        features::affine_lifts()));
     return;
   }
   model::check_model_size(*moments, schema.classes, p);

@@ -19,6 +19,7 @@
 #include "muffle/core/process.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/model/model_file.hpp"
+#include "muffle/model/twin_kind.hpp"
 #include "muffle/train/data_parallel.hpp"
 
 namespace muffle::train {
@@ -174,8 +175,9 @@ class Training {
     }
     if (problem.blocks.empty()) {
       throw ConfigError(
-          "training a network needs a release with a feature map that it can be trained on, and this one has "
-          "none: release one, such as [map.rff] with kind = \"rff\"");
+          fmt::format("training a network needs a release with a feature map that it can be trained on, and "
+                      "this one has none: release one with kind = {}",
+                      model::trainable_maps()));
     }
     return problem;
   }
