@@ -60,7 +60,7 @@ class Lift {
   /// u of one record. For one record always the same bits, whatever is computed beside it.
   /// @param x  d numbers in [0, 1]  @param u  n numbers
   virtual void forward(const float* x, double* u) const = 0;
-  /// Null: not affine, so that there is no way back from u to a record. Not resolved it tells that much.
+  /// Null: not affine, so that there is no way back from u to a record. Known before resolve() too.
   virtual const AffineLift* affine() const { return nullptr; }
   /// Are coefficients sums over many numbers of a record, and so nearly normal?
   virtual bool is_nearly_normal() const { return false; }
