@@ -114,7 +114,7 @@ double DataParallel::step(bool wish_to_stop) {
 
 double DataParallel::take_statistics(std::uint64_t batch) {
   const torch::NoGradGuard no_grad;
-  const Batch b = draw(kSettlingSubstream, batch);
+  const Batch b = draw(kStatisticsSubstream, batch);
   generator_->train();
   set_momentum(*generator_, 1.0);
   generator_->forward(b.codes, b.labels);

@@ -59,7 +59,7 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
     m.own_sums.push_back(block.sums(x, labels));
     parts.push_back(m.own_sums.back().detach().reshape(-1));
   }
-  // Sums, class counts and the raised hands travel together: one all-reduce.
+  // Sums, class counts and the wish to stop travel together: one all-reduce.
   const torch::TensorOptions options = parts.front().options();
   // Whole numbers: exact in any order. (LibTorch's bincount waits for the GPU.)
   parts.push_back(

@@ -16,7 +16,7 @@ namespace muffle::train {
 /// Substreams of codes and labels: a training step's number; behind them those that models are measured with,
 /// and those that the running statistics are taken from.
 inline constexpr std::uint32_t kMeasuringSubstream = std::numeric_limits<std::uint32_t>::max() - 1;
-inline constexpr std::uint32_t kSettlingSubstream = kMeasuringSubstream + 1;
+inline constexpr std::uint32_t kStatisticsSubstream = kMeasuringSubstream + 1;
 
 /// What a training does; all but the checkpoints change the model.
 struct TrainSpec {
