@@ -14,9 +14,9 @@ namespace {
 /// A mean kernel value that a class of real records may well not reach: above it the plan warns.
 constexpr double kDoubtfulKernel = 0.1;
 /// @param sigma  of the noise that the map's numbers carry, in units of its (weighted) features
-BlockPlan plan_block(const features::NamedMap& map, std::size_t classes, double sigma,
-                     std::optional<double> records) {
-  BlockPlan b;
+MapPlan plan_map(const features::NamedMap& map, std::size_t classes, double sigma,
+                 std::optional<double> records) {
+  MapPlan b;
   b.name = map.name;
   b.features = map.map->features();
   b.norm = map.bound().norm;
@@ -61,19 +61,19 @@ void warn(const Config& c, JobPlan& plan) {
         "m is private under add/remove-one adjacency: give --records with a public guess of it to see signal "
         "and noise");
   }
-  for (const BlockPlan& b : plan.blocks) {
+  for (const MapPlan& b : plan.maps) {
     if (!plan.records) break;
     const std::string remedy =
         "more records, fewer classes or a larger epsilon help; so do fewer features, as the noise's length "
         "grows with their square root";
     if (b.signal_to_noise_most < 1) {
       warnings.push_back(fmt::format(
-          "block {}: the noise dominates whatever the data are: a class's mean embedding is at most {:.3g} "
+          "map {}: the noise dominates whatever the data are: a class's mean embedding is at most {:.3g} "
           "long and its noise {:.3g}; {}",
           b.name, b.signal_most, b.noise_per_class, remedy));
     } else if (b.kernel_where_equal > kDoubtfulKernel) {
       warnings.push_back(fmt::format(
-          "block {}: the noise may dominate: a class's mean embedding is longer than its noise only if two "
+          "map {}: the noise may dominate: a class's mean embedding is longer than its noise only if two "
           "of its records have a kernel value above {:.3g} on average; {}",
           b.name, b.kernel_where_equal, remedy));
     }
@@ -120,7 +120,7 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
   double flops_per_record = 0.0;
   for (std::size_t b = 0; b < release.maps.size(); ++b) {
     const features::NamedMap& map = release.maps[b];
-    plan.blocks.push_back(plan_block(map, release.classes(), sigma(b), plan.records));
+    plan.maps.push_back(plan_map(map, release.classes(), sigma(b), plan.records));
     flops_per_record += map.map->cost().flops_per_record;
     if (const auto inside = map.map->counts_inside())
       plan.count_noise = sigma(b) / map.weight * std::sqrt(static_cast<double>(inside->numbers));

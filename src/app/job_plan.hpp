@@ -11,19 +11,19 @@
 
 namespace muffle::app {
 
-/// Signal and noise of one block's mean embedding mu~ = S~ / m, in units of the features. The signal's upper
+/// Signal and noise of one map's mean embedding mu~ = S~ / m, in units of the features. The signal's upper
 /// bound is public: a class with share p has ||mu_c|| <= p B, reached if all its records were alike. How far
 /// below it stays is private: ||mu_c||^2 = p^2 kappa, kappa the mean of the kernel over pairs of the class's
 /// records. So the plan says which kappa the data need.
-struct BlockPlan {
+struct MapPlan {
   std::string name;
   std::size_t features = 0;  ///< D_b
-  double norm = 1.0;         ///< B, the block's weight included
+  double norm = 1.0;         ///< B, the map's weight included
   double weight = 1.0;
   double signal_most = 0.0;           ///< p B for balanced classes, p = 1 / C
   double noise_per_number = 0.0;      ///< sigma / m
   double noise_per_class = 0.0;       ///< sigma sqrt(D) / m: expected norm of a column's noise
-  double noise_norm = 0.0;            ///< sigma sqrt(D C) / m: of the whole block
+  double noise_norm = 0.0;            ///< sigma sqrt(D C) / m: of the whole map
   double signal_to_noise_most = 0.0;  ///< signal_most / noise_per_class
   double kernel_where_equal = 0.0;    ///< kappa at which a class's signal is as long as its noise
 };
@@ -32,7 +32,7 @@ struct JobPlan {
   privacy::NoisePlan noise;
   std::uint64_t numbers = 0;          ///< length of the released vector
   std::optional<double> records;      ///< m, or the guess of it
-  std::vector<BlockPlan> blocks;      ///< without m: no signal and noise
+  std::vector<MapPlan> maps;          ///< without m: no signal and noise
   std::optional<double> count_noise;  ///< counts, or the moments' traces: standard deviation in records
   train::Cost cost;                   ///< of the model that is made of the release
   // Bytes that one rank needs at once: the large arrays, not the process's base of some 100 MB.

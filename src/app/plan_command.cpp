@@ -28,19 +28,19 @@ std::string bytes_text(Number count) {
 Json or_null(const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); }
 
 std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
-  Json blocks = Json::array();
-  for (const BlockPlan& b : p.blocks) {
+  Json maps = Json::array();
+  for (const MapPlan& b : p.maps) {
     const auto known = [&p](double v) { return p.records ? Json(v) : Json(nullptr); };
-    blocks.push_back({{"name", b.name},
-                      {"features", b.features},
-                      {"norm", b.norm},
-                      {"weight", b.weight},
-                      {"signal_most", known(b.signal_most)},
-                      {"noise_per_number", known(b.noise_per_number)},
-                      {"noise_per_class", known(b.noise_per_class)},
-                      {"noise_norm", known(b.noise_norm)},
-                      {"signal_to_noise_most", known(b.signal_to_noise_most)},
-                      {"kernel_where_equal", known(b.kernel_where_equal)}});
+    maps.push_back({{"name", b.name},
+                    {"features", b.features},
+                    {"norm", b.norm},
+                    {"weight", b.weight},
+                    {"signal_most", known(b.signal_most)},
+                    {"noise_per_number", known(b.noise_per_number)},
+                    {"noise_per_class", known(b.noise_per_class)},
+                    {"noise_norm", known(b.noise_norm)},
+                    {"signal_to_noise_most", known(b.signal_to_noise_most)},
+                    {"kernel_where_equal", known(b.kernel_where_equal)}});
   }
   const Json memory = {{"release", p.release_memory},
                        {"release_root", p.release_root_memory},
@@ -60,7 +60,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"sigma", p.noise.sigma},
                     {"records", or_null(p.records)},
                     {"released_values", p.numbers},
-                    {"blocks", blocks},
+                    {"maps", maps},
                     {"count_noise", or_null(p.count_noise)},
                     {"generator_parameters", p.cost.parameters},
                     {"memory_bytes", memory},
@@ -90,9 +90,9 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
   out += fmt::format("  {} numbers are released\n", p.numbers);
   if (p.records) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
-    for (const BlockPlan& b : p.blocks) {
+    for (const MapPlan& b : p.maps) {
       out += fmt::format(
-          "  block {} ({} features, norm at most {})\n"
+          "  map {} ({} features, norm at most {})\n"
           "    noise            {:.3g} a number, {:.3g} a class, {:.3g} in all\n"
           "    signal           at most {:.3g} a class (balanced classes)\n"
           "    signal-to-noise  at most {:.3g}; equal if the kernel of two records of a class is {:.3g} on "

@@ -46,7 +46,7 @@ DataParallel::DataParallel(const model::NetworkSettings& network, const schema::
       device_(problem.device),
       collective_(std::move(collective)),
       generator_(network.build(schema, spec.seed, collective_)),
-      objective_(std::move(problem.blocks), {spec.unbiased, spec.stratified}, collective_),
+      objective_(std::move(problem.maps), {spec.unbiased, spec.stratified}, collective_),
       reducer_((generator_->to(device_), generator_->parameters()), collective_),
       optimizer_(generator_->parameters(), torch::optim::AdamOptions(spec.learning_rate)) {}
 

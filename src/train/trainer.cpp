@@ -171,9 +171,9 @@ class Training {
     for (const std::size_t b : matched_maps(release_.maps, /*from_moments=*/false)) {
       MatchedMap map = match_map(release_, b, target, placement_.device);
       for (double& w : map.matching.weights) w *= map.weight * map.weight;
-      problem.blocks.push_back(std::move(map.matching));
+      problem.maps.push_back(std::move(map.matching));
     }
-    if (problem.blocks.empty()) {
+    if (problem.maps.empty()) {
       throw ConfigError(
           fmt::format("training a network needs a release with a feature map that it can be trained on, and "
                       "this one has none: release one with kind = {}",
