@@ -136,12 +136,11 @@ std::string renamed_key(const std::string& key) {
            "count = 10000, [map.moments] with kind = \"moments\", [map.proxy] with kind = \"rff\" and role = "
            "\"proxy\"";
   const auto dot = key.find('.');
-  if (dot == std::string::npos) return "";
-  const std::string section = key.substr(0, dot), leaf = key.substr(dot + 1);
+  const std::string section = key.substr(0, dot), leaf = dot == std::string::npos ? "" : key.substr(dot + 1);
   const auto now = [](const char* map, const char* rest, const std::string& name) {
-    return fmt::format(
-        "is {} of a feature map now, which has a section of its own: write [map.{}] with {}, and there {}",
-        name, map, rest, name);
+    return fmt::format("is {}a feature map now, which has a section of its own: write [map.{}] with {}{}",
+                       name.empty() ? "" : name + " of ", map, rest,
+                       name.empty() ? "" : ", and there " + name);
   };
   if (section == "moments") return now("moments", "kind = \"moments\"", leaf == "kind" ? "lift" : leaf);
   if (section == "proxy") return now("proxy", "kind = \"rff\" and role = \"proxy\"", leaf);
