@@ -3,20 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "muffle/model/twin_kind.hpp"
-#include "muffle/privacy/accountant.hpp"
-#include "muffle/privacy/ledger.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/train/settings.hpp"
 
 namespace muffle::app {
 namespace {
-
-/// Longest release.mfl and model.mfl that their readers accept, less a megabyte for the header.
-constexpr std::uint64_t kMostFileBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
 
 using settings::Problems;
 using Maps = std::vector<features::NamedMap>;
@@ -41,32 +35,14 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
            "public: leave data.records at 0");
 }
 
-void check_ledger(const Config& c, Problems& p) {
-  p.unless(c.ledger.data_id.empty() || privacy::is_data_id(c.ledger.data_id),
-           "data.id names the data set in files: use 1 to 128 letters, digits, '.', '_' and '-', beginning "
-           "with a letter or digit");
-  // A budget binds only if every release of the data set is written down in one place.
-  p.unless(!c.ledger.budget_epsilon || (!c.ledger.data_id.empty() && !c.ledger.file.empty()),
-           "privacy.budget_epsilon needs data.id and privacy.ledger: name the data set, and the one file, "
-           "beside the data, in which every release of it is written down");
-  // A relative path means another ledger, with nothing spent, in every folder that a job is started in.
-  p.unless(
-      !c.ledger.budget_epsilon || c.ledger.file.empty() || std::filesystem::path(c.ledger.file).is_absolute(),
-      "privacy.ledger must be an absolute path where privacy.budget_epsilon is set: from another working "
-      "folder a relative one is another ledger, with nothing spent");
-  const double budget = c.ledger.budget_epsilon.value_or(1.0);
-  p.unless(budget >= privacy::kMinEpsilon && budget <= privacy::kMaxEpsilon,
-           "privacy.budget_epsilon must be from 0.001 to 100");
-}
-
 void check_maps(const Config& c, const Maps& maps, Problems& p) {
   std::uint64_t numbers = c.release_counts ? 1 : 0;
   for (const features::NamedMap& m : maps) numbers += m.map->features();
   p.unless(
-      numbers * c.data.schema.classes * sizeof(std::int64_t) <= kMostFileBytes,
+      numbers * c.data.schema.classes * sizeof(std::int64_t) <= model::kMostModelBytes,
       fmt::format("{} features x {} classes are more numbers than a release file holds, {} MB: use fewer "
                   "features (count or coefficients of the maps)",
-                  numbers, c.data.schema.classes, kMostFileBytes / 1'000'000));
+                  numbers, c.data.schema.classes, model::kMostModelBytes / 1'000'000));
   for (const features::NamedMap& proxy : maps) {
     if (proxy.role != features::MapRole::kProxy) continue;
     for (const features::NamedMap& other : maps)
@@ -95,7 +71,7 @@ std::vector<std::string> contradictions(const Config& c, const Stages& stages) {
   const bool mapped = !maps.empty();
   if (stages.release) {
     check_records(c, maps, p);
-    check_ledger(c, p);
+    c.ledger.problems(p);
     c.aggregation.problems(c.privacy.adjacency, c.data.shards == data::ShardRule::kPerRank, p);
     if (mapped) check_maps(c, maps, p);
   }

@@ -9,7 +9,6 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/privacy/distributed_noise.hpp"
 
 namespace muffle::release {
 namespace {
@@ -76,10 +75,7 @@ Artifact read_artifact(const std::filesystem::path& path) {
 }
 
 double carried_sigma(const Artifact& a, std::size_t part, std::size_t run) {
-  if (!a.aggregation.distributed)
-    return static_cast<double>(a.noise.parts.at(part).runs.at(run).sigma_lattice);
-  const auto plan = privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
-  return plan.total_sigma(plan.shares.at(part).runs.at(run));
+  return carried_sigma(a, a.aggregation, part, run);
 }
 
 void check_map(const Artifact& artifact, std::size_t b) {

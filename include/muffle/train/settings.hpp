@@ -64,7 +64,9 @@ struct Cost {
   // Bytes at once: the large arrays.
   std::uint64_t fit_root = 0;  ///< the coordinator while it fits a closed form and writes it
   std::uint64_t memory = 0;    ///< a training, every rank; the coordinator's, where it has the most
-  // Bytes that are all-reduced in a step.
+  double step_sent = 0.0;      ///< bytes that a rank sends in a step, by ring all-reduces
+  // Bytes that are all-reduced in a step: all of them, and the parts.
+  std::uint64_t step_wire = 0;
   std::uint64_t step_embedding = 0;   ///< the batch's C x D float32 sums of all maps, and C counts
   std::uint64_t step_batch_norm = 0;  ///< moments, forward and backward
   std::uint64_t step_gradients = 0;
