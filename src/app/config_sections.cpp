@@ -6,22 +6,9 @@
 #include "muffle/synth/pictures.hpp"
 
 namespace muffle::app {
-namespace {
 
 using comm::DeviceWish;
 using settings::Keys;
-
-void declare_privacy(Keys& keys, Config& c) {
-  c.privacy.declare(keys);
-  keys.flag("release_counts", c.release_counts,
-            "release noisy class counts too (for imbalanced or private class sizes)");
-  c.aggregation.declare(keys);
-  c.ledger.declare(keys);
-  keys.text("signing_key", c.signing_key,
-            "key file (muffle keygen) with which the coordinator signs the release; empty: not signed");
-}
-
-}  // namespace
 
 synth::Formats sample_formats() {
   static const std::vector<const schema::RecordFormat*> all = [] {
@@ -56,7 +43,15 @@ std::vector<settings::Key> keys_of(Config& c) {
   });
   for (auto& [name, map] : c.features.maps)
     section("map." + name, Stage::kRelease, [&, &map = map](Keys& k) { map.declare(k); });
-  section("privacy", Stage::kRelease, [&](Keys& k) { declare_privacy(k, c); });
+  section("privacy", Stage::kRelease, [&](Keys& k) {
+    c.privacy.declare(k);
+    k.flag("release_counts", c.release_counts,
+           "release noisy class counts too (for imbalanced or private class sizes)");
+    c.aggregation.declare(k);
+    c.ledger.declare(k);
+    k.text("signing_key", c.signing_key,
+           "key file (muffle keygen) with which the coordinator signs the release; empty: not signed");
+  });
   section("model", Stage::kTrain, [&](Keys& k) { c.model.declare(k); });
   section("train", Stage::kTrain, [&](Keys& k) { c.train.declare(k); });
   section("sample", Stage::kSample, [&](Keys& k) { synth::declare(k, c.sample, sample_formats()); });

@@ -12,13 +12,11 @@ namespace muffle::features {
 
 #define MUFFLE_KIND(kind) MapKind kind##_map();
 #include "map_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const MapKind> map_kinds() {
   static const std::vector<MapKind> table{
 #define MUFFLE_KIND(kind) kind##_map(),
 #include "map_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }

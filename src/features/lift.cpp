@@ -8,13 +8,11 @@ namespace muffle::features {
 
 #define MUFFLE_KIND(kind) LiftKind kind##_lift();
 #include "lift_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const LiftKind> lift_kinds() {
   static const std::vector<LiftKind> table{
 #define MUFFLE_KIND(kind) kind##_lift(),
 #include "lift_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }

@@ -9,13 +9,11 @@ namespace muffle::model {
 
 #define MUFFLE_KIND(kind) GeneratorKind kind##_generator();
 #include "generator_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const GeneratorKind> generator_kinds() {
   static const std::vector<GeneratorKind> table{
 #define MUFFLE_KIND(kind) kind##_generator(),
 #include "generator_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }

@@ -8,13 +8,11 @@ namespace muffle::model {
 
 #define MUFFLE_KIND(kind) TwinKind kind##_twin();
 #include "twin_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const TwinKind> twin_kinds() {
   static const std::vector<TwinKind> table{
 #define MUFFLE_KIND(kind) kind##_twin(),
 #include "twin_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }

@@ -151,11 +151,8 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
   const auto classes = static_cast<double>(plan.classes());
   for (std::size_t b = 0; b < plan.maps.size(); ++b) {
     const features::NamedMap& map = plan.maps[b];
-    MapForecast& f = out.emplace_back();
-    f.name = map.name;
-    f.features = plan.features(b);
-    f.norm = map.bound().norm;
-    f.weight = map.weight;
+    out.push_back({map.name, plan.features(b), map.bound().norm, map.weight});
+    MapForecast& f = out.back();
     if (!records) continue;
     f.signal_most = f.norm / classes;
     f.noise_per_number = sigma_of(plan, mode, b) / *records;

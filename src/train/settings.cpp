@@ -112,6 +112,13 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
   if (const auto* closed = generator.closed_form()) return closed->release_problems(schema, maps, p);
   const model::NetworkSettings& network = *generator.network();
   if (!from_moments) return network.problems(&schema, p);
+  const features::SecondMoments* const moments = start_of(maps, p);
+  if (moments == nullptr) return;
+  model::check_model_size(*moments, schema.classes, p);
+  network.beside(moments->order() - 1)->problems(&schema, p);
+}
+
+const features::SecondMoments* start_of(const std::vector<features::NamedMap>& maps, settings::Problems& p) {
   const features::SecondMoments* const moments = model::moments_of(maps);
   const bool trained = !matched_maps(maps, /*from_moments=*/false).empty();
   const bool proxy = std::any_of(maps.begin(), maps.end(),
@@ -122,16 +129,12 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
                   "from; one with kind = {}, that it is trained on; and one with role = \"proxy\", which "
                   "decides which of the two models is kept",
                   features::second_moments_maps(), model::trainable_maps()));
-  if (moments == nullptr) return;
-  if (moments->lift->affine() == nullptr) {
-    p.add(fmt::format(
-        "train.init = \"moments\" starts from moments whose lift is {}: the others have no closed "
-        "form that a network could be added to",
-        features::affine_lifts()));
-    return;
-  }
-  model::check_model_size(*moments, schema.classes, p);
-  network.beside(moments->order() - 1)->problems(&schema, p);
+  if (moments == nullptr || moments->lift->affine() != nullptr) return moments;
+  p.add(fmt::format(
+      "train.init = \"moments\" starts from moments whose lift is {}: the others have no closed form that a "
+      "network could be added to; train with train.init = \"random\", or release other moments",
+      features::affine_lifts()));
+  return nullptr;
 }
 
 std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& maps, bool from_moments) {

@@ -52,6 +52,11 @@ struct Settings : TrainSpec {
                         const std::vector<features::NamedMap>& maps, settings::Problems& problems) const;
 };
 
+/// What a training with train.init = "moments" starts from, in a release of these maps; null: nothing will
+/// do.
+const features::SecondMoments* start_of(const std::vector<features::NamedMap>& maps,
+                                        settings::Problems& problems);
+
 /// The maps of a release that a network is trained on, all at once: those of role `match` that have a twin
 /// (model/twin_kind.hpp). Second moments are for closed forms, and only a training that starts from one
 /// (train.init = "moments") is trained on them too; they come first.
