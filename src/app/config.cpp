@@ -1,7 +1,6 @@
 #include "muffle/app/config.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>

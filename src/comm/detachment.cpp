@@ -1,7 +1,5 @@
 #include "muffle/comm/detachment.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <exception>

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"

@@ -50,11 +50,6 @@ void check_maps(const ReleasePlan& plan) {
         "the only map has role = \"proxy\": there is nothing that a generator could be made from");
 }
 
-/// Of the first numbers of a part, in units of the (weighted) features.
-double sigma_of(const ReleasePlan& plan, const privacy::AggregationMode& mode, std::size_t part) {
-  return carried_sigma(plan, mode, part, 0) / plan.noise.parts.at(part).runs.front().unit;
-}
-
 }  // namespace
 
 std::size_t ReleasePlan::offset(std::size_t b) const {
@@ -155,7 +150,7 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     MapForecast& f = out.back();
     if (!records) continue;
     f.signal_most = f.norm / classes;
-    f.noise_per_number = sigma_of(plan, mode, b) / *records;
+    f.noise_per_number = carried_sigma(plan, mode, b, 0) / plan.noise.parts[b].runs.front().unit / *records;
     f.noise_per_class = f.noise_per_number * std::sqrt(static_cast<double>(f.features));
     f.noise_norm = f.noise_per_class * std::sqrt(classes);
     f.signal_to_noise_most = f.signal_most / f.noise_per_class;
@@ -165,13 +160,14 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
 }
 
 std::optional<double> count_noise(const ReleasePlan& plan, const privacy::AggregationMode& mode) {
-  if (plan.counts) return sigma_of(plan, mode, plan.maps.size()) / plan.counts_weight;
-  std::optional<double> noise;
-  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+  const std::size_t maps = plan.maps.size();
+  if (plan.counts) return carried_sigma(plan, mode, maps, 0) / static_cast<double>(plan.counts_units());
+  for (std::size_t b = 0; b < maps; ++b) {
     if (const auto inside = plan.maps[b].map->counts_inside())
-      noise = sigma_of(plan, mode, b) / plan.maps[b].weight * std::sqrt(static_cast<double>(inside->numbers));
+      return std::sqrt(static_cast<double>(inside->numbers)) * carried_sigma(plan, mode, b, 0) /
+             inside->scale;
   }
-  return noise;
+  return std::nullopt;
 }
 
 Cost cost(const ReleasePlan& plan, int ranks, std::uint64_t threads) {
