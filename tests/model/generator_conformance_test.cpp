@@ -3,7 +3,6 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
