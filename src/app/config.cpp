@@ -1,7 +1,6 @@
 #include "muffle/app/config.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -167,7 +166,9 @@ class Loader {
       } else if (inner->empty() && prefix == kMap) {
         make_map(name + ".", where());
       } else if (inner->empty() && name + "." != kMap && !has_section(keys_of(config_), name)) {
-        refuse(fmt::format("{}: unknown section '{}'", where(), name));
+        const std::string renamed = renamed_key(name);
+        refuse(renamed.empty() ? fmt::format("{}: unknown section '{}'", where(), name)
+                               : fmt::format("{}: [{}] {}", where(), name, renamed));
       } else {
         read_table(*inner, name + ".", path);
       }

@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
-#include "muffle/privacy/accountant.hpp"
-#include "muffle/privacy/ledger.hpp"
+#include "muffle/model/twin_kind.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/train/settings.hpp"
 
 namespace muffle::app {
 namespace {
-
-/// Longest release.mfl and model.mfl that their readers accept, less a megabyte for the header.
-constexpr std::uint64_t kMostFileBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
 
 using settings::Problems;
 using Maps = std::vector<features::NamedMap>;
@@ -31,41 +26,23 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
   const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
   p.unless(!replace || c.data.records > 0,
            "data.records is required under replace-one adjacency: m is public, so write it down");
-  p.unless(
-      replace || counted(c, maps),
-      "privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need privacy.release_counts = "
-      "true (or a map with kind = \"moments\", whose trace counts the records)");
+  p.unless(replace || counted(c, maps),
+           fmt::format("privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need "
+                       "privacy.release_counts = true (or a map that counts the records, with kind = {})",
+                       features::counting_maps()));
   p.unless(replace || c.data.records == 0,
            "privacy.adjacency = \"add-remove-one\" keeps m secret, and everything in the configuration is "
            "public: leave data.records at 0");
-}
-
-void check_ledger(const Config& c, Problems& p) {
-  p.unless(c.ledger.data_id.empty() || privacy::is_data_id(c.ledger.data_id),
-           "data.id names the data set in files: use 1 to 128 letters, digits, '.', '_' and '-', beginning "
-           "with a letter or digit");
-  // A budget binds only if every release of the data set is written down in one place.
-  p.unless(!c.ledger.budget_epsilon || (!c.ledger.data_id.empty() && !c.ledger.file.empty()),
-           "privacy.budget_epsilon needs data.id and privacy.ledger: name the data set, and the one file, "
-           "beside the data, in which every release of it is written down");
-  // A relative path means another ledger, with nothing spent, in every folder that a job is started in.
-  p.unless(
-      !c.ledger.budget_epsilon || c.ledger.file.empty() || std::filesystem::path(c.ledger.file).is_absolute(),
-      "privacy.ledger must be an absolute path where privacy.budget_epsilon is set: from another working "
-      "folder a relative one is another ledger, with nothing spent");
-  const double budget = c.ledger.budget_epsilon.value_or(1.0);
-  p.unless(budget >= privacy::kMinEpsilon && budget <= privacy::kMaxEpsilon,
-           "privacy.budget_epsilon must be from 0.001 to 100");
 }
 
 void check_maps(const Config& c, const Maps& maps, Problems& p) {
   std::uint64_t numbers = c.release_counts ? 1 : 0;
   for (const features::NamedMap& m : maps) numbers += m.map->features();
   p.unless(
-      numbers * c.data.schema.classes * sizeof(std::int64_t) <= kMostFileBytes,
+      numbers * c.data.schema.classes * sizeof(std::int64_t) <= model::kMostModelBytes,
       fmt::format("{} features x {} classes are more numbers than a release file holds, {} MB: use fewer "
                   "features (count or coefficients of the maps)",
-                  numbers, c.data.schema.classes, kMostFileBytes / 1'000'000));
+                  numbers, c.data.schema.classes, model::kMostModelBytes / 1'000'000));
   for (const features::NamedMap& proxy : maps) {
     if (proxy.role != features::MapRole::kProxy) continue;
     for (const features::NamedMap& other : maps)
@@ -87,14 +64,14 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
   Maps maps;
   if (stages.release && sized) {
     p.unless(!c.features.maps.empty(),
-             "there is no feature map, so nothing would be released: write a section such as [map.rff], with "
-             "kind = \"rff\"");
+             "there is no feature map, so nothing would be released: write a section [map.NAME] with one of "
+             "the kinds that `muffle config-keys` lists");
     p.check("", [&] { maps = c.features.resolved(c.data.schema); });
   }
   const bool mapped = !maps.empty();
   if (stages.release) {
     check_records(c, maps, p);
-    check_ledger(c, p);
+    c.ledger.problems(p);
     c.aggregation.problems(c.privacy.adjacency, c.data.shards == data::ShardRule::kPerRank, p);
     if (mapped) check_maps(c, maps, p);
   }
@@ -112,13 +89,15 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
   if (stages.train && model_stands) c.train.release_problems(c.model.chosen(), c.data.schema, maps, p);
   if (stages.train && stages.sample && c.model.chosen().network() != nullptr)
     p.unless(!train::matched_maps(maps, c.train.from_moments).empty(),
-             "there is no feature map that a network can be trained on: write a section such as [map.rff], "
-             "with kind = \"rff\"");
+             fmt::format("there is no feature map that a network can be trained on: write a section "
+                         "[map.NAME] with kind = {}",
+                         model::trainable_maps()));
   if (stages.sample) {
     synth::problems(c.sample, c.data.schema, sample_formats(), p);
     p.unless(c.sample.uniform_labels || counted(c, maps),
-             "sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map with "
-             "kind = \"moments\")");
+             fmt::format("sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map "
+                         "with kind = {})",
+                         features::counting_maps()));
   }
   if (stages.sample && stages.evaluate)
     evaluate::sample_problems(c.evaluate, c.data.schema, c.sample.count, c.sample.formats, p);
@@ -133,12 +112,11 @@ std::string renamed_key(const std::string& key) {
            "count = 10000, [map.moments] with kind = \"moments\", [map.proxy] with kind = \"rff\" and role = "
            "\"proxy\"";
   const auto dot = key.find('.');
-  if (dot == std::string::npos) return "";
-  const std::string section = key.substr(0, dot), leaf = key.substr(dot + 1);
+  const std::string section = key.substr(0, dot), leaf = dot == std::string::npos ? "" : key.substr(dot + 1);
   const auto now = [](const char* map, const char* rest, const std::string& name) {
-    return fmt::format(
-        "is {} of a feature map now, which has a section of its own: write [map.{}] with {}, and there {}",
-        name, map, rest, name);
+    return fmt::format("is {}a feature map now, which has a section of its own: write [map.{}] with {}{}",
+                       name.empty() ? "" : name + " of ", map, rest,
+                       name.empty() ? "" : ", and there " + name);
   };
   if (section == "moments") return now("moments", "kind = \"moments\"", leaf == "kind" ? "lift" : leaf);
   if (section == "proxy") return now("proxy", "kind = \"rff\" and role = \"proxy\"", leaf);

@@ -11,7 +11,7 @@ namespace muffle::app {
 /// together. Values that no stage could use are refused by the keys themselves. Makes the release's plan.
 std::vector<std::string> contradictions(Config& config, const Stages& stages);
 
-/// How a key of an earlier muffle is written now; empty for keys that there never were.
+/// How a key or section of an earlier muffle is written now; empty for those that there never were.
 std::string renamed_key(const std::string& key);
 
 }  // namespace muffle::app

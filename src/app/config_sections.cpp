@@ -3,45 +3,12 @@
 
 #include "muffle/app/config.hpp"
 #include "muffle/data/format.hpp"
-#include "muffle/privacy/accountant.hpp"
-#include "muffle/privacy/sensitivity.hpp"
 #include "muffle/synth/pictures.hpp"
 
 namespace muffle::app {
-namespace {
 
 using comm::DeviceWish;
 using settings::Keys;
-using settings::Range;
-using settings::Value;
-
-void declare_privacy(Keys& keys, Config& c) {
-  constexpr Range kDeltas{privacy::kMinDelta, privacy::kMaxDelta};
-  keys.stage(Stage::kRelease);
-  keys.optional_number("epsilon", c.privacy.epsilon, "with delta: the guarantee; or give noise_multiplier");
-  keys.number("delta", c.privacy.delta, kDeltas, "delta");
-  keys.optional_number("noise_multiplier", c.privacy.noise_multiplier,
-                       "sigma / sensitivity, instead of epsilon");
-  keys.choice("adjacency", c.privacy.adjacency,
-              {{"replace-one", privacy::Adjacency::kReplaceOne},
-               {"add-remove-one", privacy::Adjacency::kAddRemoveOne}},
-              "what a neighbouring data set is");
-  keys.count("max_records_per_person", c.privacy.max_records_per_person, 0, privacy::kMaxRecordsPerPerson,
-             "q, required: how many records one person can own");
-  keys.flag("release_counts", c.release_counts,
-            "release noisy class counts too (for imbalanced or private class sizes)");
-  c.aggregation.declare(keys);
-  keys.text("ledger", c.ledger.file,
-            "the data set's ledger of releases; empty: ledger-<data.id>.jsonl beside the run folder");
-  keys.optional_number(
-      "budget_epsilon", c.ledger.budget_epsilon,
-      "the most that all releases of the data set may spend together; needs data.id and privacy.ledger");
-  keys.number("budget_delta", c.ledger.budget_delta, kDeltas, "the budget's delta");
-  keys.text("signing_key", c.signing_key,
-            "key file (muffle keygen) with which the coordinator signs the release; empty: not signed");
-}
-
-}  // namespace
 
 synth::Formats sample_formats() {
   static const std::vector<const schema::RecordFormat*> all = [] {
@@ -76,7 +43,15 @@ std::vector<settings::Key> keys_of(Config& c) {
   });
   for (auto& [name, map] : c.features.maps)
     section("map." + name, Stage::kRelease, [&, &map = map](Keys& k) { map.declare(k); });
-  section("privacy", Stage::kRelease, [&](Keys& k) { declare_privacy(k, c); });
+  section("privacy", Stage::kRelease, [&](Keys& k) {
+    c.privacy.declare(k);
+    k.flag("release_counts", c.release_counts,
+           "release noisy class counts too (for imbalanced or private class sizes)");
+    c.aggregation.declare(k);
+    c.ledger.declare(k);
+    k.text("signing_key", c.signing_key,
+           "key file (muffle keygen) with which the coordinator signs the release; empty: not signed");
+  });
   section("model", Stage::kTrain, [&](Keys& k) { c.model.declare(k); });
   section("train", Stage::kTrain, [&](Keys& k) { c.train.declare(k); });
   section("sample", Stage::kSample, [&](Keys& k) { synth::declare(k, c.sample, sample_formats()); });

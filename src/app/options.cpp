@@ -187,7 +187,8 @@ void CommandLine::add_run_verbs() {
   Options(*train).value("--release", release_file, "FILE", "the release; default: OUT/release.mfl");
   Options(*sample).value("--model", model_file, "FILE", "the model; default: OUT/model.mfl");
   Options(*sample).key("-n,--count", sources, "sample.count", "N", "how many records");
-  Options(*evaluate).value("--samples", samples_file, "FILE", "the samples; default: OUT/samples.npz");
+  Options(*evaluate).value("--samples", samples_file, "FILE",
+                           "the samples; default: those in OUT, of a format in sample.formats");
 }
 
 void CommandLine::add_data_options(CLI::App& verb) {

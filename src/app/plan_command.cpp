@@ -28,24 +28,24 @@ std::string bytes_text(Number count) {
 Json or_null(const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); }
 
 std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
-  Json blocks = Json::array();
-  for (const BlockPlan& b : p.blocks) {
+  Json maps = Json::array();
+  for (const release::MapForecast& b : p.maps) {
     const auto known = [&p](double v) { return p.records ? Json(v) : Json(nullptr); };
-    blocks.push_back({{"name", b.name},
-                      {"features", b.features},
-                      {"norm", b.norm},
-                      {"weight", b.weight},
-                      {"signal_most", known(b.signal_most)},
-                      {"noise_per_number", known(b.noise_per_number)},
-                      {"noise_per_class", known(b.noise_per_class)},
-                      {"noise_norm", known(b.noise_norm)},
-                      {"signal_to_noise_most", known(b.signal_to_noise_most)},
-                      {"kernel_where_equal", known(b.kernel_where_equal)}});
+    maps.push_back({{"name", b.name},
+                    {"features", b.features},
+                    {"norm", b.norm},
+                    {"weight", b.weight},
+                    {"signal_most", known(b.signal_most)},
+                    {"noise_per_number", known(b.noise_per_number)},
+                    {"noise_per_class", known(b.noise_per_class)},
+                    {"noise_norm", known(b.noise_norm)},
+                    {"signal_to_noise_most", known(b.signal_to_noise_most)},
+                    {"kernel_where_equal", known(b.kernel_where_equal)}});
   }
-  const Json memory = {{"release", p.release_memory},
-                       {"release_root", p.release_root_memory},
-                       {"fit_root", p.cost.fit_root},
-                       {"train", p.cost.memory}};
+  const Json memory = {{"release", p.release.memory},
+                       {"release_root", p.release.root},
+                       {"fit_root", p.train.fit_root},
+                       {"train", p.train.memory}};
   const Json out = {{"format", "muffle-plan"},
                     {"version", 1},
                     {"ranks", ranks},
@@ -60,20 +60,20 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"sigma", p.noise.sigma},
                     {"records", or_null(p.records)},
                     {"released_values", p.numbers},
-                    {"blocks", blocks},
+                    {"maps", maps},
                     {"count_noise", or_null(p.count_noise)},
-                    {"generator_parameters", p.cost.parameters},
+                    {"generator_parameters", p.train.parameters},
                     {"memory_bytes", memory},
                     {"wire_bytes",
-                     {{"release", p.release_wire},
-                      {"release_all_ranks", p.release_wire_all},
-                      {"step", p.step_wire},
-                      {"step_embedding", p.cost.step_embedding},
-                      {"step_batch_norm", p.cost.step_batch_norm},
-                      {"step_gradients", p.cost.step_gradients},
-                      {"step_sent_per_rank", p.step_wire_per_rank}}},
+                     {{"release", p.release.wire},
+                      {"release_all_ranks", p.release.wire_all},
+                      {"step", p.train.step_wire},
+                      {"step_embedding", p.train.step_embedding},
+                      {"step_batch_norm", p.train.step_batch_norm},
+                      {"step_gradients", p.train.step_gradients},
+                      {"step_sent_per_rank", p.train.step_sent}}},
                     {"embed_flops", or_null(p.embed_flops)},
-                    {"step_embed_flops", p.cost.step_flops},
+                    {"step_embed_flops", p.train.step_flops},
                     {"warnings", p.warnings}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -90,9 +90,9 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
   out += fmt::format("  {} numbers are released\n", p.numbers);
   if (p.records) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
-    for (const BlockPlan& b : p.blocks) {
+    for (const release::MapForecast& b : p.maps) {
       out += fmt::format(
-          "  block {} ({} features, norm at most {})\n"
+          "  map {} ({} features, norm at most {})\n"
           "    noise            {:.3g} a number, {:.3g} a class, {:.3g} in all\n"
           "    signal           at most {:.3g} a class (balanced classes)\n"
           "    signal-to-noise  at most {:.3g}; equal if the kernel of two records of a class is {:.3g} on "
@@ -102,29 +102,30 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
     }
   }
   if (p.count_noise) out += fmt::format("  class counts       +- {:.3g} records\n", *p.count_noise);
-  const bool trains = p.cost.parameters > 0;
+  const bool trains = p.train.parameters > 0;
   out += fmt::format("\nmemory per rank (large arrays)\n  release  {}, the coordinator {}\n",
-                     bytes_text(p.release_memory), bytes_text(p.release_root_memory));
-  if (p.cost.fit_root > 0)
-    out += fmt::format("  fit      the coordinator alone, {}\n", bytes_text(p.cost.fit_root));
-  if (trains) out += fmt::format("  train    {}\n", bytes_text(p.cost.memory));
+                     bytes_text(p.release.memory), bytes_text(p.release.root));
+  if (p.train.fit_root > 0)
+    out += fmt::format("  fit      the coordinator alone, {}\n", bytes_text(p.train.fit_root));
+  if (trains) out += fmt::format("  train    {}\n", bytes_text(p.train.memory));
   out += fmt::format(
       "\non the wire\n  release  8 B x {} numbers = {} from each rank but the coordinator, {} in all\n",
-      p.numbers, bytes_text(p.release_wire), bytes_text(p.release_wire_all));
+      p.numbers, bytes_text(p.release.wire), bytes_text(p.release.wire_all));
   if (trains) {
     out += fmt::format(
         "  step     {} all-reduced (embedding {}, batch norms {}, gradients {}): a rank sends {} (ring)\n"
         "  training {} a rank over {} steps\n",
-        bytes_text(p.step_wire), bytes_text(p.cost.step_embedding), bytes_text(p.cost.step_batch_norm),
-        bytes_text(p.cost.step_gradients), bytes_text(p.step_wire_per_rank),
-        bytes_text(p.step_wire_per_rank * static_cast<double>(c.train.steps)), c.train.steps);
+        bytes_text(p.train.step_wire), bytes_text(p.train.step_embedding),
+        bytes_text(p.train.step_batch_norm), bytes_text(p.train.step_gradients),
+        bytes_text(p.train.step_sent), bytes_text(p.train.step_sent * static_cast<double>(c.train.steps)),
+        c.train.steps);
   }
   out += "\narithmetic of the embedding (matrix products)\n";
   if (p.embed_flops)
     out += fmt::format("  release  {:.3g} flops, {:.3g} a rank\n", *p.embed_flops, *p.embed_flops / ranks);
   if (trains)
     out += fmt::format("  step     {:.3g} flops, {:.3g} a rank; the generator has {} parameters\n",
-                       p.cost.step_flops, p.cost.step_flops / ranks, p.cost.parameters);
+                       p.train.step_flops, p.train.step_flops / ranks, p.train.parameters);
   if (!p.warnings.empty()) out += "\n";
   for (const std::string& warning : p.warnings) out += "WARNING " + warning + ".\n";
   return out;

@@ -32,7 +32,7 @@ void train_network(Context& context, const model::NetworkSettings& network,
   TrainingPlace place = place_training(context);
   const std::string release = shared_file(comm, release_file, 0, "reading the release");
   comm::Detachment detachment(comm, place.works);
-  detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Pulse& heartbeat) {
+  detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Heartbeat& heartbeat) {
     place.setup.heartbeat = heartbeat;
     train::train(mine, release, release_file.string(), model_file, network, context.config.train, train_hash,
                  context.threads, place.setup);

@@ -2,12 +2,10 @@
 #include <sys/file.h>
 #include <sys/statvfs.h>
 
-#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <memory>
 #include <random>
-#include <sstream>
 #include <thread>
 #include <utility>
 

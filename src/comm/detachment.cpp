@@ -1,7 +1,5 @@
 #include "muffle/comm/detachment.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -13,7 +11,7 @@ namespace muffle::comm {
 namespace {
 
 /// How often ranks that work and ranks that wait should meet.
-constexpr double kPulse_s = 1.0;
+constexpr double kHeartbeat_s = 1.0;
 
 }  // namespace
 
@@ -38,7 +36,7 @@ Detachment::Detachment(HostComm& all, const std::vector<bool>& works) : all_(all
 
 Detachment::~Detachment() = default;
 
-bool Detachment::pulse(bool at_once) {
+bool Detachment::beat(bool at_once) {
   if (++steps_ < until_next_ && !at_once) return false;
   Meeting m;
   if (mine_->is_root()) {
@@ -46,7 +44,7 @@ bool Detachment::pulse(bool at_once) {
     // than last time, as steps may become slower.
     const auto now = std::chrono::steady_clock::now();
     const double pace_s = seconds_between(met_at_, now) / static_cast<double>(steps_);
-    const double fit = std::min(kPulse_s / std::max(pace_s, 1e-6), 4.0 * static_cast<double>(steps_));
+    const double fit = std::min(kHeartbeat_s / std::max(pace_s, 1e-6), 4.0 * static_cast<double>(steps_));
     m.steps() = std::max<std::int64_t>(1, static_cast<std::int64_t>(fit));
     met_at_ = now;
   }
@@ -68,7 +66,7 @@ void Detachment::wait_for_the_others() {
   }
 }
 
-void Detachment::run(const std::string& doing, const std::function<void(HostComm&, const Pulse&)>& work) {
+void Detachment::run(const std::string& doing, const std::function<void(HostComm&, const Heartbeat&)>& work) {
   if (!split_) {
     work(all_, {});
     return;
@@ -79,7 +77,7 @@ void Detachment::run(const std::string& doing, const std::function<void(HostComm
   } else {
     met_at_ = std::chrono::steady_clock::now();
     try {
-      work(*mine_, {[this](bool at_once) { return pulse(at_once); }});
+      work(*mine_, {[this](bool at_once) { return beat(at_once); }});
     } catch (const Error& e) {
       if (!e.agreed()) throw;  // the others that work do not know of it: they must not be waited for
       outcome = std::current_exception();

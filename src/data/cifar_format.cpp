@@ -137,7 +137,7 @@ class CifarWriter final : public schema::RecordWriter {
     }
     file_.write(std::as_bytes(std::span(out)));
   }
-  void complete(const std::function<void()>&) override { file_.commit(); }
+  void complete(const Heartbeat&) override { file_.commit(); }
 
   NewFile file_;
 };

@@ -8,13 +8,11 @@ namespace muffle::data {
 
 #define MUFFLE_KIND(id) const Format& id##_format();
 #include "format_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const FormatKind> format_kinds() {
   static const std::vector<FormatKind> table{
 #define MUFFLE_KIND(id) {kind_name(#id), &id##_format()},
 #include "format_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }

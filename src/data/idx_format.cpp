@@ -134,7 +134,7 @@ class IdxWriter final : public schema::RecordWriter {
       write_elements(file_, labels_ ? some.labels : some.bytes);
     }
   }
-  void complete(const std::function<void()>&) override { file_.commit(); }
+  void complete(const Heartbeat&) override { file_.commit(); }
 
   NewFile file_;
   bool labels_;

@@ -52,7 +52,7 @@ class NpzWriter final : public schema::RecordWriter {
     x_.write(kind().floats ? std::as_bytes(std::span(some.floats)) : std::as_bytes(std::span(some.bytes)));
     y_.write(std::as_bytes(std::span(some.labels)));
   }
-  void complete(const std::function<void()>& heartbeat) override {
+  void complete(const Heartbeat& heartbeat) override {
     const ZipContent contents[] = {{"x.npy", x_.temporary()}, {"y.npy", y_.temporary()}};
     write_zip(whole(), contents, path_, heartbeat);
     move_into_place(whole(), path_);

@@ -94,7 +94,7 @@ class FileSource {
   /// no hang. @param called  what the watchdog calls the archive
   /// @param heartbeat  called between two blocks
   FileSource(const std::filesystem::path& file, std::optional<WatchedStep>& step,
-             const std::filesystem::path& called, const std::function<void()>& heartbeat)
+             const std::filesystem::path& called, const Heartbeat& heartbeat)
       : file_(file), step_(step), called_(called), heartbeat_(heartbeat) {}
 
   /// A zip_source_callback; `self` is a FileSource.
@@ -147,7 +147,7 @@ class FileSource {
   std::filesystem::path file_;
   std::optional<WatchedStep>& step_;
   const std::filesystem::path& called_;
-  const std::function<void()>& heartbeat_;
+  const Heartbeat& heartbeat_;
   std::optional<InputFile> in_;
 };
 
@@ -186,7 +186,7 @@ ZipMember open_zip_member(const std::filesystem::path& path, const std::string& 
 }
 
 void write_zip(const std::filesystem::path& file, std::span<const ZipContent> contents,
-               const std::filesystem::path& called, const std::function<void()>& heartbeat) {
+               const std::filesystem::path& called, const Heartbeat& heartbeat) {
   std::optional<WatchedStep> step(std::in_place, "writing", called);
   std::vector<std::unique_ptr<FileSource>> sources;
   int code = 0;

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "byte_stream.hpp"
+#include "muffle/core/heartbeat.hpp"
 
 namespace muffle::data {
 
@@ -31,6 +31,6 @@ struct ZipContent {
 /// @param called     what messages call the archive
 /// @param heartbeat  called as the work gets on; what it throws ends it. @throws IoError.
 void write_zip(const std::filesystem::path& archive, std::span<const ZipContent> contents,
-               const std::filesystem::path& called, const std::function<void()>& heartbeat);
+               const std::filesystem::path& called, const Heartbeat& heartbeat);
 
 }  // namespace muffle::data

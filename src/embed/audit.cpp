@@ -20,9 +20,9 @@ constexpr std::uint64_t kSearchSeed = 1;
 constexpr std::uint64_t kMaxCopies = 100;
 constexpr std::uint64_t kMinTrials = 100, kMaxTrials = 100'000'000;
 constexpr std::uint64_t kGuessedSeeds = 64;
-/// Trials between two calls of `progress`. With a million numbers to a release one trial takes 2 s; a rank
+/// Trials between two heartbeats. With a million numbers to a release one trial takes 2 s; a rank
 /// that was told to stop waits for a minute (comm::MpiOptions::stop_within).
-constexpr std::uint64_t kTellEvery = 4;
+constexpr std::uint64_t kBeatEvery = 4;
 /// Thresholds around half the distance, in sigmas. The middle one tests sigma; the outer ones the tails.
 constexpr std::array<double, 3> kOffsets{-2.0, 0.0, 2.0};
 
@@ -291,7 +291,7 @@ CanaryPair worst_pair(const Embedder& embedder) {
 }
 
 AuditReport audit(const Embedder& embedder, const CanaryPair& pair, const ReleaseFunction& release,
-                  const AuditSettings& settings, const std::function<void(std::uint64_t)>& progress) {
+                  const AuditSettings& settings, const CountedHeartbeat& heartbeat) {
   if (!(settings.trials >= kMinTrials && settings.trials <= kMaxTrials)) {
     throw ConfigError("an audit of " + std::to_string(settings.trials) + " trials: choose from " +
                       std::to_string(kMinTrials) + " to " + std::to_string(kMaxTrials) + ", such as 100000.");
@@ -318,7 +318,7 @@ AuditReport audit(const Embedder& embedder, const CanaryPair& pair, const Releas
         (with_second ? scores[a].of_second : scores[a].of_first).push_back(score[a]);
       }
     }
-    if (progress && trial % kTellEvery == 0) progress(trial);
+    if (heartbeat && trial % kBeatEvery == 0) heartbeat(trial);
   }
 
   if (settings.rank != 0) return {};

@@ -41,7 +41,7 @@ class ShardSum {
       source.hand_out_bytes();
   }
 
-  void run(int threads, const std::function<void(std::uint64_t)>& progress) {
+  void run(int threads, const CountedHeartbeat& heartbeat) {
     // A small shard does not start threads that would find nothing to do.
     const std::uint64_t tiles = source_.shard_size() / tile_ + 1;
     const auto others = static_cast<int>(std::min<std::uint64_t>(
@@ -54,14 +54,14 @@ class ShardSum {
       } catch (const std::system_error&) {
         // The system has no more threads: those that run, and this one, do the work.
       }
-      work(progress);
+      work(heartbeat);
     }
     if (failure_) std::rethrow_exception(failure_);
-    if (progress) progress(done_);
+    if (heartbeat) heartbeat(done_);
   }
 
  private:
-  void work(const std::function<void(std::uint64_t)>& progress) noexcept {
+  void work(const CountedHeartbeat& heartbeat) noexcept {
     try {
       WipedSums sums(total_.size());
       std::vector<std::unique_ptr<features::Workspace>> workspaces;
@@ -70,9 +70,9 @@ class ShardSum {
       while (take(batch)) {
         add(batch, workspaces, sums.values);
         const std::uint64_t done = done_.fetch_add(batch.n) + batch.n;
-        if (progress) {
+        if (heartbeat) {
           named_step("embed.batch");
-          progress(done);
+          heartbeat(done);
         }
       }
       const std::lock_guard lock(total_mutex_);
@@ -151,10 +151,10 @@ Embedder make_embedder(release::ReleasePlan plan) {
 PartialSum::~PartialSum() { wipe(sums_); }
 
 PartialSum embed_shard(const Embedder& embedder, data::RecordSource& source, int threads,
-                       const std::function<void(std::uint64_t)>& progress) {
+                       const CountedHeartbeat& heartbeat) {
   require(threads >= 1, fmt::format("embed_shard() was asked for {} threads", threads));
   PartialSum partial(embedder.plan.size());
-  ShardSum(embedder, source, partial.sums_).run(threads, progress);
+  ShardSum(embedder, source, partial.sums_).run(threads, heartbeat);
   return partial;
 }
 

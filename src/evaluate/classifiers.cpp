@@ -169,7 +169,7 @@ std::uint64_t training_steps(const ClassifierKind& kind, std::uint64_t records) 
 }
 
 Classifier train_classifier(const ClassifierKind& kind, const TrainingSet& set, const schema::Schema& schema,
-                            std::uint64_t seed, const std::function<void()>& on_step) {
+                            std::uint64_t seed, const Heartbeat& heartbeat) {
   require(kind.applies(schema), std::string(kind.name) + " cannot look at records of this shape");
   const std::int64_t n = set.x.size(0);
   require(n > 0 && set.y.size(0) == n && set.x.size(1) == as_int(schema.dims()),
@@ -191,7 +191,7 @@ Classifier train_classifier(const ClassifierKind& kind, const TrainingSet& set, 
       optimizer.zero_grad();
       loss.backward();
       optimizer.step();
-      on_step();
+      heartbeat();
     }
   }
   return classifier;

@@ -73,7 +73,7 @@ void train_all(std::vector<Contestant>& contestants, const Subject& subject, std
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
   std::exception_ptr first_error;
-  const auto on_step = [&] {
+  const auto heartbeat = [&] {
     if (failed) throw Abandoned{};
     const std::lock_guard lock(one_at_a_time);
     beat(subject.heartbeat);
@@ -83,7 +83,7 @@ void train_all(std::vector<Contestant>& contestants, const Subject& subject, std
     for (std::size_t i = next++; i < order.size() && !failed; i = next++) {
       Contestant& c = contestants[order[i]];
       try {
-        c.classifier = train_classifier(*c.kind, *c.set, subject.test.schema, seed, on_step);
+        c.classifier = train_classifier(*c.kind, *c.set, subject.test.schema, seed, heartbeat);
       } catch (...) {
         if (!failed.exchange(true)) first_error = std::current_exception();
       }

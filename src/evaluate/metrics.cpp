@@ -14,7 +14,6 @@ namespace muffle::evaluate {
 
 #define MUFFLE_KIND(id) std::unique_ptr<Metric> make_##id##_metric();
 #include "metric_kinds.inc"
-#undef MUFFLE_KIND
 
 namespace {
 
@@ -36,7 +35,6 @@ std::span<const MetricKind> metric_kinds() {
   static const std::vector<MetricKind> table{
 #define MUFFLE_KIND(id) {kind_name(#id), make_##id##_metric},
 #include "metric_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }

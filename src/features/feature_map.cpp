@@ -12,19 +12,26 @@ namespace muffle::features {
 
 #define MUFFLE_KIND(kind) MapKind kind##_map();
 #include "map_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const MapKind> map_kinds() {
   static const std::vector<MapKind> table{
 #define MUFFLE_KIND(kind) kind##_map(),
 #include "map_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }
 
 std::unique_ptr<FeatureMap> make_map(std::string_view kind) {
   return find_kind(map_kinds(), kind, "feature map").make();
+}
+
+std::string second_moments_maps() {
+  return names_where(map_kinds(), [](const MapKind& kind) { return kind.make()->has_second_moments(); });
+}
+
+std::string counting_maps() {
+  return names_where(map_kinds(),
+                     [](const MapKind& kind) { return kind.make()->counts_inside().has_value(); });
 }
 
 std::vector<CoordinateRun> FeatureMap::coordinates(const Lattice& lattice) const {
@@ -88,7 +95,8 @@ std::vector<NamedMap> MapsSettings::resolved(const schema::Schema& schema) const
   for (const auto& [name, settings] : maps) {
     problems.check(fmt::format("[map.{}]: ", name), [&, &name = name, &settings = settings] {
       if (!settings.map)
-        throw ConfigError("it has no kind: write kind = \"rff\" or another of `muffle config-keys`.");
+        throw ConfigError(fmt::format("it has no kind: write kind = {}.",
+                                      names_where(map_kinds(), [](const MapKind&) { return true; })));
       std::unique_ptr<FeatureMap> map = settings.map->clone();
       map->resolve(schema);
       out.push_back({name, settings.role, settings.weight, std::move(map)});

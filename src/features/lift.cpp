@@ -8,19 +8,21 @@ namespace muffle::features {
 
 #define MUFFLE_KIND(kind) LiftKind kind##_lift();
 #include "lift_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const LiftKind> lift_kinds() {
   static const std::vector<LiftKind> table{
 #define MUFFLE_KIND(kind) kind##_lift(),
 #include "lift_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }
 
 std::unique_ptr<Lift> make_lift(std::string_view kind) {
   return find_kind(lift_kinds(), kind, "lift").make();
+}
+
+std::string affine_lifts() {
+  return names_where(lift_kinds(), [](const LiftKind& kind) { return kind.make()->affine() != nullptr; });
 }
 
 void AffineLift::back(const double* u, double* x) const {

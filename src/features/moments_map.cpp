@@ -257,7 +257,9 @@ class MomentsMap final : public FeatureMap {
   }
 
   /// A record's z has length 1, so the trace of z z^T counts it; the diagonal comes first.
-  std::optional<CountsInside> counts_inside() const override { return CountsInside{order(), scale({})}; }
+  std::optional<CountsInside> counts_inside() const override {
+    return lift_ ? CountsInside{order(), scale({})} : CountsInside{};
+  }
 
   bool has_second_moments() const override { return true; }
   const SecondMoments* second_moments() const override {

@@ -9,19 +9,21 @@ namespace muffle::model {
 
 #define MUFFLE_KIND(kind) GeneratorKind kind##_generator();
 #include "generator_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const GeneratorKind> generator_kinds() {
   static const std::vector<GeneratorKind> table{
 #define MUFFLE_KIND(kind) kind##_generator(),
 #include "generator_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }
 
 std::unique_ptr<GeneratorSettings> make_generator_settings(std::string_view kind) {
   return find_kind(generator_kinds(), kind, "generator").make();
+}
+
+std::string networks() {
+  return names_where(generator_kinds(), [](const auto& kind) { return kind.make()->network() != nullptr; });
 }
 
 Settings::Settings() {

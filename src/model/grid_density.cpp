@@ -91,10 +91,10 @@ MatrixXf nonnegative_fit(const MatrixXf& kernel, const MatrixXf& target, const H
 
 std::size_t grid_side(std::size_t dims) {
   if (dims == 0 || dims > kMaxGridDims) {
-    throw ConfigError(fmt::format(
-        "a density on a grid can be had of records of 1 to {} numbers, not of {}: release the "
-        "moments of another lift (\"vector\" or \"image\"), whose records are drawn without a grid",
-        kMaxGridDims, dims));
+    throw ConfigError(
+        fmt::format("a density on a grid can be had of records of 1 to {} numbers, not of {}: release the "
+                    "moments of another lift ({}), whose records are drawn without a grid",
+                    kMaxGridDims, dims, features::affine_lifts()));
   }
   return static_cast<std::size_t>(std::floor(std::pow(kMostCells, 1.0 / static_cast<double>(dims)) + 1e-9));
 }

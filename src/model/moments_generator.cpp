@@ -77,15 +77,16 @@ class MomentsSettings : public ClosedFormSettings {
                         settings::Problems& p) const override {
     const features::SecondMoments* const moments = moments_of(maps);
     p.unless(moments != nullptr,
-             "model.generator = \"moments\" is made of second moments: add a map with kind = \"moments\"");
+             fmt::format("model.generator = \"moments\" is made of second moments: add a map with kind = {}",
+                         features::second_moments_maps()));
     if (moments == nullptr) return;
     if (moments->lift->affine() != nullptr) return check_model_size(*moments, schema.classes, p);
     p.unless(
         schema.dims() <= kMaxGridDims,
         fmt::format(
             "model.generator = \"moments\" draws from a grid where the lift is \"{}\": records can have at "
-            "most {} numbers; use \"vector\" or \"image\"",
-            moments->lift->kind(), kMaxGridDims));
+            "most {} numbers; use {}",
+            moments->lift->kind(), kMaxGridDims, features::affine_lifts()));
   }
   std::uint64_t fit_bytes(const release::ReleasePlan& plan) const override {
     const features::SecondMoments* const moments = moments_of(plan.maps);

@@ -1,19 +1,18 @@
 #include <torch/torch.h>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/model/map_twin.hpp"
 
 namespace muffle::model {
 
 #define MUFFLE_KIND(kind) TwinKind kind##_twin();
 #include "twin_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const TwinKind> twin_kinds() {
   static const std::vector<TwinKind> table{
 #define MUFFLE_KIND(kind) kind##_twin(),
 #include "twin_kinds.inc"
-#undef MUFFLE_KIND
   };
   return table;
 }
@@ -46,6 +45,11 @@ double MapTwin::noise_square(std::span<const double> sigmas, double scale, doubl
 std::size_t twin_columns(const features::FeatureMap& map) {
   const TwinKind* const kind = kind_of(map);
   return kind == nullptr ? 0 : kind->columns(map);
+}
+
+std::string trainable_maps() {
+  return names_where(twin_kinds(),
+                     [](const auto& twin) { return !features::make_map(twin.name)->has_second_moments(); });
 }
 
 std::unique_ptr<MapTwin> make_twin(const features::FeatureMap& map, const TwinPlace& place) {

@@ -9,6 +9,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/privacy/accountant.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -89,6 +90,34 @@ std::string line_after(const LedgerState& state, Content content) {
 }
 
 }  // namespace
+
+void LedgerSettings::declare(settings::Keys& keys) {
+  keys.stage(settings::Stage::kRuntime);
+  keys.text("ledger", file,
+            "the data set's ledger of releases; empty: ledger-<data.id>.jsonl beside the run folder");
+  keys.optional_number(
+      "budget_epsilon", budget_epsilon,
+      "the most that all releases of the data set may spend together; needs data.id and privacy.ledger");
+  keys.number("budget_delta", budget_delta, {kMinDelta, kMaxDelta}, "the budget's delta");
+}
+
+void LedgerSettings::problems(settings::Problems& p) const {
+  p.unless(data_id.empty() || is_data_id(data_id),
+           "data.id names the data set in files: use 1 to 128 letters, digits, '.', '_' and '-', beginning "
+           "with a letter or digit");
+  if (!budget_epsilon) return;
+  // A budget binds only if every release of the data set is written down in one place.
+  p.unless(!data_id.empty() && !file.empty(),
+           "privacy.budget_epsilon needs data.id and privacy.ledger: name the data set, and the one file, "
+           "beside the data, in which every release of it is written down");
+  // A relative path means another ledger, with nothing spent, in every folder that a job is started in.
+  p.unless(
+      file.empty() || std::filesystem::path(file).is_absolute(),
+      "privacy.ledger must be an absolute path where privacy.budget_epsilon is set: from another working "
+      "folder a relative one is another ledger, with nothing spent");
+  p.unless(*budget_epsilon >= kMinEpsilon && *budget_epsilon <= kMaxEpsilon,
+           "privacy.budget_epsilon must be from 0.001 to 100");
+}
 
 Ledger::Ledger(std::filesystem::path file, std::unique_ptr<ledger::Lock> lock)
     : file_(std::move(file)), lock_(std::move(lock)) {}

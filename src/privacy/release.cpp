@@ -34,6 +34,18 @@ void check(const PrivacySpec& spec) {
 
 }  // namespace
 
+void PrivacySpec::declare(settings::Keys& keys) {
+  keys.stage(settings::Stage::kRelease);
+  keys.optional_number("epsilon", epsilon, "with delta: the guarantee; or give noise_multiplier");
+  keys.number("delta", delta, {kMinDelta, kMaxDelta}, "delta");
+  keys.optional_number("noise_multiplier", noise_multiplier, "sigma / sensitivity, instead of epsilon");
+  keys.choice("adjacency", adjacency,
+              {{"replace-one", Adjacency::kReplaceOne}, {"add-remove-one", Adjacency::kAddRemoveOne}},
+              "what a neighbouring data set is");
+  keys.count("max_records_per_person", max_records_per_person, 0, kMaxRecordsPerPerson,
+             "q, required: how many records one person can own");
+}
+
 std::uint64_t length_of(const std::vector<NoisePart>& parts) {
   std::uint64_t length = 0;
   for (const NoisePart& part : parts) {

@@ -9,7 +9,6 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/privacy/distributed_noise.hpp"
 
 namespace muffle::release {
 namespace {
@@ -26,9 +25,9 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
     held += fmt::format("{}\"{}\"", held.empty() ? "" : ", ", map.map->kind());
   throw ConfigError(
       fmt::format("{} needs second moments, and the release holds only {}. A release is made once: add a "
-                  "section [map.NAME] with kind = \"moments\" before the next one, or choose a generator for "
-                  "the maps that are there.",
-                  user, held));
+                  "section [map.NAME] with kind = {} before the next one, or choose a generator for the maps "
+                  "that are there.",
+                  user, held, features::second_moments_maps()));
 }
 
 std::string artifact_bytes(const Artifact& artifact) {
@@ -76,10 +75,7 @@ Artifact read_artifact(const std::filesystem::path& path) {
 }
 
 double carried_sigma(const Artifact& a, std::size_t part, std::size_t run) {
-  if (!a.aggregation.distributed)
-    return static_cast<double>(a.noise.parts.at(part).runs.at(run).sigma_lattice);
-  const auto plan = privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
-  return plan.total_sigma(plan.shares.at(part).runs.at(run));
+  return carried_sigma(a, a.aggregation, part, run);
 }
 
 void check_map(const Artifact& artifact, std::size_t b) {

@@ -7,6 +7,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/privacy/distributed_noise.hpp"
 
 namespace muffle::release {
 namespace {
@@ -130,6 +131,60 @@ ReleasePlan make_plan(ReleaseSettings settings) {
   if (plan.counts) features::require_no_overflow(most_records(plan), plan.lattice);
   plan.noise = privacy::plan_noise(settings.privacy, plan.sensitivity_input(), plan.coordinates());
   return plan;
+}
+
+double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mode, std::size_t part,
+                     std::size_t run) {
+  if (!mode.distributed) return static_cast<double>(plan.noise.parts.at(part).runs.at(run).sigma_lattice);
+  const auto shares = privacy::plan_distributed_noise(plan.noise, mode.ranks, mode.colluding);
+  return shares.total_sigma(shares.shares.at(part).runs.at(run));
+}
+
+std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode,
+                                  std::optional<double> records) {
+  std::vector<MapForecast> out;
+  const auto classes = static_cast<double>(plan.classes());
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    const features::NamedMap& map = plan.maps[b];
+    out.push_back({map.name, plan.features(b), map.bound().norm, map.weight});
+    MapForecast& f = out.back();
+    if (!records) continue;
+    f.signal_most = f.norm / classes;
+    f.noise_per_number = carried_sigma(plan, mode, b, 0) / plan.noise.parts[b].runs.front().unit / *records;
+    f.noise_per_class = f.noise_per_number * std::sqrt(static_cast<double>(f.features));
+    f.noise_norm = f.noise_per_class * std::sqrt(classes);
+    f.signal_to_noise_most = f.signal_most / f.noise_per_class;
+    f.kernel_where_equal = 1.0 / (f.signal_to_noise_most * f.signal_to_noise_most);
+  }
+  return out;
+}
+
+std::optional<double> count_noise(const ReleasePlan& plan, const privacy::AggregationMode& mode) {
+  const std::size_t maps = plan.maps.size();
+  if (plan.counts) return carried_sigma(plan, mode, maps, 0) / static_cast<double>(plan.counts_units());
+  for (std::size_t b = 0; b < maps; ++b) {
+    if (const auto inside = plan.maps[b].map->counts_inside())
+      return std::sqrt(static_cast<double>(inside->numbers)) * carried_sigma(plan, mode, b, 0) /
+             inside->scale;
+  }
+  return std::nullopt;
+}
+
+Cost cost(const ReleasePlan& plan, int ranks, std::uint64_t threads) {
+  const std::uint64_t numbers = plan.size();
+  // Each thread's sums and the shard's.
+  Cost out{.memory = 8 * numbers * (threads + 1), .wire = 8 * numbers};
+  out.wire_all = static_cast<double>(out.wire) * (ranks - 1);
+  // The shard's sums and the reduced ones, the noise, the released numbers and the file's bytes.
+  out.root = 8 * numbers * 5;
+  for (const features::NamedMap& map : plan.maps) {
+    const features::MapCost each = map.map->cost();
+    out.flops_per_record += each.flops_per_record;
+    out.memory += each.bytes + threads * each.bytes_per_thread;
+    out.root += 4 * static_cast<std::uint64_t>(map.map->numbers_in_map());
+  }
+  out.root = std::max(out.memory, out.root);
+  return out;
 }
 
 }  // namespace muffle::release

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "muffle/core/error.hpp"
@@ -10,35 +9,34 @@
 namespace muffle::release {
 namespace {
 
-NoisyCounts released_counts(const Artifact& a) {
-  const auto unit = static_cast<double>(a.counts_units());  // of one record
-  const std::size_t first = a.offset(a.maps.size());
-  NoisyCounts out;
+std::vector<double> released_counts(const Artifact& a) {
+  const auto unit = static_cast<double>(a.counts_units());
+  std::vector<double> counts;
   for (std::size_t c = 0; c < a.classes(); ++c)
-    out.counts.push_back(static_cast<double>(a.values[first + c]) / unit);
-  out.sigma = carried_sigma(a, a.maps.size(), 0) / unit;
-  return out;
+    counts.push_back(static_cast<double>(a.values[a.offset(a.maps.size()) + c]) / unit);
+  return counts;
 }
 
 /// What a map's own numbers tell of the classes' sizes.
-NoisyCounts counts_inside(const Artifact& a, std::size_t b, const features::CountsInside& inside) {
-  NoisyCounts out;
+std::vector<double> counts_inside(const Artifact& a, std::size_t b, const features::CountsInside& inside) {
+  std::vector<double> counts;
   for (std::size_t c = 0; c < a.classes(); ++c) {
     double sum = 0.0;
     const std::size_t first = a.offset(b) + c * a.features(b);
     for (std::size_t i = 0; i < inside.numbers; ++i) sum += static_cast<double>(a.values[first + i]);
-    out.counts.push_back(sum / inside.scale);
+    counts.push_back(sum / inside.scale);
   }
-  out.sigma = std::sqrt(static_cast<double>(inside.numbers)) * carried_sigma(a, b, 0) / inside.scale;
-  return out;
+  return counts;
 }
 
 }  // namespace
 
 std::optional<NoisyCounts> noisy_counts(const Artifact& a) {
-  if (a.counts) return released_counts(a);
+  const std::optional<double> sigma = count_noise(a, a.aggregation);
+  if (a.counts) return NoisyCounts{released_counts(a), *sigma};
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
-    if (const auto inside = a.maps[b].map->counts_inside()) return counts_inside(a, b, *inside);
+    if (const auto inside = a.maps[b].map->counts_inside())
+      return NoisyCounts{counts_inside(a, b, *inside), *sigma};
   }
   return std::nullopt;
 }

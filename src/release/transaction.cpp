@@ -86,8 +86,8 @@ void ReleaseTransaction::begin(const privacy::NoisePlan& plan, bool secure_noise
                                const std::function<void(const Charge&)>& draw) {
   require(state_ == State::kSettled,
           "noise was to be drawn for a release that was not settled, or twice: this is a bug in muffle.");
-  charged_ = terms(plan, secure_noise);
-  charge_ = ledger_.begin(charged_);
+  charge_terms_ = terms(plan, secure_noise);
+  charge_ = ledger_.begin(charge_terms_);
   state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
   draw(Charge());
 }
@@ -95,7 +95,8 @@ void ReleaseTransaction::begin(const privacy::NoisePlan& plan, bool secure_noise
 std::string ReleaseTransaction::finish(Artifact artifact) {
   require(state_ == State::kDrawn, "a release was to be written without a charge: this is a bug in muffle.");
   require(artifact.config_hash == order_.config_hash && artifact.data_id == order_.data_id &&
-              artifact.is_private == charged_.secure_noise && privacy::mu_of(artifact.noise) <= charged_.mu,
+              artifact.is_private == charge_terms_.secure_noise &&
+              privacy::mu_of(artifact.noise) <= charge_terms_.mu,
           "the release is not the one that was charged: this is a bug in muffle.");
   state_ = State::kFinished;
   artifact.ledger_charge = charge_;

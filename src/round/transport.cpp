@@ -10,14 +10,12 @@ namespace muffle::round {
 
 #define MUFFLE_KIND(kind) const TransportKind& kind##_transport_kind();
 #include "transport_kinds.inc"
-#undef MUFFLE_KIND
 
 std::span<const TransportKind> transport_kinds() {
 #define MUFFLE_KIND(kind) kind##_transport_kind(),
   static const auto table = std::to_array<TransportKind>({
 #include "transport_kinds.inc"
   });
-#undef MUFFLE_KIND
   return table;
 }
 

@@ -22,7 +22,7 @@ void RecordWriter::add(const Records& some) {
   written_ += some.count();
 }
 
-void RecordWriter::finish(const std::function<void()>& heartbeat) {
+void RecordWriter::finish(const Heartbeat& heartbeat) {
   require(written_ == kind_.count,
           fmt::format("{} records were announced, {} have come", kind_.count, written_));
   complete(heartbeat);

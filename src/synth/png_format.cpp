@@ -94,7 +94,7 @@ class PngFolder final : public schema::RecordWriter {
       write_small_file(of_class / fmt::format("{:06}.png", written() + i), png);
     }
   }
-  void complete(const std::function<void()>&) override {}
+  void complete(const Heartbeat&) override {}
 
   std::filesystem::path folder_;
   std::set<int> classes_;  ///< that have their folder
@@ -128,9 +128,7 @@ class ImageGrid final : public schema::RecordWriter {
       }
     }
   }
-  void complete(const std::function<void()>&) override {
-    write_png(path_, canvas_, height_, width_, kind().shape[0]);
-  }
+  void complete(const Heartbeat&) override { write_png(path_, canvas_, height_, width_, kind().shape[0]); }
 
   std::filesystem::path path_;
   std::vector<std::size_t> shown_;  ///< records of each class

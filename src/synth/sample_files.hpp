@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -53,7 +52,7 @@ class SampleFiles {
   /// After the last tile: the files, the picture, and samples.json last. `heartbeat` is called as the work
   /// gets on. @returns what sample() returns. @throws IoError.
   std::string finish(const std::string& model_hash, const std::string& sample_hash,
-                     const std::function<void()>& heartbeat);
+                     const Heartbeat& heartbeat);
 
  private:
   const Draw& draw_;

@@ -146,7 +146,7 @@ class Scatter final : public schema::RecordWriter {
       }
     }
   }
-  void complete(const std::function<void()>&) override { canvas_.write(path_); }
+  void complete(const Heartbeat&) override { canvas_.write(path_); }
 
   std::filesystem::path path_;
   schema::Schema schema_;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -46,7 +45,7 @@ DataParallel::DataParallel(const model::NetworkSettings& network, const schema::
       device_(problem.device),
       collective_(std::move(collective)),
       generator_(network.build(schema, spec.seed, collective_)),
-      objective_(std::move(problem.blocks), {spec.unbiased, spec.stratified}, collective_),
+      objective_(std::move(problem.maps), {spec.unbiased, spec.stratified}, collective_),
       reducer_((generator_->to(device_), generator_->parameters()), collective_),
       optimizer_(generator_->parameters(), torch::optim::AdamOptions(spec.learning_rate)) {}
 
@@ -114,7 +113,7 @@ double DataParallel::step(bool wish_to_stop) {
 
 double DataParallel::take_statistics(std::uint64_t batch) {
   const torch::NoGradGuard no_grad;
-  const Batch b = draw(kSettlingSubstream, batch);
+  const Batch b = draw(kStatisticsSubstream, batch);
   generator_->train();
   set_momentum(*generator_, 1.0);
   generator_->forward(b.codes, b.labels);

@@ -25,7 +25,7 @@ double noise_per_number(const release::Artifact& a, std::size_t b, double record
   if (a.noise.parts.at(b).runs.size() != 1) {
     throw ConfigError(
         fmt::format("the numbers of the map \"{}\" carry different noise, so models cannot be compared by "
-                    "it: use another kind of map as proxy, such as \"rff\"",
+                    "it: use another kind of map as proxy",
                     map.name));
   }
   return release::carried_sigma(a, b, 0) / (records * map.map->scale(a.lattice));
@@ -63,20 +63,17 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
   measurement_.heartbeat = std::move(heartbeat);
   std::vector<MatchedMap> maps;
   comm::agree(comm, "fitting the closed form", true, [&] {
+    settings::Problems problems;
+    start_of(artifact.maps, problems);
+    if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
     fit(comm, artifact, architecture, spec.seed);
     const release::Target target = release::make_target(artifact);
     measurement_.class_share = target.class_share;
     for (const std::size_t b : matched_maps(artifact.maps, /*from_moments=*/true))
       maps.push_back(match_map(artifact, b, target, placement.device));
-    const auto proxy = artifact.proxy();
-    if (!proxy || maps.size() < 2) {
-      throw ConfigError(
-          "train.init = \"moments\" needs a release with three maps: second moments, what it starts from; "
-          "another, such as \"rff\", that it is trained on; and one with role = \"proxy\", which decides "
-          "which of the two models is kept");
-    }
-    proxy_ = match_map(artifact, *proxy, target, placement.device).matching;
-    proxy_noise_ = noise_per_number(artifact, *proxy, target.records);
+    const std::size_t proxy = *artifact.proxy();
+    proxy_ = match_map(artifact, proxy, target, placement.device).matching;
+    proxy_noise_ = noise_per_number(artifact, proxy, target.records);
   });
   closed_->to(placement.device);
   for (auto& buffer : closed_->named_buffers()) {
@@ -88,12 +85,6 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
 void MomentsStart::fit(comm::HostComm& comm, const release::Artifact& artifact,
                        const model::NetworkSettings& architecture, std::uint64_t seed) {
   const release::NoisyMoments moments = release::make_noisy_moments(artifact);
-  if (moments.moments.lift->affine() == nullptr) {
-    throw ConfigError(
-        "train.init = \"moments\" starts from second moments whose lift is \"image\" or \"vector\"; those of "
-        "the release have another, from which no closed form follows that a network could be added to. Train "
-        "with train.init = \"random\", or release other moments.");
-  }
   network_ = architecture.beside(moments.order - 1);
   closed_ = network_->build(artifact.schema, seed, collective_);
   if (!comm.is_root()) return;

@@ -35,18 +35,18 @@ class BackwardHere {
 
 }  // namespace
 
-Objective::Objective(std::vector<Matching> blocks, ObjectiveOptions options,
+Objective::Objective(std::vector<Matching> maps, ObjectiveOptions options,
                      std::shared_ptr<model::TensorCollective> collective)
-    : blocks_(std::move(blocks)), options_(options), collective_(std::move(collective)) {
-  require(!blocks_.empty(), "there is nothing to match: this is a bug in muffle.");
-  for (const Matching& block : blocks_) {
-    require(block.target.dim() == 2 && block.target.is_contiguous() &&
-                block.target.size(0) == blocks_.front().target.size(0) &&
-                static_cast<std::int64_t>(block.weights.size()) == block.target.size(0),
-            "the blocks to be matched need a row and a weight for each class: this is a bug in muffle.");
-    weights_.push_back(torch::tensor(block.weights, torch::kFloat64)
+    : maps_(std::move(maps)), options_(options), collective_(std::move(collective)) {
+  require(!maps_.empty(), "there is nothing to match: this is a bug in muffle.");
+  for (const Matching& map : maps_) {
+    require(map.target.dim() == 2 && map.target.is_contiguous() &&
+                map.target.size(0) == maps_.front().target.size(0) &&
+                static_cast<std::int64_t>(map.weights.size()) == map.target.size(0),
+            "the maps to be matched need a row and a weight for each class: this is a bug in muffle.");
+    weights_.push_back(torch::tensor(map.weights, torch::kFloat64)
                            .unsqueeze(1)
-                           .to(block.target.device(), block.target.scalar_type()));
+                           .to(map.target.device(), map.target.scalar_type()));
   }
 }
 
@@ -54,12 +54,12 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
                                     const Tensor& stop_request) const {
   Matched m;
   std::vector<Tensor> parts;
-  const std::int64_t classes = blocks_.front().target.size(0);
-  for (const Matching& block : blocks_) {
-    m.own_sums.push_back(block.sums(x, labels));
+  const std::int64_t classes = maps_.front().target.size(0);
+  for (const Matching& map : maps_) {
+    m.own_sums.push_back(map.sums(x, labels));
     parts.push_back(m.own_sums.back().detach().reshape(-1));
   }
-  // Sums, class counts and the raised hands travel together: one all-reduce.
+  // Sums, class counts and the wish to stop travel together: one all-reduce.
   const torch::TensorOptions options = parts.front().options();
   // Whole numbers: exact in any order. (LibTorch's bincount waits for the GPU.)
   parts.push_back(
@@ -69,11 +69,11 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
   collective_->all_reduce_sum(all);
   std::int64_t at = 0;
   Tensor loss = torch::zeros({}, all.options().dtype(torch::kFloat64));
-  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+  for (std::size_t b = 0; b < maps_.size(); ++b) {
     const Tensor& own = m.own_sums[b];
     m.mean.push_back(all.narrow(0, at, own.numel()).view_as(own) / static_cast<double>(batch));
     at += own.numel();
-    loss = loss + ((m.mean[b] - blocks_[b].target).to(torch::kFloat64).square() * weights_[b]).sum();
+    loss = loss + ((m.mean[b] - maps_[b].target).to(torch::kFloat64).square() * weights_[b]).sum();
   }
   m.counts = all.narrow(0, at, classes).unsqueeze(1);
   // On a GPU both come over in one copy.
@@ -92,7 +92,7 @@ Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::i
   const Matched m = match(x, labels, batch, stop_request);
   const auto b = static_cast<double>(batch);
   std::vector<Tensor> gradients;
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+  for (std::size_t i = 0; i < maps_.size(); ++i) {
     Tensor mean = m.mean[i];
     if (options_.unbiased && options_.stratified) {
       const Tensor others = (m.counts - 1.0).clamp_min(1.0);
@@ -100,7 +100,7 @@ Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::i
     } else if (options_.unbiased && batch > 1) {
       mean = mean * (b / (b - 1.0));
     }
-    gradients.push_back((mean - blocks_[i].target) * weights_[i] * (2.0 / b));
+    gradients.push_back((mean - maps_[i].target) * weights_[i] * (2.0 / b));
   }
   [[maybe_unused]] const BackwardHere here;
   torch::autograd::backward(m.own_sums, gradients);

@@ -17,7 +17,7 @@ using torch::Tensor;
 Tensor doubles(const Tensor& t) { return t.to(torch::kCPU, torch::kFloat64); }
 
 /// Calls use(mean embedding of a batch, which is its own to keep), batch by batch.
-void measure(model::Generator& generator, const Matching& block, const Measurement& m,
+void measure(model::Generator& generator, const Matching& map, const Measurement& m,
              model::TensorCollective& collective, const std::function<void(Tensor mean)>& use) {
   const torch::NoGradGuard no_grad;
   const bool was_training = generator.is_training();
@@ -32,7 +32,7 @@ void measure(model::Generator& generator, const Matching& block, const Measureme
     const Tensor labels = model::label_tensor(m.seed, true, kMeasuringSubstream, first, last - first, m.batch,
                                               m.class_share, /*stratified=*/true)
                               .to(m.device);
-    Tensor mean = block.sums(generator.forward(codes, labels), labels).contiguous();
+    Tensor mean = map.sums(generator.forward(codes, labels), labels).contiguous();
     collective.all_reduce_sum(mean);
     collective.wait();  // which has a deadline; whoever looks at the numbers has none
     use(mean / static_cast<double>(m.batch));
@@ -59,17 +59,17 @@ double error_of_mean(const std::vector<double>& batches) {
 
 }  // namespace
 
-std::vector<Tensor> mean_embeddings(model::Generator& generator, const Matching& block, const Measurement& m,
+std::vector<Tensor> mean_embeddings(model::Generator& generator, const Matching& map, const Measurement& m,
                                     model::TensorCollective& collective) {
   std::vector<Tensor> out;
-  measure(generator, block, m, collective, [&](Tensor mean) { out.push_back(std::move(mean)); });
+  measure(generator, map, m, collective, [&](Tensor mean) { out.push_back(std::move(mean)); });
   return out;
 }
 
-Tensor mean_embedding(model::Generator& generator, const Matching& block, const Measurement& m,
+Tensor mean_embedding(model::Generator& generator, const Matching& map, const Measurement& m,
                       model::TensorCollective& collective) {
   Tensor sum;
-  measure(generator, block, m, collective,
+  measure(generator, map, m, collective,
           [&](const Tensor& mean) { sum = sum.defined() ? sum.add_(mean) : mean; });
   return sum / static_cast<double>(m.batches);
 }

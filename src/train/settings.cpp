@@ -1,5 +1,7 @@
 #include "muffle/train/settings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -97,8 +99,9 @@ void Settings::declare(settings::Keys& keys) {
 
 void Settings::problems(const model::GeneratorSettings& generator, settings::Problems& p) const {
   p.unless(!from_moments || generator.network() != nullptr,
-           "train.init = \"moments\" trains a network from the closed form on, so model.generator must be "
-           "\"convolutional\" or \"fully-connected\"; the closed form itself needs no training");
+           fmt::format("train.init = \"moments\" trains a network from the closed form on, so "
+                       "model.generator must be {}; the closed form itself needs no training",
+                       model::networks()));
   p.unless(
       from_moments || !keep_trained,
       "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
@@ -109,23 +112,29 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
   if (const auto* closed = generator.closed_form()) return closed->release_problems(schema, maps, p);
   const model::NetworkSettings& network = *generator.network();
   if (!from_moments) return network.problems(&schema, p);
+  const features::SecondMoments* const moments = start_of(maps, p);
+  if (moments == nullptr) return;
+  model::check_model_size(*moments, schema.classes, p);
+  network.beside(moments->order() - 1)->problems(&schema, p);
+}
+
+const features::SecondMoments* start_of(const std::vector<features::NamedMap>& maps, settings::Problems& p) {
   const features::SecondMoments* const moments = model::moments_of(maps);
   const bool trained = !matched_maps(maps, /*from_moments=*/false).empty();
   const bool proxy = std::any_of(maps.begin(), maps.end(),
                                  [](const auto& m) { return m.role == features::MapRole::kProxy; });
-  p.unless(moments != nullptr && trained && proxy,
-           "train.init = \"moments\" needs three feature maps: one with kind = \"moments\", what it starts "
-           "from, another that it is trained on, such as \"rff\", and one with role = \"proxy\", which "
-           "decides which of the two models is kept");
-  if (moments == nullptr) return;
-  if (moments->lift->affine() == nullptr) {
-    p.add(
-        "train.init = \"moments\" starts from moments whose lift is \"image\" or \"vector\": the others have "
-        "no closed form that a network could be added to");
-    return;
-  }
-  model::check_model_size(*moments, schema.classes, p);
-  network.beside(moments->order() - 1)->problems(&schema, p);
+  p.unless(
+      moments != nullptr && trained && proxy,
+      fmt::format("train.init = \"moments\" needs three feature maps: one with kind = {}, what it starts "
+                  "from; one with kind = {}, that it is trained on; and one with role = \"proxy\", which "
+                  "decides which of the two models is kept",
+                  features::second_moments_maps(), model::trainable_maps()));
+  if (moments == nullptr || moments->lift->affine() != nullptr) return moments;
+  p.add(fmt::format(
+      "train.init = \"moments\" starts from moments whose lift is {}: the others have no closed form that a "
+      "network could be added to; train with train.init = \"random\", or release other moments",
+      features::affine_lifts()));
+  return nullptr;
 }
 
 std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& maps, bool from_moments) {
@@ -180,6 +189,10 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   out.step_embedding = 4 * (classes * columns + classes);
   out.step_batch_norm = 8 * (4 * size.normed_features + size.norms);
   out.step_gradients = 4 * size.parameters;
+  out.step_wire = out.step_embedding + out.step_batch_norm + out.step_gradients;
+  // A ring all-reduce sends and receives 2 (K-1)/K of the payload on every rank.
+  out.step_sent =
+      static_cast<double>(out.step_wire) * 2 * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
   return out;
 }
 

@@ -19,6 +19,7 @@
 #include "muffle/core/process.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/model/model_file.hpp"
+#include "muffle/model/twin_kind.hpp"
 #include "muffle/train/data_parallel.hpp"
 
 namespace muffle::train {
@@ -170,12 +171,13 @@ class Training {
     for (const std::size_t b : matched_maps(release_.maps, /*from_moments=*/false)) {
       MatchedMap map = match_map(release_, b, target, placement_.device);
       for (double& w : map.matching.weights) w *= map.weight * map.weight;
-      problem.blocks.push_back(std::move(map.matching));
+      problem.maps.push_back(std::move(map.matching));
     }
-    if (problem.blocks.empty()) {
+    if (problem.maps.empty()) {
       throw ConfigError(
-          "training a network needs a release with a feature map that it can be trained on, and this one has "
-          "none: release one, such as [map.rff] with kind = \"rff\"");
+          fmt::format("training a network needs a release with a feature map that it can be trained on, and "
+                      "this one has none: release one with kind = {}",
+                      model::trainable_maps()));
     }
     return problem;
   }

@@ -82,6 +82,9 @@ TEST(CommandLineTest, VerbsThatNeedNoRanksAreForOneProcess) {
                                                     {"run", "--help"},
                                                     {"--version"}};
   for (const auto& words : alone) EXPECT_TRUE(parsed(words)->alone(std::cout)) << words[0];
+  std::ostringstream help;
+  parsed({"evaluate", "--help"})->alone(help)();
+  EXPECT_THAT(help.str(), HasSubstr("sample.formats"));
   for (const char* verb : {"run", "release", "train", "sample", "evaluate"})
     EXPECT_FALSE(parsed({verb, "--out", "o"})->alone(std::cout)) << verb;
 }

@@ -67,7 +67,7 @@ TEST_F(PlanMemory, OfTheClosedForm) {
   const double got = measured("fashion-mnist-moments.toml", [&](const Config& c) {
     train::fit_closed_form(*comm_, release_, model_, *c.model.chosen().closed_form(), "hash");
   });
-  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).cost.fit_root);
+  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).train.fit_root);
   EXPECT_LT(got, 1.05 * planned) << "the plan says too little";
   EXPECT_GT(got, 0.7 * planned) << "the plan says too much";
 }
@@ -77,7 +77,7 @@ TEST_F(PlanMemory, OfATrainingFromTheClosedForm) {
     train::train(*comm_, read_file(release_), "release", model_, *c.model.chosen().network(), c.train, "hash",
                  1);
   });
-  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).cost.memory);
+  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).train.memory);
   EXPECT_LT(got, 1.05 * planned) << "the plan says too little";
   EXPECT_GT(got, 0.6 * planned) << "the plan says too much";
 }

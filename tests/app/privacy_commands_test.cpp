@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -203,13 +202,13 @@ TEST(PlanCommand, NeedsNoData) {
   EXPECT_EQ(j.at("ranks"), 4);
   EXPECT_EQ(j.at("warnings"), json::array());
   // By hand: sigma sqrt(D) / m against 1 / C.
-  const json& block = j.at("blocks").at(0);
+  const json& map = j.at("maps").at(0);
   const double sigma = 2 * 3.73063163482;
-  EXPECT_NEAR(block.at("noise_per_number").get<double>(), sigma / 60'000, 1e-9);
-  EXPECT_NEAR(block.at("noise_per_class").get<double>(), sigma * 100 / 60'000, 1e-7);
-  EXPECT_NEAR(block.at("noise_norm").get<double>(), sigma * std::sqrt(1e5) / 60'000, 1e-7);
-  EXPECT_NEAR(block.at("signal_to_noise_most").get<double>(), 0.1 / (sigma * 100 / 60'000), 1e-5);
-  EXPECT_NEAR(block.at("kernel_where_equal").get<double>(), std::pow(sigma * 100 / 60'000 * 10, 2), 1e-7);
+  EXPECT_NEAR(map.at("noise_per_number").get<double>(), sigma / 60'000, 1e-9);
+  EXPECT_NEAR(map.at("noise_per_class").get<double>(), sigma * 100 / 60'000, 1e-7);
+  EXPECT_NEAR(map.at("noise_norm").get<double>(), sigma * std::sqrt(1e5) / 60'000, 1e-7);
+  EXPECT_NEAR(map.at("signal_to_noise_most").get<double>(), 0.1 / (sigma * 100 / 60'000), 1e-5);
+  EXPECT_NEAR(map.at("kernel_where_equal").get<double>(), std::pow(sigma * 100 / 60'000 * 10, 2), 1e-7);
   EXPECT_EQ(j.at("wire_bytes").at("release"), 800'000);
   EXPECT_EQ(j.at("wire_bytes").at("release_all_ranks"), 2'400'000.0);
   EXPECT_EQ(j.at("wire_bytes").at("step_embedding"), 4 * (100'000 + 10));
@@ -275,7 +274,7 @@ TEST(PlanCommand, ATrillionRecordsHaveADeltaThatFits) {
   const json j = plan("1e-13");
   EXPECT_EQ(j.at("warnings"), json::array());
   EXPECT_NEAR(j.at("sigma").get<double>(), 2 * 6.879976400632, 1e-10);
-  EXPECT_NEAR(j.at("blocks").at(0).at("noise_per_number").get<double>(), 1.376e-11, 1e-14);
+  EXPECT_NEAR(j.at("maps").at(0).at("noise_per_number").get<double>(), 1.376e-11, 1e-14);
 }
 
 TEST(PlanCommand, PrivateNumberOfRecordsNeedsAGuess) {
@@ -284,12 +283,12 @@ TEST(PlanCommand, PrivateNumberOfRecordsNeedsAGuess) {
                                         "--set", "data.records=0"};
   const json j = plan_json(secret);
   EXPECT_TRUE(j.at("records").is_null());
-  EXPECT_TRUE(j.at("blocks").at(0).at("signal_to_noise_most").is_null());
+  EXPECT_TRUE(j.at("maps").at(0).at("signal_to_noise_most").is_null());
   EXPECT_THAT(j.at("warnings").dump(), HasSubstr("--records"));
   EXPECT_NEAR(j.at("sensitivity").get<double>(), std::sqrt(2.0), 1e-15);
   std::vector<std::string> guessed = secret;
   guessed.insert(guessed.end(), {"--records", "60000"});
-  EXPECT_GT(plan_json(guessed).at("blocks").at(0).at("signal_to_noise_most").get<double>(), 8.0);
+  EXPECT_GT(plan_json(guessed).at("maps").at(0).at("signal_to_noise_most").get<double>(), 8.0);
 }
 
 /// What no thread could draw later is refused before anything is charged.

@@ -224,10 +224,10 @@ TEST(Detachment, ASignalToARankThatWaitsReachesThoseThatWork) {
     if (!detachment.works()) {
       ASSERT_EQ(std::raise(SIGTERM), 0);
     }
-    detachment.run("training", [&](HostComm&, const Detachment::Pulse& pulse) {
+    detachment.run("training", [&](HostComm&, const Detachment::Heartbeat& heartbeat) {
       const auto start = steady_clock::now();
       while (!stopped && steady_clock::now() - start < kFarBeyond) {
-        stopped = pulse();
+        stopped = heartbeat();
         std::this_thread::sleep_for(milliseconds(1));
       }
     });
@@ -245,8 +245,8 @@ TEST(Detachment, ARankThatWasToldToStopWaitsForThoseThatWork) {
   if (!detachment.works()) {
     ASSERT_EQ(std::raise(SIGTERM), 0);
   }
-  EXPECT_NO_THROW(detachment.run("training", [&](HostComm&, const Detachment::Pulse& pulse) {
-    EXPECT_TRUE(pulse(/*at_once=*/true));
+  EXPECT_NO_THROW(detachment.run("training", [&](HostComm&, const Detachment::Heartbeat& heartbeat) {
+    EXPECT_TRUE(heartbeat(/*at_once=*/true));
     std::this_thread::sleep_for(5 * options.stop_within);  // a checkpoint is written
   }));
   clear_termination_request();
@@ -257,10 +257,10 @@ TEST(Detachment, LongPhasesAfterManyFastStepsHaveADeadlineEach) {
   const auto deadline = milliseconds(1500);
   const auto comm = test::session().world({.deadline = deadline});
   Detachment detachment(*comm, all_but(0));
-  EXPECT_NO_THROW(detachment.run("training", [&](HostComm& mine, const Detachment::Pulse& pulse) {
-    for (int i = 0; i < 20'000; ++i) pulse();  // so fast that many of them fit between two meetings
-    for (int phase = 0; phase < 3; ++phase) {  // together they last longer than the deadline
-      pulse(/*at_once=*/true);
+  EXPECT_NO_THROW(detachment.run("training", [&](HostComm& mine, const Detachment::Heartbeat& heartbeat) {
+    for (int i = 0; i < 20'000; ++i) heartbeat();  // so fast that many of them fit between two meetings
+    for (int phase = 0; phase < 3; ++phase) {      // together they last longer than the deadline
+      heartbeat(/*at_once=*/true);
       std::this_thread::sleep_for(deadline * 2 / 5);
       mine.barrier();
     }

@@ -47,11 +47,11 @@ void detached_ranks_work_while_the_others_wait(HostComm& all) {
     EXPECT_EQ(detachment.works(), static_cast<bool>(works[static_cast<std::size_t>(all.rank())]));
     EXPECT_EQ(detachment.first(), std::find(works.begin(), works.end(), true) - works.begin());
     int steps = 0;
-    detachment.run("working", [&](HostComm& mine, const Detachment::Pulse& pulse) {
+    detachment.run("working", [&](HostComm& mine, const Detachment::Heartbeat& heartbeat) {
       for (; steps < 200; ++steps) {
         std::int64_t most = steps;
         mine.all_reduce_max(std::span(&most, 1));
-        EXPECT_FALSE(pulse());
+        EXPECT_FALSE(heartbeat());
       }
     });
     EXPECT_EQ(steps, detachment.works() ? 200 : 0);
@@ -62,8 +62,8 @@ void detached_ranks_work_while_the_others_wait(HostComm& all) {
 /// What a detachment that fails in step 3 throws on this rank.
 std::pair<ExitCode, std::string> thrown_by(HostComm& all, const std::vector<bool>& works) {
   try {
-    Detachment(all, works).run("training", [&](HostComm& mine, const Detachment::Pulse& pulse) {
-      for (int i = 0; i < 3; ++i) pulse();
+    Detachment(all, works).run("training", [&](HostComm& mine, const Detachment::Heartbeat& heartbeat) {
+      for (int i = 0; i < 3; ++i) heartbeat();
       comm::agree(mine, "step 3", true, [&] {
         if (mine.rank() == mine.size() - 1) throw IoError("the disk is full");
       });

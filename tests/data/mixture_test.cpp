@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <set>
 
 #include "data/shard_fixture.hpp"
 #include "muffle/core/hash.hpp"

@@ -17,7 +17,7 @@ check "one paragraph" test "$(wc -l <"$work/log")" = 1
 
 config=("--config" "$CONFIGS/fashion-mnist.toml" --set "data.dir=$work/none")
 exits 0 'sigma 7\.461263' plan "${config[@]}" --ranks 4
-exits 0 'WARNING block rff: the noise dominates' plan "${config[@]}" --set data.records=600
+exits 0 'WARNING map rff: the noise dominates' plan "${config[@]}" --set data.records=600
 exits 78 'did you mean' plan "${config[@]}" --set privacy.epsilom=1
 # A false alarm has probability 1e-9.
 exits 0 'verdict +not contradicted' audit "${config[@]}" --trials 2000 --confidence 0.999999999

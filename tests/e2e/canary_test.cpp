@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
     Thorough, CanaryModeTest,
     ::testing::Values(
         Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
-        // Second moments alone, whose traces are the noisy counts of a private m; and two blocks.
+        // Second moments alone, whose traces are the noisy counts of a private m; and two maps.
         Mode{"MomentsAddRemoveOne",
              " --set privacy.release_counts=false --set model.generator=moments",
              true,

@@ -77,7 +77,7 @@ ends 0 on 3 release "${job[@]}" "${both[@]}" --secure-aggregation --distributed-
 ends 0 "$MUFFLE" verify "$work/masked/release.mfl" --allow-unsigned
 
 ends 0 "$MUFFLE" plan "${job[@]}" "${both[@]}"
-check "it shows both maps" test "$(grep -cE '^  block (moments|rff) ' "$work/log")" = 2
+check "it shows both maps" test "$(grep -cE '^  map (moments|rff) ' "$work/log")" = 2
 printf 'x' >>"$work/data/part-2.bin"
 expect_error 65 "not a whole number of records" 2 release "${job[@]}" "${both[@]}"
 finish

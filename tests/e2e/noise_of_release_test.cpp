@@ -3,7 +3,6 @@
 // noise_checks.hpp (honest noise fails a call with probability below 1e-8: below 1e-7 a run), at the sigma
 // that the specification states, not at one that the release states. Noise added by each rank, noise reused
 // or noise that is short must show.
-#include <algorithm>
 #include <cmath>
 
 #include "e2e/canary.hpp"

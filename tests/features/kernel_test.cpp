@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
 #include "features/features_fixture.hpp"
 

@@ -1,5 +1,4 @@
 // The closed form in a model file. Input: fuzz::container_file().
-#include <cmath>
 
 #include "fuzz.hpp"
 #include "muffle/core/container.hpp"

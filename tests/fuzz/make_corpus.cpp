@@ -2,7 +2,6 @@
 // (Those of configurations are configs/ itself, and a few by hand.) make_corpus CORPUS_FOLDER
 #include <filesystem>
 #include <fstream>
-#include <span>
 
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"

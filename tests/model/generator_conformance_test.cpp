@@ -3,7 +3,6 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
@@ -218,8 +217,7 @@ TEST_P(EveryGenerator, FilesThatContradictThemselvesAreRefused) {
   });
   refused("lo", [](Container& f) { f.header["schema"].erase("lo"); });
   refused("extra", [](Container& f) { f.header["extra"] = 1; });
-  refused("there are \"fully-connected\"",
-          [](Container& f) { f.header["generator"]["kind"] = "transformer"; });
+  refused("must be \"fully-connected\"", [](Container& f) { f.header["generator"]["kind"] = "transformer"; });
   refused("generator", [](Container& f) { f.header["generator"]["plain_share"] = 1.5; });
   refused("class_share", [](Container& f) { f.header["class_share"] = {0.5, 0.5}; });
   refused("sum to 1.5", [](Container& f) { f.header["class_share"] = {0.5, 0.5, 0.5}; });

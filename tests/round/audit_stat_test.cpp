@@ -9,7 +9,6 @@
 // seven honest audits: below 1e-5 in all.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>

@@ -49,6 +49,8 @@ std::size_t twin_columns(const features::FeatureMap& map) {
   return map.has_second_moments() ? 0 : map.features();
 }
 
+std::string trainable_maps() { return "\"rff\""; }
+
 }  // namespace muffle::model
 
 namespace muffle::evaluate {

@@ -29,13 +29,13 @@ TEST(DataParallelOnMpi, SomeOfTheRanksFollowOneRank) {
   for (int r = 0; r < world.size(); ++r) works.push_back(r >= world.size() - 2);
   comm::Detachment detachment(world, works);
   int steps = 0;
-  detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Pulse& pulse) {
+  detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Heartbeat& heartbeat) {
     EXPECT_EQ(mine.size(), std::min(2, world.size()));
     DataParallel training = test::training(toy, model::host_collective(mine));
     test::Trajectory ours;
     for (; steps < test::kSteps; ++steps) {
       ours.losses.push_back(training.step());
-      EXPECT_FALSE(pulse());
+      EXPECT_FALSE(heartbeat());
     }
     test::add_state(ours, *training.generator());
     EXPECT_LT(test::distance(expected, ours), mine.size() == 1 ? 1e-30 : test::kTolerance);

@@ -42,11 +42,11 @@ TEST(StartOnThreads, MeasuringDoesNotDependOnTheRanks) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {
       const auto collective = model::host_collective(comm);
       const auto training = test::start_training(release, collective);
-      const auto blocks = test::start_problem(release).blocks;
-      ASSERT_EQ(blocks.size(), 2u);
+      const auto maps = test::start_problem(release).maps;
+      ASSERT_EQ(maps.size(), 2u);
       std::vector<std::vector<Tensor>> measured;
-      for (const Matching& block : blocks)
-        measured.push_back(mean_embeddings(*training->generator(), block, m, *collective));
+      for (const Matching& map : maps)
+        measured.push_back(mean_embeddings(*training->generator(), map, m, *collective));
       ASSERT_EQ(measured[0].size(), 3u);
       EXPECT_TRUE(training->generator()->is_training());
       // A record's z z^T has trace 1, so a class's has its share.
@@ -57,7 +57,7 @@ TEST(StartOnThreads, MeasuringDoesNotDependOnTheRanks) {
       if (ranks == 1) expected = {measured[0][2], measured[1][1]};
       EXPECT_LT((measured[0][2] - expected[0]).abs().max().item<double>(), 1e-6);
       EXPECT_LT((measured[1][1] - expected[1]).abs().max().item<double>(), 1e-6);
-      EXPECT_TRUE(torch::equal(mean_embedding(*training->generator(), blocks[0], m, *collective),
+      EXPECT_TRUE(torch::equal(mean_embedding(*training->generator(), maps[0], m, *collective),
                                average(measured[0])));
     });
   }
@@ -122,7 +122,7 @@ TEST_F(Start, TheTrainedModelIsWrittenWhereItIsAskedFor) {
   EXPECT_EQ(model::load_model_info(model_in("a")).choice, report.choice);
 }
 
-/// With the noise that the plan names in all three blocks.
+/// With the noise that the plan names in all three maps.
 TEST_F(Start, ThroughNoiseTheTrainedModelIsKeptWhereTheLawsAreFarFromNormal) {
   spec_.steps = 1200;
   spec_.batch = 968;

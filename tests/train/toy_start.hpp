@@ -21,7 +21,7 @@ enum class StartRecords {
 };
 
 /// A release of moments, random features and proxy of `count` records of 4 numbers in 3 classes.
-/// @param draw  of the noise of the plan, in all three blocks; 0: none is added, and with epsilon 100 the
+/// @param draw  of the noise of the plan, in all three maps; 0: none is added, and with epsilon 100 the
 /// plan says so little that all is credible
 inline release::Artifact start_release(StartRecords records = StartRecords::kTwoCorners,
                                        double epsilon = 100.0, std::uint32_t draw = 0,
@@ -71,7 +71,7 @@ inline train::Problem start_problem(const release::Artifact& release) {
   for (const std::size_t b : train::matched_maps(release.maps, true)) {
     train::MatchedMap map = train::match_map(release, b, target, torch::kCPU);
     for (double& w : map.matching.weights) w *= map.weight * map.weight;
-    problem.blocks.push_back(std::move(map.matching));
+    problem.maps.push_back(std::move(map.matching));
   }
   return problem;
 }

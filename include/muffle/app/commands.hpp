@@ -81,7 +81,7 @@ std::string plan(const ConfigSources& sources, const PlanCommand& command);
 
 /// `muffle audit`: attacks the real release path with canaries (embed/audit.hpp).
 struct AuditCommand {
-  std::size_t features = 2;  ///< D of the audited block; with one frequency the bound is met
+  std::size_t features = 2;  ///< D of the audited map; with one frequency the bound is met
   std::uint64_t trials = 100'000;
   double confidence = 0.9999;
   std::string format = "text";

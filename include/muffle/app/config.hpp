@@ -10,7 +10,7 @@
 #include "muffle/data/settings.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "muffle/model/generator_kind.hpp"
-#include "muffle/privacy/release.hpp"
+#include "muffle/privacy/ledger.hpp"
 #include "muffle/release/plan.hpp"
 #include "muffle/round/settings.hpp"
 #include "muffle/synth/sampler.hpp"
@@ -24,12 +24,7 @@ struct Config {
   features::MapsSettings features;  ///< [features] and [map.*]
   privacy::PrivacySpec privacy;
   bool release_counts = false;
-  struct {
-    std::string data_id;                   ///< empty: a name made from the record file's path
-    std::string file;                      ///< empty: ledger-<data set>.jsonl beside the run folder
-    std::optional<double> budget_epsilon;  ///< none: no limit but the one that the ledger has already
-    double budget_delta = 1e-5;
-  } ledger;
+  privacy::LedgerSettings ledger;
   round::AggregationSettings aggregation;
   std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
   model::Settings model;

@@ -13,9 +13,9 @@ namespace muffle::comm {
 
 /// Some ranks of a job work by themselves for as long as they like, such as those with GPUs that train; the
 /// others, such as those that only hold records, wait for them. No wait is without a deadline, and the job
-/// ends as one: all ranks meet about once a second (a pulse), where those that work say that they go on, and
-/// all say whether they were told to stop. Without ranks that wait nothing of this happens, and the work runs
-/// on `all` itself.
+/// ends as one: all ranks meet about once a second (a heartbeat), where those that work say that they go on,
+/// and all say whether they were told to stop. Without ranks that wait nothing of this happens, and the work
+/// runs on `all` itself.
 class Detachment {
  public:
   /// Collective over `all`, which outlives this. @param works  by rank; the same on all ranks, at least one.
@@ -27,7 +27,7 @@ class Detachment {
   /// long comes before the next one, `at_once`, which meets whatever the pace of the steps was: at least once
   /// a deadline. @returns whether some rank that waits was told to stop; the same on all ranks that work. It
   /// then is for the work to stop in order. Throws as `all`'s collectives do.
-  struct Pulse {
+  struct Heartbeat {
     std::function<bool(bool)> beat;  ///< empty: nobody waits
     bool operator()(bool at_once = false) const { return beat && beat(at_once); }
   };
@@ -37,7 +37,7 @@ class Detachment {
   /// other ends the job: it leaves this function on its rank alone, and the process ends by HostComm::abort.
   /// Once an instance.
   /// @param doing  "training": for messages.
-  void run(const std::string& doing, const std::function<void(HostComm&, const Pulse&)>& work);
+  void run(const std::string& doing, const std::function<void(HostComm&, const Heartbeat&)>& work);
 
   bool works() const { return mine_ != nullptr; }
   /// Rank in `all` of the first rank that works: root of their communicator.
@@ -45,7 +45,7 @@ class Detachment {
 
  private:
   struct Meeting;
-  bool pulse(bool at_once);
+  bool beat(bool at_once);
   void wait_for_the_others();
 
   HostComm& all_;

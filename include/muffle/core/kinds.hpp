@@ -26,15 +26,27 @@ std::vector<std::string> names_of(std::span<const Kind> table) {
   return names;
 }
 
-/// The line of this name. @param family  "feature map". @throws ConfigError  there is none: lists the others.
+/// The names of the lines that `fits` takes, for messages: "\"a\", \"b\" or \"c\"".
+template <class Kind, class Fits>
+std::string names_where(std::span<const Kind> table, const Fits& fits) {
+  std::string all, last;
+  for (const Kind& kind : table) {
+    if (!fits(kind)) continue;
+    if (!last.empty()) all += (all.empty() ? "" : ", ") + last;
+    last = fmt::format("\"{}\"", kind.name);
+  }
+  return all.empty() ? last : all + " or " + last;
+}
+
+/// The line of this name. @param family  "feature map". @throws ConfigError  there is none: lists those that
+/// there are.
 template <class Kind>
 const Kind& find_kind(std::span<const Kind> table, std::string_view name, std::string_view family) {
-  std::string known;
   for (const Kind& kind : table) {
     if (kind.name == name) return kind;
-    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", kind.name);
   }
-  throw ConfigError(fmt::format("there is no {} \"{}\"; there are {}", family, name, known));
+  throw ConfigError(fmt::format("there is no {} \"{}\"; it must be {}", family, name,
+                                names_where(table, [](const Kind&) { return true; })));
 }
 
 }  // namespace muffle

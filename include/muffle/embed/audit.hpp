@@ -55,11 +55,11 @@ struct AuditReport {
 ///   "projection"  the optimal test of two Gaussians, <r - S, S' - S> (Neyman & Pearson);
 ///   "difference"  the same less an earlier release of the common records: noise that is used again cancels;
 ///   "seeds"       subtracts the noise of guessed seeds 0..63 and looks for S or S'.
-/// @param release   what is audited: real_release(), or in tests a broken mechanism
-/// @param progress  called with the trials done, by all ranks alike; what it throws ends the audit
+/// @param release    what is audited: real_release(), or in tests a broken mechanism
+/// @param heartbeat  called with the trials done, by all ranks alike
 /// Collective if the release function is; the report is root's.
 /// @throws ConfigError  trials outside 100..1e8, confidence outside (0, 1).
 AuditReport audit(const Embedder& embedder, const CanaryPair& pair, const ReleaseFunction& release,
-                  const AuditSettings& settings, const std::function<void(std::uint64_t)>& progress = {});
+                  const AuditSettings& settings, const CountedHeartbeat& heartbeat = {});
 
 }  // namespace muffle::embed

@@ -15,6 +15,9 @@ class Round;
 
 namespace muffle::embed {
 
+/// A Heartbeat that is told how much is done. What it throws ends the work.
+using CountedHeartbeat = std::function<void(std::uint64_t done)>;
+
 /// A release plan with its maps made ready to sum records. Public.
 struct Embedder {
   release::ReleasePlan plan;
@@ -42,8 +45,7 @@ class PartialSum {
   std::vector<std::uint64_t> take(Key) && { return std::move(sums_); }
 
  private:
-  friend PartialSum embed_shard(const Embedder&, data::RecordSource&, int,
-                                const std::function<void(std::uint64_t)>&);
+  friend PartialSum embed_shard(const Embedder&, data::RecordSource&, int, const CountedHeartbeat&);
   friend privacy::RawSum sum_of_one_rank(PartialSum&&);
   friend struct TestAccess;  // defined in test builds only
   std::vector<std::uint64_t> sums_;
@@ -51,10 +53,10 @@ class PartialSum {
 
 /// Sums this rank's shard: streams it tile by tile over `threads` threads. Memory: O(threads D C + tiles).
 /// The result is independent of thread count, tile boundaries and order. Local, not collective.
-/// @param progress  called from time to time on the calling thread with the records done so far.
+/// @param heartbeat  called from time to time on the calling thread with the records done so far.
 /// @throws DataError as the source does.
 PartialSum embed_shard(const Embedder& embedder, data::RecordSource& source, int threads,
-                       const std::function<void(std::uint64_t)>& progress);
+                       const CountedHeartbeat& heartbeat);
 
 /// Where nobody else has records: the partial sum is the total. Consumes it. Privacy: the result is raw; only
 /// NoiseVector::publish may take it further.

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,9 +77,9 @@ std::uint64_t training_steps(const ClassifierKind& kind, std::uint64_t records);
 /// Trains on the calling thread. A pure function of its arguments (for one build and, with LibTorch set to
 /// more than one thread, one thread count): initial values and shuffles come from counter-based streams, not
 /// from LibTorch's generator. Several may be trained at a time by different threads.
-/// @param on_step  called after every step, on the calling thread.
+/// @param heartbeat  called after every step, on the calling thread.
 /// The set needs at least one record; checks on its content are evaluate_classifiers()'s.
 Classifier train_classifier(const ClassifierKind& kind, const TrainingSet& set, const schema::Schema& schema,
-                            std::uint64_t seed, const std::function<void()>& on_step);
+                            std::uint64_t seed, const Heartbeat& heartbeat);
 
 }  // namespace muffle::evaluate

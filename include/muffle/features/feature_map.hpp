@@ -101,6 +101,7 @@ class FeatureMap {
 
   // What else a kind may be good for; the default is: for nothing.
 
+  /// Before resolve() it tells no more than whether there are any.
   virtual std::optional<CountsInside> counts_inside() const { return std::nullopt; }
   /// Does it sum second moments, from which a generator follows in closed form?
   virtual bool has_second_moments() const { return false; }
@@ -122,6 +123,9 @@ struct MapKind {
 std::span<const MapKind> map_kinds();
 /// With the kind's default settings. @throws ConfigError  an unknown name: lists those that there are.
 std::unique_ptr<FeatureMap> make_map(std::string_view kind);
+/// For messages, the names of those with second moments, and of those with counts inside.
+std::string second_moments_maps();
+std::string counting_maps();
 
 /// What a map is there for.
 enum class MapRole {

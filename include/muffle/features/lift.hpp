@@ -60,7 +60,7 @@ class Lift {
   /// u of one record. For one record always the same bits, whatever is computed beside it.
   /// @param x  d numbers in [0, 1]  @param u  n numbers
   virtual void forward(const float* x, double* u) const = 0;
-  /// Null: not affine, so that there is no way back from u to a record.
+  /// Null: not affine, so that there is no way back from u to a record. Known before resolve() too.
   virtual const AffineLift* affine() const { return nullptr; }
   /// Are coefficients sums over many numbers of a record, and so nearly normal?
   virtual bool is_nearly_normal() const { return false; }
@@ -81,6 +81,8 @@ struct LiftKind {
 std::span<const LiftKind> lift_kinds();
 /// @throws ConfigError  an unknown name: lists those that there are.
 std::unique_ptr<Lift> make_lift(std::string_view kind);
+/// The affine ones' names, for messages.
+std::string affine_lifts();
 
 /// Second moments z z^T of z = [c0; u] / ||[c0; u]||, u the lifted record: what a map that sums them is made
 /// of (docs/explanation/moments.md). Public, resolved.

@@ -108,6 +108,8 @@ double share(const JsonFields& fields, std::string_view key);
 std::span<const GeneratorKind> generator_kinds();
 /// With the kind's default settings. @throws ConfigError  an unknown name: lists those that there are.
 std::unique_ptr<GeneratorSettings> make_generator_settings(std::string_view kind);
+/// The networks' names, for messages.
+std::string networks();
 
 /// The section [model]: which generator, and the settings of every kind.
 class Settings {

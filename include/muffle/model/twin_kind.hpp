@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "muffle/features/feature_map.hpp"
@@ -24,5 +25,7 @@ struct TwinKind {
 std::span<const TwinKind> twin_kinds();
 /// How many numbers of each class a training on this map matches. 0: no network can be trained on it.
 std::size_t twin_columns(const features::FeatureMap& map);
+/// For messages, the names of the maps that a network is trained on by themselves: without second moments.
+std::string trainable_maps();
 
 }  // namespace muffle::model

@@ -29,6 +29,18 @@ struct Budget {
   bool operator==(const Budget&) const = default;
 };
 
+/// Where a configuration has the data set's releases written down, and the most that they may spend.
+struct LedgerSettings {
+  std::string data_id;                   ///< data.id; empty: a name made from the record file's path
+  std::string file;                      ///< empty: ledger-<data set>.jsonl beside the run folder
+  std::optional<double> budget_epsilon;  ///< none: no limit but the one that the ledger has already
+  double budget_delta = 1e-5;
+
+  /// Of [privacy].
+  void declare(settings::Keys& keys);
+  void problems(settings::Problems& problems) const;
+};
+
 /// A charge may not be smaller (its square must not vanish in rounding) nor larger than these.
 inline constexpr double kMinChargeMu = 1e-7, kMaxChargeMu = 1e4;
 

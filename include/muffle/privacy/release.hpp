@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
+#include "muffle/core/settings.hpp"
 #include "muffle/privacy/gaussian.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
@@ -20,6 +21,9 @@ struct PrivacySpec {
   std::optional<double> noise_multiplier;
   Adjacency adjacency = Adjacency::kReplaceOne;
   std::uint64_t max_records_per_person = 0;  ///< required: 1 must be written, not assumed
+
+  /// Of [privacy].
+  void declare(settings::Keys& keys);
 };
 
 /// Consecutive released numbers that get noise of one size.

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "muffle/privacy/aggregation.hpp"
 #include "muffle/release/plan.hpp"
 
 namespace muffle::release {
@@ -41,8 +40,7 @@ Artifact read_artifact(const std::filesystem::path& path);
 /// @param name  what error messages call the bytes.
 Artifact parse_artifact(std::string_view bytes, const std::string& name);
 
-/// Standard deviation of the noise that the numbers of a run of noise.parts carry, lattice units:
-/// sigma_lattice or, where the ranks added shares of which some may be known to others, more. At least 1.
+/// That of its plan, by how the sums came together.
 double carried_sigma(const Artifact& artifact, std::size_t part, std::size_t run);
 
 /// Readers that rebuild a map call this before they use the release. @throws ProtocolError  it is not the one

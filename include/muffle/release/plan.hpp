@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
+#include "muffle/privacy/aggregation.hpp"
 #include "muffle/privacy/release.hpp"
 
 namespace muffle::release {
@@ -63,5 +65,45 @@ void choose_sizes(features::MapsSettings& maps, const schema::Schema& schema,
 
 /// @throws ConfigError  contradictions among maps, sums that could overflow; as privacy::plan_noise().
 ReleasePlan make_plan(ReleaseSettings settings);
+
+/// Standard deviation of the noise that the numbers of a run of noise.parts carry, lattice units:
+/// sigma_lattice or, where the ranks added shares of which some may be known to others, more. At least 1.
+double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mode, std::size_t part,
+                     std::size_t run);
+
+/// Signal and noise of one map's mean embedding mu~ = S~ / m, in units of the features. The signal's upper
+/// bound is public: a class with share p has ||mu_c|| <= p B, reached if all its records were alike. How far
+/// below it stays is private: ||mu_c||^2 = p^2 kappa, kappa the mean of the kernel over pairs of the class's
+/// records. So the plan says which kappa the data need.
+struct MapForecast {
+  std::string name;
+  std::size_t features = 0;  ///< D_b
+  double norm = 1.0;         ///< B, the map's weight included
+  double weight = 1.0;
+  double signal_most = 0.0;           ///< p B for balanced classes, p = 1 / C
+  double noise_per_number = 0.0;      ///< sigma / m
+  double noise_per_class = 0.0;       ///< sigma sqrt(D) / m: expected norm of a column's noise
+  double noise_norm = 0.0;            ///< sigma sqrt(D C) / m: of the whole map
+  double signal_to_noise_most = 0.0;  ///< signal_most / noise_per_class
+  double kernel_where_equal = 0.0;    ///< kappa at which a class's signal is as long as its noise
+};
+/// Of all maps. @param records  m, or a guess of it; none: no signal and noise
+std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode,
+                                  std::optional<double> records);
+/// Counts, or the moments' traces: standard deviation in records. None: the release tells no class sizes.
+std::optional<double> count_noise(const ReleasePlan& plan, const privacy::AggregationMode& mode);
+
+/// What a release takes, for `muffle plan`.
+struct Cost {
+  double flops_per_record = 0.0;
+  // Bytes that one rank needs at once: the large arrays, not the process's base of some 100 MB.
+  std::uint64_t memory = 0;  ///< every rank while it embeds
+  std::uint64_t root = 0;    ///< the coordinator while it adds the noise and writes
+  // Bytes that the reduce of 64-bit sums sends.
+  std::uint64_t wire = 0;  ///< from each rank but the coordinator
+  double wire_all = 0.0;
+};
+/// @param threads  of each rank
+Cost cost(const ReleasePlan& plan, int ranks, std::uint64_t threads);
 
 }  // namespace muffle::release

@@ -97,7 +97,7 @@ class ReleaseTransaction {
   ReleaseOrder order_;
   privacy::Ledger ledger_;
   State state_ = State::kOpened;
-  privacy::ChargeTerms charged_;
+  privacy::ChargeTerms charge_terms_;
   std::string charge_;
 };
 

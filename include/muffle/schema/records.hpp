@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::schema {
@@ -50,7 +50,7 @@ class RecordWriter {
   void add(const Records& some);
   /// After the last record. `heartbeat` is called as a long work gets on; what it throws ends that work.
   /// @throws IoError;  InvariantError: fewer or more records than announced.
-  void finish(const std::function<void()>& heartbeat);
+  void finish(const Heartbeat& heartbeat);
 
  protected:
   const RecordKind& kind() const { return kind_; }
@@ -58,7 +58,7 @@ class RecordWriter {
 
  private:
   virtual void write(const Records& some) = 0;
-  virtual void complete(const std::function<void()>& heartbeat) = 0;
+  virtual void complete(const Heartbeat& heartbeat) = 0;
 
   RecordKind kind_;
   std::uint64_t written_ = 0;

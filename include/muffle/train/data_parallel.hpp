@@ -17,7 +17,7 @@ class StepGraph;
 
 /// What a generator is trained on.
 struct Problem {
-  std::vector<Matching> blocks;
+  std::vector<Matching> maps;
   std::vector<double> class_share;  ///< by which labels are drawn
   torch::Device device;
 };

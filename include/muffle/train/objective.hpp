@@ -17,7 +17,7 @@ struct ObjectiveOptions {
   bool stratified;
 };
 
-/// A block of a release, to be matched by the same sums over generated records.
+/// A map of a release, to be matched by the same sums over generated records.
 struct Matching {
   /// sum_i phi(x_i) e_{y_i}^T over the given records: C x D, differentiable in x. ||phi(x)|| = 1.
   std::function<torch::Tensor(const torch::Tensor& x, const torch::Tensor& labels)> sums;
@@ -25,7 +25,7 @@ struct Matching {
   std::vector<double> weights;  ///< w_c, C numbers >= 0
 };
 
-/// The sum over blocks of sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B)
+/// The sum over maps of sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B)
 /// sum_j phi(x_j) e_{y_j}^T (docs/math.md, "training"). All ranks' partial sums are added before anything is
 /// squared: the loss of a global batch is not the mean of the ranks' losses.
 ///
@@ -38,7 +38,7 @@ struct Matching {
 /// with any factor, and 1 is used.
 class Objective {
  public:
-  Objective(std::vector<Matching> blocks, ObjectiveOptions options,
+  Objective(std::vector<Matching> maps, ObjectiveOptions options,
             std::shared_ptr<model::TensorCollective> collective);
 
   /// Adds the gradient of the global batch's loss through this rank's records to whatever x depends on.
@@ -64,7 +64,7 @@ class Objective {
 
  private:
   struct Matched {
-    std::vector<torch::Tensor> own_sums;  ///< of each block, C x D, attached to x
+    std::vector<torch::Tensor> own_sums;  ///< of each map, C x D, attached to x
     std::vector<torch::Tensor> mean;      ///< mu_Q, C x D
     torch::Tensor counts;                 ///< n_c over all ranks, C x 1
     torch::Tensor seen;                   ///< loss and stop requests
@@ -72,8 +72,8 @@ class Objective {
   Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
                 const torch::Tensor& stop_request) const;
 
-  std::vector<Matching> blocks_;
-  std::vector<torch::Tensor> weights_;  ///< of each block, C x 1
+  std::vector<Matching> maps_;
+  std::vector<torch::Tensor> weights_;  ///< of each map, C x 1
   ObjectiveOptions options_;
   std::shared_ptr<model::TensorCollective> collective_;
 };

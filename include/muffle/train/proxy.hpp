@@ -21,19 +21,19 @@ struct Measurement {
   Heartbeat heartbeat = {};  ///< after each batch, on every rank
 };
 
-/// A block's mean embeddings of a generator in evaluation mode, of each batch: C x D. The codes are
+/// A map's mean embeddings of a generator in evaluation mode, of each batch: C x D. The codes are
 /// a function of (seed, sample index) alone, so two generators with codes of the same length are measured on
 /// the same codes, and most of the sampling error cancels in their difference. Collective; the ranks share
 /// the samples.
-std::vector<torch::Tensor> mean_embeddings(model::Generator& generator, const Matching& block,
+std::vector<torch::Tensor> mean_embeddings(model::Generator& generator, const Matching& map,
                                            const Measurement& measurement,
                                            model::TensorCollective& collective);
 
 /// Their mean over all batches, of which it holds two at a time: C x D may be large.
-torch::Tensor mean_embedding(model::Generator& generator, const Matching& block,
-                             const Measurement& measurement, model::TensorCollective& collective);
+torch::Tensor mean_embedding(model::Generator& generator, const Matching& map, const Measurement& measurement,
+                             model::TensorCollective& collective);
 
-/// The mean of a block's batches.
+/// The mean of a map's batches.
 torch::Tensor average(const std::vector<torch::Tensor>& batches);
 
 /// By how many standard deviations the trained model must be nearer to be kept.

@@ -16,7 +16,7 @@ namespace muffle::train {
 /// Substreams of codes and labels: a training step's number; behind them those that models are measured with,
 /// and those that the running statistics are taken from.
 inline constexpr std::uint32_t kMeasuringSubstream = std::numeric_limits<std::uint32_t>::max() - 1;
-inline constexpr std::uint32_t kSettlingSubstream = kMeasuringSubstream + 1;
+inline constexpr std::uint32_t kStatisticsSubstream = kMeasuringSubstream + 1;
 
 /// What a training does; all but the checkpoints change the model.
 struct TrainSpec {
@@ -52,6 +52,11 @@ struct Settings : TrainSpec {
                         const std::vector<features::NamedMap>& maps, settings::Problems& problems) const;
 };
 
+/// What a training with train.init = "moments" starts from, in a release of these maps; null: nothing will
+/// do.
+const features::SecondMoments* start_of(const std::vector<features::NamedMap>& maps,
+                                        settings::Problems& problems);
+
 /// The maps of a release that a network is trained on, all at once: those of role `match` that have a twin
 /// (model/twin_kind.hpp). Second moments are for closed forms, and only a training that starts from one
 /// (train.init = "moments") is trained on them too; they come first.
@@ -64,7 +69,9 @@ struct Cost {
   // Bytes at once: the large arrays.
   std::uint64_t fit_root = 0;  ///< the coordinator while it fits a closed form and writes it
   std::uint64_t memory = 0;    ///< a training, every rank; the coordinator's, where it has the most
-  // Bytes that are all-reduced in a step.
+  double step_sent = 0.0;      ///< bytes that a rank sends in a step, by ring all-reduces
+  // Bytes that are all-reduced in a step: all of them, and the parts.
+  std::uint64_t step_wire = 0;
   std::uint64_t step_embedding = 0;   ///< the batch's C x D float32 sums of all maps, and C counts
   std::uint64_t step_batch_norm = 0;  ///< moments, forward and backward
   std::uint64_t step_gradients = 0;

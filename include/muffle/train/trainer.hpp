@@ -30,7 +30,7 @@ struct TrainSetup {
   std::chrono::milliseconds device_deadline{std::chrono::minutes(1)};
   /// Called after every step, and around what comes before and after them: true after a step stops the
   /// training, like a signal. May be empty.
-  comm::Detachment::Pulse heartbeat = {};
+  comm::Detachment::Heartbeat heartbeat = {};
 };
 
 /// GPUs that LibTorch can use in this process; 0 in builds without CUDA.
