@@ -190,17 +190,16 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 INSTANTIATE_TEST_SUITE_P(
     Thorough, CanaryModeTest,
-    ::testing::Values(
-        Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
-        // Second moments alone, whose traces are the noisy counts of a private m; and two maps.
-        Mode{"MomentsAddRemoveOne",
-             " --set privacy.release_counts=false --set model.generator=moments",
-             true,
-             {moments()}},
-        Mode{"TwoMapsReplaceOne", "", false, {moments(), rff()}},
-        Mode{"MaskedReplaceOne", " --secure-aggregation", false},
-        Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
-        Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false}),
+    ::testing::Values(Mode{"SingleReplaceOne", "", false}, Mode{"SingleAddRemoveOne", "", true},
+                      // Second moments alone, whose traces are the noisy counts of a private m; and two maps.
+                      Mode{"MomentsAddRemoveOne",
+                           " --set privacy.release_counts=false --set model.generator=moments",
+                           true,
+                           {moments()}},
+                      Mode{"TwoMapsReplaceOne", "", false, {moments(), rff()}},
+                      Mode{"MaskedReplaceOne", " --secure-aggregation", false},
+                      Mode{"MaskedAddRemoveOne", " --secure-aggregation", true},
+                      Mode{"DistributedReplaceOne", " --secure-aggregation --distributed-noise", false}),
     name_of);
 
 TEST(CanaryTest, ErrorTextsHoldNoPrivateValue) {

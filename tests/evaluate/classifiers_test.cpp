@@ -268,7 +268,7 @@ TEST_F(Classifiers, RefuseRecordsOfAnotherKind) {
 
 TEST_F(Classifiers, RefuseSettingsThatMakeNoSense) {
   const auto made = images(300, true, 0);
-  refuses(ExitCode::kConfig, {"random_forest", "\"logistic_regression\", \"mlp\", \"cnn\""}, made,
+  refuses(ExitCode::kConfig, {"random_forest", "\"logistic_regression\", \"mlp\" or \"cnn\""}, made,
           {.classifiers = {"random_forest"}});
   refuses(ExitCode::kConfig, {"mlp twice"}, made, {.classifiers = {"mlp", "mlp"}});
   refuses(ExitCode::kConfig, {"evaluate.classifiers is empty"}, made, {.classifiers = {}});
