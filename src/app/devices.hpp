@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "muffle/app/commands.hpp"
-#include "muffle/comm/gpu_choice.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/train/trainer.hpp"
 

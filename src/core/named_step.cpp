@@ -1,4 +1,4 @@
-#include "muffle/core/named_step.hpp"
+#include "muffle/core/heartbeat.hpp"
 
 namespace muffle {
 

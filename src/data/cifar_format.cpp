@@ -154,9 +154,6 @@ class CifarFormat final : public Format {
     if (spec.labels.empty()) return {};
     return "data.labels names a file, but data.format = \"cifar\" has the labels beside the records";
   }
-  std::vector<std::string> record_files(const DataSpec& spec) const override {
-    return split_at_commas(spec.features);
-  }
   std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const override {
     return std::make_unique<CifarRecords>(spec, rank);
   }

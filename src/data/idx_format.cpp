@@ -5,7 +5,6 @@
 #include "arrays.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
-#include "muffle/data/idx.hpp"
 
 namespace muffle::data {
 namespace {

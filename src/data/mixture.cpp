@@ -8,7 +8,7 @@
 
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/data/idx.hpp"
+#include "muffle/data/format.hpp"
 
 namespace muffle::data {
 namespace {

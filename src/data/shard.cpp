@@ -155,14 +155,6 @@ std::string resolve_path(const DataSpec& spec, const std::string& file, int rank
   return path;
 }
 
-std::vector<std::string> paths_of(const DataSpec& spec, int rank) {
-  std::vector<std::string> paths;
-  for (const std::string& file : find_format(spec.format).record_files(spec))
-    paths.push_back(resolve_path(spec, file, rank));
-  if (!spec.labels.empty()) paths.push_back(resolve_path(spec, spec.labels, rank));
-  return paths;
-}
-
 bool names_rank(const DataSpec& spec, const std::string& file) {
   return (std::filesystem::path(spec.dir) / file).string().find(kRankPlaceholder) != std::string::npos;
 }

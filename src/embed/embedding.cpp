@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/named_step.hpp"
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/core/wipe.hpp"
 
 namespace muffle::embed {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/named_step.hpp"
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/evaluate/evaluate.hpp"

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "muffle/core/error.hpp"
-#include "muffle/core/kinds.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "muffle/schema/schema.hpp"

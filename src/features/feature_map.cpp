@@ -6,8 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "muffle/core/kinds.hpp"
-
 namespace muffle::features {
 
 #define MUFFLE_KIND(kind) MapKind kind##_map();

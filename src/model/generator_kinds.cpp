@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "muffle/core/kinds.hpp"
 #include "muffle/model/generator_kind.hpp"
 
 namespace muffle::model {

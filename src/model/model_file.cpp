@@ -9,7 +9,6 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/schema/schema.hpp"
 
 namespace muffle::model {
 namespace {

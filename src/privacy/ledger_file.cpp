@@ -13,7 +13,6 @@
 
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/named_step.hpp"
 #include "muffle/core/watchdog.hpp"
 
 namespace muffle::privacy::ledger {

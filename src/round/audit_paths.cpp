@@ -7,7 +7,6 @@
 #include "muffle/core/error.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/privacy/entropy.hpp"
-#include "muffle/privacy/gaussian.hpp"
 #include "muffle/round/drive.hpp"
 
 namespace muffle::round {

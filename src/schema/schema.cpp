@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
 
 namespace muffle::schema {
@@ -68,7 +67,5 @@ Schema read_schema(const JsonFields& fields) {
   }
   return schema;
 }
-
-std::string hash_of(const Schema& schema) { return to_hex(sha256(to_json(schema).dump())); }
 
 }  // namespace muffle::schema

@@ -7,12 +7,10 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
-#include <span>
 #include <thread>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/model/sampler.hpp"
 #include "muffle/schema/scaling.hpp"
 
 namespace muffle::synth {

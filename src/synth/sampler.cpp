@@ -2,9 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -12,7 +10,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/core/named_step.hpp"
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/synth/scoped_threads.hpp"

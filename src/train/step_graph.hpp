@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <sstream>
-#include <string>
 #include <type_traits>
 #include <vector>
 

@@ -4,8 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <chrono>
-#include <optional>
 
 #include "checkpoint_keeper.hpp"
 #include "curves.hpp"
@@ -15,10 +13,8 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/core/named_step.hpp"
-#include "muffle/core/process.hpp"
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/core/progress.hpp"
-#include "muffle/model/model_file.hpp"
 #include "muffle/model/twin_kind.hpp"
 #include "muffle/train/data_parallel.hpp"
 

@@ -85,7 +85,7 @@ TEST_P(FormatConformance, IsInTheTableByItsName) {
   EXPECT_EQ(endings.count(format().files("").back()), 1u) << "written files are known by their names";
   const DataSpec found = written_records(folder_ / format().files("some").back());
   EXPECT_EQ(found.format, line().name);
-  EXPECT_EQ(paths_of(found, 0).size(), found.labels.empty() ? 1u : 2u);
+  EXPECT_FALSE(found.features.empty());
 }
 
 TEST_P(FormatConformance, GivesBackTheValuesThatWereWritten) {

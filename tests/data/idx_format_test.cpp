@@ -5,7 +5,7 @@
 
 #include "data/shard_fixture.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/data/idx.hpp"
+#include "muffle/data/format.hpp"
 #include "support/expect_error.hpp"
 #include "support/mutate.hpp"
 

@@ -18,7 +18,7 @@
 
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
-#include "muffle/data/idx.hpp"
+#include "muffle/data/format.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "support/maps.hpp"

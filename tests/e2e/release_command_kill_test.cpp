@@ -9,7 +9,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/crypto/site_keys.hpp"
-#include "muffle/data/idx.hpp"
+#include "muffle/data/format.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/release/artifact.hpp"
 #include "release/kill_fixture.hpp"

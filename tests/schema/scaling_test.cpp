@@ -62,8 +62,7 @@ TEST(SchemaJson, ReadsWhatItWroteAndRefusesTheRest) {
   const Schema again = read_schema(JsonFields(good, document, "schema."));
   EXPECT_EQ(to_json(again), good);
   EXPECT_EQ(again.on_error, OnError::kClamp);
-  EXPECT_EQ(hash_of(again), hash_of(schema));
-  EXPECT_NE(hash_of(points(0, 1)), hash_of(schema));
+  EXPECT_NE(to_json(points(0, 1)), good);
   const std::vector<std::pair<const char*, nlohmann::json>> lies{{"shape", nlohmann::json::array()},
                                                                  {"shape", {1, 2, 0}},
                                                                  {"shape", {2, 2}},

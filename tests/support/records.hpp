@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "muffle/data/format.hpp"
-#include "muffle/data/idx.hpp"
 
 namespace muffle::test {
 

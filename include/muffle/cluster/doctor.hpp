@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

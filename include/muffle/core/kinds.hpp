@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "muffle/core/error.hpp"
@@ -48,5 +50,18 @@ const Kind& find_kind(std::span<const Kind> table, std::string_view name, std::s
   throw ConfigError(fmt::format("there is no {} \"{}\"; it must be {}", family, name,
                                 names_where(table, [](const Kind&) { return true; })));
 }
+
+/// Owns one kind of a family, or none; its copy owns a clone.
+template <class Base>
+struct Cloned : std::unique_ptr<Base> {
+  using std::unique_ptr<Base>::unique_ptr;
+  Cloned(std::unique_ptr<Base> kind) : std::unique_ptr<Base>(std::move(kind)) {}
+  Cloned(const Cloned& other) : std::unique_ptr<Base>(other ? other->clone() : nullptr) {}
+  Cloned(Cloned&&) noexcept = default;
+  Cloned& operator=(Cloned other) noexcept {
+    this->swap(other);
+    return *this;
+  }
+};
 
 }  // namespace muffle

@@ -56,8 +56,6 @@ class Format : public schema::RecordFormat {
   /// What is wrong with spec.labels, without a look at the files; empty: nothing. By default the labels are
   /// in a file of their own.
   virtual std::string labels_problem(const DataSpec& spec) const;
-  /// The files that spec.features names. @throws DataError. By default it names one.
-  virtual std::vector<std::string> record_files(const DataSpec& spec) const { return {spec.features}; }
   /// Opens all files of this rank and checks them against the schema. @throws DataError, IoError.
   virtual std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const = 0;
   /// How to read what writers() wrote: `features` and `labels`. By default files() holds one file.
@@ -80,5 +78,14 @@ std::unique_ptr<RecordStream> open_records(const DataSpec& spec, int rank = 0);
 /// How to read records that a format has written (such as samples.npz), known by the file's name; the schema
 /// is the caller's. @throws DataError  no format writes such files: lists what there is.
 DataSpec written_records(const std::filesystem::path& file);
+
+/// Writes an IDX file, plain: magic 0 0 type rank, then `rank` sizes as big-endian u32, then the elements,
+/// row-major: uint8 (type 0x08) or big-endian float32 (0x0D). Atomic.
+/// @param dims  records first; their product must be elements.size().
+/// @throws IoError;  InvariantError if dims and elements disagree or a size does not fit 32 bits.
+void write_idx(const std::filesystem::path& path, std::span<const std::size_t> dims,
+               std::span<const std::uint8_t> elements);
+void write_idx(const std::filesystem::path& path, std::span<const std::size_t> dims,
+               std::span<const float> elements);
 
 }  // namespace muffle::data

@@ -62,9 +62,6 @@ std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ran
 /// The path this rank reads: dir joined, "{rank}" replaced.
 std::string resolve_path(const DataSpec& spec, const std::string& file, int rank);
 
-/// All the files that this rank reads.
-std::vector<std::string> paths_of(const DataSpec& spec, int rank);
-
 /// Does the path of `file` have "{rank}" in it, by itself or through dir?
 bool names_rank(const DataSpec& spec, const std::string& file);
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "muffle/core/cloned.hpp"
 #include "muffle/core/heartbeat.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
 

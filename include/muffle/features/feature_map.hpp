@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "muffle/core/cloned.hpp"
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/block.hpp"
 #include "muffle/features/lift.hpp"

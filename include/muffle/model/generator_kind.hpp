@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "muffle/core/cloned.hpp"
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/schema/schema.hpp"
 

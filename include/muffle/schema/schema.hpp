@@ -47,13 +47,10 @@ using ByteScale = std::array<float, 256>;
 /// The label of a record that contributes zero: the file's was outside 0..C-1.
 inline constexpr std::int32_t kNoClass = -1;
 
-/// {"shape", "classes", "lo", "hi", "on_error"}: the schema's only spelling, in releases, models and hashes.
+/// {"shape", "classes", "lo", "hi", "on_error"}: the schema's only spelling, in releases and models.
 nlohmann::json to_json(const Schema& schema);
 
 /// Reads it back, strictly. The result is valid. @throws ProtocolError naming the field.
 Schema read_schema(const JsonFields& fields);
-
-/// SHA-256 (hex) of that spelling.
-std::string hash_of(const Schema& schema);
 
 }  // namespace muffle::schema
