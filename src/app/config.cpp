@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 
-#include "config_checks.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"

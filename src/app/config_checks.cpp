@@ -1,13 +1,10 @@
-#include "config_checks.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
+#include "muffle/app/config.hpp"
 #include "muffle/model/twin_kind.hpp"
-#include "muffle/synth/sampler.hpp"
-#include "muffle/train/settings.hpp"
 
 namespace muffle::app {
 namespace {

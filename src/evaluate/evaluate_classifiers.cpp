@@ -13,7 +13,7 @@
 #include "muffle/core/progress.hpp"
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/evaluate/evaluate.hpp"
-#include "muffle/synth/scoped_threads.hpp"
+#include "muffle/synth/sampler.hpp"
 
 namespace muffle::evaluate {
 namespace {

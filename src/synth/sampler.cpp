@@ -13,7 +13,6 @@
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/synth/scoped_threads.hpp"
 #include "sample_files.hpp"
 
 namespace muffle::synth {

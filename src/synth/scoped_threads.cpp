@@ -1,10 +1,7 @@
-#include "muffle/synth/scoped_threads.hpp"
-
 #include <ATen/Parallel.h>
 
-#include <algorithm>
-
 #include "muffle/core/process.hpp"
+#include "muffle/synth/sampler.hpp"
 
 namespace muffle::synth {
 namespace {

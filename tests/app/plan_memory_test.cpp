@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "app/job_plan.hpp"
+#include "muffle/app/config.hpp"
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
@@ -56,6 +56,10 @@ class PlanMemory : public ::testing::Test {
     return last_;
   }
 
+  train::Cost cost() const {
+    return train::cost(config_.plan, config_.model.chosen(), config_.train, /*ranks=*/1);
+  }
+
   test::TemporaryFolder folder_;
   const std::filesystem::path release_ = folder_ / "release.mfl", model_ = folder_ / "model.mfl";
   const std::unique_ptr<comm::HostComm> comm_ = comm::single_process();
@@ -67,7 +71,7 @@ TEST_F(PlanMemory, OfTheClosedForm) {
   const double got = measured("fashion-mnist-moments.toml", [&](const Config& c) {
     train::fit_closed_form(*comm_, release_, model_, *c.model.chosen().closed_form(), "hash");
   });
-  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).train.fit_root);
+  const auto planned = static_cast<double>(cost().fit_root);
   EXPECT_LT(got, 1.05 * planned) << "the plan says too little";
   EXPECT_GT(got, 0.7 * planned) << "the plan says too much";
 }
@@ -77,7 +81,7 @@ TEST_F(PlanMemory, OfATrainingFromTheClosedForm) {
     train::train(*comm_, read_file(release_), "release", model_, *c.model.chosen().network(), c.train, "hash",
                  1);
   });
-  const auto planned = static_cast<double>(plan_job(config_, 1, 1, {}).train.memory);
+  const auto planned = static_cast<double>(cost().memory);
   EXPECT_LT(got, 1.05 * planned) << "the plan says too little";
   EXPECT_GT(got, 0.6 * planned) << "the plan says too much";
 }

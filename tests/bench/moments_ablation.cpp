@@ -13,7 +13,7 @@
 #include <cstdio>
 
 #include "bench/sample_scorer.hpp"
-#include "muffle/synth/scoped_threads.hpp"
+#include "muffle/synth/sampler.hpp"
 #include "support/fashion_mnist.hpp"
 
 namespace muffle::bench {

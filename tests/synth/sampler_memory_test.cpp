@@ -9,7 +9,6 @@
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/synth/sampler.hpp"
-#include "muffle/synth/scoped_threads.hpp"
 #include "sampler_fixture.hpp"
 #include "support/records.hpp"
 #include "support/resident_memory.hpp"

@@ -66,6 +66,13 @@ struct ConfigSources {
 ///         out of range, contradictions. @throws IoError if the file cannot be read.
 Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 
+/// Everything that `stages` would stumble over: what they need and is not there, and values that do not go
+/// together. Values that no stage could use are refused by the keys themselves. Makes the release's plan.
+std::vector<std::string> contradictions(Config& config, const Stages& stages);
+
+/// How a key or section of an earlier muffle is written now; empty for those that there never were.
+std::string renamed_key(const std::string& key);
+
 /// release::ReleaseSettings of a configuration. @throws ConfigError.
 release::ReleaseSettings release_settings(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
