@@ -11,20 +11,10 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/heartbeat.hpp"
-#include "muffle/core/wipe.hpp"
 
 namespace muffle::embed {
 
 namespace {
-
-/// Sums that are wiped when they are no longer needed, also when an exception passes by.
-struct WipedSums {
-  explicit WipedSums(std::size_t n) : values(n, 0) {}
-  ~WipedSums() { wipe(values); }
-  WipedSums(const WipedSums&) = delete;
-  WipedSums& operator=(const WipedSums&) = delete;
-  std::vector<std::uint64_t> values;
-};
 
 /// One shard on its way through the threads. Each thread takes the next tile from the source under a lock,
 /// embeds it into sums of its own, and adds these to the total at the end; as all of it is integer addition,
@@ -63,7 +53,7 @@ class ShardSum {
  private:
   void work(const CountedHeartbeat& heartbeat) noexcept {
     try {
-      WipedSums sums(total_.size());
+      Wiped<std::uint64_t> sums{std::vector<std::uint64_t>(total_.size())};
       std::vector<std::unique_ptr<features::Workspace>> workspaces;
       for (const auto& block : embedder_.blocks) workspaces.push_back(block->make_workspace());
       data::Batch batch;
@@ -148,16 +138,16 @@ Embedder make_embedder(release::ReleasePlan plan) {
   return embedder;
 }
 
-PartialSum::~PartialSum() { wipe(sums_); }
-
 PartialSum embed_shard(const Embedder& embedder, data::RecordSource& source, int threads,
                        const CountedHeartbeat& heartbeat) {
   require(threads >= 1, fmt::format("embed_shard() was asked for {} threads", threads));
   PartialSum partial(embedder.plan.size());
-  ShardSum(embedder, source, partial.sums_).run(threads, heartbeat);
+  ShardSum(embedder, source, partial.sums_.values).run(threads, heartbeat);
   return partial;
 }
 
-privacy::RawSum sum_of_one_rank(PartialSum&& partial) { return privacy::RawSum(std::move(partial.sums_)); }
+privacy::RawSum sum_of_one_rank(PartialSum&& partial) {
+  return privacy::RawSum(std::move(partial.sums_.values));
+}
 
 }  // namespace muffle::embed

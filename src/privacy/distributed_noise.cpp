@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "muffle/core/wipe.hpp"
 #include "muffle/privacy/aggregation.hpp"
 #include "problems.hpp"
 
@@ -103,20 +102,19 @@ NoiseShare::NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy,
   require(
       n > 0 && n <= kMaxDistributedLength,
       "a share of noise was asked for a vector without numbers, or with too many: this is a bug in muffle.");
-  noise_ = draw_noise(plan.shares, entropy, heartbeat);
+  noise_.values = draw_noise(plan.shares, entropy, heartbeat);
 }
 
-NoiseShare::~NoiseShare() { wipe(noise_); }
-
 std::vector<std::uint64_t> NoiseShare::cover(std::vector<std::uint64_t>&& partial) && {
-  require(!noise_.empty(), "this share of noise was already spent, and noise is never used twice.");
+  std::vector<std::int64_t>& noise = noise_.values;
+  require(!noise.empty(), "this share of noise was already spent, and noise is never used twice.");
   // Lengths are public; the sums are not.
-  require(partial.size() == noise_.size(), fmt::format("a partial sum has {} numbers, but its share of noise "
-                                                       "{}: nothing was released. This is a bug in muffle.",
-                                                       partial.size(), noise_.size()));
-  for (std::size_t i = 0; i < noise_.size(); ++i) partial[i] += static_cast<std::uint64_t>(noise_[i]);
-  wipe(noise_);
-  noise_.clear();  // spent
+  require(partial.size() == noise.size(), fmt::format("a partial sum has {} numbers, but its share of noise "
+                                                      "{}: nothing was released. This is a bug in muffle.",
+                                                      partial.size(), noise.size()));
+  for (std::size_t i = 0; i < noise.size(); ++i) partial[i] += static_cast<std::uint64_t>(noise[i]);
+  wipe(noise);
+  noise.clear();  // spent
   return std::move(partial);
 }
 

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "muffle/core/round_up.hpp"
-#include "muffle/core/wipe.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "problems.hpp"
 
@@ -114,52 +113,44 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
   return plan;
 }
 
-RawSum::~RawSum() { wipe(sums_); }
-
 std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy,
                                      const Heartbeat& heartbeat) {
-  std::vector<std::int64_t> noise(length_of(parts));
+  Wiped<std::int64_t> noise{std::vector<std::int64_t>(length_of(parts))};
   RoundedGaussian gaussian(entropy);
-  try {
-    for_each_run(parts, [&](std::uint64_t first, const NoiseRun& run) {
-      for (std::uint64_t i = first; i < first + run.count; ++i) {
-        if (heartbeat && i % kDrawsBetweenSigns == 0) heartbeat();
-        noise[i] = gaussian.draw(run.sigma_lattice);
-      }
-    });
-  } catch (...) {
-    wipe(noise);
-    throw;
-  }
-  return noise;
+  for_each_run(parts, [&](std::uint64_t first, const NoiseRun& run) {
+    for (std::uint64_t i = first; i < first + run.count; ++i) {
+      if (heartbeat && i % kDrawsBetweenSigns == 0) heartbeat();
+      noise.values[i] = gaussian.draw(run.sigma_lattice);
+    }
+  });
+  return std::move(noise.values);
 }
 
 NoiseVector::NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy,
                          const Heartbeat& heartbeat)
     : secure_(entropy.is_secure()) {
   require(length_of(parts) > 0, "noise was asked for a release of no numbers: this is a bug in muffle.");
-  noise_ = draw_noise(parts, entropy, heartbeat);
+  noise_.values = draw_noise(parts, entropy, heartbeat);
 }
 
-NoiseVector::~NoiseVector() { wipe(noise_); }
-
 NoisySum NoiseVector::publish(RawSum&& raw) && {
-  require(!noise_.empty(), "this noise was already spent on a release, and noise is never used twice.");
+  std::vector<std::int64_t>& noise = noise_.values;
+  std::vector<std::uint64_t>& sums = raw.sums_.values;
+  require(!noise.empty(), "this noise was already spent on a release, and noise is never used twice.");
   // Lengths are public; the sums are not.
-  require(raw.sums_.size() == noise_.size(),
+  require(sums.size() == noise.size(),
           fmt::format("the reduced sum has {} numbers, but noise was drawn for {}: nothing was released. "
                       "This is a bug in muffle.",
-                      raw.sums_.size(), noise_.size()));
+                      sums.size(), noise.size()));
   NoisySum out;
   out.is_private = secure_;
-  out.values.resize(noise_.size());
-  for (std::size_t i = 0; i < noise_.size(); ++i) {
-    out.values[i] = static_cast<std::int64_t>(raw.sums_[i] + static_cast<std::uint64_t>(noise_[i]));
-  }
-  wipe(raw.sums_);
-  raw.sums_.clear();
-  wipe(noise_);
-  noise_.clear();  // spent
+  out.values.resize(noise.size());
+  for (std::size_t i = 0; i < noise.size(); ++i)
+    out.values[i] = static_cast<std::int64_t>(sums[i] + static_cast<std::uint64_t>(noise[i]));
+  wipe(sums);
+  sums.clear();
+  wipe(noise);
+  noise.clear();  // spent
   return out;
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/wipe.hpp"
 
 namespace muffle::round {
 
@@ -115,20 +114,15 @@ void Round::hear_charge() {
 std::vector<std::uint64_t> Round::summand() {
   Charged charged = take<Charged>("send its summand");
   KeysAgreed& keys = charged.closed.embedded.keys;
-  std::vector<std::uint64_t> values = std::move(charged.closed.embedded.partial).take({});
+  Wiped<std::uint64_t> sums(std::move(charged.closed.embedded.partial).take({}));
   bool secure = true;
-  try {
-    if (keys.share) {
-      secure = keys.share->is_secure();
-      values = std::move(*keys.share).cover(std::move(values));
-    }
-    if (keys.masks) std::move(*keys.masks).apply(values);
-  } catch (...) {
-    wipe(values);
-    throw;
+  if (keys.share) {
+    secure = keys.share->is_secure();
+    sums.values = std::move(*keys.share).cover(std::move(sums.values));
   }
+  if (keys.masks) std::move(*keys.masks).apply(sums.values);
   state_.emplace<Summing>(Summing{std::move(charged.closed.hold), std::move(charged.noise), secure});
-  return values;
+  return std::move(sums.values);
 }
 
 void Round::take_total(std::vector<std::uint64_t>&& total) {

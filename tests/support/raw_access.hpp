@@ -17,10 +17,10 @@ namespace muffle::embed {
 
 /// Looks at the un-noised sums. In tests only: the product has no such door.
 struct TestAccess {
-  static const std::vector<std::uint64_t>& values(const PartialSum& partial) { return partial.sums_; }
+  static const std::vector<std::uint64_t>& values(const PartialSum& partial) { return partial.sums_.values; }
   static PartialSum make(std::vector<std::uint64_t> sums) {
     PartialSum partial(0);
-    partial.sums_ = std::move(sums);
+    partial.sums_.values = std::move(sums);
     return partial;
   }
 };

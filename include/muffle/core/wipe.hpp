@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 
+#include <utility>
 #include <vector>
 
 namespace muffle {
@@ -11,5 +12,15 @@ template <class T>
 void wipe(std::vector<T>& values) {
   if (!values.empty()) sodium_memzero(values.data(), values.size() * sizeof(T));
 }
+
+/// Numbers that are wiped when they go, also when an exception passes by. Move-only.
+template <class T>
+struct Wiped {
+  explicit Wiped(std::vector<T>&& numbers = {}) : values(std::move(numbers)) {}
+  Wiped(Wiped&&) noexcept = default;
+  ~Wiped() { wipe(values); }
+
+  std::vector<T> values;
+};
 
 }  // namespace muffle

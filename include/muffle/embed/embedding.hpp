@@ -37,18 +37,15 @@ class PartialSum {
     Key() {}
   };
 
-  explicit PartialSum(std::size_t n) : sums_(n, 0) {}
-  PartialSum(PartialSum&&) noexcept = default;
-  PartialSum(const PartialSum&) = delete;
-  ~PartialSum();
+  explicit PartialSum(std::size_t n) : sums_(std::vector<std::uint64_t>(n)) {}
 
-  std::vector<std::uint64_t> take(Key) && { return std::move(sums_); }
+  std::vector<std::uint64_t> take(Key) && { return std::move(sums_.values); }
 
  private:
   friend PartialSum embed_shard(const Embedder&, data::RecordSource&, int, const CountedHeartbeat&);
   friend privacy::RawSum sum_of_one_rank(PartialSum&&);
   friend struct TestAccess;  // defined in test builds only
-  std::vector<std::uint64_t> sums_;
+  Wiped<std::uint64_t> sums_;
 };
 
 /// Sums this rank's shard: streams it tile by tile over `threads` threads. Memory: O(threads D C + tiles).

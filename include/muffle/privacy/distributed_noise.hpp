@@ -44,8 +44,6 @@ class NoiseShare {
  public:
   /// @throws InvariantError  the plan covers no numbers or more than kMaxDistributedLength, or entropy fails.
   NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy, const Heartbeat& heartbeat = {});
-  NoiseShare(NoiseShare&&) noexcept = default;
-  ~NoiseShare();
 
   /// False: seeded noise, for tests; the release is NOT PRIVATE if one rank's is.
   bool is_secure() const { return secure_; }
@@ -54,7 +52,7 @@ class NoiseShare {
   std::vector<std::uint64_t> cover(std::vector<std::uint64_t>&& partial) &&;
 
  private:
-  std::vector<std::int64_t> noise_;
+  Wiped<std::int64_t> noise_;
   bool secure_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/core/settings.hpp"
+#include "muffle/core/wipe.hpp"
 #include "muffle/privacy/gaussian.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
@@ -80,18 +81,15 @@ struct NoisePlan {
 NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity,
                      const std::vector<features::CoordinatePart>& coordinates);
 
-/// The exact lattice sums over all ranks. Private. Move-only; has no way to be printed, compared or saved:
-/// the only thing one can do with it is to publish it, once.
+/// The exact lattice sums over all ranks. Private. Move-only; its memory is wiped. It has no way to be
+/// printed, compared or saved: the only thing one can do with it is to publish it, once.
 class RawSum {
  public:
   explicit RawSum(std::vector<std::uint64_t> sums) : sums_(std::move(sums)) {}
-  RawSum(RawSum&&) noexcept = default;
-  /// Wipes the memory.
-  ~RawSum();
 
  private:
   friend class NoiseVector;
-  std::vector<std::uint64_t> sums_;
+  Wiped<std::uint64_t> sums_;
 };
 
 /// Noisy lattice sums: public for ever after.
@@ -105,15 +103,13 @@ class NoiseVector {
  public:
   /// @param parts  NoisePlan::parts: at least one number. @throws InvariantError.
   NoiseVector(const std::vector<NoisePart>& parts, EntropySource& entropy, const Heartbeat& heartbeat = {});
-  NoiseVector(NoiseVector&&) noexcept = default;
-  ~NoiseVector();
 
   /// Consumes both, and wipes both. Addition is modulo 2^64, read as two's complement.
   /// @throws InvariantError if lengths differ or the noise was already spent.
   NoisySum publish(RawSum&& raw) &&;
 
  private:
-  std::vector<std::int64_t> noise_;
+  Wiped<std::int64_t> noise_;
   bool secure_;
 };
 
