@@ -27,13 +27,11 @@ std::string one_line(std::string text) {
 }  // namespace
 
 void CommandLine::require_verb(const std::string& word) const {
-  std::string nearest;
-  std::size_t least = 3;  // more slips are another word
-  for (const CLI::App* verb : app_.get_subcommands([](const CLI::App*) { return true; })) {
-    const std::size_t distance = settings::edit_distance(word, verb->get_name());
-    if (distance == 0) return;
-    if (distance < least) least = distance, nearest = verb->get_name();
-  }
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app_.get_subcommands([](const CLI::App*) { return true; }))
+    verbs.push_back(verb->get_name());
+  if (std::find(verbs.begin(), verbs.end(), word) != verbs.end()) return;
+  const std::string nearest = settings::nearest(word, verbs);
   throw UsageError("'" + word + "' is no verb of muffle's" +
                    (nearest.empty() ? "" : "; did you mean '" + nearest + "'") + ". See `muffle --help`.");
 }
@@ -62,7 +60,7 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
   if (verb_ == "config-keys") return print(describe_keys);
   if (verb_ == "account") return print([this] { return privacy::account(account_); });
   if (verb_ == "plan") return print([this] { return plan(sources, plan_); });
-  if (verb_ == "keygen") return [this, &printed] { make_site_key(keygen_, printed); };
+  if (verb_ == "keygen") return [this, &printed] { crypto::make_site_key(out, keygen_name_, printed); };
   if (verb_ == "ledger") return print([this] { return ledger(ledger_); });
   if (verb_ == "verify") return [this, &printed] { print_verification(verify_, verify_format_, printed); };
   if (verb_ == "slurm") {

@@ -65,7 +65,7 @@ class CommandLine {
   LedgerCommand ledger_;
   release::ReleaseFiles verify_;
   std::string verify_format_ = "text";
-  crypto::KeygenRequest keygen_;
+  std::string keygen_name_;
   cluster::SlurmJob slurm_;
   std::string verb_;
   std::string help_;

@@ -116,8 +116,8 @@ CommandLine::CommandLine() : app_(kAbout, "muffle") {
   add_verify();
   add_slurm();
   Options keygen(*app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation"));
-  keygen.value("-o,--out", keygen_.out, "DIR", "folder for NAME.key and NAME.pub")->required();
-  keygen.value("--name", keygen_.name, "SITE", "the site's name")->required();
+  keygen.value("-o,--out", out, "DIR", "folder for NAME.key and NAME.pub")->required();
+  keygen.value("--name", keygen_name_, "SITE", "the site's name")->required();
 }
 
 void CommandLine::add_account() {

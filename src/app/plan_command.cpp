@@ -219,7 +219,8 @@ std::string plan(const ConfigSources& sources, const PlanCommand& command) {
       *command.records != config.data.records)
     throw UsageError(
         "under replace-one adjacency m is data.records: set that (--set data.records=...), not --records.");
-  const int threads = config.runtime.threads > 0 ? static_cast<int>(config.runtime.threads) : owned_cores(1);
+  const int threads =
+      config.runtime.threads > 0 ? static_cast<int>(config.runtime.threads) : owned_cores(core_facts(), 1);
   const JobPlan job = plan_job(config, command.ranks, threads, command.records);
   return command.format == "json" ? as_json(job, config, command.ranks, threads)
                                   : as_text(job, config, command.ranks, threads);

@@ -153,7 +153,8 @@ std::string loaded_library(const std::string& name) {
 int cores_of(comm::HostComm& comm) {
   const std::string mine = comm.host() + " " + affinity_mask();
   const std::vector<std::string> all = comm.all_gather(mine);
-  return owned_cores(comm.local_size(), static_cast<int>(std::count(all.begin(), all.end(), mine)));
+  return owned_cores(core_facts(), comm.local_size(),
+                     static_cast<int>(std::count(all.begin(), all.end(), mine)));
 }
 
 RankFacts local_facts(const comm::HostComm& comm, int threads) {

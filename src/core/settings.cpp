@@ -26,6 +26,23 @@ std::optional<double> as_number(const Value& v) {
   return std::nullopt;
 }
 
+/// Letters to insert, remove or replace.
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t best =
+          std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  return row[b.size()];
+}
+
 }  // namespace
 
 std::string Range::text() const {
@@ -158,22 +175,6 @@ void Keys::word(const char* key, const std::vector<std::string>& words, std::str
        [get = std::move(get)] { return toml_string(get()); }});
 }
 
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t best =
-          std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
-      diagonal = row[j];
-      row[j] = best;
-    }
-  }
-  return row[b.size()];
-}
-
 std::string nearest(const std::string& name, const std::vector<std::string>& names) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(3, name.size() / 3);
@@ -187,6 +188,14 @@ std::string nearest(const std::string& name, const std::vector<std::string>& nam
     }
   }
   return best;
+}
+
+void Problems::unless_in(const Range& range, const std::string& what, double value) {
+  unless(range.has(value), fmt::format("{} is {}, not {}", what, exact_text(value), range.text()));
+}
+
+void Problems::throw_if_any(const std::string& what, const std::string& after, std::source_location where) {
+  if (!empty()) throw ConfigError(fmt::format("{}: {}{}", what, fmt::join(take(), "; "), after), {}, where);
 }
 
 bool Problems::check(const std::string& before, const std::function<void()>& check) {

@@ -211,10 +211,10 @@ void SiteKey::save(const std::filesystem::path& path) const {
   }
 }
 
-void make_site_key(const KeygenRequest& request, std::ostream& out) {
-  const SiteKey key = SiteKey::generate(request.name);
-  ensure_writable_folder(request.out);
-  const auto secret = request.out / (request.name + ".key"), open = request.out / (request.name + ".pub");
+void make_site_key(const std::filesystem::path& folder, const std::string& name, std::ostream& out) {
+  const SiteKey key = SiteKey::generate(name);
+  ensure_writable_folder(folder);
+  const auto secret = folder / (name + ".key"), open = folder / (name + ".pub");
   // A public key without its secret would go into rosters and lock the site out.
   if (watched::exists(open)) {
     throw IoError(

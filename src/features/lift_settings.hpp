@@ -6,8 +6,6 @@
 #include <initializer_list>
 #include <vector>
 
-#include "muffle/core/error.hpp"
-#include "muffle/core/text.hpp"
 #include "muffle/features/lift.hpp"
 
 // What the kinds of lifts share when they check their settings.
@@ -21,11 +19,7 @@ inline constexpr std::size_t kMaxLiftFrequencies = std::size_t{1} << 28;
 /// Collects what is wrong with second moments; done() throws it.
 class LiftProblems : public settings::Problems {
  public:
-  /// Written so that NaN fails.
-  void within(const char* what, double v, double low, double high) {
-    const std::string text = exact_text(v);
-    unless(v >= low && v <= high, fmt::format("{} is {}, not a number from {} to {}", what, text, low, high));
-  }
+  void within(const char* what, double v, double low, double high) { unless_in({low, high}, what, v); }
   void coefficients(std::size_t n) {
     unless(n < kMaxOrder,
            fmt::format("more than {} numbers would be squared: use fewer coefficients", kMaxOrder - 1));
@@ -38,10 +32,7 @@ class LiftProblems : public settings::Problems {
     unless(dims <= kMaxLiftDims, fmt::format("a record must have 1 to {} numbers", kMaxLiftDims));
     return dims;
   }
-  void done() {
-    if (!empty())
-      throw ConfigError(fmt::format("second moments cannot be made: {}.", fmt::join(take(), "; ")));
-  }
+  void done() { throw_if_any("second moments cannot be made"); }
 };
 
 /// c0 of lifts whose u is as long as a record: 8 at 28 x 28.

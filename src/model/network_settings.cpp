@@ -1,11 +1,9 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "muffle/core/error.hpp"
 #include "muffle/model/network.hpp"
 
 namespace muffle::model {
@@ -22,7 +20,7 @@ std::uint64_t whole(double number) {
 void require_no_problems(const GeneratorSettings& settings, const schema::Schema& schema) {
   settings::Problems problems;
   settings.problems(&schema, problems);
-  if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), ". ")));
+  problems.throw_if_any("the network cannot be built");
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "muffle/privacy/aggregation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 
-#include "problems.hpp"
+#include "muffle/core/settings.hpp"
 
 namespace muffle::privacy {
 
@@ -69,7 +71,7 @@ std::string describe(const AggregationMode& mode) {
 }
 
 void require_valid(const AggregationMode& mode) {
-  Problems problems;
+  settings::Problems problems;
   problems.unless(mode.ranks >= 1, fmt::format("{} ranks take part, and it must be at least 1", mode.ranks));
   problems.unless(mode.masked || !mode.distributed,
                   "distributed noise needs secure aggregation: without masks the ranks' shares are seen one "
@@ -96,7 +98,7 @@ void require_valid(const AggregationMode& mode) {
                   "noise is planned for {} that collude: set privacy.colluding_ranks to {} or more, "
                   "or give the site fewer ranks",
                   mode.largest_site, mode.colluding, mode.largest_site));
-  problems.throw_if_any("the aggregation settings are wrong");
+  problems.throw_if_any("the aggregation settings are wrong", settings::Problems::kNotReleased);
 }
 
 }  // namespace muffle::privacy

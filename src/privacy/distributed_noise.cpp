@@ -1,11 +1,13 @@
 #include "muffle/privacy/distributed_noise.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "muffle/core/error.hpp"
 #include "muffle/privacy/aggregation.hpp"
-#include "problems.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -48,11 +50,11 @@ double log_closeness_bound(std::uint64_t share_sigma, int ranks) {
 }
 
 DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, int colluding) {
-  Problems problems;
+  settings::Problems problems;
   require_valid({.masked = true, .distributed = true, .ranks = ranks, .colluding = colluding});
   problems.unless(ranks <= kMaxRanks,
                   fmt::format("{} ranks take part, and it must be 1 to {}", ranks, kMaxRanks));
-  problems.throw_if_any("the noise cannot be distributed");
+  problems.throw_if_any("the noise cannot be distributed", settings::Problems::kNotReleased);
 
   DistributedNoisePlan out;
   out.ranks = ranks;
@@ -79,7 +81,7 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
                   fmt::format("all {} shares together have sigma {:.6g} lattice units, beyond 2^50: use "
                               "fewer ranks or colluding ranks, or a larger epsilon",
                               ranks, total));
-  problems.throw_if_any("the noise cannot be distributed");
+  problems.throw_if_any("the noise cannot be distributed", settings::Problems::kNotReleased);
   return out;
 }
 

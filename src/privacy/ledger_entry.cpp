@@ -155,7 +155,7 @@ Entry parse(std::string_view line) {
   return entry;
 }
 
-std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment) {
+std::optional<ChargeTerms> charge_of_fragment(std::string_view fragment) {
   constexpr std::string_view kBefore = R"("kind":"INTENT",)", kMu = R"("mu":)";
   const auto begin = fragment.find(kBefore);
   if (begin == std::string_view::npos) return std::nullopt;
@@ -168,7 +168,9 @@ std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment) {
   try {
     const JsonDocument document;
     const JsonFields f(json, document);
-    const FragmentCharge charge{f.number("mu"), read_unit(f)};
+    ChargeTerms charge;
+    charge.mu = f.number("mu");
+    charge.unit = read_unit(f);
     if (valid_charge(charge.mu)) return charge;
   } catch (const ProtocolError&) {  // it shows something else
   }

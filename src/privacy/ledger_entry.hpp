@@ -48,12 +48,8 @@ std::string render(const Entry& entry);
 /// @throws std::invalid_argument saying what is wrong; parse_ledger adds file and line.
 Entry parse(std::string_view line);
 
-/// What an INTENT line of which only a beginning is left still shows.
-struct FragmentCharge {
-  double mu = 0.0;
-  PrivacyUnit unit;
-};
-std::optional<FragmentCharge> charge_of_fragment(std::string_view fragment);
+/// What an INTENT line of which only a beginning is left still shows: mu and unit alone are filled in.
+std::optional<ChargeTerms> charge_of_fragment(std::string_view fragment);
 
 /// "2026-11-21T00:00:00Z": a time of day would tell how long a job took, and with it how many records there
 /// are.

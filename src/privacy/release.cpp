@@ -1,16 +1,19 @@
 #include "muffle/privacy/release.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/round_up.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
-#include "problems.hpp"
 
 namespace muffle::privacy {
 namespace {
 
 void check(const PrivacySpec& spec) {
-  Problems problems;
+  settings::Problems problems;
   problems.unless(!spec.epsilon || !spec.noise_multiplier,
                   "both epsilon and a noise multiplier are given, and they could contradict one another: "
                   "keep one of them");
@@ -28,7 +31,7 @@ void check(const PrivacySpec& spec) {
   problems.unless(spec.max_records_per_person > 0,
                   "max_records_per_person is missing or 0: say how many records one person can own at most; "
                   "write 1 if each person has one");
-  problems.throw_if_any("the privacy settings are wrong");
+  problems.throw_if_any("the privacy settings are wrong", settings::Problems::kNotReleased);
 }
 
 }  // namespace
@@ -101,7 +104,7 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
   const Guarantee promised = complete_guarantee(spec.epsilon, spec.delta, spec.noise_multiplier);
   plan.epsilon = promised.epsilon;
   plan.noise_multiplier = promised.noise_multiplier;
-  Problems problems;
+  settings::Problems problems;
   problems.unless(plan.epsilon >= kMinEpsilon,
                   fmt::format("a noise multiplier of {} means epsilon {:.3g} at delta {}, below the {} that "
                               "muffle accounts for: nothing of the data would be left; use a smaller one",
@@ -109,7 +112,7 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
                               exact_text(kMinEpsilon)));
   plan.sigma = multiply_up(plan.noise_multiplier, plan.sensitivity.value);
   problems.check("", [&] { plan.parts = drawn_parts(plan.sigma, coordinates); });
-  problems.throw_if_any("the noise cannot be planned");
+  problems.throw_if_any("the noise cannot be planned", settings::Problems::kNotReleased);
   return plan;
 }
 

@@ -1,9 +1,12 @@
 #include "muffle/privacy/sensitivity.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "muffle/core/round_up.hpp"
-#include "problems.hpp"
+#include "muffle/core/settings.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -18,7 +21,7 @@ std::string_view without_period(std::string_view sentence) {
 double square_up(double x) { return multiply_up(x, x); }
 
 void check(const SensitivityInput& input) {
-  Problems problems;
+  settings::Problems problems;
   problems.unless(!input.blocks.empty(), "no feature block is released");
   for (std::size_t b = 0; b < input.blocks.size(); ++b)
     problems.unless_in(kNorms, fmt::format("the norm bound of feature block {}", b + 1),
@@ -30,7 +33,7 @@ void check(const SensitivityInput& input) {
   problems.unless(q >= 1 && q <= kMaxRecordsPerPerson,
                   fmt::format("the most records that one person may own is {}, not a number from 1 to {}", q,
                               kMaxRecordsPerPerson));
-  problems.throw_if_any("the sensitivity of the release cannot be bounded");
+  problems.throw_if_any("the sensitivity of the release cannot be bounded", settings::Problems::kNotReleased);
 }
 
 }  // namespace

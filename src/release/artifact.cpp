@@ -74,10 +74,6 @@ Artifact read_artifact(const std::filesystem::path& path) {
   return parse_artifact(read_file(path), path.string());
 }
 
-double carried_sigma(const Artifact& a, std::size_t part, std::size_t run) {
-  return carried_sigma(a, a.aggregation, part, run);
-}
-
 void check_map(const Artifact& artifact, std::size_t b) {
   const features::NamedMap& map = artifact.maps.at(b);
   const std::string rebuilt = map.map->hash();

@@ -85,7 +85,7 @@ void check_values(const Artifact& a, Problems& wrong) {
     for (std::size_t r = 0; r < part.runs.size(); ++r) {
       const double sum =
           replace ? static_cast<double>(a.records) * norm * part.runs[r].unit * (1 + 1e-12) : 0x1p62;
-      limits.push_back(sum + 100.0 * carried_sigma(a, p, r));
+      limits.push_back(sum + 100.0 * carried_sigma(a, a.aggregation, p, r));
     }
     for (std::uint64_t i = 0; i < part.repeat; ++i) {
       for (std::size_t r = 0; r < part.runs.size(); ++r) {

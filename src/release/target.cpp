@@ -98,8 +98,8 @@ NoisyMoments make_noisy_moments(const Artifact& a) {
   out.records = records_of(a);
   const std::size_t q = out.order, features = a.features(b);
   const double scale = a.maps[b].map->scale(a.lattice);
-  out.noise_diagonal = carried_sigma(a, b, 0) / scale;
-  out.noise_off_diagonal = q > 1 ? carried_sigma(a, b, 1) / scale : 0.0;
+  out.noise_diagonal = carried_sigma(a, a.aggregation, b, 0) / scale;
+  out.noise_off_diagonal = q > 1 ? carried_sigma(a, a.aggregation, b, 1) / scale : 0.0;
   out.second.resize(out.classes * q * q);
   for (std::size_t c = 0; c < out.classes; ++c) {
     const std::int64_t* const values = a.values.data() + a.offset(b) + c * features;

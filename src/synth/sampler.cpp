@@ -1,7 +1,5 @@
 #include "muffle/synth/sampler.hpp"
 
-#include <fmt/ranges.h>
-
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -116,9 +114,7 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
     settings::Problems wrong;
     problems(spec, formats, wrong);
     problems(spec, draw.info.schema, formats, wrong);
-    if (!wrong.empty())
-      throw ConfigError(
-          fmt::format("records cannot be drawn as configured: {}.", fmt::join(wrong.take(), "; ")));
+    wrong.throw_if_any("records cannot be drawn as configured");
     if (!spec.uniform_labels && !draw.info.counts_released) {
       throw ConfigError(
           "sample.labels = \"released-counts\", but '" + model_file.string() +

@@ -28,7 +28,7 @@ double noise_per_number(const release::Artifact& a, std::size_t b, double record
                     "it: use another kind of map as proxy",
                     map.name));
   }
-  return release::carried_sigma(a, b, 0) / (records * map.map->scale(a.lattice));
+  return release::carried_sigma(a, a.aggregation, b, 0) / (records * map.map->scale(a.lattice));
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
   const double scale = map.map->scale(a.lattice);
   std::vector<double> sigmas;
   for (std::size_t run = 0; run < a.noise.parts.at(b).runs.size(); ++run)
-    sigmas.push_back(release::carried_sigma(a, b, run));
+    sigmas.push_back(release::carried_sigma(a, a.aggregation, b, run));
   std::vector<double> weights = target.column_weight;
   for (double& w : weights) w *= w;  // the objective weighs squared residuals
   const std::span sums = std::span(a.values).subspan(a.offset(b), a.classes() * a.features(b));

@@ -52,7 +52,7 @@ int run(int argc, char** argv) {
   }
   benchmark::Initialize(&argc, argv);
   // One iteration: every rank must take the same number of them.
-  for (int threads = 1; threads <= owned_cores(comm->local_size()); ++threads) {
+  for (int threads = 1; threads <= owned_cores(core_facts(), comm->local_size()); ++threads) {
     benchmark::RegisterBenchmark("embed/FashionMNIST/60000x784/D:10000",
                                  [&](benchmark::State& state) { embed_fashion_mnist(state, *comm); })
         ->ArgName("threads")

@@ -60,14 +60,17 @@ TEST(AggregationTest, ContradictionsAreNotWritten) {
 }
 
 TEST(AggregationTest, SharesCarryMoreNoiseThanIsNeeded) {
+  const auto carried = [](const Artifact& a, std::size_t part, std::size_t run) {
+    return carried_sigma(a, a.aggregation, part, run);
+  };
   const Artifact plain = made_by({false, false, false, 4, 0}), shares = made_by(kShares);
-  EXPECT_EQ(carried_sigma(plain, 0, 0), static_cast<double>(testing_artifact::sigma_lattice(plain)));
-  EXPECT_NEAR(carried_sigma(shares, 0, 0) / carried_sigma(plain, 0, 0), std::sqrt(4.0 / 2.0), 1e-6);
+  EXPECT_EQ(carried(plain, 0, 0), static_cast<double>(testing_artifact::sigma_lattice(plain)));
+  EXPECT_NEAR(carried(shares, 0, 0) / carried(plain, 0, 0), std::sqrt(4.0 / 2.0), 1e-6);
   const testing_artifact::Settings both{.counts = true, .moments = true, .weight = 2};
   const Artifact p = made_by({false, false, false, 4, 0}, both), s = made_by(kShares, both);
   for (std::size_t part = 0; part < 3; ++part) {
     for (std::size_t run = 0; run < p.noise.parts[part].runs.size(); ++run)
-      EXPECT_NEAR(carried_sigma(s, part, run) / carried_sigma(p, part, run), std::sqrt(2.0), 1e-6);
+      EXPECT_NEAR(carried(s, part, run) / carried(p, part, run), std::sqrt(2.0), 1e-6);
   }
 }
 

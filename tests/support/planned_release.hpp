@@ -42,7 +42,7 @@ inline release::Artifact planned_release(const schema::Schema& schema, std::vect
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const std::size_t run =
           i % block->features() < a.maps[b].map->coordinates(a.lattice).front().count ? 0 : 1;
-      const double sigma = draw > 0 ? release::carried_sigma(a, b, run) : 0.0;
+      const double sigma = draw > 0 ? release::carried_sigma(a, a.aggregation, b, run) : 0.0;
       const double added = sigma * noise.normal(a.values.size());
       a.values.push_back(static_cast<std::int64_t>(sums[i]) + std::llround(added));
     }

@@ -36,9 +36,6 @@ CoreFacts core_facts();
 /// @param processes_here  ranks on this machine (1 for a single process).
 /// @param same_mask  those of them with this one's affinity_mask(); 0: unknown, as if the launcher bound.
 int owned_cores(const CoreFacts& facts, int processes_here, int same_mask = 0);
-inline int owned_cores(int processes_here, int same_mask = 0) {
-  return owned_cores(core_facts(), processes_here, same_mask);
-}
 
 /// The cores that this process may run on, in a form to be compared: "0,1,5".
 std::string affinity_mask();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,8 +121,6 @@ class Keys {
   std::vector<Key> keys_;
 };
 
-/// Letters to insert, remove or replace.
-std::size_t edit_distance(const std::string& a, const std::string& b);
 /// The nearest of `names` to a misspelt one; empty if none is near. A right key in the wrong section is near.
 std::string nearest(const std::string& name, const std::vector<std::string>& names);
 
@@ -132,9 +131,15 @@ class Problems {
     if (!good) list_.push_back(std::move(problem));
   }
   void add(std::string problem) { list_.push_back(std::move(problem)); }
+  void unless_in(const Range& range, const std::string& what, double value);
   /// Runs `check`; the message of its ConfigError or DataError, without its full stop, becomes a problem
   /// behind `before`. @returns whether there was none.
   bool check(const std::string& before, const std::function<void()>& check);
+  /// @throws ConfigError  all in one message: "WHAT: PROBLEM; PROBLEM" and `after`, unless there is none.
+  void throw_if_any(const std::string& what, const std::string& after = ".",
+                    std::source_location where = std::source_location::current());
+  /// An end of that message.
+  static constexpr const char* kNotReleased = ". Correct the configuration; nothing was released.";
   bool empty() const { return list_.empty(); }
   std::vector<std::string> take() { return std::move(list_); }
 

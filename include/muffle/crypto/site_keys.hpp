@@ -73,15 +73,10 @@ class SiteKey {
   SecretBytes secret_;  ///< 64 bytes, libsodium's: seed, then public key
 };
 
-struct KeygenRequest {
-  std::filesystem::path out;
-  std::string name;
-};
-
-/// `muffle keygen`: a site's long-term key pair. Writes OUT/NAME.key (secret, mode 0600) and OUT/NAME.pub
-/// (one line, "NAME PUBLIC-KEY-IN-HEX": with the rank in front it is the site's line of the roster). Never
-/// overwrites. Local: one process, no MPI. @throws ConfigError, IoError.
-void make_site_key(const KeygenRequest& request, std::ostream& out);
+/// `muffle keygen`: a site's long-term key pair. Writes FOLDER/NAME.key (secret, mode 0600) and
+/// FOLDER/NAME.pub (one line, "NAME PUBLIC-KEY-IN-HEX": with the rank in front it is the site's line of the
+/// roster). Never overwrites. Local: one process, no MPI. @throws ConfigError, IoError.
+void make_site_key(const std::filesystem::path& folder, const std::string& name, std::ostream& out);
 
 /// Site names: 1 to 64 of a-z, A-Z, 0-9, '.', '_' and '-', beginning with a letter or a digit.
 bool valid_site_name(std::string_view name);

@@ -40,9 +40,6 @@ Artifact read_artifact(const std::filesystem::path& path);
 /// @param name  what error messages call the bytes.
 Artifact parse_artifact(std::string_view bytes, const std::string& name);
 
-/// That of its plan, by how the sums came together.
-double carried_sigma(const Artifact& artifact, std::size_t part, std::size_t run);
-
 /// Readers that rebuild a map call this before they use the release. @throws ProtocolError  it is not the one
 /// that the release was made with.
 void check_map(const Artifact& artifact, std::size_t b);
