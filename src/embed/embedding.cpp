@@ -111,7 +111,7 @@ class ShardSum {
     if (!embedder_.plan.counts) return;
     const std::uint64_t units = embedder_.plan.counts_units();
     std::uint64_t* const counts = sums.data() + embedder_.plan.offset(embedder_.blocks.size());
-    // By the label alone, whatever a block made of the record: the bound needs that (sensitivity.hpp).
+    // By the label alone, whatever a block made of the record: the bound needs that (docs/math.md).
     for (std::size_t i = 0; i < batch.n; ++i) {
       if (batch.y[i] >= 0 && static_cast<std::size_t>(batch.y[i]) < embedder_.plan.classes())
         counts[batch.y[i]] += units;

@@ -16,9 +16,8 @@ std::string stopped_while(std::string_view doing);
 /// Makes SIGTERM and SIGUSR1 set a flag instead of ending the process: a scheduler sends one of them before
 /// it takes the machine away. Long work looks at the flag once a batch (JobLife::check_peers), a training
 /// once a step (train/data_parallel.hpp), and the ranks agree, so that a signal to one rank stops all with
-/// exit code
-/// 75. Whoever waits in a collective waits on, for at most MpiOptions::stop_within. Called by main, before
-/// MpiSession and again after it, as MPI_Init may install handlers of its own. @throws IoError if refused.
+/// exit code 75. Whoever waits in a collective waits on, for at most MpiOptions::stop_within. Called by main,
+/// before MpiSession and again after it, as MPI_Init may install handlers of its own. @throws IoError.
 void install_termination_handler();
 
 /// Undoes install_termination_handler: for work that would not look, and leaves nothing half-done.

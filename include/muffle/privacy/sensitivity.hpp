@@ -39,14 +39,8 @@ struct SensitivityInput {
 /// block, the distance of two vectors d_b = 2 B_b, or sqrt(2) B_b if their inner product is never negative:
 ///   replace-one    q max( sqrt(sum d_b^2),  sqrt(2 B^2 + 2 lambda^2) )   same label / another label
 ///   add/remove-one q sqrt(B^2 + lambda^2)
-/// with lambda = 0 if no counts are released. What the sums must keep to for this to be a theorem:
-///   - phi_b of a record that fails block b's integer norm check is 0, in this block alone: ||0|| <= B_b and
-///     <0, phi'> = 0 >= 0, so such a record is like any other, and d_b holds for every pair;
-///   - a record with a label of the schema counts lambda in its class, whatever its features: equal labels
-///     then leave the counts alone. (Were it not counted where one block refuses it and another does not,
-///     equal labels could move a count as well: 4 + w^2 + 1 against 4 + 2 w^2, too much for w < 1.)
-///   - a record without such a label adds nothing anywhere: in its place or beside it, sqrt(B^2 + lambda^2)
-///     moves at most, which is less than for two different labels.
+/// with lambda = 0 if no counts are released. For this to be a theorem the sums must keep to the three rules
+/// there, on records that fail a block's check, that are counted, and that have no label of the schema's.
 /// Norms and lambda are 1e-9 to 1e6: squares far from where doubles lose digits.
 /// @throws ConfigError for absurd input; all its problems in one message.
 Sensitivity combined_sensitivity(const SensitivityInput& input);

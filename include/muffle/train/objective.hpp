@@ -29,13 +29,8 @@ struct Matching {
 /// sum_j phi(x_j) e_{y_j}^T (docs/math.md, "training"). All ranks' partial sums are added before anything is
 /// squared: the loss of a global batch is not the mean of the ranks' losses.
 ///
-/// The plug-in gradient is biased by the batch's own variance. Let phi have norm 1, f_j = phi(x_j) e_{y_j}^T
-/// and F = E f_j. With independent labels E||mu_Q||^2 = 1/B + (1 - 1/B) ||F||^2, so B/(B-1) ||mu_Q||^2 has
-/// the gradient of ||F||^2 in expectation. With stratified labels the n_c of a class are given, and its
-/// records independent of one law with mean M_c: E||mu_Q,c||^2 = (n_c + n_c (n_c - 1) ||M_c||^2) / B^2, while
-/// the wanted ||E mu_Q,c||^2 is n_c^2 ||M_c||^2 / B^2; hence the factor n_c / (n_c - 1), class by class. One
-/// record alone (n_c = 1) says nothing about ||M_c||^2: its own norm is constant, so its gradient is zero
-/// with any factor, and 1 is used.
+/// The plug-in gradient is biased by the batch's own variance. The unbiased one, for phi of norm 1, multiplies
+/// mu_Q by B/(B-1) or, with stratified labels, column c by n_c / (n_c - 1), by 1 where n_c = 1.
 class Objective {
  public:
   Objective(std::vector<Matching> maps, ObjectiveOptions options,

@@ -48,11 +48,8 @@ inline constexpr double kLeastGain = 1.0 / 3.0;
 /// sqrt(sum_c w_c^2 ||mu_closed,c - mu_trained,c||^2), s that of a number of mu~. The sampling error of the
 /// difference is found from the batches' spread.
 ///
-/// d_closed itself does carry the noise's square. Of D features, less its mean s^2 D sum_c w_c, it has the
-/// variance sum_c w_c^2 (2 s^4 D + 4 s^2 ||mu_c - mu_data,c||^2): for off = delta - s e with e standard
-/// normal, ||off||^2 = ||delta||^2 - 2 s <delta, e> + s^2 ||e||^2, whose last two terms are uncorrelated.
-/// ||delta||^2 is not known; ||off||^2 - s^2 D stands for it. With the batches' spread this is
-/// closed_form_deviation; at small epsilon it is larger than the distance, which then may come out below 0.
+/// d_closed itself does carry the noise's square: closed_form_deviation is by the formula there, of D
+/// features. At small epsilon it is larger than the distance, which then may come out below 0.
 ///
 /// The closed form is kept unless the trained model is nearer by kDeviationsToSwitch deviations of the
 /// difference, and by kLeastGain of the largest distance that the closed form may well have, d_closed +

@@ -47,9 +47,6 @@ struct TrainReport {
 /// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective;
 /// every rank has the release's bytes. K ranks follow the trajectory of one rank, up to rounding.
 ///
-/// With TrainSpec::from_moments the model is the trained one or the closed form that it started from,
-/// whichever the release's proxy says is nearer to the data; TrainSpec::keep_trained leaves it unheard.
-///
 /// Beside model_file lie two checkpoints (checkpoint.hpp) from then on; they are the caller's to
 /// remove, once it has noted that the training is done. The newest good one of the same settings and release
 /// is taken up: on the CPU, with as many ranks and threads, the model is then the same bit for bit as that of
@@ -68,8 +65,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
 void set_torch_threads(int threads);
 
 /// Fits a closed-form generator to a release and writes model.mfl on root. Needs nothing private. Collective;
-/// root alone reads and computes, and all throw alike.
-/// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
+/// root alone reads and computes, and all throw alike. `train_hash` as for train().
 /// @throws ConfigError (the release lacks what the generator is made of), DataError (the noise hides
 /// everything), IoError, ProtocolError, CommError; StoppedError: told to stop between two steps of the fit,
 /// nothing was written.
