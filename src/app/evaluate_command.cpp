@@ -10,23 +10,17 @@
 #include "run_folder.hpp"
 
 namespace muffle::app {
-namespace {
-
-evaluate::Subject subject_of(const Context& context, const std::filesystem::path& samples_file) {
-  data::Settings data = context.config.data;
-  const data::DataSpec train = records_of(context);
-  data.dir = train.dir;
-  // The other ranks sleep meanwhile: root may use their cores too.
-  return {samples_file, data.test(), train, context.threads * context.comm.local_size(),
-          [&context] { context.comm.check_peers("evaluating"); }};
-}
-
-}  // namespace
 
 void evaluate(Context& context, const std::filesystem::path& samples_file) {
   const auto file = context.out / kMetricsFile;
   const auto description = samples_file.parent_path() / kSamplesJson;
-  const evaluate::Subject subject = subject_of(context, samples_file);
+  data::Settings data = context.config.data;
+  const data::DataSpec train = records_of(context);
+  data.dir = train.dir;
+  // The other ranks sleep meanwhile: root may use their cores too.
+  const evaluate::Subject subject{samples_file, data.test(), train,
+                                  context.threads * context.comm.local_size(),
+                                  [&context] { context.comm.check_peers("evaluating"); }};
   const StageWork work{"evaluate", stage_hash(context.config, Stage::kEvaluate), samples_file, context.out,
                        context.config.evaluate.reads_real_records()};
   if (!is_done(context.comm, work)) {

@@ -12,15 +12,6 @@
 #include "muffle/data/mixture.hpp"
 
 namespace muffle::app {
-namespace {
-
-/// Ledger, signature and the like belong to the release, though they do not change its numbers.
-bool belongs_to(const settings::Key& key, Stage stage) {
-  if (key.name.starts_with("runtime.")) return true;
-  return key.stage == stage || (key.stage == Stage::kRuntime && stage == Stage::kRelease);
-}
-
-}  // namespace
 
 void record_settings(const Context& context, Stage stage) {
   if (!context.comm.is_root()) return;
@@ -37,7 +28,9 @@ void record_settings(const Context& context, Stage stage) {
   }
   Config config = context.config;
   for (const settings::Key& key : keys_of(config)) {
-    if (belongs_to(key, stage)) settings[key.name] = key.get();
+    // Ledger, signature and the like belong to the release, though they do not change its numbers.
+    const bool of_release = key.stage == Stage::kRuntime && stage == Stage::kRelease;
+    if (key.stage == stage || of_release || key.name.starts_with("runtime.")) settings[key.name] = key.get();
   }
   const std::string text = to_toml(settings);
   if (text != before) write_file_atomically(file, text);

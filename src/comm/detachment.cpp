@@ -8,12 +8,6 @@
 #include "poll.hpp"
 
 namespace muffle::comm {
-namespace {
-
-/// How often ranks that work and ranks that wait should meet.
-constexpr double kHeartbeat_s = 1.0;
-
-}  // namespace
 
 /// What the ranks tell each other when they meet: the maximum over all of each.
 struct Detachment::Meeting {
@@ -42,6 +36,7 @@ bool Detachment::beat(bool at_once) {
   if (mine_->is_root()) {
     // So many steps as would have fitted into the time at the pace since the last meeting; never many more
     // than last time, as steps may become slower.
+    constexpr double kHeartbeat_s = 1.0;
     const auto now = std::chrono::steady_clock::now();
     const double pace_s = seconds_between(met_at_, now) / static_cast<double>(steps_);
     const double fit = std::min(kHeartbeat_s / std::max(pace_s, 1e-6), 4.0 * static_cast<double>(steps_));

@@ -38,14 +38,6 @@ mode_t current_umask() {
   return 0077;  // unknown: for this user alone
 }
 
-void sync_folder(const std::filesystem::path& folder) {
-  const WatchedStep step("syncing the folder", folder);
-  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0) fail("open the folder", folder, errno);
-  // Some network file systems refuse fsync on folders; the rename itself is still atomic there.
-  if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS) fail("sync the folder", folder, errno);
-}
-
 }  // namespace
 
 int write_all(int fd, std::string_view bytes) {
@@ -55,6 +47,15 @@ int write_all(int fd, std::string_view bytes) {
     if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
   }
   return 0;
+}
+
+int sync_folder_of(const std::filesystem::path& file) {
+  const std::filesystem::path folder = folder_of(file);
+  const WatchedStep step("syncing the folder", folder);
+  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) return errno;
+  // Some network file systems refuse fsync on folders; a rename itself is still atomic there.
+  return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
 }
 
 InputFile::InputFile(std::filesystem::path path, std::string_view needed, std::string_view hint)
@@ -131,7 +132,7 @@ void NewFile::commit() {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
   }
   temporary_.clear();
-  sync_folder(folder_of(path_));
+  if (const int error = sync_folder_of(path_); error != 0) fail("sync the folder of", path_, error);
 }
 
 void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to) {
@@ -142,7 +143,7 @@ void move_into_place(const std::filesystem::path& from, const std::filesystem::p
     if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS) fail("write", to, errno);
     if (::rename(from.c_str(), to.c_str()) != 0) fail("write", to, errno);
   }
-  sync_folder(folder_of(to));
+  if (const int error = sync_folder_of(to); error != 0) fail("sync the folder of", to, error);
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {

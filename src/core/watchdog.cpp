@@ -7,15 +7,9 @@
 #include <utility>
 
 namespace muffle {
-namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-/// How often the watchdog looks: it fires at most this much late.
-constexpr milliseconds kLookEvery{200};
-
-}  // namespace
 
 // Never destroyed: a step may end while the process does.
 std::mutex& WatchedStep::mutex() {
@@ -60,6 +54,7 @@ void Watchdog::set_deadline(milliseconds deadline) {
 }
 
 void Watchdog::watch() {
+  constexpr milliseconds kLookEvery{200};  // it fires at most this much late
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, std::min(kLookEvery, deadline_), [this] { return ending_; })) {
     const std::string expired = expired_step(Clock::now(), deadline_);

@@ -28,15 +28,6 @@ namespace {
 
 int sync_file(int fd) { return ::fsync(fd) == 0 ? 0 : errno; }
 
-int sync_folder_of(const std::filesystem::path& file) {
-  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  const WatchedStep step("syncing the folder", folder);
-  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0) return errno;
-  const int error = sync_file(fd.get());
-  return error == EINVAL || error == EROFS ? 0 : error;  // some network file systems have no such thing
-}
-
 /// Where a ledger is written before it has its name.
 std::filesystem::path beginning_of(const std::filesystem::path& file) { return file.string() + ".new"; }
 

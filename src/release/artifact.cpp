@@ -8,15 +8,10 @@
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/files.hpp"
 
 namespace muffle::release {
-namespace {
 
-constexpr char kFormat[] = "muffle-release";
 static_assert(std::endian::native == std::endian::little, "the file's integers are copied as they are");
-
-}  // namespace
 
 std::size_t require_second_moments(const ReleasePlan& plan, const std::string& user) {
   if (const auto b = plan.second_moments()) return *b;
@@ -44,7 +39,7 @@ std::string artifact_bytes(const Artifact& artifact) {
 }
 
 Artifact parse_artifact(std::string_view bytes, const std::string& name) {
-  const Container container = parse_container(bytes, kFormat, kArtifactVersion, name);
+  const Container container = parse_container(bytes, "muffle-release", kArtifactVersion, name);
   const auto refuse = [&](const std::string& why) {
     return ProtocolError(
         fmt::format("'{}' is not a release that muffle can use: {}. Copy the file again from where it was "
@@ -68,10 +63,6 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name) {
     noise.sensitivity_input.blocks[b].theorem = artifact.maps[b].bound().theorem;
   noise.sensitivity = privacy::combined_sensitivity(noise.sensitivity_input);
   return artifact;
-}
-
-Artifact read_artifact(const std::filesystem::path& path) {
-  return parse_artifact(read_file(path), path.string());
 }
 
 void check_map(const Artifact& artifact, std::size_t b) {

@@ -50,7 +50,7 @@ bool is_made(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
   if (!job.dry_run) return begin_transaction(job, heartbeat).settle();
   const release::ReleaseOrder order = job.order();
   if (!release::release_is_there(order.file)) return false;
-  release::require_ordered(order, release::read_artifact(order.file));
+  release::require_ordered(order, release::parse_artifact(read_file(order.file), order.file.string()));
   return true;
 }
 
@@ -271,11 +271,6 @@ auto telling_fate(const release::ReleaseTransaction* transaction, const std::fil
   }
 }
 
-/// Of the release's file; header, ledger and statements are counted generously.
-std::size_t release_bytes(const release::ReleasePlan& plan) {
-  return plan.size() * sizeof(std::int64_t) + (std::size_t{1} << 20);
-}
-
 release::Artifact make_artifact(const ReleaseJob& job, const privacy::AggregationMode& mode,
                                 privacy::NoisySum&& noisy) {
   release::Artifact artifact;
@@ -303,7 +298,8 @@ void commit(Transport& transport, const ReleaseJob& job, Round& round,
     if (!transport.coordinates()) return;
     // Before the charge, and while no release is there that it could belie.
     job.note_settings();
-    require_room(job.file.parent_path(), release_bytes(job.plan));
+    constexpr std::size_t kBesideNumbers = std::size_t{1} << 20;  // header, ledger and statements, generously
+    require_room(job.file.parent_path(), job.plan.size() * sizeof(std::int64_t) + kBesideNumbers);
     commitment([&] {
       transaction->begin(job.plan.noise, !job.insecure_seed, [&](const release::Charge& charge) {
         const auto entropy = round.terms().mode.distributed ? nullptr : entropy_of(job, 0);

@@ -35,7 +35,8 @@ Noise noise_of_release(const Canary& canary, const NoiseCase& c, const std::stri
                        run, c.ranks),
             0)
       << read_file(canary.folder() / run);
-  const release::Artifact artifact = release::read_artifact(canary.folder() / "run" / run / "release.mfl");
+  const std::string bytes = read_file(canary.folder() / "run" / run / "release.mfl");
+  const release::Artifact artifact = release::parse_artifact(bytes, run);
   EXPECT_TRUE(artifact.is_private);
   EXPECT_NEAR(static_cast<double>(artifact.noise.parts.front().runs.front().sigma_lattice),
               static_cast<double>(kSigma), 1.0);

@@ -65,7 +65,7 @@ TEST_F(ReleaseTransactionTest, ChargesDrawsWritesAndCommits) {
   ASSERT_EQ(state.charges.size(), 1u);
   EXPECT_EQ(state.charges[0].artifact, hash);
   EXPECT_EQ(state.charges[0].terms.mu, privacy::mu_of(artifact_.noise));
-  EXPECT_EQ(read_artifact(order_.file).ledger_charge, state.charges[0].id);
+  EXPECT_EQ(parse_artifact(read_file(order_.file), "x.mfl").ledger_charge, state.charges[0].id);
   EXPECT_TRUE(std::filesystem::exists(order_.statement_json));
   EXPECT_TRUE(std::filesystem::exists(order_.statement_text));
 }
@@ -213,7 +213,7 @@ TEST_F(ReleaseTransactionTest, AForgedReleaseIsNeverSignedNorCommitted) {
   // A job that was cut off before its COMMIT: its own bytes are taken, no others.
   const std::string hash = release();
   const std::string bytes = read_file(order_.file), ledger_text = read_file(order_.ledger);
-  forged.ledger_charge = read_artifact(order_.file).ledger_charge;
+  forged.ledger_charge = parse_artifact(read_file(order_.file), "x.mfl").ledger_charge;
   std::filesystem::remove(crypto::signature_file(order_.file));
   write_file_atomically(order_.ledger,
                         ledger_text.substr(0, ledger_text.rfind('\n', ledger_text.size() - 2) + 1));

@@ -35,6 +35,8 @@ class FileDescriptor {
 
 /// @returns 0, or the system's error: then a part may be written.
 int write_all(int fd, std::string_view bytes);
+/// fsync of the folder that holds the file. @returns 0, or the system's error.
+int sync_folder_of(const std::filesystem::path& file);
 
 // What asks the system here is a WatchedStep (core/watchdog.hpp): a file system that never answers is named.
 

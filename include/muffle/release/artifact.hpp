@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,10 +33,8 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
 /// parse_artifact): a file that no reader would accept is not made.
 std::string artifact_bytes(const Artifact& artifact);
 /// Full validation: checksum, version, every field's range, value count, sigma by eps, delta and sensitivity
-/// (all recomputed). The derivation of the sensitivity and the blocks' theorems are
-/// this muffle's own. Allocates a few times the file's size. @throws IoError, ProtocolError.
-Artifact read_artifact(const std::filesystem::path& path);
-/// @param name  what error messages call the bytes.
+/// (all recomputed). The derivation of the sensitivity and the blocks' theorems are this muffle's own.
+/// Allocates a few times the bytes. @param name  what error messages call them. @throws ProtocolError.
 Artifact parse_artifact(std::string_view bytes, const std::string& name);
 
 /// Readers that rebuild a map call this before they use the release. @throws ProtocolError  it is not the one

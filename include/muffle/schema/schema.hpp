@@ -7,7 +7,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <numeric>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "muffle/core/json_fields.hpp"
