@@ -2,6 +2,8 @@
 
 #include <bit>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace muffle {
 
@@ -38,6 +40,13 @@ double CounterStream::normal(std::uint64_t index) const noexcept { return normal
 
 std::uint64_t CounterStream::below(std::uint64_t index, std::uint64_t n) const noexcept {
   return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits(index)) * n) >> 64);
+}
+
+std::vector<std::int64_t> shuffled_indices(const CounterStream& stream, std::size_t n) {
+  std::vector<std::int64_t> order(n);
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  for (std::size_t i = n; i-- > 1;) std::swap(order[i], order[stream.below(i, i + 1)]);
+  return order;
 }
 
 double portable_log(double x) noexcept {

@@ -1,9 +1,7 @@
 #include "muffle/data/mixture.hpp"
 
 #include <array>
-#include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "muffle/core/files.hpp"
@@ -18,21 +16,13 @@ constexpr std::size_t kPoints = kPointsPerCentre * kMixtureGrid * kMixtureGrid;
 constexpr std::size_t kTestPoints = kPoints / 10;
 constexpr std::uint32_t kCoordinates = 0, kOrder = 1;  // substreams
 
-/// Fisher and Yates, from the last place down.
-std::vector<std::uint32_t> shuffled_indices(std::uint64_t seed) {
-  std::vector<std::uint32_t> order(kPoints);
-  std::iota(order.begin(), order.end(), 0u);
-  const CounterStream stream(seed, Stream::kMixtureData, kOrder);
-  for (std::size_t i = kPoints - 1; i > 0; --i) std::swap(order[i], order[stream.below(i, i + 1)]);
-  return order;
-}
-
-void write_part(const std::filesystem::path& stem, std::span<const std::uint32_t> indices,
+void write_part(const std::filesystem::path& stem, std::span<const std::int64_t> indices,
                 std::uint64_t seed) {
   const CounterStream stream(seed, Stream::kMixtureData, kCoordinates);
   std::vector<float> points;
   std::vector<std::uint8_t> labels;
-  for (const std::uint64_t i : indices) {
+  for (const std::int64_t index : indices) {
+    const auto i = static_cast<std::uint64_t>(index);
     const auto centre = static_cast<int>(i / kPointsPerCentre);
     const int column = centre % kMixtureGrid, row = centre / kMixtureGrid;
     points.push_back(static_cast<float>(column + kMixtureStd * stream.normal(2 * i)));
@@ -47,8 +37,9 @@ void write_part(const std::filesystem::path& stem, std::span<const std::uint32_t
 
 void write_mixture(const std::filesystem::path& folder, std::uint64_t seed) {
   ensure_writable_folder(folder);
-  const std::vector<std::uint32_t> order = shuffled_indices(seed);
-  const std::span<const std::uint32_t> all(order);
+  const CounterStream stream(seed, Stream::kMixtureData, kOrder);
+  const std::vector<std::int64_t> order = shuffled_indices(stream, kPoints);
+  const std::span<const std::int64_t> all(order);
   write_part(folder / "mixture-train", all.first(kPoints - kTestPoints), seed);
   write_part(folder / "mixture-test", all.last(kTestPoints), seed);
 }

@@ -119,16 +119,6 @@ std::vector<Tensor> initial_parameters(const ClassifierKind& kind, const schema:
   return out;
 }
 
-/// Fisher and Yates, from the last place down.
-Tensor shuffled_indices(std::int64_t n, const CounterStream& stream) {
-  Tensor order = torch::arange(n, torch::kInt64);
-  std::int64_t* at = order.data_ptr<std::int64_t>();
-  for (std::int64_t i = n - 1; i > 0; --i) {
-    std::swap(at[i], at[stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(i) + 1)]);
-  }
-  return order;
-}
-
 torch::optim::Adam make_optimizer(const std::vector<Tensor>& parameters, const TrainingPlan& plan,
                                   std::int64_t records) {
   std::vector<Tensor> weights, biases;
@@ -180,8 +170,8 @@ Classifier train_classifier(const ClassifierKind& kind, const TrainingSet& set, 
   const Classifier classifier{&kind, schema, initial_parameters(kind, schema, seed)};
   torch::optim::Adam optimizer = make_optimizer(classifier.parameters, plan, n);
   for (std::int64_t step = 0, epoch = 0; epoch < epochs; ++epoch) {
-    const Tensor order = shuffled_indices(
-        n, CounterStream(seed, Stream::kShuffle, substream(kind, static_cast<std::uint32_t>(epoch))));
+    const CounterStream stream(seed, Stream::kShuffle, substream(kind, static_cast<std::uint32_t>(epoch)));
+    const Tensor order = torch::tensor(shuffled_indices(stream, static_cast<std::size_t>(n)));
     for (std::int64_t first = 0; first < n; first += batch, ++step) {
       const Tensor rows = order.slice(0, first, std::min(n, first + batch));
       const Tensor loss = torch::cross_entropy_loss(classifier.logits(set.x.index_select(0, rows)),

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace muffle {
 
@@ -47,6 +49,9 @@ class CounterStream {
   Stream purpose_;
   std::uint32_t substream_;
 };
+
+/// 0 .. n-1 in random order (Fisher and Yates, from the last place down).
+std::vector<std::int64_t> shuffled_indices(const CounterStream& stream, std::size_t n);
 
 /// Quantile of the standard normal for 0 < p < 1 (Wichura, AS 241, PPND16). Uses only +, -, *, / and sqrt,
 /// which IEEE 754 rounds correctly, and a logarithm built from them: the same bits on every machine.
