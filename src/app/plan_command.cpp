@@ -16,8 +16,6 @@ constexpr int kMaxRanks = 1'000'000;
 
 /// What a job will need.
 struct JobPlan {
-  privacy::NoisePlan noise;
-  std::uint64_t numbers = 0;      ///< length of the released vector
   std::optional<double> records;  ///< m, or the guess of it
   std::vector<release::MapForecast> maps;
   std::optional<double> count_noise;  ///< counts, or the moments' traces: standard deviation in records
@@ -66,10 +64,10 @@ void warn(const Config& c, JobPlan& plan) {
   if (plan.records && c.privacy.delta * *plan.records >= 1)
     warnings.push_back(fmt::format("delta {} is not below 1 / {:.0f} records: use a smaller one",
                                    exact_text(c.privacy.delta), *plan.records));
-  if (plan.noise.epsilon > 10)
+  if (c.plan.noise.epsilon > 10)
     warnings.push_back(
         fmt::format("epsilon {} is a weak promise: odds about one person may change by a factor e^{}",
-                    exact_text(plan.noise.epsilon), exact_text(plan.noise.epsilon)));
+                    exact_text(c.plan.noise.epsilon), exact_text(c.plan.noise.epsilon)));
   if (replace && c.release_counts && c.sample.uniform_labels)
     warnings.push_back("class counts are released, but sample.labels = \"uniform\" does not use them");
 }
@@ -78,10 +76,8 @@ void warn(const Config& c, JobPlan& plan) {
 JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std::uint64_t> guess) {
   JobPlan plan;
   const release::ReleasePlan& release = config.plan;
-  plan.noise = release.noise;
   if (config.data.records > 0) plan.records = static_cast<double>(config.data.records);
   if (guess) plan.records = static_cast<double>(*guess);
-  plan.numbers = release.size();
   const privacy::AggregationMode mode = config.aggregation.mode(ranks);
   plan.maps = release::forecast(release, mode, plan.records);
   plan.count_noise = release::count_noise(release, mode);
@@ -127,16 +123,16 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"version", 1},
                     {"ranks", ranks},
                     {"threads", threads},
-                    {"epsilon", p.noise.epsilon},
-                    {"delta", p.noise.delta},
-                    {"noise_multiplier", p.noise.noise_multiplier},
+                    {"epsilon", c.plan.noise.epsilon},
+                    {"delta", c.plan.noise.delta},
+                    {"noise_multiplier", c.plan.noise.noise_multiplier},
                     {"adjacency", privacy::to_string(c.privacy.adjacency)},
                     {"max_records_per_person", c.privacy.max_records_per_person},
-                    {"sensitivity", p.noise.sensitivity.value},
-                    {"sensitivity_derivation", p.noise.sensitivity.derivation},
-                    {"sigma", p.noise.sigma},
+                    {"sensitivity", c.plan.noise.sensitivity.value},
+                    {"sensitivity_derivation", c.plan.noise.sensitivity.derivation},
+                    {"sigma", c.plan.noise.sigma},
                     {"records", or_null(p.records)},
-                    {"released_values", p.numbers},
+                    {"released_values", c.plan.size()},
                     {"maps", maps},
                     {"count_noise", or_null(p.count_noise)},
                     {"generator_parameters", p.train.parameters},
@@ -161,10 +157,11 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
   out += fmt::format(
       "\nprivacy\n  ({}, {})-DP, {}, at most {} record{} a person\n  sigma {:.10g} = noise multiplier "
       "{:.10g} x sensitivity {:.10g}\n",
-      exact_text(p.noise.epsilon), exact_text(p.noise.delta), privacy::to_string(c.privacy.adjacency),
-      c.privacy.max_records_per_person, c.privacy.max_records_per_person == 1 ? "" : "s", p.noise.sigma,
-      p.noise.noise_multiplier, p.noise.sensitivity.value);
-  out += fmt::format("  {} numbers are released\n", p.numbers);
+      exact_text(c.plan.noise.epsilon), exact_text(c.plan.noise.delta),
+      privacy::to_string(c.privacy.adjacency), c.privacy.max_records_per_person,
+      c.privacy.max_records_per_person == 1 ? "" : "s", c.plan.noise.sigma, c.plan.noise.noise_multiplier,
+      c.plan.noise.sensitivity.value);
+  out += fmt::format("  {} numbers are released\n", c.plan.size());
   if (p.records) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
     for (const release::MapForecast& b : p.maps) {
@@ -187,7 +184,7 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
   if (trains) out += fmt::format("  train    {}\n", bytes_text(p.train.memory));
   out += fmt::format(
       "\non the wire\n  release  8 B x {} numbers = {} from each rank but the coordinator, {} in all\n",
-      p.numbers, bytes_text(p.release.wire), bytes_text(p.release.wire_all));
+      c.plan.size(), bytes_text(p.release.wire), bytes_text(p.release.wire_all));
   if (trains) {
     out += fmt::format(
         "  step     {} all-reduced (embedding {}, batch norms {}, gradients {}): a rank sends {} (ring)\n"

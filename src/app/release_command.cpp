@@ -71,7 +71,6 @@ round::ReleaseJob release_job(Context& context) {
   job.config_hash = stage_hash(c, Stage::kRelease);
   job.muffle_version = MUFFLE_VERSION;
   job.file = context.out / kReleaseFile;
-  job.signing_key = c.signing_key;
   job.insecure_seed = context.insecure_seed;
   job.dry_run = context.dry_run;
   job.threads = context.threads;

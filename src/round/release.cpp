@@ -145,9 +145,9 @@ Terms plan_aggregation(Transport& transport, const ReleaseJob& job) {
 /// The binding check is ReleaseTransaction::begin's; a job that fails there need not sum its records.
 void ask_ledger(const ReleaseJob& job) {
   const privacy::NoisePlan& plan = job.plan.noise;
-  // A key that cannot be read is found before anything is charged.
-  if (!job.signing_key.empty()) crypto::SiteKey::load(job.signing_key);
   const release::ReleaseOrder order = job.order();
+  // A key that cannot be read is found before anything is charged.
+  if (!order.signing_key.empty()) crypto::SiteKey::load(order.signing_key);
   const privacy::LedgerState state = privacy::Ledger::preview(order.ledger, order.data_id, order.budget);
   privacy::require_unit(state, privacy::unit_of(plan));
   const privacy::Quote quote = privacy::quote(state, privacy::mu_of(plan), !job.insecure_seed, plan.delta);

@@ -21,7 +21,6 @@ struct ReleaseJob {
   AggregationSettings aggregation;
   std::string config_hash, muffle_version;     ///< provenance
   std::filesystem::path file;                  ///< release.mfl, as the user knows it
-  std::filesystem::path signing_key;           ///< of the coordinator; empty: the release is not signed
   std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
   bool dry_run = false;                        ///< say what it would cost, and do nothing
   int threads = 1;
