@@ -1,7 +1,5 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <span>
 #include <string>
@@ -35,7 +33,7 @@ std::string names_where(std::span<const Kind> table, const Fits& fits) {
   for (const Kind& kind : table) {
     if (!fits(kind)) continue;
     if (!last.empty()) all += (all.empty() ? "" : ", ") + last;
-    last = fmt::format("\"{}\"", kind.name);
+    last = "\"" + std::string(kind.name) + "\"";
   }
   return all.empty() ? last : all + " or " + last;
 }
@@ -47,8 +45,8 @@ const Kind& find_kind(std::span<const Kind> table, std::string_view name, std::s
   for (const Kind& kind : table) {
     if (kind.name == name) return kind;
   }
-  throw ConfigError(fmt::format("there is no {} \"{}\"; it must be {}", family, name,
-                                names_where(table, [](const Kind&) { return true; })));
+  throw ConfigError("there is no " + std::string(family) + " \"" + std::string(name) + "\"; it must be " +
+                    names_where(table, [](const Kind&) { return true; }));
 }
 
 /// Owns one kind of a family, or none; its copy owns a clone.

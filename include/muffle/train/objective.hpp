@@ -29,8 +29,8 @@ struct Matching {
 /// sum_j phi(x_j) e_{y_j}^T (docs/math.md, "training"). All ranks' partial sums are added before anything is
 /// squared: the loss of a global batch is not the mean of the ranks' losses.
 ///
-/// The plug-in gradient is biased by the batch's own variance. The unbiased one, for phi of norm 1, multiplies
-/// mu_Q by B/(B-1) or, with stratified labels, column c by n_c / (n_c - 1), by 1 where n_c = 1.
+/// The plug-in gradient is biased by the batch's own variance. The unbiased one, for phi of norm 1,
+/// multiplies mu_Q by B/(B-1) or, with stratified labels, column c by n_c / (n_c - 1), by 1 where n_c = 1.
 class Objective {
  public:
   Objective(std::vector<Matching> maps, ObjectiveOptions options,
