@@ -126,8 +126,9 @@ TEST(ConfigMaps, KeysThatMovedAreRefusedWithTheNewForm) {
     for (const std::string& part : parts) EXPECT_THAT(problem, HasSubstr(part)) << setting;
   }
   for (const char* section : {"moments", "proxy"}) {
-    const TemporaryFile empty(fmt::format("[{}]\n", section));
-    EXPECT_THAT(problem_with({empty.path(), {}, {}, {}}), HasSubstr(fmt::format("write [map.{}]", section)));
+    const TemporaryFile empty(std::string("[") + section + "]\n");
+    EXPECT_THAT(problem_with({empty.path(), {}, {}, {}}),
+                HasSubstr(std::string("write [map.") + section + "]"));
   }
   const TemporaryFile file(read_file(kMain) + "\n[features]\ncount = 3\n");
   EXPECT_THAT(problem_with({file.path(), {}, {}, {}}), AllOf(HasSubstr("line"), HasSubstr("[map.rff]")));
