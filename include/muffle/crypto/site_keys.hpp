@@ -73,6 +73,7 @@ class SiteKey {
   SecretBytes secret_;  ///< 64 bytes, libsodium's: seed, then public key
 };
 
+/// What `muffle keygen` was asked for: the folder that the files go to, and the site.
 struct KeygenRequest {
   std::filesystem::path out;
   std::string name;
