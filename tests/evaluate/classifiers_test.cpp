@@ -178,7 +178,7 @@ TEST_F(Classifiers, AnErrorBetweenStepsEndsAllTrainingsAtOnce) {
     test::expect_error(ExitCode::kPeer, {"lost rank 1"}, [&] {
       const auto lose = [&] {
         if (++calls == 5) throw CommError("lost rank 1");
-        if (calls > 5) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the error is on its way
+        if (calls > 5) std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the error is on its way
       };
       evaluate_classifiers({samples, test, {}, threads, lose}, {});
     });
