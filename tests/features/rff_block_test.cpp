@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "features/features_fixture.hpp"
 #include "reference/rff_reference.hpp"
@@ -119,6 +120,20 @@ TEST(RffScale, RandomRecordsAreNeverRejected) {
       EXPECT_EQ(block->accumulate(records.x.data() + i, records.y.data() + i, 48, *workspace, sums), 0u);
     }
   }
+}
+
+// The bound 2 is tight: of a single frequency of half a turn, x = 0 and x = 1 have opposite features. (That
+// no pair passes it: map_conformance_test.cpp.)
+TEST(RffSensitivity, AntipodalRecordsReachTheBoundAndDoNotPassIt) {
+  const double normal = CounterStream(3, Stream::kFrequencies).normal(0);
+  const auto block = make_rff_block(spec_of(1, 2, std::fabs(normal) / std::numbers::pi), Lattice{24});
+  const float zero = 0.0f, one = 1.0f;
+  const auto a = features_of(*block, &zero), b = features_of(*block, &one);
+  std::uint64_t squares = 0;
+  for (std::size_t j = 0; j < a.size(); ++j)
+    squares += static_cast<std::uint64_t>((a[j] - b[j]) * (a[j] - b[j]));
+  EXPECT_LE(squares, 4 * Lattice{24}.max_squared_norm());
+  EXPECT_GE(std::sqrt(static_cast<double>(squares)), 2 * 0x1p24 * (1 - 1e-6));
 }
 
 }  // namespace
