@@ -79,7 +79,7 @@ hit() {
   done
   if ((try < 3)); then rm "$out.wait" && sleep "0.$(printf %03d "$moment")"; fi
   pid=$(pid_of "$victim" "$out")
-  is_muffle "$pid" || return 1
+  is_muffle "$pid" || { rm -f "$out.wait" && return 1; }
   if [[ $fault == CUT ]]; then cut_link $((victim + 1)); else kill "-$fault" "$pid"; fi
   rm -f "$out.wait"
 }

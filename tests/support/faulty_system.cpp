@@ -100,7 +100,8 @@ class Told {
 
  private:
   static void note(int signal) {
-    if (before_[signal].sa_handler > SIG_IGN) before_[signal].sa_handler(signal);
+    const auto before = before_[signal].sa_handler;
+    if (before != SIG_DFL && before != SIG_IGN) before(signal);
     make_file(file_.c_str());
   }
   static constexpr int kSignals[]{SIGTERM, SIGUSR1};
