@@ -295,11 +295,11 @@ TEST(PlanCommand, PrivateNumberOfRecordsNeedsAGuess) {
 TEST(PlanCommand, RefusesRecordsThatAreTooLongToBeDrawn) {
   const std::string file = MUFFLE_CONFIGS + std::string("/fashion-mnist-moments.toml");
   const auto load = [&](const std::string& shape) {
-    ConfigSources sources;
-    sources.file = file;
-    sources.set = {"data.shape=" + shape, "sample.count=1000", "map.moments.coefficients=14",
-                   "evaluate.metrics=[]"};
-    load_config(sources);
+    load_config(
+        {file,
+         {},
+         {"data.shape=" + shape, "sample.count=1000", "map.moments.coefficients=14", "evaluate.metrics=[]"},
+         {}});
   };
   load("[1, 1952, 1952]");
   expect_error(ExitCode::kConfig, {"3873024 numbers", "500 are drawn at a time in 17.4 GB", "17.2 GB"},

@@ -73,11 +73,8 @@ struct Accuracy {
 /// 10,000 samples by a recipe, as `muffle sample` draws them: images as bytes.
 inline schema::Records draw_samples(const release::NoisyMoments& moments, const schema::Schema& schema,
                                     const Recipe& recipe) {
-  model::MomentsModel fitted;
-  fitted.moments = moments.moments;
-  fitted.plain_share = recipe.plain_share;
-  model::ClassGaussians laws = model::fit_class_gaussians(moments, {}, recipe.estimate);
-  fitted.mean = std::move(laws.mean);
+  const model::ClassGaussians laws = model::fit_class_gaussians(moments, {}, recipe.estimate);
+  model::MomentsModel fitted{moments.moments, laws.mean, {}, {}, recipe.plain_share};
   for (const Eigen::MatrixXd& covariance : laws.covariance) {
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance);
     fitted.factor.push_back(solver.eigenvectors() *

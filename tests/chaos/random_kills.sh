@@ -13,11 +13,11 @@ MUFFLE=$(readlink -f "$MUFFLE_FAULTY")
 readonly kills=${1:-10} seed=${2:-$RANDOM}
 readonly deadline=${DEADLINE_S:-4}
 # Beyond the deadline: mpirun ends the others (it waits for a stopped rank), and a busy machine.
-readonly margin=20
+readonly margin=60
 # Over several hosts mpirun finds a cut link by TCP keepalive (5 + 3 x 2 s), and hangs if our own deadline is earlier.
 readonly cut_deadline=40
 # After mpirun, its daemons on the other hosts have 3 s to end their ranks (odls_base_sigkill_timeout), and a busy machine more.
-readonly daemons_ms=7000
+readonly daemons_ms=30000
 RANDOM=$seed
 
 work=$(mktemp -d)
@@ -68,7 +68,7 @@ problem() {
   broken=yes
 }
 
-# hit OUT PHASE FAULT VICTIM: breaks the job once it is in the phase. False if it was over before.
+# hit OUT PHASE FAULT VICTIM: breaks the job once it is in the phase; at the last try the victim waits for that. False if it was over before.
 hit() {
   local out=$1 phase=$2 fault=$3 victim=$4 pid
   local moment=$((random_ms % 900))
@@ -77,11 +77,11 @@ hit() {
     kill -0 "$mpi" 2>/dev/null || return 1
     sleep 0.02
   done
-  rm "$out.wait"
-  sleep "0.$(printf %03d "$moment")"
+  if ((try < 3)); then rm "$out.wait" && sleep "0.$(printf %03d "$moment")"; fi
   pid=$(pid_of "$victim" "$out")
-  is_muffle "$pid" || return 1
+  is_muffle "$pid" || { rm -f "$out.wait" && return 1; }
   if [[ $fault == CUT ]]; then cut_link $((victim + 1)); else kill "-$fault" "$pid"; fi
+  rm -f "$out.wait"
 }
 
 # ended FAULT: waits for the job; its code in `rc`, when the wait began in `since`, the time it took in `took_ms`.
@@ -165,7 +165,7 @@ strike() {
     for r in $(seq 0 $((ranks - 1))); do
       pid=$(pid_of "$r" "$out")
       [[ -n $pid ]] || continue
-      for _ in $(seq 100); do
+      for _ in $(seq 1200); do
         is_muffle "$pid" || continue 2
         sleep 0.05
       done
@@ -245,7 +245,7 @@ echo "  slowest ends after the fault: ${slow%, } (deadline $deadline s; cut: kee
 echo "  $once releases charged once; $in_window hit between charge and release were charged again, as they must"
 ((failures == 0)) || { echo "$failures check(s) failed" >&2; exit 1; }
 ((done * 3 >= kills * 2)) || { echo "FAILED: only $done of $kills jobs were broken" >&2; exit 1; }
-# Where a fault lands is a race, which it may lose; but hardly every time.
+# Where a fault lands is a race, but for the last try.
 for pair in "${!dealt[@]}"; do
   fault=${pair%:*}
   [[ -n ${slowest[$fault]:-} ]] || { echo "FAILED: no job was broken by $fault" >&2; exit 1; }

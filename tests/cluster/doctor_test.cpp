@@ -55,11 +55,7 @@ std::vector<RankFacts> healthy() {
 }
 
 NetworkFacts network() {
-  NetworkFacts n;
-  n.sums = true;
-  n.latency_s = 1e-5;
-  n.large_s = 1e-2;
-  return n;
+  return {.sums = true, .latency_s = 1e-5, .large_s = 1e-2, .nccl = "", .nccl_error = ""};
 }
 
 /// Findings that are worse than ok.
@@ -134,36 +130,40 @@ TEST(DoctorChecks, Versions) {
   notes("versions", {}, "generic on rank 3", [](auto& r, auto&) { r[3].kernels = "generic"; });
 }
 
+void give_gpus(std::vector<RankFacts>& ranks, NetworkFacts& network) {
+  network.nccl = "2.28.9";
+  for (RankFacts& f : ranks) {
+    f.cuda = true;
+    f.nccl = "2.28.9";
+    f.gpus = {"GPU-" + f.host + "-0", "GPU-" + f.host + "-1"};
+    f.gpu = f.local_rank;
+    f.gpu_driver = true;
+  }
+}
+
+/// The damage to ranks that have GPUs.
+Damage on_gpus(const Damage& damage) {
+  return [=](auto& ranks, auto& network) {
+    give_gpus(ranks, network);
+    damage(ranks, network);
+  };
+}
+
 TEST(DoctorChecks, LibrariesOfGpuBuildsAreComparedAmongThemselves) {
-  const auto on_gpus = [](auto& r, auto& n) {
-    for (RankFacts& f : r) {
-      f.cuda = true;
-      f.nccl = "2.28.9";
-      f.gpus = {"GPU-" + std::to_string(f.rank)};
-      f.gpu = 0;
-    }
-    n.nccl = "2.28.9";
-  };
   fails("versions", {}, ExitCode::kConfig, "2.14.3 on rank 1; 2.28.9 on ranks 0, 2, 3",
-        [&](auto& r, auto& n) {
-          on_gpus(r, n);
-          r[1].nccl = "2.14.3";
-        });
+        on_gpus([](auto& r, auto&) { r[1].nccl = "2.14.3"; }));
   // Two hosts with CPU builds that hold records: other binaries, as the warning says, and another LibTorch.
-  const auto mixed = [&](auto& r, auto& n) {
-    on_gpus(r, n);
-    for (const std::size_t i : {2, 3}) {
-      r[i].cuda = false;
-      r[i].nccl.clear();
-      r[i].gpus.clear();
-      r[i].gpu = -1;
-      r[i].binary = std::string(64, 'b');
-      r[i].libtorch = "libtorch_cpu.so.2 0123456789ab";
-    }
-  };
   auto ranks = healthy();
   auto net = network();
-  mixed(ranks, net);
+  give_gpus(ranks, net);
+  for (const std::size_t i : {2, 3}) {
+    ranks[i].cuda = ranks[i].gpu_driver = false;
+    ranks[i].nccl.clear();
+    ranks[i].gpus.clear();
+    ranks[i].gpu = -1;
+    ranks[i].binary = std::string(64, 'b');
+    ranks[i].libtorch = "libtorch_cpu.so.2 0123456789ab";
+  }
   EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kDone);
   ranks[3].libtorch = "libtorch_cpu.so.2 ffffffffffff";
   EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kConfig);
@@ -219,9 +219,9 @@ TEST(DoctorChecks, Cores) {
   warns("cores", {1}, "more threads than cores", [](auto& r, auto&) { r[1].cores = {4}; });
   warns("cores", {1}, "container's limit", [](auto& r, auto&) { r[1].core_quota = 1.5; });
   warns("cores", {2, 3}, "host beta has 8 cores for 16 threads", [](auto& r, auto&) {
-    for (int i : {2, 3}) {  // unbound ranks may use every core, but not twice
-      r[static_cast<std::size_t>(i)].cores = {0, 1, 2, 3, 4, 5, 6, 7};
-      r[static_cast<std::size_t>(i)].threads = 8;
+    for (const std::size_t i : {2, 3}) {  // unbound ranks may use every core, but not twice
+      r[i].cores = {0, 1, 2, 3, 4, 5, 6, 7};
+      r[i].threads = 8;
     }
   });
 }
@@ -247,21 +247,8 @@ TEST(DoctorChecks, Folder) {
   warns("folder", {0}, "in memory", [](auto& r, auto&) { r[0].folder.filesystem = "tmpfs"; });
   warns("folder", {0}, "1 GiB is free", [](auto& r, auto&) { r[0].folder.free_bytes = 1 << 20; });
   notes("folder", {2, 3}, "not shared with rank 0", [](auto& r, auto&) {
-    for (int i : {2, 3}) {
-      r[static_cast<std::size_t>(i)].folder.sees_root = false;
-      r[static_cast<std::size_t>(i)].folder.respects_lock = false;
-    }
+    for (const std::size_t i : {2, 3}) r[i].folder.sees_root = r[i].folder.respects_lock = false;
   });
-}
-
-void give_gpus(std::vector<RankFacts>& ranks, NetworkFacts& network) {
-  network.nccl = "2.28.9";
-  for (RankFacts& f : ranks) {
-    f.cuda = true;
-    f.gpus = {"GPU-" + f.host + "-0", "GPU-" + f.host + "-1"};
-    f.gpu = f.local_rank;
-    f.gpu_driver = true;
-  }
 }
 
 TEST(DoctorChecks, Gpus) {
@@ -270,24 +257,11 @@ TEST(DoctorChecks, Gpus) {
   give_gpus(ranks, net);
   EXPECT_THAT(bad(examine(ranks, net)), IsEmpty());
 
-  warns("gpus", {0, 1}, "share one GPU", [](auto& r, auto& n) {
-    give_gpus(r, n);
-    r[1].gpu = 0;
-  });
-  warns("gpus", {1}, "see no GPU", [](auto& r, auto& n) {
-    give_gpus(r, n);
-    r[1].gpus.clear();
-    r[1].gpu = -1;
-  });
-  fails("gpus", {}, ExitCode::kPeer, "no socket interface", [](auto& r, auto& n) {
-    give_gpus(r, n);
-    n.nccl.clear();
-    n.nccl_error = "no socket interface";
-  });
-  notes("gpus", {}, "NCCL was not tried", [](auto& r, auto& n) {
-    give_gpus(r, n);
-    n.nccl.clear();
-  });
+  warns("gpus", {0, 1}, "share one GPU", on_gpus([](auto& r, auto&) { r[1].gpu = 0; }));
+  warns("gpus", {1}, "see no GPU", on_gpus([](auto& r, auto&) { r[1].gpus.clear(), r[1].gpu = -1; }));
+  fails("gpus", {}, ExitCode::kPeer, "no socket interface",
+        on_gpus([](auto&, auto& n) { n.nccl.clear(), n.nccl_error = "no socket interface"; }));
+  notes("gpus", {}, "NCCL was not tried", on_gpus([](auto&, auto& n) { n.nccl.clear(); }));
   // Ranks that share: both settings are named, and NCCL is tried over the first on each GPU.
   ranks[1].gpu = ranks[3].gpu = 0;
   EXPECT_THAT(one_a_gpu(ranks), ElementsAre(true, false, true, false));
@@ -304,10 +278,7 @@ TEST(DoctorChecks, Gpus) {
   EXPECT_THAT(one_a_gpu(ranks), ElementsAre(false, true, true, false));
   net.nccl_error = "no socket interface";
   EXPECT_EQ(verdict(examine(ranks, net)), ExitCode::kPeer);
-  warns("limits", {3}, "may be locked", [](auto& r, auto& n) {
-    give_gpus(r, n);
-    r[3].locked_bytes = 64 << 10;
-  });
+  warns("limits", {3}, "may be locked", on_gpus([](auto& r, auto&) { r[3].locked_bytes = 64 << 10; }));
   notes("gpus", {0}, "this build is for CPUs", [](auto& r, auto&) { r[0].gpu_driver = true; });
   EXPECT_THAT(only_finding([](auto& r, auto&) { r[0].gpu_driver = true; }).fix,
               HasSubstr("launch/cuda-libtorch.sh"))

@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kFarBeyond{30};
 
 std::unique_ptr<HostComm> short_lived() { return test::session().world({.deadline = kDeadline}); }
 
-/// The message of the CommError with which a collective ends on this rank.
+/// The message of the CommError with which a collective ends on this rank, long before kFarBeyond.
 std::string failure_of(const std::function<void()>& collective) {
   const auto start = steady_clock::now();
   try {
@@ -63,20 +63,18 @@ TEST(Deadline, TheAbsentRankIsNamedByEveryOtherAndTheCommunicatorIsDead) {
   for (int r = 0; r < comm->size(); ++r) {
     EXPECT_EQ(missing.find(named(r)) == std::string::npos, r != absent);
   }
-  const auto start = steady_clock::now();
+  const double waited_s = comm->seconds_in_collectives();
   EXPECT_THAT(failure_of([&] { comm->all_gather("x"); }), HasSubstr("died earlier, in barrier"));
-  EXPECT_LT(steady_clock::now() - start, kDeadline) << "the dead do not wait";
+  EXPECT_EQ(comm->seconds_in_collectives(), waited_s) << "the dead do not wait";
 }
 
 TEST(Deadline, ARollCallNamesTheAbsentRankSooner) {
-  constexpr milliseconds kLong{2'000}, kElsewhere{1'500}, kSoon{300};
-  const auto comm = test::session().world({.deadline = kLong});
+  // A rank that was heard of would be waited for as ever: none asks for this one before it is away.
+  constexpr std::chrono::minutes kLong{30};
+  const auto comm = test::session().world({.deadline = kLong, .notice_after = kLong});
   const int absent = comm->size() - 1;
-  std::this_thread::sleep_for(kElsewhere);  // a rank that was heard of just now would be waited for as ever
-  const auto start = steady_clock::now();
-  const std::string message = failure_without(absent, *comm, [&] { comm->roll_call(kSoon); });
+  const std::string message = failure_without(absent, *comm, [&] { comm->roll_call(kDeadline); });
   if (comm->rank() == absent) return;
-  EXPECT_LT(steady_clock::now() - start, kLong);
   EXPECT_THAT(message, HasSubstr("roll call (collective"));
   EXPECT_THAT(message, HasSubstr("not heard from: " + named(absent)));
 }
@@ -150,9 +148,10 @@ void work(HostComm& comm, milliseconds time) {
 }
 
 TEST(Deadline, BoundsSilenceAndNotWork) {
+  constexpr milliseconds deadline = 2 * kDeadline;  // who works may be held up for nearly as long
   for (const int busy : {0, test::world().size() - 1}) {
-    const auto comm = short_lived();
-    if (comm->rank() == busy) work(*comm, kDeadline * 3 / 2);
+    const auto comm = test::session().world({.deadline = deadline});
+    if (comm->rank() == busy) work(*comm, deadline * 3 / 2);
     EXPECT_EQ(comm->all_gather("x").size(), static_cast<std::size_t>(comm->size())) << busy << " was busy";
     test::world().barrier();
   }
@@ -254,7 +253,7 @@ TEST(Detachment, ARankThatWasToldToStopWaitsForThoseThatWork) {
 }
 
 TEST(Detachment, LongPhasesAfterManyFastStepsHaveADeadlineEach) {
-  const auto deadline = milliseconds(1500);
+  const auto deadline = 3 * kDeadline;
   const auto comm = test::session().world({.deadline = deadline});
   Detachment detachment(*comm, all_but(0));
   EXPECT_NO_THROW(detachment.run("training", [&](HostComm& mine, const Detachment::Heartbeat& heartbeat) {

@@ -63,7 +63,7 @@ TEST(ThreadRankFaults, ALateRankIsNamedAtTheDeadlineAndTheGroupIsDead) {
         if (++died_again == 2) others_gave_up = true;
         comm.barrier();
       },
-      milliseconds(1000));
+      milliseconds(3000));
   for (const auto& message : errors) {
     EXPECT_THAT(message, HasSubstr("for want of rank 1"));
     EXPECT_THAT(message, HasSubstr("deadline"));

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr int kRanks = 3, kHung = 1;
-constexpr milliseconds kDeadline{300};
+constexpr milliseconds kDeadline{1600};  // a busy machine holds threads up
 
 class NcclRanks : public testing::Test {
  protected:
@@ -80,7 +80,7 @@ TEST_F(NcclRanks, OneThatHangsWhileTheOthersWaitForTheGpuIsNamed) {
     nccl->synchronize(nullptr);
   });
   ASSERT_EQ(messages.size(), kRanks - 1u);
-  EXPECT_THAT(messages, Each(AllOf(HasSubstr("NCCL: synchronize on rank"), HasSubstr("not done within 0.1 s"),
+  EXPECT_THAT(messages, Each(AllOf(HasSubstr("NCCL: synchronize on rank"), HasSubstr("not done within 0.8 s"),
                                    HasSubstr("for want of rank 1"))));
   EXPECT_EQ(double_.aborted, kRanks) << "the one that hung, when it ended";
 }

@@ -46,9 +46,7 @@ TEST(Container, KeepsAnEmptyPayload) {
 }
 
 TEST(Container, HasTheDocumentedLayout) {
-  Container c;
-  c.header = {{"format", "f"}, {"version", 1}};
-  c.payload = {std::byte{0xAB}, std::byte{0xCD}};
+  const Container c{{{"format", "f"}, {"version", 1}}, {std::byte{0xAB}, std::byte{0xCD}}};
   const std::string header = c.header.dump();
   std::string want = std::string("MUFFLE\r\n") + std::string("\x01\0\0\0", 4);
   want += static_cast<char>(header.size());

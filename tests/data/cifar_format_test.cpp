@@ -26,17 +26,13 @@ std::string cifar(std::size_t first, std::size_t n) {
 class Cifar : public Shards {
  protected:
   DataSpec spec_of_files(const std::vector<std::string>& files) {
-    DataSpec spec;
-    spec.format = "cifar";
-    spec.dir = folder_.path().string();
+    std::string names;
     for (std::size_t i = 0; i < files.size(); ++i) {
       const std::string name = "batch_" + std::to_string(i) + ".bin";
       write(name, files[i]);
-      spec.features += (i > 0 ? ", " : "") + name;
+      names += (i > 0 ? ", " : "") + name;
     }
-    spec.schema.shape = {3, kSide, kSide};
-    spec.schema.classes = 3;
-    return spec;
+    return {"cifar", folder_.path().string(), names, "", 0, {{3, kSide, kSide}, 3}};
   }
 };
 

@@ -59,10 +59,12 @@ class FormatConformance : public testing::TestWithParam<std::tuple<std::size_t, 
       file.writer->add(made_up(shape, floats(), n / 2, n - n / 2));
       file.writer->finish([] {});
     }
+    return written(name, shape);
+  }
+  DataSpec written(const std::string& name, const std::vector<std::size_t>& shape) const {
     DataSpec spec = format().written(name);
     spec.dir = folder_.path().string();
-    spec.schema.shape = shape;
-    spec.schema.classes = 3;
+    spec.schema = {shape, 3};
     return spec;
   }
 
@@ -168,10 +170,7 @@ TEST_P(FormatConformance, EveryRuleDealsEveryRecordExactlyOnceInOrder) {
 
 TEST_P(FormatConformance, OneFileARankIsWhollyItsOwn) {
   for (int r = 0; r < 3; ++r) write("r-" + std::to_string(r), static_cast<std::size_t>(2 * r));
-  DataSpec spec = format().written("r-{rank}");
-  spec.dir = folder_.path().string();
-  spec.schema.shape = shape();
-  spec.schema.classes = 3;
+  DataSpec spec = written("r-{rank}", shape());
   spec.records = 6;  // of all ranks together: not one rank's business
   expect_error(ExitCode::kData, {"{rank}", "per-rank"}, [&] { open_shard(spec, 0, 3); });
   spec.shards = ShardRule::kPerRank;
@@ -192,10 +191,7 @@ TEST_P(FormatConformance, StreamsInBoundedMemory) {
     file.writer->finish(watch);
   }
   EXPECT_LE(most, 4u << 20) << "writing";
-  DataSpec spec = format().written("r");
-  spec.dir = folder_.path().string();
-  spec.schema.shape = {columns};
-  spec.schema.classes = 3;
+  DataSpec spec = written("r", {columns});
   spec.schema.hi = 1e6;
   before = live(), most = 0;
   Batch batch;
@@ -253,9 +249,7 @@ TEST_P(FormatConformance, SharedFilesHoldThePublicNumberOfRecordsAndTheSchemasSh
   spec.records = 10;
   spec.schema.shape = {5};
   expect_error(ExitCode::kData, {format().files("r").back()}, [&] { open_shard(spec, 0, 2); });
-  spec = format().written("absent");
-  spec.dir = folder_.path().string();
-  spec.schema.shape = shape();
+  spec = written("absent", shape());
   expect_error(ExitCode::kIo, {"absent"}, [&] { open_shard(spec, 0, 1); });
   EXPECT_NO_THROW((void)format().labels_problem(spec));
 }

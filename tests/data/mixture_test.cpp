@@ -15,15 +15,10 @@ namespace {
 class Mixture : public ::testing::Test {
  protected:
   DataSpec spec_of(const std::string& part) {
-    DataSpec spec;
-    spec.dir = folder_.path().string();
-    spec.features = "mixture-" + part + "-points.idx";
-    spec.labels = "mixture-" + part + "-labels.idx";
-    spec.schema.shape = {2};
-    spec.schema.classes = kMixtureGrid;
-    spec.schema.lo = -1.0;
-    spec.schema.hi = 5.0;
-    return spec;
+    return {.dir = folder_.path().string(),
+            .features = "mixture-" + part + "-points.idx",
+            .labels = "mixture-" + part + "-labels.idx",
+            .schema = {{2}, kMixtureGrid, -1.0, 5.0}};
   }
   muffle::test::TemporaryFolder folder_;
 };

@@ -54,15 +54,11 @@ class Npz : public testing::Test {
     return spec("r.npz");
   }
   DataSpec spec(const std::string& features, const std::string& labels = "") const {
-    DataSpec spec;
-    spec.format = "npz";
-    spec.dir = folder_.path().string();
-    spec.features = features;
-    spec.labels = labels;
-    spec.schema.shape = {3};
-    spec.schema.classes = 200;
-    spec.schema.on_error = schema::OnError::kRejectFile;
-    return spec;
+    return {.format = "npz",
+            .dir = folder_.path().string(),
+            .features = features,
+            .labels = labels,
+            .schema = {.shape = {3}, .classes = 200, .on_error = schema::OnError::kRejectFile}};
   }
   void expect_refused(const std::string& x, const std::string& y, std::initializer_list<std::string> parts) {
     const DataSpec bad = zipped(x, y);
@@ -179,10 +175,7 @@ TEST_F(Npz, DamageBehindARightChecksumParsesOrIsBadData) {
 }
 
 TEST_F(Npz, MembersAreStoredAndAlignedAsNumpyWantsInAnyTimeZone) {
-  schema::Records one;
-  one.shape = {1, 2, 3};
-  one.bytes = {1, 2, 3, 4, 5, 6};
-  one.labels = {7};
+  const schema::Records one{{1, 2, 3}, {1, 2, 3, 4, 5, 6}, {}, {7}};
   const auto write = [&] {
     muffle::test::write_whole(*find_format("npz").writers(folder_.path(), "w", one.kind()).front().writer,
                               one);

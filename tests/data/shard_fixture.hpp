@@ -44,13 +44,8 @@ class Shards : public ::testing::Test {
   DataSpec spec_of(const std::string& x, const std::string& y) {
     write("x", x);
     write("y", y);
-    DataSpec spec;
-    spec.dir = folder_.path().string();
-    spec.features = "x";
-    spec.labels = "y";
-    spec.schema.shape = {1, kHeight, kWidth};
-    spec.schema.classes = 3;
-    return spec;
+    return {
+        .dir = folder_.path().string(), .features = "x", .labels = "y", .schema = {{1, kHeight, kWidth}, 3}};
   }
 
   DataSpec vector_spec(const std::vector<float>& values, std::uint32_t columns, double lo, double hi) {

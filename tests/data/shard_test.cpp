@@ -11,16 +11,6 @@ namespace {
 
 using muffle::test::expect_local_detail;
 
-TEST_F(Shards, TheBatchSizeChangesNothing) {
-  const DataSpec spec = spec_of(images(11), labels(11));
-  const Batch one = read_all(spec, 0, 1, 1);
-  for (const std::size_t size : {2u, 5u, 11u, 1000u}) {
-    const Batch other = read_all(spec, 0, 1, size);
-    EXPECT_EQ(other.x, one.x);
-    EXPECT_EQ(other.y, one.y);
-  }
-}
-
 TEST_F(Shards, ShapesAgreeWhenTheOrderDoes) {
   const auto opens = [&](const std::vector<std::uint32_t>& dims, const std::vector<std::size_t>& shape) {
     std::uint32_t record = 1;

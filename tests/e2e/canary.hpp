@@ -22,6 +22,7 @@
 #include "muffle/data/source.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "support/maps.hpp"
+#include "support/planned_release.hpp"
 #include "support/raw_access.hpp"
 
 namespace muffle::canary {
@@ -80,19 +81,16 @@ class Canary {
   std::size_t records() const { return labels_.size(); }
 
   release::ReleasePlan plan(bool counts) const {
-    privacy::PrivacySpec privacy;
-    privacy.epsilon = 1.0;
-    privacy.max_records_per_person = 1;
-    return release::make_plan({schema_, {}, maps_, privacy, counts, records()});
+    return release::make_plan({schema_, {}, maps_, test::epsilon_of(1.0), counts, records()});
   }
 
   /// What rank `rank` of `ranks` sums.
   std::vector<std::uint64_t> exact_sums(bool counts, int rank = 0, int ranks = 1) const {
-    data::DataSpec spec;
-    spec.features = (folder_ / "data" / "points.idx").string();
-    spec.labels = (folder_ / "data" / "labels.idx").string();
-    spec.records = records();
-    spec.schema = schema_;
+    const data::DataSpec spec{.dir = (folder_ / "data").string(),
+                              .features = "points.idx",
+                              .labels = "labels.idx",
+                              .records = records(),
+                              .schema = schema_};
     const auto source = data::open_shard(spec, rank, ranks);
     return embed::TestAccess::values(embed::embed_shard(embed::make_embedder(plan(counts)), *source, 1, {}));
   }
@@ -149,12 +147,7 @@ class Canary {
   void add_sums(Needles& out, const std::vector<std::uint64_t>& sums, const std::string& whose) const {
     constexpr std::int64_t kShort = 1000;
     const release::ReleasePlan plan = this->plan(true);
-    std::vector<double> units;
-    for (const features::CoordinatePart& part : plan.coordinates()) {
-      for (std::uint64_t r = 0; r < part.repeat; ++r) {
-        for (const features::CoordinateRun& run : part.runs) units.insert(units.end(), run.count, run.unit);
-      }
-    }
+    const std::vector<double> units = test::units_of(plan);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const auto value = static_cast<std::int64_t>(sums[i]);
       if (std::abs(value) < kShort) continue;

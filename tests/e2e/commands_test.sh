@@ -169,7 +169,7 @@ differ() {
   local other=$1 regex=$2 rc=0
   shift 2
   rm -f "$work/rank1"
-  timeout -k 5 60 "$MPIEXEC" "${mpi_flags[@]}" -n 1 "$MUFFLE" "$@" : -n 1 bash -c "\"\$0\" $other; echo \$? >$work/rank1" "$MUFFLE" \
+  timeout -k 5 300 "$MPIEXEC" "${mpi_flags[@]}" -n 1 "$MUFFLE" "$@" : -n 1 bash -c "\"\$0\" $other; echo \$? >$work/rank1" "$MUFFLE" \
     >"$work/log" 2>&1 || rc=$?
   check "78 on rank 0 ($rc) and 1 ($(cat "$work/rank1")): $other" test "$rc" = 78 -a "$(cat "$work/rank1")" = 78
   check "it names what differs: $regex" grep -qE -- "$regex" "$work/log"

@@ -68,12 +68,12 @@ says() {
 }
 ends() { says "$1" '' "${@:2}"; }
 
-# within S COMMAND...: waits until it is true; false if it is not within S seconds.
+# within S COMMAND...: waits until it is true; false if it is not within S seconds, far more than it needs. `pause`: between two looks.
 within() {
   local end=$((SECONDS + $1))
   until "${@:2}"; do
     ((SECONDS < end)) || return 1
-    sleep 0.02
+    sleep "${pause:-0.02}"
   done
 }
 
@@ -146,9 +146,11 @@ at() {
   MUFFLE=$MUFFLE_FAULTY MUFFLE_KILL_POINT=$point MUFFLE_KILL_RANK=${at_rank:-0} "$@"
 }
 
-# hold: until a rank waits at its step (action `wait`); let_go: it goes on. MUFFLE_WAIT_FILE is theirs.
+# hold: until a rank waits at its step (action `wait`); told: until a signal has told that rank to stop; let_go: it goes on.
+# MUFFLE_WAIT_FILE is theirs.
 export MUFFLE_WAIT_FILE=$work/waits-here
-hold() { within 60 test -e "$MUFFLE_WAIT_FILE" || fail "no rank came to its step in 60 s"; }
+hold() { within 300 test -e "$MUFFLE_WAIT_FILE" || fail "no rank came to its step in 300 s"; }
+told() { within 300 test -e "$MUFFLE_WAIT_FILE.told" || fail "the rank that waits was not told to stop in 300 s"; }
 let_go() { rm -f "$MUFFLE_WAIT_FILE"; }
 
 # payload FILE: hash of the numbers of a release, which lie between its header and its checksum.

@@ -28,8 +28,8 @@ check "each host wrote its log" test "$(sed -n 's/.*"host":"\([^"]*\)".*/\1/p' "
 # none_on H: nothing of a job runs there.
 none_on() { ! pids_on "$1" | xargs -r ps -o comm= -p | grep -qE '^(muffle|muffle_faulty|orted)$'; }
 
-# cut_off HOST STAGE STEP ARGS...: cuts a host off while its rank is at STEP; the job ends with 69 before the deadline has passed
-# twice (keepalives: 11 s; muffle's own deadline: 25 s), nobody is left on the hosts that can still be reached.
+# cut_off HOST STAGE STEP ARGS...: cuts a host off while its rank is at STEP; the job ends with 69 (keepalives: 11 s; muffle's own
+# deadline: 25 s; without them not within these 150 s), nobody is left on the hosts that can still be reached.
 cut_off() {
   local victim=$1 stage=$2 step=$3 code=0 out=$work/cut-$2 start
   shift 3
@@ -43,8 +43,8 @@ cut_off() {
   local took=$((SECONDS - start))
   mend_link "$victim"
   check "$stage: host $victim cut off: exit code $code is 69" test "$code" = 69
-  check "$stage: after $took s" test "$took" -lt 50
-  for h in 1 2; do check "$stage: nobody is left on host $h" within 10 none_on "$h"; done # mpirun ends before its daemons do
+  check "$stage: after $took s" test "$took" -lt 150
+  for h in 1 2; do check "$stage: nobody is left on host $h" within 60 none_on "$h"; done # mpirun ends before its daemons do
   for p in $(pids_on 3); do kill -KILL "$p" 2>/dev/null || true; done
 }
 cut_off 3 release embed.batch

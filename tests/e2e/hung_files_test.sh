@@ -32,11 +32,11 @@ if [[ -n $sanitized ]]; then finish && exit; fi # their runtimes come before any
 
 # hangs CALL@NAME RANKS 'REGEX' ARGS...: with that call hanging on the last rank, muffle ends with 69 and says REGEX.
 hangs() {
-  local what=$1 n=$2 says=$3 begun=$SECONDS last=() on_limit=60
+  local what=$1 n=$2 says=$3 begun=$SECONDS last=()
   shift 3
   if ((n > 1)); then last=(MUFFLE_HANG_RANK=$((n - 1))); fi
   says 69 "$says" on_ranks "$n" env LD_PRELOAD="$FILE_CALLS" MUFFLE_HANG="$what" "${last[@]}" "$MUFFLE" "$@"
-  check "$what hangs on $n rank(s): within the deadline" test $((SECONDS - begun)) -lt 30
+  check "$what hangs on $n rank(s): within the deadline" test $((SECONDS - begun)) -lt 120
 }
 hangs open@mixture-test-points.idx 1 "opening '.*/mixture-test-points.idx'" "${evaluate[@]}" --set runtime.deadline_s=6 --out "$work/h1"
 full "$work/h2"

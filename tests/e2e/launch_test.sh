@@ -21,7 +21,7 @@ note("arguments", "\n".join(sys.argv[1:]))
 note("pids", f"{os.getpid()} {os.getppid()}")
 if "ENDS" in os.environ: sys.exit(int(os.environ["ENDS"]))
 note("ready", "")
-while got := signal.sigtimedwait(signals, 20):
+while got := signal.sigtimedwait(signals, 120):
     number = got.si_signo
     note("signals", signal.Signals(number).name)
     if number == signal.SIGUSR1 and os.environ.pop("LOSES", "") == "" and "DEAF" not in os.environ: sys.exit(75)
@@ -37,7 +37,7 @@ END
 # What they end the job's session with, SIGKILL at last: where the file `note-first` is, not before the double has noted a signal.
 cat >"$work/bin/pkill" <<'END'
 #!/bin/bash
-if [[ -e $WORK/note-first ]]; then for _ in {1..200}; do [[ -s $WORK/signals ]] && break; sleep 0.05; done; fi
+if [[ -e $WORK/note-first ]]; then for _ in {1..1200}; do [[ -s $WORK/signals ]] && break; sleep 0.05; done; fi
 exec /usr/bin/pkill "$@"
 END
 cat >"$work/bin/ompi_info" <<'END'
@@ -67,7 +67,7 @@ listens() {
 waits() { [[ -e $work/ready ]] && listens; }
 begin() {
   background "$@"
-  within 10 waits || { cat "$work/log" >&2; fail "$* did not start"; }
+  within 60 waits || { cat "$work/log" >&2; fail "$* did not start"; }
 }
 gone() { ! kill -0 "$@" 2>/dev/null; }
 
@@ -106,7 +106,8 @@ begin "${local_sh[@]}" doctor
 kill -TERM "$running"
 sleep 0.02
 kill -TERM "$running"
-sleep 3
+within 60 test -s "$work/signals" || fail "local.sh hands nothing on"
+sleep 3 # the seconds that it takes to insist
 check "local.sh, two signals at once: asked only" test "$(sort -u "$work/signals")" = SIGUSR1
 kill -TERM "$running"
 ends_with 1 "SIGTERM SIGUSR1 " "local.sh, SIGTERM again, seconds later"
@@ -117,7 +118,7 @@ killed() {
   read -ra pids <"$work/pids"
   kill -KILL "$running"
   wait "$running" || true
-  check "$2: nobody is left" within 10 gone "${pids[@]}"
+  check "$2: nobody is left" within 60 gone "${pids[@]}"
   check "$2: mpirun got $1" test "$(sort -u "$work/signals" | tr '\n' ' ')" = "$1 "
 }
 begin "${local_sh[@]}" doctor
@@ -133,7 +134,7 @@ touch "$work/note-first"
 kill -KILL "$timeout_pid"
 ends_with 69 "SIGTERM " "mpirun.sh, SIGKILL of its timeout"
 rm "$work/note-first"
-check "mpirun is gone" within 10 gone "$mpirun_pid"
+check "mpirun is gone" within 60 gone "$mpirun_pid"
 export DEAF=1
 
 # The time limit of mpirun.sh, and what happens to ranks that do not leave.
@@ -151,7 +152,7 @@ for script in local mpirun; do
   if [[ $script == mpirun ]]; then command=("${mpirun_sh[@]}" --limit 20s -- doctor); fi
   touch "$work/slow"
   background "${command[@]}"
-  until [[ -e $work/early ]]; do sleep 0.01; done
+  within 60 test -e "$work/early" || fail "$script.sh does not begin"
   kill -TERM "$running"
   rm "$work/early"
   ends_with 75 "no signal " "$script.sh, SIGTERM before it starts mpirun"

@@ -216,8 +216,7 @@ TEST_F(ReleaseCommandKillTest, EveryStepOfTheCommand) {
       ASSERT_EQ(broken_promise(), "");
       if (action == "full") {
         ASSERT_TRUE(ended == 0 || ended == static_cast<int>(ExitCode::kIo)) << ended << said(run());
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(run()))
-          ASSERT_EQ(entry.path().string().find(".tmp."), std::string::npos) << entry.path();
+        expect_nothing_half_written(run());
       }
       recover(run());
       if (!HasFatalFailure() && step % 5 == 0) expect_finished(run());
@@ -231,29 +230,11 @@ TEST_F(ReleaseCommandKillTest, EveryStepOfTheCommand) {
 
 TEST_F(ReleaseCommandKillTest, ConcurrentReleasesTakeTurnsAndKeepTheBudget) {
   // Room for three charges of 1/8: 3/64 <= 0.22^2 < 4/64.
-  constexpr double kBudget = 0.22;
-  std::vector<pid_t> jobs;
-  for (int j = 0; j < 6; ++j) jobs.push_back(start(here_ / ("run-" + std::to_string(j)), {}, kBudget));
-  int released = 0, refused = 0;
-  for (const pid_t job : jobs) {
-    const int code = wait(job);
-    released += code == 0;
-    refused += code == static_cast<int>(ExitCode::kBudget);
-  }
-  EXPECT_EQ(released, 3);
-  EXPECT_EQ(refused, 3);
-  const privacy::LedgerState state = privacy::read_ledger(file_);
-  EXPECT_EQ(state.charges.size(), 3u);
-  for (const privacy::ChargeRecord& charge : state.charges) EXPECT_TRUE(charge.artifact) << charge.id;
-  EXPECT_LE(state.spent_mu(), kBudget);
-  EXPECT_EQ(drawn_charges().size(), 3u);
-  EXPECT_EQ(broken_promise(), "");
+  expect_turns(6, 3, 0.22);
 }
 
 TEST_F(ReleaseCommandKillTest, OneJobStartedManyTimesAtOnceIsReleasedOnce) {
-  std::vector<pid_t> jobs;
-  for (int j = 0; j < 4; ++j) jobs.push_back(start(run()));
-  for (const pid_t job : jobs) EXPECT_EQ(wait(job), 0) << said(run());
+  expect_one_release(4);
   expect_one_charge();
 }
 

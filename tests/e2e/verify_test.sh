@@ -95,7 +95,7 @@ if [[ $(ulimit -Hc) != 0 ]] || (($(id -u) == 0)); then
   mkfifo "$work/pipe"
   "$MUFFLE" verify "$work/pipe" >/dev/null 2>&1 &
   waiting=$!
-  check "no core is dumped, not even into a pipe" within 10 grep -qE '^Max core file size +1 +1 ' "/proc/$waiting/limits"
+  check "no core is dumped, not even into a pipe" within 60 grep -qE '^Max core file size +1 +1 ' "/proc/$waiting/limits"
   kill "$waiting"
 fi
 finish

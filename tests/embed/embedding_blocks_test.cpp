@@ -10,6 +10,7 @@
 #include "embed/shards.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "support/fashion_mnist.hpp"
+#include "support/planned_release.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -172,12 +173,7 @@ TEST(EmbedSensitivity, NoPairOfRecordsIsFurtherApartThanTheCombinedBound) {
         ++all.n;
       }
     }
-    std::vector<long double> units;
-    for (const features::CoordinatePart& part : embedder.plan.coordinates()) {
-      for (std::uint64_t r = 0; r < part.repeat; ++r) {
-        for (const features::CoordinateRun& run : part.runs) units.insert(units.end(), run.count, run.unit);
-      }
-    }
+    const std::vector<double> units = test::units_of(embedder.plan);
     std::vector<std::vector<std::uint64_t>> embedded;
     for (std::size_t i = 0; i < all.n; ++i) {
       test::MemorySource source(all, {i});

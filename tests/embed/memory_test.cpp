@@ -29,14 +29,8 @@ constexpr long kAllowedKb = 8000;
 
 data::DataSpec spec_of(const std::filesystem::path& folder, const std::string& ending,
                        std::uint32_t records) {
-  data::DataSpec spec;
-  spec.dir = folder.string();
-  spec.features = "x-" + std::to_string(records) + ending;
-  spec.labels = "y-" + std::to_string(records) + ending;
-  spec.records = records;
-  spec.schema.shape = {1, 28, 28};
-  spec.schema.classes = 10;
-  return spec;
+  const std::string name = std::to_string(records) + ending;
+  return {"idx", folder.string(), "x-" + name, "y-" + name, records, {{1, 28, 28}, 10}};
 }
 
 /// In the measured process.

@@ -8,6 +8,7 @@
 #include "muffle/release/noisy_moments.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
+#include "support/planned_release.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -25,15 +26,11 @@ std::unique_ptr<features::FeatureMap> image() {
 
 /// A release of these sums in which no noise was added.
 release::Artifact release_of(const data::Batch& records, privacy::Adjacency adjacency, bool counts = true) {
-  privacy::PrivacySpec privacy;
-  privacy.epsilon = 1;
-  privacy.adjacency = adjacency;
-  privacy.max_records_per_person = 1;
   const Embedder embedder =
       make_embedder(release::make_plan({test::schema_of({1, kSide, kSide}, kClasses),
                                         {},
                                         {test::named("moments", image(), 2.0), test::rff_map(kDims, 70)},
-                                        privacy,
+                                        test::epsilon_of(1, adjacency),
                                         counts,
                                         records.n}));
   release::Artifact a = release::testing_artifact::artifact_of(embedder.plan);

@@ -46,9 +46,7 @@ class MemorySource final : public data::RecordSource {
 /// Of these maps, with noise that no test looks at. @param maps  in the order of their names
 inline embed::Embedder embedder_of(std::vector<features::NamedMap> maps, std::vector<std::size_t> shape,
                                    std::size_t classes, bool counts) {
-  privacy::PrivacySpec privacy;
-  privacy.noise_multiplier = 1.0;
-  privacy.max_records_per_person = 1;
+  const privacy::PrivacySpec privacy{.epsilon = {}, .noise_multiplier = 1.0, .max_records_per_person = 1};
   return embed::make_embedder(release::make_plan(
       {schema_of(std::move(shape), classes), {}, std::move(maps), privacy, counts, 60'000}));
 }

@@ -41,14 +41,11 @@ class Classifiers : public ::testing::Test {
  protected:
   /// Real records as IDX files.
   data::DataSpec real(const std::string& name, const schema::Records& records) {
-    data::DataSpec spec;
-    spec.dir = folder_.path().string();
-    spec.features = name + "-images.idx";
-    spec.labels = name + "-labels.idx";
-    spec.schema.shape = records.shape;
-    spec.schema.classes = kClasses;
-    test::write_records(folder_ / spec.features, records);
-    return spec;
+    test::write_records(folder_ / (name + "-images.idx"), records);
+    return {.dir = folder_.path().string(),
+            .features = name + "-images.idx",
+            .labels = name + "-labels.idx",
+            .schema = {records.shape, kClasses}};
   }
   std::filesystem::path synthetic(const schema::Records& records) {
     test::write_records(folder_ / "samples.npz", records);
@@ -69,6 +66,7 @@ class Classifiers : public ::testing::Test {
 };
 
 const EvaluateSpec kLinearOnly{.classifiers = {"logistic_regression"}};
+const EvaluateSpec kLinearOnBoth{.classifiers = {"logistic_regression"}, .also_real = true};
 
 TEST_F(Classifiers, LearnWhatIsEasy) {
   const auto report = evaluate(images(300, true, 0), real("test", images(300, true, 1)));
@@ -106,9 +104,7 @@ TEST_F(Classifiers, GiveTheSameScoresForAnyThreadsAndOrder) {
 }
 
 TEST_F(Classifiers, OnRequestAlsoTrainedOnRealRecords) {
-  EvaluateSpec spec = kLinearOnly;
-  spec.also_real = true;
-  const auto report = evaluate(images(300, false, 0), real("test", images(300, true, 1)), spec,
+  const auto report = evaluate(images(300, false, 0), real("test", images(300, true, 1)), kLinearOnBoth,
                                real("train", images(300, true, 2)));
   ASSERT_EQ(report.real.size(), 1u);
   EXPECT_GT(report.real[0].accuracy, 0.95);
@@ -178,7 +174,7 @@ TEST_F(Classifiers, AnErrorBetweenStepsEndsAllTrainingsAtOnce) {
     test::expect_error(ExitCode::kPeer, {"lost rank 1"}, [&] {
       const auto lose = [&] {
         if (++calls == 5) throw CommError("lost rank 1");
-        if (calls > 5) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the error is on its way
+        if (calls > 5) std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the error is on its way
       };
       evaluate_classifiers({samples, test, {}, threads, lose}, {});
     });
@@ -219,8 +215,6 @@ TEST_F(Classifiers, RefuseAMissingOrASingleClass) {
 
 /// Which class real records lack is private: the message is the same whichever it is.
 TEST_F(Classifiers, RefuseRealRecordsOfTooFewClassesWithoutTellingWhich) {
-  EvaluateSpec spec = kLinearOnly;
-  spec.also_real = true;
   const auto test = real("test", images(30, true, 1));
   std::string said;
   for (const int missing : {0, 1}) {
@@ -228,7 +222,7 @@ TEST_F(Classifiers, RefuseRealRecordsOfTooFewClassesWithoutTellingWhich) {
     std::replace(records.labels.begin(), records.labels.end(), static_cast<std::uint8_t>(missing),
                  std::uint8_t{2});
     const auto train = real("train", records);
-    const auto evaluate_it = [&] { evaluate(images(300, true, 0), test, spec, train); };
+    const auto evaluate_it = [&] { evaluate(images(300, true, 0), test, kLinearOnBoth, train); };
     test::expect_local_detail(ExitCode::kData, {}, {"classes " + std::to_string(missing)}, evaluate_it);
     const std::string message =
         test::expect_error(ExitCode::kData, {"train-labels.idx", "also_real"}, evaluate_it);
@@ -239,14 +233,12 @@ TEST_F(Classifiers, RefuseRealRecordsOfTooFewClassesWithoutTellingWhich) {
 
 /// Steps are counted from the records: where their number is private (`records` 0) no line shows them.
 TEST_F(Classifiers, ShowNoProgressThatTellsAPrivateNumberOfRecords) {
-  EvaluateSpec spec = kLinearOnly;
-  spec.also_real = true;
   const auto test = real("test", images(30, true, 1));
   for (const std::uint64_t known : {0, 300}) {
     auto train = real("train", images(300, true, 2));
     train.records = known;
     ::testing::internal::CaptureStderr();
-    evaluate(images(300, true, 0), test, spec, train);
+    evaluate(images(300, true, 0), test, kLinearOnBoth, train);
     EXPECT_EQ(::testing::internal::GetCapturedStderr().find("steps") != std::string::npos, known > 0);
   }
 }
@@ -283,8 +275,7 @@ TEST_F(Classifiers, RefuseSettingsThatMakeNoSense) {
 /// The public benchmark, so that a classifier that got worse is noticed.
 TEST_F(Classifiers, FashionMnist) {
   const data::DataSpec train = test::fashion_mnist("train"), test = test::fashion_mnist("t10k");
-  EvaluateSpec spec = kLinearOnly;
-  spec.also_real = true;
+  EvaluateSpec spec = kLinearOnBoth;
   spec.train_limit = 3000;
 
   // The same records as "synthetic" ones: both ways into a training set must lead to the same place.

@@ -38,9 +38,7 @@ TEST_P(MetricConformance, KeysAreItsOwnAndACopyKeepsTheirValues) {
   for (const settings::Key& key : keys_of(*metric_)) {
     EXPECT_TRUE(key.name.starts_with("evaluate.")) << key.name;
     EXPECT_FALSE(key.help.empty()) << key.name;
-    settings::Value number;
-    number.kind = settings::Value::Kind::kInteger;
-    number.integer = 17;
+    const settings::Value number{.kind = settings::Value::Kind::kInteger, .integer = 17, .shown = ""};
     EXPECT_TRUE(!key.set(number).empty() || key.get() == "17") << key.name;
   }
   const std::unique_ptr<Metric> copy = metric_->clone();
@@ -58,9 +56,7 @@ TEST_P(MetricConformance, ScoresSamplesOfEveryFormat) {
   data::Settings data;
   data.dir = folder.path().string();
   data.test_features = "test-images.idx", data.test_labels = "test-labels.idx";
-  data.schema.shape = {2};
-  data.schema.classes = 5;
-  data.schema.hi = 5;
+  data.schema = {.shape = {2}, .classes = 5, .hi = 5};
   settings::Problems problems;
   evaluate::problems(settings, data, false, problems);
   sample_problems(settings, data.schema, 100, {"idx"}, problems);
@@ -95,10 +91,8 @@ TEST(Metrics, UnknownNamesAndSamplesThatCannotBeReadAreProblems) {
   Settings settings;
   settings::Keys keys("evaluate");
   declare(keys, settings);
-  settings::Value list, item;
-  list.kind = settings::Value::Kind::kArray;
-  item.text = "luck";
-  list.items = {item};
+  const settings::Value item{.text = "luck", .shown = ""},
+      list{.kind = settings::Value::Kind::kArray, .items = {item}, .shown = ""};
   EXPECT_NE(keys.take().front().set(list).find(metric_kinds().back().name), std::string::npos);
   EXPECT_EQ(samples_file({"png"}), "");
   settings::Problems problems;

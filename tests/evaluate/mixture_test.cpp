@@ -24,11 +24,7 @@ class MixtureNll : public ::testing::Test {
     return find_kind(metric_kinds(), "mixture-nll", "metric").make()->score(subject).json.at("mixture_nll");
   }
   nlohmann::json score(const std::vector<float>& points, const std::vector<std::uint8_t>& labels) {
-    schema::Records records;
-    records.shape = {2};
-    records.floats = points;
-    records.labels = labels;
-    test::write_records(file(), records);
+    test::write_records(file(), {{2}, {}, points, labels});
     return scores_of(file());
   }
   std::filesystem::path file() const { return folder_ / "samples.npz"; }
@@ -69,12 +65,10 @@ TEST_F(MixtureNll, MatchesAPlainLoop) {
 
 TEST_F(MixtureNll, MuffleDataScoresWhatThePapersDataDoes) {
   data::write_mixture(folder_.path());
-  data::DataSpec spec;
-  spec.features = (folder_ / "mixture-train-points.idx").string();
-  spec.labels = (folder_ / "mixture-train-labels.idx").string();
-  spec.schema.shape = {2};
-  spec.schema.classes = 5;
-  const auto stream = data::open_records(spec);
+  const auto stream = data::open_records({.dir = folder_.path().string(),
+                                          .features = "mixture-train-points.idx",
+                                          .labels = "mixture-train-labels.idx",
+                                          .schema = {{2}, 5}});
   std::vector<float> x;
   std::vector<std::uint8_t> plain;
   for (data::Row row; plain.size() < stream->records();) {
@@ -108,11 +102,7 @@ TEST_F(MixtureNll, RefusesWhatIsNotTheMixture) {
   expect_error(ExitCode::kData, {"record 1 ", "finite"}, [&] { score({0, 0, nan, 0}, {0, 0}); });
   expect_error(ExitCode::kData, {"record 0 ", "finite"}, [&] { score({0, inf}, {0}); });
   expect_error(ExitCode::kData, {"record 0 ", "0..4"}, [&] { score({0, 0}, {5}); });
-  schema::Records images;
-  images.shape = {1, 1, 2};
-  images.bytes = {1, 2};
-  images.labels = {0};
-  test::write_records(file(), images);
+  test::write_records(file(), {{1, 1, 2}, {1, 2}, {}, {0}});
   expect_error(ExitCode::kData, {"samples.npz", "these are bytes"}, [&] { scores_of(file()); });
   expect_error(ExitCode::kIo, {"absent.npz"}, [&] { scores_of(folder_ / "absent.npz"); });
 }

@@ -16,9 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (more) rest.remove_prefix(end + 1);
   }
   const fuzz::MemoryFile file(parts[0]);
-  app::ConfigSources sources;
-  sources.file = file.path();
-  sources.set.assign(parts.begin() + 1, parts.end());
+  const app::ConfigSources sources{file.path(), {}, {parts.begin() + 1, parts.end()}, {}};
   app::Config config;
   try {
     config = app::load_config(sources);
@@ -29,9 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   // What is written as config.resolved.toml gives the same run again.
   const fuzz::MemoryFile resolved(app::to_toml(app::flatten(config)));
-  app::ConfigSources again;
-  again.file = resolved.path();
-  fuzz::demand(app::flatten(app::load_config(again)) == app::flatten(config),
+  fuzz::demand(app::flatten(app::load_config({resolved.path(), {}, {}, {}})) == app::flatten(config),
                "the resolved file is the same");
   return 0;
 }

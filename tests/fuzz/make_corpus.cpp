@@ -34,6 +34,14 @@ std::string piece(const std::string& bytes) {
   return {static_cast<char>(bytes.size() & 0xFF), static_cast<char>(bytes.size() >> 8)};
 }
 
+/// A container as a file, and as its parts, which the target puts together.
+void seed_both(const std::string& target, const std::string& name, const Container& c) {
+  const std::string header = c.header.dump();
+  const std::string payload(reinterpret_cast<const char*>(c.payload.data()), c.payload.size());
+  seed(target, "file" + name, "R" + serialize(c));
+  seed(target, "header" + name, "H" + piece(header) + header + payload);
+}
+
 void artifacts() {
   using namespace release;
   int number = 0;
@@ -63,13 +71,8 @@ void artifacts() {
       a.aggregation.distributed = true;
       a.aggregation.colluding = 1;
     }
-    const std::string file = artifact_bytes(a);
-    const Container c = parse_container(file, "muffle-release", kArtifactVersion, "seed");
-    const std::string header = c.header.dump();
-    const std::string payload(reinterpret_cast<const char*>(c.payload.data()), c.payload.size());
-    seed("artifact", "file-" + std::to_string(number), "R" + file);
-    seed("artifact", "header-" + std::to_string(number), "H" + piece(header) + header + payload);
-    ++number;
+    seed_both("artifact", "-" + std::to_string(number++),
+              parse_container(artifact_bytes(a), "muffle-release", kArtifactVersion, "seed"));
   }
 }
 
@@ -83,12 +86,8 @@ void containers() {
 void checkpoints() {
   train::Checkpoint c{"train", "release", "0.1.0", 2, 1, 12, 0.5, 0.25, {}};
   c.tensors = {{"parameter/a", {2, 1}, {1, -2.5f}}, {"buffer/b", {0}, {}}, {"adam.mean/a", {}, {0.1f}}};
-  const std::string file = serialize(c);
-  const Container parts = parse_container(file, "muffle-checkpoint", train::kCheckpointVersion, "seed");
-  const std::string header = parts.header.dump();
-  const std::string payload(reinterpret_cast<const char*>(parts.payload.data()), parts.payload.size());
-  seed("checkpoint", "file", "R" + file);
-  seed("checkpoint", "header", "H" + piece(header) + header + payload);
+  seed_both("checkpoint", "",
+            parse_container(serialize(c), "muffle-checkpoint", train::kCheckpointVersion, "seed"));
 }
 
 void moments_models() {
@@ -110,11 +109,7 @@ void moments_models() {
                        {"schema", to_json(schema)},
                        {"content", content.description}},
                       content.payload};
-    const std::string header = c.header.dump();
-    seed("moments_model", "file-" + name, "R" + serialize(c));
-    seed("moments_model", "header-" + name,
-         "H" + piece(header) + header +
-             std::string(reinterpret_cast<const char*>(c.payload.data()), c.payload.size()));
+    seed_both("moments_model", "-" + name, c);
   };
   schema::Schema schema;
   schema.shape = {1, 4, 4};

@@ -34,18 +34,17 @@ schema::Schema records_for(const GeneratorSettings& settings) {
 class EveryGenerator : public ::testing::TestWithParam<GeneratorKind> {
  protected:
   ModelInfo info() const {
-    ModelInfo info;
-    info.generator = settings_;
-    info.schema = schema_;
-    info.schema.lo = -0.1;
-    info.schema.on_error = schema::OnError::kClamp;
-    info.class_share = {0.25, 0.5, 0.25};
-    info.release_hash = "abc";
-    info.train_hash = "def";
-    info.is_private = false;
-    info.counts_released = true;
-    info.choice = ProxyChoice{true, 2e-3, 1e-3, 1e-4, 2e-4};
-    return info;
+    schema::Schema schema = schema_;
+    schema.lo = -0.1;
+    schema.on_error = schema::OnError::kClamp;
+    return {.generator = settings_,
+            .schema = schema,
+            .class_share = {0.25, 0.5, 0.25},
+            .release_hash = "abc",
+            .train_hash = "def",
+            .is_private = false,
+            .counts_released = true,
+            .choice = ProxyChoice{true, 2e-3, 1e-3, 1e-4, 2e-4}};
   }
   ModelContent content() const {
     const ClosedFormSettings* form = settings_->closed_form();
@@ -95,16 +94,11 @@ TEST_P(EveryGenerator, SettingsGoToJsonAndBackAndToClones) {
   for (const settings::Key& key : declared.take()) {
     EXPECT_TRUE(key.name.starts_with("model.") && !key.help.empty() && key.stage == settings::Stage::kTrain)
         << key.name;
-    settings::Value wrong;
-    wrong.kind = settings::Value::Kind::kFloat;
-    wrong.number = std::nan("");
+    using settings::Value;
+    const Value wrong{.kind = Value::Kind::kFloat, .number = std::nan(""), .shown = ""},
+        number{.kind = Value::Kind::kInteger, .integer = 1, .shown = ""},
+        list{.kind = Value::Kind::kArray, .items = {number, number}, .shown = ""};
     EXPECT_NE(key.set(wrong), "") << key.name;
-    settings::Value number;
-    number.kind = settings::Value::Kind::kInteger;
-    number.integer = 1;
-    settings::Value list;
-    list.kind = settings::Value::Kind::kArray;
-    list.items = {number, number};
     EXPECT_TRUE(key.set(number).empty() || key.set(list).empty()) << key.name;
   }
   const json stated = changed->to_json();
@@ -246,9 +240,7 @@ TEST(GeneratorSettings, KindsShareKeys) {
   std::vector<std::string> names;
   for (const settings::Key& key : keys.take()) {
     names.push_back(key.name);
-    settings::Value v;
-    v.kind = settings::Value::Kind::kFloat;
-    v.number = 0.25;
+    const settings::Value v{.kind = settings::Value::Kind::kFloat, .number = 0.25, .shown = ""};
     EXPECT_TRUE(key.name != "model.plain_share" || key.set(v).empty());
   }
   EXPECT_EQ(names.front(), "model.generator");

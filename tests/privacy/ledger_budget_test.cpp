@@ -36,12 +36,8 @@ TEST_F(LedgerTest, SpentOnlyGrowsAndIsNeverBelowTheExactSum) {
 
 TEST_F(LedgerTest, ABudgetOfOneReleaseAllowsThatRelease) {
   for (const double epsilon : {0.2, 0.5, 1.0, 2.0, 5.0, 10.0}) {
-    PrivacySpec spec;
-    spec.epsilon = epsilon;
-    spec.max_records_per_person = 1;
-    SensitivityInput input;
-    input.blocks.push_back({1.0, false, "unit"});
-    const double mu = mu_of(plan_noise(spec, input, {{{{1, 0x1p24}}, 1}}));
+    const PrivacySpec spec{.epsilon = epsilon, .noise_multiplier = {}, .max_records_per_person = 1};
+    const double mu = mu_of(plan_noise(spec, {.blocks = {{1.0, false, "unit"}}}, {{{{1, 0x1p24}}, 1}}));
     LedgerState state;
     state.budget = Budget::from_epsilon(epsilon, 1e-5);
     EXPECT_TRUE(quote(state, mu, true, 1e-5).allowed) << epsilon;

@@ -143,16 +143,21 @@ TEST_F(LedgerFileTest, ALockThatIsALinkIsRefused) {
 // Two processes with locks on two files of one name could spend the same budget.
 TEST_F(LedgerFileTest, ALockThatWasDeletedWhileSomebodyWaitedIsNoLock) {
   auto first = std::make_optional(open());
+  std::atomic<int> refusals{0};
   std::atomic<bool> in{false};
   std::thread waiter([&] {
-    const Ledger third = open(std::nullopt, 60'000);
+    const Ledger third =
+        Ledger::open(file_, "patients-2024", std::nullopt, std::chrono::minutes(5), [&] { ++refusals; });
     in = true;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto until = [&](int enough) {
+    while (!in && refusals < enough) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  until(1);
   std::filesystem::remove(lock_);
   auto second = std::make_optional(open());
-  first.reset();  // the waiter gets the lock of the file that has no name any more
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  first.reset();        // the waiter gets the lock of the file that has no name any more
+  until(refusals + 2);  // one of the first lock may have been under way; the other is of the second
   EXPECT_FALSE(in);
   second.reset();
   waiter.join();

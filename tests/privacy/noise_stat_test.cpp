@@ -56,12 +56,8 @@ Noise published(std::uint64_t sigma, EntropySource& entropy) {
 }
 
 TEST(NoiseLaw, NoiseOfARealReleaseIsFresh) {
-  PrivacySpec spec;
-  spec.epsilon = 1.0;
-  spec.max_records_per_person = 1;
-  SensitivityInput input;
-  input.blocks = {{1.0, false, ""}};
-  const NoisePlan plan = plan_noise(spec, input, {{{{1, 0x1p24}}, 1}});
+  const PrivacySpec spec{.epsilon = 1.0, .noise_multiplier = {}, .max_records_per_person = 1};
+  const NoisePlan plan = plan_noise(spec, {.blocks = {{1.0, false, ""}}}, {{{{1, 0x1p24}}, 1}});
   const auto entropy = os_entropy();
   // Held to the numbers of docs/math.md, "accounting", not to the plan's: 3.7306 x 2 x 2^24.
   const auto sigma = static_cast<std::uint64_t>(std::ceil(3.73063163482 * 2 * 16777216));

@@ -22,23 +22,16 @@ static_assert(!std::is_copy_constructible_v<RawSum> && !std::is_copy_assignable_
 static_assert(!std::is_copy_constructible_v<NoiseVector> && !std::is_copy_assignable_v<NoiseVector>);
 
 SensitivityInput rff_input(const PrivacySpec& spec) {
-  SensitivityInput in;
-  in.blocks = {{1.0, false, "random Fourier"}};
-  in.adjacency = spec.adjacency;
-  in.max_records_per_person = spec.max_records_per_person;
-  return in;
+  return {.blocks = {{1.0, false, "random Fourier"}},
+          .adjacency = spec.adjacency,
+          .max_records_per_person = spec.max_records_per_person};
 }
 
 /// One number in units of 2^-bits.
 std::vector<features::CoordinatePart> numbers_of(int bits) { return {{{{1, std::ldexp(1.0, bits)}}, 1}}; }
 std::uint64_t drawn(const NoisePlan& plan) { return plan.parts.at(0).runs.at(0).sigma_lattice; }
 
-PrivacySpec main_job() {
-  PrivacySpec spec;
-  spec.epsilon = 1.0;
-  spec.max_records_per_person = 1;
-  return spec;
-}
+PrivacySpec main_job() { return {.epsilon = 1.0, .noise_multiplier = {}, .max_records_per_person = 1}; }
 
 TEST(PlanNoise, MainJobHasTheHonestSigma) {
   const PrivacySpec spec = main_job();
@@ -56,9 +49,7 @@ TEST(PlanNoise, MainJobHasTheHonestSigma) {
 }
 
 TEST(PlanNoise, NoiseMultiplierGivesEpsilonRoundedUp) {
-  PrivacySpec spec;
-  spec.noise_multiplier = 5.0;
-  spec.max_records_per_person = 2;
+  const PrivacySpec spec{.epsilon = {}, .noise_multiplier = 5.0, .max_records_per_person = 2};
   const NoisePlan plan = plan_noise(spec, rff_input(spec), numbers_of(20));
   EXPECT_NEAR(plan.epsilon, 0.72552, 5e-6);
   EXPECT_LE(delta_for(plan.epsilon, 0.2), 1e-5);

@@ -22,9 +22,7 @@ inline std::string with_header(const std::string& release, const std::function<v
 }
 
 inline Verification judge(const std::string& release, const std::function<void(Evidence&)>& more = {}) {
-  Evidence evidence;
-  evidence.name = "release.mfl";
-  evidence.release = release;
+  Evidence evidence{"release.mfl", release, {}, {}, {}};
   if (more) more(evidence);
   return verify_release(evidence);
 }

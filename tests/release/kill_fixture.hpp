@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "support/temporary_folder.hpp"
@@ -150,6 +151,39 @@ class KillFixture : public ::testing::Test {
     ASSERT_EQ(read_file(run / "release.mfl.sig"), signature);
     ASSERT_EQ(drawn_charges(), drawn) << "a finished release is never drawn again";
     ASSERT_EQ(read_file(file_), ledger) << "and costs nothing more";
+  }
+
+  /// So many jobs at once, each of one release of mu 1/8: as many are released as the budget has room for,
+  /// the others are refused, and the ledger counts every draw.
+  void expect_turns(int jobs, std::size_t room, double budget) {
+    std::vector<pid_t> started;
+    for (int j = 0; j < jobs; ++j) started.push_back(start(here_ / ("run-" + std::to_string(j)), {}, budget));
+    std::map<int, std::size_t> ended;
+    for (const pid_t job : started) ++ended[wait(job)];
+    EXPECT_EQ(ended[0], room);
+    EXPECT_EQ(ended[static_cast<int>(ExitCode::kBudget)], static_cast<std::size_t>(jobs) - room);
+    const privacy::LedgerState state = privacy::read_ledger(file_);
+    EXPECT_EQ(state.charges.size(), room);
+    for (const privacy::ChargeRecord& charge : state.charges) EXPECT_TRUE(charge.artifact) << charge.id;
+    EXPECT_LE(state.spent_mu(), budget);
+    EXPECT_EQ(drawn_charges().size(), room);
+    EXPECT_EQ(broken_promise(), "");
+  }
+
+  /// One job, started so many times at once, is one charge and one draw.
+  void expect_one_release(int starts) {
+    const auto run = here_ / "run";
+    std::vector<pid_t> started;
+    for (int j = 0; j < starts; ++j) started.push_back(start(run));
+    for (const pid_t job : started) EXPECT_EQ(wait(job), 0) << said(run);
+    EXPECT_EQ(privacy::read_ledger(file_).charges.size(), 1u);
+    EXPECT_EQ(drawn_charges().size(), 1u);
+  }
+
+  /// No file below the folder is one that somebody was writing.
+  static void expect_nothing_half_written(const std::filesystem::path& folder) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+      ASSERT_EQ(entry.path().string().find(".tmp."), std::string::npos) << entry.path();
   }
 
   static constexpr double kNoLimit = 1000;

@@ -56,9 +56,7 @@ TEST_F(ReleaseKillTest, EveryStepAndEveryFaultOnce) {
         if (std::filesystem::exists(file_)) {
           ASSERT_TRUE(privacy::read_ledger(file_).torn.empty()) << "cut back";
         }
-        for (const auto& entry : std::filesystem::directory_iterator(run)) {
-          ASSERT_EQ(entry.path().string().find(".tmp."), std::string::npos) << entry.path();
-        }
+        expect_nothing_half_written(run);
       }
       recover(run);
       if (!HasFatalFailure()) expect_finished(run);
@@ -146,36 +144,13 @@ TEST_F(ReleaseKillTest, ADrawWithoutAChargeOfItsOwnWouldBeFoundOut) {
 
 TEST_F(ReleaseKillTest, ConcurrentReleasesNeverSpendMoreThanTheBudget) {
   // Room for five charges of 1/8: 5/64 <= 0.28^2 < 6/64.
-  constexpr double kBudget = 0.28;
   for (int round = 0; round < 3; ++round) {
     fresh_ledger();
-    std::vector<pid_t> jobs;
-    for (int j = 0; j < 12; ++j) jobs.push_back(start(here_ / ("run-" + std::to_string(j)), {}, kBudget));
-    int released = 0, refused = 0;
-    for (const pid_t job : jobs) {
-      const int code = wait(job);
-      released += code == 0;
-      refused += code == static_cast<int>(ExitCode::kBudget);
-    }
-    EXPECT_EQ(released, 5);
-    EXPECT_EQ(refused, 7);
-    const privacy::LedgerState state = privacy::read_ledger(file_);
-    EXPECT_EQ(state.charges.size(), 5u);
-    for (const privacy::ChargeRecord& charge : state.charges) EXPECT_TRUE(charge.artifact) << charge.id;
-    EXPECT_LE(state.spent_mu(), kBudget);
-    EXPECT_EQ(drawn_charges().size(), 5u);
-    EXPECT_EQ(broken_promise(), "");
+    expect_turns(12, 5, 0.28);
   }
 }
 
-TEST_F(ReleaseKillTest, OneJobStartedManyTimesAtOnceIsReleasedOnce) {
-  const auto run = here_ / "run";
-  std::vector<pid_t> jobs;
-  for (int j = 0; j < 8; ++j) jobs.push_back(start(run));
-  for (const pid_t job : jobs) EXPECT_EQ(wait(job), 0);
-  EXPECT_EQ(privacy::read_ledger(file_).charges.size(), 1u);
-  EXPECT_EQ(drawn_charges().size(), 1u);
-}
+TEST_F(ReleaseKillTest, OneJobStartedManyTimesAtOnceIsReleasedOnce) { expect_one_release(8); }
 
 TEST_F(ReleaseKillTest, ConcurrentJobsThatAreKilledKeepThePromises) {
   const std::size_t steps = steps_of_one_release().size();

@@ -26,11 +26,10 @@ struct Settings {
 };
 
 inline privacy::PrivacySpec privacy_of(const Settings& s) {
-  privacy::PrivacySpec spec;
-  spec.epsilon = s.epsilon;
-  spec.adjacency = s.adjacency;
-  spec.max_records_per_person = s.records_per_person;
-  return spec;
+  return {.epsilon = s.epsilon,
+          .noise_multiplier = {},
+          .adjacency = s.adjacency,
+          .max_records_per_person = s.records_per_person};
 }
 
 /// Of records of 2 x 2 pixels.

@@ -34,10 +34,10 @@ inline std::unique_ptr<Case> make_case(const CaseOptions& o) {
   if (o.features > 0)
     maps.push_back(
         test::named("rff", test::make_rff({.dims = o.dims, .features = o.features, .length_scale = 0.2})));
-  privacy::PrivacySpec privacy;
-  privacy.noise_multiplier = 1.0;
-  privacy.adjacency = o.adjacency;
-  privacy.max_records_per_person = o.max_records_per_person;
+  const privacy::PrivacySpec privacy{.epsilon = {},
+                                     .noise_multiplier = 1.0,
+                                     .adjacency = o.adjacency,
+                                     .max_records_per_person = o.max_records_per_person};
   auto made = std::make_unique<Case>();
   made->embedder = make_embedder(release::make_plan({schema, {}, std::move(maps), privacy, o.counts, 1000}));
   made->pair = worst_pair(made->embedder);

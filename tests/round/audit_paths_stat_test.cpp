@@ -32,12 +32,7 @@ constexpr double kConfidence = 1 - 1e-5;
 constexpr std::uint64_t kTrials = 20'000, kFewTrials = 3'000;
 
 AggregationMode mode_of(int ranks, bool distributed, int colluding = 0) {
-  AggregationMode mode;
-  mode.masked = true;
-  mode.distributed = distributed;
-  mode.ranks = ranks;
-  mode.colluding = colluding;
-  return mode;
+  return {.masked = true, .distributed = distributed, .ranks = ranks, .colluding = colluding};
 }
 
 /// Audits, on so many ranks, the release function that `path` makes for each.

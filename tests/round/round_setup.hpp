@@ -30,12 +30,8 @@ inline privacy::NoisePlan noise_of(std::size_t n = kNumbers) {
 }
 
 inline round::Terms terms_of(int sites, bool masked, bool distributed = false, int colluding = 0) {
-  privacy::AggregationMode mode;
-  mode.masked = masked;
-  mode.distributed = distributed;
-  mode.ranks = sites;
-  mode.colluding = colluding;
-  return round::Terms::of(noise_of(), mode);
+  return round::Terms::of(
+      noise_of(), {.masked = masked, .distributed = distributed, .ranks = sites, .colluding = colluding});
 }
 
 inline std::unique_ptr<privacy::EntropySource> entropy_at(int site) {

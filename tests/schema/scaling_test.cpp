@@ -12,13 +12,7 @@
 namespace muffle::schema {
 namespace {
 
-Schema points(double lo, double hi) {
-  Schema schema;
-  schema.shape = {2};
-  schema.lo = lo;
-  schema.hi = hi;
-  return schema;
-}
+Schema points(double lo, double hi) { return {.shape = {2}, .lo = lo, .hi = hi}; }
 
 TEST(Scaling, BytesOfFullRangeAreSharesOf255) {
   const Scaling scaling(points(0, 255));

@@ -9,12 +9,7 @@
 namespace muffle::schema {
 namespace {
 
-Schema images() {
-  Schema s;
-  s.shape = {1, 28, 28};
-  s.classes = 10;
-  return s;
-}
+Schema images() { return {{1, 28, 28}, 10}; }
 
 template <class Change>
 void expect_refused(Change&& change, std::initializer_list<std::string> parts) {

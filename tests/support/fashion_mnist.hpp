@@ -9,14 +9,11 @@ namespace muffle::test {
 /// FashionMNIST as Debian ships it (dataset-fashion-mnist). Needs the CMake target muffle_fashion_mnist.
 /// @param part  "train" (60,000 records) or "t10k" (10,000)
 inline data::DataSpec fashion_mnist(const std::string& part = "train") {
-  data::DataSpec spec;
-  spec.dir = MUFFLE_FASHION_MNIST_DIR;
-  spec.features = part + "-images-idx3-ubyte.gz";
-  spec.labels = part + "-labels-idx1-ubyte.gz";
-  spec.schema.shape = {1, 28, 28};
-  spec.schema.classes = 10;
-  spec.records = part == "train" ? 60000 : 10000;
-  return spec;
+  return {.dir = MUFFLE_FASHION_MNIST_DIR,
+          .features = part + "-images-idx3-ubyte.gz",
+          .labels = part + "-labels-idx1-ubyte.gz",
+          .records = part == "train" ? 60000u : 10000u,
+          .schema = {{1, 28, 28}, 10}};
 }
 
 /// The first n training records.

@@ -13,7 +13,9 @@
 //     power-cut                 SIGKILL, and what was never synced is lost at random: new names vanish,
 //                               renames are undone, files lose or zero their ends
 //     term, usr1                SIGTERM or SIGUSR1 to this process
-//     wait                      makes the file MUFFLE_WAIT_FILE and goes on when somebody has removed it
+//     wait                      makes the file MUFFLE_WAIT_FILE and goes on when somebody has removed it; if
+//     it is
+//                               told to stop meanwhile (SIGTERM, SIGUSR1) it makes MUFFLE_WAIT_FILE.told
 //   MUFFLE_KILL_RANK=R                   only Open MPI's rank R does so
 //   MUFFLE_LIST_STEPS=FILE               writes the steps to FILE at exit, a line each: CALL@FILE
 //   MUFFLE_LOSE_SYNCS=1                  fsync promises and does nothing (a lying disk): the tests must
@@ -78,6 +80,34 @@ std::string name_of(const Path& path) {
   const std::size_t end = name.find(".tmp.");
   return end == std::string::npos || name[0] != '.' ? name : name.substr(1, end - 1);
 }
+
+void make_file(const char* path) { ::close(::open(path, O_CREAT | O_WRONLY, 0644)); }
+
+/// While it lives, a signal that tells this process to stop makes a file besides.
+class Told {
+ public:
+  explicit Told(const std::string& file) {
+    file_ = file;
+    struct sigaction action {};
+    action.sa_handler = note;
+    action.sa_flags = SA_RESTART;
+    for (const int signal : kSignals) ::sigaction(signal, &action, &before_[signal]);
+  }
+  ~Told() {
+    for (const int signal : kSignals) ::sigaction(signal, &before_[signal], nullptr);
+  }
+  Told& operator=(Told&&) = delete;
+
+ private:
+  static void note(int signal) {
+    const auto before = before_[signal].sa_handler;
+    if (before != SIG_DFL && before != SIG_IGN) before(signal);
+    make_file(file_.c_str());
+  }
+  static constexpr int kSignals[]{SIGTERM, SIGUSR1};
+  static inline struct sigaction before_[NSIG];
+  static inline std::string file_;
+};
 
 /// The charge whose INTENT is the ledger's last line; else 32 letters that are no charge.
 std::string open_charge(const Path& ledger) {
@@ -250,7 +280,8 @@ class Faults {
     if (action_ != "wait") return;
     const char* const file = std::getenv("MUFFLE_WAIT_FILE");
     if (file == nullptr) std::abort();
-    ::close(::open(file, O_CREAT | O_WRONLY, 0644));
+    const Told told(std::string(file) + ".told");
+    make_file(file);
     while (::access(file, F_OK) == 0) ::usleep(2000);
   }
 

@@ -21,10 +21,7 @@ namespace muffle::test {
 using MapKeys = std::vector<std::pair<std::string, std::string>>;
 
 inline schema::Schema schema_of(std::vector<std::size_t> shape, std::size_t classes = 1) {
-  schema::Schema schema;
-  schema.shape = std::move(shape);
-  schema.classes = classes;
-  return schema;
+  return {std::move(shape), classes};
 }
 
 inline settings::Value value_of(const std::string& text) {

@@ -13,6 +13,23 @@
 
 namespace muffle::test {
 
+/// One record a person; no noise multiplier.
+inline privacy::PrivacySpec epsilon_of(double epsilon,
+                                       privacy::Adjacency adjacency = privacy::Adjacency::kReplaceOne) {
+  return {.epsilon = epsilon, .noise_multiplier = {}, .adjacency = adjacency, .max_records_per_person = 1};
+}
+
+/// The unit of every released number.
+inline std::vector<double> units_of(const release::ReleasePlan& plan) {
+  std::vector<double> units;
+  for (const features::CoordinatePart& part : plan.coordinates()) {
+    for (std::uint64_t r = 0; r < part.repeat; ++r) {
+      for (const features::CoordinateRun& run : part.runs) units.insert(units.end(), run.count, run.unit);
+    }
+  }
+  return units;
+}
+
 /// A release of these records that its reader accepts, not private.
 /// @param x  n x d in [0, 1]  @param y  n labels
 /// @param draw  of the plan's noise; 0: none is added, and with epsilon 100 the plan says so little that all
@@ -20,12 +37,9 @@ namespace muffle::test {
 inline release::Artifact planned_release(const schema::Schema& schema, std::vector<features::NamedMap> maps,
                                          const std::vector<float>& x, const std::vector<std::int32_t>& y,
                                          double epsilon = 100.0, std::uint32_t draw = 0) {
-  privacy::PrivacySpec privacy;
-  privacy.epsilon = epsilon;
-  privacy.max_records_per_person = 1;
   release::Artifact a;
   static_cast<release::ReleasePlan&>(a) =
-      release::make_plan({schema, {}, std::move(maps), privacy, false, y.size()});
+      release::make_plan({schema, {}, std::move(maps), epsilon_of(epsilon), false, y.size()});
   a.is_private = false;
   a.config_hash = std::string(64, '0');
   a.muffle_version = "test";

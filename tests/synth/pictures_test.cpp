@@ -48,13 +48,7 @@ Records images(std::vector<std::size_t> shape, const std::vector<std::uint8_t>& 
   return r;
 }
 
-schema::Schema plane(double lo, double hi) {
-  schema::Schema schema;
-  schema.shape = {2};
-  schema.lo = lo;
-  schema.hi = hi;
-  return schema;
-}
+schema::Schema plane(double lo, double hi) { return {.shape = {2}, .lo = lo, .hi = hi}; }
 
 class Images : public ::testing::Test {
  protected:
@@ -118,10 +112,7 @@ TEST_F(Images, GridShowsTheFirstRecordsOfEachClassInItsRow) {
 }
 
 TEST_F(Images, OnlyImagesBecomePictures) {
-  Records r;
-  r.shape = {2};
-  r.floats = {0.0f, 1.0f};
-  r.labels = {0};
+  const Records r{{2}, {}, {0.0f, 1.0f}, {0}};
   expect_error(ExitCode::kConfig, {"shape 2", "images"},
                [&] { (void)png_format().writers(folder_.path(), "r", r.kind()); });
   expect_error(ExitCode::kConfig, {"PNG"}, [&] { image_grid_writer(folder_ / "g.png", r.kind(), 1, 1); });

@@ -42,10 +42,7 @@ TEST(SamplerMemory, OfManyThreadsSoManyDrawAsTheLimitHolds) {
   for (const auto which : {test::SamplerModel::kLargeImages, test::SamplerModel::kLargeMomentImages,
                            test::SamplerModel::kLargeConvolutions}) {
     test::write_sampler_model(folder / "model.mfl", which);
-    SampleSpec spec;
-    spec.count = kThreads * kTileRecords;
-    spec.stray = 0.02;
-    const Draw draw = draw_of(folder / "model.mfl", spec);
+    const Draw draw = draw_of(folder / "model.mfl", {.count = kThreads * kTileRecords, .stray = 0.02});
     const double limit = 2.5 * draw.working_bytes();
     EXPECT_EQ(drawing_threads(draw, kThreads, limit), 2u);
     EXPECT_EQ(drawing_threads(draw, 1, limit), 1u);
@@ -81,9 +78,7 @@ TEST(SamplerMemory, DoesNotGrowWithTheCount) {
   test::keep_no_freed_memory();
   test::write_sampler_model(folder / "model.mfl", test::SamplerModel::kMomentPlane);
   const auto draw = [&](std::uint64_t count) {
-    SampleSpec spec;
-    spec.count = count;
-    spec.formats = {"npz", "idx"};
+    const SampleSpec spec{.count = count, .formats = {"npz", "idx"}};
     test::run_thread_ranks(2, [&](comm::HostComm& comm) {
       sample(comm, folder / "model.mfl", folder / "out", spec, test::formats_and(), "settings", 1);
     });

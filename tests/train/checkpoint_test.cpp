@@ -16,15 +16,7 @@ namespace muffle::train {
 namespace {
 
 Checkpoint sample(std::uint64_t step) {
-  Checkpoint c;
-  c.train_hash = "train";
-  c.release_hash = "release";
-  c.muffle_version = "test";
-  c.ranks = 3;
-  c.seed = 7;
-  c.step = step;
-  c.first_loss = 0.1;
-  c.last_loss = 1.0 / 3.0;
+  Checkpoint c{"train", "release", "test", /*ranks=*/3, /*seed=*/7, step, 0.1, 1.0 / 3.0, {}};
   c.tensors = {{"parameter/weight", {2, 3}, {1, -2, 3.5f, 1e-30f, 0, 6}},
                {"buffer/empty", {0}, {}},
                {"adam.mean/scalar", {}, {0.1f}}};

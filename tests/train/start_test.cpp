@@ -33,10 +33,7 @@ TEST(StartOnThreads, AnyNumberOfRanksFollowsOneRank) {
 
 TEST(StartOnThreads, MeasuringDoesNotDependOnTheRanks) {
   const release::Artifact release = test::start_release();
-  Measurement m;
-  m.batch = 100;
-  m.batches = 3;
-  m.class_share = {0.25, 0.5, 0.25};
+  const Measurement m{.batch = 100, .batches = 3, .class_share = {0.25, 0.5, 0.25}};
   std::vector<Tensor> expected;
   for (const int ranks : {1, 3}) {
     run_thread_ranks(ranks, [&](comm::HostComm& comm) {

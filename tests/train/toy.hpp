@@ -47,14 +47,13 @@ inline const ToyNetwork kColumns{"fully-connected", {5}, {{"hidden", {16, 12}}}}
 
 inline Toy toy(const ToyNetwork& of, std::size_t batch, bool stratified, bool unbiased = true) {
   Toy t;
-  t.schema.shape = of.shape;
-  t.schema.classes = 3;
+  t.schema = {of.shape, 3};
   t.generator = network(of.kind, of.settings);
-  t.spec.batch = batch;
-  t.spec.unbiased = unbiased;
-  t.spec.stratified = stratified;
-  t.spec.learning_rate = 0.01;
-  t.spec.decay_every = 7;
+  t.spec = {.batch = batch,
+            .learning_rate = 0.01,
+            .decay_every = 7,
+            .unbiased = unbiased,
+            .stratified = stratified};
   const auto dims = static_cast<std::int64_t>(t.schema.dims());
   t.frequencies = toy_normal({32, dims}, 1) / (2.0 * M_PI * 0.5 * std::sqrt(static_cast<double>(dims)));
   t.target.class_share = {0.3, 0.5, 0.2};

@@ -55,12 +55,7 @@ inline std::shared_ptr<const model::NetworkSettings> start_generator() {
 }
 
 inline train::TrainSpec start_spec() {
-  train::TrainSpec spec;
-  spec.from_moments = true;
-  spec.batch = 121;
-  spec.learning_rate = 0.01;
-  spec.unbiased = true;
-  return spec;
+  return {.batch = 121, .learning_rate = 0.01, .unbiased = true, .from_moments = true};
 }
 
 /// What matches the release's moments and random features, as they are.

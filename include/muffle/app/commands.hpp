@@ -75,8 +75,7 @@ struct PlanCommand {
   std::optional<std::uint64_t> records;  ///< a public guess of m, for add/remove-one, where m is private
   std::string format = "text";
 };
-/// Opens no file but the configuration. @returns what it prints. @throws ConfigError as load_config;
-/// UsageError for absurd ranks.
+/// Opens the configuration alone. @returns what it prints. @throws ConfigError; UsageError  absurd ranks.
 std::string plan(const ConfigSources& sources, const PlanCommand& command);
 
 /// `muffle audit`: attacks the real release path with canaries (embed/audit.hpp).

@@ -87,6 +87,7 @@ std::pair<double, double> clock_bounds(const RankFacts& a, const RankFacts& b);
 /// The first failure's exit code; kDone if there is none.
 ExitCode verdict(const std::vector<Finding>& findings);
 
+/// What `muffle doctor` was asked for.
 struct DoctorCommand {
   std::string out = ".";        ///< the folder that a job would write to
   std::string format = "text";  ///< "text" or "json"

@@ -66,9 +66,8 @@ class HostComm : public Messages, public JobLife {
     static_cast<void>(within);
     barrier();
   }
-  /// A communicator of its own for the ranks that say `member`, in their order; null on the others.
-  /// Collective. This one outlives it, and abort() is this one's: the process ends as a whole
-  /// (comm/detachment.hpp).
+  /// A communicator for the ranks that say `member`, in their order; null on the others. Collective. This one
+  /// outlives it, and abort() is this one's: the process ends as a whole (comm/detachment.hpp).
   virtual std::unique_ptr<HostComm> split(bool member) = 0;
 
   /// Time spent inside collectives so far, seconds.

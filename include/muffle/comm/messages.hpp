@@ -28,8 +28,7 @@ class Messages {
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   /// Every rank's bytes, on every rank, by rank. Lengths may differ.
   virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;
-  /// Every rank's bytes, on root only, by rank; nothing elsewhere, where nobody else's bytes arrive at all.
-  /// Lengths may differ.
+  /// The same on root only; nothing elsewhere, where nobody else's bytes arrive at all.
   virtual std::vector<std::string> gather(const std::string& bytes, int root) = 0;
 };
 

@@ -30,9 +30,8 @@ struct MpiOptions {
   std::chrono::milliseconds stop_within{std::chrono::minutes(1)};
 };
 
-/// MPI's lifetime: constructed once in main, before anything else; finalizes in finish(), not in the
-/// destructor, so that a failing process never blocks in MPI_Finalize. One thread at a time may call MPI
-/// (MPI_THREAD_SERIALIZED).
+/// MPI's lifetime: constructed once in main, before anything else; finalizes in finish(), never in its
+/// destructor, where a failing process would block. One thread at a time calls MPI (MPI_THREAD_SERIALIZED).
 class MpiSession {
  public:
   /// MPI_Init_thread. @throws CommError if MPI offers less; InvariantError on a second session.

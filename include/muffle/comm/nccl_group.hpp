@@ -17,8 +17,7 @@ namespace muffle::comm {
 /// How many GPUs this process can use. Every error (no driver, no device, a driver older than the toolkit) is
 /// 0, the answer of a machine without one.
 int visible_gpus() noexcept;
-/// UUIDs of the GPUs that this process may use, by device number, such as "GPU-5d1f...". Empty without a
-/// driver or device.
+/// UUIDs of the GPUs that this process may use, by device number, such as "GPU-5d1f..."; empty without any.
 std::vector<std::string> gpu_uuids() noexcept;
 
 /// Of the NCCL that is loaded, such as "2.28.9".
@@ -30,6 +29,7 @@ std::string nccl_version();
 /// @param device  this rank's GPU, as this process numbers them
 std::string probe_nccl(HostComm& host, int device, double deadline_s);
 
+/// Deadline and GPU of a group, and what its waits ask of the other ranks.
 struct NcclOptions {
   /// The longest that setting up, or one wait, may take; > 0. Shorter than the host communicator's, so that a
   /// rank that fails alone is still waited for when the others report what became of them.

@@ -38,8 +38,7 @@ std::string names_where(std::span<const Kind> table, const Fits& fits) {
   return all.empty() ? last : all + " or " + last;
 }
 
-/// The line of this name. @param family  "feature map". @throws ConfigError  there is none: lists those that
-/// there are.
+/// The line of this name. @param family  "feature map". @throws ConfigError  none: lists those there are.
 template <class Kind>
 const Kind& find_kind(std::span<const Kind> table, std::string_view name, std::string_view family) {
   for (const Kind& kind : table) {

@@ -6,6 +6,7 @@
 
 namespace muffle {
 
+/// Where one process logs, and how much.
 struct LogOptions {
   int rank = 0;                  ///< this process's rank; 0 in a single process
   std::string host;              ///< written in every line

@@ -61,8 +61,7 @@ class KeyExchange {
   const std::string& hello() const { return hello_; }
   /// Checks that all ranks mean the same sum, and signs what was heard from all: whoever was told anything
   /// else makes another signature. @returns empty where keys are not signed.
-  /// @throws ProtocolError  versions, lengths, contexts or rosters differ, or this rank's own hello is not
-  /// what it sent.
+  /// @throws ProtocolError  versions, lengths, contexts or rosters differ, or this rank's own hello changed.
   std::string sign(std::vector<std::string> hellos);
   /// @throws ProtocolError  a signature is missing or wrong, or a key is invalid. Nothing was revealed.
   Masks finish(std::span<const std::string> signatures) &&;

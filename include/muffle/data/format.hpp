@@ -53,8 +53,7 @@ class Format : public schema::RecordFormat {
   /// One line, for help.
   virtual std::string_view summary() const = 0;
 
-  /// What is wrong with spec.labels, without a look at the files; empty: nothing. By default the labels are
-  /// in a file of their own.
+  /// What is wrong with spec.labels, by itself; empty: nothing. By default labels are in a file of their own.
   virtual std::string labels_problem(const DataSpec& spec) const;
   /// Opens all files of this rank and checks them against the schema. @throws DataError, IoError.
   virtual std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const = 0;
@@ -62,6 +61,7 @@ class Format : public schema::RecordFormat {
   virtual DataSpec written(const std::string& name) const;
 };
 
+/// One line of the table of record formats.
 struct FormatKind {
   std::string name;
   const Format* format;

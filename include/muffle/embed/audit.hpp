@@ -36,12 +36,14 @@ CanaryPair worst_pair(const Embedder& embedder);
 /// One release of a data set: the published numbers.
 using ReleaseFunction = std::function<std::vector<std::int64_t>(data::RecordSource&)>;
 
+/// How long an audit looks, and how sure it is: `confidence` is the chance that what it claims is true.
 struct AuditSettings {
   std::uint64_t trials = 100'000;  ///< releases of S, of S', and of the common records alone: each so many
   double confidence = 0.9999;
   int rank = 0, ranks = 1;  ///< canaries are dealt to all ranks; root alone attacks and reports
 };
 
+/// What an audit found, of canaries alone: no private number. mu: Gaussian differential privacy.
 struct AuditReport {
   double claimed_mu = 0.0;     ///< 1 / noise multiplier
   double reachable_mu = 0.0;   ///< distance / sigma of the pair: what a perfect audit would find

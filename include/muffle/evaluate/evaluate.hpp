@@ -12,6 +12,7 @@ namespace muffle::evaluate {
 /// The names in the table of classifiers (classifiers.hpp).
 std::vector<std::string> classifier_names();
 
+/// Which classifiers are trained, and on what.
 struct EvaluateSpec {
   std::vector<std::string> classifiers = classifier_names();
   bool also_real = false;  ///< the same classifiers trained on real data beside it
@@ -53,6 +54,7 @@ struct Score {
   double macro_f1 = 0.0;  ///< unweighted mean over classes; a class never predicted and never true counts 0
 };
 
+/// Scores on real test records: not covered by the guarantee of the release.
 struct ClassifierReport {
   std::vector<Score> synthetic;  ///< trained on synthetic records
   std::vector<Score> real;       ///< trained on real records, on request
@@ -68,8 +70,7 @@ struct ClassifierReport {
 /// every training step and before every batch of test records, by one thread at a time; what it throws ends
 /// the evaluation at once and comes out of here.
 /// @throws IoError; ConfigError: an unknown or repeated classifier; DataError: unlabelled data, records of
-/// another size than the test data's, a label outside the schema, a class (or all but one) without a training
-/// record.
+/// another size than the test data's, a label outside the schema, a class (or all but one) without records.
 ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec& spec);
 
 }  // namespace muffle::evaluate

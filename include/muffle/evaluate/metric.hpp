@@ -26,13 +26,13 @@ struct Subject {
   Heartbeat heartbeat;  ///< called now and then; what it throws ends the evaluation
 };
 
+/// What a metric says. Not covered by the release's guarantee where it has real_records().
 struct Outcome {
   nlohmann::json json;  ///< fields of metrics.json
   std::string table;    ///< lines for people
 };
 
-/// A metric. A kind derives from this, in a file of its own (src/evaluate/NAME_metric.cpp), and has a line in
-/// metric_kinds.inc.
+/// A kind derives from this, in a file of its own (src/evaluate/NAME_metric.cpp); its line: metric_kinds.inc.
 class Metric {
  public:
   virtual ~Metric() = default;
@@ -55,6 +55,7 @@ class Metric {
   virtual Outcome score(const Subject& subject) const = 0;
 };
 
+/// One line of the table of metrics.
 struct MetricKind {
   std::string name;
   std::unique_ptr<Metric> (*make)();

@@ -28,8 +28,7 @@ struct AffineLift {
 };
 
 /// From a record to the vector u whose second moments are summed (docs/explanation/moments.md). A kind
-/// derives from this, in a file of its own, and has a line in lift_kinds.inc. Public; after build() immutable
-/// and thread-safe.
+/// has a file of its own and a line in lift_kinds.inc. Public; after build() immutable and thread-safe.
 class Lift {
  public:
   virtual ~Lift() = default;
@@ -70,6 +69,7 @@ class Lift {
   virtual std::vector<double> numbers() const = 0;
 };
 
+/// One line of the table of lifts.
 struct LiftKind {
   std::string_view name;
   std::string_view summary;

@@ -14,6 +14,7 @@ struct Kernels;
 /// The fastest that this processor can run.
 const Kernels& best_kernels();
 
+/// How the frequencies omega_j of a map are drawn.
 enum class FrequencyKind {
   kDense,       ///< omega_j ~ N(0, I / l^2), independent
   kOrthogonal,  ///< blocks of orthogonal rows with chi-distributed norms (Yu et al., NeurIPS 2016)

@@ -9,8 +9,7 @@
 
 namespace muffle::model {
 
-/// A normal law of the lift's coefficients u for each class (docs/explanation/moments.md). Public:
-/// post-processing.
+/// A normal law of the coefficients u per class (docs/explanation/moments.md). Public: post-processing.
 struct ClassGaussians {
   std::vector<Eigen::VectorXd> mean;        ///< C of n
   std::vector<Eigen::MatrixXd> covariance;  ///< C of n x n, symmetric, no eigenvalue below 0 but for rounding
@@ -37,8 +36,7 @@ ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const H
 
 // The steps, each a pure function.
 
-/// Moments of u under the law that weighs a record by 1 / ||[c0; u]||^2, which is what z z^T sums, with the
-/// noise they carry.
+/// Moments of u, and their noise, under the law that weighs a record by 1 / ||[c0; u]||^2, as z z^T does.
 struct ConditionalMoments {
   std::vector<Eigen::VectorXd> mean;    ///< C of n
   std::vector<Eigen::MatrixXd> second;  ///< C of n x n: E[u u^T], not centred

@@ -2,6 +2,7 @@
 
 namespace muffle::model {
 
+/// Of one number of a record, in units of [0, 1]. Post-processing.
 struct MeanVariance {
   double mean = 0.0, variance = 0.0;
 };

@@ -55,8 +55,7 @@ class TensorCollective {
   virtual void finish() {}
 };
 
-/// Over a host communicator; tensors must be on the CPU. `comm` outlives the result. With one rank every call
-/// returns at once.
+/// Over a host communicator, which outlives it; tensors on the CPU. With one rank calls return at once.
 std::shared_ptr<TensorCollective> host_collective(comm::HostComm& comm);
 
 }  // namespace muffle::model

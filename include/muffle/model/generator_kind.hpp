@@ -59,8 +59,7 @@ class GeneratorSettings {
   virtual std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
                                         std::span<const std::byte> payload) const = 0;
 
-  // One of the two is there.
-  /// Null: it is not trained.
+  /// Null: it is not trained; then closed_form() is there.
   virtual const NetworkSettings* network() const { return nullptr; }
   /// Null: it is not fitted in closed form.
   virtual const ClosedFormSettings* closed_form() const { return nullptr; }
@@ -75,8 +74,7 @@ class ClosedFormSettings : public GeneratorSettings {
   /// What it lacks in a release of these maps. @param schema  of the records
   virtual void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,
                                 settings::Problems& problems) const = 0;
-  /// Bytes that fit() and writing the model take at once, the large arrays; 0: it cannot be fitted to such a
-  /// release.
+  /// Bytes that fit() and writing the model take at once, the large arrays; 0: no such release can be fitted.
   virtual std::uint64_t fit_bytes(const release::ReleasePlan& plan) const = 0;
 };
 

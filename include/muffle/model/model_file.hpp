@@ -31,8 +31,7 @@ struct ProxyChoice {
   bool operator==(const ProxyChoice&) const = default;
 };
 
-/// What a model file says beside its numbers; readable without LibTorch. Public: everything in it is
-/// post-processing of a release.
+/// What a model file says beside its numbers, readable without LibTorch. Public: post-processing.
 struct ModelInfo {
   std::shared_ptr<const GeneratorSettings> generator;
   schema::Schema schema;            ///< of what it generates; output is in [0, 1]

@@ -38,6 +38,7 @@ struct AuditFinding {
   double epsilon_any = 0.0;
 };
 
+/// What all attacks show together: lower bounds of the mechanism's mu and epsilon.
 struct AuditBound {
   double confidence = 0.0;             ///< with this probability no finding is too high
   double mu = 0.0;                     ///< largest of the findings'

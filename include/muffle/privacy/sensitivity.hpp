@@ -9,6 +9,7 @@
 
 namespace muffle::privacy {
 
+/// Which two data sets are neighbours: what the guarantee hides the difference of.
 enum class Adjacency {
   kReplaceOne,    ///< one person's records are replaced; m is public (the papers')
   kAddRemoveOne,  ///< one person's records come or go; m is private
@@ -27,6 +28,7 @@ struct Sensitivity {
   std::string derivation;  ///< printed in the privacy statement
 };
 
+/// What the sensitivity follows from. Public.
 struct SensitivityInput {
   std::vector<features::BlockBound> blocks;
   Adjacency adjacency = Adjacency::kReplaceOne;

@@ -49,6 +49,7 @@ struct ReleasePlan {
   bool tells_counts() const;
 };
 
+/// What make_plan() plans from; the fields mean what they mean in ReleasePlan. Public.
 struct ReleaseSettings {
   schema::Schema schema;
   features::Lattice lattice;

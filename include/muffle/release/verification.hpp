@@ -29,6 +29,7 @@ struct Evidence {
   std::size_t most_frequencies = std::size_t{1} << 28;
 };
 
+/// One line of a verification.
 struct Check {
   enum class Outcome { kPass, kFail, kSkipped };
   std::string name;
@@ -39,6 +40,7 @@ struct Check {
 /// The check that a verdict mentions when it was skipped.
 inline constexpr char kFeatureMaps[] = "feature maps";
 
+/// What was found about one release. Public, as the release is.
 struct Verification {
   std::string name;
   std::vector<Check> checks;

@@ -13,8 +13,7 @@ namespace muffle::round {
 /// Where sums are masked: from proposed to keys agreed; else nothing happens. Before private records are
 /// read: whatever is wrong with keys shows here.
 /// @param purpose  what the sum is for; the same at all sites. @param identity  null: keys are not signed.
-/// @throws ProtocolError, ConfigError  at all sites. @throws CommError  a site did not come; nothing was
-/// revealed.
+/// @throws ProtocolError, ConfigError  at all sites. @throws CommError  a site is lost; nothing was revealed.
 void agree_on_keys(Round& round, Transport& transport, const std::string& purpose,
                    const crypto::SiteIdentity* identity);
 
@@ -23,8 +22,7 @@ void draw_shares(Round& round, Transport& transport, privacy::EntropySource& ent
                  const NamedHeartbeat& heartbeat);
 
 /// From charged to published. @returns the released numbers, at the coordinator; empty elsewhere.
-/// @throws CommError  a site is lost: the coordinator then holds a sum that the lost site's masks still
-/// cover.
+/// @throws CommError  a site is lost: its masks still cover the sum that the coordinator then holds.
 privacy::NoisySum sum_up(Round& round, Transport& transport);
 
 /// The path of `muffle release` on the ranks of `job`: embed_shard, a round, NoiseVector::publish, with the

@@ -96,8 +96,7 @@ class Round {
   std::vector<std::uint64_t> summand();
   /// @param total  empty but at the coordinator.
   void take_total(std::vector<std::uint64_t>&& total);
-  /// The released numbers, at the coordinator; empty elsewhere. is_private speaks of the noise that this site
-  /// drew.
+  /// The released numbers, at the coordinator; empty elsewhere. is_private: of this site's noise.
   privacy::NoisySum publish();
 
  private:

@@ -20,8 +20,7 @@ struct AggregationSettings {
   void declare(settings::Keys& keys);
   /// @param own_records  each rank's records are its own: no rule deals them out anew when one comes or goes
   void problems(privacy::Adjacency adjacency, bool own_records, settings::Problems& problems) const;
-  /// On so many ranks. @param roster  of the sites that sign; null: nobody does. @throws ConfigError  they
-  /// contradict themselves.
+  /// On so many ranks. @param roster  of the sites that sign; null: nobody does. @throws ConfigError.
   privacy::AggregationMode mode(int ranks, const crypto::SiteRoster* roster = nullptr) const;
 };
 

@@ -15,6 +15,7 @@
 
 namespace muffle::synth {
 
+/// How many records are drawn, of which classes, and how they are written.
 struct SampleSpec {
   std::uint64_t count = 60000;
   bool uniform_labels = true;  ///< false: by the released counts' shares

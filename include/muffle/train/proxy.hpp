@@ -21,10 +21,9 @@ struct Measurement {
   Heartbeat heartbeat = {};  ///< after each batch, on every rank
 };
 
-/// A map's mean embeddings of a generator in evaluation mode, of each batch: C x D. The codes are
-/// a function of (seed, sample index) alone, so two generators with codes of the same length are measured on
-/// the same codes, and most of the sampling error cancels in their difference. Collective; the ranks share
-/// the samples.
+/// A map's mean embeddings of a generator in evaluation mode, of each batch: C x D. Codes are a function
+/// of (seed, sample index) alone, so two generators with codes of the same length are measured on the same
+/// ones, and most of the sampling error cancels in their difference. Collective; the ranks share the samples.
 std::vector<torch::Tensor> mean_embeddings(model::Generator& generator, const Matching& map,
                                            const Measurement& measurement,
                                            model::TensorCollective& collective);

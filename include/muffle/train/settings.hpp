@@ -52,8 +52,7 @@ struct Settings : TrainSpec {
                         const std::vector<features::NamedMap>& maps, settings::Problems& problems) const;
 };
 
-/// What a training with train.init = "moments" starts from, in a release of these maps; null: nothing will
-/// do.
+/// What a training with train.init = "moments" starts from, in a release of these maps; null: there is none.
 const features::SecondMoments* start_of(const std::vector<features::NamedMap>& maps,
                                         settings::Problems& problems);
 

@@ -38,6 +38,7 @@ int torch_gpus() noexcept;
 /// "this muffle was built without CUDA"; empty where there are some.
 std::string why_no_torch_gpus();
 
+/// What a training says of itself. Public: post-processing of the release.
 struct TrainReport {
   double first_loss = 0, last_loss = 0;
   std::optional<model::ProxyChoice> choice;  ///< TrainSpec::from_moments: which model was written

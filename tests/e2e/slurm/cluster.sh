@@ -102,7 +102,7 @@ END
   for n in "${slurm_nodes[@]}"; do slurmd -N "$n"; done
   # MPI over loopback: the nodes share this machine and its address.
   export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1
-  within 30 all_idle && return
+  within 300 all_idle && return
   echo "Slurm's nodes did not come up:" >&2
   sinfo -N -l >&2 || true
   tail -n 5 "$slurm_folder"/*.log >&2
