@@ -29,13 +29,16 @@ std::vector<std::string> names_of(std::span<const Kind> table) {
 /// The names of the lines that `fits` takes, for messages: "\"a\", \"b\" or \"c\"".
 template <class Kind, class Fits>
 std::string names_where(std::span<const Kind> table, const Fits& fits) {
-  std::string all, last;
+  std::vector<std::string_view> names;
   for (const Kind& kind : table) {
-    if (!fits(kind)) continue;
-    if (!last.empty()) all += (all.empty() ? "" : ", ") + last;
-    last = "\"" + std::string(kind.name) + "\"";
+    if (fits(kind)) names.push_back(kind.name);
   }
-  return all.empty() ? last : all + " or " + last;
+  std::string all;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) all += i + 1 == names.size() ? " or " : ", ";
+    (all += '"').append(names[i]) += '"';
+  }
+  return all;
 }
 
 /// The line of this name. @param family  "feature map". @throws ConfigError  none: lists those there are.
