@@ -6,7 +6,7 @@
 #   headers        a room includes only rooms that it links, and model, train and synth none that sees records (room_links.py); no <mpi.h>,
 #                  <nccl.h> or, but where they train, <torch/...> in public headers; every public header without torch compiles alone
 #   torch-headers  so does every public header with torch (20 s each)
-#   tidy           clang-tidy 14, with .clang-tidy, on the files without torch (minutes; needs BUILD/compile_commands.json, BUILD: build/cpu)
+#   tidy           clang-tidy 14, with .clang-tidy, on the files without torch (minutes; configures build/tidy, which compiles file by file)
 # A tool that is missing, or of another version, is an error; with --skip-missing, which CTest says, exit code 77.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -98,9 +98,11 @@ compile_alone() {
 check_tidy() {
   local t
   t=$(tool clang-tidy) || exit "$missing"
-  [[ -s $build/compile_commands.json ]] || { fail "tidy: no $build/compile_commands.json: configure first"; return; }
+  mkdir -p build
+  cmake --preset cpu -B build/tidy -DCMAKE_UNITY_BUILD=OFF -DMUFFLE_PCH=OFF >build/configure-tidy.log 2>&1 ||
+    { cat build/configure-tidy.log >&2; fail "tidy: see above"; return; }
   # In the build's list, and compiled without torch.
-  python3 - "$build/compile_commands.json" "$PWD" <<'END' | xargs -P "$jobs" -n 1 "$t" -p "$build" --quiet 2>/dev/null || fail "tidy: see above"
+  python3 - build/tidy/compile_commands.json "$PWD" <<'END' | xargs -P "$jobs" -n 1 "$t" -p build/tidy --quiet 2>/dev/null || fail "tidy: see above"
 import json, sys
 root = sys.argv[2] + "/"
 for entry in json.load(open(sys.argv[1])):
