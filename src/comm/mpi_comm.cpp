@@ -293,7 +293,7 @@ std::vector<std::string> MpiComm::gather_to(std::optional<int> root, const std::
       counts[r] = static_cast<int>(lengths[r] > at ? std::min<std::size_t>(share, lengths[r] - at) : 0);
     std::exclusive_scan(counts.begin(), counts.end(), offsets.begin(), 0);
     const auto mine = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank_)]);
-    const auto total = static_cast<std::size_t>(offsets.back() + counts.back());
+    const auto total = static_cast<std::size_t>(offsets.back()) + static_cast<std::size_t>(counts.back());
 
     std::byte* const tables = first_.reserve(2 * table + mine);
     std::byte* const sent = tables + 2 * table;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -15,7 +16,7 @@ constexpr auto kPlainPeriod = std::chrono::seconds(5);
 std::atomic<bool> shown = true;
 
 std::string duration_text(double seconds) {
-  const auto s = static_cast<long>(seconds + 0.5);
+  const long s = std::lround(seconds);
   if (s < 60) return fmt::format("{}s", s);
   if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
   return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);

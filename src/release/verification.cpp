@@ -48,11 +48,11 @@ class Verifier {
   }
 
  private:
-  void add(std::string name, Check::Outcome outcome, std::string detail) {
+  void add(std::string name, Check::Outcome outcome, const std::string& detail) {
     out_.checks.push_back({std::move(name), outcome, printable(detail)});
   }
-  void judge(std::string name, bool good, std::string detail) {
-    add(std::move(name), good ? Check::Outcome::kPass : Check::Outcome::kFail, std::move(detail));
+  void judge(std::string name, bool good, const std::string& detail) {
+    add(std::move(name), good ? Check::Outcome::kPass : Check::Outcome::kFail, detail);
   }
   /// Passes, with the detail that `action` returns, unless it throws. @returns whether it passed.
   template <class Action>
