@@ -12,7 +12,7 @@ fi
 start=$SECONDS
 build=build/cuda-check
 mkdir -p build
-cmake --preset cuda -B "$build" -DMUFFLE_PCH=OFF -DMUFFLE_BENCH=OFF -DMUFFLE_WERROR=ON \
+cmake --preset cuda -B "$build" -DCMAKE_BUILD_TYPE=Debug -DMUFFLE_PCH=OFF -DMUFFLE_BENCH=OFF -DMUFFLE_WERROR=ON \
   -DCMAKE_CUDA_ARCHITECTURES=80 >build/configure-cuda-check.log 2>&1 || { cat build/configure-cuda-check.log >&2; exit 1; }
 cmake --build "$build" --target features_gpu_test comm_gpu_test nccl_double_test
 # The files that choose devices and try NCCL, without the rooms with LibTorch below them.
