@@ -13,13 +13,12 @@
 //     power-cut                 SIGKILL, and what was never synced is lost at random: new names vanish,
 //                               renames are undone, files lose or zero their ends
 //     term, usr1                SIGTERM or SIGUSR1 to this process
-//     wait                      makes the file MUFFLE_WAIT_FILE and goes on when somebody has removed it; if
-//     it is
+//     wait                      makes the file MUFFLE_WAIT_FILE and goes on when somebody removed it; when
 //                               told to stop meanwhile (SIGTERM, SIGUSR1) it makes MUFFLE_WAIT_FILE.told
 //   MUFFLE_KILL_RANK=R                   only Open MPI's rank R does so
 //   MUFFLE_LIST_STEPS=FILE               writes the steps to FILE at exit, a line each: CALL@FILE
-//   MUFFLE_LOSE_SYNCS=1                  fsync promises and does nothing (a lying disk): the tests must
-//   notice MUFFLE_MARK_DRAWS=FOLDER:LEDGER      every time that noise takes a block of entropy, a file
+//   MUFFLE_LOSE_SYNCS=1                  fsync promises and does nothing (a lying disk): tests must notice
+//   MUFFLE_MARK_DRAWS=FOLDER:LEDGER      every time that noise takes a block of entropy, a file
 //                                        FOLDER/<charge>.<process>.<count> appears first; the charge is the
 //                                        one that the ledger has open on the disk at that moment. A draw of a
 //                                        hundred numbers takes one block: two files of a charge are two

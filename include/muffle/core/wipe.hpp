@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,5 +23,6 @@ struct Wiped {
 
   std::vector<T> values;
 };
+static_assert(!std::is_copy_constructible_v<Wiped<int>> && !std::is_move_assignable_v<Wiped<int>>);
 
 }  // namespace muffle
