@@ -128,7 +128,8 @@ TEST(Round, NoiseNeedsACharge) {
   static_assert(
       !std::is_default_constructible_v<release::Charge> && !std::is_copy_constructible_v<release::Charge> &&
       !std::is_move_constructible_v<release::Charge> && !std::is_constructible_v<embed::PartialSum::Key>);
-  static_assert(!std::is_copy_constructible_v<Round> && !std::is_move_constructible_v<Round>);
+  static_assert(!std::is_copy_constructible_v<Round> && !std::is_move_constructible_v<Round> &&
+                !std::is_copy_constructible_v<embed::PartialSum>);
 }
 
 TEST(Round, FailsWithTheStepThatFails) {
