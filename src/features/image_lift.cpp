@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "kernels.hpp"
 #include "lift_settings.hpp"
+#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 namespace {
@@ -111,9 +114,11 @@ class ImageLift final : public Lift {
     }
     affine_.rows = dct_rows(k, affine_.height);
     affine_.columns = dct_rows(k, width);
-    columns_transposed_.resize(affine_.columns.size());
+    const std::size_t padded = padded_side();
+    columns_transposed_.assign(width * padded, 0.0);
     for (std::size_t b = 0; b < k; ++b) {
-      for (std::size_t s = 0; s < width; ++s) columns_transposed_[s * k + b] = affine_.columns[b * width + s];
+      for (std::size_t s = 0; s < width; ++s)
+        columns_transposed_[s * padded + b] = affine_.columns[b * width + s];
     }
   }
 
@@ -139,46 +144,52 @@ class ImageLift final : public Lift {
   }
   double default_offset() const override { return default_offset_of(dims_); }
 
-  // Innermost loops run over outputs, so that the compiler's vectors leave every sum's order alone.
-  void forward(const float* x, double* u) const override {
-    const std::size_t height = affine_.height, width = affine_.width, k = side_;
-    std::vector<double> half(k);
-    std::fill_n(u, coefficients(), 0.0);
-    for (std::size_t c = 0; c < affine_.channels; ++c) {
-      double* const out = u + c * k * k;
-      for (std::size_t r = 0; r < height; ++r) {
-        const std::size_t row = (c * height + r) * width;
-        std::fill(half.begin(), half.end(), 0.0);
-        for (std::size_t s = 0; s < width; ++s) {
-          const double v = static_cast<double>(x[row + s]) - affine_.origin[row + s];
-          const double* const column = columns_transposed_.data() + s * k;
-          for (std::size_t b = 0; b < k; ++b) half[b] += v * column[b];
-        }
-        for (std::size_t a = 0; a < k; ++a) {
-          const double v = affine_.rows[a * height + r];
-          for (std::size_t b = 0; b < k; ++b) out[a * k + b] += v * half[b];
-        }
+  void forward(const float* x, double* u) const override { forward_all(std::span(&x, 1), u, coefficients()); }
+  // R (x - m0) C^t as two matrix products, whose sums run over pixels in order whatever is side by side.
+  void forward_all(std::span<const float* const> records, double* u, std::size_t stride) const override {
+    const Kernels& kernels = best_kernels();
+    const std::size_t height = affine_.height, width = affine_.width, k = side_, padded = padded_side();
+    const std::size_t rows = affine_.channels * height;
+    const auto centred = std::make_unique_for_overwrite<double[]>(records.size() * rows * width);
+    const auto half = std::make_unique_for_overwrite<double[]>(records.size() * rows * padded);
+    const auto whole = std::make_unique_for_overwrite<double[]>(k * padded);
+    for (std::size_t i = 0; i < records.size(); ++i)
+      kernels.subtract(records[i], affine_.origin.data(), dims_, centred.get() + i * dims_);
+    kernels.product(centred.get(), records.size() * rows, width, columns_transposed_.data(), padded,
+                    half.get());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      for (std::size_t c = 0; c < affine_.channels; ++c) {
+        kernels.product(affine_.rows.data(), k, height, half.get() + (i * rows + c * height) * padded, padded,
+                        whole.get());
+        double* const out = u + i * stride + c * k * k;
+        for (std::size_t a = 0; a < k; ++a) std::copy_n(whole.get() + a * padded, k, out + a * k);
       }
+      for (std::size_t j = 0; j < coefficients(); ++j) u[i * stride + j] *= affine_.weights[j];
     }
-    for (std::size_t i = 0; i < coefficients(); ++i) u[i] *= affine_.weights[i];
   }
 
   const AffineLift* affine() const override { return &affine_; }
   bool is_nearly_normal() const override { return true; }
-  // Of the two cosine transforms the one along the width is the larger.
-  double flops_per_record() const override { return 2.0 * real(dims_) * real(side_); }
+  double flops_per_record() const override {
+    return 2.0 * real(dims_) * real(side_) + 2.0 * real(affine_.height) * real(coefficients());
+  }
   std::vector<double> numbers() const override {
     return joined({affine_.origin, affine_.weights, affine_.rows, affine_.columns});
   }
 
  private:
+  std::size_t padded_side() const {
+    const std::size_t lanes = best_kernels().lanes;
+    return (side_ + lanes - 1) / lanes * lanes;
+  }
+
   std::size_t side_ = 0;   ///< k; 0: left open
   double exponent_ = 0.5;  ///< W = (1 + sqrt(a^2 + b^2))^exponent for frequencies a, b = 0 .. k-1
   double height_ = 0.5;    ///< m0 = height exp(-r^2 / (2 radius^2)), r from the image's centre
   double radius_ = 0.0;    ///< 0: 7 at 28 x 28, in proportion to the shorter side
   std::size_t dims_ = 0;
   AffineLift affine_;
-  std::vector<double> columns_transposed_;  ///< w x k
+  std::vector<double> columns_transposed_;  ///< w x padded_side(), 0 beyond k
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 // another's place. For the same reason nothing here may call an inline function of the standard library.
 //
 // Simd has: F (a vector of kLanes floats), fma, round (to nearest even), truncate (to int32; INT32_MIN for
-// NaN and what does not fit), kVectors and kGroup.
+// NaN and what does not fit), kVectors and kGroup; D (a vector of doubles of F's size), its fma, kRows, the
+// rows of z^T z that are summed at a time, and keep(D&), which has a number stay in its register: left alone
+// the compiler reads it from memory once per row, a third slower.
 
 using F = Simd::F;
 typedef std::uint32_t Bits __attribute__((vector_size(sizeof(F))));
@@ -144,6 +146,154 @@ void project_out(const double* q, double* rows, std::size_t count, std::size_t s
   }
 }
 
+using D = Simd::D;
+typedef double Vector __attribute__((vector_size(sizeof(D)), aligned(8), may_alias));
+typedef std::uint64_t Words __attribute__((vector_size(sizeof(D))));
+typedef std::uint64_t Sums __attribute__((vector_size(sizeof(D)), aligned(8), may_alias));
+constexpr std::size_t kDoubles = sizeof(D) / sizeof(double);
+
+void subtract(const float* a, const double* b, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(a[i]) - b[i];
+}
+
+/// kRows x kColumns vectors of c = a b: two rows of four keep every unit busy, and fit the registers.
+template <std::size_t kRows, std::size_t kColumns>
+inline void product_block(const double* a, std::size_t inner, const double* b, std::size_t columns,
+                          double* c) {
+  D sums[kRows][kColumns] = {};
+  for (std::size_t i = 0; i < inner; ++i) {
+    D right[kColumns];
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < kColumns; ++v)
+      right[v] = *reinterpret_cast<const Vector*>(b + i * columns + v * kDoubles);
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < kColumns; ++v) Simd::keep(right[v]);
+#pragma GCC unroll 2
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const double left = a[r * inner + i];
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < kColumns; ++v) sums[r][v] += left * right[v];
+    }
+  }
+#pragma GCC unroll 2
+  for (std::size_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < kColumns; ++v)
+      *reinterpret_cast<Vector*>(c + r * columns + v * kDoubles) = sums[r][v];
+  }
+}
+
+template <std::size_t kColumns>
+inline void product_columns(const double* a, std::size_t rows, std::size_t inner, const double* b,
+                            std::size_t columns, double* c) {
+  std::size_t r = 0;
+  for (; r + 2 <= rows; r += 2) product_block<2, kColumns>(a + r * inner, inner, b, columns, c + r * columns);
+  if (r < rows) product_block<1, kColumns>(a + r * inner, inner, b, columns, c + r * columns);
+}
+
+void product(const double* a, std::size_t rows, std::size_t inner, const double* b, std::size_t columns,
+             double* c) {
+  std::size_t j = 0;
+  for (; j + 4 * kDoubles <= columns; j += 4 * kDoubles)
+    product_columns<4>(a, rows, inner, b + j, columns, c + j);
+  switch ((columns - j) / kDoubles) {
+    case 3:
+      return product_columns<3>(a, rows, inner, b + j, columns, c + j);
+    case 2:
+      return product_columns<2>(a, rows, inner, b + j, columns, c + j);
+    case 1:
+      return product_columns<1>(a, rows, inner, b + j, columns, c + j);
+    default:
+      return;
+  }
+}
+
+constexpr std::size_t kGramVectors = 3, kGramPanel = kGramVectors * kDoubles;
+static_assert(kGramPanel % Simd::kRows == 0);
+
+/// Integers below 2^51 in size, as two's complement.
+inline Words integers(D a) {
+  const D shift = D{} + 0x1.8p52;
+  return reinterpret_cast<Words>(a + shift) - reinterpret_cast<Words>(shift);
+}
+
+/// Rows `row` .. row + Simd::kRows - 1 of z^T z in kVectors vectors of columns from `column`.
+template <std::size_t kVectors>
+inline void gram_block(const double* left, const double* right, std::size_t records, std::size_t row,
+                       std::size_t column, std::size_t order, std::uint64_t* sums) {
+  constexpr std::size_t kRows = Simd::kRows, kColumns = kVectors * kDoubles;
+  D products[kRows][kVectors] = {};
+  for (std::size_t r = 0; r < records; ++r, left += kGramPanel, right += kGramPanel) {
+    D z[kVectors];
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      z[v] = *reinterpret_cast<const Vector*>(right + v * kDoubles);
+      Simd::keep(z[v]);
+    }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const D factor = left[i] - D{};
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < kVectors; ++v) products[i][v] = Simd::fma(factor, z[v], products[i][v]);
+    }
+  }
+  // Row a's numbers beside the diagonal begin at `order` + a (2 order - a - 1) / 2, with column a + 1.
+  const auto beside = [&](std::size_t a) { return sums + order + a * (2 * order - a - 1) / 2; };
+  if (column >= row + kRows && column + kColumns <= order) {
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kRows; ++i) {
+      std::uint64_t* const next = beside(row + i) + (column - row - i - 1);
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < kVectors; ++v)
+        *reinterpret_cast<Sums*>(next + v * kDoubles) += integers(products[i][v]);
+    }
+    return;
+  }
+  Words words[kRows][kVectors];
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < kVectors; ++v) words[i][v] = integers(products[i][v]);
+  }
+  for (std::size_t a = row; a < row + kRows && a < order; ++a) {
+    for (std::size_t j = 0; j < kColumns && column + j < order; ++j) {
+      const std::size_t b = column + j;
+      const std::uint64_t word = words[a - row][j / kDoubles][j % kDoubles];
+      if (b == a) sums[a] += word;
+      if (b > a) beside(a)[b - a - 1] += word;
+    }
+  }
+}
+
+void add_gram(const double* z, std::size_t capacity, std::size_t records, std::size_t order,
+              std::uint64_t* sums) {
+  for (std::size_t column = 0; column < order; column += kGramPanel) {
+    const double* const right = z + column * capacity;
+    for (std::size_t row = 0; row < order && row < column + kGramPanel; row += Simd::kRows) {
+      const double* const left = z + row / kGramPanel * kGramPanel * capacity + row % kGramPanel;
+      // On the diagonal, and at the end, whole vectors that nobody asks for are left out.
+      const std::size_t first = row > column ? (row - column) / kDoubles : 0;
+      const std::size_t last =
+          order - column < kGramPanel ? (order - column + kDoubles - 1) / kDoubles : kGramVectors;
+      const std::size_t from = column + first * kDoubles;
+      switch (last - first) {
+        case 3:
+          gram_block<3>(left, right, records, row, from, order, sums);
+          break;
+        case 2:
+          gram_block<2>(left, right + first * kDoubles, records, row, from, order, sums);
+          break;
+        case 1:
+          gram_block<1>(left, right + first * kDoubles, records, row, from, order, sums);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+}
+
 constexpr Kernels table(const char* name) {
-  return {name, kPanel, Simd::kGroup, &rff, &squared_norm, &add_rows, &project_out, &dot};
+  return {name,      kPanel,       Simd::kGroup, kDoubles,  kGramPanel, &rff,     &squared_norm,
+          &add_rows, &project_out, &dot,         &subtract, &product,   &add_gram};
 }

@@ -10,9 +10,11 @@ namespace muffle::features {
 /// The inner loops of the room, compiled once per instruction set from the same source (kernel_body.hpp). All
 /// return the same bits: each number is a fixed chain of IEEE operations. Tests run a chosen variant.
 struct Kernels {
-  const char* name;   ///< "generic", "avx2", "avx512"
-  std::size_t panel;  ///< frequencies per packed panel
-  std::size_t group;  ///< records per packed group
+  const char* name;        ///< "generic", "avx2", "avx512"
+  std::size_t panel;       ///< frequencies per packed panel
+  std::size_t group;       ///< records per packed group
+  std::size_t lanes;       ///< of product(): what its columns are a multiple of
+  std::size_t gram_panel;  ///< columns of z per packed panel of add_gram()
 
   /// Random Fourier features of groups x group records on the lattice: trunc(scale cos(2 pi t)), trunc(scale
   /// sin(2 pi t)) with t = sum_c omega_c x_c, a single chain of fused multiply-adds over c = 0 .. dims-1.
@@ -35,6 +37,20 @@ struct Kernels {
   void (*project_out)(const double* q, double* rows, std::size_t count, std::size_t stride);
   /// Inner product of two vectors whose length is a multiple of 16: 16 running sums, added as a fixed tree.
   double (*dot)(const double* a, const double* b, std::size_t n);
+
+  /// out[i] = a[i] - b[i], in doubles.
+  void (*subtract)(const float* a, const double* b, std::size_t n, double* out);
+  /// c = a b, row-major. Each number is one chain over the inner index from 0, multiplies and adds not fused.
+  /// @param a  rows x inner  @param b  inner x columns  @param c  rows x columns; columns a multiple of lanes
+  void (*product)(const double* a, std::size_t rows, std::size_t inner, const double* b, std::size_t columns,
+                  double* c);
+
+  /// Adds z^T z to the sums, its diagonal and then its strict upper triangle row by row, modulo 2^64. All
+  /// numbers are integers whose partial sums are below 2^51, which doubles add in any order.
+  /// @param z  panels x capacity x gram_panel; columns beyond the order are 0
+  /// @param records  at most capacity  @param sums  order (order + 1) / 2
+  void (*add_gram)(const double* z, std::size_t capacity, std::size_t records, std::size_t order,
+                   std::uint64_t* sums);
 };
 
 extern const Kernels kGenericKernels, kAvx2Kernels, kAvx512Kernels;  ///< the last two on x86 alone

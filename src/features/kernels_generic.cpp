@@ -12,10 +12,14 @@ struct Simd {
   static constexpr std::size_t kLanes = 4, kVectors = 2, kGroup = 4;
   typedef float F __attribute__((vector_size(4 * kLanes)));
   typedef std::int32_t I __attribute__((vector_size(4 * kLanes)));
+  typedef double D __attribute__((vector_size(4 * kLanes)));
+  static constexpr std::size_t kRows = 2;
   static F fma(F a, F b, F c) {
     for (std::size_t l = 0; l < kLanes; ++l) c[l] = std::fma(a[l], b[l], c[l]);
     return c;
   }
+  static D fma(D a, D b, D c) { return a * b + c; }  // of integers: exact either way
+  static void keep(D&) {}
   static F round(F a) {
     for (std::size_t l = 0; l < kLanes; ++l) a[l] = std::nearbyint(a[l]);
     return a;

@@ -1,5 +1,4 @@
 // Second moments z z^T of lifted records (docs/explanation/moments.md; muffle/features/lift.hpp).
-#include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,40 +8,51 @@
 #include <numeric>
 
 #include "float_environment.hpp"
+#include "kernels.hpp"
 #include "lift_settings.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/rff.hpp"
 
 namespace muffle::features {
 namespace {
 
 /// Records per tile: enough to fill a matrix product for each of ten classes.
 constexpr std::size_t kTile = 1024;
-/// With |z_i z_j| <= 2^(2 bits) <= 2^40, every partial sum of a tile is an integer of at most 2^53: doubles
-/// add and multiply them exactly, in any order, with fused operations or without.
+/// With |z_i z_j| <= 2^(2 bits) <= 2^40, every partial sum of a tile is an integer below 2^51: doubles add
+/// and multiply them exactly, in any order, with fused operations or without (Kernels::add_gram).
 constexpr int kLeastBits = 8, kMostBits = 20;
-static_assert(kTile <= std::size_t{1} << (53 - 2 * kMostBits));
+static_assert(kTile < std::size_t{1} << (51 - 2 * kMostBits));
 
-using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// Records whose z is made at a time.
+constexpr std::size_t kGroup = 4;
+/// What z is packed in, aligned to a cache line.
+struct alignas(64) CacheLine {
+  double numbers[8];
+};
 
 struct MomentsWorkspace final : Workspace {
-  explicit MomentsWorkspace(std::size_t order)
-      : z(kTile * order), gram(static_cast<Eigen::Index>(order), static_cast<Eigen::Index>(order)) {}
-  std::vector<double> z;  // accepted records x order, integers, class by class
-  Eigen::MatrixXd gram;   // of one class, lower triangle
+  MomentsWorkspace(std::size_t order, std::size_t panel)
+      : rows(kGroup * order), packed(kTile * ((order + panel - 1) / panel) * panel / 8) {}
+  std::vector<double> rows;       // kGroup x order
+  std::vector<CacheLine> packed;  // of one class's accepted records (Kernels::add_gram), integers
 };
 
 class MomentsBlock final : public Block {
  public:
   explicit MomentsBlock(const SecondMoments& moments)
-      : moments_(moments), lift_(*moments_.lift), order_(moments.order()), scale_(moments.scale()) {}
+      : moments_(moments),
+        lift_(*moments_.lift),
+        kernels_(best_kernels()),
+        order_(moments.order()),
+        scale_(moments.scale()) {}
 
   std::size_t dims() const override { return lift_.dims(); }
   std::size_t features() const override { return order_ * (order_ + 1) / 2; }
   std::size_t tile() const override { return kTile; }
   std::unique_ptr<Workspace> make_workspace() const override {
-    return std::make_unique<MomentsWorkspace>(order_);
+    return std::make_unique<MomentsWorkspace>(order_, kernels_.gram_panel);
   }
 
   std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
@@ -58,54 +68,68 @@ class MomentsBlock final : public Block {
               [&](std::uint16_t a, std::uint16_t b) { return y[a] < y[b]; });
 
     std::uint64_t refused = 0;
+    std::vector<const float*> group;
     for (std::size_t i = 0; i < n;) {
       const std::int32_t label = y[by_class[i]];
-      std::size_t accepted = 0;
-      for (; i < n && y[by_class[i]] == label; ++i) {
-        const std::size_t record = by_class[i];
-        double* const z = scratch.z.data() + accepted * order_;
-        if (label >= 0 && label < classes && write_z(x + record * dims(), z)) {
-          ++accepted;
-        } else {
-          ++refused;
-        }
+      const bool known = label >= 0 && label < classes;
+      std::size_t seen = 0, accepted = 0;
+      const auto take_group = [&] {
+        accepted += add_z(group, scratch, accepted);
+        group.clear();
+      };
+      for (; i < n && y[by_class[i]] == label; ++i, ++seen) {
+        if (known) group.push_back(x + by_class[i] * dims());
+        if (group.size() == kGroup) take_group();
       }
+      if (!group.empty()) take_group();
+      refused += seen - accepted;
       if (accepted > 0)
-        add_products(scratch, accepted, sums.data() + static_cast<std::size_t>(label) * features());
+        kernels_.add_gram(scratch.packed.front().numbers, kTile, accepted, order_,
+                          sums.data() + static_cast<std::size_t>(label) * features());
     }
     return refused;
   }
 
  private:
-  /// z on the integers. False if it is not finite or fails the norm check, made on what is then multiplied.
-  bool write_z(const float* x, double* z) const {
-    z[0] = moments_.offset;
-    lift_.forward(x, z + 1);
-    double squares = 0;
-    for (std::size_t i = 0; i < order_; ++i) squares += z[i] * z[i];
-    const double factor = scale_ / std::sqrt(squares);
-    for (std::size_t i = 0; i < order_; ++i) z[i] = std::nearbyint(z[i] * factor);
-    return within_norm(std::span(z, order_), moments_.bits);
+  /// Packs the integers z of those records that are finite and pass the norm check, made on what is then
+  /// multiplied, as records `first` and so on of the tile. Returns how many.
+  std::size_t add_z(std::span<const float* const> records, MomentsWorkspace& scratch,
+                    std::size_t first) const {
+    const std::size_t n = records.size();
+    double* const rows = scratch.rows.data();
+    for (std::size_t r = 0; r < n; ++r) rows[r * order_] = moments_.offset;
+    lift_.forward_all(records, rows + 1, order_);
+    // Each a sum in order; side by side, because each waits for its last number.
+    std::array<double, kGroup> squares{};
+    for (std::size_t i = 0; i < order_; ++i) {
+      for (std::size_t r = 0; r < kGroup; ++r) squares[r] += rows[r * order_ + i] * rows[r * order_ + i];
+    }
+    std::size_t accepted = 0;
+    for (std::size_t r = 0; r < n; ++r) {
+      double* const z = rows + r * order_;
+      const double factor = scale_ / std::sqrt(squares[r]);
+      for (std::size_t i = 0; i < order_; ++i) z[i] = nearest_integer(z[i] * factor);
+      if (!within_norm(std::span(z, order_), moments_.bits)) continue;
+      pack(z, scratch, first + accepted);
+      ++accepted;
+    }
+    return accepted;
   }
 
-  void add_products(MomentsWorkspace& scratch, std::size_t records, std::uint64_t* sums) const {
-    const Eigen::Map<const RowMajor> z(scratch.z.data(), static_cast<Eigen::Index>(records),
-                                       static_cast<Eigen::Index>(order_));
-    scratch.gram.setZero();
-    scratch.gram.selfadjointView<Eigen::Lower>().rankUpdate(z.transpose());
-    const auto add = [](std::uint64_t& sum, double product) {
-      sum += static_cast<std::uint64_t>(static_cast<std::int64_t>(product));
-    };
-    std::uint64_t* next = sums + order_;
-    for (std::size_t i = 0; i < order_; ++i) {
-      const double* const column = scratch.gram.data() + i * order_;
-      add(sums[i], column[i]);
-      for (std::size_t j = i + 1; j < order_; ++j) add(*next++, column[j]);
-    }
+  /// std::nearbyint() of what is below 2^51 in size; what is larger, or no number, stays too large for a
+  /// norm.
+  static double nearest_integer(double v) { return (v + 0x1.8p52) - 0x1.8p52; }
+
+  void pack(const double* z, MomentsWorkspace& scratch, std::size_t record) const {
+    const std::size_t panel = kernels_.gram_panel;
+    double* const packed = scratch.packed.front().numbers + record * panel;
+    for (std::size_t i = 0; i < order_; i += panel)
+      std::copy_n(z + i, std::min(panel, order_ - i), packed + i * kTile);
   }
 
   SecondMoments moments_;
   const Lift& lift_;
+  const Kernels& kernels_;
   std::size_t order_;
   double scale_;
 };

@@ -145,6 +145,59 @@ TEST(Kernel, AddedRowsEqualAnIntegerLoop) {
   }
 }
 
+TEST(Kernel, AProductIsChainsThatAreNotFused) {
+  constexpr std::size_t kRows = 5, kInner = 29;
+  const CounterStream stream(9, Stream::kTest);
+  for (const Kernels* kernels : supported_kernels()) {
+    for (std::size_t vectors = 1; vectors <= 9; ++vectors) {
+      const std::size_t columns = vectors * kernels->lanes;
+      std::vector<double> a(kRows * kInner), b(kInner * columns), c(kRows * columns, 1.0);
+      for (std::size_t i = 0; i < a.size(); ++i) a[i] = stream.normal(i);
+      for (std::size_t i = 0; i < b.size(); ++i) b[i] = stream.normal(1000 + i);
+      kernels->product(a.data(), kRows, kInner, b.data(), columns, c.data());
+      for (std::size_t r = 0; r < kRows; ++r) {
+        for (std::size_t j = 0; j < columns; ++j) {
+          double chain = 0;
+          for (std::size_t i = 0; i < kInner; ++i) chain += a[r * kInner + i] * b[i * columns + j];
+          ASSERT_EQ(c[r * columns + j], chain) << kernels->name << " " << r << " " << j;
+        }
+      }
+    }
+  }
+}
+
+// Every order about the panels' and vectors' edges; the first product of a class starts near the end of its
+// range.
+TEST(Kernel, AGramAddsEveryPairOnce) {
+  constexpr std::size_t kCapacity = 16;
+  const CounterStream stream(10, Stream::kTest);
+  for (const Kernels* kernels : supported_kernels()) {
+    for (std::size_t order = 1; order <= 55; ++order) {
+      const std::size_t panel = kernels->gram_panel, panels = (order + panel - 1) / panel;
+      std::vector<double> z(panels * panel * kCapacity);
+      const auto at = [&](std::size_t r, std::size_t i) -> double& {
+        return z[(i / panel * kCapacity + r) * panel + i % panel];
+      };
+      const std::size_t records = 1 + order % kCapacity;
+      for (std::size_t r = 0; r < kCapacity; ++r) {
+        // What lies beyond `records` is of an earlier call.
+        for (std::size_t i = 0; i < order; ++i)
+          at(r, i) = static_cast<double>(stream.below(r * order + i, 1 << 21)) - 0x1p20;
+      }
+      std::vector<std::uint64_t> sums(order * (order + 1) / 2, ~std::uint64_t{0} - 100), expected = sums;
+      for (std::size_t r = 0; r < records; ++r) {
+        for (std::size_t i = 0; i < order; ++i) {
+          for (std::size_t j = i; j < order; ++j)
+            expected[SecondMoments::index(order, i, j)] +=
+                static_cast<std::uint64_t>(static_cast<std::int64_t>(at(r, i) * at(r, j)));
+        }
+      }
+      kernels->add_gram(z.data(), kCapacity, records, order, sums.data());
+      ASSERT_EQ(sums, expected) << kernels->name << " " << order;
+    }
+  }
+}
+
 TEST(Kernel, DoubleInnerProductIsTheSameTreeEverywhere) {
   const CounterStream stream(5, Stream::kTest);
   std::vector<double> a(208), b(208);

@@ -58,6 +58,11 @@ class Lift {
   /// u of one record. For one record always the same bits, whatever is computed beside it.
   /// @param x  d numbers in [0, 1]  @param u  n numbers
   virtual void forward(const float* x, double* u) const = 0;
+  /// forward() of several records, the same bits: a lift that gains by taking them together overrides it.
+  /// @param u  a row of `stride` >= n numbers for each
+  virtual void forward_all(std::span<const float* const> records, double* u, std::size_t stride) const {
+    for (std::size_t i = 0; i < records.size(); ++i) forward(records[i], u + i * stride);
+  }
   /// Null: not affine, so that there is no way back from u to a record. Known before resolve() too.
   virtual const AffineLift* affine() const { return nullptr; }
   /// Are coefficients sums over many numbers of a record, and so nearly normal?
