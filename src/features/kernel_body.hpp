@@ -211,7 +211,7 @@ void product(const double* a, std::size_t rows, std::size_t inner, const double*
 constexpr std::size_t kGramVectors = 3, kGramPanel = kGramVectors * kDoubles;
 static_assert(kGramPanel % Simd::kRows == 0);
 
-/// Integers below 2^51 in size, as two's complement.
+/// Integers below 2^51 in size, as two's complement: beyond, a + 1.5 x 2^52 has another exponent.
 inline Words integers(D a) {
   const D shift = D{} + 0x1.8p52;
   return reinterpret_cast<Words>(a + shift) - reinterpret_cast<Words>(shift);
@@ -232,7 +232,7 @@ inline void gram_block(const double* left, const double* right, std::size_t reco
     }
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kRows; ++i) {
-      const D factor = left[i] - D{};
+      const D factor = left[i] - D{};  // in every lane; x - 0 is x, also of -0
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < kVectors; ++v) products[i][v] = Simd::fma(factor, z[v], products[i][v]);
     }

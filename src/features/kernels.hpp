@@ -8,7 +8,8 @@
 namespace muffle::features {
 
 /// The inner loops of the room, compiled once per instruction set from the same source (kernel_body.hpp). All
-/// return the same bits: each number is a fixed chain of IEEE operations. Tests run a chosen variant.
+/// return the same bits: each number is a fixed chain of IEEE operations. Tests run each of them in each
+/// variant.
 struct Kernels {
   const char* name;        ///< "generic", "avx2", "avx512"
   std::size_t panel;       ///< frequencies per packed panel
@@ -47,7 +48,7 @@ struct Kernels {
 
   /// Adds z^T z to the sums, its diagonal and then its strict upper triangle row by row, modulo 2^64. All
   /// numbers are integers whose partial sums are below 2^51, which doubles add in any order.
-  /// @param z  panels x capacity x gram_panel; columns beyond the order are 0
+  /// @param z  panels x capacity x gram_panel; columns beyond the order are read, not added
   /// @param records  at most capacity  @param sums  order (order + 1) / 2
   void (*add_gram)(const double* z, std::size_t capacity, std::size_t records, std::size_t order,
                    std::uint64_t* sums);

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "aligned_buffer.hpp"
 #include "float_environment.hpp"
 #include "kernels.hpp"
 #include "lift_settings.hpp"
@@ -27,16 +28,16 @@ static_assert(kTile < std::size_t{1} << (51 - 2 * kMostBits));
 
 /// Records whose z is made at a time.
 constexpr std::size_t kGroup = 4;
-/// What z is packed in, aligned to a cache line.
-struct alignas(64) CacheLine {
-  double numbers[8];
-};
+/// Numbers of a record's z when it is packed.
+std::size_t packed_row(std::size_t order) {
+  const std::size_t panel = best_kernels().gram_panel;
+  return (order + panel - 1) / panel * panel;
+}
 
 struct MomentsWorkspace final : Workspace {
-  MomentsWorkspace(std::size_t order, std::size_t panel)
-      : rows(kGroup * order), packed(kTile * ((order + panel - 1) / panel) * panel / 8) {}
-  std::vector<double> rows;       // kGroup x order
-  std::vector<CacheLine> packed;  // of one class's accepted records (Kernels::add_gram), integers
+  explicit MomentsWorkspace(std::size_t order) : rows(kGroup * order), packed(kTile * packed_row(order)) {}
+  std::vector<double> rows;      // kGroup x order
+  AlignedBuffer<double> packed;  // of one class's accepted records (Kernels::add_gram), integers
 };
 
 class MomentsBlock final : public Block {
@@ -52,7 +53,7 @@ class MomentsBlock final : public Block {
   std::size_t features() const override { return order_ * (order_ + 1) / 2; }
   std::size_t tile() const override { return kTile; }
   std::unique_ptr<Workspace> make_workspace() const override {
-    return std::make_unique<MomentsWorkspace>(order_, kernels_.gram_panel);
+    return std::make_unique<MomentsWorkspace>(order_);
   }
 
   std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
@@ -68,23 +69,21 @@ class MomentsBlock final : public Block {
               [&](std::uint16_t a, std::uint16_t b) { return y[a] < y[b]; });
 
     std::uint64_t refused = 0;
-    std::vector<const float*> group;
     for (std::size_t i = 0; i < n;) {
       const std::int32_t label = y[by_class[i]];
       const bool known = label >= 0 && label < classes;
-      std::size_t seen = 0, accepted = 0;
-      const auto take_group = [&] {
-        accepted += add_z(group, scratch, accepted);
-        group.clear();
-      };
-      for (; i < n && y[by_class[i]] == label; ++i, ++seen) {
-        if (known) group.push_back(x + by_class[i] * dims());
-        if (group.size() == kGroup) take_group();
+      const std::size_t first = i;
+      std::size_t accepted = 0;
+      while (i < n && y[by_class[i]] == label) {
+        std::array<const float*, kGroup> group;
+        std::size_t taken = 0;
+        for (; taken < kGroup && i < n && y[by_class[i]] == label; ++i)
+          group[taken++] = x + by_class[i] * dims();
+        if (known) accepted += add_z(std::span(group).first(taken), scratch, accepted);
       }
-      if (!group.empty()) take_group();
-      refused += seen - accepted;
+      refused += i - first - accepted;
       if (accepted > 0)
-        kernels_.add_gram(scratch.packed.front().numbers, kTile, accepted, order_,
+        kernels_.add_gram(scratch.packed.data(), kTile, accepted, order_,
                           sums.data() + static_cast<std::size_t>(label) * features());
     }
     return refused;
@@ -122,7 +121,7 @@ class MomentsBlock final : public Block {
 
   void pack(const double* z, MomentsWorkspace& scratch, std::size_t record) const {
     const std::size_t panel = kernels_.gram_panel;
-    double* const packed = scratch.packed.front().numbers + record * panel;
+    double* const packed = scratch.packed.data() + record * panel;
     for (std::size_t i = 0; i < order_; i += panel)
       std::copy_n(z + i, std::min(panel, order_ - i), packed + i * kTile);
   }
@@ -265,9 +264,10 @@ class MomentsMap final : public FeatureMap {
 
   MapCost cost() const override {
     const std::uint64_t q = order(), d = dims();
-    // The lower triangle of z z^T, and the lift.
+    // The upper triangle of z z^T, and the lift.
     return {static_cast<double>(q) * static_cast<double>(q + 1) + lift_->flops_per_record(),
-            8 * static_cast<std::uint64_t>(numbers_in_map()), kTile * (4 * d + 8 * q) + 8 * q * q};
+            8 * static_cast<std::uint64_t>(numbers_in_map()),
+            kTile * (4 * d + 8 * packed_row(q)) + 8 * kGroup * q};
   }
   double numbers_in_map() const override { return lift_->numbers_in_map(); }
   std::string hash() const override {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "aligned_buffer.hpp"
 #include "float_environment.hpp"
 #include "kernels.hpp"
 #include "muffle/core/error.hpp"
@@ -20,21 +21,6 @@ namespace {
 
 constexpr settings::Range kLengths{1e-20, 1e20};
 constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
-
-/// A fixed-length array of numbers that begins on a cache line, zero-filled.
-template <typename T>
-class AlignedBuffer {
- public:
-  explicit AlignedBuffer(std::size_t size) : lines_((size * sizeof(T) + sizeof(Line) - 1) / sizeof(Line)) {}
-  T* data() { return reinterpret_cast<T*>(lines_.data()); }
-  const T* data() const { return reinterpret_cast<const T*>(lines_.data()); }
-
- private:
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> lines_;
-};
 
 /// Substreams of Stream::kFrequencies, part of the artifact format: changing one changes every embedding.
 enum Substream : std::uint32_t { kDirections = 0, kRowNorms = 1 };

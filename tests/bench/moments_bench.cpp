@@ -13,6 +13,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/features/feature_map.hpp"
+#include "reference/moments_reference.hpp"
 #include "support/maps.hpp"
 
 namespace muffle::features {
@@ -24,28 +25,6 @@ double cpu_seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-/// The lift in plain loops, innermost over coefficients.
-void plain_lift(const AffineLift& lift, const float* x, double* u) {
-  const std::size_t k = lift.side, height = lift.height, width = lift.width;
-  std::vector<double> half(k);
-  std::fill_n(u, lift.channels * k * k, 0.0);
-  for (std::size_t c = 0; c < lift.channels; ++c) {
-    double* const out = u + c * k * k;
-    for (std::size_t r = 0; r < height; ++r) {
-      const std::size_t row = (c * height + r) * width;
-      std::fill(half.begin(), half.end(), 0.0);
-      for (std::size_t s = 0; s < width; ++s) {
-        const double v = static_cast<double>(x[row + s]) - lift.origin[row + s];
-        for (std::size_t b = 0; b < k; ++b) half[b] += v * lift.columns[b * width + s];
-      }
-      for (std::size_t a = 0; a < k; ++a) {
-        for (std::size_t b = 0; b < k; ++b) out[a * k + b] += lift.rows[a * height + r] * half[b];
-      }
-    }
-  }
-  for (std::size_t i = 0; i < lift.channels * k * k; ++i) u[i] *= lift.weights[i];
 }
 
 /// The block's sums of records sorted by class, in doubles and Eigen.
@@ -60,7 +39,8 @@ void plain_sums(const SecondMoments& moments, const std::vector<float>& x, std::
     for (std::size_t i = 0; i < per_class; ++i) {
       double* const row = z.data() + i * q;
       row[0] = moments.offset;
-      plain_lift(*moments.lift->affine(), x.data() + (c * per_class + i) * dims, row + 1);
+      std::ranges::copy(
+          reference::lift_in_loops(*moments.lift->affine(), x.data() + (c * per_class + i) * dims), row + 1);
       double squares = 0;
       for (std::size_t j = 0; j < q; ++j) squares += row[j] * row[j];
       const double factor = moments.scale() / std::sqrt(squares);

@@ -198,6 +198,41 @@ TEST(Kernel, AGramAddsEveryPairOnce) {
   }
 }
 
+TEST(Kernel, AGramOfTheLargestTileIsExact) {
+  constexpr std::size_t kRecords = 1024, kOrder = 5;
+  for (const Kernels* kernels : supported_kernels()) {
+    std::vector<double> z(kernels->gram_panel * kRecords);
+    for (std::size_t r = 0; r < kRecords; ++r) {
+      for (std::size_t i = 0; i < kOrder; ++i) z[r * kernels->gram_panel + i] = i % 2 == 0 ? 0x1p20 : -0x1p20;
+    }
+    std::vector<std::uint64_t> sums(kOrder * (kOrder + 1) / 2);
+    kernels->add_gram(z.data(), kRecords, kRecords, kOrder, sums.data());
+    for (std::size_t i = 0; i < kOrder; ++i) {
+      for (std::size_t j = i; j < kOrder; ++j) {
+        const std::uint64_t size = std::uint64_t{1} << 50, expected = (i + j) % 2 == 0 ? size : 0 - size;
+        EXPECT_EQ(sums[SecondMoments::index(kOrder, i, j)], expected) << kernels->name;
+      }
+    }
+  }
+}
+
+TEST(Kernel, SubtractsInDoubles) {
+  const CounterStream stream(11, Stream::kTest);
+  for (const Kernels* kernels : supported_kernels()) {
+    for (const std::size_t n : {1u, 7u, 29u}) {
+      std::vector<float> a(n);
+      std::vector<double> b(n), out(n), expected(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        a[i] = static_cast<float>(stream.uniform(i));
+        b[i] = stream.uniform(100 + i);
+        expected[i] = static_cast<double>(a[i]) - b[i];
+      }
+      kernels->subtract(a.data(), b.data(), n, out.data());
+      EXPECT_EQ(out, expected) << kernels->name;
+    }
+  }
+}
+
 TEST(Kernel, DoubleInnerProductIsTheSameTreeEverywhere) {
   const CounterStream stream(5, Stream::kTest);
   std::vector<double> a(208), b(208);

@@ -80,6 +80,18 @@ TEST_P(LiftConformance, IsFiniteAndTheSameForTheSameRecord) {
   }
 }
 
+TEST_P(LiftConformance, SeveralRecordsAreLiftedAsOneIs) {
+  constexpr std::size_t kRecords = 7, kBetween = 3;
+  const Records records(kRecords, lift_->dims(), 1);
+  const std::size_t n = lift_->coefficients(), stride = n + kBetween;
+  std::vector<const float*> pointers;
+  for (std::size_t i = 0; i < kRecords; ++i) pointers.push_back(records.row(i));
+  std::vector<double> u(kRecords * stride, -7.0), expected = u;
+  for (std::size_t i = 0; i < kRecords; ++i) lift_->forward(records.row(i), expected.data() + i * stride);
+  lift_->forward_all(pointers, u.data(), stride);
+  EXPECT_EQ(u, expected) << "to the last bit, and nothing between the rows";
+}
+
 TEST_P(LiftConformance, AffineLiftsComeBack) {
   const AffineLift* const affine = lift_->affine();
   if (affine == nullptr) return;

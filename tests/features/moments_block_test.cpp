@@ -32,7 +32,7 @@ TEST(MomentsBlock, EqualsAPlainLoopOver128BitIntegers) {
   }
 }
 
-// The largest sums that a tile can make, one below the doubles' exact range: 1024 x 2^40 = 2^50.
+// The largest sums that a tile can make, half of what becomes integers again (2^51): 1024 x 2^40 = 2^50.
 TEST(MomentsBlock, AFullTileOfEqualRecordsIsExact) {
   const auto map = test::make_moments({{"bits", "20"}}, schema_of({2}));
   const auto block = map->make_block({});
@@ -40,6 +40,27 @@ TEST(MomentsBlock, AFullTileOfEqualRecordsIsExact) {
   for (std::size_t i = 0; i < records.x.size(); ++i) records.x[i] = i % 2 == 0 ? 1.0f : 0.25f;
   EXPECT_EQ(sums_of(*block, records, 1),
             reference::moment_sums(*map->second_moments(), records.x, records.y, 1));
+}
+
+// One bad record at each place of a class's groups: the others keep theirs.
+TEST(MomentsBlock, ARefusedRecordTakesNobodysPlace) {
+  const auto map = test::make_moments({}, schema_of({1, 6, 5}));
+  const auto block = map->make_block({});
+  for (std::size_t n = 1; n <= 9; ++n) {
+    for (std::size_t bad = 0; bad < n; ++bad) {
+      Records records(n, block->dims(), 1);
+      Records others = records;
+      others.x.erase(others.x.begin() + static_cast<std::ptrdiff_t>(bad * records.dims),
+                     others.x.begin() + static_cast<std::ptrdiff_t>((bad + 1) * records.dims));
+      others.y.pop_back();
+      records.x[bad * records.dims + 7] =
+          bad % 2 == 0 ? std::nanf("") : std::numeric_limits<float>::infinity();
+      std::vector<std::uint64_t> sums(map->features());
+      EXPECT_EQ(block->accumulate(records.x.data(), records.y.data(), n, *block->make_workspace(), sums), 1u);
+      EXPECT_EQ(sums, reference::moment_sums(*map->second_moments(), others.x, others.y, 1))
+          << n << " " << bad;
+    }
+  }
 }
 
 TEST(MomentsBlock, NormsAreCheckedToTheLastInteger) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,28 @@ inline std::vector<double> image_lift(const std::vector<std::size_t>& shape, con
       }
     }
   }
+  return u;
+}
+
+/// An affine lift of images in plain loops, whose sums run over pixels in order: the very bits.
+inline std::vector<double> lift_in_loops(const features::AffineLift& lift, const float* x) {
+  const std::size_t k = lift.side, height = lift.height, width = lift.width;
+  std::vector<double> u(lift.channels * k * k), half(k);
+  for (std::size_t c = 0; c < lift.channels; ++c) {
+    double* const out = u.data() + c * k * k;
+    for (std::size_t r = 0; r < height; ++r) {
+      const std::size_t row = (c * height + r) * width;
+      std::fill(half.begin(), half.end(), 0.0);
+      for (std::size_t s = 0; s < width; ++s) {
+        const double v = static_cast<double>(x[row + s]) - lift.origin[row + s];
+        for (std::size_t b = 0; b < k; ++b) half[b] += v * lift.columns[b * width + s];
+      }
+      for (std::size_t a = 0; a < k; ++a) {
+        for (std::size_t b = 0; b < k; ++b) out[a * k + b] += lift.rows[a * height + r] * half[b];
+      }
+    }
+  }
+  for (std::size_t i = 0; i < u.size(); ++i) u[i] *= lift.weights[i];
   return u;
 }
 
