@@ -113,7 +113,8 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"noise_per_class", known(b.noise_per_class)},
                     {"noise_norm", known(b.noise_norm)},
                     {"signal_to_noise_most", known(b.signal_to_noise_most)},
-                    {"kernel_where_equal", known(b.kernel_where_equal)}});
+                    {"kernel_where_equal", known(b.kernel_where_equal)},
+                    {"outlook", b.outlook}});
   }
   const Json memory = {{"release", p.release.memory},
                        {"release_root", p.release.root},
@@ -173,6 +174,7 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
           "average\n",
           b.name, b.features, exact_text(b.norm), b.noise_per_number, b.noise_per_class, b.noise_norm,
           b.signal_most, b.signal_to_noise_most, b.kernel_where_equal);
+      if (!b.outlook.empty()) out += fmt::format("    outlook          {}\n", b.outlook);
     }
   }
   if (p.count_noise) out += fmt::format("  class counts       +- {:.3g} records\n", *p.count_noise);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <chrono>
 
@@ -60,6 +61,12 @@ release::ReleaseOrder release_order(const Context& context) {
       std::chrono::milliseconds(static_cast<long long>(context.config.runtime.deadline_s * 500));
   order.signing_key = context.config.signing_key;
   order.secure_noise = !context.insecure_seed;
+  if (context.config.data.records > 0) {
+    for (const release::MapForecast& map :
+         release::forecast(context.config.plan, {}, static_cast<double>(context.config.data.records))) {
+      if (!map.outlook.empty()) spdlog::info("map {}: {}", map.name, map.outlook);
+    }
+  }
   return order;
 }
 

@@ -1,7 +1,9 @@
 #include "muffle/features/lift.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "lift_settings.hpp"
 #include "muffle/core/kinds.hpp"
 
 namespace muffle::features {
@@ -23,6 +25,26 @@ std::unique_ptr<Lift> make_lift(std::string_view kind) {
 
 std::string affine_lifts() {
   return names_where(lift_kinds(), [](const LiftKind& kind) { return kind.make()->affine() != nullptr; });
+}
+
+double law_over_frequencies(std::size_t height, std::size_t width, double exponent) {
+  constexpr std::size_t kFar = 256;
+  double sum = 0;
+  for (std::size_t a = 0; a < std::min(height, kFar); ++a) {
+    for (std::size_t b = 0; b < std::min(width, kFar); ++b)
+      sum += std::pow(1 + std::hypot(static_cast<double>(a), static_cast<double>(b)), -exponent);
+  }
+  return sum;
+}
+
+double AffineLift::energy() const {
+  const double all = rows.empty()
+                         ? static_cast<double>(origin.size())
+                         : static_cast<double>(channels) * law_over_frequencies(height, width, kExponent);
+  double kept = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    kept += weights[i] * weights[i] * std::pow(pitch[i], -kExponent);
+  return kMeanSquare * static_cast<double>(origin.size()) / all * kept;
 }
 
 void AffineLift::back(const double* u, double* x) const {

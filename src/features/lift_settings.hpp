@@ -35,10 +35,13 @@ class LiftProblems : public settings::Problems {
   void done() { throw_if_any("second moments cannot be made"); }
 };
 
-/// c0 of lifts whose u is as long as a record: 8 at 28 x 28.
+/// c0 of lifts whose u is as long as a record: 8 at 28 x 28. As much as is guessed of x - m0.
 inline double default_offset_of(std::size_t dims) {
-  return 8.0 * std::sqrt(static_cast<double>(dims) / 784.0);
+  return std::sqrt(AffineLift::kMeanSquare * static_cast<double>(dims));
 }
+
+/// The sum of (1 + |frequency|)^-exponent over an image's frequencies; those beyond 256 add little.
+double law_over_frequencies(std::size_t height, std::size_t width, double exponent);
 
 inline std::vector<double> joined(std::initializer_list<std::vector<double>> parts) {
   std::vector<double> all;

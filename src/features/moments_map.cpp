@@ -181,8 +181,10 @@ class MomentsMap final : public FeatureMap {
     }
   }
   void choose_sizes(const schema::Schema& schema, double noise) override {
-    if (lift_) lift_->choose_sizes(schema, noise);
+    if (lift_) lift_->choose_sizes(schema, noise, offset_);
   }
+
+  std::string outlook(double noise) const override { return lift_->outlook(noise, offset_); }
 
   void resolve(const schema::Schema& schema) override {
     prepare(schema);

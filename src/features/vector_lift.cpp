@@ -24,6 +24,7 @@ class VectorLift final : public Lift {
   void build() override {
     affine_.origin.assign(affine_.width, 0.5);
     affine_.weights.assign(affine_.width, 1.0);
+    affine_.pitch.assign(affine_.width, 1.0);
   }
 
   nlohmann::json to_json() const override { return nlohmann::json::object(); }

@@ -5,55 +5,146 @@
 #include <cmath>
 #include <limits>
 
-#include "muffle/core/error.hpp"
-
 namespace muffle::model {
 namespace {
 
+using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-/// A class whose C[0, 0] is not this many standard deviations of its noise above 0 is hidden by it.
-constexpr double kLeastSignal = 4.0;
+// Public guesses (docs/explanation/moments.md, "What was chosen by looking"). Spreads are standard deviations
+// of logarithms: how far off a guess may be.
+
+/// Mean squares of coefficients fall as pitch^-exponent.
+constexpr double kExponentSpread = 0.75, kEnergySpread = 1.5;
+/// A coefficient's own mean square weighs as much beside the law as those of so many classes.
+constexpr double kLawWeight = 4;
+/// C[0, 0]: of all classes together about its guess, and of classes about their mean.
+constexpr double kNormSpread = 0.5, kClassSpread = 0.35;
+/// Variances about their power law, and their sum.
+constexpr double kVarianceSpread = 0.5, kTotalSpread = 0.7;
+/// t of wiener_covariance().
+constexpr double kDeviation = 0.1, kDeviationSpread = 0.7;
+/// Traces of covariances about their prior's.
+constexpr double kTraceSpread = 0.3;
 /// The least that edge_covariance() leaves to the directions that it removes, as a share of what the prior
 /// has there: the noisy trace may leave nothing.
 constexpr double kLeastRest = 0.2;
-/// Standard deviation of the logarithm, about, by which traces of covariances differ from their prior's.
-constexpr double kTraceSpread = 0.3;
-constexpr int kFixedPointSteps = 30;
+constexpr int kSteps = 30;
 
-/// The scale t > 0 for which entries of variance t p_i p_j + noise^2 (both twice on the diagonal) are most
-/// plausible, by Fisher scoring. @param off  S - prior in the basis of the prior's eigenvectors.
-double deviation_scale(const MatrixXd& off, const VectorXd& p, double noise) {
-  double t = 0.1;
-  for (int step = 0; step < kFixedPointSteps; ++step) {
-    double top = 0, bottom = 0;
-    for (Eigen::Index j = 0; j < p.size(); ++j) {
-      for (Eigen::Index i = 0; i <= j; ++i) {
-        const double product = p(i) * p(j), variance = t * product + noise * noise;
-        const double weight = product / (variance * variance);
-        top += weight * (off(i, j) * off(i, j) / (i == j ? 2 : 1) - noise * noise);
-        bottom += weight * product;
-      }
-    }
-    if (!(bottom > 0)) return 0.0;
-    t = std::clamp(top / bottom, 1e-9, 1.0);  // |S_ij| <= sqrt(S_ii S_jj)
+double square(double x) { return x * x; }
+
+/// A log-likelihood as a function of the logarithm of a scale: value, slope, Fisher's information.
+struct Likelihood {
+  double value = 0, slope = 0, information = 0;
+};
+struct Scale {
+  double value, plausible;  ///< the latter a logarithm, but for a constant
+};
+
+/// The most plausible scale by Fisher scoring; its logarithm is normal about that of `guess` beforehand.
+template <class F>
+Scale most_plausible(double guess, double spread, F likelihood_at) {
+  double off = 0;  // of the logarithm, in units of its spread
+  for (int step = 0; step < kSteps; ++step) {
+    const Likelihood at = likelihood_at(guess * std::exp(off * spread));
+    off += std::clamp((at.slope - off / spread) / (at.information + 1 / square(spread)), -1.0, 1.0) / spread;
   }
-  return t;
+  const double value = guess * std::exp(off * spread);
+  return {value, likelihood_at(value).value - 0.5 * square(off)};
 }
 
-/// A class's noisy covariance: m m^T is too large by the noise of m.
-MatrixXd centred(const ConditionalMoments& m, std::size_t c) {
-  MatrixXd out = m.second[c] - m.mean[c] * m.mean[c].transpose();
-  if (m.weight[c] > 0) out.diagonal().array() += m.mean_noise[c] * m.mean_noise[c];
+/// The most plausible law that falls as a power of the pitch.
+template <class F>
+VectorXd most_plausible_law(const Spectrum& spectrum, double spread, F likelihood_of) {
+  VectorXd best;
+  double most = -std::numeric_limits<double>::infinity();
+  for (double exponent = 0; exponent <= 6; exponent += 0.125) {
+    const VectorXd law = spectrum.law(exponent);
+    const Scale scale = most_plausible(1.0, spread, [&](double a) { return likelihood_of(a * law.array()); });
+    const double plausible =
+        scale.plausible - 0.5 * square((exponent - features::AffineLift::kExponent) / kExponentSpread);
+    if (plausible <= most) continue;
+    most = plausible;
+    best = scale.value * law;
+  }
+  return best;
+}
+
+/// t for which numbers of variance t p_i p_j + noise_ij (on the diagonal twice that) are most plausible.
+/// @param off  S - prior in the basis of the prior's eigenvectors
+double deviation_scale(const MatrixXd& off, const VectorXd& p, const MatrixXd& noise) {
+  const auto likelihood = [&](double t) {
+    Likelihood out;
+    for (Index j = 0; j < p.size(); ++j) {
+      for (Index i = 0; i <= j; ++i) {
+        const double signal = t * p(i) * p(j), variance = signal + noise(i, j), share = signal / variance;
+        out.slope += 0.5 * share * (square(off(i, j)) / (i == j ? 2 : 1) / variance - 1);
+        out.information += 0.5 * square(share);
+      }
+    }
+    return out;
+  };
+  return std::min(1.0, most_plausible(kDeviation, kDeviationSpread, likelihood).value);
+}
+
+/// C[0, 0] of each class from noisy ones: drawn to their mean, and that to a guess. At least the noise, where
+/// that is small, so that an empty class says nothing.
+VectorXd norms_of(const VectorXd& noisy, double noise, double guess) {
+  const double of_guess = square(kNormSpread * guess),
+               of_mean = square(noise) / static_cast<double>(noisy.size());
+  const double mean = std::max(guess + of_guess / (of_guess + of_mean) * (noisy.mean() - guess), 0.1 * guess);
+  const double spread =
+      std::max(square(kClassSpread * mean), (noisy.array() - mean).square().mean() - square(noise));
+  const double share = spread / (spread + square(noise));
+  const double least = std::clamp(noise, 1e-6 * mean, 0.1 * mean);
+  return (mean + share * (noisy.array() - mean)).max(least);
+}
+
+struct Posterior {
+  MatrixXd mean, variance;  ///< n x C
+};
+
+/// y (n x C) = truth + noise of variance noise_c. The truth's n mean squares are near a power law, and each
+/// is fitted to its C numbers and that law.
+Posterior shrunk(const MatrixXd& y, const VectorXd& noise, const Spectrum& spectrum) {
+  const Index n = y.rows(), classes = y.cols();
+  const VectorXd law = most_plausible_law(spectrum, kEnergySpread, [&](const Eigen::ArrayXd& v) {
+    Likelihood out;
+    for (Index c = 0; c < classes; ++c) {
+      const Eigen::ArrayXd variance = v + noise(c), share = v / variance,
+                           squares = y.col(c).array().square() / variance;
+      out.value -= 0.5 * (variance.log() + squares).sum();
+      out.slope += 0.5 * (share * (squares - 1)).sum();
+      out.information += 0.5 * share.square().sum();
+    }
+    return out;
+  });
+  Posterior out{y, y};
+  for (Index j = 0; j < n; ++j) {
+    double v = law(j);
+    for (int step = 0; step < kSteps; ++step) {
+      double sum = kLawWeight * law(j);
+      for (Index c = 0; c < classes; ++c) {
+        const double share = v / (v + noise(c));
+        sum += square(share * y(j, c)) + share * noise(c);
+      }
+      v = sum / (kLawWeight + static_cast<double>(classes));
+    }
+    for (Index c = 0; c < classes; ++c) {
+      const double share = v / (v + noise(c));
+      out.mean(j, c) = share * y(j, c);
+      out.variance(j, c) = share * noise(c);
+    }
+  }
   return out;
 }
 
-MatrixXd pooled_covariance(const ConditionalMoments& m) {
-  const Eigen::Index n = m.mean.front().size();
-  MatrixXd pooled = MatrixXd::Zero(n, n);
-  for (std::size_t c = 0; c < m.mean.size(); ++c) pooled += m.weight[c] * centred(m, c);
-  return pooled;
+/// A class's noisy covariance: what the mean's own uncertainty adds to m m^T was never there.
+MatrixXd centred(const ConditionalMoments& m, std::size_t c) {
+  MatrixXd out = m.second[c] - m.mean[c] * m.mean[c].transpose();
+  out.diagonal() -= m.mean_variance[c];
+  return out;
 }
 
 /// Called before each diagonalisation, since one of a large matrix takes long.
@@ -62,47 +153,79 @@ Eigen::SelfAdjointEigenSolver<MatrixXd> diagonalised(const MatrixXd& symmetric, 
   return Eigen::SelfAdjointEigenSolver<MatrixXd>(symmetric);
 }
 
-double pooled_noise(const ConditionalMoments& m) {
-  double squares = 0;
-  for (std::size_t c = 0; c < m.weight.size(); ++c) {
-    if (m.weight[c] > 0) squares += std::pow(m.weight[c] * m.second_noise[c], 2);
-  }
-  return std::sqrt(squares);
-}
-
 }  // namespace
 
-ConditionalMoments conditional_moments(const release::NoisyMoments& moments) {
+Spectrum spectrum_of(const features::AffineLift& lift) {
+  const auto n = static_cast<Index>(lift.weights.size());
+  return {Eigen::Map<const VectorXd>(lift.weights.data(), n).array().square(),
+          Eigen::Map<const VectorXd>(lift.pitch.data(), n), lift.energy()};
+}
+
+VectorXd Spectrum::law(double exponent) const {
+  const VectorXd shape = gain.array() * pitch.array().pow(-exponent);
+  return energy / shape.sum() * shape;
+}
+
+ConditionalMoments conditional_moments(const release::NoisyMoments& moments, const Spectrum& spectrum) {
   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const auto q = static_cast<Eigen::Index>(moments.order), n = q - 1;
-  const double offset = moments.moments.offset;
+  const auto q = static_cast<Index>(moments.order), n = q - 1;
+  const auto classes = static_cast<Index>(moments.classes);
+  const double offset = moments.moments.offset, s = moments.noise_off_diagonal;
+  MatrixXd rows(n, classes);
+  VectorXd noisy(classes);
+  std::vector<Eigen::Map<const Rows>> sums;
+  for (Index c = 0; c < classes; ++c) {
+    sums.emplace_back(moments.of_class(static_cast<std::size_t>(c)).data(), q, q);
+    noisy(c) = sums.back()(0, 0);
+    rows.col(c) = offset * sums.back().row(0).tail(n).transpose();
+  }
+  const double share = square(offset) / (square(offset) + spectrum.energy);
+  const VectorXd norm =
+      norms_of(noisy, moments.noise_diagonal, share * moments.records / static_cast<double>(classes));
+  const double total = norm.sum(), noise = square(offset * s);
+
+  // The centre of all classes, and where each lies beside it.
+  const VectorXd centre = rows.rowwise().sum() / total;
+  const Posterior all =
+      shrunk(centre, VectorXd::Constant(1, static_cast<double>(classes) * noise / square(total)), spectrum);
+  const MatrixXd beside = (rows * norm.cwiseInverse().asDiagonal()).colwise() - centre;
+  const VectorXd noises = noise * norm.array().square().inverse() * (1 - norm.array() / total);
+  const Posterior own = classes == 1 ? Posterior{0 * beside, 0 * beside} : shrunk(beside, noises, spectrum);
+
   ConditionalMoments out;
-  double weights = 0;
-  for (std::size_t c = 0; c < moments.classes; ++c) {
-    const Eigen::Map<const Rows> sum(moments.of_class(c).data(), q, q);
-    const double norm = sum(0, 0);
-    if (!(norm > 0 && norm > kLeastSignal * moments.noise_diagonal)) {
-      out.mean.push_back(VectorXd::Zero(n));
-      out.second.push_back(MatrixXd::Zero(n, n));
-      out.mean_noise.push_back(std::numeric_limits<double>::infinity());
-      out.second_noise.push_back(std::numeric_limits<double>::infinity());
-      out.weight.push_back(0);
-      continue;
-    }
-    out.mean.push_back(offset / norm * sum.row(0).tail(n).transpose());
-    out.second.push_back(offset * offset / norm * sum.bottomRightCorner(n, n));
-    out.mean_noise.push_back(offset / norm * moments.noise_off_diagonal);
-    out.second_noise.push_back(offset * offset / norm * moments.noise_off_diagonal);
-    out.weight.push_back(norm * norm);
-    weights += out.weight.back();
+  for (Index c = 0; c < classes; ++c) {
+    const auto& sum = sums[static_cast<std::size_t>(c)];
+    out.mean.push_back(all.mean + own.mean.col(c));
+    out.mean_variance.push_back(all.variance + own.variance.col(c));
+    out.second.push_back(square(offset) / norm(c) * sum.bottomRightCorner(n, n));
+    out.second_noise.push_back(square(offset) / norm(c) * s);
+    out.weight.push_back(square(norm(c)) / norm.squaredNorm());
   }
-  if (!(weights > 0)) {
-    throw DataError(
-        "no class's second moments are above the noise, so there is nothing to draw records from. Release "
-        "with a larger epsilon, or from more records.");
-  }
-  for (double& w : out.weight) w /= weights;
   return out;
+}
+
+MatrixXd CovarianceNoise::variances(const MatrixXd& basis) const {
+  MatrixXd out = MatrixXd::Constant(basis.cols(), basis.cols(), square(white));
+  const MatrixXd squares = basis.array().square();
+  for (const Mean& m : means) {
+    const VectorXd along = (basis.transpose() * m.mean).array().square(),
+                   variance = squares.transpose() * m.variance;
+    out += square(m.weight) * (along * variance.transpose() + variance * along.transpose());
+  }
+  return out;
+}
+
+double CovarianceNoise::variance_of_trace(Index n) const {
+  double variance = 2 * square(white) * static_cast<double>(n);
+  for (const Mean& m : means)
+    variance += 4 * square(m.weight) * (m.mean.array().square() * m.variance.array()).sum();
+  return variance;
+}
+
+double CovarianceNoise::along_means() const {
+  double squares = 0;
+  for (const Mean& m : means) squares += square(m.weight) * m.mean.squaredNorm() * m.variance.sum();
+  return std::sqrt(squares);
 }
 
 MatrixXd nearest_psd(const MatrixXd& symmetric, const Heartbeat& heartbeat) {
@@ -111,25 +234,23 @@ MatrixXd nearest_psd(const MatrixXd& symmetric, const Heartbeat& heartbeat) {
   return v * solver.eigenvalues().cwiseMax(0.0).asDiagonal() * v.transpose();
 }
 
-double credible_trace(const MatrixXd& noisy, double noise, const MatrixXd& prior) {
-  const double guess = prior.trace(), variance = 2 * noise * noise * static_cast<double>(noisy.rows());
-  const double spread = kTraceSpread * guess * kTraceSpread * guess;
+double credible_trace(const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& prior) {
+  const double guess = prior.trace(), spread = square(kTraceSpread * guess);
   if (!(spread > 0)) return noisy.trace();
-  const double weight = std::isinf(variance) ? 0.0 : spread / (spread + variance);
-  return guess + weight * (std::max(0.0, noisy.trace()) - guess);
+  const double share = spread / (spread + noise.variance_of_trace(noisy.rows()));
+  return guess + share * (std::max(0.0, noisy.trace()) - guess);
 }
 
-MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior,
+MatrixXd edge_covariance(const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& prior,
                          const Heartbeat& heartbeat) {
-  if (noise == 0) return nearest_psd(noisy, heartbeat);
-  if (std::isinf(noise)) return prior;
+  if (noise.white == 0) return nearest_psd(noisy, heartbeat);
   const auto solver = diagonalised(noisy, heartbeat);
   const auto n = static_cast<double>(noisy.rows());
-  const double edge = 2 * noise * std::sqrt(n);
+  const double edge = 2 * noise.white * std::sqrt(n);
   // The largest eigenvalue of noise alone fluctuates by edge / 2 n^(-2/3) (Tracy and Widom): twice that.
-  const double certain = edge * (1 + std::pow(n, -2.0 / 3.0));
+  const double certain = std::hypot(edge * (1 + std::pow(n, -2.0 / 3.0)), noise.along_means());
   const VectorXd& y = solver.eigenvalues();  // ascending
-  Eigen::Index kept = 0;
+  Index kept = 0;
   while (kept < y.size() && y(y.size() - 1 - kept) > certain) ++kept;
   const VectorXd above = y.tail(kept);
   const VectorXd debiased = 0.5 * (above.array() + (above.array().square() - edge * edge).sqrt());
@@ -144,10 +265,10 @@ MatrixXd edge_covariance(const MatrixXd& noisy, double noise, const MatrixXd& pr
   return out;
 }
 
-MatrixXd wiener_covariance(const MatrixXd& noisy, double noise, const MatrixXd& prior,
+MatrixXd wiener_covariance(const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& prior,
                            const Heartbeat& heartbeat) {
-  if (noise == 0) return nearest_psd(noisy, heartbeat);
-  if (std::isinf(noise) || !(prior.trace() > 0)) return prior;
+  if (noise.white == 0) return nearest_psd(noisy, heartbeat);
+  if (!(prior.trace() > 0)) return prior;
   const auto solver = diagonalised(prior, heartbeat);
   const MatrixXd& basis = solver.eigenvectors();
   // Directions of which the prior knows nothing would otherwise keep nothing.
@@ -155,65 +276,35 @@ MatrixXd wiener_covariance(const MatrixXd& noisy, double noise, const MatrixXd& 
   p *= credible_trace(noisy, noise, prior) / p.sum();
   MatrixXd off = basis.transpose() * noisy * basis;
   off.diagonal() -= p;
-  const double t = deviation_scale(off, p, noise);
-  for (Eigen::Index j = 0; j < p.size(); ++j) {
-    for (Eigen::Index i = 0; i < p.size(); ++i) {
-      const double signal = t * p(i) * p(j);
-      off(i, j) *= signal / (signal + noise * noise);
-    }
-  }
+  const MatrixXd variances = noise.variances(basis);
+  const double t = deviation_scale(off, p, variances);
+  const MatrixXd signal = t * p * p.transpose();
+  off.array() *= signal.array() / (signal + variances).array();
   off.diagonal() += p;
-  return nearest_psd(basis * off * basis.transpose(), heartbeat);
+  const MatrixXd out = nearest_psd(basis * off * basis.transpose(), heartbeat);
+  // Negative eigenvalues that became 0 had lowered the trace.
+  return off.trace() > 0 ? off.trace() / out.trace() * out : out;
 }
 
-MatrixXd shared_covariance(const MatrixXd& noisy, double noise, const VectorXd& weights,
+MatrixXd shared_covariance(const MatrixXd& noisy, const CovarianceNoise& noise, const Spectrum& spectrum,
                            const Heartbeat& heartbeat) {
-  const MatrixXd smooth = power_law(noisy.diagonal(), weights).asDiagonal();
+  const MatrixXd smooth = power_law(noisy.diagonal(), noise, spectrum).asDiagonal();
   return edge_covariance(noisy, noise, wiener_covariance(noisy, noise, smooth, heartbeat), heartbeat);
 }
 
-MatrixXd class_covariance(const MatrixXd& noisy, double noise, const MatrixXd& shared,
+MatrixXd class_covariance(const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& shared,
                           const Heartbeat& heartbeat) {
   return 0.5 * (edge_covariance(noisy, noise, shared, heartbeat) +
                 wiener_covariance(noisy, noise, shared, heartbeat));
 }
 
-VectorXd power_law(const VectorXd& variances, const VectorXd& weights) {
-  constexpr int kExponents = 81;
-  constexpr double kStep = 0.1;  // of the exponent
-  VectorXd best;
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kExponents; ++i) {
-    const VectorXd law = weights.array().pow(-kStep * i);
-    const double scale = law.dot(variances) / law.squaredNorm();
-    const double off = (variances - scale * law).squaredNorm();
-    if (scale > 0 && off < least) {
-      least = off;
-      best = scale * law;
-    }
-  }
-  // The noise may have left nothing positive: then there is no scale either, and the shape alone counts.
-  return best.size() > 0 ? best : VectorXd::Ones(variances.size());
-}
-
-std::vector<VectorXd> shrunk_means(const ConditionalMoments& moments) {
-  const std::size_t classes = moments.mean.size();
-  const Eigen::Index n = moments.mean.front().size();
-  if (classes == 1) return moments.mean;
-  VectorXd centre = VectorXd::Zero(n);
-  for (std::size_t c = 0; c < classes; ++c) centre += moments.weight[c] * moments.mean[c];
-  std::vector<VectorXd> out;
-  for (std::size_t c = 0; c < classes; ++c) {
-    // The centre follows the mean by the class's weight: so much less noise is in their distance.
-    const double noise = moments.mean_noise[c] * moments.mean_noise[c] * (1 - moments.weight[c]);
-    const double degrees = std::max(0.0, static_cast<double>(n) - 2);
-    const VectorXd off = moments.mean[c] - centre;
-    // A class that is alone above the noise is the centre: it has neither distance nor noise.
-    const double distance = off.squaredNorm();
-    const double factor = std::isinf(noise) || !(distance > 0) ? 0.0 : 1 - degrees * noise / distance;
-    out.push_back(centre + std::clamp(factor, 0.0, 1.0) * off);
-  }
-  return out;
+VectorXd power_law(const VectorXd& variances, const CovarianceNoise& noise, const Spectrum& spectrum) {
+  return most_plausible_law(spectrum, kTotalSpread, [&](const Eigen::ArrayXd& law) {
+    const Eigen::ArrayXd variance = square(kVarianceSpread) * law.square() + 2 * square(noise.white),
+                         off = variances.array() - law;
+    return Likelihood{-0.5 * (variance.log() + off.square() / variance).sum(), (law * off / variance).sum(),
+                      (law.square() / variance).sum()};
+  });
 }
 
 void undo_weighting(double offset, VectorXd& mean, MatrixXd& covariance) {
@@ -226,17 +317,24 @@ void undo_weighting(double offset, VectorXd& mean, MatrixXd& covariance) {
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat,
                                    const CovarianceEstimator& estimate) {
   const features::Lift& lift = *moments.moments.lift;
-  const ConditionalMoments given = conditional_moments(moments);
-  const auto n = static_cast<Eigen::Index>(moments.order) - 1;
-  VectorXd weights = VectorXd::Ones(n);
-  if (const auto* affine = lift.affine()) weights = Eigen::Map<const VectorXd>(affine->weights.data(), n);
-
-  const MatrixXd shared =
-      shared_covariance(pooled_covariance(given), pooled_noise(given), weights, heartbeat);
-  ClassGaussians out;
-  out.mean = shrunk_means(given);
+  const Spectrum spectrum = spectrum_of(*lift.affine());
+  const ConditionalMoments given = conditional_moments(moments, spectrum);
+  const auto n = static_cast<Index>(moments.order) - 1;
+  MatrixXd pooled = MatrixXd::Zero(n, n);
+  CovarianceNoise noise;
   for (std::size_t c = 0; c < moments.classes; ++c) {
-    out.covariance.push_back(estimate(centred(given, c), given.second_noise[c], shared, heartbeat));
+    pooled += given.weight[c] * centred(given, c);
+    noise.white = std::hypot(noise.white, given.weight[c] * given.second_noise[c]);
+    noise.means.push_back({given.weight[c], given.mean[c], given.mean_variance[c]});
+  }
+  const MatrixXd shared = shared_covariance(pooled, noise, spectrum, heartbeat);
+  ClassGaussians out;
+  out.mean = given.mean;
+  for (std::size_t c = 0; c < moments.classes; ++c) {
+    const CovarianceNoise own{given.second_noise[c], {{1.0, given.mean[c], given.mean_variance[c]}}};
+    out.covariance.push_back(estimate(centred(given, c), own, shared, heartbeat));
+    // A mean that is not known is one more reason for records to differ.
+    out.covariance[c].diagonal() += given.mean_variance[c];
     if (!lift.is_nearly_normal()) continue;
     undo_weighting(moments.moments.offset, out.mean[c], out.covariance[c]);
     out.covariance[c] = nearest_psd(out.covariance[c], heartbeat);

@@ -155,6 +155,7 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     f.noise_norm = f.noise_per_class * std::sqrt(classes);
     f.signal_to_noise_most = f.signal_most / f.noise_per_class;
     f.kernel_where_equal = 1.0 / (f.signal_to_noise_most * f.signal_to_noise_most);
+    f.outlook = map.map->outlook(f.noise_per_number / map.weight * classes);
   }
   return out;
 }

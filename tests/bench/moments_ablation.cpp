@@ -21,6 +21,7 @@ namespace {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+using model::CovarianceNoise;
 
 const std::vector<double> kEpsilons{0.2, 1.0, 10.0};
 constexpr const char* kEpsilonHead = "| epsilon | 0.2 | 1 | 10 |\n|---|---|---|---|\n";
@@ -28,16 +29,19 @@ constexpr std::size_t kSide = 14;
 
 // Estimators that muffle does not use, beside its own.
 
-MatrixXd without_negative(const MatrixXd& noisy, double, const MatrixXd&, const Heartbeat&) {
+MatrixXd without_negative(const MatrixXd& noisy, const CovarianceNoise&, const MatrixXd&, const Heartbeat&) {
   return model::nearest_psd(noisy);
 }
 
-MatrixXd shared_alone(const MatrixXd&, double, const MatrixXd& shared, const Heartbeat&) { return shared; }
+MatrixXd shared_alone(const MatrixXd&, const CovarianceNoise&, const MatrixXd& shared, const Heartbeat&) {
+  return shared;
+}
 
 /// Drawn to the shared one by James and Stein's factor: ||noise||^2 is n (n + 1) noise^2 in the mean.
-MatrixXd one_factor(const MatrixXd& noisy, double noise, const MatrixXd& shared, const Heartbeat&) {
+MatrixXd one_factor(const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& shared,
+                    const Heartbeat&) {
   const auto n = static_cast<double>(noisy.rows());
-  const double factor = 1 - n * (n + 1) * noise * noise / (noisy - shared).squaredNorm();
+  const double factor = 1 - n * (n + 1) * noise.white * noise.white / (noisy - shared).squaredNorm();
   return model::nearest_psd(shared + std::max(0.0, factor) * (noisy - shared));
 }
 
@@ -58,23 +62,28 @@ const std::vector<Estimator>& estimators() {
 
 // Errors.
 
+model::ConditionalMoments conditional(const release::NoisyMoments& moments) {
+  return model::conditional_moments(moments, model::spectrum_of(*moments.moments.lift->affine()));
+}
+
 /// What step 3 is given (docs/explanation/moments.md, "From noisy sums to laws").
 struct Given {
   std::vector<MatrixXd> noisy;
-  std::vector<double> noise;
+  std::vector<CovarianceNoise> noise;
   MatrixXd shared, noisy_shared;
 };
 
 Given given(const release::NoisyMoments& moments) {
   Given out;
-  model::fit_class_gaussians(moments, {},
-                             [&](const MatrixXd& noisy, double noise, const MatrixXd& shared, const auto&) {
-                               out.noisy.push_back(noisy);
-                               out.noise.push_back(noise);
-                               out.shared = shared;
-                               return noisy;
-                             });
-  const std::vector<double> weight = model::conditional_moments(moments).weight;
+  model::fit_class_gaussians(
+      moments, {},
+      [&](const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& shared, const auto&) {
+        out.noisy.push_back(noisy);
+        out.noise.push_back(noise);
+        out.shared = shared;
+        return noisy;
+      });
+  const std::vector<double> weight = conditional(moments).weight;
   out.noisy_shared = MatrixXd::Zero(out.shared.rows(), out.shared.cols());
   for (std::size_t c = 0; c < weight.size(); ++c) out.noisy_shared += weight[c] * out.noisy[c];
   return out;
@@ -91,7 +100,7 @@ double mean_error(const Given& at, const Given& exact, const model::CovarianceEs
 void print_covariances(const release::NoisyMoments& sums, std::uint64_t seeds) {
   const Given exact = given(sums);
   std::vector<double> means;
-  for (const VectorXd& mean : model::conditional_moments(sums).mean) means.push_back(mean.norm());
+  for (const VectorXd& mean : conditional(sums).mean) means.push_back(mean.norm());
   const auto [least, most] = std::minmax_element(means.begin(), means.end());
   double norm = 0;
   for (const MatrixXd& covariance : exact.noisy)

@@ -70,6 +70,9 @@ class FeatureMap {
   /// Before resolve(): chooses sizes that are left open, by the noise (a standard deviation per number) that
   /// a class's mean embedding will carry. From public numbers alone.
   virtual void choose_sizes(const schema::Schema&, double /*noise*/) {}
+  /// After resolve(): what to expect of samples with that noise, for the plan and a line before the charge. A
+  /// public guess; empty: nothing is known.
+  virtual std::string outlook(double /*noise*/) const { return {}; }
 
   /// Resolved settings as a release states them, and back. @throws ProtocolError.
   virtual nlohmann::json to_json() const = 0;

@@ -19,10 +19,16 @@ namespace muffle::features {
 struct AffineLift {
   std::vector<double> origin;   ///< m0: d numbers
   std::vector<double> weights;  ///< W: n numbers, above 0; channel by channel, row frequency by row frequency
+  std::vector<double> pitch;    ///< n: 1 + |frequency|; of the identity, 1
   /// k x height, k x width, row-major, rows orthonormal; empty: the identity
   std::vector<double> rows, columns;
   std::size_t channels = 1, height = 1, width = 0, side = 0;  ///< d = channels height width; side: k
 
+  /// What is guessed of any records: T (x - m0) has mean squares that fall as pitch^-kExponent, those of all
+  /// d coefficients adding up to kMeanSquare d (docs/explanation/moments.md, "What was chosen by looking").
+  static constexpr double kExponent = 2.5, kMeanSquare = 64.0 / 784;
+  /// The mean squares of u, by that guess, added up. After Lift::build().
+  double energy() const;
   /// x = m0 + T^t W^-1 u, not clipped. @param u  n numbers  @param x  d numbers
   void back(const double* u, double* x) const;
 };
@@ -39,7 +45,9 @@ class Lift {
   virtual void declare(settings::Keys& keys) = 0;
   /// Are records of this schema lifted by `lift = "auto"`, which takes the first kind of the table that can?
   virtual bool is_natural_for(const schema::Schema&) const { return false; }
-  virtual void choose_sizes(const schema::Schema&, double /*noise*/) {}
+  /// As FeatureMap::choose_sizes(). @param offset  c0; 0: left open
+  virtual void choose_sizes(const schema::Schema&, double /*noise*/, double /*offset*/) {}
+  virtual std::string outlook(double /*noise*/, double /*offset*/) const { return {}; }  ///< FeatureMap's
   /// As FeatureMap::resolve(): cheap, whatever a hostile description says. @throws ConfigError.
   virtual void resolve(const schema::Schema& schema) = 0;
   /// After resolve(): makes what forward(), affine() and numbers() need.

@@ -15,20 +15,47 @@ struct ClassGaussians {
   std::vector<Eigen::MatrixXd> covariance;  ///< C of n x n, symmetric, no eigenvalue below 0 but for rounding
 };
 
+/// What is guessed of the coefficients of any records: mean squares that fall as a power of the frequency.
+struct Spectrum {
+  Eigen::VectorXd gain, pitch;  ///< n: squares of the lift's weights; 1 + |frequency|
+  double energy = 0;            ///< of u, the sum of the mean squares
+
+  /// gain pitch^-exponent, so that it adds up to `energy`.
+  Eigen::VectorXd law(double exponent) const;
+};
+Spectrum spectrum_of(const features::AffineLift& lift);
+
+/// The noise of a covariance: `white` in a number beside the diagonal, sqrt(2) times that on it, in every
+/// orthonormal basis; and weight (m d^T + d m^T) of each mean m that was taken off, d its own noise.
+struct CovarianceNoise {
+  struct Mean {
+    double weight;
+    Eigen::VectorXd mean, variance;  ///< n
+  };
+  double white = 0;
+  std::vector<Mean> means;
+
+  /// n x n: the variance of a number beside the diagonal, half of that on it. @param basis  orthonormal
+  Eigen::MatrixXd variances(const Eigen::MatrixXd& basis) const;
+  double variance_of_trace(Eigen::Index n) const;
+  /// The standard deviation, about, of the largest eigenvalue of what the means add.
+  double along_means() const;
+};
+
 /// Step 3, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being
 /// the prior: their errors differ, so that the mean errs less than either.
-Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared,
-                                 const Heartbeat& heartbeat = {});
+Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
+                                 const Eigen::MatrixXd& shared, const Heartbeat& heartbeat = {});
 /// A function such as class_covariance().
-using CovarianceEstimator = std::function<Eigen::MatrixXd(
-    const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& shared, const Heartbeat& heartbeat)>;
+using CovarianceEstimator =
+    std::function<Eigen::MatrixXd(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
+                                  const Eigen::MatrixXd& shared, const Heartbeat& heartbeat)>;
 
 /// The closed form, from the release's moments to the laws; the steps below in their order. Each step weighs
 /// what it keeps by the noise's known size, the number of records and the moments themselves: no scores, no
-/// settings. A class that the noise hides gets the law that all classes share. Without noise: the exact
-/// moments (of images, were they normal). Each class takes three diagonalisations of n x n, images four, and
-/// what they share three.
-/// @throws DataError  no class has moments above the noise.
+/// settings. What noise hides of a class is what all classes share, and what it hides of that a public guess.
+/// Without noise: the exact moments (of images, were they normal). Each class takes three diagonalisations of
+/// n x n, images four, and what they share three. Needs an affine lift.
 /// @param estimate  step 3, called once a class, in their order: what the step is worth is measured with
 /// others (tests/bench/moments_ablation.cpp)
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {},
@@ -38,46 +65,48 @@ ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const H
 
 /// Moments of u, and their noise, under the law that weighs a record by 1 / ||[c0; u]||^2, as z z^T does.
 struct ConditionalMoments {
-  std::vector<Eigen::VectorXd> mean;    ///< C of n
-  std::vector<Eigen::MatrixXd> second;  ///< C of n x n: E[u u^T], not centred
-  std::vector<double> mean_noise;       ///< C: standard deviation of each number of a mean
-  std::vector<double> second_noise;     ///< C: of a number beside the diagonal; sqrt(2) times that on it
-  std::vector<double> weight;           ///< C, sums to 1: how much a class says about all, by its noise
+  std::vector<Eigen::VectorXd> mean, mean_variance;  ///< C of n: what is believed of them, and how surely
+  std::vector<Eigen::MatrixXd> second;               ///< C of n x n: E[u u^T], not centred, noisy
+  std::vector<double> second_noise;                  ///< C: CovarianceNoise::white
+  std::vector<double> weight;  ///< C, sums to 1: how much a class says about all, by its noise
 };
 
-/// Step 1: mean = c0 C[0, 1:] / C[0, 0] and second = c0^2 C[1:, 1:] / C[0, 0]. A class whose C[0, 0] is not 4
-/// deviations of its noise above 0 says nothing: its moments are 0, their noise is infinite, its weight 0.
-ConditionalMoments conditional_moments(const release::NoisyMoments& moments);
+/// Step 1: second = c0^2 C[1:, 1:] / C[0, 0], and means c0 C[0, 1:] / C[0, 0] by empirical Bayes: the centre
+/// of all classes, and a class's distance to it, each coefficient's mean square near a power law whose scale
+/// and exponent are fitted. C[0, 0] itself is drawn to the classes' mean, and that to a guess from m.
+ConditionalMoments conditional_moments(const release::NoisyMoments& moments, const Spectrum& spectrum);
 
 // Steps 2 and 3 estimate a covariance S from S + noise and a guess of S, the `prior`, positive semi-definite.
-// `noise` is the standard deviation of a number beside the diagonal, sqrt(2) times that on it: a law that no
-// rotation changes. 0 gives the noisy matrix back, infinity the prior. Both results are semi-definite.
+// No noise gives the noisy matrix back. Both results are semi-definite.
 
 /// The trace that both give their result: noise hardly moves it, so it is the noisy matrix's, drawn towards
 /// the prior's by the noise that it has nevertheless.
-double credible_trace(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& prior);
+double credible_trace(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
+                      const Eigen::MatrixXd& prior);
 
 /// By spectrum: eigenvalues y below the noise's edge e = 2 noise sqrt(n) are removed and the others debiased
 /// to (y + sqrt(y^2 - e^2)) / 2; what they leave of the trace goes to the other directions in the prior's
 /// proportions, at least kLeastRest of the prior.
-Eigen::MatrixXd edge_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& prior,
-                                const Heartbeat& heartbeat = {});
+Eigen::MatrixXd edge_covariance(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
+                                const Eigen::MatrixXd& prior, const Heartbeat& heartbeat = {});
 
 /// Entry by entry, in the basis of the prior's eigenvectors (eigenvalues p): S - prior has the variance t p_i
-/// p_j (twice that on the diagonal), and is multiplied by t p_i p_j / (t p_i p_j + noise^2); t is estimated.
-Eigen::MatrixXd wiener_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::MatrixXd& prior,
-                                  const Heartbeat& heartbeat = {});
+/// p_j (twice that on the diagonal), and is multiplied by t p_i p_j / (t p_i p_j + noise^2), the noise being
+/// CovarianceNoise::variances(); t is estimated.
+Eigen::MatrixXd wiener_covariance(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
+                                  const Eigen::MatrixXd& prior, const Heartbeat& heartbeat = {});
 
 /// Step 2: the covariance that all classes share, from its noisy estimate: wiener_covariance() with the
 /// diagonal prior of power_law(), which is the prior of edge_covariance().
-Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, double noise, const Eigen::VectorXd& weights,
-                                  const Heartbeat& heartbeat = {});
+Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
+                                  const Spectrum& spectrum, const Heartbeat& heartbeat = {});
 
-/// The coefficients' variances as a power of the lift's weights, a weight_i^-b, as fits best. Positive.
-Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const Eigen::VectorXd& weights);
+/// The law of the spectrum that is most plausible of noisy variances. Positive.
+Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const CovarianceNoise& noise,
+                          const Spectrum& spectrum);
 
-/// Step 4: class means drawn to their weighted mean by James and Stein: max(0, 1 - (n - 2) noise^2 / d^2).
-std::vector<Eigen::VectorXd> shrunk_means(const ConditionalMoments& moments);
+/// Step 4: a class's covariance grows by the variance of its mean: records of a class whose mean is not known
+/// may lie anywhere that it may (the posterior predictive law).
 
 /// Step 5, images alone, whose coefficients are sums over many pixels and so nearly normal (the columns of
 /// plain vectors may be anything, and ||u|| of 0-1 columns never varies): mean and covariance of the records

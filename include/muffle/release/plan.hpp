@@ -87,6 +87,7 @@ struct MapForecast {
   double noise_norm = 0.0;            ///< sigma sqrt(D C) / m: of the whole map
   double signal_to_noise_most = 0.0;  ///< signal_most / noise_per_class
   double kernel_where_equal = 0.0;    ///< kappa at which a class's signal is as long as its noise
+  std::string outlook{};              ///< FeatureMap::outlook()
 };
 /// Of all maps. @param records  m, or a guess of it; none: no signal and noise
 std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode,
