@@ -222,10 +222,13 @@ double CovarianceNoise::variance_of_trace(Index n) const {
   return variance;
 }
 
-double CovarianceNoise::along_means() const {
-  double squares = 0;
-  for (const Mean& m : means) squares += square(m.weight) * m.mean.squaredNorm() * m.variance.sum();
-  return std::sqrt(squares);
+VectorXd CovarianceNoise::along(const MatrixXd& directions) const {
+  VectorXd squares = VectorXd::Zero(directions.cols());
+  for (const Mean& m : means) {
+    squares.array() +=
+        2 * square(m.weight) * m.variance.sum() * (directions.transpose() * m.mean).array().square();
+  }
+  return squares.cwiseSqrt();
 }
 
 MatrixXd nearest_psd(const MatrixXd& symmetric, const Heartbeat& heartbeat) {
@@ -248,14 +251,14 @@ MatrixXd edge_covariance(const MatrixXd& noisy, const CovarianceNoise& noise, co
   const auto n = static_cast<double>(noisy.rows());
   const double edge = 2 * noise.white * std::sqrt(n);
   // The largest eigenvalue of noise alone fluctuates by edge / 2 n^(-2/3) (Tracy and Widom): twice that.
-  const double certain = std::hypot(edge * (1 + std::pow(n, -2.0 / 3.0)), noise.along_means());
-  const VectorXd& y = solver.eigenvalues();  // ascending
-  Index kept = 0;
-  while (kept < y.size() && y(y.size() - 1 - kept) > certain) ++kept;
-  const VectorXd above = y.tail(kept);
-  const VectorXd debiased = 0.5 * (above.array() + (above.array().square() - edge * edge).sqrt());
-  const MatrixXd signal = solver.eigenvectors().rightCols(kept);
-  const MatrixXd lost = solver.eigenvectors().leftCols(y.size() - kept);
+  const double certain = edge * (1 + std::pow(n, -2.0 / 3.0));
+  const VectorXd& y = solver.eigenvalues();
+  const VectorXd of_means = noise.along(solver.eigenvectors());
+  std::vector<Index> above, below;
+  for (Index i = 0; i < y.size(); ++i) (y(i) > std::hypot(certain, of_means(i)) ? above : below).push_back(i);
+  const VectorXd debiased = 0.5 * (y(above).array() + (y(above).array().square() - edge * edge).sqrt());
+  const MatrixXd signal = solver.eigenvectors()(Eigen::all, above);
+  const MatrixXd lost = solver.eigenvectors()(Eigen::all, below);
   const MatrixXd inside = lost.transpose() * prior * lost;
   MatrixXd out = signal * debiased.asDiagonal() * signal.transpose();
   if (const double there = inside.trace(); there > 0) {

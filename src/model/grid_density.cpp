@@ -37,8 +37,9 @@ Rows lifted_cells(const features::SecondMoments& moments, std::size_t side) {
   return z;
 }
 
-/// Sums of the classes, each divided by its number of records.
-std::vector<Rows> class_moments(const release::NoisyMoments& moments) {
+/// Sums of the classes, each divided by its number of records. A hidden class has those of all, and should noise
+/// hide all of them, those of records that lie anywhere. @param z  lifted_cells()
+std::vector<Rows> class_moments(const release::NoisyMoments& moments, const Rows& z) {
   const auto q = static_cast<Eigen::Index>(moments.order);
   const double noise = kLeastSignal * moments.noise_diagonal * std::sqrt(static_cast<double>(q));
   Rows all = Rows::Zero(q, q);
@@ -47,11 +48,7 @@ std::vector<Rows> class_moments(const release::NoisyMoments& moments) {
     out.emplace_back(Eigen::Map<const Rows>(moments.of_class(c).data(), q, q));
     all += out.back();
   }
-  if (!(all.trace() > noise * std::sqrt(static_cast<double>(moments.classes)))) {
-    throw DataError(
-        "the second moments of all classes together are hidden by the noise, so there is nothing to draw "
-        "records from. Release with a larger epsilon, or from more records.");
-  }
+  if (!(all.trace() > noise * std::sqrt(static_cast<double>(moments.classes)))) all = z.transpose() * z;
   for (Rows& own : out) {
     if (!(own.trace() > noise)) own = all;
     own /= own.trace();
@@ -106,7 +103,7 @@ GridDensity fit_grid_density(const release::NoisyMoments& moments, const Heartbe
   const Rows z = lifted_cells(moments.moments, out.side);
   const MatrixXf kernel = (z * z.transpose()).array().square().matrix().cast<float>();
   MatrixXf target(z.rows(), static_cast<Eigen::Index>(moments.classes));
-  const std::vector<Rows> own = class_moments(moments);
+  const std::vector<Rows> own = class_moments(moments, z);
   for (std::size_t c = 0; c < moments.classes; ++c)
     target.col(static_cast<Eigen::Index>(c)) = (z * own[c]).cwiseProduct(z).rowwise().sum().cast<float>();
   const MatrixXf p = nonnegative_fit(kernel, target, heartbeat);

@@ -52,11 +52,20 @@ std::vector<double> class_share(const Artifact& a) {
   return share;
 }
 
-double records_of(const Artifact& a) {
+namespace {
+
+/// m, where it is private by the released counts: that may be anything.
+double believed_records(const Artifact& a) {
   if (a.adjacency == privacy::Adjacency::kReplaceOne) return static_cast<double>(a.records);
   const auto noisy = noisy_counts(a);
   require(noisy.has_value(), "a release tells neither its number of records nor counts: a bug in muffle.");
-  const double records = std::accumulate(noisy->counts.begin(), noisy->counts.end(), 0.0);
+  return std::accumulate(noisy->counts.begin(), noisy->counts.end(), 0.0);
+}
+
+}  // namespace
+
+double records_of(const Artifact& a) {
+  const double records = believed_records(a);
   if (!(records >= 1)) {
     throw DataError(
         fmt::format("the released class counts sum to {:.1f} records: the noise outweighs the data, so there "
@@ -95,7 +104,7 @@ NoisyMoments make_noisy_moments(const Artifact& a) {
   out.classes = a.classes();
   out.moments = *a.maps[b].map->second_moments();
   out.order = out.moments.order();
-  out.records = records_of(a);
+  out.records = std::max(1.0, believed_records(a));  // noise may have left less: then all is a guess
   const std::size_t q = out.order, features = a.features(b);
   const double scale = a.maps[b].map->scale(a.lattice);
   out.noise_diagonal = carried_sigma(a, a.aggregation, b, 0) / scale;

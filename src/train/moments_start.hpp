@@ -35,7 +35,7 @@ class MomentsStart {
  public:
   /// Fits the closed form on root and gives it to all ranks.
   /// @throws on every rank: ConfigError  the release lacks a map, or its moments are of a lift that is not
-  /// affine; DataError  the noise hides everything; ProtocolError  a feature map is built otherwise here.
+  /// affine; ProtocolError  a feature map is built otherwise here.
   MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
                const model::NetworkSettings& architecture, const TrainSpec& spec, Placement& placement,
                Heartbeat heartbeat);

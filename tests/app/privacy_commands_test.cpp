@@ -230,6 +230,8 @@ TEST(PlanCommand, ClosedFormsHaveTheirMemoryOnTheCoordinator) {
   EXPECT_EQ(own.at("fit_root"), 16 * 195'030 + 48 * 10 * 197 * 197);
   EXPECT_EQ(own.at("train"), 0);
   EXPECT_THAT(muffle({"plan", "--config", closed}), HasSubstr("fit      the coordinator alone, 21.7 MB"));
+  EXPECT_THAT(muffle({"plan", "--config", closed, "--set", "data.records=1000"}),
+              HasSubstr("noise leaves about"));
   // A thousand coefficients: 25 times the numbers.
   const double many = memory(closed, {"--set", "map.moments.coefficients=28"}).at("fit_root");
   EXPECT_GT(many, 15 * own.at("fit_root").get<double>());

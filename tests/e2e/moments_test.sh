@@ -56,6 +56,14 @@ for n in 1 2; do
   tail -c $((8 * 3 * 1225 + 32)) "$work/alone-$n/release.mfl" | head -c -32 | sha256sum >"$work/sum-$n"
 done
 check "1 and 2 ranks release the same numbers" cmp -s "$work/sum-1" "$work/sum-2"
+
+# However few records and however much noise, a job runs to its end, and has said before the charge what to expect.
+drowned=("${job[@]}" "${moments[@]}" --set model.generator=moments --set privacy.epsilon=0.002)
+says 0 'noise leaves about .* of what tells classes apart' on 2 run "${drowned[@]}" --out "$work/drowned"
+there "$work/drowned" samples.npz
+ends 0 on 2 run "${drowned[@]}" --set privacy.adjacency=add-remove-one --set data.records=0 --out "$work/drowned-private"
+there "$work/drowned-private" samples.npz
+says 0 'outlook +with 4 x 4 coefficients noise leaves about' "$MUFFLE" plan "${job[@]}" "${moments[@]}" --set model.generator=moments
 check "moments alone have sensitivity sqrt(2) times their weight" test "$(number sensitivity "$work/alone-1/privacy.json" | cut -c1-7)" = 2.82842
 
 says 78 'needs a release with a feature map that it can be trained on' on 1 train "${job[@]}" --release "$work/alone-1/release.mfl" \

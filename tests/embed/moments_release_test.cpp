@@ -99,7 +99,7 @@ TEST(NoisyMoments, TracesTellAPrivateNumberOfRecords) {
 
   release::Artifact empty = a;
   std::fill(empty.values.begin(), empty.values.end(), 0);
-  expect_error(ExitCode::kData, {"0.0 records"}, [&] { release::make_noisy_moments(empty); });
+  EXPECT_EQ(release::make_noisy_moments(empty).records, 1) << "the noise left nothing: all is a guess";
 }
 
 TEST(NoisyMoments, NeedTheMapAndItsLift) {

@@ -298,6 +298,27 @@ TEST(CovarianceNoise, IsWhatTakingAMeanOffAdds) {
   EXPECT_NEAR(plain(0, 1), 0.01 + 0.25 * (4 * 0.2 + 1 * 0.3), 1e-12);
 }
 
+/// An eigenvalue that only the noise of a mean has made is removed; one across that mean stays.
+TEST(CovarianceNoise, OfMeansIsNoDirectionOfRecords) {
+  const VectorXd mean = 5 * VectorXd::Unit(40, 3);
+  const CounterStream random(2, Stream::kTest, 6);
+  VectorXd d(40);
+  for (Eigen::Index j = 0; j < 40; ++j) d(j) = 0.5 * random.normal(static_cast<std::uint64_t>(j));
+  d(3) = d(7) = 0;
+  const CovarianceNoise noise{0.05, {{1.0, mean, VectorXd::Constant(40, 0.25)}}};
+  const MatrixXd added = mean * d.transpose() + d * mean.transpose();
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(added);
+  EXPECT_NEAR(noise.along(solver.eigenvectors().rightCols(1))(0) / solver.eigenvalues()(39), 1.0, 0.3);
+  MatrixXd truth = MatrixXd::Zero(40, 40);
+  truth(7, 7) = 4;
+  const MatrixXd prior = MatrixXd::Identity(40, 40) * 1e-3;
+  const MatrixXd got = edge_covariance(truth + 0.8 * added, noise, prior);
+  EXPECT_NEAR(got(7, 7), 4, 0.1);
+  EXPECT_LT((got - truth).norm(), 0.5);
+  EXPECT_GT((edge_covariance(truth + 0.8 * added, white(0.05), prior) - truth).norm(), 5)
+      << "noise that nobody knows of stays";
+}
+
 TEST(PowerLaw, FindsTheExponentThroughNoise) {
   const VectorXd pitch = VectorXd::LinSpaced(100, 1.0, 4.0);
   const Spectrum spectrum{VectorXd::Ones(100), pitch, 100.0};

@@ -138,6 +138,17 @@ TEST(MomentsModel, AGridDensityFindsTheBlobs) {
   }
 }
 
+TEST(MomentsModel, AGridDensityThatNoiseHidesIsUniform) {
+  for (const char* lift : {"fourier", "hermite"}) {
+    const MomentsModel model = fit_moments_model(moments_of({{"lift", lift}}, {2}, blobs(), 1e6), 0.5);
+    for (std::size_t c = 0; c < 2; ++c) {
+      const MeanVariance x = of_number(draw(model, 4000, static_cast<std::int64_t>(c)), 2, 0);
+      EXPECT_NEAR(x.mean, 0.5, 0.03) << lift;
+      EXPECT_NEAR(x.variance, 1.0 / 12, 0.02) << lift;
+    }
+  }
+}
+
 TEST(MomentsModel, AGridOverManyNumbersIsRefused) {
   const auto moments =
       moments_of({{"lift", "fourier"}, {"coefficients", "8"}}, {4}, {std::vector<float>(400, 0.5f)}, 0.0);

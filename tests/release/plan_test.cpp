@@ -136,6 +136,10 @@ TEST(ReleasePlan, SizesFollowThePublicNoise) {
   EXPECT_EQ(side(1, 60'000), 14);
   EXPECT_EQ(side(0.2, 60'000), 14);
   EXPECT_EQ(side(10, 60'000), 20);
+  EXPECT_EQ(side(0.2, 1'000), 4) << "much noise: few numbers, each of which has more of it above the noise";
+  EXPECT_EQ(side(0.1, 1), 4);
+  EXPECT_LT(side(1, 3'000), 14);
+  EXPECT_GT(side(1, 3'000), side(1, 1'000));
   EXPECT_EQ(side(10, 60'000, "9"), 9) << "what is written stands";
   EXPECT_EQ(side(90, 60'000'000), 28) << "no more than the image has";
   EXPECT_GT(side(1, 6'000'000), 20) << "more records: less noise in a mean";

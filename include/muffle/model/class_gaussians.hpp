@@ -38,8 +38,9 @@ struct CovarianceNoise {
   /// n x n: the variance of a number beside the diagonal, half of that on it. @param basis  orthonormal
   Eigen::MatrixXd variances(const Eigen::MatrixXd& basis) const;
   double variance_of_trace(Eigen::Index n) const;
-  /// The standard deviation, about, of the largest eigenvalue of what the means add.
-  double along_means() const;
+  /// For each direction v, how large an eigenvalue the means' noise alone has, were v its eigenvector:
+  /// sqrt(2) |v^T m| |d|, which is |m| |d| for v halfway between m and d.
+  Eigen::VectorXd along(const Eigen::MatrixXd& directions) const;
 };
 
 /// Step 3, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being

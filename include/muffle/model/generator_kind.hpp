@@ -69,7 +69,7 @@ class GeneratorSettings {
 class ClosedFormSettings : public GeneratorSettings {
  public:
   const ClosedFormSettings* closed_form() const final { return this; }
-  /// @throws ConfigError  the release lacks what it is made of; DataError  the noise hides everything.
+  /// However much noise there is. @throws ConfigError  the release lacks what it is made of.
   virtual ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const = 0;
   /// What it lacks in a release of these maps. @param schema  of the records
   virtual void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,

@@ -20,7 +20,7 @@ struct NoisyMoments {
   /// Standard deviation of the noise in an entry, same units: independent from entry to entry but for the
   /// symmetry. off_diagonal is diagonal / sqrt(2), up to rounding.
   double noise_diagonal = 0.0, noise_off_diagonal = 0.0;
-  /// m; under add/remove-one the sum of the noisy counts, or else of the traces: at least 1.
+  /// m; under add/remove-one the sum of the noisy counts, or else of the traces; at least 1.
   double records = 0.0;
 
   std::span<const double> of_class(std::size_t c) const {
