@@ -88,8 +88,7 @@ class ImageLift final : public Lift {
     const double left = separation(shape, side_, noise, offset) / separation(shape, most, 0.0, offset);
     return fmt::format(
         "with {} x {} coefficients noise leaves about {:.2g} % of what tells classes apart (a public guess: "
-        "at "
-        "2 % samples are little better than chance, at 15 % rough, from 40 % on good)",
+        "at 2 % samples are little better than chance, at 15 % rough, from 40 % on good)",
         side_, side_, 100 * left);
   }
 

@@ -35,9 +35,9 @@ class LiftProblems : public settings::Problems {
   void done() { throw_if_any("second moments cannot be made"); }
 };
 
-/// c0 of lifts whose u is as long as a record: 8 at 28 x 28. As much as is guessed of x - m0.
+/// c0 of lifts whose u is as long as a record: 8 at 28 x 28. Its square is what AffineLift::kMeanSquare guesses of x - m0.
 inline double default_offset_of(std::size_t dims) {
-  return std::sqrt(AffineLift::kMeanSquare * static_cast<double>(dims));
+  return 8.0 * std::sqrt(static_cast<double>(dims) / 784.0);
 }
 
 /// The sum of (1 + |frequency|)^-exponent over an image's frequencies; those beyond 256 add little.

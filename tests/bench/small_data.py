@@ -43,7 +43,7 @@ def score(given, folder, config, settings):
     metrics = json.loads((folder / "metrics.json").read_text())
     resolved = (folder / "config.resolved.toml").read_text()
     side = next((line.split("=")[1].strip() for line in resolved.splitlines() if line.startswith("coefficients")), "")
-    return float(metrics["classifiers"]["logistic_regression"]), side
+    return float(metrics["classifiers"]["logistic_regression"]["accuracy"]), side
 
 
 def main():

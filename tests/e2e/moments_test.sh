@@ -61,7 +61,7 @@ check "1 and 2 ranks release the same numbers" cmp -s "$work/sum-1" "$work/sum-2
 drowned=("${job[@]}" "${moments[@]}" --set model.generator=moments --set privacy.epsilon=0.002)
 says 0 'noise leaves about .* of what tells classes apart' on 2 run "${drowned[@]}" --out "$work/drowned"
 there "$work/drowned" samples.npz
-ends 0 on 2 run "${drowned[@]}" --set privacy.adjacency=add-remove-one --set data.records=0 --out "$work/drowned-private"
+ends 0 on 2 run "${drowned[@]}" --set privacy.adjacency=add-remove-one --set data.records=0 --set data.id=drowned --out "$work/drowned-private"
 there "$work/drowned-private" samples.npz
 says 0 'outlook +with 4 x 4 coefficients noise leaves about' "$MUFFLE" plan "${job[@]}" "${moments[@]}" --set model.generator=moments
 check "moments alone have sensitivity sqrt(2) times their weight" test "$(number sensitivity "$work/alone-1/privacy.json" | cut -c1-7)" = 2.82842
