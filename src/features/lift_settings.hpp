@@ -35,7 +35,8 @@ class LiftProblems : public settings::Problems {
   void done() { throw_if_any("second moments cannot be made"); }
 };
 
-/// c0 of lifts whose u is as long as a record: 8 at 28 x 28. Its square is what AffineLift::kMeanSquare guesses of x - m0.
+/// c0 of lifts whose u is as long as a record: 8 at 28 x 28. Its square is what AffineLift::kMeanSquare
+/// guesses of x - m0.
 inline double default_offset_of(std::size_t dims) {
   return 8.0 * std::sqrt(static_cast<double>(dims) / 784.0);
 }

@@ -17,8 +17,8 @@ using Eigen::VectorXd;
 
 /// Mean squares of coefficients fall as pitch^-exponent.
 constexpr double kExponentSpread = 0.75, kEnergySpread = 1.5;
-/// A coefficient's own mean square weighs as much beside the law as those of so many classes.
-constexpr double kLawWeight = 4;
+/// The law weighs as much as so many classes beside a coefficient's own mean square.
+constexpr double kLawWeight = 30;
 /// C[0, 0]: of all classes together about its guess, and of classes about their mean.
 constexpr double kNormSpread = 0.5, kClassSpread = 0.35;
 /// Variances about their power law, and their sum.
@@ -31,6 +31,8 @@ constexpr double kTraceSpread = 0.3;
 /// has there: the noisy trace may leave nothing.
 constexpr double kLeastRest = 0.2;
 constexpr int kSteps = 30;
+/// Of means and what is shared, in turn; and of Newton's method within.
+constexpr int kPasses = 3, kNewtonSteps = 2;
 
 double square(double x) { return x * x; }
 
@@ -102,7 +104,7 @@ VectorXd norms_of(const VectorXd& noisy, double noise, double guess) {
 }
 
 struct Posterior {
-  MatrixXd mean, variance;  ///< n x C
+  MatrixXd mean, variance, law;  ///< n x C; the last: the truth's mean squares
 };
 
 /// y (n x C) = truth + noise of variance noise_c. The truth's n mean squares are near a power law, and each
@@ -120,7 +122,7 @@ Posterior shrunk(const MatrixXd& y, const VectorXd& noise, const Spectrum& spect
     }
     return out;
   });
-  Posterior out{y, y};
+  Posterior out{y, y, y};
   for (Index j = 0; j < n; ++j) {
     double v = law(j);
     for (int step = 0; step < kSteps; ++step) {
@@ -135,6 +137,7 @@ Posterior shrunk(const MatrixXd& y, const VectorXd& noise, const Spectrum& spect
       const double share = v / (v + noise(c));
       out.mean(j, c) = share * y(j, c);
       out.variance(j, c) = share * noise(c);
+      out.law(j, c) = v;
     }
   }
   return out;
@@ -142,9 +145,24 @@ Posterior shrunk(const MatrixXd& y, const VectorXd& noise, const Spectrum& spect
 
 /// A class's noisy covariance: what the mean's own uncertainty adds to m m^T was never there.
 MatrixXd centred(const ConditionalMoments& m, std::size_t c) {
-  MatrixXd out = m.second[c] - m.mean[c] * m.mean[c].transpose();
-  out.diagonal() -= m.mean_variance[c];
-  return out;
+  return m.second[c] - m.mean[c] * m.mean[c].transpose() - m.mean_error[c];
+}
+
+CovarianceNoise noise_of(const ConditionalMoments& m, std::size_t c) {
+  return {m.second_noise[c], {{1.0, m.mean[c], m.mean_error[c].diagonal()}}};
+}
+
+/// The covariances' mean by weight, cleaned.
+MatrixXd pooled_covariance(const ConditionalMoments& m, const Spectrum& spectrum,
+                           const Heartbeat& heartbeat) {
+  MatrixXd pooled = MatrixXd::Zero(m.mean[0].size(), m.mean[0].size());
+  CovarianceNoise noise;
+  for (std::size_t c = 0; c < m.mean.size(); ++c) {
+    pooled += m.weight[c] * centred(m, c);
+    noise.white = std::hypot(noise.white, m.weight[c] * m.second_noise[c]);
+    noise.means.push_back({m.weight[c], m.mean[c], m.mean_error[c].diagonal()});
+  }
+  return shared_covariance(pooled, noise, spectrum, heartbeat);
 }
 
 /// Called before each diagonalisation, since one of a large matrix takes long.
@@ -190,18 +208,63 @@ ConditionalMoments conditional_moments(const release::NoisyMoments& moments, con
       shrunk(centre, VectorXd::Constant(1, static_cast<double>(classes) * noise / square(total)), spectrum);
   const MatrixXd beside = (rows * norm.cwiseInverse().asDiagonal()).colwise() - centre;
   const VectorXd noises = noise * norm.array().square().inverse() * (1 - norm.array() / total);
-  const Posterior own = classes == 1 ? Posterior{0 * beside, 0 * beside} : shrunk(beside, noises, spectrum);
+  const Posterior own =
+      classes == 1 ? Posterior{0 * beside, 0 * beside, 0 * beside} : shrunk(beside, noises, spectrum);
 
   ConditionalMoments out;
   for (Index c = 0; c < classes; ++c) {
     const auto& sum = sums[static_cast<std::size_t>(c)];
+    out.row.push_back(rows.col(c) / norm(c));
+    out.row_noise.push_back(noise / square(norm(c)));
+    // Of one class the centre is its own row once more.
+    out.guess.push_back(classes == 1 ? VectorXd::Zero(n) : VectorXd(all.mean));
+    out.guess_variance.push_back(classes == 1 ? VectorXd(all.law) : VectorXd(all.variance + own.law.col(c)));
     out.mean.push_back(all.mean + own.mean.col(c));
-    out.mean_variance.push_back(all.variance + own.variance.col(c));
+    out.mean_error.push_back((all.variance + own.variance.col(c)).asDiagonal());
     out.second.push_back(square(offset) / norm(c) * sum.bottomRightCorner(n, n));
     out.second_noise.push_back(square(offset) / norm(c) * s);
     out.weight.push_back(square(norm(c)) / norm.squaredNorm());
   }
   return out;
+}
+
+void means_of_rows_and_blocks(ConditionalMoments& given, const MatrixXd& shared, const Heartbeat& heartbeat) {
+  if (!(shared.trace() > 0)) return;
+  const auto n = static_cast<double>(shared.rows());
+  const auto solver = diagonalised(shared, heartbeat);
+  const MatrixXd& basis = solver.eigenvectors();
+  for (std::size_t c = 0; c < given.mean.size(); ++c) {
+    if (given.second_noise[c] == 0) continue;  // the row has the mean itself
+    beat(heartbeat);
+    // As in wiener_covariance(): the class's covariance is near p, off it by entries of variance t p_i p_j.
+    const CovarianceNoise noise = noise_of(given, c);
+    const MatrixXd noisy = centred(given, c);
+    VectorXd p = solver.eigenvalues().cwiseMax(1e-6 * shared.trace() / n);
+    p *= credible_trace(noisy, noise, shared) / p.sum();
+    MatrixXd off = basis.transpose() * noisy * basis;
+    off.diagonal() -= p;
+    const double t = deviation_scale(off, p, noise.variances(basis));
+    const MatrixXd precision = (square(noise.white) + t * (p * p.transpose()).array()).inverse();
+
+    const VectorXd guess = basis.transpose() * given.guess[c], row = basis.transpose() * given.row[c];
+    const MatrixXd of_guess =
+        basis.transpose() * (given.guess_variance[c].cwiseInverse().asDiagonal() * basis);
+    const double of_row = 1 / given.row_noise[c];
+    const MatrixXd block = basis.transpose() * given.second[c] * basis - MatrixXd(p.asDiagonal());
+    VectorXd m = basis.transpose() * given.mean[c];
+    Eigen::LDLT<MatrixXd> information;
+    for (int step = 0; step < kNewtonSteps; ++step) {
+      MatrixXd sum = of_guess + (m * m.transpose()).cwiseProduct(precision);
+      sum.diagonal() += precision * m.cwiseAbs2();
+      sum.diagonal().array() += of_row;
+      information.compute(sum);
+      m += information.solve(of_guess * (guess - m) + of_row * (row - m) +
+                             (block - m * m.transpose()).cwiseProduct(precision) * m);
+    }
+    given.mean[c] = basis * m;
+    const MatrixXd error = basis * information.solve(basis.transpose());
+    given.mean_error[c] = 0.5 * (error + error.transpose());
+  }
 }
 
 MatrixXd CovarianceNoise::variances(const MatrixXd& basis) const {
@@ -321,23 +384,18 @@ ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const H
                                    const CovarianceEstimator& estimate) {
   const features::Lift& lift = *moments.moments.lift;
   const Spectrum spectrum = spectrum_of(*lift.affine());
-  const ConditionalMoments given = conditional_moments(moments, spectrum);
-  const auto n = static_cast<Index>(moments.order) - 1;
-  MatrixXd pooled = MatrixXd::Zero(n, n);
-  CovarianceNoise noise;
-  for (std::size_t c = 0; c < moments.classes; ++c) {
-    pooled += given.weight[c] * centred(given, c);
-    noise.white = std::hypot(noise.white, given.weight[c] * given.second_noise[c]);
-    noise.means.push_back({given.weight[c], given.mean[c], given.mean_variance[c]});
+  ConditionalMoments given = conditional_moments(moments, spectrum);
+  MatrixXd shared = pooled_covariance(given, spectrum, heartbeat);
+  for (int pass = 0; pass < kPasses; ++pass) {
+    means_of_rows_and_blocks(given, shared, heartbeat);
+    shared = pooled_covariance(given, spectrum, heartbeat);
   }
-  const MatrixXd shared = shared_covariance(pooled, noise, spectrum, heartbeat);
   ClassGaussians out;
   out.mean = given.mean;
   for (std::size_t c = 0; c < moments.classes; ++c) {
-    const CovarianceNoise own{given.second_noise[c], {{1.0, given.mean[c], given.mean_variance[c]}}};
-    out.covariance.push_back(estimate(centred(given, c), own, shared, heartbeat));
     // A mean that is not known is one more reason for records to differ.
-    out.covariance[c].diagonal() += given.mean_variance[c];
+    out.covariance.push_back(estimate(centred(given, c), noise_of(given, c), shared, heartbeat) +
+                             given.mean_error[c]);
     if (!lift.is_nearly_normal()) continue;
     undo_weighting(moments.moments.offset, out.mean[c], out.covariance[c]);
     out.covariance[c] = nearest_psd(out.covariance[c], heartbeat);

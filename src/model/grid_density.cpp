@@ -37,8 +37,8 @@ Rows lifted_cells(const features::SecondMoments& moments, std::size_t side) {
   return z;
 }
 
-/// Sums of the classes, each divided by its number of records. A hidden class has those of all, and should noise
-/// hide all of them, those of records that lie anywhere. @param z  lifted_cells()
+/// Sums of the classes, each divided by its number of records. A hidden class has those of all, and should
+/// noise hide all of them, those of records that lie anywhere. @param z  lifted_cells()
 std::vector<Rows> class_moments(const release::NoisyMoments& moments, const Rows& z) {
   const auto q = static_cast<Eigen::Index>(moments.order);
   const double noise = kLeastSignal * moments.noise_diagonal * std::sqrt(static_cast<double>(q));

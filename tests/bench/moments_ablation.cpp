@@ -66,7 +66,7 @@ model::ConditionalMoments conditional(const release::NoisyMoments& moments) {
   return model::conditional_moments(moments, model::spectrum_of(*moments.moments.lift->affine()));
 }
 
-/// What step 3 is given (docs/explanation/moments.md, "From noisy sums to laws").
+/// What step 4 is given (docs/explanation/moments.md, "From noisy sums to laws").
 struct Given {
   std::vector<MatrixXd> noisy;
   std::vector<CovarianceNoise> noise;

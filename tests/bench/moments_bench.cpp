@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "features/aligned_buffer.hpp"
+#include "features/kernels.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/features/feature_map.hpp"
@@ -89,7 +91,35 @@ void moments(benchmark::State& state, const std::vector<std::size_t>& shape, con
   state.counters["times_plain"] = plain_seconds / seconds;
 }
 
+/// The two products by themselves, by this processor's fastest kernels: z^T z of q numbers a record (half of
+/// it, since it is symmetric), and the lift's product with its k cosines.
+void gram(benchmark::State& state) {
+  constexpr std::size_t kRecords = 512, kOrder = 197;
+  const Kernels& kernels = *supported_kernels().back();
+  const std::size_t panels = (kOrder + kernels.gram_panel - 1) / kernels.gram_panel;
+  AlignedBuffer<double> z(panels * kRecords * kernels.gram_panel);
+  std::fill_n(z.data(), panels * kRecords * kernels.gram_panel, 1000.0);
+  std::vector<std::uint64_t> sums(kOrder * (kOrder + 1) / 2);
+  for (auto _ : state) kernels.add_gram(z.data(), kRecords, kRecords, kOrder, sums.data());
+  benchmark::DoNotOptimize(sums.data());
+  state.counters["GFLOP/s"] = benchmark::Counter(1e-9 * kRecords * kOrder * (kOrder + 1),
+                                                 benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void lift_product(benchmark::State& state) {
+  constexpr std::size_t kRows = 28 * 64, kInner = 28, kSide = 14;
+  const Kernels& kernels = *supported_kernels().back();
+  const std::size_t columns = (kSide + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+  AlignedBuffer<double> a(kRows * kInner), b(kInner * columns), c(kRows * columns);
+  for (auto _ : state) kernels.product(a.data(), kRows, kInner, b.data(), columns, c.data());
+  benchmark::DoNotOptimize(c.data());
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2e-9 * kRows * kInner * kSide, benchmark::Counter::kIsIterationInvariantRate);
+}
+
 [[maybe_unused]] const bool kRegistered = [] {
+  benchmark::RegisterBenchmark("gram/197", gram);
+  benchmark::RegisterBenchmark("lift_product/14", lift_product);
   benchmark::RegisterBenchmark("moments/28x28/k:14", moments, std::vector<std::size_t>{1, 28, 28}, "14")
       ->Unit(benchmark::kMillisecond);
   benchmark::RegisterBenchmark("moments/28x28/k:20", moments, std::vector<std::size_t>{1, 28, 28}, "20")

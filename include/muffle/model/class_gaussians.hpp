@@ -43,7 +43,7 @@ struct CovarianceNoise {
   Eigen::VectorXd along(const Eigen::MatrixXd& directions) const;
 };
 
-/// Step 3, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being
+/// Step 4, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being
 /// the prior: their errors differ, so that the mean errs less than either.
 Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
                                  const Eigen::MatrixXd& shared, const Heartbeat& heartbeat = {});
@@ -55,9 +55,10 @@ using CovarianceEstimator =
 /// The closed form, from the release's moments to the laws; the steps below in their order. Each step weighs
 /// what it keeps by the noise's known size, the number of records and the moments themselves: no scores, no
 /// settings. What noise hides of a class is what all classes share, and what it hides of that a public guess.
-/// Without noise: the exact moments (of images, were they normal). Each class takes three diagonalisations of
-/// n x n, images four, and what they share three. Needs an affine lift.
-/// @param estimate  step 3, called once a class, in their order: what the step is worth is measured with
+/// Without noise: the exact moments (of images, were they normal). Steps 2 and 3 take turns, four times and
+/// three. Each class takes three diagonalisations of n x n, images four, and what they share fifteen. Needs
+/// an affine lift.
+/// @param estimate  step 4, called once a class, in their order: what the step is worth is measured with
 /// others (tests/bench/moments_ablation.cpp)
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {},
                                    const CovarianceEstimator& estimate = class_covariance);
@@ -65,11 +66,16 @@ ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const H
 // The steps, each a pure function.
 
 /// Moments of u, and their noise, under the law that weighs a record by 1 / ||[c0; u]||^2, as z z^T does.
+/// Each vector has C.
 struct ConditionalMoments {
-  std::vector<Eigen::VectorXd> mean, mean_variance;  ///< C of n: what is believed of them, and how surely
-  std::vector<Eigen::MatrixXd> second;               ///< C of n x n: E[u u^T], not centred, noisy
-  std::vector<double> second_noise;                  ///< C: CovarianceNoise::white
-  std::vector<double> weight;  ///< C, sums to 1: how much a class says about all, by its noise
+  std::vector<Eigen::VectorXd> row;                    ///< n: E[u], noisy
+  std::vector<double> row_noise;                       ///< variance in each number of the row
+  std::vector<Eigen::VectorXd> guess, guess_variance;  ///< n: of the mean, without the class's own numbers
+  std::vector<Eigen::VectorXd> mean;                   ///< n: what is believed of it,
+  std::vector<Eigen::MatrixXd> mean_error;             ///< n x n: and the covariance of its error
+  std::vector<Eigen::MatrixXd> second;                 ///< n x n: E[u u^T], not centred, noisy
+  std::vector<double> second_noise;                    ///< CovarianceNoise::white
+  std::vector<double> weight;  ///< sums to 1: how much a class says about all, by its noise
 };
 
 /// Step 1: second = c0^2 C[1:, 1:] / C[0, 0], and means c0 C[0, 1:] / C[0, 0] by empirical Bayes: the centre
@@ -77,7 +83,14 @@ struct ConditionalMoments {
 /// and exponent are fitted. C[0, 0] itself is drawn to the classes' mean, and that to a guess from m.
 ConditionalMoments conditional_moments(const release::NoisyMoments& moments, const Spectrum& spectrum);
 
-// Steps 2 and 3 estimate a covariance S from S + noise and a guess of S, the `prior`, positive semi-definite.
+/// Step 3: means once more, from the row and from the block, where m m^T stands beside the covariance: its
+/// entries tell of m with noise second_noise / |m|, less than the row's where |m| is above c0. Newton's
+/// method for the most plausible m, the class's covariance being near the shared one as in
+/// wiener_covariance().
+void means_of_rows_and_blocks(ConditionalMoments& given, const Eigen::MatrixXd& shared,
+                              const Heartbeat& heartbeat = {});
+
+// Steps 2 and 4 estimate a covariance S from S + noise and a guess of S, the `prior`, positive semi-definite.
 // No noise gives the noisy matrix back. Both results are semi-definite.
 
 /// The trace that both give their result: noise hardly moves it, so it is the noisy matrix's, drawn towards
@@ -106,10 +119,10 @@ Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, const Covariance
 Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const CovarianceNoise& noise,
                           const Spectrum& spectrum);
 
-/// Step 4: a class's covariance grows by the variance of its mean: records of a class whose mean is not known
+/// Step 5: a class's covariance grows by the variance of its mean: records of a class whose mean is not known
 /// may lie anywhere that it may (the posterior predictive law).
 
-/// Step 5, images alone, whose coefficients are sums over many pixels and so nearly normal (the columns of
+/// Step 6, images alone, whose coefficients are sums over many pixels and so nearly normal (the columns of
 /// plain vectors may be anything, and ||u|| of 0-1 columns never varies): mean and covariance of the records
 /// themselves, from those under the law that weighs them by 1 / (c0^2 + ||u||^2), were that law normal: with
 /// R = c0^2 + |m|^2 + tr S, m' = m + 2 S m / R,  S' = S + 2 S^2 / R - 4 S m m^T S / R^2. For normal laws.

@@ -56,8 +56,8 @@ struct MomentsModel {
 /// Fits the laws; one thread. Images take seconds; in general a class takes four diagonalisations of n x n,
 /// of images five, whose time grows as n^3 (docs/explanation/moments.md).
 /// @param heartbeat  called before each (of a density on a grid: before each step)
-/// @throws ConfigError  a lift that is not affine, of too many numbers, or a model that is larger than a model
-/// file.
+/// @throws ConfigError  a lift that is not affine, of too many numbers, or a model that is larger than a
+/// model file.
 MomentsModel fit_moments_model(const release::NoisyMoments& moments, double plain_share,
                                const Heartbeat& heartbeat = {});
 
