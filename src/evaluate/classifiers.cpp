@@ -19,7 +19,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t kHidden = 100, kChannels0 = 16, kChannels1 = 32;
+constexpr std::int64_t kHidden = 100, kChannels0 = 16, kChannels1 = kCnnChannels;
 
 struct Schedule {
   std::int64_t batch, per_epoch, epochs;
@@ -33,12 +33,6 @@ Schedule schedule_for(const TrainingPlan& plan, std::int64_t records) {
 
 std::int64_t as_int(std::size_t n) { return static_cast<std::int64_t>(n); }
 
-/// Numbers that are left of an image after the convolutions.
-std::int64_t cnn_features(const schema::Schema& schema) {
-  const auto halved_twice = [](std::size_t side) { return as_int((side + 1) / 2 / 2); };
-  return kChannels1 * halved_twice(schema.shape[1]) * halved_twice(schema.shape[2]);
-}
-
 using Shapes = std::vector<std::vector<std::int64_t>>;
 using Parameters = std::vector<Tensor>;
 
@@ -47,9 +41,7 @@ Shapes regression_shapes(const schema::Schema& schema) {
   return {{as_int(schema.classes), as_int(schema.dims())}};
 }
 
-Tensor regression_logits(const Parameters& p, const schema::Schema&, const Tensor& x) {
-  return torch::linear(x, p[0], p[1]);
-}
+Tensor regression_activations(const Parameters&, const schema::Schema&, const Tensor& x) { return x; }
 
 /// One hidden layer of 100 ReLU units, Adam, batch 200, L2 1e-4: scikit-learn's MLPClassifier, with a
 /// learning rate that falls to zero in a fixed number of steps instead of a stopping rule.
@@ -57,8 +49,8 @@ Shapes mlp_shapes(const schema::Schema& schema) {
   return {{kHidden, as_int(schema.dims())}, {as_int(schema.classes), kHidden}};
 }
 
-Tensor mlp_logits(const Parameters& p, const schema::Schema&, const Tensor& x) {
-  return torch::linear(torch::relu(torch::linear(x, p[0], p[1])), p[2], p[3]);
+Tensor mlp_activations(const Parameters& p, const schema::Schema&, const Tensor& x) {
+  return torch::relu(torch::linear(x, p[0], p[1]));
 }
 
 /// conv 3x3 (stride 2) 16, ReLU, conv 3x3 32, max pool 2, ReLU, linear. The stride halves the image before
@@ -66,26 +58,26 @@ Tensor mlp_logits(const Parameters& p, const schema::Schema&, const Tensor& x) {
 Shapes cnn_shapes(const schema::Schema& schema) {
   return {{kChannels0, as_int(schema.shape[0]), 3, 3},
           {kChannels1, kChannels0, 3, 3},
-          {as_int(schema.classes), cnn_features(schema)}};
+          {as_int(schema.classes), as_int(cnn_width(schema))}};
 }
 
-Tensor cnn_logits(const Parameters& p, const schema::Schema& schema, const Tensor& x) {
+Tensor cnn_activations(const Parameters& p, const schema::Schema& schema, const Tensor& x) {
   const Tensor images =
       x.view({x.size(0), as_int(schema.shape[0]), as_int(schema.shape[1]), as_int(schema.shape[2])})
           .contiguous(torch::MemoryFormat::ChannelsLast);
   Tensor h = torch::relu(torch::conv2d(images, p[0], p[1], /*stride=*/2, /*padding=*/1));
   h = torch::relu(torch::max_pool2d(torch::conv2d(h, p[2], p[3], /*stride=*/1, /*padding=*/1), 2));
-  return torch::linear(h.flatten(1), p[4], p[5]);
+  return h.flatten(1);
 }
 
 bool any(const schema::Schema&) { return true; }
 /// Images of at least 3 x 3 pixels.
-bool cnn_applies(const schema::Schema& schema) { return schema.is_image() && cnn_features(schema) > 0; }
+bool cnn_applies(const schema::Schema& schema) { return cnn_width(schema) > 0; }
 
 constexpr ClassifierKind kTable[] = {
-    {"logistic_regression", 0, {10, 500, 5e-3, -1.0, 1000}, regression_shapes, regression_logits, any},
-    {"mlp", 1, {8, 200, 2e-3, 1e-4, 1000}, mlp_shapes, mlp_logits, any},
-    {"cnn", 2, {3, 100, 3e-3, 1e-5, 600}, cnn_shapes, cnn_logits, cnn_applies},
+    {"logistic_regression", 0, {10, 500, 5e-3, -1.0, 1000}, regression_shapes, regression_activations, any},
+    {"mlp", 1, {8, 200, 2e-3, 1e-4, 1000}, mlp_shapes, mlp_activations, any},
+    {"cnn", 2, {3, 100, 3e-3, 1e-5, 600}, cnn_shapes, cnn_activations, cnn_applies},
 };
 constexpr std::span<const ClassifierKind> kKinds = kTable;
 
@@ -147,6 +139,16 @@ const ClassifierKind& classifier_kind(const std::string& name) {
 }
 
 std::vector<std::string> classifier_names() { return names_of(kKinds); }
+
+Tensor Classifier::logits(const Tensor& x) const {
+  const Tensor last = kind->activations(parameters, schema, x);
+  return torch::linear(last, parameters.end()[-2], parameters.end()[-1]);
+}
+
+Tensor Classifier::activations(const Tensor& x) const {
+  const torch::NoGradGuard no_grad;
+  return kind->activations(parameters, schema, x);
+}
 
 Tensor Classifier::predict(const Tensor& x) const {
   const torch::NoGradGuard no_grad;

@@ -65,8 +65,12 @@ std::vector<std::string> Settings::leave_out_real() {
 
 void declare(settings::Keys& keys, Settings& settings) {
   keys.stage(settings::Stage::kEvaluate);
+  std::vector<std::string> real;
+  for (const auto& kind : settings.kinds_) {
+    if (is_real(*kind)) real.push_back(fmt::format("\"{}\"", kind->kind()));
+  }
   keys.names("metrics", settings.metrics, names_of(metric_kinds()),
-             "what to compute; \"classifiers\" reads real data");
+             fmt::format("what to compute; {} read real data", fmt::join(real, " and ")));
   for (const auto& kind : settings.kinds_) kind->declare(keys);
 }
 

@@ -123,8 +123,8 @@ TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const Hea
     throw DataError(
         fmt::format(
             "classifiers cannot be trained on the real records of {}: not every class of the schema has "
-            "one among them. Raise evaluate.train_limit, leave evaluate.also_real out, or look at the "
-            "log of the rank that read them.",
+            "one among them. Raise evaluate.train_limit, leave out what trains on them (evaluate.also_real, "
+            "feature-distance), or look at the log of the rank that read them.",
             name),
         LocalDetail{fmt::format("{} has no record of the classes {}", name, fmt::join(empty, ", "))});
   }

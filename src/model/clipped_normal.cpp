@@ -37,6 +37,7 @@ Moments moments_of(double location, double scale) {
 }
 
 constexpr double kPrecision = 1e-11;
+constexpr double kLeastScale = 1e-3;  ///< the deviation of kLeastVariance
 constexpr double kSmallestLogScale = -9, kLargestLogScale = 9;
 
 /// Newton's method in (location, log scale). @returns whether it arrived.
@@ -98,7 +99,7 @@ MeanVariance attainable(MeanVariance wanted) {
   return {mean, std::clamp(wanted.variance, kLeastVariance, kLargestShare * mean * (1 - mean))};
 }
 
-ClippedNormal fit_clipped_normal(MeanVariance wanted) {
+ClippedNormal fit_clipped_normal(MeanVariance wanted, double most_scale) {
   require(std::isfinite(wanted.mean) && std::isfinite(wanted.variance),
           "a clipped normal was asked for moments that are not finite: this is a bug in muffle.");
   wanted = attainable(wanted);
@@ -107,7 +108,12 @@ ClippedNormal fit_clipped_normal(MeanVariance wanted) {
   if (mirror) wanted.mean = 1 - wanted.mean;
   double location = wanted.mean, log_scale = 0.5 * std::log(wanted.variance);
   if (!newton(wanted, location, log_scale)) bisect(wanted, location, log_scale);
-  return {mirror ? 1 - location : location, std::exp(log_scale)};
+  double scale = std::exp(log_scale);
+  if (most_scale = std::max(most_scale, kLeastScale); scale > most_scale) {
+    scale = most_scale;
+    location = location_of_mean(wanted.mean, scale);
+  }
+  return {mirror ? 1 - location : location, scale};
 }
 
 }  // namespace muffle::model

@@ -5,6 +5,7 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
@@ -176,6 +177,7 @@ PixelLaw make_pixel_law(const features::AffineLift& lift, const Eigen::VectorXd&
   const std::size_t d = lift.origin.size();
   PixelLaw law{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d)};
   lift.back(mean.data(), law.centre.data());
+  const bool image = !lift.rows.empty();
   std::vector<double> variance(d), x(d);
   for (Eigen::Index j = 0; j < factor.cols(); ++j) {
     const Eigen::VectorXd u = mean + factor.col(j);
@@ -183,7 +185,9 @@ PixelLaw make_pixel_law(const features::AffineLift& lift, const Eigen::VectorXd&
     for (std::size_t i = 0; i < d; ++i) variance[i] += (x[i] - law.centre[i]) * (x[i] - law.centre[i]);
   }
   for (std::size_t i = 0; i < d; ++i) {
-    const ClippedNormal fitted = fit_clipped_normal({law.centre[i], variance[i]});
+    const double most_scale =
+        image ? kMostStretch * std::sqrt(variance[i]) : std::numeric_limits<double>::infinity();
+    const ClippedNormal fitted = fit_clipped_normal({law.centre[i], variance[i]}, most_scale);
     law.location[i] = fitted.location;
     // A number that never varies has no g to stretch.
     law.stretch[i] = variance[i] > 0 ? fitted.scale / std::sqrt(variance[i]) : 0.0;

@@ -16,9 +16,90 @@
 namespace muffle::synth {
 namespace {
 
+/// Of a stray's disc, as a share of the image's shorter side: 5 pixels of 28.
+constexpr double kPatchRadius = 5.0 / 28.0;
+
 std::vector<std::int64_t> labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
   return model::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
                             draw.class_share, /*stratified=*/true);
+}
+
+/// Calls stray(place, donor) for strays of one record of n: each of `places` has one with probability
+/// `share`, so that how many have none between two follows the geometric law.
+template <class Stray>
+void for_strays(const CounterStream& stream, double share, std::uint64_t record, std::size_t places,
+                std::size_t n, Stray stray) {
+  const double log_none = portable_log(1.0 - share);
+  std::uint64_t at = 2 * record * (places + 1);
+  for (std::size_t place = 0; place < places; ++place, at += 2) {
+    const double none = std::floor(portable_log(stream.uniform(at)) / log_none);
+    if (!(none < static_cast<double>(places - place))) return;
+    place += static_cast<std::size_t>(none);
+    stray(place, stream.below(at + 1, n));
+  }
+}
+
+void stray_numbers(std::span<float> x, std::size_t dims, const SampleSpec& spec, std::uint64_t first) {
+  const CounterStream stream(spec.seed, Stream::kSampleFinish);
+  const std::vector<float> drawn(x.begin(), x.end());
+  const std::size_t n = x.size() / dims;
+  for (std::size_t r = 0; r < n; ++r) {
+    for_strays(stream, spec.stray, first + r, dims, n,
+               [&](std::size_t i, std::size_t donor) { x[r * dims + i] = drawn[donor * dims + i]; });
+  }
+}
+
+/// What a soft disc takes over of each pixel: (1 - distance^2 / radius^2)^2.
+struct Disc {
+  std::size_t reach;         ///< to either side of the middle
+  std::vector<float> share;  ///< (2 reach + 1)^2
+  double area = 0.0;         ///< their sum
+
+  explicit Disc(double radius) : reach(static_cast<std::size_t>(radius)) {
+    const auto square = [&](std::size_t i) {
+      const double away = static_cast<double>(i) - static_cast<double>(reach);
+      return away * away;
+    };
+    for (std::size_t i = 0; i < width(); ++i) {
+      for (std::size_t j = 0; j < width(); ++j) {
+        const double inside = std::max(0.0, 1.0 - (square(i) + square(j)) / (radius * radius));
+        share.push_back(static_cast<float>(inside * inside));
+        area += inside * inside;
+      }
+    }
+  }
+  std::size_t width() const { return 2 * reach + 1; }
+};
+
+/// Pixels of images vary with their neighbours: single ones of another image would be seen as salt.
+void stray_patches(std::span<float> x, const schema::Schema& schema, const SampleSpec& spec,
+                   std::uint64_t first) {
+  const std::size_t channels = schema.shape[0], height = schema.shape[1], width = schema.shape[2];
+  const Disc disc(std::max(1.0, kPatchRadius * static_cast<double>(std::min(height, width))));
+  // Their middles lie up to `reach` outside too, so that the margins have as many strays as the rest.
+  const std::size_t columns = width + 2 * disc.reach, places = (height + 2 * disc.reach) * columns;
+  const CounterStream stream(spec.seed, Stream::kSampleFinish);
+  const std::vector<float> drawn(x.begin(), x.end());
+  const std::size_t dims = schema.dims(), n = x.size() / dims;
+  for (std::size_t r = 0; r < n; ++r) {
+    for_strays(
+        stream, spec.stray / disc.area, first + r, places, n, [&](std::size_t place, std::size_t donor) {
+          // Rows and columns count from `reach` outside the image, as the disc's do from its own corner.
+          const std::size_t top = place / columns, left = place % columns;
+          for (std::size_t i = 0; i < disc.width(); ++i) {
+            if (top + i < 2 * disc.reach || top + i >= height + 2 * disc.reach) continue;
+            for (std::size_t j = 0; j < disc.width(); ++j) {
+              if (left + j < 2 * disc.reach || left + j >= width + 2 * disc.reach) continue;
+              const float share = disc.share[i * disc.width() + j];
+              const std::size_t pixel = (top + i - 2 * disc.reach) * width + (left + j - 2 * disc.reach);
+              for (std::size_t c = 0; c < channels; ++c) {
+                float& own = x[r * dims + c * height * width + pixel];
+                own += share * (drawn[donor * dims + c * height * width + pixel] - own);
+              }
+            }
+          }
+        });
+  }
 }
 
 }  // namespace
@@ -44,24 +125,15 @@ std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile) {
   return out;
 }
 
-void finish_records(std::span<float> x, std::size_t dims, const SampleSpec& spec, std::uint64_t first) {
+void finish_records(std::span<float> x, const schema::Schema& schema, const SampleSpec& spec,
+                    std::uint64_t first) {
+  if (spec.stray > 0 && schema.is_image()) {
+    stray_patches(x, schema, spec, first);
+  } else if (spec.stray > 0) {
+    stray_numbers(x, schema.dims(), spec, first);
+  }
   for (float& value : x) {
     if (static_cast<double>(value) < spec.floor) value = 0.0F;
-  }
-  if (!(spec.stray > 0)) return;
-  const CounterStream stream(spec.seed, Stream::kSampleFinish);
-  const std::vector<float> drawn(x.begin(), x.end());
-  const std::size_t n = x.size() / dims;
-  const double log_stays = portable_log(1.0 - spec.stray);
-  for (std::size_t r = 0; r < n; ++r) {
-    // How many numbers stay between two strays follows the geometric law.
-    std::uint64_t at = 2 * (first + r) * (dims + 1);
-    for (std::size_t i = 0; i < dims; ++i, at += 2) {
-      const double stay = std::floor(portable_log(stream.uniform(at)) / log_stays);
-      if (!(stay < static_cast<double>(dims - i))) break;
-      i += static_cast<std::size_t>(stay);
-      x[r * dims + i] = drawn[stream.below(at + 1, n) * dims + i];
-    }
   }
 }
 
@@ -71,7 +143,7 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   const std::size_t n = draw.tile_records(tile), dims = schema.dims();
   std::vector<float> unit(n * dims);
   draw.sampler->draw(draw.spec.seed, first, labels_of(draw, first, n), unit);
-  finish_records(unit, dims, draw.spec, first);
+  finish_records(unit, schema, draw.spec, first);
   const schema::SampleScaling scaling(schema);
   std::string out(n * draw.record_bytes(), '\0');
   for (std::size_t i = 0; i < n * dims; ++i) {

@@ -41,7 +41,8 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
   keys.number("floor", s.floor, {0, 1}, "numbers of a record (scaled to [0, 1]) below it become 0");
   keys.number(
       "stray", s.stray, {0, 0.5},
-      "share of the numbers that stand in for another record's: against classifiers that believe \"never\"");
+      "share of a record that is taken over from others, of images in soft patches: against classifiers that "
+      "believe \"never\"");
 }
 
 void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {

@@ -10,14 +10,23 @@
 namespace muffle::evaluate {
 namespace {
 
-/// Points near five centres of the 2-D mixture, which every metric can look at.
-schema::Records points(std::size_t n) {
+schema::Schema schema_of(std::vector<std::size_t> shape, double hi) {
+  schema::Schema schema;
+  schema.shape = std::move(shape), schema.classes = 5, schema.hi = hi;
+  return schema;
+}
+
+/// Records of five classes that metrics can look at: points near centres of the 2-D mixture, or images.
+schema::Records records_of(const schema::Schema& schema, std::size_t n) {
   schema::Records records;
-  records.shape = {2};
+  records.shape = schema.shape;
   for (std::size_t i = 0; i < n; ++i) {
+    records.labels.push_back(static_cast<std::uint8_t>(i % 5));
+    for (std::size_t j = 0; schema.is_image() && j < schema.dims(); ++j)
+      records.bytes.push_back(static_cast<std::uint8_t>(50 * (i % 5) + (i + j) % 7));
+    if (schema.is_image()) continue;
     records.floats.push_back(static_cast<float>(i % 5));
     records.floats.push_back(0.01f * static_cast<float>(i % 7));
-    records.labels.push_back(static_cast<std::uint8_t>(i % 5));
   }
   return records;
 }
@@ -49,24 +58,30 @@ TEST_P(MetricConformance, KeysAreItsOwnAndACopyKeepsTheirValues) {
 
 TEST_P(MetricConformance, ScoresSamplesOfEveryFormat) {
   const test::TemporaryFolder folder;
-  test::write_records(folder / "test-images.idx", points(50));
   Settings settings;
   settings.metrics = {line().name};
   EXPECT_EQ(settings.chosen().size(), 1u);
   data::Settings data;
   data.dir = folder.path().string();
-  data.test_features = "test-images.idx", data.test_labels = "test-labels.idx";
-  data.schema = {.shape = {2}, .classes = 5, .hi = 5};
+  data.features = data.test_features = "real-images.idx";
+  data.labels = data.test_labels = "real-labels.idx";
   settings::Problems problems;
-  evaluate::problems(settings, data, false, problems);
-  sample_problems(settings, data.schema, 100, {"idx"}, problems);
-  EXPECT_TRUE(problems.empty()) << testing::PrintToString(problems.take());
+  for (const schema::Schema& schema : {schema_of({2}, 5), schema_of({1, 4, 4}, 255)}) {
+    data.schema = schema;
+    problems = {};
+    evaluate::problems(settings, data, false, problems);
+    sample_problems(settings, schema, 100, {"idx"}, problems);
+    if (problems.empty()) break;
+  }
+  ASSERT_TRUE(problems.empty()) << testing::PrintToString(problems.take());
+  const schema::Records made = records_of(data.schema, 100);
+  test::write_records(folder / "real-images.idx", records_of(data.schema, 50));
 
   std::vector<nlohmann::json> found;
   for (const data::FormatKind& kind : data::format_kinds()) {
-    if (!kind.format->cannot_hold(points(1).kind()).empty()) continue;
+    if (!kind.format->cannot_hold(made.kind()).empty()) continue;
     const auto samples = folder / samples_file({kind.name});
-    test::write_records(samples, points(100));
+    test::write_records(samples, made);
     bool beaten = false;
     const Subject subject{samples, data.test(), data, 1, [&] { beaten = true; }};
     std::string table;

@@ -54,6 +54,20 @@ TEST(ClippedNormal, ImpossibleMomentsAreTakenToTheNearestPossibleOnes) {
   EXPECT_NEAR(fit_clipped_normal({0.5, -1.0}).moments().variance, kLeastVariance, 1e-10);
 }
 
+TEST(ClippedNormal, WhereTheScaleIsBoundTheMeanIsKept) {
+  for (const double mean : {0.01, 0.3, 0.99}) {
+    const MeanVariance wanted{mean, 0.9 * mean * (1 - mean)};
+    ASSERT_GT(fit_clipped_normal(wanted).scale, 0.3);
+    const ClippedNormal law = fit_clipped_normal(wanted, 0.3);
+    EXPECT_EQ(law.scale, 0.3);
+    EXPECT_NEAR(law.moments().mean, mean, 1e-9);
+    EXPECT_LT(law.moments().variance, wanted.variance);
+  }
+  const MeanVariance narrow{0.5, 0.01};
+  EXPECT_EQ(fit_clipped_normal(narrow, 0.3).scale, fit_clipped_normal(narrow).scale) << "it is below already";
+  EXPECT_EQ(fit_clipped_normal(narrow, 0.0).scale, 1e-3) << "a law all the same";
+}
+
 TEST(ClippedNormal, RandomTargetsAllArrive) {
   const CounterStream random(7, Stream::kTest);
   for (std::uint64_t i = 0; i < 3000; ++i) {

@@ -61,4 +61,8 @@ ClassifierReport evaluate_classifiers(const Subject&, const EvaluateSpec&) {
   throw std::logic_error("a build without LibTorch trains no classifier");
 }
 
+FeatureDistances feature_distances(const Subject&) {
+  throw std::logic_error("a build without LibTorch trains no classifier");
+}
+
 }  // namespace muffle::evaluate

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "synth/draw_tile.hpp"
@@ -10,6 +11,13 @@ namespace muffle::synth {
 namespace {
 
 constexpr std::size_t kRecords = 500, kDims = 40;
+
+schema::Schema of_shape(std::vector<std::size_t> shape) {
+  schema::Schema schema;
+  schema.shape = std::move(shape);
+  return schema;
+}
+const schema::Schema kColumns = of_shape({kDims});
 
 /// Number j of record i is (i + 1) / 501 - j / 1e5: it says where it comes from.
 std::vector<float> telling() {
@@ -22,7 +30,7 @@ std::vector<float> telling() {
 
 TEST(Finish, NothingIsDoneUnlessAskedFor) {
   std::vector<float> x = telling();
-  finish_records(x, kDims, SampleSpec{}, 1000);
+  finish_records(x, kColumns, SampleSpec{}, 1000);
   EXPECT_EQ(x, telling());
 }
 
@@ -30,7 +38,7 @@ TEST(Finish, SmallNumbersBecomeZeroAndNoOthers) {
   std::vector<float> x{0.0F, 0.049F, 0.05F, 0.051F, 1.0F};
   SampleSpec spec;
   spec.floor = 0.05;
-  finish_records(x, x.size(), spec, 0);
+  finish_records(x, of_shape({x.size()}), spec, 0);
   EXPECT_EQ(x, (std::vector<float>{0.0F, 0.0F, 0.05F, 0.051F, 1.0F}));
 }
 
@@ -40,7 +48,7 @@ TEST(Finish, StraysComeFromTheirOwnPlaceInAnyRecordAsOftenAsAsked) {
     spec.stray = share;
     const std::vector<float> before = telling();
     std::vector<float> x = before;
-    finish_records(x, kDims, spec, 5000);
+    finish_records(x, kColumns, spec, 5000);
     double moved = 0, above = 0;
     std::vector<double> at_place(kDims);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -66,14 +74,77 @@ TEST(Finish, RecordsAndSeedsHaveStraysOfTheirOwn) {
   SampleSpec spec;
   spec.stray = 0.1;
   std::vector<float> x = telling(), again = telling(), later = telling(), other = telling();
-  finish_records(x, kDims, spec, 0);
-  finish_records(again, kDims, spec, 0);
-  finish_records(later, kDims, spec, kRecords);
+  finish_records(x, kColumns, spec, 0);
+  finish_records(again, kColumns, spec, 0);
+  finish_records(later, kColumns, spec, kRecords);
   spec.seed = 2;
-  finish_records(other, kDims, spec, 0);
+  finish_records(other, kColumns, spec, 0);
   EXPECT_EQ(x, again);
   EXPECT_NE(x, later);
   EXPECT_NE(x, other);
+}
+
+/// Two channels of 12 x 10 pixels: record i is i % 2 all over, but for its first channel's, twice as bright.
+class Patches : public testing::Test {
+ protected:
+  static constexpr std::size_t kHeight = 12, kWidth = 10, kPixels = kHeight * kWidth;
+  static std::vector<float> finished(double stray, std::uint64_t first = 0) {
+    std::vector<float> x;
+    for (std::size_t i = 0; i < kRecords * 2 * kPixels; ++i) {
+      const std::size_t record = i / (2 * kPixels), channel = i / kPixels % 2;
+      x.push_back(record % 2 == 0 ? 0.0F : (channel == 0 ? 1.0F : 0.5F));
+    }
+    SampleSpec spec;
+    spec.stray = stray;
+    finish_records(x, of_shape({2, kHeight, kWidth}), spec, first);
+    return x;
+  }
+};
+
+TEST_F(Patches, AreAsOftenAsAskedEverywhere) {
+  constexpr double kShare = 0.04;
+  std::vector<double> taken(kPixels);
+  for (std::uint64_t tile = 0; tile < 20; ++tile) {
+    const std::vector<float> x = finished(kShare, tile * kRecords);
+    for (std::size_t record = 0; record < kRecords; record += 2) {
+      for (std::size_t p = 0; p < kPixels; ++p)
+        taken[p] += static_cast<double>(x[record * 2 * kPixels + p]) / (20 * kRecords / 2);
+    }
+  }
+  // Half of the donors are white. Overlaps take back what was taken; the stream is fixed.
+  double mean = 0;
+  for (const double share : taken) {
+    EXPECT_NEAR(share, kShare / 2, 0.012) << "margins and middle alike";
+    mean += share / kPixels;
+  }
+  EXPECT_NEAR(mean, kShare / 2, 0.002);
+}
+
+TEST_F(Patches, AreSmoothAndTakeAllChannelsFromOneRecord) {
+  const std::vector<float> x = finished(0.04);
+  EXPECT_EQ(x, finished(0.04));
+  EXPECT_NE(x, finished(0.04, kRecords));
+  std::size_t between = 0;
+  for (std::size_t record = 0; record < kRecords; ++record) {
+    const float* const first = x.data() + record * 2 * kPixels;
+    for (std::size_t p = 0; p < kPixels; ++p) {
+      ASSERT_GE(first[p], 0.0F);
+      ASSERT_LE(first[p], 1.0F);
+      EXPECT_NEAR(first[p], 2 * first[kPixels + p], 1e-6);
+      between += first[p] > 0.1F && first[p] < 0.9F;
+    }
+  }
+  EXPECT_GT(between, kRecords) << "a patch fades out";
+}
+
+TEST_F(Patches, ImagesOfOnePixelHaveThemToo) {
+  std::vector<float> x;
+  for (std::size_t i = 0; i < kRecords; ++i) x.push_back(i % 2 == 0 ? 0.0F : 1.0F);
+  const std::vector<float> before = x;
+  SampleSpec spec;
+  spec.stray = 0.2;
+  finish_records(x, of_shape({1, 1, 1}), spec, 0);
+  EXPECT_NE(x, before);
 }
 
 }  // namespace

@@ -49,8 +49,9 @@ struct ClassifierKind {
                          ///< others are asked for
   TrainingPlan plan;
   std::vector<std::vector<std::int64_t>> (*weight_shapes)(const schema::Schema& schema);
-  torch::Tensor (*logits)(const std::vector<torch::Tensor>& parameters, const schema::Schema& schema,
-                          const torch::Tensor& x);
+  /// The penultimate layer, n x F, of which the last one makes logits: a linear layer in every kind.
+  torch::Tensor (*activations)(const std::vector<torch::Tensor>& parameters, const schema::Schema& schema,
+                               const torch::Tensor& x);
   /// Whether it can look at such records.
   bool (*applies)(const schema::Schema& schema);
 };
@@ -66,7 +67,9 @@ struct Classifier {
 
   /// @param x  n x dims, float32, scaled to [0, 1]
   /// @returns unnormalised log-probabilities, n x C.
-  torch::Tensor logits(const torch::Tensor& x) const { return kind->logits(parameters, schema, x); }
+  torch::Tensor logits(const torch::Tensor& x) const;
+  /// What the last layer reads, n x F. Without gradients.
+  torch::Tensor activations(const torch::Tensor& x) const;
   /// The likeliest class of each record, n, int64. Without gradients.
   torch::Tensor predict(const torch::Tensor& x) const;
 };

@@ -12,6 +12,14 @@ namespace muffle::evaluate {
 /// The names in the table of classifiers (classifiers.hpp).
 std::vector<std::string> classifier_names();
 
+/// Channels of the CNN's last convolution.
+inline constexpr std::size_t kCnnChannels = 32;
+/// Numbers that its last layer reads of an image; 0: it cannot look at such records.
+inline std::size_t cnn_width(const schema::Schema& schema) {
+  const auto halved_twice = [](std::size_t side) { return (side + 1) / 2 / 2; };
+  return schema.is_image() ? kCnnChannels * halved_twice(schema.shape[1]) * halved_twice(schema.shape[2]) : 0;
+}
+
 /// Which classifiers are trained, and on what.
 struct EvaluateSpec {
   std::vector<std::string> classifiers = classifier_names();
@@ -72,5 +80,17 @@ struct ClassifierReport {
 /// @throws IoError; ConfigError: an unknown or repeated classifier; DataError: unlabelled data, records of
 /// another size than the test data's, a label outside the schema, a class (or all but one) without records.
 ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec& spec);
+
+/// Squared Frechet distances to the real test images, in the penultimate layer of the CNN.
+struct FeatureDistances {
+  double synthetic = 0.0;
+  double real_training = 0.0;  ///< of the images that the CNN was trained on
+};
+
+/// Trains the CNN on subject.train, one thread, and compares images by what its last layer reads of them:
+/// normal laws with their means and covariances. F = cnn_width() numbers a record: memory F^2, and order
+/// F^3 in time. Reads REAL data, training and test records: not covered by the release's guarantee.
+/// @throws IoError; DataError: as evaluate_classifiers(), or fewer than two test records.
+FeatureDistances feature_distances(const Subject& subject);
 
 }  // namespace muffle::evaluate

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 namespace muffle::model {
 
 /// Of one number of a record, in units of [0, 1]. Post-processing.
@@ -23,7 +25,9 @@ inline constexpr double kLeastMean = 0.002, kLeastVariance = 1e-6, kLargestShare
 MeanVariance attainable(MeanVariance wanted);
 
 /// The clipped normal with the mean and variance attainable(wanted), to about 1e-9 of each: the law that a
-/// record's number gets, so that both survive the clipping. @throws InvariantError  `wanted` is not finite.
-ClippedNormal fit_clipped_normal(MeanVariance wanted);
+/// record's number gets, so that both survive the clipping. Where that takes a scale above `most_scale` (but
+/// at least 1e-3), the law of that scale which has the mean. @throws InvariantError  `wanted` is not finite.
+ClippedNormal fit_clipped_normal(MeanVariance wanted,
+                                 double most_scale = std::numeric_limits<double>::infinity());
 
 }  // namespace muffle::model

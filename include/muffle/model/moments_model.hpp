@@ -83,13 +83,19 @@ struct PixelLaw {
   std::vector<double> location, stretch;  ///< of the law that keeps the moments: clip(location + stretch g)
 };
 
+/// Most of a pixel's stretch. A pixel near 0 whose variance is large by noise alone would ask for tens: it
+/// would be black or white where its neighbours are grey, and be seen as salt.
+inline constexpr double kMostStretch = 2.0;
+
+/// Of images the stretch is at most kMostStretch: means are kept still, larger variances not.
 PixelLaw make_pixel_law(const features::AffineLift& lift, const Eigen::VectorXd& mean,
                         const Eigen::MatrixXd& factor);
 
 /// Affine lifts: u = mean + factor e, x = back(u) = mean record + g, and then each number of the record
 /// follows one of two laws, by a coin of the record's own: clip(mean + g, 0, 1) with probability plain_share,
 /// and clip(location + scale g / deviation, 0, 1) otherwise, whose mean and variance are those of the
-/// Gaussian (model/clipped_normal.hpp). Others: a cell of the grid by its mass, and a uniform place in it.
+/// Gaussian (model/clipped_normal.hpp), but for make_pixel_law()'s bound. Others: a cell of the grid by its
+/// mass, and a uniform place in it.
 std::unique_ptr<Sampler> make_sampler(const MomentsModel& model);
 
 }  // namespace muffle::model

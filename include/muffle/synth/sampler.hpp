@@ -21,7 +21,7 @@ struct SampleSpec {
   bool uniform_labels = true;  ///< false: by the released counts' shares
   std::uint64_t seed = 1;
   double floor = 0.0;  ///< numbers in [0, 1] below it become 0
-  double stray = 0.0;  ///< below 1: share of the numbers that are taken over from another record of the tile
+  double stray = 0.0;  ///< below 1: share of a record that is taken over from others of the tile
   std::vector<std::string> formats{"npz"};  ///< names
 
   bool wants(const schema::RecordFormat& format) const {
