@@ -31,7 +31,7 @@ class StagesTest : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   std::unique_ptr<comm::HostComm> comm_ = comm::single_process();
-  StageWork work_{"sample", "settings", folder_ / "model.mfl", folder_.path()};
+  StageWork work_{"sample", "settings", PublicFile(folder_ / "model.mfl"), folder_.path()};
 };
 
 TEST_F(StagesTest, WhatIsAsItWasMadeIsKept) {
@@ -84,10 +84,17 @@ TEST_F(StagesTest, ADamagedListOfStagesMeansDoingThemAgain) {
 
 TEST_F(StagesTest, StagesDoNotForgetOneAnother) {
   sampled();
-  const StageWork other{"evaluate", "e", folder_ / "samples.npz", folder_.path()};
+  StageWork other{"evaluate", "e", PublicFile(folder_ / "samples.npz"), folder_.path()};
   mark_done(*comm_, other, {});
   EXPECT_TRUE(done());
   EXPECT_TRUE(is_done(*comm_, other));
+  // What reads something that may be records is not noted, and what an earlier muffle noted of it goes.
+  other.input.reset();
+  EXPECT_FALSE(is_done(*comm_, other));
+  mark_done(*comm_, other, {"samples.npz"});
+  EXPECT_FALSE(is_done(*comm_, other));
+  EXPECT_THAT(read_file(folder_ / "stages.json"), Not(HasSubstr("evaluate")));
+  EXPECT_TRUE(done());
 }
 
 class ResolvedSettings : public StagesTest {
