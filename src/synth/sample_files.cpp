@@ -192,7 +192,7 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
   // The records' hash is of all records and then all labels.
   for (std::uint64_t tile = 0; tile < tiles_; ++tile) {
     const std::vector<std::uint8_t> labels = tile_labels(draw_, tile);
-    numbers_.update(std::as_bytes(std::span(labels)));
+    numbers_.update(PublicBytes(std::as_bytes(std::span(labels))));
     heartbeat();
   }
   std::string result = to_hex(numbers_.digest());
