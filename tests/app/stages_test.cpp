@@ -106,6 +106,32 @@ class ResolvedSettings : public StagesTest {
   Context context_ = context_at(folder_.path());
 };
 
+// A job that was killed left files; the one that goes on, hours later, ends with them in its run folder.
+TEST_F(ResolvedSettings, TimesOfOwnFilesAreRoundedWhateverTheirAge) {
+  namespace fs = std::filesystem;
+  const auto of_day = [&](const std::string& name) {
+    const auto time = fs::file_time_type::clock::to_sys(fs::last_write_time(folder_ / name));
+    return time - std::chrono::floor<std::chrono::days>(time);
+  };
+  ensure_writable_folder(folder_ / "logs");
+  const std::vector<std::string> own{
+      "release.mfl", "release.mfl.sig", "samples.npz", "png/1.png", "logs/rank-0.jsonl", "metrics.json", "."},
+      others{"records.idx", "data.csv"};
+  const std::chrono::system_clock::time_point yesterday =
+      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()) - std::chrono::hours(12);
+  const auto noon = fs::file_time_type::clock::from_sys(yesterday);
+  for (const auto& names : {own, others}) {
+    for (const std::string& name : names) {
+      if (name != ".") write(name, "x");
+      fs::last_write_time(folder_ / name, noon);
+    }
+  }
+  fs::last_write_time(folder_ / ".", noon);
+  round_times(context_);
+  for (const std::string& name : own) EXPECT_EQ(of_day(name).count(), 0) << name;
+  for (const std::string& name : others) EXPECT_EQ(of_day(name), std::chrono::hours(12)) << name;
+}
+
 TEST_F(ResolvedSettings, AStageLeavesTheOthersSettingsAlone) {
   context_.config.privacy.epsilon = 0.25;
   context_.config.train.steps = 11;
