@@ -5,8 +5,8 @@
 
 #include "muffle/app/commands.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/evaluate/metric.hpp"
+#include "muffle/synth/listed_samples.hpp"
 #include "run_folder.hpp"
 
 namespace muffle::app {
@@ -21,10 +21,17 @@ void evaluate(Context& context, const std::filesystem::path& samples_file) {
   const evaluate::Subject subject{samples_file, data.test(), train,
                                   context.threads * context.comm.local_size(),
                                   [&context] { context.comm.check_peers("evaluating"); }};
-  const StageWork work{"evaluate", stage_hash(context.config, Stage::kEvaluate), samples_file, context.out,
-                       context.config.evaluate.reads_real_records()};
+  const bool reads_records = context.config.evaluate.reads_real_records();
+  // What the user names may be a file of records: of what nobody lists nothing is written that tells what it
+  // holds.
+  std::optional<synth::ListedSamples> listed;
+  comm::agree(context.comm, "looking at the samples", true, [&] {
+    if (context.comm.is_root()) listed = synth::listed_samples(samples_file, subject.heartbeat);
+  });
+  StageWork work{"evaluate", stage_hash(context.config, Stage::kEvaluate), std::nullopt, context.out};
+  if (listed && !reads_records) work.input = listed->file;
   if (!is_done(context.comm, work)) {
-    if (work.reads_records) prepare_records(context);
+    if (reads_records) prepare_records(context);
     // Small work on one rank; the others wait for its verdict.
     comm::agree(context.comm, "evaluating", true, [&] {
       if (!context.comm.is_root()) return;
@@ -36,7 +43,7 @@ void evaluate(Context& context, const std::filesystem::path& samples_file) {
           });
       metrics.update({{"format", "muffle-metrics"}, {"version", 1}});
       if (!samples_are_private(description)) metrics["is_private"] = false;
-      metrics["samples_hash"] = sha256_file_hex(PublicFile(samples_file), subject.heartbeat);
+      if (listed) metrics["samples_hash"] = listed->hash;
       write_file_atomically(file, metrics.dump(2) + "\n");
       spdlog::info("evaluate: {}", file.string());
     });

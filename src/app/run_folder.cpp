@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/data/mixture.hpp"
 
 namespace muffle::app {
@@ -89,6 +94,36 @@ void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<st
   });
 }
 
+void round_times(const Context& context) {
+  const auto own = [&](const std::filesystem::path& file) {
+    const std::string name = file.filename().string();
+    if (name == "logs" || name == "tensorboard") return true;
+    if (name == "data") return !context.config.data.generate.empty();
+    for (const schema::RecordFormat* format : sample_formats())
+      if (format->writes_folder() && name == format->files("samples").back()) return true;
+    // Beginnings: beside them lie signatures, and what killed jobs left.
+    constexpr std::string_view kOwn[] = {kConfigFile, kReleaseFile, kPrivacyJson,  kPrivacyText,
+                                         kModelFile,  kMetricsFile, "stages.json", "samples.",
+                                         "samples-",  ".samples.",  "checkpoint-"};
+    return std::any_of(std::begin(kOwn), std::end(kOwn),
+                       [&](std::string_view beginning) { return name.starts_with(beginning); });
+  };
+  namespace fs = std::filesystem;
+  std::error_code none;
+  std::vector<fs::path> files;
+  {
+    const WatchedStep step("looking at", context.out);
+    for (auto i = fs::directory_iterator(context.out, none); i != fs::directory_iterator(); i.increment(none))
+      if (own(i->path())) files.push_back(i->path());
+  }
+  for (const fs::path& file : files) muffle::round_times(file);
+  constexpr std::time_t kClocksDiffer = 600;  // on servers
+  muffle::round_times(context.out, context.begun - kClocksDiffer);
+  const WatchedStep step("setting the times of", context.out);
+  const auto time = fs::last_write_time(context.out, none);
+  if (!none) fs::last_write_time(context.out, std::chrono::floor<std::chrono::days>(time), none);
+}
+
 bool samples_are_private(const std::filesystem::path& samples_json) {
   if (!is_there(samples_json, "the samples' description", "Nothing was changed.")) return true;
   const auto description =
@@ -106,11 +141,8 @@ void end_stage(const Context& context, Stage stage, const std::string& name,
   comm::agree(context.comm, "noting the settings", true, [&] {
     if (!context.comm.is_root()) return;
     record_settings(context, stage);
-    // m is private, and the job's time tells it. Other people's files may lie there too; servers' clocks
-    // differ.
-    constexpr std::time_t kClocksDiffer = 600;
-    if (context.config.privacy.adjacency == privacy::Adjacency::kAddRemoveOne)
-      round_times(context.out, context.begun - kClocksDiffer);
+    // m is private, and the job's time tells it.
+    if (context.config.privacy.adjacency == privacy::Adjacency::kAddRemoveOne) round_times(context);
     if (is_private()) return;
     spdlog::warn(
         "{}: {} is NOT PRIVATE: its release has seeded test noise (--insecure-seeded-noise). Show it, and "

@@ -30,6 +30,10 @@ bool is_done(comm::HostComm& comm, const StageWork& work);
 /// @param outputs  files or folders, relative to the run folder; hashed here.
 void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<std::string>& outputs);
 
+/// Sets the times of muffle's own files in the run folder to the beginning of their day, whatever their age,
+/// and those of other files there that changed since the job began. Not collective.
+void round_times(const Context& context);
+
 /// What samples.json says of the release that the samples come of; true if it does not say.
 bool samples_are_private(const std::filesystem::path& samples_json);
 

@@ -26,7 +26,9 @@ std::vector<std::string> files_of(const Context& context) {
 }  // namespace
 
 void sample(Context& context, const std::filesystem::path& model_file) {
-  const StageWork work{"sample", stage_hash(context.config, Stage::kSample), model_file, context.out};
+  // Noted once it was read as a model.
+  const StageWork work{"sample", stage_hash(context.config, Stage::kSample), PublicFile(model_file),
+                       context.out};
   if (!is_done(context.comm, work)) {
     const auto start = std::chrono::steady_clock::now();
     const std::vector<comm::CollectiveUse> use_before = context.comm.collective_use();

@@ -48,7 +48,9 @@ void train_network(Context& context, const model::NetworkSettings& network,
 
 void train(Context& context, const std::filesystem::path& release_file) {
   const auto file = context.out / kModelFile;
-  const StageWork work{"train", stage_hash(context.config, Stage::kTrain), release_file, context.out};
+  // Noted once it was read as a release.
+  const StageWork work{"train", stage_hash(context.config, Stage::kTrain), PublicFile(release_file),
+                       context.out};
   if (!is_done(context.comm, work)) {
     const model::GeneratorSettings& generator = context.config.model.chosen();
     if (const auto* network = generator.network()) {

@@ -10,12 +10,13 @@ namespace muffle {
 
 Sha256::Sha256() { crypto_hash_sha256_init(&state_); }
 
-Sha256& Sha256::update(std::span<const std::byte> bytes) {
-  crypto_hash_sha256_update(&state_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+Sha256& Sha256::update(const PublicBytes& data) {
+  crypto_hash_sha256_update(&state_, reinterpret_cast<const unsigned char*>(data.bytes.data()),
+                            data.bytes.size());
   return *this;
 }
 
-Sha256& Sha256::update(std::string_view text) { return update(std::as_bytes(std::span(text))); }
+Sha256& Sha256::update(std::string_view text) { return update(PublicBytes(std::as_bytes(std::span(text)))); }
 
 Sha256Digest Sha256::digest() {
   Sha256Digest out;
@@ -23,7 +24,7 @@ Sha256Digest Sha256::digest() {
   return out;
 }
 
-Sha256Digest sha256(std::span<const std::byte> bytes) { return Sha256().update(bytes).digest(); }
+Sha256Digest sha256(const PublicBytes& data) { return Sha256().update(data).digest(); }
 Sha256Digest sha256(std::string_view text) { return Sha256().update(text).digest(); }
 
 std::string to_hex(std::span<const unsigned char> bytes) {
@@ -42,7 +43,7 @@ std::string sha256_file_hex(const PublicFile& file, const Heartbeat& heartbeat) 
   Sha256 hash;
   std::vector<std::byte> buffer(1 << 20);
   for (std::size_t n; (n = in.read(buffer)) > 0;) {
-    hash.update(std::span(buffer).first(n));
+    hash.update(PublicBytes(std::span(buffer).first(n)));
     beat(heartbeat);
   }
   return to_hex(hash.digest());

@@ -23,8 +23,9 @@ constexpr const char* kFormat = "muffle-stages";
 constexpr int kVersion = 1;
 
 /// SHA-256 of a file or, for a folder, of its files' names and hashes.
-std::string hash_of(const fs::path& path, const Heartbeat& heartbeat) {
-  const auto hash = [&](const fs::path& file) { return sha256_file_hex(PublicFile(file), heartbeat); };
+std::string hash_of(const PublicFile& file_or_folder, const Heartbeat& heartbeat) {
+  const fs::path& path = file_or_folder.path;
+  const auto hash = [&](const fs::path& inside) { return sha256_file_hex(PublicFile(inside), heartbeat); };
   bool is_folder = false;
   std::vector<fs::path> files;
   {
@@ -35,7 +36,7 @@ std::string hash_of(const fs::path& path, const Heartbeat& heartbeat) {
       if (!i->is_directory()) files.push_back(i->path());
     }
   }
-  if (!is_folder) return hash(path);
+  if (!is_folder) return sha256_file_hex(file_or_folder, heartbeat);
   std::sort(files.begin(), files.end());
   Sha256 all;
   for (const fs::path& file : files)
@@ -65,32 +66,36 @@ json noted_stages(const fs::path& folder) {
 }  // namespace
 
 std::string why_not_done(const StageWork& work, const Heartbeat& heartbeat) {
-  if (work.reads_records)
-    return "it reads real records, and nothing is kept that would tell whether they changed";
+  if (!work.input)
+    return "it reads real records, or samples of unknown origin, and nothing is kept that would tell whether "
+           "they changed";
   const json stages = noted_stages(work.folder);
   if (!stages.contains(work.stage)) return "it was not done before";
   const JsonDocument document;
   const JsonFields noted = JsonFields(stages, document, "stages.").object(work.stage);
   if (noted.text("settings", 128) != work.settings) return "its settings are others than before";
-  if (noted.text("input", 128) != hash_of(work.input, heartbeat))
-    return fmt::format("'{}' is another than before", work.input.string());
+  if (noted.text("input", 128) != hash_of(*work.input, heartbeat))
+    return fmt::format("'{}' is another than before", work.input->path.string());
   (void)noted.object("outputs");
   for (const auto& [name, hash] : noted.at("outputs").items()) {
     if (!is_there(work.folder / name, "the output", "Nothing was changed."))
       return fmt::format("'{}' is missing", name);
-    if (hash != hash_of(work.folder / name, heartbeat))
+    if (hash != hash_of(PublicFile(work.folder / name), heartbeat))
       return fmt::format("'{}' is not as it was made", name);
   }
   return {};
 }
 
 void note_done(const StageWork& work, const std::vector<std::string>& outputs, const Heartbeat& heartbeat) {
-  json noted{
-      {"settings", work.settings}, {"input", hash_of(work.input, heartbeat)}, {"outputs", json::object()}};
-  for (const std::string& name : outputs) noted["outputs"][name] = hash_of(work.folder / name, heartbeat);
   json stages = noted_stages(work.folder);
-  stages[work.stage] = std::move(noted);
-  if (work.reads_records) stages.erase(work.stage);  // which an earlier muffle may have noted
+  stages.erase(work.stage);
+  if (work.input) {
+    json& noted = stages[work.stage];
+    noted = {
+        {"settings", work.settings}, {"input", hash_of(*work.input, heartbeat)}, {"outputs", json::object()}};
+    for (const std::string& name : outputs)
+      noted["outputs"][name] = hash_of(PublicFile(work.folder / name), heartbeat);
+  }
   const json file{{"format", kFormat}, {"version", kVersion}, {"stages", std::move(stages)}};
   write_file_atomically(work.folder / kStagesFile, file.dump(2) + "\n");
 }

@@ -1,14 +1,20 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 
 namespace muffle::evaluate {
 namespace {
 
+/// As the table says it: with all its digits a share of the test records tells how many there are.
+double four_decimals(double score) { return std::round(score * 1e4) / 1e4; }
+
 nlohmann::json to_json(const std::vector<Score>& scores) {
   nlohmann::json out = nlohmann::json::object();
-  for (const Score& s : scores) out[s.name] = {{"accuracy", s.accuracy}, {"macro_f1", s.macro_f1}};
+  for (const Score& s : scores)
+    out[s.name] = {{"accuracy", four_decimals(s.accuracy)}, {"macro_f1", four_decimals(s.macro_f1)}};
   return out;
 }
 

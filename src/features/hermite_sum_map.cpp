@@ -168,7 +168,7 @@ class HermiteSum final : public HermiteSumMap {
     all.insert(all.end(), r.back.begin(), r.back.end());
     // Rounded, so that a last digit in which two maths libraries differ does not make another map.
     const std::vector<float> rounded(all.begin(), all.end());
-    return to_hex(sha256(std::as_bytes(std::span(rounded))));
+    return to_hex(sha256(PublicBytes(std::as_bytes(std::span(rounded)))));
   }
 
   std::unique_ptr<Block> make_block(const Lattice& lattice) const override {

@@ -262,7 +262,7 @@ class Rff final : public RffMap {
   }
   std::string hash() const override {
     const std::vector<float> frequencies = rff_frequencies(spec_);
-    return to_hex(sha256(std::as_bytes(std::span(frequencies))));
+    return to_hex(sha256(PublicBytes(std::as_bytes(std::span(frequencies)))));
   }
   std::unique_ptr<FeatureMap> shrunk(std::size_t features) const override {
     RffSpec small = spec_;

@@ -24,7 +24,7 @@ std::string hash_of(const features::SecondMoments& moments) {
   std::vector<double> all = moments.lift->numbers();
   all.push_back(static_cast<double>(moments.lift->coefficients()));
   all.push_back(moments.offset);
-  return to_hex(sha256(std::as_bytes(std::span(all))));
+  return to_hex(sha256(PublicBytes(std::as_bytes(std::span(all)))));
 }
 
 /// Not built yet.

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
+#include "muffle/core/round_up.hpp"
 #include "muffle/core/settings.hpp"
+#include "muffle/core/text.hpp"
 
 namespace muffle::privacy {
 
@@ -13,7 +15,25 @@ std::string name_of(const AggregationMode& mode) {
   return mode.distributed ? "distributed noise" : mode.masked ? "masked" : "single coordinator";
 }
 
-std::string describe(const AggregationMode& mode) {
+namespace {
+
+/// With t = 0: what is left of the noise against a rank that takes off its own of P shares.
+std::string against_one_rank(const AggregationMode& mode, const std::optional<Guarantee>& promised) {
+  const std::string holds =
+      "It holds against whoever sees the release and holds no share; a single rank, the coordinator among "
+      "them, that subtracts its own share sees less than the full noise";
+  if (!promised) return holds + ".";
+  const double left = std::sqrt(1.0 - 1.0 / mode.ranks) * (1 - 1e-12) * promised->noise_multiplier;
+  const auto epsilon = epsilon_to_tell(divide_up(1.0, left), promised->delta);
+  return fmt::format("{}: a noise multiplier of {} where {} is stated, that is {} at delta {} (rounded).",
+                     holds, rounded_down_text(left, 6), rounded_down_text(promised->noise_multiplier, 6),
+                     epsilon ? "epsilon " + rounded_up_text(*epsilon, 4) : "no epsilon up to 100",
+                     exact_text(promised->delta));
+}
+
+}  // namespace
+
+std::string describe(const AggregationMode& mode, const std::optional<Guarantee>& promised) {
   if (!mode.masked) {
     return "A single coordinator added the noise. It saw the exact sum over all records, and the machines "
            "between it and the ranks saw partial sums: they are trusted with them.";
@@ -57,8 +77,7 @@ std::string describe(const AggregationMode& mode) {
   }
   const std::string against =
       mode.colluding == 0
-          ? "It holds against whoever sees the release and holds no share; a single rank that subtracts its "
-            "own share, the coordinator among them, sees a little less than the full noise."
+          ? against_one_rank(mode, promised)
           : fmt::format(
                 "It holds against whoever sees the release, and against any {} of the ranks that pool all "
                 "they know, the coordinator counted among them.",
@@ -93,11 +112,11 @@ void require_valid(const AggregationMode& mode) {
                   fmt::format("{} sites that hold {} ranks, one of them {}, cannot be", mode.sites,
                               mode.ranks, mode.largest_site));
   problems.unless(
-      !mode.distributed || mode.largest_site <= std::max(mode.colluding, 1),
-      fmt::format("a site of the roster holds {} ranks, which know all that each of them knows, and "
-                  "noise is planned for {} that collude: set privacy.colluding_ranks to {} or more, "
-                  "or give the site fewer ranks",
-                  mode.largest_site, mode.colluding, mode.largest_site));
+      !mode.distributed || mode.ranks <= 1 || mode.largest_site <= mode.colluding,
+      fmt::format("a site of the roster holds {} of the ranks and knows all that they know, and "
+                  "noise is planned for {} that collude: set privacy.colluding_ranks to {} or more{}",
+                  mode.largest_site, mode.colluding, mode.largest_site,
+                  mode.largest_site > 1 ? ", or give the site fewer ranks" : ""));
   problems.throw_if_any("the aggregation settings are wrong", settings::Problems::kNotReleased);
 }
 

@@ -87,10 +87,12 @@ std::vector<std::string> public_facts(const Artifact& a) {
 }
 
 std::vector<std::string> trust_model(const Artifact& a) {
+  std::optional<privacy::Guarantee> promised;
+  if (a.is_private) promised = {a.noise.epsilon, a.noise.delta, a.noise.noise_multiplier};
   return {
       "Each rank sees its own records in the clear.",
       a.aggregation.masked
-          ? privacy::describe(a.aggregation)
+          ? privacy::describe(a.aggregation, promised)
           : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way of "
             "the reduction see partial sums: they are trusted. Nobody else sees anything but the noisy sums.",
       a.is_private ? "The noise came from the operating system's random number generator and was not kept."

@@ -128,7 +128,9 @@ Terms plan_aggregation(Transport& transport, const ReleaseJob& job) {
     terms = Terms::of(plan, job.aggregation.mode(transport.sites(), roster ? &*roster : nullptr));
   });
   if (terms.mode.distributed) require_same_entropy(transport, job);
-  spdlog::info("release: {}", privacy::describe(terms.mode));
+  std::optional<privacy::Guarantee> promised;
+  if (!job.insecure_seed) promised = {plan.epsilon, plan.delta, plan.noise_multiplier};
+  spdlog::info("release: {}", privacy::describe(terms.mode, promised));
   if (!terms.shares) return terms;
   for (std::size_t p = 0; p < plan.parts.size(); ++p) {
     for (std::size_t r = 0; r < plan.parts[p].runs.size(); ++r) {

@@ -13,6 +13,7 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/schema/scaling.hpp"
+#include "muffle/synth/listed_samples.hpp"
 #include "muffle/synth/pictures.hpp"
 
 namespace muffle::synth {
@@ -191,7 +192,7 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
   // The records' hash is of all records and then all labels.
   for (std::uint64_t tile = 0; tile < tiles_; ++tile) {
     const std::vector<std::uint8_t> labels = tile_labels(draw_, tile);
-    numbers_.update(std::as_bytes(std::span(labels)));
+    numbers_.update(PublicBytes(std::as_bytes(std::span(labels))));
     heartbeat();
   }
   std::string result = to_hex(numbers_.digest());
@@ -223,6 +224,23 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
   spdlog::info("sample: {} records{} in {}", draw_.spec.count,
                draw_.info.is_private ? "" : ", NOT PRIVATE (the model's release is not),", path_.string());
   return result;
+}
+
+std::optional<ListedSamples> listed_samples(const fs::path& file, const Heartbeat& heartbeat) {
+  const fs::path description = file.parent_path() / kSamplesJson;
+  if (!is_there(description, "the samples' description", "Nothing was changed.")) return std::nullopt;
+  const json said = json::parse(read_file(description), nullptr, /*allow_exceptions=*/false);
+  ListedSamples listed{PublicFile(file), {}};
+  try {
+    const JsonDocument document;
+    const JsonFields f(said, document);
+    (void)f.choice("format", {kSamplesFormat});
+    listed.hash = f.object("files").text(file.filename().string(), 64);
+  } catch (const ProtocolError&) {
+    return std::nullopt;
+  }
+  if (sha256_file_hex(listed.file, heartbeat) != listed.hash) return std::nullopt;
+  return listed;
 }
 
 }  // namespace muffle::synth

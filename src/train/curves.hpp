@@ -21,16 +21,17 @@ namespace muffle::train {
 class Curves {
  public:
   /// Writes to the folder `tensorboard` beside the model; `comm` and `collective` outlive it.
-  /// @param resumed_at  steps done before
+  /// @param resumed_at  steps done before  @param time_is_public  EventFile's
   Curves(const std::filesystem::path& model_file, comm::HostComm& comm,
-         const model::TensorCollective& collective, const TrainSpec& spec, std::uint64_t resumed_at)
+         const model::TensorCollective& collective, const TrainSpec& spec, std::uint64_t resumed_at,
+         bool time_is_public)
       : comm_(comm),
         collective_(collective),
         every_(std::max<std::uint64_t>(1, spec.steps / kPoints)),
         batch_(spec.batch) {
     if (comm.is_root()) {
       file_.emplace(std::filesystem::absolute(model_file).parent_path() / "tensorboard", comm.host(),
-                    resumed_at);
+                    time_is_public, resumed_at);
     }
   }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cmath>
 
 #include "muffle/core/watchdog.hpp"
 
@@ -71,16 +72,24 @@ std::string tf_record(std::string_view event) {
          little_endian(masked(crc32c(event)));
 }
 
-EventFile::EventFile(const std::filesystem::path& folder, const std::string& host, std::uint64_t resumed_at)
-    : file_(folder /
-            fmt::format("events.out.tfevents.{}.{}.{}", static_cast<long long>(now_s()), host, ::getpid())) {
+EventFile::EventFile(const std::filesystem::path& folder, const std::string& host, bool time_is_public,
+                     std::uint64_t resumed_at) {
+  constexpr double kDay = 86400;
+  if (!time_is_public) day_ = std::floor(now_s() / kDay) * kDay;
+  file_ = folder / fmt::format("events.out.tfevents.{}.{}.{}", static_cast<long long>(wall_s(resumed_at)),
+                               host, ::getpid());
   const WatchedStep step("opening", file_);
   std::error_code reported_by_write;
   std::filesystem::create_directories(folder, reported_by_write);
   out_.open(file_, std::ios::binary);
-  write(double_field(1, now_s()) + bytes_field(3, "brain.Event:2"));
+  write(double_field(1, wall_s(resumed_at)) + bytes_field(3, "brain.Event:2"));
   constexpr std::uint64_t kStart = 1;  // SessionLog.START: what is of this step or later is void
-  write(double_field(1, now_s()) + varint_field(2, resumed_at + 1) + bytes_field(7, varint_field(1, kStart)));
+  write(double_field(1, wall_s(resumed_at)) + varint_field(2, resumed_at + 1) +
+        bytes_field(7, varint_field(1, kStart)));
+}
+
+double EventFile::wall_s(std::uint64_t step) const {
+  return day_ ? *day_ + static_cast<double>(step) : now_s();
 }
 
 EventFile::~EventFile() {
@@ -93,7 +102,7 @@ void EventFile::add(std::uint64_t step, const std::vector<std::pair<std::string,
   for (const auto& [tag, value] : scalars) {
     summary += bytes_field(1, bytes_field(1, tag) + float_field(2, static_cast<float>(value)));
   }
-  write(double_field(1, now_s()) + varint_field(2, step) + bytes_field(5, summary));
+  write(double_field(1, wall_s(step)) + varint_field(2, step) + bytes_field(5, summary));
 }
 
 void EventFile::write(const std::string& event) {

@@ -84,7 +84,8 @@ class Training {
     CheckpointKeeper checkpoints(comm_, model_file, spec_, train_hash, release_hash_);
     checkpoints.resume(*training_, report_);
     heartbeat_();
-    Curves curves(model_file, comm_, *placement_.collective, spec_, report_.resumed_at);
+    Curves curves(model_file, comm_, *placement_.collective, spec_, report_.resumed_at,
+                  release_.adjacency == privacy::Adjacency::kReplaceOne);
     try {
       step_to_the_end(checkpoints, curves);
     } catch (const comm::StoppedError&) {

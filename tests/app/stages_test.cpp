@@ -31,7 +31,7 @@ class StagesTest : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   std::unique_ptr<comm::HostComm> comm_ = comm::single_process();
-  StageWork work_{"sample", "settings", folder_ / "model.mfl", folder_.path()};
+  StageWork work_{"sample", "settings", PublicFile(folder_ / "model.mfl"), folder_.path()};
 };
 
 TEST_F(StagesTest, WhatIsAsItWasMadeIsKept) {
@@ -84,10 +84,17 @@ TEST_F(StagesTest, ADamagedListOfStagesMeansDoingThemAgain) {
 
 TEST_F(StagesTest, StagesDoNotForgetOneAnother) {
   sampled();
-  const StageWork other{"evaluate", "e", folder_ / "samples.npz", folder_.path()};
+  StageWork other{"evaluate", "e", PublicFile(folder_ / "samples.npz"), folder_.path()};
   mark_done(*comm_, other, {});
   EXPECT_TRUE(done());
   EXPECT_TRUE(is_done(*comm_, other));
+  // What reads something that may be records is not noted, and what an earlier muffle noted of it goes.
+  other.input.reset();
+  EXPECT_FALSE(is_done(*comm_, other));
+  mark_done(*comm_, other, {"samples.npz"});
+  EXPECT_FALSE(is_done(*comm_, other));
+  EXPECT_THAT(read_file(folder_ / "stages.json"), Not(HasSubstr("evaluate")));
+  EXPECT_TRUE(done());
 }
 
 class ResolvedSettings : public StagesTest {
@@ -98,6 +105,32 @@ class ResolvedSettings : public StagesTest {
   }
   Context context_ = context_at(folder_.path());
 };
+
+// A job that was killed left files; the one that goes on, hours later, ends with them in its run folder.
+TEST_F(ResolvedSettings, TimesOfOwnFilesAreRoundedWhateverTheirAge) {
+  namespace fs = std::filesystem;
+  const auto of_day = [&](const std::string& name) {
+    const auto time = fs::file_time_type::clock::to_sys(fs::last_write_time(folder_ / name));
+    return time - std::chrono::floor<std::chrono::days>(time);
+  };
+  ensure_writable_folder(folder_ / "logs");
+  const std::vector<std::string> own{
+      "release.mfl", "release.mfl.sig", "samples.npz", "png/1.png", "logs/rank-0.jsonl", "metrics.json", "."},
+      others{"records.idx", "data.csv"};
+  const std::chrono::system_clock::time_point yesterday =
+      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()) - std::chrono::hours(12);
+  const auto noon = fs::file_time_type::clock::from_sys(yesterday);
+  for (const auto& names : {own, others}) {
+    for (const std::string& name : names) {
+      if (name != ".") write(name, "x");
+      fs::last_write_time(folder_ / name, noon);
+    }
+  }
+  fs::last_write_time(folder_ / ".", noon);
+  round_times(context_);
+  for (const std::string& name : own) EXPECT_EQ(of_day(name).count(), 0) << name;
+  for (const std::string& name : others) EXPECT_EQ(of_day(name), std::chrono::hours(12)) << name;
+}
 
 TEST_F(ResolvedSettings, AStageLeavesTheOthersSettingsAlone) {
   context_.config.privacy.epsilon = 0.25;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <type_traits>
+
 #include "muffle/core/files.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -18,7 +20,19 @@ TEST(Sha256, MatchesThePublishedExamples) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+// Bytes and files are hashed by those alone who say that they are public.
+template <class T>
+constexpr bool kHashed = requires(T data) {
+  sha256(data);
+}
+|| requires(Sha256 hash, T data) { hash.update(data); };
+static_assert(kHashed<PublicBytes> && !kHashed<std::span<const std::byte>>);
+static_assert(!std::is_convertible_v<std::span<const std::byte>, PublicBytes>);
+static_assert(!std::is_convertible_v<std::filesystem::path, PublicFile>);
+
 TEST(Sha256, PiecesHashLikeTheWhole) {
+  const std::string text = "muffle";
+  EXPECT_EQ(sha256(PublicBytes(std::as_bytes(std::span(text)))), sha256("muffle"));
   EXPECT_EQ(Sha256().update("mu").update("").update("ffle").digest(), sha256("muffle"));
 }
 

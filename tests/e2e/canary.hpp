@@ -95,6 +95,20 @@ class Canary {
     return embed::TestAccess::values(embed::embed_shard(embed::make_embedder(plan(counts)), *source, 1, {}));
   }
 
+  /// Flips a number's last bit, one for which that leaves the exact sums as they are.
+  void change_one_byte() {
+    const auto sums = exact_sums(true);
+    for (std::size_t i = 0; i < points_.size() / kRanks; ++i) {
+      const float before = points_[i];
+      if (before >= 0.125f) continue;  // of small numbers the last bit means little
+      points_[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(before) ^ 1u);
+      write("points", points_, {kDims});
+      if (exact_sums(true) == sums) return;
+      points_[i] = before;
+    }
+    ADD_FAILURE() << "every number's last bit changes the sums";
+  }
+
   /// All that is private: the total's and each rank's sums and class counts, records, and m if it is.
   Needles needles(bool m_is_private) const {
     Needles out;
@@ -211,8 +225,10 @@ inline int run_muffle(const Canary& canary, const std::string& arguments, const 
                   setting("MPIEXEC"), setting("MPIFLAGS"), ranks, binary, arguments, environment, log));
 }
 
-/// Runs muffle alone, on a terminal of its own, which `log` copies. @param arguments  without double quotes.
-inline int run_on_terminal(const Canary& canary, const std::string& arguments, const std::string& log) {
+/// Runs muffle alone, on a terminal of its own, which `log` copies.
+inline int run_on_terminal(const Canary& canary, std::string arguments, const std::string& log) {
+  for (std::size_t at = 0; (at = arguments.find('"', at)) != std::string::npos; at += 2)
+    arguments.insert(at, "\\");
   return run_inside(canary, fmt::format("timeout -k 5 300 script -qec \"{0} {1}\" {2} >{2}-echo 2>&1",
                                         setting("MUFFLE"), arguments, log));
 }
@@ -235,8 +251,16 @@ inline std::string common(std::size_t records) {
       "--set privacy.epsilon=1.0 --set privacy.max_records_per_person=1 --set privacy.release_counts=true "
       "--set model.generator=fully-connected --set 'model.hidden=[16]' --set train.steps=5 --set "
       "train.batch=60 "
-      "--set sample.count=90 --set 'evaluate.metrics=[]' --set runtime.deadline_s=60",
+      "--set sample.count=90 --set runtime.deadline_s=60",
       records, kClasses, kDims);
+}
+
+/// Has `muffle run` score the samples; without, it leaves the scores out.
+inline std::string scores(bool also_real = true) {
+  return fmt::format(
+      " --set 'evaluate.classifiers=[\"logistic_regression\"]' --set evaluate.also_real={}"
+      " --set data.test_features=data/points-0.idx --set data.test_labels=data/labels-0.idx",
+      also_real);
 }
 
 /// Whether `needle` is in `text`; a whole number only as a word of its own, not inside a hash or a longer
@@ -294,8 +318,18 @@ class Twice {
     return {run_muffle(first_, arguments, log, more...), run_muffle(second_, arguments, log, more...)};
   }
 
-  /// @returns how many bytes were searched.
+  /// Neither the needles nor a digest of a record is in what both wrote. @returns how many bytes were
+  /// searched.
   std::uint64_t expect_clean(const Needles& needles) const {
+    EXPECT_EQ(run_inside(first_, fmt::format("python3 {} . {} >digests 2>&1", setting("DIGESTS"),
+                                             second_.folder().string())),
+              0)
+        << read_file(first_.folder() / "digests");
+    return expect_nowhere(needles);
+  }
+
+  /// The needles alone.
+  std::uint64_t expect_nowhere(const Needles& needles) const {
     std::uint64_t searched = 0;
     const auto once = found_in(first_, needles, searched), again = found_in(second_, needles, searched);
     for (const auto& [what, where] : once) {

@@ -7,8 +7,11 @@
 #include <gtest/gtest-spi.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <set>
 
+#include "muffle/core/hash.hpp"
 #include "support/tier.hpp"
 
 namespace muffle::canary {
@@ -30,12 +33,17 @@ TEST(CanaryTest, TheSearchItselfFindsWhatItLooksFor) {
   const Needles m{{std::to_string(both.first().records()), "m"}};
   const std::string leak = "it holds " + m.begin()->first + " records";
   write_file_atomically(both.first().folder() / "leak", leak);
-  EXPECT_GT(both.expect_clean(m), 0u);
+  EXPECT_GT(both.expect_nowhere(m), 0u);
   write_file_atomically(both.second().folder() / "another", leak);
-  EXPECT_NONFATAL_FAILURE(both.expect_clean(m), "m is in leak and, in the second run, in another");
+  EXPECT_NONFATAL_FAILURE(both.expect_nowhere(m), "m is in leak and, in the second run, in another");
   fs::remove(both.second().folder() / "another");
   fs::create_directory(both.second().folder() / m.begin()->first);
-  EXPECT_NONFATAL_FAILURE(both.expect_clean(m), "in the second run, in the file name");
+  EXPECT_NONFATAL_FAILURE(both.expect_nowhere(m), "in the second run, in the file name");
+  // Digests, too.
+  EXPECT_EQ(run_inside(both.first(), "python3 " + setting("DIGESTS") + " . --self-test"), 0);
+  write_file_atomically(both.second().folder() / "another",
+                        "it is " + to_hex(sha256(read_file(both.first().folder() / "data/points-1.idx"))));
+  EXPECT_NONFATAL_FAILURE(both.expect_clean({}), "another: a digest of points-1.idx");
   // The exact sums are what muffle computes, not zeros; and the ranks' sums are parts of them.
   const Canary& canary = both.first();
   const auto sums = canary.exact_sums(true), first = canary.exact_sums(true, 0, 2),
@@ -48,7 +56,7 @@ TEST(CanaryTest, TheSearchItselfFindsWhatItLooksFor) {
 // too.
 TEST(CanaryTest, AClosedFormRunAtFullVerbosityWritesNoPrivateValue) {
   const Twice both({moments()});
-  ASSERT_EQ(both.run("run " + common(0) + map_flags({moments()}) +
+  ASSERT_EQ(both.run("run " + common(0) + map_flags({moments()}) + scores() +
                          " --set privacy.release_counts=false --set model.generator=moments"
                          " --set privacy.adjacency=add-remove-one --out run/out",
                      "console"),
@@ -60,36 +68,123 @@ TEST(CanaryTest, AClosedFormRunAtFullVerbosityWritesNoPrivateValue) {
 
 TEST(CanaryTest, ARunAtFullVerbosityWritesNoPrivateValue) {
   const Twice both;
-  ASSERT_EQ(both.run("run " + common(both.first().records()) + map_flags() + " --out run/out", "console"),
+  ASSERT_EQ(both.run("run " + common(both.first().records()) + map_flags() + scores(false) + " --out run/out",
+                     "console"),
             kGood)
       << both.console("console");
-  ASSERT_TRUE(fs::exists(both.first().folder() / "run/out/samples.npz"));
+  ASSERT_TRUE(fs::exists(both.first().folder() / "run/out/metrics.json"));
   EXPECT_GT(both.expect_clean(both.first().needles(false)), 10'000u);
 }
 
 // Scores are computed on records, and say so; nothing else of those records is in what the evaluation writes.
 TEST(CanaryTest, ARunWithScoresLeavesNoDigestOfARecord) {
   const Twice both;
-  ASSERT_EQ(
-      both.run("run " + common(both.first().records()) + map_flags() +
-                   " --set 'evaluate.metrics=[\"classifiers\"]' --set evaluate.also_real=true"
-                   " --set 'evaluate.classifiers=[\"logistic_regression\"]'"
-                   " --set data.test_features=data/points-0.idx --set data.test_labels=data/labels-0.idx"
-                   " --out run/out",
-               "console"),
-      kGood)
+  ASSERT_EQ(both.run("run " + common(0) + map_flags() + scores() +
+                         " --set privacy.adjacency=add-remove-one --out run/out",
+                     "console"),
+            kGood)
+      << both.console("console");
+  ASSERT_TRUE(fs::exists(both.first().folder() / "run/out/metrics.json"));
+  EXPECT_GT(both.expect_clean(both.first().needles(true)), 10'000u);
+}
+
+// `--samples` may name anything: what it names is not known to be public.
+TEST(CanaryTest, ScoringAPrivateFileLeavesNoDigestOfIt) {
+  const Twice both;
+  for (const Canary* canary : {&both.first(), &both.second()}) {
+    for (const auto& [from, to] : {std::pair{"points", "images"}, {"labels", "labels"}})
+      fs::copy_file(canary->folder() / fmt::format("data/{}.idx", from),
+                    canary->folder() / fmt::format("data/own-{}.idx", to));
+  }
+  ASSERT_EQ(both.run("evaluate " + common(both.first().records()) + scores(false) +
+                         " --samples data/own-images.idx --out run/out",
+                     "console"),
+            kGood)
       << both.console("console");
   ASSERT_TRUE(fs::exists(both.first().folder() / "run/out/metrics.json"));
   both.expect_clean(both.first().needles(false));
-  for (const Canary* canary : {&both.first(), &both.second()})
-    EXPECT_EQ(run_inside(*canary, "python3 " + setting("DIGESTS") + " . --self-test"), 0);
+}
+
+/// What lies in the canary's folder, but for its data. The numbers in names (processes', days') are left out.
+using Files = std::map<std::string, std::string>;
+Files files_of(const Canary& canary) {
+  Files files;
+  for (const auto& entry : fs::recursive_directory_iterator(canary.folder())) {
+    std::string name = fs::relative(entry.path(), canary.folder()).string();
+    if (!entry.is_regular_file() || name.starts_with("data/")) continue;
+    std::replace_if(
+        name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; }, '#');
+    files[name] += read_file(entry.path());
+  }
+  return files;
+}
+
+/// What may be a hash: 32 hexadecimal digits and more, 27 of base64 and more.
+std::set<std::string> hashes_in(const std::string& text) {
+  std::set<std::string> found;
+  const auto runs = [&](std::size_t least, const auto& belongs) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const std::size_t begin = i;
+      while (i < text.size() && belongs(static_cast<unsigned char>(text[i]))) ++i;
+      if (i - begin >= least) found.insert(text.substr(begin, i - begin));
+    }
+  };
+  runs(32, [](unsigned char c) { return std::isxdigit(c) != 0; });
+  runs(27, [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("+/-_", c) != nullptr; });
+  return found;
+}
+
+/// Where `other` differs in what two jobs on the same records have in common: in files that are the same in
+/// both, or in hashes of others.
+std::vector<std::string> differing(const Files& once, const Files& again, const Files& other) {
+  std::vector<std::string> out;
+  for (const auto& [name, text] : once) {
+    if (!again.contains(name)) continue;
+    const std::string changed = other.contains(name) ? other.at(name) : "";
+    if (text == again.at(name)) {
+      if (text != changed) out.push_back(name);
+      continue;
+    }
+    const auto here = hashes_in(text), there = hashes_in(again.at(name)), now = hashes_in(changed);
+    for (const std::string& hash : here)
+      if (there.contains(hash) && !now.contains(hash)) out.push_back(name + ": " + hash);
+  }
+  return out;
+}
+
+// A hash of settings and records together is none that could be looked for. But with seeded noise, and one
+// byte of a record changed that leaves the sums as they are, the released numbers are the same, and so is
+// everything that may be computed from them. (What two jobs on the same records do not share comes of time,
+// processes or the operating system's entropy.)
+TEST(CanaryTest, WithTheSameReleasedNumbersOneByteOfARecordChangesNoHash) {
+  Canary canary;
+  std::vector<Files> jobs;
+  for (int job = 0; job < 3; ++job) {
+    if (job == 2) canary.change_one_byte();
+    ASSERT_EQ(
+        run_muffle(canary,
+                   "run " + common(0) + map_flags() + scores() +
+                       " --set privacy.adjacency=add-remove-one --insecure-seeded-noise 7 --out run/out",
+                   "console"),
+        0)
+        << read_file(canary.folder() / "console");
+    jobs.push_back(files_of(canary));
+    // The search notices a hash of settings and records, in a file by itself and beside a time.
+    const std::string hash = to_hex(sha256("settings" + read_file(canary.folder() / "data/points.idx")));
+    jobs.back()["leak"] = hash;
+    jobs.back()["log"] = fmt::format("{}: {}", job, hash);
+    fs::remove_all(canary.folder() / "run");
+  }
+  EXPECT_EQ(jobs[0].at("run/out/release.mfl"), jobs[1].at("run/out/release.mfl"));
+  EXPECT_EQ(differing(jobs[0], jobs[1], jobs[2]),
+            (std::vector<std::string>{"leak", "log: " + jobs[0].at("leak")}));
 }
 
 // A bar that overwrites itself shows other texts than the plain lines of the other runs.
 TEST(CanaryTest, ARunOnATerminalShowsNoPrivateValue) {
   const Twice both;
   const std::string job =
-      "run " + common(0) + map_flags() + " --set privacy.adjacency=add-remove-one --out run/out";
+      "run " + common(0) + map_flags() + scores() + " --set privacy.adjacency=add-remove-one --out run/out";
   for (const Canary* canary : {&both.first(), &both.second()}) {
     ASSERT_EQ(run_on_terminal(*canary, job, "console"), 0) << read_file(canary->folder() / "console");
     EXPECT_NE(read_file(canary->folder() / "console").find("\r\033[K"), std::string::npos)

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
-"""Looks for digests of a canary's records in all that a run left: tests/e2e/digests.py FOLDER [--self-test]
+"""Looks for digests of a canary's records in all that runs left: tests/e2e/digests.py FOLDER... [--self-test]
 
-FOLDER/data has points.idx (n x d float32) and labels.idx, beside other files of records; everything else below FOLDER is searched, whole,
-for MD5, SHA-1, SHA-2, SHA-3 and BLAKE2 of each file, of its numbers alone, of each column and each record with and without its label, in either
-byte order; as bytes, hexadecimal digits and base64. --self-test hides one of each encoding and must find them.
+The first FOLDER/data has points.idx (n x d float32) and labels.idx, beside other files of records, and every folder has the same there;
+everything else below the folders is searched, whole, for MD5, SHA-1, SHA-2, SHA-3 and BLAKE2 of each file, of its numbers alone, of each column
+and each record with and without its label, in either byte order; as bytes, hexadecimal digits and base64, also in the midst of others.
+--self-test hides one of each kind in each encoding and must find them.
 """
 import base64
 import hashlib
 import pathlib
+import re
 import struct
 import sys
 import tempfile
 
-FUNCTIONS = ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s"]
+FUNCTIONS = [getattr(hashlib, name) for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s")]
+BEGINNING = 8  # bytes of a digest: enough to know it
+HEX = re.compile(rb"[0-9a-fA-F]{32,}")
+BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{22,}")
 
 
 def idx(path):
@@ -36,21 +41,25 @@ def private_pieces(data):
             yield f"column {column}", b"".join(numbers[4 * (i * d + column) :][:4] for i in range(n))
         for i in range(n):
             record = numbers[4 * d * i : 4 * d * (i + 1)]
-            yield f"record {i}", record
-            yield f"record {i} and its label", record + labels[i : i + 1]
+            yield i, record
+            yield i, record + labels[i : i + 1]
 
 
-def needles(data):
-    """{length: {how a digest may be written: what it is of}}"""
-    out = {}
-    for what, piece in private_pieces(data):
-        for function in FUNCTIONS:
-            digest = hashlib.new(function, piece).digest()
-            text = digest.hex().encode()
-            written = [digest, text, text.upper(), base64.b64encode(digest).rstrip(b"="), base64.urlsafe_b64encode(digest).rstrip(b"=")]
-            for form in written:
-                out.setdefault(len(form), {})[form] = f"{function} of {what}"
-    return out
+def digests(data):
+    """{a digest's beginning: what it is of, a record's number or a text}"""
+    return {function(piece).digest()[:BEGINNING]: what for what, piece in private_pieces(data) for function in FUNCTIONS}
+
+
+def readings(content):
+    """What the bytes are, and what they may be an encoding of."""
+    yield content
+    for run in HEX.findall(content):
+        for skip in (0, 1):
+            yield bytes.fromhex(run[skip : skip + (len(run) - skip) // 2 * 2].decode())
+    for run in BASE64.findall(content):
+        for skip in range(4):
+            yield base64.b64decode(run[skip : skip + (len(run) - skip) // 4 * 4], b"-_" if b"-" in run or b"_" in run else b"+/")
+        yield base64.b64decode(run + b"=" * (-len(run) % 4) if len(run) % 4 != 1 else run[:-1], b"-_" if b"-" in run or b"_" in run else b"+/")
 
 
 def found(folder, wanted):
@@ -59,28 +68,34 @@ def found(folder, wanted):
         if name.parts[0] == "data":
             continue
         content = str(name).encode() + b"\n" + (path.read_bytes() if path.is_file() else b"")
-        for length, forms in wanted.items():
-            for at in range(len(content) - length + 1):
-                what = forms.get(content[at : at + length])
-                if what:
-                    yield f"{name}: {what}"
+        for reading in readings(content):
+            for at in range(len(reading) - BEGINNING + 1):
+                if reading[at : at + BEGINNING] in wanted:
+                    what = wanted[reading[at : at + BEGINNING]]
+                    yield f"{name}: a digest of {what if isinstance(what, str) else f'record {what}'}"
 
 
-def self_test(wanted):
-    with tempfile.TemporaryDirectory() as scratch:
-        for length, forms in wanted.items():
-            form = next(reversed(forms))
-            (pathlib.Path(scratch) / "leak").write_bytes(b"{" + form + b"}")
-            if not list(found(pathlib.Path(scratch), {length: forms})):
-                sys.exit(f"digests.py does not find {forms[form]}")
+def self_test(data, wanted):
+    pieces = {type(what).__name__ + str(what)[-9:]: piece for what, piece in private_pieces(data) if isinstance(what, str) or what == 7}
+    for what, piece in pieces.items():
+        for function in FUNCTIONS:
+            digest = function(piece).digest()
+            text = digest.hex().encode()
+            written = [digest, text, text.upper(), b"abc" + text, base64.b64encode(digest), base64.urlsafe_b64encode(digest), base64.b64encode(b"12" + digest)]
+            with tempfile.TemporaryDirectory() as scratch:
+                for number, form in enumerate(written):
+                    (pathlib.Path(scratch) / str(number)).write_bytes(b"{" + form + b"}")
+                names = {line.split(":")[0] for line in found(pathlib.Path(scratch), wanted)}
+            if len(names) < len(written):
+                sys.exit(f"digests.py does not find {function.__name__} of {what} in {len(written) - len(names)} encodings")
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    wanted = needles(folder / "data")
+    folders = [pathlib.Path(name) for name in sys.argv[1:] if name != "--self-test"]
+    wanted = digests(folders[0] / "data")
     if "--self-test" in sys.argv:
-        self_test(wanted)
-    leaks = list(found(folder, wanted))
+        self_test(folders[0] / "data", wanted)
+    leaks = [leak for folder in folders for leak in found(folder, wanted)]
     print("\n".join(leaks[:20]) or "no digest of a record")
     sys.exit(1 if leaks else 0)
 

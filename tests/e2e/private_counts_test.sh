@@ -12,6 +12,7 @@ fashion 0 6000 "$work/data/images.idx" "$work/labels.idx"
 settings=("${small[@]}" --data "$work/data/images.idx" --labels "$work/data/labels.idx" --set privacy.release_counts=true
   --set 'sample.labels="released-counts"' --set 'evaluate.metrics=[]')
 
+begun=$(date +%s)
 for adjacency in replace-one add-remove-one; do
   records=(--set data.records=6000)
   [[ $adjacency == add-remove-one ]] && records=(--set data.records=0)
@@ -37,6 +38,25 @@ check "add/remove-one: none has either" test "$(in_logs add-remove-one 'has embe
 check "both: the sampling's" test "$(in_logs add-remove-one 'sample: .* a second; collectives of rank')" = 2
 in_the_day() { find "$@" -not -path '*/logs/*' -not -name logs -printf '%Ts %p\n' | awk '$1 % 86400 { print $2 }' | wc -l; }
 check "add/remove-one: no time of day in the run folder and the ledger" test "$(in_the_day "$work/add-remove-one" "$work"/ledger-people-add*)" = 0
+# Names and events that tell a second of this test.
+telling() {
+  python3 - "$1" "$begun" <<'EOF'
+import pathlib, re, struct, sys, time
+folder, begun, now = pathlib.Path(sys.argv[1]), int(sys.argv[2]), time.time()
+for path in folder.rglob("*"):
+    times = [float(n) for n in re.findall(r"\d{10}", path.name)]
+    if path.name.startswith("events.out"):
+        events, at = path.read_bytes(), 0
+        while at < len(events):
+            times.append(struct.unpack_from("<d", events, at + 13)[0])
+            at += 16 + struct.unpack_from("<Q", events, at)[0]
+    for t in times:
+        if begun <= t <= now and t % 86400 > 60:  # of the first minute of a day it cannot be told
+            print(path)
+EOF
+}
+check "add/remove-one: no second of the run in a file name or event" test "$(telling "$work/add-remove-one" | wc -l)" = 0
+if ((begun % 86400 > 120)); then check "replace-one: there are" test "$(telling "$work/replace-one" | wc -l)" -gt 5; fi
 check "replace-one: files keep theirs" test "$(in_the_day "$work/replace-one")" -gt 5
 check "nor in the ledger's lines" bash -c "! grep -hv 'T00:00:00Z' '$work'/ledger-people-add-remove-one.jsonl"
 ends 78 on 1 release "${settings[@]}" --set data.records=6000 --set privacy.adjacency=add-remove-one --out "$work/refused"

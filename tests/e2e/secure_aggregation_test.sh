@@ -55,7 +55,8 @@ refusals() {
   { echo "0 $(cat "$work/keys/site0.pub")"; echo "1 $(cat "$work/keys/site0.pub")"; echo "2 $(cat "$work/keys/site2.pub")"; } >"$work/two-sites.txt"
   cp "$work/keys/site0.key" "$work/keys/of0.key"; cp "$work/keys/site0.key" "$work/keys/of1.key"; cp "$work/keys/site2.key" "$work/keys/of2.key"
   two=(--secure-aggregation --set "privacy.site_key=$work/keys/of{rank}.key" --set "privacy.site_roster=$work/two-sites.txt")
-  expect_error 78 'holds 2 ranks, .* set privacy.colluding_ranks to 2 or more' 3 release "${small[@]}" "${two[@]}" --distributed-noise
+  expect_error 78 'holds 2 of the ranks .* set privacy.colluding_ranks to 2 or more' 3 release "${small[@]}" "${two[@]}" --distributed-noise
+  expect_error 78 'holds 1 of the ranks .* set privacy.colluding_ranks to 1 or more' 3 release "${small[@]}" "${keys[@]}" --distributed-noise --set privacy.colluding_ranks=0
   ends 0 on 3 release "${small[@]}" "${two[@]}" --distributed-noise --set privacy.colluding_ranks=2 --out "$work/two-shares"
   states two-shares/privacy.txt '2 sites take part, none with more than 2 of the ranks'
   ends 0 on 3 release "${small[@]}" "${two[@]}" --out "$work/two-masked"

@@ -93,7 +93,7 @@ inline std::vector<std::uint64_t> one_by_one(const Block& block, const Records& 
 
 template <typename T>
 std::string sha256_of(const std::vector<T>& values) {
-  return to_hex(sha256(std::as_bytes(std::span(values))));
+  return to_hex(sha256(PublicBytes(std::as_bytes(std::span(values)))));
 }
 
 }  // namespace muffle::features

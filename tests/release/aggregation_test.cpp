@@ -48,7 +48,7 @@ TEST(AggregationTest, TheFieldIsNeededAndMustMakeSense) {
   refused("aggregation.sites", [](auto& h) { h["aggregation"].erase("sites"); });
   refused("cannot be", [](auto& h) { h["aggregation"]["sites"] = 4; });
   refused("cannot be", [](auto& h) { h["aggregation"]["largest_site"] = 1; });
-  refused("holds 2 ranks", [](auto& h) { h["aggregation"]["colluding_ranks"] = 1; });
+  refused("holds 2 of the ranks", [](auto& h) { h["aggregation"]["colluding_ranks"] = 1; });
 }
 
 TEST(AggregationTest, ContradictionsAreNotWritten) {

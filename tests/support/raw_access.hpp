@@ -54,7 +54,7 @@ inline privacy::RawSum reduce_to_root(comm::HostComm& comm, embed::PartialSum&& 
 }
 
 inline std::string sha256_of(const std::vector<std::uint64_t>& values) {
-  return to_hex(sha256(std::as_bytes(std::span(values))));
+  return to_hex(sha256(PublicBytes(std::as_bytes(std::span(values)))));
 }
 
 }  // namespace muffle::test

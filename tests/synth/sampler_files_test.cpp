@@ -9,6 +9,7 @@
 
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/synth/listed_samples.hpp"
 #include "sampler_case.hpp"
 #include "support/expect_error.hpp"
 
@@ -43,6 +44,26 @@ TEST_F(Sampler, FormatsAgreeAndAreDescribed) {
   ASSERT_EQ(json["files"].size(), 4u);
   for (const auto& [name, hash] : json["files"].items())
     EXPECT_EQ(hash, sha256_file_hex(PublicFile(out_ / name)));
+}
+
+TEST_F(Sampler, KnowsItsOwnSamplesByteForByte) {
+  spec_.count = 40;
+  EXPECT_FALSE(listed_samples(out_ / "samples.npz")) << "nothing describes it";
+  const std::string hash = sample_alone(images_, out_);
+  const auto listed = listed_samples(out_ / "samples.npz");
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed->hash, hash);
+  EXPECT_EQ(listed->file.path, out_ / "samples.npz");
+  // What somebody put beside them or in their place may be records.
+  write_file_atomically(out_ / "records.npz", read_file(out_ / "samples.npz"));
+  EXPECT_FALSE(listed_samples(out_ / "records.npz"));
+  write_file_atomically(out_ / "samples.npz", std::string_view("records"));
+  EXPECT_FALSE(listed_samples(out_ / "samples.npz"));
+  for (const char* text :
+       {"", "{", "[]", R"({"format": "muffle-samples"})", R"({"format": "x", "files": {}})"}) {
+    write_file_atomically(out_ / "samples.json", std::string_view(text));
+    EXPECT_FALSE(listed_samples(out_ / "samples.npz")) << text;
+  }
 }
 
 TEST_F(Sampler, ReturnsTheHashOfWhatWasWritten) {

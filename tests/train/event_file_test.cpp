@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <ctime>
 
 #include "muffle/core/files.hpp"
 #include "support/temporary_folder.hpp"
@@ -36,7 +38,7 @@ std::vector<std::string> events_in(const std::string& bytes) {
 
 TEST(EventFile, HoldsVersionAndScalars) {
   const test::TemporaryFolder folder;
-  EventFile file(folder / "curves", "host", 299);
+  EventFile file(folder / "curves", "host", true, 299);
   file.add(300, {{"train/loss", 0.5}, {"x", -2}});
   ASSERT_EQ(std::distance(std::filesystem::directory_iterator(folder / "curves"), {}), 1);
   const auto path = std::filesystem::directory_iterator(folder / "curves")->path();
@@ -56,10 +58,29 @@ TEST(EventFile, HoldsVersionAndScalars) {
   EXPECT_EQ(events[2].substr(9), std::string("\x10\xac\x02\x2a\x1d") + loss + x);
 }
 
+// Under add/remove-one the time of day tells how long the release took, and so how many records there are.
+TEST(EventFile, SaysTheDayAloneWhereTheTimeIsPrivate) {
+  const test::TemporaryFolder folder;
+  const double begun = static_cast<double>(std::time(nullptr));
+  EventFile file(folder / "curves", "host", false, 299);
+  file.add(300, {{"train/loss", 0.5}});
+  file.add(400, {{"train/loss", 0.25}});
+  const auto path = std::filesystem::directory_iterator(folder / "curves")->path();
+  const std::string second = path.filename().string().substr(std::strlen("events.out.tfevents."), 10);
+  const double day = std::stod(second) - 299;
+  EXPECT_EQ(std::fmod(day, 86400), 0);
+  EXPECT_LE(day, begun);
+  EXPECT_GE(day, begun - 86400);
+  std::vector<double> times;
+  for (const std::string& event : events_in(read_file(path)))
+    std::memcpy(&times.emplace_back(), event.data() + 1, sizeof(double));
+  EXPECT_EQ(times, (std::vector{day + 299, day + 299, day + 300, day + 400}));
+}
+
 TEST(EventFile, AFolderThatCannotBeMadeEndsNothing) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "in-the-way", std::string_view("x"));
-  EventFile file(folder / "in-the-way" / "curves", "host");
+  EventFile file(folder / "in-the-way" / "curves", "host", true);
   file.add(1, {{"a", 1}});
 }
 

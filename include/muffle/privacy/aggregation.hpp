@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include "muffle/privacy/accountant.hpp"
 
 namespace muffle::privacy {
 
@@ -19,11 +22,13 @@ struct AggregationMode {
 /// "single coordinator", "masked", "distributed noise".
 std::string name_of(const AggregationMode& mode);
 /// Two or three sentences for the privacy statement: who saw what, and who is trusted with what.
-std::string describe(const AggregationMode& mode);
+/// @param promised  of the release; none for test noise. With t = 0 the text says what of it holds against a
+/// rank that takes off its own share.
+std::string describe(const AggregationMode& mode, const std::optional<Guarantee>& promised);
 
-/// @throws ConfigError  a site that holds more ranks than may collude; distributed noise without masks
-/// (whoever sees a rank's vector would subtract everybody else's share from the total); signed keys without
-/// masks; ranks, colluding or sites out of range; all problems in one message.
+/// @throws ConfigError  a site that holds more ranks than may collude, unless there is one rank; distributed
+/// noise without masks (whoever sees a rank's vector would subtract everybody else's share from the total);
+/// signed keys without masks; ranks, colluding or sites out of range; all problems in one message.
 void require_valid(const AggregationMode& mode);
 
 }  // namespace muffle::privacy

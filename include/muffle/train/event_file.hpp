@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,11 +16,13 @@ namespace muffle::train {
 /// four scalar fields do not carry a protobuf dependency. Root alone uses it. Public numbers only.
 class EventFile {
  public:
-  /// Makes `folder` and a file in it whose name says when and where. A file that cannot be written is named
-  /// in the log, once, and nothing more happens: no training ends for its curve. Points of steps after
-  /// `resumed_at` in the folder's older files are of a training that ended without a checkpoint of them:
-  /// TensorBoard is told to drop them.
-  EventFile(const std::filesystem::path& folder, const std::string& host, std::uint64_t resumed_at = 0);
+  /// Makes `folder` and a file in it whose name says when and where. Unless the time is public (it tells how
+  /// long the release took, and so how many records there are), times are the beginning of the day, UTC, and
+  /// a second a step. A file that cannot be written is named in the log, once, and nothing more happens: no
+  /// training ends for its curve. Points of steps after `resumed_at` in the folder's older files are of a
+  /// training that ended without a checkpoint of them: TensorBoard is told to drop them.
+  EventFile(const std::filesystem::path& folder, const std::string& host, bool time_is_public,
+            std::uint64_t resumed_at = 0);
   ~EventFile();
   EventFile& operator=(EventFile&&) = delete;
 
@@ -28,7 +31,10 @@ class EventFile {
 
  private:
   void write(const std::string& event);
+  /// Seconds since 1970 that an event of this step is given.
+  double wall_s(std::uint64_t step) const;
 
+  std::optional<double> day_;  ///< where the time is not public
   std::filesystem::path file_;
   std::ofstream out_;
 };

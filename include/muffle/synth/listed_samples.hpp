@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "muffle/core/hash.hpp"
+
+namespace muffle::synth {
+
+/// Samples that sample() wrote.
+struct ListedSamples {
+  PublicFile file;
+  std::string hash;  ///< SHA-256, hex
+};
+/// The file as samples.json beside it lists it, byte for byte; none if it does not: then the file may be
+/// anything, records among it. @param heartbeat  called after every MiB. @throws IoError.
+std::optional<ListedSamples> listed_samples(const std::filesystem::path& file,
+                                            const Heartbeat& heartbeat = {});
+
+}  // namespace muffle::synth
