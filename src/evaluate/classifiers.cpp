@@ -183,7 +183,7 @@ Classifier train_classifier(const ClassifierKind& kind, const TrainingSet& set, 
       optimizer.zero_grad();
       loss.backward();
       optimizer.step();
-      heartbeat();
+      beat(heartbeat);
     }
   }
   return classifier;

@@ -193,7 +193,7 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
   for (std::uint64_t tile = 0; tile < tiles_; ++tile) {
     const std::vector<std::uint8_t> labels = tile_labels(draw_, tile);
     numbers_.update(PublicBytes(std::as_bytes(std::span(labels))));
-    heartbeat();
+    beat(heartbeat);
   }
   std::string result = to_hex(numbers_.digest());
   json description = schema::to_json(stored);

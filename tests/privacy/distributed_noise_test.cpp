@@ -325,7 +325,7 @@ TEST(AggregationModeTest, TheStatementSaysWhoIsTrusted) {
   EXPECT_THAT(
       none,
       HasSubstr(
-          "a noise multiplier of 2.63791 where 3.73063 is stated, that is epsilon 1.466 at delta 1e-05"));
+          "a noise multiplier of 2.63795 where 3.73063 is stated, that is epsilon 1.466 at delta 1e-05"));
   EXPECT_THAT(describe({true, false, true, 2, 0}, std::nullopt), Not(HasSubstr("epsilon")));
   EXPECT_THAT(told({true, false, true, 2, 1}), Not(HasSubstr("multiplier")));
 }
