@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <Eigen/LU>
 #include <cmath>
 
 #include "evaluate/frechet.hpp"
@@ -13,18 +14,18 @@
 namespace muffle::evaluate {
 namespace {
 
-constexpr std::size_t kClasses = 2, kSide = 6;
+constexpr std::size_t kHalves = 2, kEdge = 6;
 
 /// Images whose class says which half is bright; `dim` makes them darker than the others.
-schema::Records images(std::size_t n, std::uint32_t substream, bool dim = false) {
+schema::Records halves(std::size_t n, std::uint32_t substream, bool dim = false) {
   const CounterStream stream(2, Stream::kTest, substream);
   schema::Records records;
-  records.shape = {1, kSide, kSide};
+  records.shape = {1, kEdge, kEdge};
   for (std::size_t i = 0; i < n; ++i) {
-    records.labels.push_back(static_cast<std::uint8_t>(i % kClasses));
-    for (std::size_t p = 0; p < kSide * kSide; ++p) {
-      const bool bright = p / (kSide * kSide / 2) == i % kClasses;
-      records.bytes.push_back(static_cast<std::uint8_t>(stream.below(i * kSide * kSide + p, 80) +
+    records.labels.push_back(static_cast<std::uint8_t>(i % kHalves));
+    for (std::size_t p = 0; p < kEdge * kEdge; ++p) {
+      const bool bright = p / (kEdge * kEdge / 2) == i % kHalves;
+      records.bytes.push_back(static_cast<std::uint8_t>(stream.below(i * kEdge * kEdge + p, 80) +
                                                         (bright ? (dim ? 60U : 150U) : 0U)));
     }
   }
@@ -36,7 +37,7 @@ data::Settings settings_of(const test::TemporaryFolder& folder) {
   data.dir = folder.path().string();
   data.features = "train-images.idx", data.labels = "train-labels.idx";
   data.test_features = "test-images.idx", data.test_labels = "test-labels.idx";
-  data.schema = {.shape = {1, kSide, kSide}, .classes = kClasses, .hi = 255};
+  data.schema = {.shape = {1, kEdge, kEdge}, .classes = kHalves, .hi = 255};
   return data;
 }
 
@@ -64,18 +65,18 @@ TEST(Frechet, IsWhatTheFormulaSays) {
 
 TEST(FeatureDistance, IsSmallForRealImagesAndLargeForOthers) {
   const test::TemporaryFolder folder;
-  test::write_records(folder / "train-images.idx", images(300, 0));
-  test::write_records(folder / "test-images.idx", images(300, 1));
+  test::write_records(folder / "train-images.idx", halves(300, 0));
+  test::write_records(folder / "test-images.idx", halves(300, 1));
   const data::Settings data = settings_of(folder);
   const auto score = [&](const schema::Records& made) {
     test::write_records(folder / "samples.npz", made);
     return kMetric->score({folder / "samples.npz", data.test(), data, 1, {}}).json.at("feature_distance");
   };
-  const nlohmann::json same = score(images(300, 2)), dim = score(images(300, 2, true));
+  const nlohmann::json same = score(halves(300, 2)), dim = score(halves(300, 2, true));
   EXPECT_EQ(same.at("real_training"), dim.at("real_training"));
   EXPECT_LT(same.at("synthetic"), 2 * same.at("real_training").get<double>()) << same << dim;
   EXPECT_GT(dim.at("synthetic"), 10 * same.at("real_training").get<double>()) << same << dim;
-  EXPECT_EQ(score(images(300, 2)), same);
+  EXPECT_EQ(score(halves(300, 2)), same);
 }
 
 TEST(FeatureDistance, ReadsTrainingRecordsAndRefusesWhatIsNoImage) {
