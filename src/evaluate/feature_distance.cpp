@@ -83,7 +83,8 @@ FeatureDistances feature_distances(const Subject& subject) {
   const TrainingSet synthetic = read_synthetic(subject.samples, schema, 0, subject.heartbeat);
   const TrainingSet train = read_real(subject.train, 0, subject.heartbeat);
   const synth::ScopedThreads one(1);
-  const Classifier cnn = train_classifier(classifier_kind("cnn"), train, schema, kSeed, subject.heartbeat);
+  const Classifier cnn =
+      train_classifier(classifier_kind("cnn"), train, schema, kSeed, [&] { beat(subject.heartbeat); });
   const FrechetDistance distance(spread_of_test(cnn, subject));
   const auto to = [&](const TrainingSet& set) {
     const Spread spread = spread_of(set, cnn, subject.heartbeat);

@@ -160,9 +160,9 @@ void print_pixels(SampleScorer& scorer, const release::NoisyMoments& sums,
   fmt::print(
       "\nAccuracy by pixels' law and finishing, epsilon 1 (logistic regression / MLP)\n\n"
       "| plain_share, floor, stray | |\n|---|---|\n");
-  const double rows[][3] = {{0, 0, 0},        {0.5, 0, 0},     {1, 0, 0},      {0, 0.1, 0},
-                            {0, 0.1, 0.05},   {0, 0.1, 0.1},   {0, 0.05, 0.1}, {0, 0.2, 0.1},
-                            {0.25, 0.1, 0.1}, {0.5, 0.1, 0.1}, {1, 0.1, 0.1}};
+  const double rows[][3] = {{0, 0, 0},         {0.5, 0, 0},       {1, 0, 0},        {0.5, 0.15, 0},
+                            {0.5, 0.05, 0.05}, {0.5, 0.15, 0.05}, {0.5, 0.2, 0.05}, {0.5, 0.15, 0.1},
+                            {0, 0.15, 0.05},   {1, 0.15, 0.05}};
   for (const auto& [plain_share, floor, stray] : rows) {
     const Recipe recipe{.plain_share = plain_share, .floor = floor, .stray = stray};
     std::filesystem::path keep;
