@@ -22,7 +22,8 @@ part labels-idx1-ubyte 8 1
 job=(--config "$here/../../configs/fashion-mnist-moments.toml" --set "data.dir=\"$out/data\"" --set data.records=50000
   --set data.features=fit-images-idx3-ubyte --set data.labels=fit-labels-idx1-ubyte
   --set data.test_features=held-out-images-idx3-ubyte --set data.test_labels=held-out-labels-idx1-ubyte
-  --set sample.count=20000 --set 'evaluate.metrics=["feature-distance"]')
+  --set sample.count=20000 --set 'evaluate.metrics=["classifiers","feature-distance"]'
+  --set 'evaluate.classifiers=["logistic_regression","mlp"]')
 "$muffle" release "${job[@]}" --out "$out" > "$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
 while read -r plain floor stray; do
   folder=$out/plain-$plain-floor-$floor-stray-$stray
@@ -31,7 +32,8 @@ while read -r plain floor stray; do
   { "$muffle" train "${line[@]}" --release "$out/release.mfl" && "$muffle" sample "${line[@]}" && "$muffle" evaluate "${line[@]}"; } > "$folder/log" 2>&1 ||
     { cat "$folder/log" >&2; exit 1; }
   printf 'plain_share %s, floor %s, stray %s: ' "$plain" "$floor" "$stray"
-  tr -d '\n ' < "$folder/metrics.json" | grep -o '"feature_distance":{[^}]*}'
+  tr -d '\n ' < "$folder/metrics.json" | sed 's/,"format".*/}/'
+  echo
   if [[ -n ${TWELVE:-} ]]; then
     "$here/twelve_classifiers.py" "$folder/samples.npz" "$data" --validate --only gaussian_nb,decision_tree,adaboost | tail -1
   fi
@@ -40,7 +42,10 @@ done << END
 0.5 0.05 0.0
 0.5 0.15 0.0
 0.5 0.05 0.05
+0.5 0.15 0.05
+0.5 0.2 0.05
 0.5 0.05 0.1
+0.5 0.2 0.1
 0.25 0.05 0.1
 0.25 0.15 0.1
 0.0 0.05 0.1
