@@ -17,9 +17,19 @@ namespace {
 
 /// Signal at the k-th frequency ~ k^(-1 / kNoisePower); it equals kNoiseOfDefault at the default side.
 constexpr double kNoiseOfDefault = 9e-4, kNoisePower = 3.0 / 16;
-/// The least side that is chosen, and what part of their mean squares tells classes apart, about.
-constexpr std::size_t kLeastSide = 4;
-constexpr double kBetween = 0.3;
+/// The least side that is chosen.
+constexpr std::size_t kLeastSide = 5;
+/// c0 is chosen among the default over 2^(i / 4), i = 0 .. kOffsets - 1.
+constexpr int kOffsets = 5;
+
+// Public guesses, for separation() (docs/explanation/moments.md, "How many coefficients").
+
+/// Of the coefficients' mean squares, the part that means have, and the part that tells classes apart.
+constexpr double kOfMeans = 0.5, kBetween = 0.4;
+/// What the estimators leave of the noise in a variance, per root of the number of coefficients.
+constexpr double kLeftInVariance = 0.05;
+/// What is lost where c0 is small beside ||u||: weights 1 / (c0^2 + ||u||^2) are undone for normal laws only.
+constexpr double kDistortion = 0.1;
 
 double rounded_to_float(double v) { return static_cast<float>(v); }
 double real(std::size_t n) { return static_cast<double>(n); }
@@ -61,34 +71,48 @@ class ImageLift final : public Lift {
 
   bool is_natural_for(const schema::Schema& schema) const override { return schema.is_image(); }
 
-  // The side that lets most of what tells classes apart through the noise, by a public guess; at most a power
-  // law whose constants give images of 28 x 28 a side of 14 at 9e-4 and 20 at 1.2e-4, which served
-  // FashionMNIST best (docs/explanation/moments.md, "How many coefficients").
-  void choose_sizes(const schema::Schema& schema, double noise, double offset) override {
+  // The side and c0 that let most of what tells classes apart through the noise, by a public guess. The side is
+  // at most a power law whose constants give images of 28 x 28 a side of 14 at 9e-4 and 20 at 1.2e-4, which
+  // served FashionMNIST best (docs/explanation/moments.md, "How many coefficients").
+  double choose_sizes(const schema::Schema& schema, double noise, double offset) override {
     const auto& shape = schema.shape;
-    if (side_ != 0 || shape.size() != 3 || std::find(shape.begin(), shape.end(), 0u) != shape.end() ||
-        !(noise > 0))
-      return;
-    const double growth = std::fmax(1.0, std::pow(kNoiseOfDefault / noise, kNoisePower));
+    if (shape.size() != 3 || std::find(shape.begin(), shape.end(), 0u) != shape.end() || !(noise > 0))
+      return offset;
     const std::size_t shorter = std::min(shape[1], shape[2]);
-    const auto most = static_cast<std::size_t>(std::fmin(real(default_side(shape)) * growth, real(shorter)));
-    side_ = most;
-    double best = 0;
-    for (std::size_t k = std::min(kLeastSide, most); k <= most; ++k) {
-      const double through = separation(shape, k, noise, offset);
-      if (through > best) side_ = k;
-      best = std::fmax(best, through);
+    if (side_ > shorter) return offset;  // resolve() says so
+    std::size_t least = side_, most = side_;
+    if (side_ == 0) {
+      const double growth = std::fmax(1.0, std::pow(kNoiseOfDefault / noise, kNoisePower));
+      most = static_cast<std::size_t>(std::fmin(real(default_side(shape)) * growth, real(shorter)));
+      least = std::min(kLeastSide, most);
     }
+    std::vector<double> offsets{offset};
+    if (offset == 0) {
+      const double usual = default_offset_of(shape[0] * shape[1] * shape[2]);
+      offsets.clear();
+      for (int i = 0; i < kOffsets; ++i) offsets.push_back(usual * std::exp2(-0.25 * i));
+    }
+    side_ = most;
+    double best = 0, chosen = offsets[0];
+    for (std::size_t k = least; k <= most; ++k) {
+      for (const double c0 : offsets) {
+        const double through = separation(shape, k, noise, c0);
+        if (!(through > best)) continue;
+        side_ = k, chosen = c0, best = through;
+      }
+    }
+    return chosen;
   }
 
   std::string outlook(double noise, double offset) const override {
     const std::vector<std::size_t> shape{affine_.channels, affine_.height, affine_.width};
     // Beyond some hundred frequencies next to nothing is added.
     const std::size_t most = std::min<std::size_t>(256, std::max(affine_.height, affine_.width));
-    const double left = separation(shape, side_, noise, offset) / separation(shape, most, 0.0, offset);
+    const double c0 = offset > 0 ? offset : default_offset();
+    const double left = separation(shape, side_, noise, c0) / separation(shape, most, 0.0, c0);
     return fmt::format(
         "with {} x {} coefficients noise leaves about {:.2g} % of what tells classes apart (a public guess: "
-        "at 2 % samples are little better than chance, at 15 % rough, from 40 % on good)",
+        "below 1 % samples are little better than chance, at 10 % rough, from 30 % on good)",
         side_, side_, 100 * left);
   }
 
@@ -207,34 +231,40 @@ class ImageLift final : public Lift {
   }
 
   /// How far noise lets classes be told apart by k x k coefficients: the sum over them of what is left of
-  /// (distance of a class's mean to the centre)^2 / variance. Distances have kBetween of all mean squares,
-  /// and fall faster than the rest by one power of the pitch. @param noise  of a number in a class's mean z
-  /// z^T
-  double separation(const std::vector<std::size_t>& shape, std::size_t k, double noise, double offset) const {
-    const std::size_t dims = shape[0] * shape[1] * shape[2];
-    const double c0 = offset > 0 ? offset : default_offset_of(dims);
-    const double law = AffineLift::kMeanSquare * real(dims) /
-                       law_over_frequencies(shape[1], shape[2], AffineLift::kExponent);
-    const double between = kBetween * AffineLift::kMeanSquare * real(dims) /
-                           law_over_frequencies(shape[1], shape[2], AffineLift::kExponent + 1);
+  /// (distance of a class's mean to the centre)^2 over the variance, with what noise leaves in that. Distances
+  /// fall faster than the rest by one power of the pitch. @param noise  of a number in a class's mean z z^T
+  double separation(const std::vector<std::size_t>& shape, std::size_t k, double noise, double c0) const {
+    const double channels = real(shape[0]);
+    const double all = AffineLift::kMeanSquare * channels * real(shape[1]) * real(shape[2]);
+    const double law = all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent);
+    const double between = kBetween * all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent + 1);
     std::vector<double> pitches;
-    double squares = c0 * c0;
+    double energy = 0;
     for (std::size_t a = 0; a < std::min(k, shape[1]); ++a) {
       for (std::size_t b = 0; b < std::min(k, shape[2]); ++b) {
         pitches.push_back(1 + std::hypot(real(a), real(b)));
-        squares += law * std::pow(pitches.back(), 2 * exponent_ - AffineLift::kExponent);
+        energy += law * std::pow(pitches.back(), 2 * exponent_ - AffineLift::kExponent);
       }
     }
     // Channels share a frequency's mean square; each has its own part of the sum.
-    const double of_mean = real(shape[0]) * 0.5 * noise * squares / c0 * noise * squares / c0;
+    const double squares = c0 * c0 + energy, white = noise * squares / std::numbers::sqrt2;
+    const double of_row = channels * white * white / (c0 * c0);
+    double known = 0;  // of |m|^2, by the rows: blocks tell of m what lies along it
+    for (const double pitch : pitches) {
+      const double mean = kOfMeans * law * std::pow(pitch, 2 * exponent_ - AffineLift::kExponent);
+      known += mean / (mean + of_row) * mean;
+    }
+    const double of_mean = channels * white * white / (c0 * c0 + known);
+    const double of_variance = kLeftInVariance * white * real(k) * std::sqrt(channels);
     double sum = 0;
     for (const double pitch : pitches) {
       const double apart = between * std::pow(pitch, 2 * exponent_ - AffineLift::kExponent - 1);
-      sum += apart / (apart + of_mean) / pitch;
+      const double variance = law * std::pow(pitch, 2 * exponent_ - AffineLift::kExponent);
+      sum += apart / (apart + of_mean) * apart / (variance + channels * of_variance);
     }
-    return sum;
+    const double share = energy / squares;
+    return (1 - kDistortion * share * share) * sum;
   }
-
   std::size_t side_ = 0;   ///< k; 0: left open
   double exponent_ = 0.5;  ///< W = (1 + sqrt(a^2 + b^2))^exponent for frequencies a, b = 0 .. k-1
   double height_ = 0.5;    ///< m0 = height exp(-r^2 / (2 radius^2)), r from the image's centre

@@ -156,7 +156,7 @@ class MomentsMap final : public FeatureMap {
           lift_ = name == kAuto ? nullptr : make_lift(name);
         },
         [this] { return lift_name_; });
-    keys.number("offset", offset_, {0, 1e6}, "the constant beside the coefficients; 0: by the records' size");
+    keys.number("offset", offset_, {0, 1e6}, "the constant beside the coefficients; 0: by the records' size and the noise");
     keys.count("bits", bits_, kLeastBits, kMostBits, "of the integers that are squared");
     if (lift_) lift_->declare(keys);
   }
@@ -181,7 +181,7 @@ class MomentsMap final : public FeatureMap {
     }
   }
   void choose_sizes(const schema::Schema& schema, double noise) override {
-    if (lift_) lift_->choose_sizes(schema, noise, offset_);
+    if (lift_) offset_ = lift_->choose_sizes(schema, noise, offset_);
   }
 
   std::string outlook(double noise) const override { return lift_->outlook(noise, offset_); }

@@ -31,8 +31,7 @@ constexpr double kTraceSpread = 0.3;
 /// has there: the noisy trace may leave nothing.
 constexpr double kLeastRest = 0.2;
 constexpr int kSteps = 30;
-/// Of means and what is shared, in turn; and of Newton's method within.
-constexpr int kPasses = 3, kNewtonSteps = 2;
+constexpr int kNewtonSteps = 2;
 
 double square(double x) { return x * x; }
 
@@ -386,10 +385,9 @@ ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const H
   const Spectrum spectrum = spectrum_of(*lift.affine());
   ConditionalMoments given = conditional_moments(moments, spectrum);
   MatrixXd shared = pooled_covariance(given, spectrum, heartbeat);
-  for (int pass = 0; pass < kPasses; ++pass) {
-    means_of_rows_and_blocks(given, shared, heartbeat);
-    shared = pooled_covariance(given, spectrum, heartbeat);
-  }
+  // Once: what is shared was estimated from the same blocks, and more turns would take its errors for evidence.
+  means_of_rows_and_blocks(given, shared, heartbeat);
+  shared = pooled_covariance(given, spectrum, heartbeat);
   ClassGaussians out;
   out.mean = given.mean;
   for (std::size_t c = 0; c < moments.classes; ++c) {

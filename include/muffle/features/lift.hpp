@@ -45,8 +45,8 @@ class Lift {
   virtual void declare(settings::Keys& keys) = 0;
   /// Are records of this schema lifted by `lift = "auto"`, which takes the first kind of the table that can?
   virtual bool is_natural_for(const schema::Schema&) const { return false; }
-  /// As FeatureMap::choose_sizes(). @param offset  c0; 0: left open
-  virtual void choose_sizes(const schema::Schema&, double /*noise*/, double /*offset*/) {}
+  /// As FeatureMap::choose_sizes(). @param offset  c0; 0: left open  @return  c0, still 0 where it stays open
+  virtual double choose_sizes(const schema::Schema&, double /*noise*/, double offset) { return offset; }
   virtual std::string outlook(double /*noise*/, double /*offset*/) const { return {}; }  ///< FeatureMap's
   /// As FeatureMap::resolve(): cheap, whatever a hostile description says. @throws ConfigError.
   virtual void resolve(const schema::Schema& schema) = 0;

@@ -55,9 +55,8 @@ using CovarianceEstimator =
 /// The closed form, from the release's moments to the laws; the steps below in their order. Each step weighs
 /// what it keeps by the noise's known size, the number of records and the moments themselves: no scores, no
 /// settings. What noise hides of a class is what all classes share, and what it hides of that a public guess.
-/// Without noise: the exact moments (of images, were they normal). Steps 2 and 3 take turns, four times and
-/// three. Each class takes three diagonalisations of n x n, images four, and what they share fifteen. Needs
-/// an affine lift.
+/// Without noise: the exact moments (of images, were they normal). Step 2 is done again after step 3. Each
+/// class takes three diagonalisations of n x n, images four, and what they share seven. Needs an affine lift.
 /// @param estimate  step 4, called once a class, in their order: what the step is worth is measured with
 /// others (tests/bench/moments_ablation.cpp)
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {},
