@@ -385,7 +385,8 @@ ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const H
   const Spectrum spectrum = spectrum_of(*lift.affine());
   ConditionalMoments given = conditional_moments(moments, spectrum);
   MatrixXd shared = pooled_covariance(given, spectrum, heartbeat);
-  // Once: what is shared was estimated from the same blocks, and more turns would take its errors for evidence.
+  // Once: what is shared was estimated from the same blocks, and more turns would take its errors for
+  // evidence.
   means_of_rows_and_blocks(given, shared, heartbeat);
   shared = pooled_covariance(given, spectrum, heartbeat);
   ClassGaussians out;

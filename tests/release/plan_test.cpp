@@ -147,11 +147,12 @@ TEST(ReleasePlan, SizesFollowThePublicNoise) {
   EXPECT_EQ(side(1, 0), 14);
 }
 
-// Blocks tell of means that are longer than c0 what rows do not, once noise lets the means be seen; where there is little
-// noise, a small c0 only weighs records unevenly.
+// Blocks tell of means that are longer than c0 what rows do not, once noise lets the means be seen; where
+// there is little noise, a small c0 only weighs records unevenly.
 TEST(ReleasePlan, TheOffsetFollowsThePublicNoiseToo) {
   const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
-  const auto offset = [&](double epsilon, std::uint64_t records, const char* key = "", const char* written = "") {
+  const auto offset = [&](double epsilon, std::uint64_t records, const char* key = "",
+                          const char* written = "") {
     features::MapsSettings maps;
     maps.maps["m"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
     if (*key) test::set_key(*maps.maps["m"].map, key, written);
