@@ -71,9 +71,9 @@ class ImageLift final : public Lift {
 
   bool is_natural_for(const schema::Schema& schema) const override { return schema.is_image(); }
 
-  // The side and c0 that let most of what tells classes apart through the noise, by a public guess. The side is
-  // at most a power law whose constants give images of 28 x 28 a side of 14 at 9e-4 and 20 at 1.2e-4, which
-  // served FashionMNIST best (docs/explanation/moments.md, "How many coefficients").
+  // The side and c0 that let most of what tells classes apart through the noise, by a public guess. The side
+  // is at most a power law whose constants give images of 28 x 28 a side of 14 at 9e-4 and 20 at 1.2e-4,
+  // which served FashionMNIST best (docs/explanation/moments.md, "How many coefficients").
   double choose_sizes(const schema::Schema& schema, double noise, double offset) override {
     const auto& shape = schema.shape;
     if (shape.size() != 3 || std::find(shape.begin(), shape.end(), 0u) != shape.end() || !(noise > 0))
@@ -231,13 +231,15 @@ class ImageLift final : public Lift {
   }
 
   /// How far noise lets classes be told apart by k x k coefficients: the sum over them of what is left of
-  /// (distance of a class's mean to the centre)^2 over the variance, with what noise leaves in that. Distances
-  /// fall faster than the rest by one power of the pitch. @param noise  of a number in a class's mean z z^T
+  /// (distance of a class's mean to the centre)^2 over the variance, with what noise leaves in that.
+  /// Distances fall faster than the rest by one power of the pitch. @param noise  of a number in a class's
+  /// mean z z^T
   double separation(const std::vector<std::size_t>& shape, std::size_t k, double noise, double c0) const {
     const double channels = real(shape[0]);
     const double all = AffineLift::kMeanSquare * channels * real(shape[1]) * real(shape[2]);
     const double law = all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent);
-    const double between = kBetween * all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent + 1);
+    const double between =
+        kBetween * all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent + 1);
     std::vector<double> pitches;
     double energy = 0;
     for (std::size_t a = 0; a < std::min(k, shape[1]); ++a) {

@@ -156,7 +156,8 @@ class MomentsMap final : public FeatureMap {
           lift_ = name == kAuto ? nullptr : make_lift(name);
         },
         [this] { return lift_name_; });
-    keys.number("offset", offset_, {0, 1e6}, "the constant beside the coefficients; 0: by the records' size and the noise");
+    keys.number("offset", offset_, {0, 1e6},
+                "the constant beside the coefficients; 0: by the records' size and the noise");
     keys.count("bits", bits_, kLeastBits, kMostBits, "of the integers that are squared");
     if (lift_) lift_->declare(keys);
   }
