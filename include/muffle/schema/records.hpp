@@ -18,6 +18,7 @@ struct RecordKind {
   std::vector<std::size_t> shape;  ///< of one record
   bool floats = false;             ///< float32 in original units; else uint8
   std::uint64_t count = 0;
+  std::shared_ptr<const Table> table = nullptr;  ///< of tables: `floats` are positions (table.hpp)
 
   std::size_t dims() const { return numbers_of(shape); }
   std::size_t record_bytes() const { return dims() * (floats ? sizeof(float) : 1); }

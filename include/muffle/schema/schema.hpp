@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <numeric>
 #include <span>
 #include <vector>
 
 #include "muffle/core/json_fields.hpp"
+#include "muffle/schema/table.hpp"
 
 namespace muffle::schema {
 
@@ -32,6 +34,9 @@ struct Schema {
   double lo = 0.0;                 ///< public bounds of every number as stored; scaled to [0, 1]
   double hi = 255.0;
   OnError on_error = OnError::kClamp;
+  /// Of tables; null: others. Then shape is {numbers of a record}, each a position in [0, 1] (lo = 0, hi =
+  /// 1), and the classes are the label column's codes.
+  std::shared_ptr<const Table> table = nullptr;
 
   std::size_t dims() const { return numbers_of(shape); }
   /// Checks what can be checked without the data: {columns} or {channels, height, width}, sizes and classes

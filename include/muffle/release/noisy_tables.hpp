@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "muffle/schema/table.hpp"
+
+namespace muffle::release {
+
+/// Counts over the values of one, two or three columns, class by class, with noise of a known standard
+/// deviation. Public.
+struct NoisyTable {
+  std::vector<std::size_t> columns;  ///< numbers of a record (0 .. d-1), ascending
+  /// For each of `columns`, which group each of its codes is counted in, groups numbered from 0; empty: every
+  /// code by itself. Later rounds count on coarser codes where noise would drown finer ones.
+  std::vector<std::vector<std::uint32_t>> groups;
+  std::vector<std::size_t> sizes;  ///< of each of `columns`: its groups
+  /// C x product of sizes, row-major, the last column's the fastest: numbers of records plus noise,
+  /// independent from cell to cell.
+  std::vector<double> counts;
+  double sigma = 0.0;  ///< standard deviation of the noise in a cell, records
+
+  std::size_t cells() const;  ///< of one class
+  std::span<const double> of_class(std::size_t c) const {
+    return std::span(counts).subspan(c * cells(), cells());
+  }
+};
+
+/// All tables of counts in a release. Public; everything computed from it is post-processing.
+struct NoisyTables {
+  std::size_t classes = 1;         ///< C
+  std::vector<std::size_t> codes;  ///< of each number of a record, d
+  std::vector<NoisyTable> tables;
+  /// m; under add/remove-one estimated from the tables' noisy totals; at least 1.
+  double records = 0.0;
+  bool records_known = true;  ///< m is public
+};
+
+}  // namespace muffle::release

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muffle::schema {
+
+/// What a column of a table holds.
+enum class ColumnType {
+  kInteger,
+  kDecimal,
+  kCategory,
+  kOrdinal,   ///< categories with an order
+  kBoolean,   ///< two categories, "false" and "true" unless `values` spells them otherwise
+  kDate,      ///< YYYY-MM-DD; its number: days since 1970-01-01
+  kDatetime,  ///< YYYY-MM-DDThh:mm:ss, a space for the T too; its number: seconds since 1970-01-01
+  kIgnore,    ///< in the files, never read, and not among the synthetic columns
+};
+
+enum class ColumnRole {
+  kFeature,
+  kLabel,   ///< the class: categories; at most one column
+  kPerson,  ///< who a row belongs to: at most one column, never released; bounds what one person can change
+};
+
+/// A value as feature maps and generators see it: one of finitely many codes, and where within the code's
+/// bin it lies.
+struct Cell {
+  std::uint32_t code = 0;
+  float fraction = 0.5f;  ///< in (0, 1)
+};
+
+/// One category: how it is written, and how else files spell it.
+struct Category {
+  std::string name;
+  std::vector<std::string> aliases;
+
+  bool operator==(const Category&) const = default;
+};
+
+/// A column of the public schema. Every number in it is public: written by people, never read off the data.
+///
+/// Numbers, dates and times lie on a grid: lo, lo + step, ..., hi, whose bins are public. A category is a
+/// code of its own. The missing value, where the column may lack one, is the last code.
+struct Column {
+  std::string name;
+  ColumnType type = ColumnType::kCategory;
+  ColumnRole role = ColumnRole::kFeature;
+  std::string unit;  ///< for people
+
+  double lo = 0.0, hi = 0.0;  ///< both are values; of numbers, dates and times
+  double step = 1.0;          ///< between values: 1 of integers and dates
+  int decimals = 0;           ///< written after the point
+  std::vector<double>
+      edges;  ///< bins + 1, ascending, first <= lo, last >= hi: bin b holds edges[b] <= v < edges[b+1],
+              ///< the last one its upper edge too. A bin without a value of the grid is refused.
+  std::vector<Category> values;  ///< of categories, in their order
+
+  bool missing = false;  ///< a value may be absent
+  std::vector<std::string>
+      spellings;  ///< of absent values, the first is how it is written; "": an empty field
+
+  bool is_number() const {
+    return type == ColumnType::kInteger || type == ColumnType::kDecimal || type == ColumnType::kDate ||
+           type == ColumnType::kDatetime;
+  }
+  /// It is a number of a record: neither ignored nor the label nor the person.
+  bool is_feature() const { return type != ColumnType::kIgnore && role == ColumnRole::kFeature; }
+  /// Bins or categories.
+  std::size_t bins() const { return is_number() ? edges.size() - 1 : values.size(); }
+  /// bins(), and one for the missing value.
+  std::size_t codes() const { return bins() + (missing ? 1 : 0); }
+  std::uint32_t missing_code() const { return static_cast<std::uint32_t>(bins()); }
+
+  bool operator==(const Column&) const = default;
+};
+
+/// A cell as a number in (0, 1), in which records of tables pass through batches, maps and samplers:
+/// (code + fraction) / codes, as float32. There and back, cell_at(position()) has the same code, and the same
+/// fraction but for rounding.
+float position(Cell cell, std::size_t codes);
+/// Any float: what lies outside [0, 1) becomes the nearest code.
+Cell cell_at(float position, std::size_t codes);
+
+/// The columns of a table, and what must hold between them. Immutable once checked; shared by copies of a
+/// Schema.
+struct Table {
+  std::vector<Column> columns;  ///< all, in the files' order
+
+  /// Indices of columns that are numbers of a record (Column::is_feature()), in order: number j of a record
+  /// is column features()[j].
+  std::vector<std::size_t> features() const;
+  std::optional<std::size_t> label() const;
+  std::optional<std::size_t> person() const;
+  /// Codes of each number of a record.
+  std::vector<std::size_t> codes() const;
+
+  bool operator==(const Table&) const = default;
+};
+
+}  // namespace muffle::schema

@@ -1,0 +1,48 @@
+#include "muffle/schema/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace muffle::schema {
+namespace {
+
+std::optional<std::size_t> with_role(const std::vector<Column>& columns, ColumnRole role) {
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    if (columns[j].type != ColumnType::kIgnore && columns[j].role == role) return j;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+float position(Cell cell, std::size_t codes) {
+  // Twice what rounding to float32 can move it by: the code survives.
+  const double margin = static_cast<double>(codes) * 0x1p-23;
+  const double within = std::clamp(static_cast<double>(cell.fraction), margin, 1.0 - margin);
+  return static_cast<float>((static_cast<double>(cell.code) + within) / static_cast<double>(codes));
+}
+
+Cell cell_at(float position, std::size_t codes) {
+  const double at = std::clamp(static_cast<double>(position), 0.0, 1.0) * static_cast<double>(codes);
+  const double code = std::min(std::floor(at), static_cast<double>(codes - 1));
+  return {static_cast<std::uint32_t>(code), static_cast<float>(at - code)};
+}
+
+std::vector<std::size_t> Table::features() const {
+  std::vector<std::size_t> out;
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    if (columns[j].is_feature()) out.push_back(j);
+  }
+  return out;
+}
+
+std::optional<std::size_t> Table::label() const { return with_role(columns, ColumnRole::kLabel); }
+std::optional<std::size_t> Table::person() const { return with_role(columns, ColumnRole::kPerson); }
+
+std::vector<std::size_t> Table::codes() const {
+  std::vector<std::size_t> out;
+  for (const std::size_t j : features()) out.push_back(columns[j].codes());
+  return out;
+}
+
+}  // namespace muffle::schema
