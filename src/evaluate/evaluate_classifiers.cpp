@@ -22,6 +22,9 @@ constexpr std::size_t kTestBatch = 1000;
 
 /// One classifier to be trained and tested.
 struct Contestant {
+  Contestant(const ClassifierKind& its_kind, const TrainingSet& its_set, std::size_t classes)
+      : kind(&its_kind), set(&its_set), confusion(classes) {}
+
   const ClassifierKind* kind;
   const TrainingSet* set;
   Classifier classifier;
@@ -180,7 +183,7 @@ ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec
   std::vector<Contestant> contestants;
   for (const TrainingSet& set : sets) {
     for (const ClassifierKind* kind : kinds) {
-      contestants.push_back({kind, &set, {}, ConfusionMatrix(schema.classes)});
+      contestants.emplace_back(*kind, set, schema.classes);
     }
   }
   const synth::ScopedThreads one_thread_each(1);

@@ -158,17 +158,20 @@ void print_sides(SampleScorer& scorer, const data::Batch& images, const schema::
 void print_pixels(SampleScorer& scorer, const release::NoisyMoments& sums,
                   const std::filesystem::path& samples) {
   fmt::print(
-      "\nAccuracy by pixels' law and finishing, epsilon 1 (logistic regression / MLP)\n\n"
-      "| plain_share, floor, stray | |\n|---|---|\n");
+      "\nAccuracy by pixels' law and finishing (logistic regression / MLP)\n\n"
+      "| plain_share, floor, stray; epsilon | 1 | 10 |\n|---|---|---|\n");
   const double rows[][3] = {{0, 0, 0},         {0.5, 0, 0},       {1, 0, 0},        {0.5, 0.15, 0},
-                            {0.5, 0.05, 0.05}, {0.5, 0.15, 0.05}, {0.5, 0.2, 0.05}, {0.5, 0.15, 0.1},
+                            {0.5, 0.05, 0.05}, {0.5, 0.1, 0.02},  {0.5, 0.1, 0.03}, {0.5, 0.15, 0.02},
+                            {0.5, 0.15, 0.03}, {0.5, 0.15, 0.05}, {0.5, 0.2, 0.05}, {0.5, 0.15, 0.1},
                             {0, 0.15, 0.05},   {1, 0.15, 0.05}};
   for (const auto& [plain_share, floor, stray] : rows) {
     const Recipe recipe{.plain_share = plain_share, .floor = floor, .stray = stray};
     std::filesystem::path keep;
     if (!samples.empty())
       keep = samples / fmt::format("plain-{}-floor-{}-stray-{}", plain_share, floor, stray);
-    fmt::print("| {}, {}, {} |{}\n", plain_share, floor, stray, cell(scorer.mean(sums, 1.0, recipe, keep)));
+    fmt::print("| {}, {}, {} |{}{}\n", plain_share, floor, stray, cell(scorer.mean(sums, 1.0, recipe, keep)),
+               cell(scorer.mean(sums, 10.0, recipe)));
+    std::fflush(stdout);
   }
 }
 
