@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "muffle/schema/table.hpp"
+
+namespace muffle::schema {
+
+/// Why a field does not fit its column. No misfit carries the field itself: that is private.
+enum class Misfit {
+  kNone,
+  kNotANumber,   ///< nor a date or time, where the column holds those
+  kBelow,        ///< under the column's lo
+  kAbove,        ///< over its hi
+  kUnknown,      ///< not one of its categories
+  kAbsent,       ///< a value is missing, and the column lacks none
+};
+
+/// For people: "is not a number", "is not one of the column's categories". Without content.
+std::string_view misfit_text(Misfit misfit, const Column& column);
+
+/// A field that was read, or what it becomes under OnError::kClamp.
+struct FieldReading {
+  Misfit misfit = Misfit::kNone;
+  /// The cell; of a misfit what takes its place: the nearer bound, or else the missing value. None: the column
+  /// has no such value, and the record contributes zero.
+  std::optional<Cell> cell;
+};
+
+/// The text of one column's fields: the only place where fields become cells, and cells fields. Immutable.
+class ColumnText {
+ public:
+  /// @param column  checked (Table::check()).
+  explicit ColumnText(Column column);
+  const Column& column() const { return column_; }
+
+  /// Spaces around the field do not count. A decimal between two values of the grid is taken to the nearer.
+  FieldReading read(std::string_view field) const;
+  /// The same from a number that a file holds as such: integers and decimals by value, categories by their
+  /// index in Column::values, dates in days and times in seconds. NaN: absent.
+  FieldReading read(double number) const;
+  /// Appends the value of a cell, unquoted. Numbers: the grid's values within the bin, each equally wide.
+  void write(Cell cell, std::string& out) const;
+  /// The value of a number's cell, or the index of a category; NaN: missing.
+  double number(Cell cell) const;
+
+ private:
+  FieldReading of_number(double value) const;
+  FieldReading misfit(Misfit which) const;
+
+  Column column_;
+  std::unordered_map<std::string, std::uint32_t> codes_;  ///< of spellings, missing ones too
+};
+
+/// The grid of a number's column: which of its values lie in which bin. lo + i step for i < count().
+class Grid {
+ public:
+  explicit Grid(const Column& column);
+  std::uint64_t count() const { return count_; }
+  /// Of a value within the bounds: the nearest.
+  std::uint64_t index(double value) const;
+  double value(std::uint64_t index) const;
+  /// Bin of value(index).
+  std::uint32_t bin(std::uint64_t index) const;
+  /// First index of a bin; of bins(): count().
+  std::uint64_t first(std::uint32_t bin) const { return first_[bin]; }
+  Cell cell(std::uint64_t index) const;
+  std::uint64_t index_of(Cell cell) const;
+
+ private:
+  double lo_, step_;
+  std::uint64_t count_;
+  std::vector<std::uint64_t> first_;  ///< bins + 1
+};
+
+}  // namespace muffle::schema
