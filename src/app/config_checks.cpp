@@ -15,7 +15,7 @@ using Maps = std::vector<features::NamedMap>;
 /// Noisy class sizes are part of the release.
 bool counted(const Config& c, const Maps& maps) {
   return c.release_counts ||
-         std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.map->counts_inside(); });
+         std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.map->counts_inside({}); });
 }
 
 void check_records(const Config& c, const Maps& maps, Problems& p) {

@@ -160,6 +160,32 @@ void Keys::names(const char* key, std::vector<std::string>& field, std::vector<s
        }});
 }
 
+void Keys::texts(const char* key, std::vector<std::string>& field, std::string example, std::string help,
+                 std::function<std::string(const std::string&)> wrong) {
+  add({key, stage_, std::move(help),
+       [&field, example = std::move(example), wrong = std::move(wrong)](const Value& v) {
+         std::vector<std::string> out;
+         bool good = v.kind == Value::Kind::kArray;
+         for (const Value& item : v.items) {
+           good = good && item.kind == Value::Kind::kString && !item.text.empty() &&
+                  std::find(out.begin(), out.end(), item.text) == out.end();
+           out.push_back(item.text);
+         }
+         if (!good) return wanted("an array of different texts such as " + example, v);
+         for (const std::string& item : out) {
+           if (const std::string problem = wrong ? wrong(item) : ""; !problem.empty())
+             return fmt::format("needs texts such as {}, and {} {}", example, toml_string(item), problem);
+         }
+         field = out;
+         return std::string();
+       },
+       [&field] {
+         std::vector<std::string> out;
+         for (const std::string& item : field) out.push_back(toml_string(item));
+         return fmt::format("[{}]", fmt::join(out, ", "));
+       }});
+}
+
 void Keys::word(const char* key, const std::vector<std::string>& words, std::string help,
                 std::function<void(const std::string&)> set, std::function<std::string()> get) {
   std::vector<std::string> quoted;

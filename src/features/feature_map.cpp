@@ -27,9 +27,13 @@ std::string second_moments_maps() {
   return names_where(map_kinds(), [](const MapKind& kind) { return kind.make()->has_second_moments(); });
 }
 
+std::string tables_maps() {
+  return names_where(map_kinds(), [](const MapKind& kind) { return kind.make()->has_tables(); });
+}
+
 std::string counting_maps() {
   return names_where(map_kinds(),
-                     [](const MapKind& kind) { return kind.make()->counts_inside().has_value(); });
+                     [](const MapKind& kind) { return kind.make()->counts_inside({}).has_value(); });
 }
 
 std::vector<CoordinateRun> FeatureMap::coordinates(const Lattice& lattice) const {

@@ -185,7 +185,7 @@ class MomentsMap final : public FeatureMap {
     if (lift_) offset_ = lift_->choose_sizes(schema, noise, offset_);
   }
 
-  std::string outlook(double noise) const override { return lift_->outlook(noise, offset_); }
+  std::string outlook(double noise, double) const override { return lift_->outlook(noise, offset_); }
 
   void resolve(const schema::Schema& schema) override {
     prepare(schema);
@@ -284,7 +284,7 @@ class MomentsMap final : public FeatureMap {
   }
 
   /// A record's z has length 1, so the trace of z z^T counts it; the diagonal comes first.
-  std::optional<CountsInside> counts_inside() const override {
+  std::optional<CountsInside> counts_inside(const Lattice&) const override {
     return lift_ ? CountsInside{order(), scale({})} : CountsInside{};
   }
 

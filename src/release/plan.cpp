@@ -101,7 +101,7 @@ std::optional<std::size_t> ReleasePlan::proxy() const {
 
 bool ReleasePlan::tells_counts() const {
   return counts ||
-         std::any_of(maps.begin(), maps.end(), [](const auto& m) { return m.map->counts_inside(); });
+         std::any_of(maps.begin(), maps.end(), [&](const auto& m) { return m.map->counts_inside(lattice); });
 }
 
 void choose_sizes(features::MapsSettings& maps, const schema::Schema& schema,
@@ -155,7 +155,7 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     f.noise_norm = f.noise_per_class * std::sqrt(classes);
     f.signal_to_noise_most = f.signal_most / f.noise_per_class;
     f.kernel_where_equal = 1.0 / (f.signal_to_noise_most * f.signal_to_noise_most);
-    f.outlook = map.map->outlook(f.noise_per_number / map.weight * classes);
+    f.outlook = map.map->outlook(f.noise_per_number / map.weight * classes, *records / classes);
   }
   return out;
 }
@@ -164,7 +164,7 @@ std::optional<double> count_noise(const ReleasePlan& plan, const privacy::Aggreg
   const std::size_t maps = plan.maps.size();
   if (plan.counts) return carried_sigma(plan, mode, maps, 0) / static_cast<double>(plan.counts_units());
   for (std::size_t b = 0; b < maps; ++b) {
-    if (const auto inside = plan.maps[b].map->counts_inside())
+    if (const auto inside = plan.maps[b].map->counts_inside(plan.lattice))
       return std::sqrt(static_cast<double>(inside->numbers)) * carried_sigma(plan, mode, b, 0) /
              inside->scale;
   }

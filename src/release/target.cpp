@@ -35,7 +35,7 @@ std::optional<NoisyCounts> noisy_counts(const Artifact& a) {
   const std::optional<double> sigma = count_noise(a, a.aggregation);
   if (a.counts) return NoisyCounts{released_counts(a), *sigma};
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
-    if (const auto inside = a.maps[b].map->counts_inside())
+    if (const auto inside = a.maps[b].map->counts_inside(a.lattice))
       return NoisyCounts{counts_inside(a, b, *inside), *sigma};
   }
   return std::nullopt;

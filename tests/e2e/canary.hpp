@@ -178,7 +178,7 @@ class Canary {
     }
     // The trace of a class's second moments is its number of records, but for the rounding of z.
     for (std::size_t b = 0; b < maps_.size(); ++b) {
-      const auto inside = maps_[b].map->counts_inside();
+      const auto inside = maps_[b].map->counts_inside(plan.lattice);
       if (!inside) continue;
       for (std::size_t c = 0; c < kClasses; ++c) {
         std::int64_t trace = 0;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"

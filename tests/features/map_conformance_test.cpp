@@ -26,6 +26,7 @@ struct MapCase {
   std::vector<std::size_t> shape;
   /// How much of the replace-one bound the search must reach: where records can be opposite.
   double reaches = 0.0;
+  std::vector<std::size_t> codes = {};  ///< of tables: each column's; then there is no shape
 };
 void PrintTo(const MapCase& c, std::ostream* out) { *out << c.name; }
 
@@ -57,6 +58,16 @@ std::vector<MapCase> cases() {
        {{"lift", "hermite"}, {"offset", "0.1"}, {"coefficients", "6"}},
        {2},
        0.98},
+      {"pairs", "pairs", {}, {}, 0.999, {3, 8, 2}},
+      {"pairs_with_a_constant", "pairs", {}, {}, 0.92, {3, 1, 8, 2}},
+      {"pairs_of_one_column", "pairs", {}, {}, 0.999, {5}},
+      {"pairs_without_singles", "pairs", {{"singles", "0"}, {"leave_out", "[\"b\"]"}}, {}, 0.999, {3, 2, 4}},
+      {"pairs_and_triples",
+       "pairs",
+       {{"triples", "[\"c:a:b\", \"b:c:d\"]"}, {"weights", "[\"a:*=2.5\", \"a:b=0\", \"a:b:c=0.5\"]"}},
+       {},
+       0.999,
+       {3, 2, 4, 16}},
   };
   for (const MapKind& kind : map_kinds()) {
     const std::string name(kind.name);
@@ -72,7 +83,8 @@ constexpr std::size_t kClasses = 3;
 class MapConformance : public ::testing::TestWithParam<MapCase> {
  protected:
   MapConformance()
-      : schema_(test::schema_of(GetParam().shape, kClasses)),
+      : schema_(GetParam().codes.empty() ? test::schema_of(GetParam().shape, kClasses)
+                                         : test::table_schema(GetParam().codes, kClasses)),
         map_(test::make_map(GetParam().kind, GetParam().settings, schema_)),
         block_(map_->make_block(lattice_)) {}
 
@@ -111,6 +123,7 @@ TEST_P(MapConformance, IsWhatItsSchemaAndItsBlockSay) {
   twice->resolve(schema_);
   EXPECT_EQ(twice->to_json(), map_->to_json()) << "resolved once is resolved for good";
   EXPECT_EQ(map_->has_second_moments(), map_->second_moments() != nullptr);
+  EXPECT_EQ(map_->has_tables(), map_->tables() != nullptr);
   if (map_->has_second_moments()) {
     const std::size_t q = map_->second_moments()->order();
     EXPECT_EQ(map_->features(), q * (q + 1) / 2);
@@ -364,7 +377,7 @@ TEST_P(MapConformance, RecordsWithoutAClassOrANumberAddNothing) {
 }
 
 TEST_P(MapConformance, CountsInsideAreTheRecords) {
-  const auto inside = map_->counts_inside();
+  const auto inside = map_->counts_inside(lattice_);
   if (!inside) return;
   ASSERT_LE(inside->numbers, map_->features());
   const Records records(300, block_->dims(), kClasses);

@@ -24,9 +24,36 @@ inline schema::Schema schema_of(std::vector<std::size_t> shape, std::size_t clas
   return {std::move(shape), classes};
 }
 
+/// Of a table whose columns are categories with so many codes each, named a, b, c and so on.
+inline schema::Schema table_schema(const std::vector<std::size_t>& codes, std::size_t classes = 1) {
+  auto table = std::make_shared<schema::Table>();
+  for (std::size_t j = 0; j <= codes.size(); ++j) {
+    schema::Column column;
+    column.name = std::string(1, static_cast<char>('a' + j));
+    const bool label = j == codes.size();
+    if (label) column.name = "label", column.role = schema::ColumnRole::kLabel;
+    if (label && classes == 1) break;
+    for (std::size_t k = 0; k < (label ? classes : codes[j]); ++k)
+      column.values.push_back({column.name + std::to_string(k), {}});
+    table->columns.push_back(std::move(column));
+  }
+  schema::Schema schema{{codes.size()}, classes, 0.0, 1.0};
+  schema.table = std::move(table);
+  return schema;
+}
+
 inline settings::Value value_of(const std::string& text) {
   settings::Value v;
   v.shown = text;
+  if (text.starts_with('[')) {  // of texts without commas
+    v.kind = settings::Value::Kind::kArray;
+    for (std::size_t i = 1, end = 0; i + 1 < text.size(); i = end + 1) {
+      end = std::min(text.find(',', i), text.size() - 1);
+      const std::size_t first = text.find_first_not_of(' ', i);
+      v.items.push_back(value_of(text.substr(first, end - first)));
+    }
+    return v;
+  }
   char* end = nullptr;
   v.integer = std::strtoll(text.c_str(), &end, 10);
   if (!text.empty() && *end == '\0') {

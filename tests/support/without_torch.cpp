@@ -46,7 +46,7 @@ std::unique_ptr<Sampler> NetworkSettings::open(const ModelInfo&, const JsonField
 }
 
 std::size_t twin_columns(const features::FeatureMap& map) {
-  return map.has_second_moments() ? 0 : map.features();
+  return map.has_second_moments() || map.has_tables() ? 0 : map.features();
 }
 
 std::string trainable_maps() { return "\"rff\""; }

@@ -79,6 +79,10 @@ class Keys {
   /// An array of different names out of `known`.
   void names(const char* key, std::vector<std::string>& field, std::vector<std::string> known,
              std::string help);
+  /// An array of different texts, none empty. @param example  as it would be written
+  /// @param wrong  empty, or what is wrong with an item; null: nothing ever is
+  void texts(const char* key, std::vector<std::string>& field, std::string example, std::string help,
+             std::function<std::string(const std::string&)> wrong = nullptr);
   /// A value out of a list of names.
   template <class T>
   void choice(const char* key, T& field, std::vector<std::pair<std::string, T>> options, std::string help) {

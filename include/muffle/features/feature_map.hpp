@@ -17,6 +17,7 @@
 #include "muffle/core/settings.hpp"
 #include "muffle/features/block.hpp"
 #include "muffle/features/lift.hpp"
+#include "muffle/features/pairs.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
@@ -71,8 +72,8 @@ class FeatureMap {
   /// a class's mean embedding will carry. From public numbers alone.
   virtual void choose_sizes(const schema::Schema&, double /*noise*/) {}
   /// After resolve(): what to expect of samples with that noise, for the plan and a line before the charge. A
-  /// public guess; empty: nothing is known.
-  virtual std::string outlook(double /*noise*/) const { return {}; }
+  /// public guess; empty: nothing is known. @param records  of a class, were all as large
+  virtual std::string outlook(double /*noise*/, double /*records*/) const { return {}; }
 
   /// Resolved settings as a release states them, and back. @throws ProtocolError.
   virtual nlohmann::json to_json() const = 0;
@@ -105,11 +106,15 @@ class FeatureMap {
   // What else a kind may be good for; the default is: for nothing.
 
   /// Before resolve() it tells no more than whether there are any.
-  virtual std::optional<CountsInside> counts_inside() const { return std::nullopt; }
+  virtual std::optional<CountsInside> counts_inside(const Lattice&) const { return std::nullopt; }
   /// Does it sum second moments, from which a generator follows in closed form?
   virtual bool has_second_moments() const { return false; }
   /// Whose lift is built, which can take long: of maps that have them.
   virtual const SecondMoments* second_moments() const { return nullptr; }
+  /// Does it count the codes of a table's columns?
+  virtual bool has_tables() const { return false; }
+  /// After resolve(), of maps that have them.
+  virtual const CountTables* tables() const { return nullptr; }
 
   /// The map as it sums records, on the CPU.
   virtual std::unique_ptr<Block> make_block(const Lattice& lattice) const = 0;
@@ -126,8 +131,9 @@ struct MapKind {
 std::span<const MapKind> map_kinds();
 /// With the kind's default settings. @throws ConfigError  an unknown name: lists those that there are.
 std::unique_ptr<FeatureMap> make_map(std::string_view kind);
-/// For messages, the names of those with second moments, and of those with counts inside.
+/// For messages, the names of those with second moments, with tables, and with counts inside.
 std::string second_moments_maps();
+std::string tables_maps();
 std::string counting_maps();
 
 /// What a map is there for.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "muffle/release/artifact.hpp"
 #include "muffle/schema/table.hpp"
 
 namespace muffle::release {
@@ -38,5 +39,11 @@ struct NoisyTables {
   double records = 0.0;
   bool records_known = true;  ///< m is public
 };
+
+/// The tables of all maps of counts, one map after the other; two maps may count the same columns.
+/// @throws ConfigError  the release holds none (the message says which setting makes some), or its lattice is
+/// too coarse for them.
+/// @throws ProtocolError  this muffle rebuilds another map than the release's.
+NoisyTables make_noisy_tables(const Artifact& artifact);
 
 }  // namespace muffle::release

@@ -12,14 +12,41 @@
 
 namespace muffle::schema {
 
+/// The grid of a number's column: which of its values lie in which bin. lo + i step for i < count().
+class Grid {
+ public:
+  explicit Grid(const Column& column);
+  std::uint64_t count() const { return count_; }
+  /// Of a value within the bounds: the nearest.
+  std::uint64_t index(double value) const;
+  double value(std::uint64_t index) const;
+  /// Bin of value(index).
+  std::uint32_t bin(std::uint64_t index) const;
+  /// First index of a bin; of bins(): count().
+  std::uint64_t first(std::uint32_t bin) const { return first_[bin]; }
+  Cell cell(std::uint64_t index) const;
+  std::uint64_t index_of(Cell cell) const;
+
+ private:
+  double lo_, step_, scale_;  ///< scale_: 10^decimals
+  std::uint64_t count_;
+  std::vector<std::uint64_t> first_;  ///< bins + 1
+};
+
+/// A number as files write it: of an integer, a decimal, a date (days since 1970-01-01) or a datetime
+/// (seconds since then). None: it is not one.
+std::optional<double> parse_number(ColumnType type, std::string_view text);
+/// The text of one, appended.
+void write_number(const Column& column, double value, std::string& out);
+
 /// Why a field does not fit its column. No misfit carries the field itself: that is private.
 enum class Misfit {
   kNone,
-  kNotANumber,   ///< nor a date or time, where the column holds those
-  kBelow,        ///< under the column's lo
-  kAbove,        ///< over its hi
-  kUnknown,      ///< not one of its categories
-  kAbsent,       ///< a value is missing, and the column lacks none
+  kNotANumber,  ///< nor a date or time, where the column holds those
+  kBelow,       ///< under the column's lo
+  kAbove,       ///< over its hi
+  kUnknown,     ///< not one of its categories
+  kAbsent,      ///< a value is missing, and the column lacks none
 };
 
 /// For people: "is not a number", "is not one of the column's categories". Without content.
@@ -28,8 +55,8 @@ std::string_view misfit_text(Misfit misfit, const Column& column);
 /// A field that was read, or what it becomes under OnError::kClamp.
 struct FieldReading {
   Misfit misfit = Misfit::kNone;
-  /// The cell; of a misfit what takes its place: the nearer bound, or else the missing value. None: the column
-  /// has no such value, and the record contributes zero.
+  /// The cell; of a misfit what takes its place: the nearer bound, or else the missing value. None: the
+  /// column has no such value, and the record contributes zero.
   std::optional<Cell> cell;
 };
 
@@ -55,28 +82,8 @@ class ColumnText {
   FieldReading misfit(Misfit which) const;
 
   Column column_;
+  std::optional<Grid> grid_;                              ///< of numbers
   std::unordered_map<std::string, std::uint32_t> codes_;  ///< of spellings, missing ones too
-};
-
-/// The grid of a number's column: which of its values lie in which bin. lo + i step for i < count().
-class Grid {
- public:
-  explicit Grid(const Column& column);
-  std::uint64_t count() const { return count_; }
-  /// Of a value within the bounds: the nearest.
-  std::uint64_t index(double value) const;
-  double value(std::uint64_t index) const;
-  /// Bin of value(index).
-  std::uint32_t bin(std::uint64_t index) const;
-  /// First index of a bin; of bins(): count().
-  std::uint64_t first(std::uint32_t bin) const { return first_[bin]; }
-  Cell cell(std::uint64_t index) const;
-  std::uint64_t index_of(Cell cell) const;
-
- private:
-  double lo_, step_;
-  std::uint64_t count_;
-  std::vector<std::uint64_t> first_;  ///< bins + 1
 };
 
 }  // namespace muffle::schema

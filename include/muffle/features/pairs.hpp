@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "muffle/features/block.hpp"
+
+namespace muffle::features {
+
+/// One table: how many records of a class have which codes in one, two or three columns.
+struct CountTable {
+  std::vector<std::size_t> columns;  ///< numbers of a record (0 .. d-1), ascending
+  double weight = 1.0;               ///< w, above 0: its noise is proportional to 1 / w
+  std::size_t first = 0;             ///< of its cells among a class's numbers
+  std::size_t cells = 0;             ///< product of the columns' codes; row-major, the last column's fastest
+};
+
+/// The tables that a map counts, class by class. A record adds units()[t] to one cell of every table t:
+/// phi(x) = W^(-1/2) (w_t e_{cell of x in t}), W the sum of w_t^2 (docs/math.md, "feature maps"). Public.
+struct CountTables {
+  std::vector<std::size_t> codes;  ///< of each number of a record, d
+  std::vector<CountTable> tables;
+
+  /// Of all tables, of one class: the map's D.
+  std::size_t cells() const { return tables.empty() ? 0 : tables.back().first + tables.back().cells; }
+  /// 2^k w_t / sqrt(W), rounded down: their squares sum to at most 2^(2k), so that every record's norm is at
+  /// most 1, in integers. @throws ConfigError  the lattice is too coarse for some table: it would get 0.
+  std::vector<std::int64_t> units(const Lattice& lattice) const;
+};
+
+}  // namespace muffle::features

@@ -1,0 +1,490 @@
+// Counts of pairs of a table's columns, of single ones, and of triples on request (docs/explanation/pairs.md;
+// muffle/features/pairs.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "float_environment.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/text.hpp"
+#include "muffle/features/feature_map.hpp"
+#include "muffle/features/pairs.hpp"
+
+namespace muffle::features {
+namespace {
+
+constexpr settings::Range kWeights{1e-3, 1e3};
+constexpr std::size_t kMostColumns = 4096, kMostTables = std::size_t{1} << 16;
+/// Of one class. Wider tables would hold noise alone.
+constexpr std::size_t kMostCells = std::size_t{1} << 24;
+constexpr std::size_t kTile = 1024;
+/// Stands for any column in a weight's text.
+constexpr std::size_t kAnyColumn = ~std::size_t{0};
+
+/// More than any double sum of kMostTables squares can be wrong by: units stay within the norm.
+constexpr double kBelowRounding = 1.0 - 0x1p-32;
+static_assert(kMostTables <= std::size_t{1} << 16);
+
+double sum_of_squares(const CountTables& all) {
+  double sum = 0.0;
+  for (const CountTable& table : all.tables) sum += table.weight * table.weight;
+  return sum;
+}
+
+std::int64_t unit_of(double share, const Lattice& lattice) {
+  return static_cast<std::int64_t>(std::ldexp(share * kBelowRounding, lattice.bits));
+}
+
+struct PairsWorkspace final : Workspace {
+  explicit PairsWorkspace(std::size_t dims) : codes(dims) {}
+  std::vector<std::uint32_t> codes;  // of one record
+};
+
+class PairsBlock final : public Block {
+ public:
+  PairsBlock(const CountTables& all, const Lattice& lattice) : codes_(all.codes), features_(all.cells()) {
+    const std::vector<std::int64_t> units = all.units(lattice);
+    std::uint64_t squares = 0;
+    for (std::size_t t = 0; t < units.size(); ++t) {
+      const CountTable& table = all.tables[t];
+      const auto column = [&](std::size_t i) { return static_cast<std::uint32_t>(table.columns[i]); };
+      const auto codes = [&](std::size_t i) { return static_cast<std::uint32_t>(codes_[table.columns[i]]); };
+      const auto first = static_cast<std::uint32_t>(table.first);
+      const auto unit = static_cast<std::uint64_t>(units[t]);
+      squares += unit * unit;
+      if (table.columns.size() == 1) singles_.push_back({column(0), first, unit});
+      if (table.columns.size() == 2) pairs_.push_back({column(0), column(1), codes(1), first, unit});
+      if (table.columns.size() == 3)
+        triples_.push_back({column(0), column(1), column(2), codes(1), codes(2), first, unit});
+    }
+    // The same numbers for every record: checked here, in integers, for all of them.
+    require(squares <= lattice.max_squared_norm(), "a record of counts would be longer than its bound");
+  }
+
+  std::size_t dims() const override { return codes_.size(); }
+  std::size_t features() const override { return features_; }
+  std::size_t tile() const override { return kTile; }
+  std::unique_ptr<Workspace> make_workspace() const override {
+    return std::make_unique<PairsWorkspace>(dims());
+  }
+
+  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+                           std::span<std::uint64_t> sums) const override {
+    require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
+    require(sums.size() % features_ == 0, "the sums are not a whole number of classes");
+    auto& scratch = dynamic_cast<PairsWorkspace&>(workspace);
+    const DefaultFloatEnvironment environment;
+    const auto classes = static_cast<std::int64_t>(sums.size() / features_);
+    std::uint64_t refused = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (y[i] < 0 || y[i] >= classes || !read_codes(x + i * dims(), scratch.codes)) {
+        ++refused;
+        continue;
+      }
+      const std::uint32_t* const code = scratch.codes.data();
+      std::uint64_t* const row = sums.data() + static_cast<std::size_t>(y[i]) * features_;
+      for (const Single& t : singles_) row[t.first + code[t.a]] += t.unit;
+      for (const Pair& t : pairs_) row[t.first + code[t.a] * t.codes_b + code[t.b]] += t.unit;
+      for (const Triple& t : triples_)
+        row[t.first + (code[t.a] * t.codes_b + code[t.b]) * t.codes_c + code[t.c]] += t.unit;
+    }
+    return refused;
+  }
+
+ private:
+  // Indices fit 32 bits: kMostCells.
+  struct Single {
+    std::uint32_t a, first;
+    std::uint64_t unit;
+  };
+  struct Pair {
+    std::uint32_t a, b, codes_b, first;
+    std::uint64_t unit;
+  };
+  struct Triple {
+    std::uint32_t a, b, c, codes_b, codes_c, first;
+    std::uint64_t unit;
+  };
+
+  /// schema::cell_at(), inlined. @returns false  something is no position; NaN, too.
+  bool read_codes(const float* x, std::vector<std::uint32_t>& codes) const {
+    bool good = true;
+    for (std::size_t j = 0; j < codes_.size(); ++j) good &= x[j] >= 0.0f && x[j] <= 1.0f;
+    if (!good) return false;
+    for (std::size_t j = 0; j < codes_.size(); ++j) {
+      const double at = static_cast<double>(x[j]) * static_cast<double>(codes_[j]);
+      codes[j] = std::min(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(codes_[j] - 1));
+    }
+    return true;
+  }
+
+  std::vector<std::size_t> codes_;
+  std::size_t features_;
+  std::vector<Single> singles_;
+  std::vector<Pair> pairs_;
+  std::vector<Triple> triples_;
+};
+
+/// The text of columns, "a:b"; names may hold ':' themselves. None: some part is no column's name.
+std::optional<std::vector<std::size_t>> columns_in(std::string_view text,
+                                                   const std::vector<std::string>& names, bool any) {
+  const auto known = [&](std::string_view name) -> std::optional<std::size_t> {
+    if (any && name == "*") return kAnyColumn;
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) return std::nullopt;
+    return static_cast<std::size_t>(at - names.begin());
+  };
+  if (const auto column = known(text)) return std::vector{*column};
+  for (std::size_t colon = text.find(':'); colon != std::string_view::npos;
+       colon = text.find(':', colon + 1)) {
+    const auto head = known(text.substr(0, colon));
+    if (!head) continue;
+    if (auto rest = columns_in(text.substr(colon + 1), names, any)) {
+      rest->insert(rest->begin(), *head);
+      return rest;
+    }
+  }
+  return std::nullopt;
+}
+
+/// "a:b=2": the columns' part and the weight; below 0: there is none that may be.
+std::pair<std::string_view, double> split_weight(std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0) return {text, -1.0};
+  double weight = -1.0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data() + equals + 1, end, weight);
+  if (read.ec != std::errc{} || read.ptr != end || !(weight == 0.0 || kWeights.has(weight))) weight = -1.0;
+  return {text.substr(0, equals), weight};
+}
+
+std::string wrong_weight(const std::string& text) {
+  if (split_weight(text).second >= 0.0) return {};
+  return fmt::format("does not end with = and a weight that is 0 or {}", kWeights.text());
+}
+
+/// Does the table hold these columns and, for every kAnyColumn, another one?
+bool holds(const CountTable& table, const std::vector<std::size_t>& columns) {
+  if (columns.size() != table.columns.size()) return false;
+  return std::all_of(columns.begin(), columns.end(), [&](std::size_t column) {
+    return column == kAnyColumn || std::ranges::binary_search(table.columns, column);
+  });
+}
+
+bool different(std::vector<std::size_t> columns) {
+  std::ranges::sort(columns);
+  return std::ranges::adjacent_find(columns, [](std::size_t a, std::size_t b) {
+           return a == b && a != kAnyColumn;
+         }) == columns.end();
+}
+
+/// Of one class, as a double, so that nothing can overflow. @param most  a column is counted with no more
+/// codes than this
+double cells_of(const CountTables& all, double most = 1e300) {
+  double cells = 0.0;
+  for (const CountTable& table : all.tables) {
+    double own = 1.0;
+    for (const std::size_t j : table.columns) own *= std::min(static_cast<double>(all.codes[j]), most);
+    cells += own;
+  }
+  return cells;
+}
+
+class PairsMap final : public FeatureMap {
+ public:
+  std::string_view kind() const override { return "pairs"; }
+  std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<PairsMap>(*this); }
+
+  void declare(settings::Keys& keys) override {
+    keys.number("singles", singles_, {0, 1e3},
+                "weight of the counts of every single column, beside pairs of weight 1; 0: none");
+    keys.texts("leave_out", leave_out_, "[\"fnlwgt\"]", "columns that are not counted");
+    keys.texts("weights", weights_, "[\"age:sex=2.5\", \"age=3\", \"age:*=0\"]",
+               "weights of single tables, the last that fits holds; *: any column; 0: not counted",
+               wrong_weight);
+    keys.texts("triples", triples_, "[\"age:sex:education\"]", "triples of columns that are counted, too");
+  }
+
+  void resolve(const schema::Schema& schema) override {
+    if (!schema.table)
+      throw ConfigError(
+          "it counts pairs of a table's columns, and the records are no table: set data.schema.");
+    const std::vector<std::size_t> codes = schema.table->codes();
+    if (!stated_) choose_tables(schema);
+    if (all_.codes != codes)
+      throw ConfigError("its tables are of columns with other numbers of codes than the schema's.");
+  }
+
+  nlohmann::json to_json() const override {
+    nlohmann::json tables = nlohmann::json::array();
+    for (const CountTable& table : all_.tables)
+      tables.push_back({{"columns", table.columns}, {"weight", table.weight}});
+    return {{"codes", all_.codes}, {"tables", std::move(tables)}};
+  }
+
+  void read_json(const JsonFields& f) override {
+    f.only({"codes", "tables"});
+    all_ = {};
+    all_.codes = f.sizes("codes", kMostColumns, 1, kMostCells);
+    std::set<std::vector<std::size_t>> seen;
+    for (const JsonFields& entry : f.objects("tables", kMostTables)) {
+      entry.only({"columns", "weight"});
+      CountTable table{entry.sizes("columns", 3, 0, all_.codes.size() - 1), entry.number("weight")};
+      if (std::ranges::adjacent_find(table.columns, std::greater_equal<>()) != table.columns.end())
+        entry.fail("columns", "does not name different columns in their order");
+      if (!seen.insert(table.columns).second) entry.fail("columns", "names a table twice");
+      if (!kWeights.has(table.weight)) entry.fail("weight", "is not " + kWeights.text());
+      all_.tables.push_back(std::move(table));
+    }
+    if (cells_of(all_) > kMostCells) f.fail("tables", "have more cells than this muffle counts");
+    place();
+    stated_ = true;
+  }
+
+  std::size_t dims() const override { return all_.codes.size(); }
+  std::size_t features() const override { return all_.cells(); }
+
+  BlockBound bound() const override {
+    return {.norm = 1.0,
+            .nonnegative_kernel = true,
+            .theorem =
+                "Counts of tables: a record adds one number to one cell of every table, w_t / sqrt(W) for "
+                "the table's weight w_t and W the sum of their squares, and 0 to all other cells, so its "
+                "norm is at most 1 and no entry is negative; rounded down to the lattice, and checked in "
+                "integers: the numbers' squares sum to at most 2^(2k)."};
+  }
+  PlainFacts plain_facts(const Lattice& lattice) const override {
+    long double cells = 0;
+    for (const CountTable& table : all_.tables) {
+      long double own = 1;
+      for (const std::size_t j : table.columns) own *= static_cast<long double>(all_.codes[j]);
+      cells += own;
+    }
+    return {1, true, {{cells, std::pow(2.0L, lattice.bits)}}};
+  }
+  void require_no_overflow(std::uint64_t records, const Lattice& lattice) const override {
+    features::require_no_overflow(records, lattice);
+    all_.units(lattice);
+  }
+
+  MapCost cost() const override {
+    return {2.0 * static_cast<double>(all_.tables.size()), 40 * all_.tables.size(), 4 * (dims() + kTile)};
+  }
+  double numbers_in_map() const override {
+    return static_cast<double>(dims()) + 6.0 * static_cast<double>(all_.tables.size());
+  }
+  std::string hash() const override {
+    std::vector<double> all;
+    for (const std::size_t k : all_.codes) all.push_back(static_cast<double>(k));
+    for (const CountTable& table : all_.tables) {
+      for (const std::size_t j : table.columns) all.push_back(static_cast<double>(j));
+      all.push_back(-table.weight);  // below any column: where a table ends is seen
+    }
+    return to_hex(sha256(PublicBytes(std::as_bytes(std::span(all)))));
+  }
+
+  std::unique_ptr<FeatureMap> shrunk(std::size_t features) const override {
+    auto small = std::make_unique<PairsMap>(*this);
+    std::vector<CountTable>& tables = small->all_.tables;
+    while (tables.size() > 1 && small->all_.cells() > features) tables.pop_back();
+    small->stated_ = true;
+    return small;
+  }
+
+  std::string outlook(double noise, double records) const override;
+
+  /// Every record is in one cell of the first table: of all, that with the least noise in its sum.
+  std::optional<CountsInside> counts_inside(const Lattice& lattice) const override {
+    if (all_.tables.empty()) return CountsInside{};
+    const CountTable& first = all_.tables.front();
+    const double share = first.weight / std::sqrt(sum_of_squares(all_));
+    return CountsInside{first.cells, static_cast<double>(unit_of(share, lattice))};
+  }
+
+  bool has_tables() const override { return true; }
+  const CountTables* tables() const override { return &all_; }
+
+  std::unique_ptr<Block> make_block(const Lattice& lattice) const override {
+    features::require_no_overflow(0, lattice);
+    return std::make_unique<PairsBlock>(all_, lattice);
+  }
+
+ private:
+  void choose_tables(const schema::Schema& schema);
+  void weigh(const std::vector<std::string>& names, settings::Problems& problems);
+  void require_few_cells(const std::vector<std::string>& names) const;
+  void place();
+
+  double singles_ = 1.5;  ///< v
+  std::vector<std::string> leave_out_, weights_, triples_;
+  bool stated_ = false;  ///< the tables are a release's, not chosen by the settings
+  CountTables all_;
+};
+
+void PairsMap::choose_tables(const schema::Schema& schema) {
+  std::vector<std::string> names;
+  for (const std::size_t j : schema.table->features()) names.push_back(schema.table->columns[j].name);
+  const std::string listed = fmt::format("the columns are {}", fmt::join(names, ", "));
+  settings::Problems problems;
+  all_ = {schema.table->codes(), {}};
+  const std::size_t d = names.size();
+  problems.unless(
+      d <= kMostColumns,
+      fmt::format("the table has {} columns, more than {}: leave some out of the schema", d, kMostColumns));
+  std::vector<bool> counted(d, true);
+  for (const std::string& name : leave_out_) {
+    const auto at = std::ranges::find(names, name);
+    problems.unless(at != names.end(), fmt::format("leave_out: there is no column \"{}\"; {}", name, listed));
+    if (at != names.end()) counted[static_cast<std::size_t>(at - names.begin())] = false;
+  }
+  for (std::size_t a = 0; a < d && problems.empty(); ++a) {
+    if (counted[a]) all_.tables.push_back({{a}, singles_});
+    for (std::size_t b = a + 1; counted[a] && b < d; ++b) {
+      if (counted[b]) all_.tables.push_back({{a, b}, 1.0});
+    }
+  }
+  for (const std::string& text : triples_) {
+    auto columns = columns_in(text, names, false);
+    if (!columns || columns->size() != 3 || !different(*columns)) {
+      problems.add(
+          fmt::format("triples: \"{}\" is not three different columns, as in \"a:b:c\"; {}", text, listed));
+      continue;
+    }
+    std::ranges::sort(*columns);
+    all_.tables.push_back({std::move(*columns), 1.0});
+  }
+  std::ranges::sort(all_.tables, [](const CountTable& a, const CountTable& b) {
+    return a.columns.size() != b.columns.size() ? a.columns.size() < b.columns.size() : a.columns < b.columns;
+  });
+  problems.unless(std::ranges::adjacent_find(all_.tables, {}, &CountTable::columns) == all_.tables.end(),
+                  "triples: one is named twice");
+  if (problems.empty()) weigh(names, problems);
+  if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
+  require_few_cells(names);
+  place();
+  // First the table that tells the number of records best (counts_inside()).
+  const auto noise = [](const CountTable& t) { return static_cast<double>(t.cells) / (t.weight * t.weight); };
+  const auto best = std::ranges::min_element(all_.tables, {}, noise);
+  std::rotate(all_.tables.begin(), best, best + 1);
+  place();
+}
+
+void PairsMap::weigh(const std::vector<std::string>& names, settings::Problems& problems) {
+  for (const std::string& text : weights_) {
+    const auto [left, weight] = split_weight(text);
+    const auto columns = columns_in(left, names, true);
+    if (!columns || !different(*columns)) {
+      problems.add(fmt::format("weights: \"{}\" names no different columns; the columns are {}", text,
+                               fmt::join(names, ", ")));
+      continue;
+    }
+    bool fits = false;
+    for (CountTable& table : all_.tables) {
+      if (!holds(table, *columns)) continue;
+      fits = true;
+      table.weight = weight;
+    }
+    problems.unless(fits, fmt::format("weights: \"{}\" fits no table that is counted", text));
+  }
+  std::erase_if(all_.tables, [](const CountTable& table) { return table.weight == 0.0; });
+  if (!problems.empty()) return;
+  problems.unless(!all_.tables.empty(),
+                  "nothing is counted: every table's weight is 0, or every column left out");
+  problems.unless(all_.tables.size() <= kMostTables,
+                  fmt::format("{} tables are more than {}: leave out some columns, or give pairs weight 0",
+                              all_.tables.size(), kMostTables));
+  for (const CountTable& table : all_.tables) {
+    if (kWeights.has(table.weight)) continue;
+    problems.add(fmt::format("singles is {}, neither 0 nor {}", exact_text(singles_), kWeights.text()));
+    return;
+  }
+}
+
+void PairsMap::require_few_cells(const std::vector<std::string>& names) const {
+  const double cells = cells_of(all_);
+  if (cells <= static_cast<double>(kMostCells)) return;
+  std::size_t bins = std::size_t{1} << 24;
+  while (bins > 1 && cells_of(all_, static_cast<double>(bins)) > static_cast<double>(kMostCells)) bins /= 2;
+  std::string wide;
+  for (std::size_t j = 0; j < names.size(); ++j) {
+    const bool counted = std::ranges::any_of(
+        all_.tables, [&](const CountTable& t) { return std::ranges::binary_search(t.columns, j); });
+    if (counted && all_.codes[j] > bins)
+      wide += fmt::format("{}{} ({})", wide.empty() ? "" : ", ", names[j], all_.codes[j]);
+  }
+  throw ConfigError(fmt::format(
+      "the tables have {:.3g} cells a class, more than {}. With at most {} bins or categories a column they "
+      "would have {:.3g}; wider are {}. Give those fewer bins in the schema, or leave them out.",
+      cells, kMostCells, bins, cells_of(all_, static_cast<double>(bins)), wide));
+}
+
+void PairsMap::place() {
+  std::size_t next = 0;
+  for (CountTable& table : all_.tables) {
+    table.first = next;
+    table.cells = 1;
+    for (const std::size_t j : table.columns) table.cells *= all_.codes[j];
+    next += table.cells;
+  }
+}
+
+std::string PairsMap::outlook(double noise, double records) const {
+  const double root = std::sqrt(sum_of_squares(all_));
+  std::size_t pairs = 0, drowned = 0;
+  double least = 0.0, most = 0.0, single = 0.0;
+  std::vector<double> excess;  // of each pair: noise in a cell over the records in it, were all alike
+  for (const CountTable& table : all_.tables) {
+    const double sigma = noise * root / table.weight;  // over the records of a class
+    if (table.columns.size() == 1) single = std::max(single, sigma * records);
+    if (table.columns.size() == 1) continue;
+    ++pairs;
+    least = pairs == 1 ? sigma : std::min(least, sigma);
+    most = std::max(most, sigma);
+    excess.push_back(sigma * static_cast<double>(table.cells));
+    drowned += excess.back() > 1.0;
+  }
+  if (pairs == 0) return fmt::format("noise of {:.3g} records in every cell", single);
+  std::string out = fmt::format(
+      "noise of {:.3g}{} records in every cell of {} tables of several columns{}; in {} of them a cell holds "
+      "fewer records than that on average, were classes and values equally frequent",
+      least * records, most > 1.001 * least ? fmt::format(" to {:.3g}", most * records) : "", pairs,
+      single > 0.0 ? fmt::format(" ({:.3g} of single columns)", single) : "", drowned);
+  if (drowned == 0) return out;
+  std::ranges::nth_element(excess, excess.begin() + static_cast<std::ptrdiff_t>(excess.size() * 9 / 10));
+  const double factor = excess[excess.size() * 9 / 10];
+  if (factor > 1.0)
+    out += fmt::format(
+        ": {:.2g} times the epsilon, or columns with at most {:.0f} bins or categories, would leave a tenth",
+        factor, std::max(1.0, std::floor(std::sqrt(1.0 / most))));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> CountTables::units(const Lattice& lattice) const {
+  const double root = std::sqrt(sum_of_squares(*this));
+  std::vector<std::int64_t> out;
+  for (const CountTable& table : tables) {
+    out.push_back(unit_of(table.weight / root, lattice));
+    if (out.back() >= 1) continue;
+    throw ConfigError(
+        fmt::format("a lattice of {} bits is too coarse for {} tables of such weights: use more bits, fewer "
+                    "tables, or weights that are nearer to one another",
+                    lattice.bits, tables.size()));
+  }
+  return out;
+}
+
+MapKind pairs_map() {
+  return {
+      "pairs",
+      "counts of a table's pairs of columns, class by class: a generator in closed form, without training",
+      [] { return std::unique_ptr<FeatureMap>(std::make_unique<PairsMap>()); }};
+}
+
+}  // namespace muffle::features

@@ -1,0 +1,74 @@
+#include "muffle/release/noisy_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::release {
+namespace {
+
+bool counts_tables(const features::NamedMap& map) {
+  return map.role == features::MapRole::kMatch && map.map->has_tables();
+}
+
+/// Of map b.
+void add_tables(const Artifact& a, std::size_t b, NoisyTables& out) {
+  const features::CountTables& all = *a.maps[b].map->tables();
+  const std::vector<std::int64_t> units = all.units(a.lattice);
+  const double sigma = carried_sigma(a, a.aggregation, b, 0);
+  const std::size_t features = a.features(b);
+  for (std::size_t t = 0; t < all.tables.size(); ++t) {
+    const features::CountTable& from = all.tables[t];
+    const auto unit = static_cast<double>(units[t]);
+    NoisyTable table{from.columns, {}, {}, {}, sigma / unit};
+    for (const std::size_t j : from.columns) table.sizes.push_back(all.codes[j]);
+    table.counts.reserve(out.classes * from.cells);
+    for (std::size_t c = 0; c < out.classes; ++c) {
+      const std::int64_t* const values = a.values.data() + a.offset(b) + c * features + from.first;
+      for (std::size_t i = 0; i < from.cells; ++i)
+        table.counts.push_back(static_cast<double>(values[i]) / unit);
+    }
+    out.tables.push_back(std::move(table));
+  }
+}
+
+/// The tables' totals, by inverse variance: every record is in one cell of each, noise is in all.
+double estimated_records(const NoisyTables& all) {
+  double sum = 0.0, weights = 0.0;
+  for (const NoisyTable& table : all.tables) {
+    const double weight = 1.0 / (table.sigma * table.sigma * static_cast<double>(table.counts.size()));
+    sum += weight * std::accumulate(table.counts.begin(), table.counts.end(), 0.0);
+    weights += weight;
+  }
+  return sum / weights;
+}
+
+}  // namespace
+
+std::size_t NoisyTable::cells() const {
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{1}, std::multiplies<>());
+}
+
+NoisyTables make_noisy_tables(const Artifact& a) {
+  NoisyTables out;
+  out.classes = a.classes();
+  for (std::size_t b = 0; b < a.maps.size(); ++b) {
+    if (!counts_tables(a.maps[b])) continue;
+    check_map(a, b);
+    out.codes = a.maps[b].map->tables()->codes;
+    add_tables(a, b, out);
+  }
+  if (out.tables.empty())
+    throw ConfigError(
+        fmt::format("tables of counts are needed, and the release holds none. A release is made once: add a "
+                    "section [map.NAME] with kind = {} before the next one.",
+                    features::tables_maps()));
+  out.records_known = a.adjacency == privacy::Adjacency::kReplaceOne;
+  out.records = std::max(1.0, out.records_known ? static_cast<double>(a.records) : estimated_records(out));
+  return out;
+}
+
+}  // namespace muffle::release

@@ -1,0 +1,238 @@
+#include "muffle/schema/table_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::schema {
+namespace {
+
+constexpr double kSecondsADay = 86400.0;
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+/// A plain decimal number, all of the text.
+std::optional<double> decimal(std::string_view text) {
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::optional<int> digits(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || text[0] == '-' || error != std::errc{} || end != text.data() + text.size())
+    return std::nullopt;
+  return value;
+}
+
+/// Days since 1970-01-01 of YYYY-MM-DD.
+std::optional<double> days(std::string_view text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
+  const auto y = digits(text.substr(0, 4)), m = digits(text.substr(5, 2)), d = digits(text.substr(8, 2));
+  if (!y || !m || !d) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(*y), std::chrono::month(static_cast<unsigned>(*m)),
+                                         std::chrono::day(static_cast<unsigned>(*d))};
+  if (!date.ok()) return std::nullopt;
+  return static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
+}
+
+/// Seconds since 1970-01-01 of YYYY-MM-DDThh:mm:ss.
+std::optional<double> seconds(std::string_view text) {
+  if (text.size() != 19 || (text[10] != 'T' && text[10] != ' ') || text[13] != ':' || text[16] != ':')
+    return std::nullopt;
+  const auto date = days(text.substr(0, 10));
+  const auto h = digits(text.substr(11, 2)), m = digits(text.substr(14, 2)), s = digits(text.substr(17, 2));
+  if (!date || !h || !m || !s || *h > 23 || *m > 59 || *s > 59) return std::nullopt;
+  return *date * kSecondsADay + *h * 3600.0 + *m * 60.0 + *s;
+}
+
+void write_days(double value, std::string& out) {
+  const std::chrono::year_month_day date{
+      std::chrono::sys_days(std::chrono::days(static_cast<std::int64_t>(value)))};
+  fmt::format_to(std::back_inserter(out), "{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                 static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+}  // namespace
+
+std::optional<double> parse_number(ColumnType type, std::string_view text) {
+  text = trimmed(text);
+  switch (type) {
+    case ColumnType::kDate:
+      return days(text);
+    case ColumnType::kDatetime:
+      return seconds(text);
+    case ColumnType::kInteger: {
+      const auto value = decimal(text);
+      return value && *value == std::floor(*value) ? value : std::nullopt;
+    }
+    default:
+      return decimal(text);
+  }
+}
+
+void write_number(const Column& column, double value, std::string& out) {
+  switch (column.type) {
+    case ColumnType::kDate:
+      return write_days(value, out);
+    case ColumnType::kDatetime: {
+      const double day = std::floor(value / kSecondsADay);
+      write_days(day, out);
+      const auto rest = static_cast<int>(value - day * kSecondsADay);
+      fmt::format_to(std::back_inserter(out), "T{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+      return;
+    }
+    default:
+      fmt::format_to(std::back_inserter(out), "{:.{}f}", value == 0 ? 0.0 : value, column.decimals);
+  }
+}
+
+std::string_view misfit_text(Misfit misfit, const Column& column) {
+  switch (misfit) {
+    case Misfit::kNone:
+      return "fits";
+    case Misfit::kNotANumber:
+      if (column.type == ColumnType::kDate) return "is not a date, YYYY-MM-DD";
+      if (column.type == ColumnType::kDatetime) return "is not a date and time, YYYY-MM-DDThh:mm:ss";
+      return column.type == ColumnType::kInteger ? "is not a whole number" : "is not a number";
+    case Misfit::kBelow:
+      return "is below the column's lo";
+    case Misfit::kAbove:
+      return "is above the column's hi";
+    case Misfit::kUnknown:
+      return "is not one of the column's values";
+    case Misfit::kAbsent:
+      return "is missing, and the schema says that this column is always there";
+  }
+  return "does not fit";
+}
+
+Grid::Grid(const Column& column)
+    : lo_(column.lo), step_(column.step), scale_(std::pow(10.0, column.decimals)) {
+  require(column.is_number() && column.edges.size() >= 2, "a grid of a column without bins");
+  count_ = static_cast<std::uint64_t>(std::floor((column.hi - column.lo) / column.step + 0.5)) + 1;
+  for (const double edge : column.edges) {
+    // The first index whose value is not below the edge; exact, whatever the rounding of the quotient.
+    const double at = std::ceil((edge - lo_) / step_);
+    auto index = at <= 0 ? std::uint64_t{0} : std::min(static_cast<std::uint64_t>(at), count_);
+    while (index > 0 && value(index - 1) >= edge) --index;
+    while (index < count_ && value(index) < edge) ++index;
+    first_.push_back(index);
+  }
+  first_.front() = 0;
+  first_.back() = count_;  // the last bin holds its upper edge too
+}
+
+double Grid::value(std::uint64_t index) const {
+  const double exact = lo_ + static_cast<double>(index) * step_;
+  return std::round(exact * scale_) / scale_;
+}
+
+std::uint64_t Grid::index(double value) const {
+  const double at = std::floor((value - lo_) / step_ + 0.5);
+  return static_cast<std::uint64_t>(std::clamp(at, 0.0, static_cast<double>(count_ - 1)));
+}
+
+std::uint32_t Grid::bin(std::uint64_t index) const {
+  return static_cast<std::uint32_t>(std::upper_bound(first_.begin(), first_.end() - 1, index) -
+                                    first_.begin() - 1);
+}
+
+Cell Grid::cell(std::uint64_t index) const {
+  const std::uint32_t b = bin(index);
+  const auto width = static_cast<double>(first_[b + 1] - first_[b]);
+  return {b, static_cast<float>((static_cast<double>(index - first_[b]) + 0.5) / width)};
+}
+
+std::uint64_t Grid::index_of(Cell cell) const {
+  const std::uint32_t b = std::min(cell.code, static_cast<std::uint32_t>(first_.size() - 2));
+  const std::uint64_t width = first_[b + 1] - first_[b];
+  const auto within = static_cast<std::uint64_t>(std::max(0.0, static_cast<double>(cell.fraction)) *
+                                                 static_cast<double>(width));
+  return first_[b] + std::min(within, width - 1);
+}
+
+ColumnText::ColumnText(Column column) : column_(std::move(column)) {
+  if (column_.is_number()) grid_.emplace(column_);
+  for (std::uint32_t i = 0; i < column_.values.size(); ++i) {
+    codes_[column_.values[i].name] = i;
+    for (const std::string& alias : column_.values[i].aliases) codes_[alias] = i;
+  }
+  if (column_.missing) {
+    for (const std::string& spelling : column_.spellings) codes_[spelling] = column_.missing_code();
+  }
+}
+
+FieldReading ColumnText::misfit(Misfit which) const {
+  FieldReading out{which, std::nullopt};
+  if (which == Misfit::kBelow) out.cell = grid_->cell(0);
+  if (which == Misfit::kAbove) out.cell = grid_->cell(grid_->count() - 1);
+  if (!out.cell && column_.missing) out.cell = Cell{column_.missing_code(), 0.5f};
+  return out;
+}
+
+FieldReading ColumnText::of_number(double value) const {
+  // Half a step: what rounds to the bound is the bound.
+  const double half = column_.type == ColumnType::kDecimal ? column_.step / 2 : 0.0;
+  if (value < column_.lo - half) return misfit(Misfit::kBelow);
+  if (value > column_.hi + half) return misfit(Misfit::kAbove);
+  return {Misfit::kNone, grid_->cell(grid_->index(value))};
+}
+
+FieldReading ColumnText::read(std::string_view field) const {
+  field = trimmed(field);
+  if (!codes_.empty()) {
+    // Small texts do not allocate.
+    const auto known = codes_.find(std::string(field));
+    if (known != codes_.end()) return {Misfit::kNone, Cell{known->second, 0.5f}};
+  }
+  if (field.empty()) return misfit(Misfit::kAbsent);
+  if (!column_.is_number()) return misfit(Misfit::kUnknown);
+  const std::optional<double> value = parse_number(column_.type, field);
+  return value ? of_number(*value) : misfit(Misfit::kNotANumber);
+}
+
+FieldReading ColumnText::read(double number) const {
+  if (std::isnan(number))
+    return column_.missing ? FieldReading{Misfit::kNone, Cell{column_.missing_code(), 0.5f}}
+                           : misfit(Misfit::kAbsent);
+  if (!column_.is_number()) {
+    if (number != std::floor(number) || number < 0 || number >= static_cast<double>(column_.codes()))
+      return misfit(Misfit::kUnknown);
+    return {Misfit::kNone, Cell{static_cast<std::uint32_t>(number), 0.5f}};
+  }
+  const bool whole = column_.type != ColumnType::kDecimal;
+  if (std::isinf(number) || (whole && number != std::floor(number))) return misfit(Misfit::kNotANumber);
+  return of_number(number);
+}
+
+void ColumnText::write(Cell cell, std::string& out) const {
+  if (column_.missing && cell.code >= column_.missing_code()) {
+    if (!column_.spellings.empty()) out += column_.spellings.front();
+  } else if (column_.is_number()) {
+    write_number(column_, grid_->value(grid_->index_of(cell)), out);
+  } else {
+    out += column_.values[std::min<std::size_t>(cell.code, column_.values.size() - 1)].name;
+  }
+}
+
+double ColumnText::number(Cell cell) const {
+  if (column_.missing && cell.code >= column_.missing_code()) return std::numeric_limits<double>::quiet_NaN();
+  return column_.is_number() ? grid_->value(grid_->index_of(cell)) : static_cast<double>(cell.code);
+}
+
+}  // namespace muffle::schema
