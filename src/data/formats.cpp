@@ -26,6 +26,17 @@ std::string Format::labels_problem(const DataSpec& spec) const {
   return "data.labels names no file, but data.classes is above 1";
 }
 
+std::string Format::schema_problem(const schema::Schema& schema) const {
+  const std::string self = name();
+  if (schema.table && !holds_tables()) {
+    return fmt::format(
+        "data.schema describes a table, which data.format = \"{}\" does not hold: use {}", self,
+        names_where(format_kinds(), [](const FormatKind& k) { return k.format->holds_tables(); }));
+  }
+  if (schema.table || holds_plain()) return {};
+  return fmt::format("data.format = \"{}\" needs a schema of its columns: set data.schema", self);
+}
+
 DataSpec Format::written(const std::string& name) const {
   DataSpec spec;
   spec.format = this->name();

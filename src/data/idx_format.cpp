@@ -154,6 +154,9 @@ class IdxFormat final : public Format {
     return array_records(spec.schema, std::move(numbers), std::move(labels));
   }
 
+  std::string cannot_hold(const schema::RecordKind& kind) const override {
+    return kind.table ? "it has no columns, and these records are a table's" : "";
+  }
   std::uint64_t bytes_on_disk(const schema::RecordKind& kind) const override {
     return kind.count * (kind.record_bytes() + 1);
   }

@@ -66,6 +66,13 @@ void declare(settings::Keys& keys, Settings& s) {
       "of tables: the file that says what is public about their columns (`muffle schema init` drafts it)");
   keys.text("features", s.features,
             "the files of records, by data.format; \"{rank}\" stands for the rank's number");
+  keys.choice<char>("separator", s.separator,
+                    {{",", ','}, {";", ';'}, {"tab", '\t'}, {"\t", '\t'}, {"|", '|'}},
+                    "between the fields of a CSV file");
+  keys.flag("header", s.header,
+            "the first line of a CSV file names its columns, in any order; false: the schema's order");
+  keys.text("comment", s.comment,
+            "one character: lines of a CSV file that begin with it are passed over; empty: none");
   keys.text("labels", s.labels, "labels; empty when classes = 1 or the format has them beside the records");
   keys.stage(kEvaluate);
   keys.text("test_features", s.test_features, "held-out real records, for evaluate alone");
@@ -106,6 +113,11 @@ void problems(const Settings& s, settings::Problems& p) {
   p.unless(!s.features.empty(), "data.features names no file with records");
   const std::string labels = find_format(s.format).labels_problem(s);
   p.unless(labels.empty(), labels);
+  const std::string columns = find_format(s.format).schema_problem(s.schema);
+  p.unless(columns.empty(), columns);
+  p.unless(s.comment.size() <= 1 && s.comment.find_first_of("\" \t\r\n") == std::string::npos &&
+               s.comment != std::string(1, s.separator),
+           "data.comment needs one character, neither a quote nor a blank nor data.separator");
   const bool per_rank = s.shards == ShardRule::kPerRank;
   p.unless(names_rank(s, s.features) == per_rank,
            "data.shards = \"per-rank\" and \"{rank}\" in data.features (or data.dir) go together: one is "

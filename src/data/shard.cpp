@@ -71,12 +71,7 @@ class Shard final : public RecordSource {
       batch.y[i] = checked_label();
     }
     batch.n = n;
-    if (done_ == share_.count && clamped_ + unusable_ > 0 && !std::exchange(told_, true)) {
-      log_local(
-          fmt::format("data: of this rank's records {} had a number that was clamped to the bounds, and {} a "
-                      "label that is no class, so that they count as nothing",
-                      clamped_, unusable_));
-    }
+    if (done_ == share_.count) tell_misfits();
     // Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
     // contiguous: the last.
     const bool to_the_end = share_.stride != 1 || share_.first + share_.count == stream_->records();
@@ -84,6 +79,19 @@ class Shard final : public RecordSource {
   }
 
  private:
+  /// Once, to the rank's own log.
+  void tell_misfits() {
+    if (std::exchange(told_, true)) return;
+    if (clamped_ + unusable_ > 0) {
+      log_local(fmt::format(
+          "data: of this rank's records {} had a number that was clamped to the bounds, and {} "
+          "count as nothing: a label that is no class, or a field that nothing can take the place of",
+          clamped_, unusable_));
+    }
+    if (const std::string misfits = stream_->misfits(); !misfits.empty())
+      log_local("data: fields of this rank's records that did not fit: " + misfits);
+  }
+
   void make_room(std::size_t n, Batch& batch) const {
     const std::size_t numbers = n * schema_.dims();
     batch.n = 0;
@@ -163,8 +171,8 @@ std::unique_ptr<RecordStream> open_records(const DataSpec& spec, int rank) {
   spec.schema.validate();
   if (spec.features.empty()) throw DataError("no record file is named: set data.features.");
   const Format& format = find_format(spec.format);
-  if (const std::string problem = format.labels_problem(spec); !problem.empty())
-    throw DataError(problem + ".");
+  for (const std::string& problem : {format.schema_problem(spec.schema), format.labels_problem(spec)})
+    if (!problem.empty()) throw DataError(problem + ".");
   return format.open(spec, rank);
 }
 

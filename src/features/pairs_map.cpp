@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -22,7 +23,7 @@ constexpr settings::Range kWeights{1e-3, 1e3};
 constexpr std::size_t kMostColumns = 4096, kMostTables = std::size_t{1} << 16;
 /// Of one class. Wider tables would hold noise alone.
 constexpr std::size_t kMostCells = std::size_t{1} << 24;
-constexpr std::size_t kTile = 1024;
+constexpr std::size_t kTile = 256, kTablesAtOnce = 4;
 /// Stands for any column in a weight's text.
 constexpr std::size_t kAnyColumn = ~std::size_t{0};
 
@@ -41,26 +42,20 @@ std::int64_t unit_of(double share, const Lattice& lattice) {
 }
 
 struct PairsWorkspace final : Workspace {
-  explicit PairsWorkspace(std::size_t dims) : codes(dims) {}
-  std::vector<std::uint32_t> codes;  // of one record
+  explicit PairsWorkspace(std::size_t dims) : codes(dims * kTile) {}
+  std::vector<std::uint32_t> codes;       // column by column, of the tile's records
+  std::array<std::uint32_t, kTile> rows;  // where each one's class begins in the sums
+  std::array<std::array<std::uint32_t, kTile>, kTablesAtOnce> cells;  // of each record, table by table
 };
 
 class PairsBlock final : public Block {
  public:
-  PairsBlock(const CountTables& all, const Lattice& lattice) : codes_(all.codes), features_(all.cells()) {
-    const std::vector<std::int64_t> units = all.units(lattice);
+  PairsBlock(const CountTables& all, const Lattice& lattice)
+      : codes_(all.codes), features_(all.cells()), tables_(all.tables) {
     std::uint64_t squares = 0;
-    for (std::size_t t = 0; t < units.size(); ++t) {
-      const CountTable& table = all.tables[t];
-      const auto column = [&](std::size_t i) { return static_cast<std::uint32_t>(table.columns[i]); };
-      const auto codes = [&](std::size_t i) { return static_cast<std::uint32_t>(codes_[table.columns[i]]); };
-      const auto first = static_cast<std::uint32_t>(table.first);
-      const auto unit = static_cast<std::uint64_t>(units[t]);
-      squares += unit * unit;
-      if (table.columns.size() == 1) singles_.push_back({column(0), first, unit});
-      if (table.columns.size() == 2) pairs_.push_back({column(0), column(1), codes(1), first, unit});
-      if (table.columns.size() == 3)
-        triples_.push_back({column(0), column(1), column(2), codes(1), codes(2), first, unit});
+    for (const std::int64_t unit : all.units(lattice)) {
+      units_.push_back(static_cast<std::uint64_t>(unit));
+      squares += units_.back() * units_.back();
     }
     // The same numbers for every record: checked here, in integers, for all of them.
     require(squares <= lattice.max_squared_norm(), "a record of counts would be longer than its bound");
@@ -77,57 +72,85 @@ class PairsBlock final : public Block {
                            std::span<std::uint64_t> sums) const override {
     require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
     require(sums.size() % features_ == 0, "the sums are not a whole number of classes");
+    require(sums.size() <= std::uint64_t{1} << 32, "the sums have more numbers than 32 bits count");
     auto& scratch = dynamic_cast<PairsWorkspace&>(workspace);
     const DefaultFloatEnvironment environment;
     const auto classes = static_cast<std::int64_t>(sums.size() / features_);
-    std::uint64_t refused = 0;
+    std::size_t taken = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      if (y[i] < 0 || y[i] >= classes || !read_codes(x + i * dims(), scratch.codes)) {
-        ++refused;
-        continue;
-      }
-      const std::uint32_t* const code = scratch.codes.data();
-      std::uint64_t* const row = sums.data() + static_cast<std::size_t>(y[i]) * features_;
-      for (const Single& t : singles_) row[t.first + code[t.a]] += t.unit;
-      for (const Pair& t : pairs_) row[t.first + code[t.a] * t.codes_b + code[t.b]] += t.unit;
-      for (const Triple& t : triples_)
-        row[t.first + (code[t.a] * t.codes_b + code[t.b]) * t.codes_c + code[t.c]] += t.unit;
+      if (y[i] < 0 || y[i] >= classes || !are_positions(x + i * dims())) continue;
+      read_codes(x + i * dims(), scratch, taken);
+      scratch.rows[taken++] = static_cast<std::uint32_t>(static_cast<std::size_t>(y[i]) * features_);
     }
-    return refused;
+    for (std::size_t first = 0; first < tables_.size(); first += kTablesAtOnce) {
+      const std::size_t count = std::min(kTablesAtOnce, tables_.size() - first);
+      for (std::size_t t = 0; t < count; ++t) find_cells(tables_[first + t], scratch, taken, t);
+      add(first, count, scratch, taken, sums);
+    }
+    return n - taken;
   }
 
  private:
-  // Indices fit 32 bits: kMostCells.
-  struct Single {
-    std::uint32_t a, first;
-    std::uint64_t unit;
-  };
-  struct Pair {
-    std::uint32_t a, b, codes_b, first;
-    std::uint64_t unit;
-  };
-  struct Triple {
-    std::uint32_t a, b, c, codes_b, codes_c, first;
-    std::uint64_t unit;
-  };
-
-  /// schema::cell_at(), inlined. @returns false  something is no position; NaN, too.
-  bool read_codes(const float* x, std::vector<std::uint32_t>& codes) const {
+  bool are_positions(const float* x) const {
     bool good = true;
-    for (std::size_t j = 0; j < codes_.size(); ++j) good &= x[j] >= 0.0f && x[j] <= 1.0f;
-    if (!good) return false;
+    for (std::size_t j = 0; j < codes_.size(); ++j) good &= x[j] >= 0.0f && x[j] <= 1.0f;  // nor NaN
+    return good;
+  }
+
+  /// schema::cell_at(), inlined.
+  void read_codes(const float* x, PairsWorkspace& scratch, std::size_t record) const {
     for (std::size_t j = 0; j < codes_.size(); ++j) {
       const double at = static_cast<double>(x[j]) * static_cast<double>(codes_[j]);
-      codes[j] = std::min(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(codes_[j] - 1));
+      scratch.codes[j * kTile + record] =
+          std::min(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(codes_[j] - 1));
     }
-    return true;
+  }
+
+  void find_cells(const CountTable& table, PairsWorkspace& scratch, std::size_t records,
+                  std::size_t t) const {
+    std::uint32_t* const cells = scratch.cells[t].data();
+    const auto codes = [&](std::size_t c) { return scratch.codes.data() + table.columns[c] * kTile; };
+    const auto size = [&](std::size_t c) { return static_cast<std::uint32_t>(codes_[table.columns[c]]); };
+    const std::uint32_t *const rows = scratch.rows.data(), *const a = codes(0);
+    if (table.columns.size() == 1) {
+      for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + a[i];
+      return;
+    }
+    const std::uint32_t *const b = codes(1), sizes = size(1);
+    if (table.columns.size() == 2) {
+      for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + a[i] * sizes + b[i];
+      return;
+    }
+    const std::uint32_t *const c = codes(2), last = size(2);
+    for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + (a[i] * sizes + b[i]) * last + c[i];
+  }
+
+  /// Several tables side by side: one table's records wait for each other wherever they share a cell.
+  void add(std::size_t first, std::size_t count, const PairsWorkspace& scratch, std::size_t records,
+           std::span<std::uint64_t> sums) const {
+    const auto& cells = scratch.cells;
+    if (count < kTablesAtOnce) {
+      for (std::size_t t = 0; t < count; ++t) {
+        std::uint64_t* const table = sums.data() + tables_[first + t].first;
+        for (std::size_t i = 0; i < records; ++i) table[cells[t][i]] += units_[first + t];
+      }
+      return;
+    }
+    std::array<std::uint64_t*, kTablesAtOnce> table;
+    std::array<std::uint64_t, kTablesAtOnce> unit;
+    for (std::size_t t = 0; t < kTablesAtOnce; ++t) {
+      table[t] = sums.data() + tables_[first + t].first;
+      unit[t] = units_[first + t];
+    }
+    for (std::size_t i = 0; i < records; ++i) {
+      for (std::size_t t = 0; t < kTablesAtOnce; ++t) table[t][cells[t][i]] += unit[t];
+    }
   }
 
   std::vector<std::size_t> codes_;
   std::size_t features_;
-  std::vector<Single> singles_;
-  std::vector<Pair> pairs_;
-  std::vector<Triple> triples_;
+  std::vector<CountTable> tables_;
+  std::vector<std::uint64_t> units_;  // of each table
 };
 
 /// The text of columns, "a:b"; names may hold ':' themselves. None: some part is no column's name.
@@ -273,7 +296,8 @@ class PairsMap final : public FeatureMap {
   }
 
   MapCost cost() const override {
-    return {2.0 * static_cast<double>(all_.tables.size()), 40 * all_.tables.size(), 4 * (dims() + kTile)};
+    return {2.0 * static_cast<double>(all_.tables.size()), 64 * all_.tables.size(),
+            4 * kTile * (dims() + 1 + kTablesAtOnce)};
   }
   double numbers_in_map() const override {
     return static_cast<double>(dims()) + 6.0 * static_cast<double>(all_.tables.size());

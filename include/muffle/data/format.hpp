@@ -18,6 +18,7 @@ struct Row {
   std::vector<std::uint8_t> bytes;  ///< d numbers, where the file holds bytes
   std::vector<float> floats;        ///< d numbers elsewhere, in original units
   std::int64_t label = 0;  ///< as stored; -1 where it is none that any class could have; unlabelled: 0
+  std::string person;      ///< of tables, where DataSpec::records_per_person asks for it; empty: unknown
 };
 
 /// The records of one rank's files, in their order, before shards, bounds and classes are looked at: what a
@@ -45,6 +46,8 @@ class RecordStream {
     std::string numbers, label;  ///< "'FILE'": which one holds them
   };
   virtual Place last() const = 0;
+  /// Of tables: what did not fit so far and was put right, for the rank's own log. Empty: nothing.
+  virtual std::string misfits() const { return {}; }
 };
 
 /// A record format, stateless: a file of its own (src/data/NAME_format.cpp) and a line in format_kinds.inc.
@@ -55,6 +58,11 @@ class Format : public schema::RecordFormat {
 
   /// What is wrong with spec.labels, by itself; empty: nothing. By default labels are in a file of their own.
   virtual std::string labels_problem(const DataSpec& spec) const;
+  /// Of tables, and of records that are none: its files can hold them.
+  virtual bool holds_tables() const { return false; }
+  virtual bool holds_plain() const { return true; }
+  /// Why its files cannot hold such records; empty: they can.
+  std::string schema_problem(const schema::Schema& schema) const;
   /// Opens all files of this rank and checks them against the schema. @throws DataError, IoError.
   virtual std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const = 0;
   /// How to read what writers() wrote: `features` and `labels`. By default files() holds one file.

@@ -26,6 +26,14 @@ struct DataSpec {
   std::uint64_t records = 0;   ///< m, public: over all ranks; 0: not public, or not known
   schema::Schema schema;
   ShardRule shards = ShardRule::kContiguous;
+
+  // Text files:
+  char separator = ',';      ///< between fields
+  bool header = true;        ///< the first line names the columns
+  std::string comment = {};  ///< lines that begin with this character are passed over; empty: none are
+  /// q: of each person of a table's person column the first q records count, the others contribute zero
+  /// (person_bound.hpp); 0: nobody is counted, and the column need not be there.
+  std::uint64_t records_per_person = 0;
 };
 
 /// A tile of records, ready for feature maps. Private.

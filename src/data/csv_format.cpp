@@ -1,0 +1,212 @@
+#include "csv_format.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "csv_rows.hpp"
+#include "file_names.hpp"
+#include "table_fields.hpp"
+
+namespace muffle::data {
+namespace {
+
+/// Columns of the schema, for each of a file's columns.
+using Places = std::vector<std::size_t>;
+
+std::string listed(const std::vector<std::string>& names) {
+  return fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
+/// Which column of the schema each name of a header is. Columns that nobody needs may be missing. Names that
+/// the schema does not know are told to the rank alone, and only where others are known: else the line may be
+/// a record.
+/// @throws DataError  naming the columns that are missing or there twice.
+Places match_header(const CsvRows& rows, const TableFields& fields) {
+  const schema::Table& table = fields.table();
+  std::map<std::string_view, std::size_t> known;
+  for (std::size_t j = 0; j < table.columns.size(); ++j) known[table.columns[j].name] = j;
+  std::vector<std::string> unknown, missing, twice;
+  std::vector<int> seen(table.columns.size(), 0);
+  Places places;
+  for (const std::string_view name : rows.fields()) {
+    const auto found = known.find(name);
+    if (found == known.end()) {
+      unknown.emplace_back(name);
+    } else {
+      places.push_back(found->second);
+      if (++seen[found->second] == 2) twice.emplace_back(name);
+    }
+  }
+  for (std::size_t j = 0; j < seen.size(); ++j) {
+    if (seen[j] == 0 && fields.needs(j)) missing.push_back(table.columns[j].name);
+  }
+  if (unknown.empty() && missing.empty() && twice.empty()) return places;
+  if (places.empty()) {
+    throw DataError("the first line of " + rows.name() +
+                    " names none of the schema's columns. Is it a header (data.header), separated by "
+                    "data.separator, and the schema's file the right one?");
+  }
+  std::vector<std::string> wrong;
+  if (!missing.empty()) wrong.push_back("lacks " + listed(missing));
+  if (!twice.empty()) wrong.push_back("has " + listed(twice) + " twice");
+  if (!unknown.empty()) wrong.push_back(fmt::format("has {} that the schema does not know", unknown.size()));
+  throw DataError(fmt::format("the header of {} and the schema have different columns: the header {}. "
+                              "Correct whichever is wrong (columns that nobody needs have the type "
+                              "\"ignore\" in the schema).",
+                              rows.name(), fmt::join(wrong, ", ")),
+                  LocalDetail{unknown.empty() ? std::string()
+                                              : "the header of " + rows.name() + " has " + listed(unknown) +
+                                                    ", which the schema does not know."});
+}
+
+/// Without a header: the schema's order.
+Places in_order(const schema::Table& table) {
+  Places places(table.columns.size());
+  for (std::size_t j = 0; j < places.size(); ++j) places[j] = j;
+  return places;
+}
+
+/// The rows of one file, behind its header.
+class CsvFile {
+ public:
+  CsvFile(const std::string& path, const DataSpec& spec, const TableFields& fields)
+      : rows_(path, {spec.separator, spec.comment.empty() ? '\0' : spec.comment.front()}) {
+    if (!spec.header) {
+      places_ = in_order(fields.table());
+      return;
+    }
+    if (!rows_.read_header()) {
+      throw DataError(rows_.name() +
+                      " is empty: data.header = true needs a first line with the columns' names. Is it the "
+                      "right file?");
+    }
+    places_ = match_header(rows_, fields);
+  }
+
+  CsvRows& rows() { return rows_; }
+  const CsvRows& rows() const { return rows_; }
+
+  void read(TableFields& fields, Row& row) {
+    const auto values = rows_.fields();
+    if (values.size() != places_.size()) {
+      throw rows_.malformed(fmt::format("has {} field{}, the file has {} columns", values.size(),
+                                        values.size() == 1 ? "" : "s", places_.size()));
+    }
+    fields.begin(row);
+    for (std::size_t i = 0; i < values.size(); ++i) fields.put(places_[i], values[i], row);
+    fields.end(row);
+  }
+
+ private:
+  CsvRows rows_;
+  Places places_;  ///< of the file's columns
+};
+
+/// The rows of files one after the other, each counted when it is opened for the first time.
+class CsvRecords final : public RecordStream {
+ public:
+  CsvRecords(const DataSpec& spec, int rank)
+      : spec_(spec), name_("'" + spec.features + "'"), fields_(spec, [this] { return last(); }) {
+    for (std::string& path : files_of(spec, rank)) {
+      CsvFile file(path, spec, fields_);
+      while (file.rows().skip()) {
+      }
+      files_.push_back({std::move(path), file.rows().rows()});
+      records_ += files_.back().records;
+    }
+    if (files_.size() == 1) name_ = "'" + files_.front().path + "'";
+  }
+
+  std::uint64_t records() const override { return records_; }
+  bool holds_bytes() const override { return false; }
+
+  void go_to(std::uint64_t record) override {
+    if (record == records_) return;
+    while (record - before_ >= files_[file_].records) {
+      before_ += files_[file_].records;
+      ++file_;
+      open_.reset();
+    }
+    CsvRows& rows = open();
+    while (rows.rows() < record - before_) {
+      if (!rows.skip()) throw changed();
+    }
+  }
+
+  void read(Row& row) override {
+    go_to(before_ + open().rows());
+    CsvFile& file = *open_;
+    if (!file.rows().read()) throw changed();
+    file.read(fields_, row);
+  }
+
+  void expect_end() override {
+    for (;; ++file_, open_.reset()) {
+      if (file_ == files_.size()) return;
+      CsvRows& rows = open();
+      while (rows.skip()) {
+      }
+      if (rows.rows() != files_[file_].records) throw changed();
+    }
+  }
+
+  std::string name() const override { return name_; }
+  Place last() const override {
+    const std::string file = "'" + files_[file_].path + "'";
+    return {file, open_->rows().rows() - 1, file, file};
+  }
+  std::string misfits() const override { return fields_.misfits(); }
+
+ private:
+  struct CountedFile {
+    std::string path;
+    std::uint64_t records = 0;
+  };
+
+  CsvRows& open() {
+    if (!open_) open_.emplace(files_[file_].path, spec_, fields_);
+    return open_->rows();
+  }
+  DataError changed() const {
+    return DataError("'" + files_[file_].path +
+                     "' was changed while it was read: nothing was released. Run again when it is at rest.");
+  }
+
+  DataSpec spec_;
+  std::string name_;
+  TableFields fields_;
+  std::vector<CountedFile> files_;
+  std::uint64_t records_ = 0;
+  std::size_t file_ = 0;
+  std::uint64_t before_ = 0;  ///< records in the files before file_
+  std::optional<CsvFile> open_;
+};
+
+}  // namespace
+
+std::string CsvFormat::labels_problem(const DataSpec& spec) const {
+  if (spec.labels.empty()) return {};
+  return fmt::format("data.labels names a file, but data.format = \"{}\" has labels in a column", name());
+}
+
+std::unique_ptr<RecordStream> CsvFormat::open(const DataSpec& spec, int rank) const {
+  return std::make_unique<CsvRecords>(spec, rank);
+}
+
+std::string CsvFormat::cannot_hold(const schema::RecordKind& kind) const {
+  return kind.table ? "" : "it holds the columns of a table, and these records have no schema of columns";
+}
+
+DataSpec CsvFormat::written(const std::string& name) const { return Format::written(part_pattern(name)); }
+
+const Format& csv_format() {
+  static const CsvFormat format(/*compressed=*/false);
+  return format;
+}
+
+}  // namespace muffle::data

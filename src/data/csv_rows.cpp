@@ -1,0 +1,230 @@
+#include "csv_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace muffle::data {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr char kQuote = '"';
+
+/// Bytes that end a stretch of unquoted text.
+constexpr std::array<bool, 256> kEndsStretch = [] {
+  std::array<bool, 256> ends{};
+  ends[static_cast<unsigned char>(kQuote)] = ends['\n'] = ends['\r'] = true;
+  return ends;
+}();
+
+bool all_ascii(const char* at, std::size_t n) {
+  std::uint64_t high = 0;
+  for (; n >= sizeof high; at += sizeof high, n -= sizeof high) {
+    std::uint64_t eight;
+    std::memcpy(&eight, at, sizeof eight);
+    high |= eight;
+  }
+  for (; n > 0; ++at, --n) high |= static_cast<unsigned char>(*at);
+  return (high & 0x8080808080808080u) == 0;
+}
+
+/// Bytes of the character at the front; 0: it is none (overlong, a surrogate, above U+10FFFF, cut off).
+std::size_t utf8_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xC2 && first < 0xE0   ? 2
+                           : first >= 0xE0 && first < 0xF0 ? 3
+                           : first >= 0xF0 && first < 0xF5 ? 4
+                                                           : 0;
+  if (size == 0 || text.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool bad = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+                   (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
+  return bad ? 0 : size;
+}
+
+}  // namespace
+
+std::size_t valid_utf8(std::string_view text) {
+  if (all_ascii(text.data(), text.size())) return text.size();
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t size = utf8_character(text.substr(at));
+    if (size == 0) break;
+    at += size;
+  }
+  return at;
+}
+
+CsvRows::CsvRows(const std::string& path, CsvDialect dialect)
+    : name_("'" + path + "'"), dialect_(dialect), stream_(path) {
+  require(csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI) == 0, "libcsv could not be set up");
+  csv_set_delim(&parser_, static_cast<unsigned char>(dialect_.separator));
+  pass_byte_order_mark();
+}
+
+CsvRows::~CsvRows() { csv_free(&parser_); }
+
+std::string CsvRows::where() const {
+  return in_header_ ? "the header of " + name_ : "row " + std::to_string(rows_) + " of " + name_;
+}
+
+DataError CsvRows::malformed(const std::string& how) const {
+  return DataError(
+      name_ +
+          " has a line that is no row of the schema's columns in CSV (RFC 4180, UTF-8); this rank's own log "
+          "says which one and why. Mend the file, or correct data.separator, data.header or data.comment.",
+      LocalDetail{where() + " " + how +
+                  " (the first row after the header is 1; blank lines and comments do " + "not count)."});
+}
+
+void CsvRows::pass_byte_order_mark() {
+  while (end_ - begin_ < kByteOrderMark.size() && refill()) {
+  }
+  if (std::string_view(buffer_.data() + begin_, end_ - begin_).starts_with(kByteOrderMark))
+    begin_ += kByteOrderMark.size();
+}
+
+bool CsvRows::take(bool parse_it, bool counts) {
+  in_header_ = !counts;
+  fields_.clear();
+  if (!pass_blank_lines()) return false;
+  rows_ += counts ? 1 : 0;
+  (void)find_row();
+  if (parse_it) parse();
+  begin_ += row_.size();
+  return true;
+}
+
+/// More bytes behind what is there, which moves to the buffer's front. @returns false at the end.
+bool CsvRows::refill() {
+  if (ended_) return false;
+  if (begin_ > 0) {
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (buffer_.size() < end_ + kBufferBytes) buffer_.resize(end_ + kBufferBytes);
+  const std::size_t n = stream_.read(std::as_writable_bytes(std::span(buffer_).subspan(end_, kBufferBytes)));
+  end_ += n;
+  ended_ = n < kBufferBytes;
+  return n > 0;
+}
+
+/// To the first byte of a row. @returns false at the end.
+bool CsvRows::pass_blank_lines() {
+  bool in_comment = false, at_start = true;
+  for (;; ++begin_) {
+    if (begin_ == end_ && !refill()) return false;
+    const char c = buffer_[begin_];
+    if (c == '\n' || c == '\r') {
+      in_comment = false;
+      at_start = true;
+      continue;
+    }
+    if (in_comment) continue;
+    if (at_start && dialect_.comment != '\0' && c == dialect_.comment) {
+      in_comment = true;
+      continue;
+    }
+    at_start = false;
+    if (c != ' ' && (c != '\t' || dialect_.separator == '\t')) return true;
+  }
+}
+
+/// row_: from begin_ up to the next line's end outside quotes, or the end of the file.
+/// @returns whether it ends with one.
+bool CsvRows::find_row() {
+  bool quoted = false;
+  for (std::size_t at = begin_;;) {
+    const char* const data = buffer_.data();
+    if (quoted) {
+      const void* quote = at < end_ ? std::memchr(data + at, kQuote, end_ - at) : nullptr;
+      at = quote != nullptr ? static_cast<std::size_t>(static_cast<const char*>(quote) - data) : end_;
+    } else {
+      while (at < end_ && !kEndsStretch[static_cast<unsigned char>(data[at])]) ++at;
+    }
+    if (at - begin_ > kMostRowBytes) {
+      throw malformed("is longer than " + std::to_string(kMostRowBytes >> 20) +
+                      " MiB: is there a quote that is never closed?");
+    }
+    if (at == end_) {
+      const std::size_t passed = at - begin_;
+      if (!refill()) {
+        row_ = {buffer_.data() + begin_, passed};
+        return false;
+      }
+      at = begin_ + passed;
+      continue;
+    }
+    if (!quoted && data[at] != kQuote) {
+      row_ = {data + begin_, at + 1 - begin_};
+      return true;
+    }
+    quoted = !quoted;
+    ++at;
+  }
+}
+
+void CsvRows::on_field(void* text, std::size_t bytes, void* self) {
+  CsvRows& rows = *static_cast<CsvRows*>(self);
+  try {
+    rows.field_too_long_ |= bytes > kMostFieldBytes;
+    rows.text_.append(static_cast<const char*>(text), bytes);
+    rows.ends_.push_back(rows.text_.size());
+  } catch (...) {
+    rows.failed_ = std::current_exception();
+  }
+}
+
+void CsvRows::parse() {
+  text_.clear();
+  ends_.clear();
+  parsed_rows_ = 0;
+  field_too_long_ = false;
+  check_text(row_);
+  const auto feed = [&](std::string_view bytes) {
+    return csv_parse(&parser_, bytes.data(), bytes.size(), &on_field, &on_row, this) == bytes.size();
+  };
+  bool good = feed(row_);
+  if (good && parsed_rows_ == 0) good = feed("\n");  // the last line of a file may have no end
+  if (failed_) std::rethrow_exception(failed_);
+  if (!good && csv_error(&parser_) == CSV_ENOMEM) throw InvariantError("libcsv ran out of memory.");
+  const std::string field = "field " + std::to_string(ends_.size() + (good && parsed_rows_ == 1 ? 0 : 1));
+  if (!good)
+    throw malformed("has a quote inside " + field +
+                    " that is not doubled, or text behind the one that closes it");
+  if (parsed_rows_ != 1) throw malformed("has a quote in " + field + " that is never closed");
+  if (field_too_long_)
+    throw malformed("has a field longer than " + std::to_string(kMostFieldBytes >> 20) + " MiB");
+  std::size_t from = 0;
+  for (const std::size_t end : ends_) {
+    fields_.emplace_back(text_.data() + from, end - from);
+    from = end;
+  }
+}
+
+/// @throws DataError  it has a byte that no text in UTF-8 has.
+void CsvRows::check_text(std::string_view row) const {
+  std::size_t bad = valid_utf8(row);
+  const char* what = "has bytes that are not UTF-8 in";
+  if (const std::size_t nul = row.find('\0'); nul < bad) {
+    bad = nul;
+    what = "has a NUL byte (is the file UTF-16?) in";
+  }
+  if (bad >= row.size()) return;
+  bool quoted = false;
+  std::size_t field = 1;
+  for (const char c : row.substr(0, bad)) {
+    if (c == kQuote) quoted = !quoted;
+    if (c == dialect_.separator && !quoted) ++field;
+  }
+  throw malformed(std::string(what) + " field " + std::to_string(field));
+}
+
+}  // namespace muffle::data

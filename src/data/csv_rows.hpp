@@ -1,0 +1,93 @@
+#pragma once
+
+#include <csv.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "byte_stream.hpp"
+#include "muffle/core/error.hpp"
+
+namespace muffle::data {
+
+/// More is taken for a quote that is never closed. Both bound what a reader holds.
+inline constexpr std::size_t kMostFieldBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMostRowBytes = std::size_t{1} << 22;
+
+/// How a CSV file is spelt beyond RFC 4180.
+struct CsvDialect {
+  char separator = ',';
+  char comment = '\0';  ///< lines that begin with it are passed over; 0: there are none
+};
+
+/// The rows of a CSV file (RFC 4180, plain or gzip), one at a time: libcsv takes rows apart; where they begin
+/// and end is found here, so that rows can be passed over at the speed of memory. Blank lines are no rows.
+/// Memory: a buffer and a row.
+///
+/// Messages say that a row is malformed; which one and how is a local detail; nothing holds its content.
+class CsvRows {
+ public:
+  /// @throws IoError. The others throw that and DataError, of compressed data too.
+  CsvRows(const std::string& path, CsvDialect dialect);
+  ~CsvRows();
+  CsvRows& operator=(CsvRows&&) = delete;
+
+  /// Reads the next row as the header: it does not count. @returns whether there was one.
+  bool read_header() { return take(/*parse=*/true, /*counts=*/false); }
+  /// Takes the next row apart. @returns false at the end. @throws DataError  quotes, UTF-8, a NUL byte,
+  /// sizes.
+  bool read() { return take(true, true); }
+  /// Passes over a row without a look at its fields. @returns false at the end.
+  bool skip() { return take(false, true); }
+
+  /// Of the row that was read last, without quotes and the blanks around unquoted ones; valid until the next.
+  std::span<const std::string_view> fields() const { return fields_; }
+  /// Rows that were read or passed over.
+  std::uint64_t rows() const { return rows_; }
+  /// "'FILE'"
+  const std::string& name() const { return name_; }
+  /// "row 7 of 'FILE'": local. The first row after the header is 1; blank lines and comments do not count.
+  std::string where() const;
+  /// The row that was read last is no row of CSV. @param how  "has 3 fields, ...": local.
+  DataError malformed(const std::string& how) const;
+
+ private:
+  static void on_field(void* text, std::size_t bytes, void* self);
+  static void on_row(int, void* self) { ++static_cast<CsvRows*>(self)->parsed_rows_; }
+
+  bool take(bool parse, bool counts);
+  bool find_row();
+  bool pass_blank_lines();
+  bool refill();
+  void pass_byte_order_mark();
+  void parse();
+  void check_text(std::string_view row) const;
+
+  std::string name_;
+  CsvDialect dialect_;
+  ByteStream stream_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  ///< what of the buffer is not yet taken
+  bool ended_ = false;               ///< of the file
+  std::string_view row_;             ///< as it is in the file, with its line's end
+  bool in_header_ = false;
+  std::uint64_t rows_ = 0;
+
+  csv_parser parser_{};
+  std::string text_;               ///< of all fields
+  std::vector<std::size_t> ends_;  ///< of each field in text_
+  std::vector<std::string_view> fields_;
+  std::size_t parsed_rows_ = 0;
+  bool field_too_long_ = false;
+  std::exception_ptr failed_;  ///< in a callback: nothing is thrown through C
+};
+
+/// How many bytes of the text are UTF-8, all of them or up to the first that is not.
+std::size_t valid_utf8(std::string_view text);
+
+}  // namespace muffle::data

@@ -1,0 +1,191 @@
+#include <zlib.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "byte_stream.hpp"
+#include "csv_format.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::data {
+namespace {
+
+using schema::Cell;
+using schema::Column;
+
+constexpr char kFieldSeparator = ',';   // as DataSpec's default
+constexpr int kGzipWrapping = 15 + 16;  // deflateInit2: the largest window, gzip wrapping
+
+/// As RFC 4180 wants it; blanks at either end are quoted too, as readers may drop them.
+void append_field(std::string_view field, std::string& out) {
+  const bool blanks =
+      field.starts_with(' ') || field.ends_with(' ') || field.starts_with('\t') || field.ends_with('\t');
+  if (!blanks && field.find_first_of(",\"\r\n") == std::string_view::npos) {
+    out += field;
+    return;
+  }
+  out += '"';
+  for (const char c : field) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+/// A column as samples have it: neither ignored nor the person's.
+struct WrittenColumn {
+  schema::ColumnText text;
+  std::optional<std::size_t> number;  ///< of a record; none: the label
+};
+
+std::vector<WrittenColumn> written_columns(const schema::Table& table) {
+  std::vector<WrittenColumn> columns;
+  std::size_t numbers = 0;
+  for (const Column& column : table.columns) {
+    if (column.type == schema::ColumnType::kIgnore || column.role == schema::ColumnRole::kPerson) continue;
+    columns.push_back({schema::ColumnText(column), std::nullopt});
+    if (column.is_feature()) columns.back().number = numbers++;
+  }
+  return columns;
+}
+
+/// Appends a line of what `append(column, text)` says of each column.
+template <class Append>
+void append_line(const std::vector<WrittenColumn>& columns, std::string& out, std::string& field,
+                 const Append& append) {
+  const std::size_t begin = out.size();
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    if (j > 0) out += kFieldSeparator;
+    field.clear();
+    append(columns[j], field);
+    append_field(field, out);
+  }
+  if (out.size() == begin) out += "\"\"";  // a blank line is no row
+  out += '\n';
+}
+
+void append_header(const std::vector<WrittenColumn>& columns, std::string& out) {
+  std::string field;
+  append_line(columns, out, field,
+              [](const WrittenColumn& c, std::string& text) { text = c.text.column().name; });
+}
+
+/// The longest field that such a column can have, with its quotes and separator.
+std::uint64_t longest_field(const WrittenColumn& written) {
+  const Column& column = written.text.column();
+  std::size_t longest = 2;
+  const auto look_at = [&](Cell cell, std::size_t more) {
+    std::string text, field;
+    written.text.write(cell, text);
+    append_field(text, field);
+    longest = std::max(longest, field.size() + more);
+  };
+  for (std::uint32_t code = 0; code < column.codes(); ++code) {
+    if (!column.is_number() || code == column.missing_code()) look_at({code, 0.5f}, 0);
+  }
+  if (column.is_number()) {  // no number between two is longer than both, but for a sign
+    look_at({0, 0.0f}, 1);
+    look_at({column.missing_code() - 1, 1.0f}, 1);
+  }
+  return longest + 1;
+}
+
+/// A new file's bytes, compressed or not. Equal bytes make equal files.
+class ByteWriter {
+ public:
+  ByteWriter(const std::filesystem::path& path, bool compressed) : file_(path) {
+    if (!compressed) return;
+    require(::deflateInit2(&zlib_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWrapping, 8, Z_DEFAULT_STRATEGY) ==
+                Z_OK,
+            "zlib could not be set up: out of memory?");
+    buffer_.resize(kBufferBytes);
+  }
+  ~ByteWriter() {
+    if (!buffer_.empty()) ::deflateEnd(&zlib_);
+  }
+  ByteWriter& operator=(ByteWriter&&) = delete;
+
+  void write(std::string_view bytes) {
+    if (buffer_.empty()) {
+      file_.write(std::as_bytes(std::span(bytes)));
+    } else {
+      deflate(bytes, Z_NO_FLUSH);
+    }
+  }
+  void commit() {
+    if (!buffer_.empty()) deflate({}, Z_FINISH);
+    file_.commit();
+  }
+
+ private:
+  void deflate(std::string_view bytes, int flush) {
+    // zlib does not write to what it reads; its interface is older than const.
+    zlib_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    zlib_.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      zlib_.next_out = buffer_.data();
+      zlib_.avail_out = static_cast<uInt>(buffer_.size());
+      const int status = ::deflate(&zlib_, flush);
+      require(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR, "zlib cannot compress");
+      file_.write(std::as_bytes(std::span(buffer_).first(buffer_.size() - zlib_.avail_out)));
+    } while (zlib_.avail_out == 0);
+  }
+
+  NewFile file_;
+  z_stream zlib_{};
+  std::vector<unsigned char> buffer_;  ///< empty: not compressed
+};
+
+class CsvWriter final : public schema::RecordWriter {
+ public:
+  CsvWriter(const std::filesystem::path& path, const schema::RecordKind& kind, bool compressed)
+      : RecordWriter(kind), columns_(written_columns(*kind.table)), file_(path, compressed) {
+    append_header(columns_, lines_);
+    file_.write(lines_);
+  }
+
+ private:
+  void write(const schema::Records& some) override {
+    const std::size_t dims = kind().dims();
+    lines_.clear();
+    for (std::size_t i = 0; i < some.count(); ++i) {
+      append_line(columns_, lines_, field_, [&](const WrittenColumn& c, std::string& text) {
+        const Cell cell = c.number
+                              ? schema::cell_at(some.floats[i * dims + *c.number], c.text.column().codes())
+                              : Cell{some.labels[i], 0.5f};
+        c.text.write(cell, text);
+      });
+      if (lines_.size() < kBufferBytes) continue;
+      file_.write(lines_);
+      lines_.clear();
+    }
+    file_.write(lines_);
+  }
+  void complete(const Heartbeat&) override { file_.commit(); }
+
+  std::vector<WrittenColumn> columns_;
+  ByteWriter file_;
+  std::string lines_, field_;
+};
+
+}  // namespace
+
+std::uint64_t CsvFormat::bytes_on_disk(const schema::RecordKind& kind) const {
+  std::uint64_t row = 1;
+  const std::vector<WrittenColumn> columns = written_columns(*kind.table);
+  for (const WrittenColumn& column : columns) row += longest_field(column);
+  std::string header;
+  append_header(columns, header);
+  const std::uint64_t bytes = kind.count * row + header.size();
+  return compressed_ ? bytes + bytes / 1000 + 64 : bytes;  // what does not compress grows by less
+}
+
+std::unique_ptr<schema::RecordWriter> CsvFormat::writer(const std::filesystem::path& file,
+                                                        const schema::RecordKind& kind) const {
+  return std::make_unique<CsvWriter>(file, kind, compressed_);
+}
+
+}  // namespace muffle::data

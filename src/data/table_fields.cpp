@@ -1,0 +1,129 @@
+#include "table_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace muffle::data {
+namespace {
+
+using schema::Misfit;
+
+std::string_view without_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
+}  // namespace
+
+TableFields::TableFields(const DataSpec& spec, Where where)
+    : table_(spec.schema.table),
+      clamp_(spec.schema.on_error == schema::OnError::kClamp),
+      where_(std::move(where)),
+      columns_(table_->columns.size()) {
+  for (std::size_t j = 0; j < columns_.size(); ++j) {
+    const schema::Column& column = table_->columns[j];
+    ColumnUse& use = columns_[j];
+    if (column.type == schema::ColumnType::kIgnore) continue;
+    if (column.role == schema::ColumnRole::kPerson) {
+      if (spec.records_per_person > 0) use.use = Use::kPerson;
+      continue;
+    }
+    use.use = column.is_feature() ? Use::kNumber : Use::kLabel;
+    if (column.is_feature()) use.number = numbers_++;
+    use.text.emplace(column);
+  }
+  require(numbers_ == spec.schema.dims(), "a table's schema has as many numbers a record as it has features");
+}
+
+void TableFields::begin(Row& row) {
+  row.floats.resize(numbers_);
+  row.label = 0;
+  row.person.clear();
+  usable_ = true;
+}
+
+void TableFields::put(std::size_t column, std::string_view field, Row& row) {
+  ColumnUse& use = columns_[column];
+  if (use.use == Use::kNone) return;
+  if (use.use != Use::kPerson) return put(column, use.text->read(field), row);
+  field = without_blanks(field);
+  if (is_missing(table_->columns[column], field)) {
+    misfit(column, Misfit::kAbsent);
+    usable_ = false;  // whose it is must be known
+  } else {
+    row.person = field;
+  }
+}
+
+void TableFields::put(std::size_t column, double field, Row& row) {
+  ColumnUse& use = columns_[column];
+  if (use.use == Use::kNone) return;
+  if (use.use != Use::kPerson) return put(column, use.text->read(field), row);
+  if (std::isnan(field)) return put(column, std::string_view(), row);
+  std::array<char, 32> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), field).ptr;
+  put(column, std::string_view(text.data(), static_cast<std::size_t>(end - text.data())), row);
+}
+
+void TableFields::put(std::size_t column, const schema::FieldReading& field, Row& row) {
+  const ColumnUse& use = columns_[column];
+  if (field.misfit != Misfit::kNone) misfit(column, field.misfit);
+  if (use.use == Use::kLabel) {
+    if (field.misfit == Misfit::kNone) {
+      row.label = field.cell->code;
+    } else {
+      usable_ = false;
+    }
+    return;
+  }
+  if (!field.cell) usable_ = false;
+  const std::size_t codes = use.text->column().codes();
+  row.floats[use.number] = field.cell ? schema::position(*field.cell, codes) : 0.0f;
+}
+
+void TableFields::end(Row& row) {
+  if (!usable_) row.label = -1;
+}
+
+bool TableFields::is_missing(const schema::Column& column, std::string_view field) const {
+  if (field.empty()) return true;
+  for (const std::string& spelling : column.spellings) {
+    if (field == spelling) return true;
+  }
+  return false;
+}
+
+void TableFields::misfit(std::size_t column, Misfit which) {
+  ++columns_[column].misfits.at(static_cast<std::size_t>(which));
+  if (clamp_) return;
+  const RecordStream::Place place = where_();
+  const schema::Column& c = table_->columns[column];
+  throw DataError(
+      "a record of " + place.files +
+          " does not fit the public schema: a field is none of its column's values, and data.on_error = " +
+          "\"reject-file\" refuses the job for it; this rank's own log says which one. Mend the record, " +
+          "correct the schema, or set data.on_error = \"clamp\".",
+      LocalDetail{fmt::format("row {} of {}, column '{}': the field {} (the first row is 1; a header, blank "
+                              "lines and comments do not count).",
+                              place.record + 1, place.files, c.name, schema::misfit_text(which, c))});
+}
+
+std::string TableFields::misfits() const {
+  std::string all;
+  for (std::size_t j = 0; j < columns_.size(); ++j) {
+    for (std::size_t k = 0; k < columns_[j].misfits.size(); ++k) {
+      if (columns_[j].misfits[k] == 0) continue;
+      all += fmt::format("{}column '{}': {} that {}", all.empty() ? "" : "; ", table_->columns[j].name,
+                         columns_[j].misfits[k],
+                         schema::misfit_text(static_cast<Misfit>(k), table_->columns[j]));
+    }
+  }
+  return all;
+}
+
+}  // namespace muffle::data

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/core/error.hpp"
+#include "muffle/data/format.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::data {
+
+/// Fields of a table's columns become the numbers, label and person of a record, by the schema's rule for
+/// those that do not fit (Schema::on_error). For all formats that hold columns.
+class TableFields {
+ public:
+  /// Where the record is, asked only for messages.
+  using Where = std::function<RecordStream::Place()>;
+
+  /// @param spec  its schema has a table.
+  TableFields(const DataSpec& spec, Where where);
+
+  const schema::Table& table() const { return *table_; }
+  /// The column is read: it is neither ignored nor that of a person whom nobody asks for.
+  bool needs(std::size_t column) const { return columns_[column].use != Use::kNone; }
+
+  void begin(Row& row);
+  /// A field as text, or as a number. @throws DataError  it does not fit, under kRejectFile.
+  void put(std::size_t column, std::string_view field, Row& row);
+  void put(std::size_t column, double field, Row& row);
+  /// After the last field.
+  void end(Row& row);
+
+  /// What did not fit, by column and reason: for the rank's own log. Empty: all did.
+  std::string misfits() const;
+
+ private:
+  enum class Use { kNone, kNumber, kLabel, kPerson };
+  struct ColumnUse {
+    Use use = Use::kNone;
+    std::size_t number = 0;  ///< of a record
+    std::optional<schema::ColumnText> text;
+    std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit; private
+  };
+
+  void put(std::size_t column, const schema::FieldReading& field, Row& row);
+  /// Counts it. @throws DataError  under kRejectFile.
+  void misfit(std::size_t column, schema::Misfit which);
+  bool is_missing(const schema::Column& column, std::string_view field) const;
+
+  std::shared_ptr<const schema::Table> table_;
+  bool clamp_;
+  Where where_;
+  std::vector<ColumnUse> columns_;
+  std::size_t numbers_ = 0;
+  bool usable_ = true;  ///< of the record at hand
+};
+
+}  // namespace muffle::data

@@ -1,0 +1,317 @@
+// CSV of tables: dialects, headers, files that are several, and all that can be wrong with them.
+#include <zlib.h>
+
+#include "data/csv_rows.hpp"
+#include "data/table_fixture.hpp"
+#include "muffle/core/files.hpp"
+#include "support/expect_error.hpp"
+#include "support/mutate.hpp"
+
+namespace muffle::data::test {
+namespace {
+
+using muffle::test::expect_error;
+using muffle::test::expect_local_detail;
+using Codes = std::vector<std::vector<int>>;
+
+constexpr const char* kHeader = "age,height,job,note,income\n";
+
+std::string gzipped(const std::string& bytes) {
+  std::string out(compressBound(bytes.size()) + 64, '\0');
+  z_stream z{};
+  EXPECT_EQ(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  z.avail_in = static_cast<uInt>(bytes.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
+
+class Csv : public Tables {};
+
+TEST_F(Csv, ReadsEverySpellingOfTheSameRows) {
+  const Codes want{{1, 1, 0, 0}, {3, 2, 1, 1}, {0, 0, 3, 0}, {2, 1, 2, 1}};
+  const std::string rows[] = {"20,1.0,clerk,x,<=50K", "99,2.5,\"cook, chef\",,>50K",
+                              "0,0.0,?,\"a\n\"\"b\"\"\",<=50K.", "59,1.9,\"n\"\"urse\",y,>50K."};
+  const auto lines = [&](const std::string& end) {
+    std::string all;
+    for (const std::string& row : rows) all += row + end;
+    return all;
+  };
+  const std::string plain = kHeader + lines("\n");
+  std::string crlf = plain;
+  for (std::size_t at = 0; (at = crlf.find('\n', at)) != std::string::npos; at += 2) crlf.insert(at, 1, '\r');
+  for (const std::string& bytes :
+       {plain, crlf, kHeader + lines("\r"), "\xEF\xBB\xBF" + plain, plain.substr(0, plain.size() - 1),
+        "\n" + plain + "\n\r\n  \n", gzipped(plain),
+        gzipped(plain.substr(0, 40)) + gzipped(plain.substr(40))}) {
+    put("people.csv", bytes);
+    EXPECT_EQ(codes(spec()), want);
+  }
+  put("people.csv", "\xEF\xBB\xBF" + lines("\n"));
+  DataSpec bare = spec();
+  bare.header = false;
+  EXPECT_EQ(codes(bare), want);
+  put("people.csv", "income, note ,\"job\",height,age\n<=50K,,clerk,1.0,20\n");
+  EXPECT_EQ(codes(spec()), Codes({want[0]})) << "columns in any order";
+  put("people.csv", "income,job,height,age\n<=50K,clerk,1.0,20\n");
+  EXPECT_EQ(codes(spec()), Codes({want[0]})) << "what is ignored need not be there";
+}
+
+TEST_F(Csv, TakesOtherSeparatorsCommentsAndBlanksAroundFields) {
+  for (const char separator : {';', '\t', '|'}) {
+    std::string bytes = std::string(kHeader) + "20, 1.0 ,clerk,,<=50K\n,,,,\n";
+    std::replace(bytes.begin(), bytes.end(), ',', separator);
+    put("people.csv", bytes);
+    DataSpec other = spec();
+    other.separator = separator;
+    other.schema.on_error = schema::OnError::kClamp;
+    EXPECT_EQ(codes(other), Codes({{1, 1, 0, 0}, {0, 0, 3, -1}})) << "separator " << separator;
+  }
+  put("adult.test",
+      "|1x3 Cross \"validator\n20, 1.0, clerk, , <=50K.\n|, \n 99, 2.5, \"cook\" , |x, >50K.\n|");
+  DataSpec adult = spec("adult.test");
+  adult.header = false;
+  adult.comment = "|";
+  EXPECT_EQ(codes(adult), Codes({{1, 1, 0, 0}, {3, 2, 1, 1}}));
+}
+
+TEST_F(Csv, GoesOverAllFilesThatMatchInTheOrderOfTheirNames) {
+  put("v-2.csv", std::string(kHeader) + "2,0,?,,<=50K\n");
+  put("v-10.csv", "height,age,job,income\n0,30,?,<=50K\n0,50,?,<=50K\n");
+  put("v-3.csv", kHeader);
+  put("v-4.csv", gzipped(std::string(kHeader) + "70,0,?,,>50K\n"));
+  put("w-1.csv", "no table at all");
+  const DataSpec all = spec("v-*.csv");
+  const Codes want{{1, 0, 3, 0}, {2, 0, 3, 0}, {0, 0, 3, 0}, {3, 0, 3, 1}};
+  EXPECT_EQ(codes(all), want);
+  for (const ShardRule rule : {ShardRule::kContiguous, ShardRule::kRoundRobin}) {
+    for (int ranks = 2; ranks <= 5; ++ranks) {
+      DataSpec shared = all;
+      shared.shards = rule;
+      Codes found(4);
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Codes some = codes(shared, rank, ranks);
+        for (std::size_t i = 0; i < some.size(); ++i) {
+          const auto r = static_cast<std::size_t>(rank), k = static_cast<std::size_t>(ranks);
+          found.at(rule == ShardRule::kRoundRobin ? r + i * k : r * 4 / k + i) = some[i];
+        }
+      }
+      EXPECT_EQ(found, want);
+    }
+  }
+  put("a[1].csv", std::string(kHeader) + "2,0,?,,<=50K\n");
+  EXPECT_EQ(codes(spec("a[1].csv")).size(), 1u) << "a file of that very name";
+}
+
+TEST_F(Csv, ReadsSetsOfPartsByTheNameOfAnyOne) {
+  for (const char* part : {"s-00000-of-00002.csv", "s-00001-of-00002.csv"})
+    put(part, std::string(kHeader) + "2,0,?,,<=50K\n");
+  put("s.csv", "another");
+  DataSpec parts = written_records(folder_ / "s-00001-of-00002.csv");
+  parts.schema = schema_of(people_table());
+  EXPECT_EQ(codes(parts).size(), 2u);
+  std::filesystem::remove(folder_ / "s-00001-of-00002.csv");
+  expect_error(ExitCode::kData, {"2 parts", "-of-00002.csv", "missing"}, [&] { read_all(parts); });
+}
+
+TEST_F(Csv, ClampsWhatDoesNotFitAndCountsWhatNothingCanTakeThePlaceOf) {
+  put("people.csv",
+      std::string(kHeader) + "-3,9.9,baker,,<=50K\n250,x,,,>50K\n7,1,clerk,,rich\n,1,clerk,,>50K\n");
+  DataSpec clamp = spec();
+  clamp.schema.on_error = schema::OnError::kClamp;
+  EXPECT_EQ(codes(clamp), Codes({{0, 2, 3, 0}, {3, 0, 3, -1}, {0, 1, 0, -1}, {0, 1, 0, -1}}));
+  const auto stream = open_records(clamp);
+  Row row;
+  for (int i = 0; i < 4; ++i) stream->read(row);
+  const std::string misfits = stream->misfits();
+  for (const char* part : {"'age': 1 that is below", "'age': 1 that is above", "'age': 1 that is missing",
+                           "'height': 1 that is above", "'height': 1 that is not a number",
+                           "'job': 1 that is not one of", "'income': 1 that is not one of"})
+    EXPECT_THAT(misfits, testing::HasSubstr(part));
+  EXPECT_THAT(misfits, testing::Not(testing::HasSubstr("baker")));
+}
+
+/// What is wrong with a file, and who may know what.
+struct Bad {
+  const char* name;
+  std::string bytes;
+  std::vector<std::string> open;   ///< in the public message
+  std::vector<std::string> local;  ///< in the rank's own log
+  bool header = true;
+};
+
+std::vector<Bad> bad_files() {
+  const std::string header = kHeader, good = header + "20,1.0,clerk,SECRET,<=50K\n";
+  const std::vector<std::string> line{"no row", "CSV"}, field{"does not fit", "on_error"};
+  const std::string row2 = "row 2 of";
+  return {
+      {"a column too many", good + "20,1.0,clerk,,<=50K,SECRET\n", line, {row2, "6 fields", "5 columns"}},
+      {"a column too few", good + "20,1.0,clerk,SECRET\n", line, {row2, "4 fields", "5 columns"}},
+      {"one field", good + "SECRET\n", line, {row2, "1 field,"}},
+      {"another separator", header + "20;1.0;clerk;SECRET;<=50K\n", line, {"row 1 of", "1 field,"}},
+      {"a bare quote", good + "20,1.0,SEC\"RET,,<=50K\n", line, {row2, "quote inside field 3"}},
+      {"two bare quotes", good + "20,1.0,SEC\"RET\",,<=50K\n", line, {row2, "quote inside field 3"}},
+      {"text behind a quote", good + "20,1.0,\"cook\"SECRET,,<=50K\n", line, {row2, "field 3", "behind"}},
+      {"a quote that is not doubled", good + "20,1.0,\"SEC\"RET\",,<=50K\n", line, {row2, "field 3"}},
+      {"a quote that is never closed",
+       good + "20,1.0,\"clerk,SECRET,<=50K\n" + good,
+       line,
+       {row2, "never closed"}},
+      {"a quote that opens at the end", good + "20,1.0,\"", line, {row2, "field 3", "never closed"}},
+      {"an unknown category", good + "20,1.0,SECRET,,<=50K\n", field, {row2, "'job'", "not one of"}},
+      {"an unknown label", good + "20,1.0,clerk,,SECRET\n", field, {row2, "'income'", "not one of"}},
+      {"below its bounds", good + "-1,1.0,clerk,SECRET,<=50K\n", field, {row2, "'age'", "below"}},
+      {"above its bounds", good + "20,2.6,clerk,SECRET,<=50K\n", field, {row2, "'height'", "above"}},
+      {"no number", good + "SECRET,1.0,clerk,,<=50K\n", field, {row2, "'age'", "whole number"}},
+      {"a fraction of a whole number", good + "20.5,1.0,clerk,,<=50K\n", field, {row2, "'age'", "whole"}},
+      {"NaN", good + "20,NaN,clerk,SECRET,<=50K\n", field, {row2, "'height'", "not a number"}},
+      {"infinity", good + "20,inf,clerk,SECRET,<=50K\n", field, {row2, "'height'", "not a number"}},
+      {"a decimal comma", header + "20,\"1,5\",clerk,SECRET,<=50K\n", field, {"row 1 of", "'height'"}},
+      {"a number that overflows", good + "1e999,1.0,clerk,SECRET,<=50K\n", field, {row2, "'age'"}},
+      {"a missing value", good + ",1.0,clerk,SECRET,<=50K\n", field, {row2, "'age'", "is missing"}},
+      {"Latin-1", good + "20,1.0,clerk,SECR\xC9T,<=50K\n", line, {row2, "not UTF-8 in field 4"}},
+      {"an overlong character", good + "20,1.0,clerk,\xC0\x80,<=50K\n", line, {row2, "not UTF-8"}},
+      {"a surrogate", good + "20,1.0,clerk,\xED\xA0\x80,<=50K\n", line, {row2, "not UTF-8"}},
+      {"a character that is cut off", good + "20,1.0,clerk,\xE2\x82,<=50K\n", line, {row2, "not UTF-8"}},
+      {"a NUL byte", good + std::string("20,1.0,\"cl,\0erk\",,<=50K\n", 24), line, {row2, "NUL", "field 3"}},
+      {"UTF-16",
+       std::string("\xFF\xFE"
+                   "a\0g\0e\0",
+                   8),
+       line,
+       {"the header of", "not UTF-8"}},
+      {"a field above 1 MiB",
+       good + "20,1.0,clerk," + std::string((1 << 20) + 1, 'S') + ",<=50K\n",
+       line,
+       {row2, "longer than 1 MiB"}},
+      {"a field above 4 MiB",
+       good + "20,1.0,clerk," + std::string(6 << 20, 'S') + ",<=50K\n",
+       line,
+       {row2, "longer than 4 MiB"}},
+      {"an empty file", "", {"is empty", "data.header"}, {}},
+      {"blank lines alone", "\n\r\n \n", {"is empty"}, {}},
+      {"no header", "20,1.0,clerk,SECRET,<=50K\n", {"first line", "data.header"}, {}},
+      {"a header where there should be none", good, field, {"row 1 of", "'age'"}, false},
+      {"columns that are there twice", "age,age,height,height,job,income\n", {"'age', 'height' twice"}, {}},
+      {"missing columns", "height,note,income\n", {"lacks 'age', 'job'"}, {}},
+      {"unknown columns",
+       "age,height,job,note,income,SURPRISE\n",
+       {"has 1 that the schema does not know"},
+       {"'SURPRISE'"}},
+      {"a truncated .gz", gzipped(good).substr(0, 50), {"truncated"}, {}},
+      {"a damaged .gz", gzipped(good).replace(30, 4, "????"), {"damaged"}, {}},
+      {"text behind a .gz", gzipped(good) + "SECRET", {"after the end"}, {}},
+      {"binary", std::string("\x80\0\1\2\3\4\5", 7), line, {"the header of"}},
+  };
+}
+
+TEST_F(Csv, RefusesBadFilesAndSaysWhereWithoutAWordOfWhatIsThere) {
+  EXPECT_GE(bad_files().size(), 30u);
+  for (const Bad& bad : bad_files()) {
+    SCOPED_TRACE(bad.name);
+    put("people.csv", bad.bytes);
+    DataSpec one = spec();
+    one.header = bad.header;
+    std::string message, detail;
+    try {
+      read_all(one);
+    } catch (const DataError& error) {
+      message = error.what();
+      detail = error.local_detail();
+    }
+    EXPECT_THAT(message, testing::HasSubstr("people.csv"));
+    for (const std::string& part : bad.open) EXPECT_THAT(message, testing::HasSubstr(part));
+    for (const std::string& part : bad.local) EXPECT_THAT(detail, testing::HasSubstr(part));
+    for (const std::string& part : bad.local) EXPECT_THAT(message, testing::Not(testing::HasSubstr(part)));
+    for (const char* content : {"SECRET", "SEC", "RET", "SSS", "1.0", "clerk"})
+      EXPECT_THAT(message + detail, testing::Not(testing::HasSubstr(content)));
+  }
+}
+
+TEST_F(Csv, RefusesFilesThatAreNotThereOrDoNotBelongTogether) {
+  expect_error(ExitCode::kData, {"no file matches", "visits-*.csv"}, [&] { read_all(spec("visits-*.csv")); });
+  expect_error(ExitCode::kIo, {"visits.csv"}, [&] { read_all(spec("visits.csv")); });
+  put("v-1.csv", std::string(kHeader) + "20,1.0,clerk,,<=50K\n");
+  put("v-2.csv", "age,height,job,note,wage\n20,1.0,clerk,,<=50K\n");
+  expect_local_detail(ExitCode::kData, {"v-2.csv", "different columns", "lacks 'income'"}, {"'wage'"},
+                      [&] { read_all(spec("v-*.csv")); });
+  DataSpec labels = spec("v-1.csv");
+  labels.labels = "v-2.csv";
+  expect_error(ExitCode::kData, {"data.labels", "column"}, [&] { read_all(labels); });
+  DataSpec none = spec("v-1.csv");
+  none.schema = {{3}, 2};
+  expect_error(ExitCode::kData, {"csv", "data.schema"}, [&] { read_all(none); });
+  DataSpec other = spec("v-1.csv");
+  other.format = "idx";
+  expect_error(ExitCode::kData, {"idx", "does not hold", "\"csv\""}, [&] { read_all(other); });
+}
+
+TEST_F(Csv, BadRowsOfOtherRanksAreTheirs) {
+  put("people.csv", std::string(kHeader) + "20,1.0,clerk,,<=50K\n20,1.0,\xFF,,<=50K\n20,,,\n");
+  EXPECT_EQ(codes(spec(), 0, 3).size(), 1u);
+  expect_local_detail(ExitCode::kData, {"no row"}, {"row 2 of", "not UTF-8"},
+                      [&] { read_all(spec(), 1, 3); });
+  expect_local_detail(ExitCode::kData, {"no row"}, {"row 3 of", "4 fields"}, [&] { read_all(spec(), 2, 3); });
+}
+
+TEST_F(Csv, RowsAreCountedAsTheyAreRead) {
+  muffle::test::Mutator mutate(5, {"\"", ",", "\n", "\r\n", "\"\"", " ", "|", "\xC3\xA9"});
+  const std::string good =
+      std::string(kHeader) + "20,1.0,\"cook, chef\",\"a\nb\",<=50K\n|c\n\n99,2.5,?,,>50K\n";
+  int read = 0;
+  for (int i = 0; i < 4000; ++i) {
+    put("r.csv", mutate(good));
+    const CsvDialect dialect{',', '|'};
+    CsvRows counted((folder_ / "r.csv").string(), dialect), taken((folder_ / "r.csv").string(), dialect);
+    while (counted.skip()) {
+    }
+    try {
+      while (taken.read()) {
+      }
+    } catch (const DataError&) {
+      EXPECT_LE(taken.rows(), counted.rows());
+      continue;
+    }
+    EXPECT_EQ(taken.rows(), counted.rows());
+    ++read;
+  }
+  EXPECT_GT(read, 500);
+}
+
+TEST_F(Csv, WritesTheColumnsInTheirOrderAndQuotesWhereItMust) {
+  const schema::Schema schema = schema_of(people_table());
+  const auto at = [](std::uint32_t code, std::size_t codes) {
+    return schema::position({code, 0.51f}, codes);
+  };
+  const schema::Records some{
+      {3},
+      {},
+      {at(1, 4), at(1, 3), at(1, 4), at(3, 4), at(2, 3), at(3, 4), at(0, 4), at(0, 3), at(2, 4)},
+      {0, 1, 1}};
+  const auto write = [&](const schema::Schema& s, const schema::Records& records) {
+    schema::RecordKind kind = records.kind();
+    kind.table = s.table;
+    const auto files = find_format("csv").writers(folder_.path(), "w", kind);
+    files.front().writer->add(records);
+    files.front().writer->finish([] {});
+    return read_file(folder_ / "w.csv");
+  };
+  EXPECT_EQ(write(schema, some),
+            "age,height,job,income\n30,1.5,\"cook, chef\",<=50K\n80,2.3,?,>50K\n10,0.5,\"n\"\"urse\",>50K\n");
+  DataSpec back = written_records(folder_ / "w.csv");
+  back.schema = schema;
+  EXPECT_EQ(codes(back), Codes({{1, 1, 1, 0}, {3, 2, 3, 1}, {0, 0, 2, 1}}));
+  schema::Table one;
+  one.columns.push_back(category(" a\nb", {{"", {}}, {"x", {}}}));
+  const schema::Schema single = schema_of(one);
+  EXPECT_EQ(write(single, {{1}, {}, {at(0, 2), at(1, 2)}, {0, 0}}), "\" a\nb\"\n\"\"\nx\n");
+  back.schema = single;
+  EXPECT_EQ(read_all(back).n, 2u) << "a row of one empty field is none of the blank lines";
+}
+
+}  // namespace
+}  // namespace muffle::data::test
