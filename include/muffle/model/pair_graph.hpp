@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "muffle/core/heartbeat.hpp"
+#include "muffle/core/json_fields.hpp"
+#include "muffle/model/sampler.hpp"
+#include "muffle/release/noisy_tables.hpp"
+#include "muffle/schema/schema.hpp"
+
+namespace muffle::model {
+
+class GeneratorSettings;
+struct ModelContent;
+
+/// Gibbs sweeps that a record takes after the tree, unless the configuration says otherwise.
+inline constexpr std::size_t kPairSweeps = 8;
+/// Most that it may ask for.
+inline constexpr std::size_t kMostPairSweeps = 1000;
+
+/// The law of one class's cells: a tree that is drawn exactly, and a log-linear law over pairs of columns,
+/// under which Gibbs sweeps go on from the tree's records. Public.
+struct PairGraphLaw {
+  /// One column of the tree, given the one it hangs on.
+  struct Branch {
+    std::size_t column = 0, parent = 0;  ///< parent == column: the root of its part of the tree
+    /// Parent's codes (the root: 1) x column's codes, row-major: probabilities, each row sums to 1.
+    std::vector<float> given;
+  };
+  /// log p(x) = sum_j field_j(x_j) + sum_ij interaction_ij(x_i, x_j) - const.
+  struct Pair {
+    std::size_t first = 0, second = 0;  ///< columns, first < second
+    std::vector<float> interaction;     ///< first's codes x second's codes, row-major
+  };
+  std::vector<Branch> tree;               ///< d, parents before their children
+  std::vector<std::vector<float>> field;  ///< d of the column's codes
+  std::vector<Pair> pairs;
+};
+
+/// The closed-form generator of tables: a law of cells for each class (docs/explanation/pair-graph.md).
+/// Public.
+struct PairGraphModel {
+  std::vector<std::size_t> codes;    ///< of each number of a record, d
+  std::size_t sweeps = kPairSweeps;  ///< 0: the tree alone
+  std::vector<PairGraphLaw> laws;    ///< C
+};
+
+/// Fits the laws; one thread, seconds. However much noise there is: what it hides is independent, and a class
+/// whose records it hides has the law of all classes.
+/// @param heartbeat  called between the steps
+/// @throws ConfigError  the tables are of more codes than a model file holds
+PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sweeps,
+                              const Heartbeat& heartbeat = {});
+
+/// What a model file holds beside the settings.
+ModelContent content_of(const PairGraphModel& model);
+/// What content_of() made. Full validation; allocates a few times the bytes. @throws ProtocolError.
+PairGraphModel read_pair_graph(const schema::Schema& schema, std::size_t sweeps, const JsonFields& fields,
+                               std::span<const std::byte> payload);
+
+/// Draws a record's codes from its class's tree, takes the Gibbs sweeps, and places each number in its bin.
+std::unique_ptr<Sampler> make_sampler(const PairGraphModel& model);
+
+}  // namespace muffle::model
