@@ -85,7 +85,8 @@ void run(Context& context) {
     }
   }
   if (!metrics.metrics.empty())
-    evaluate(context, context.out / evaluate::samples_file(context.config.sample.formats));
+    evaluate(context, context.out /
+                          evaluate::samples_file(context.config.sample.formats, context.config.sample.files));
   // The time taken tells m, which is private under add/remove-one.
   const bool time_is_public = context.config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -134,7 +135,8 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
   if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));
   if (verb == "evaluate") {
-    const std::string samples = evaluate::samples_file(context.config.sample.formats);
+    const std::string samples =
+        evaluate::samples_file(context.config.sample.formats, context.config.sample.files);
     evaluate(context, or_in_run_folder(line.samples_file, context, samples.c_str()));
   }
   comm.barrier();

@@ -90,10 +90,11 @@ void sample_problems(const Settings& settings, const schema::Schema& schema, std
   for (const Metric* metric : settings.chosen()) metric->sample_problems(schema, count, p);
 }
 
-std::string samples_file(const std::vector<std::string>& sample_formats) {
+std::string samples_file(const std::vector<std::string>& sample_formats, std::uint64_t files) {
+  const std::string name = files == 1 ? std::string(kSamples) : schema::part_name(kSamples, 0, files);
   std::string file;
   for (const data::FormatKind& kind : data::format_kinds()) {
-    if (has(sample_formats, kind.name)) file = kind.format->files(kSamples).back();
+    if (has(sample_formats, kind.name)) file = kind.format->files(name).back();
   }
   return file;
 }

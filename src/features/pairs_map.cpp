@@ -238,7 +238,10 @@ class PairsMap final : public FeatureMap {
       throw ConfigError(
           "it counts pairs of a table's columns, and the records are no table: set data.schema.");
     const std::vector<std::size_t> codes = schema.table->codes();
-    if (!stated_) choose_tables(schema);
+    names_.clear();
+    for (const std::size_t j : schema.table->features()) names_.push_back(schema.table->columns[j].name);
+    classes_ = schema.classes;
+    if (!stated_) choose_tables(codes);
     if (all_.codes != codes)
       throw ConfigError("its tables are of columns with other numbers of codes than the schema's.");
   }
@@ -339,32 +342,34 @@ class PairsMap final : public FeatureMap {
   }
 
  private:
-  void choose_tables(const schema::Schema& schema);
-  void weigh(const std::vector<std::string>& names, settings::Problems& problems);
-  void require_few_cells(const std::vector<std::string>& names) const;
+  void choose_tables(std::vector<std::size_t> codes);
+  void weigh(settings::Problems& problems);
+  void require_few_cells() const;
   void place();
+  std::string name_of(const CountTable& table) const;
 
   double singles_ = 1.5;  ///< v
   std::vector<std::string> leave_out_, weights_, triples_;
   bool stated_ = false;  ///< the tables are a release's, not chosen by the settings
   CountTables all_;
+  std::vector<std::string> names_;  ///< of a record's numbers, for messages
+  std::size_t classes_ = 1;
 };
 
-void PairsMap::choose_tables(const schema::Schema& schema) {
-  std::vector<std::string> names;
-  for (const std::size_t j : schema.table->features()) names.push_back(schema.table->columns[j].name);
-  const std::string listed = fmt::format("the columns are {}", fmt::join(names, ", "));
+void PairsMap::choose_tables(std::vector<std::size_t> codes) {
+  const std::string listed = fmt::format("the columns are {}", fmt::join(names_, ", "));
   settings::Problems problems;
-  all_ = {schema.table->codes(), {}};
-  const std::size_t d = names.size();
+  all_ = {std::move(codes), {}};
+  const std::size_t d = names_.size();
   problems.unless(
       d <= kMostColumns,
       fmt::format("the table has {} columns, more than {}: leave some out of the schema", d, kMostColumns));
   std::vector<bool> counted(d, true);
   for (const std::string& name : leave_out_) {
-    const auto at = std::ranges::find(names, name);
-    problems.unless(at != names.end(), fmt::format("leave_out: there is no column \"{}\"; {}", name, listed));
-    if (at != names.end()) counted[static_cast<std::size_t>(at - names.begin())] = false;
+    const auto at = std::ranges::find(names_, name);
+    problems.unless(at != names_.end(),
+                    fmt::format("leave_out: there is no column \"{}\"; {}", name, listed));
+    if (at != names_.end()) counted[static_cast<std::size_t>(at - names_.begin())] = false;
   }
   for (std::size_t a = 0; a < d && problems.empty(); ++a) {
     if (counted[a]) all_.tables.push_back({{a}, singles_});
@@ -373,7 +378,7 @@ void PairsMap::choose_tables(const schema::Schema& schema) {
     }
   }
   for (const std::string& text : triples_) {
-    auto columns = columns_in(text, names, false);
+    auto columns = columns_in(text, names_, false);
     if (!columns || columns->size() != 3 || !different(*columns)) {
       problems.add(
           fmt::format("triples: \"{}\" is not three different columns, as in \"a:b:c\"; {}", text, listed));
@@ -387,9 +392,9 @@ void PairsMap::choose_tables(const schema::Schema& schema) {
   });
   problems.unless(std::ranges::adjacent_find(all_.tables, {}, &CountTable::columns) == all_.tables.end(),
                   "triples: one is named twice");
-  if (problems.empty()) weigh(names, problems);
+  if (problems.empty()) weigh(problems);
   if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
-  require_few_cells(names);
+  require_few_cells();
   place();
   // First the table that tells the number of records best (counts_inside()).
   const auto noise = [](const CountTable& t) { return static_cast<double>(t.cells) / (t.weight * t.weight); };
@@ -398,13 +403,13 @@ void PairsMap::choose_tables(const schema::Schema& schema) {
   place();
 }
 
-void PairsMap::weigh(const std::vector<std::string>& names, settings::Problems& problems) {
+void PairsMap::weigh(settings::Problems& problems) {
   for (const std::string& text : weights_) {
     const auto [left, weight] = split_weight(text);
-    const auto columns = columns_in(left, names, true);
+    const auto columns = columns_in(left, names_, true);
     if (!columns || !different(*columns)) {
       problems.add(fmt::format("weights: \"{}\" names no different columns; the columns are {}", text,
-                               fmt::join(names, ", ")));
+                               fmt::join(names_, ", ")));
       continue;
     }
     bool fits = false;
@@ -429,17 +434,17 @@ void PairsMap::weigh(const std::vector<std::string>& names, settings::Problems& 
   }
 }
 
-void PairsMap::require_few_cells(const std::vector<std::string>& names) const {
+void PairsMap::require_few_cells() const {
   const double cells = cells_of(all_);
   if (cells <= static_cast<double>(kMostCells)) return;
   std::size_t bins = std::size_t{1} << 24;
   while (bins > 1 && cells_of(all_, static_cast<double>(bins)) > static_cast<double>(kMostCells)) bins /= 2;
   std::string wide;
-  for (std::size_t j = 0; j < names.size(); ++j) {
+  for (std::size_t j = 0; j < names_.size(); ++j) {
     const bool counted = std::ranges::any_of(
         all_.tables, [&](const CountTable& t) { return std::ranges::binary_search(t.columns, j); });
     if (counted && all_.codes[j] > bins)
-      wide += fmt::format("{}{} ({})", wide.empty() ? "" : ", ", names[j], all_.codes[j]);
+      wide += fmt::format("{}{} ({})", wide.empty() ? "" : ", ", names_[j], all_.codes[j]);
   }
   throw ConfigError(fmt::format(
       "the tables have {:.3g} cells a class, more than {}. With at most {} bins or categories a column they "
@@ -457,35 +462,68 @@ void PairsMap::place() {
   }
 }
 
+std::string PairsMap::name_of(const CountTable& table) const {
+  std::string out;
+  for (const std::size_t j : table.columns) out += (out.empty() ? "" : " x ") + names_[j];
+  return out;
+}
+
 std::string PairsMap::outlook(double noise, double records) const {
   const double root = std::sqrt(sum_of_squares(all_));
-  std::size_t pairs = 0, drowned = 0;
-  double least = 0.0, most = 0.0, single = 0.0;
-  std::vector<double> excess;  // of each pair: noise in a cell over the records in it, were all alike
+  double single = 0.0, least = 1e300, most = 0.0;
+  struct Joint {
+    double drowned;  ///< noise in a cell over the records in it, were all values and classes equally frequent
+    const CountTable* table;
+  };
+  std::vector<Joint> joints;
+  std::vector<double> shown;  // of each pair: the correlation from which it shows
   for (const CountTable& table : all_.tables) {
     const double sigma = noise * root / table.weight;  // over the records of a class
-    if (table.columns.size() == 1) single = std::max(single, sigma * records);
-    if (table.columns.size() == 1) continue;
-    ++pairs;
-    least = pairs == 1 ? sigma : std::min(least, sigma);
-    most = std::max(most, sigma);
-    excess.push_back(sigma * static_cast<double>(table.cells));
-    drowned += excess.back() > 1.0;
+    if (table.columns.size() == 1) {
+      single = std::max(single, sigma);
+      continue;
+    }
+    least = std::min(least, sigma), most = std::max(most, sigma);
+    joints.push_back({sigma * static_cast<double>(table.cells), &table});
+    if (table.columns.size() > 2) continue;
+    // Of all classes together: a table whose values are equally frequent and whose only singular value beside
+    // the margins' is r has r m / sqrt(k l) there, noise up to sigma (sqrt(k) + sqrt(l)).
+    const auto k = static_cast<double>(all_.codes[table.columns[0]]),
+               l = static_cast<double>(all_.codes[table.columns[1]]);
+    shown.push_back(sigma / std::sqrt(static_cast<double>(classes_)) * (std::sqrt(k) + std::sqrt(l)) *
+                    std::sqrt(k * l));
   }
-  if (pairs == 0) return fmt::format("noise of {:.3g} records in every cell", single);
-  std::string out = fmt::format(
-      "noise of {:.3g}{} records in every cell of {} tables of several columns{}; in {} of them a cell holds "
-      "fewer records than that on average, were classes and values equally frequent",
-      least * records, most > 1.001 * least ? fmt::format(" to {:.3g}", most * records) : "", pairs,
-      single > 0.0 ? fmt::format(" ({:.3g} of single columns)", single) : "", drowned);
-  if (drowned == 0) return out;
-  std::ranges::nth_element(excess, excess.begin() + static_cast<std::ptrdiff_t>(excess.size() * 9 / 10));
-  const double factor = excess[excess.size() * 9 / 10];
-  if (factor > 1.0)
-    out += fmt::format(
-        ": {:.2g} times the epsilon, or columns with at most {:.0f} bins or categories, would leave a tenth",
-        factor, std::max(1.0, std::floor(std::sqrt(1.0 / most))));
-  return out;
+  if (joints.empty()) return fmt::format("noise of up to {:.3g} records in every cell", single * records);
+  // A table drowns where more noise is in a cell than records, on average.
+  const auto drowned = [&](double noise_left, double bins_left) {
+    return std::ranges::count_if(joints, [&](const Joint& joint) {
+      const auto columns = static_cast<double>(joint.table->columns.size());
+      return joint.drowned * noise_left * std::pow(bins_left, columns) > 1.0;
+    });
+  };
+  std::string out =
+      fmt::format("noise of {:.3g}{} records in every cell of {} {}{}", least * records,
+                  most > 1.001 * least ? fmt::format(" to {:.3g}", most * records) : "", joints.size(),
+                  shown.size() == joints.size() ? "pairs" : "pairs and triples",
+                  single > 0.0 ? fmt::format(", {:.3g} of single columns", single * records) : "");
+  if (!shown.empty()) {
+    const auto middle = shown.begin() + static_cast<std::ptrdiff_t>(shown.size() / 2);
+    std::ranges::nth_element(shown, middle);
+    out += *middle < 1.0
+               ? fmt::format("; in half of the pairs correlations show from about {:.2g} on", *middle)
+               : "; in half of the pairs no correlation shows";
+  }
+  const auto count = drowned(1.0, 1.0);
+  out += fmt::format("; {} drown, with more noise than records in a cell on average",
+                     count == 0 ? "none" : fmt::format("{}", count));
+  if (count == 0) return out;
+  std::ranges::sort(joints, std::ranges::greater(), &Joint::drowned);
+  for (std::size_t i = 0; i < std::min<std::size_t>(static_cast<std::size_t>(count), 3); ++i)
+    out += (i == 0 ? " (" : ", ") + name_of(*joints[i].table);
+  return out +
+         fmt::format(
+             "{}); twice the epsilon would leave {} of them, half the bins or categories of every column {}",
+             count > 3 ? ", ..." : "", drowned(0.5, 1.0), drowned(1.0, 0.5));
 }
 
 }  // namespace

@@ -91,8 +91,9 @@ void sample_problems(const Settings& settings, const schema::Schema& schema, std
                      const std::vector<std::string>& sample_formats, settings::Problems& problems);
 
 /// The file that samples of these formats are scored from: of the last record format of the table among them;
-/// empty if none of them can be read.
-std::string samples_file(const std::vector<std::string>& sample_formats);
+/// empty if none of them can be read. @param files  SampleSpec::files: of several the first, which stands for
+/// all.
+std::string samples_file(const std::vector<std::string>& sample_formats, std::uint64_t files = 1);
 
 /// Computes all metrics. @param show  is given each table. @returns the fields of metrics.json.
 /// Reads REAL data if settings.reads_real_records(): that part is not covered by the release's guarantee, and
