@@ -10,7 +10,7 @@
 namespace muffle::evaluate {
 namespace {
 
-constexpr std::size_t kBatch = 4096;
+constexpr std::size_t kRowsABatch = 4096;
 
 /// A batch's codes, column after column, and how many rows.
 struct Codes {
@@ -27,10 +27,10 @@ std::uint64_t for_batches(const data::DataSpec& spec, std::span<const std::size_
   const bool labelled = codes.size() > dims;
   data::Batch batch;
   Codes out;
-  out.of.assign(codes.size(), std::vector<std::uint32_t>(kBatch));
+  out.of.assign(codes.size(), std::vector<std::uint32_t>(kRowsABatch));
   std::uint64_t rows = 0;
   for (;;) {
-    source->next(kBatch, batch);
+    source->next(kRowsABatch, batch);
     if (batch.n == 0) return rows;
     beat(heartbeat);
     out.rows = 0;
