@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "devices.hpp"
@@ -9,6 +10,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/release/table_files.hpp"
 #include "muffle/release/transaction.hpp"
 #include "muffle/round/release.hpp"
 #include "run_folder.hpp"
@@ -90,15 +92,40 @@ round::ReleaseJob release_job(Context& context) {
   return job;
 }
 
+/// Before anything is charged: what cannot be exported afterwards is refused. On root.
+void check_export(const Context& context) {
+  const auto& maps = context.config.plan.maps;
+  if (std::none_of(maps.begin(), maps.end(), [](const auto& map) { return map.map->has_tables(); }))
+    throw ConfigError(
+        fmt::format("--export-tables: the release holds no tables of counts; a feature map with kind = "
+                    "{} does. Nothing was charged or drawn.",
+                    features::tables_maps()));
+  ensure_writable_folder(context.export_tables);
+}
+
+/// On root.
+void export_tables(const Context& context, const std::filesystem::path& file) {
+  release::write_tables(release::parse_artifact(read_file(file), file.string()), context.export_tables);
+  spdlog::info("release: its tables are in {}", context.export_tables.string());
+}
+
 }  // namespace
 
 void release(Context& context) {
+  const auto on_root = [&](const std::string& doing, const auto& work) {
+    if (context.export_tables.empty()) return;
+    comm::agree(context.comm, doing, true, [&] {
+      if (context.comm.is_root()) work();
+    });
+  };
+  on_root("preparing the export of tables", [&] { check_export(context); });
   const auto transport = round::make_transport(context.comm);
   const round::ReleaseJob job = release_job(context);
   const auto heartbeat = [&](std::string_view doing) { context.comm.check_peers(doing); };
   const bool kept = round::release(*transport, heartbeat, job);
   if (!kept || context.dry_run) return;
   end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
+  on_root("exporting the tables", [&] { export_tables(context, job.file); });
 }
 
 }  // namespace muffle::app
