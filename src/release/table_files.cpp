@@ -87,9 +87,10 @@ void write_tables(const Artifact& a, const std::filesystem::path& folder) {
   for (const std::size_t j : schema.features())
     columns.push_back({schema.columns[j].name, code_texts(schema.columns[j])});
   std::optional<NamedColumn> label;
-  if (const auto j = schema.label(); j && all.classes > 1)
+  if (const auto j = schema.label(); j && all.classes > 1) {
     label = {schema.columns[*j].name, code_texts(schema.columns[*j])};
-  require(!label || label->codes.size() == all.classes, "the label has other values than there are classes");
+    label->codes.resize(all.classes);  // a record without a label is in no class
+  }
 
   ensure_writable_folder(folder);
   nlohmann::json json = {{"format", "muffle-tables"},
