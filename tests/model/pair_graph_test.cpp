@@ -1,5 +1,6 @@
 #include "muffle/model/pair_graph.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -226,8 +227,8 @@ schema::Schema schema_of_rows(const std::vector<std::size_t>& codes, std::size_t
   auto table = std::make_shared<schema::Table>();
   for (std::size_t j = 0; j < codes.size(); ++j) {
     schema::Column& column = table->columns.emplace_back();
-    column.name = "c" + std::to_string(j);
-    for (std::size_t x = 0; x < codes[j]; ++x) column.values.push_back({"v" + std::to_string(x), {}});
+    column.name = fmt::format("c{}", j);
+    for (std::size_t x = 0; x < codes[j]; ++x) column.values.push_back({fmt::format("v{}", x), {}});
   }
   schema::Schema schema;
   schema.shape = {codes.size()};
