@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "devices.hpp"
 #include "muffle/app/commands.hpp"
@@ -63,13 +64,15 @@ release::ReleaseOrder release_order(const Context& context) {
       std::chrono::milliseconds(static_cast<long long>(context.config.runtime.deadline_s * 500));
   order.signing_key = context.config.signing_key;
   order.secure_noise = !context.insecure_seed;
-  if (context.config.data.records > 0) {
-    for (const release::MapForecast& map :
-         release::forecast(context.config.plan, {}, static_cast<double>(context.config.data.records))) {
-      if (!map.outlook.empty()) spdlog::info("map {}: {}", map.name, map.outlook);
-    }
-  }
   return order;
+}
+
+void say_outlook(const Config& config) {
+  if (config.data.records == 0) return;
+  for (const release::MapForecast& map :
+       release::forecast(config.plan, {}, static_cast<double>(config.data.records))) {
+    if (!map.outlook.empty()) spdlog::info("map {}: {}", map.name, map.outlook);
+  }
 }
 
 round::ReleaseJob release_job(Context& context) {
@@ -83,7 +86,10 @@ round::ReleaseJob release_job(Context& context) {
   job.insecure_seed = context.insecure_seed;
   job.dry_run = context.dry_run;
   job.threads = context.threads;
-  job.order = [&context] { return release_order(context); };
+  job.order = [&context, said = false]() mutable {  // asked for more than once
+    if (!std::exchange(said, true)) say_outlook(context.config);
+    return release_order(context);
+  };
   job.find_records = [&context] { return prepare_records(context); };
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
     return make_embedder_on_devices(context, plan);
