@@ -273,8 +273,10 @@ void CommandLine::add_schema() {
     Options o(*verb);
     o.preset("--separator", s.separator, "CHAR", "between fields: a comma, a semicolon, | or tab")
         ->check(CLI::IsMember({",", ";", "|", "tab"}));
-    verb->add_flag("--header,!--no-header", s.header,
-                   "the first line holds the columns' names (or does not); default: it does");
+    const auto header = [&s](bool there) { return [&s, there] { s.header = there; }; };
+    verb->add_flag_callback("--no-header", header(false), "the first line is a row: it names no columns")
+        ->excludes(verb->add_flag_callback("--header", header(true),
+                                           "the first line names the columns, numbers among them too"));
     o.value("--comment", s.comment, "CHAR", "lines that begin with it are passed over");
   }
   for (CLI::App* verb : {init, check, hash})

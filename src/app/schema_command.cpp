@@ -85,23 +85,23 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   };
   if (guesses() > 0) {
     out << fmt::format(
-        "The types of {} columns are a guess, from a look at the private file '{}': the draft stays with "
+        "The types of {} of {} columns are a guess, from a look at the private file '{}': the draft stays "
+        "with "
         "its owner until a person has checked them. Nothing else in it is from these records.\n",
-        guesses(), printable(command.files.front()));
+        guesses(), columns.size(), printable(command.files.front()));
   }
   if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
     out << "Answers are public: they come from a code book, the law or experience, never from these records. "
-           "An empty "
-           "answer takes what is in brackets, or leaves a placeholder.\n";
+           "An empty answer takes what is in brackets, or leaves a placeholder.\n";
     schema::ask_for_columns(columns, in, out);
   }
   write_file_atomically(
       command.out, schema::draft_toml(columns, comment_of_draft(guesses() > 0, !command.sample.empty())));
   const auto open = std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.is_open(); });
   out << fmt::format("Draft written to '{}'{}. Then: muffle schema check {} {}\n", printable(command.out),
-                     open == 0
-                         ? std::string()
-                         : fmt::format(": fill in what says \"{}\", in {} columns", schema::kFillIn, open),
+                     open == 0 ? std::string()
+                               : fmt::format(": fill in what says \"{}\", in {} of {} columns",
+                                             schema::kFillIn, open, columns.size()),
                      printable(command.out), printable(command.files.front()));
 }
 

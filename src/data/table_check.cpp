@@ -67,10 +67,10 @@ class TableChecker {
       }
     }
     for (std::size_t i = 0; i < broken_.size(); ++i)
-      count(broken_[i], fmt::format("{}: {} rows that break it", constraint(i), broken_[i]));
-    count(wrong_widths_, fmt::format("{} rows with more or fewer fields than columns", wrong_widths_));
-    count(malformed_, fmt::format("{} files with a row that is no CSV", malformed_));
-    count(headers_, fmt::format("{} files with other columns than the schema", headers_));
+      count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
+    count(wrong_widths_, fmt::format("rows with more or fewer fields than columns: {}", wrong_widths_));
+    count(malformed_, fmt::format("files with a row that is no CSV: {}", malformed_));
+    count(headers_, fmt::format("files with other columns than the schema: {}", headers_));
     return std::move(out_);
   }
 

@@ -144,7 +144,9 @@ class Interview {
       if (word == kRoleNames[1] && is_numeric(c.type)) {
         out_ << "  A label is a category, an ordinal or a boolean: choose one of those as its type.\n";
         type(c);
-        continue;
+        if (is_numeric(c.type)) continue;
+        if (c.type != ColumnType::kIgnore) c.role = ColumnRole::kLabel;
+        return;
       }
       for (int i = 0; i < 3; ++i) {
         if (kRoleNames[i] == word) c.role = static_cast<ColumnRole>(i);

@@ -74,7 +74,7 @@ TEST(Draft, WritesWhatWasAnswered) {
           // A decimal after all; a wrong type, wrong numbers and bounds the wrong way round.
           "number\ndecimal\n\nmany\n1\nlow\n0.25\n9.5\n-1\n-0.5\n9.5\nnever\n"
           // A number that is the class: its type is asked for again.
-          "\nlabel\ncategory\nlabel\n0\n1\n1\n\n"
+          "\nlabel\ndecimal\nlabel\ncategory\n0\n1\n1\n\n"
           "\n\nred\nblue, dark\n\nempty, not known\n"
           "\n\n2001-02-30\n2001-01-01\n2003-12-31\nnever\n"
           "\n\n2001-01-01 00:00:00\n2001-01-01T23:59:59\n?\n"
