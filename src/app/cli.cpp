@@ -131,6 +131,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   Context context = open_run(line, comm);
   const std::string& verb = line.verb();
   if (verb == "run") run(context);
+  context.export_tables = line.export_tables;
   if (verb == "release") release(context);
   if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
   if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));
