@@ -21,9 +21,11 @@ HASHES_ALLOWED = {
     "src/core/stage_notes.cpp": "files that the caller calls public",
     "src/app/config.cpp": "settings",
     "src/app/release_command.cpp": "the paths of the record files, not what they hold",
+    "src/schema/table_json.cpp": "schemas of tables, which people wrote",
     "src/features/rff_map.cpp": "frequencies, drawn from a public seed",
     "src/features/hermite_sum_map.cpp": "numbers of the map, computed from its settings",
     "src/features/moments_map.cpp": "numbers of the lift, computed from its settings",
+    "src/features/pairs_map.cpp": "columns and weights of the map, computed from its settings",
     "include/muffle/privacy/ledger.hpp": "hashes nothing; a parameter has the name",
     "src/privacy/ledger.cpp": "lines of the ledger",
     "src/privacy/ledger_entry.cpp": "lines of the ledger",
@@ -44,7 +46,13 @@ HASHES_ALLOWED = {
     "src/synth/sample_files.cpp": "samples, and files that claim to be: nothing is written of those that are not",
     "src/cluster/facts.cpp": "the program",
 }
+# In rooms that see records, hashes of them that stay in memory: why they are there, and why none gets out.
+HASHES_IN_MEMORY = {
+    "src/data/person_bound.cpp": "keyed hashes of people and their rows, which order the rows of a person: under a random key that is never "
+    "written, in a private member, wiped when the order is made; what leaves is a bit a row",
+}
 HASHES = re.compile(r"\b(sha256\w*|Sha256|crypto_(generic)?hash\w*|crypto_auth\w*|EVP_\w+|XXH\w+|md5\w*)\b")
+WRITES = re.compile(r"\b(NewFile|write_file\w*|ofstream|fopen|printf|log_local|spdlog|to_hex|fmt|cout|cerr|LocalDetail|\w*Comm|Messages)\b")
 AFTER_THE_RELEASE = {"model", "train", "synth"}
 TORCH_IN_HEADERS = {"model", "train", "evaluate"}
 
@@ -86,6 +94,12 @@ def problems(root):
             yield f"{file}: HASHES_ALLOWED names it, and its room sees records"
         if not HASHES.search((root / file).read_text()):
             yield f"{file}: HASHES_ALLOWED names it, and it hashes nothing"
+    for file in HASHES_IN_MEMORY:
+        text = (root / file).read_text()
+        if not HASHES.search(text):
+            yield f"{file}: HASHES_IN_MEMORY names it, and it hashes nothing"
+        for writes in WRITES.finditer(re.sub(r'"[^"]*"|//.*', "", text)):
+            yield f"{file}: {writes.group()}: it hashes records, and so writes, logs and sends nothing"
     rooms = {p.name for p in (root / "include/muffle").iterdir() if p.is_dir()} | {p.name for p in (root / "src").iterdir() if p.is_dir()}
     for room in sorted(rooms - set(order)):
         yield f"{room}: a folder that src/CMakeLists.txt does not name"
@@ -105,7 +119,7 @@ def problems(root):
             for number, line in enumerate(file.read_text().splitlines(), 1):
                 where = f"{file.relative_to(root)}:{number}"
                 hashes = HASHES.search(re.sub(r'"[^"]*"|//.*', "", line))
-                if hashes and str(file.relative_to(root)) not in HASHES_ALLOWED:
+                if hashes and str(file.relative_to(root)) not in HASHES_ALLOWED | HASHES_IN_MEMORY:
                     yield f"{where}: {hashes.group()}: a hash of records tells as much as they do, and HASHES_ALLOWED does not say what this one is of"
                 m = re.match(r'\s*#\s*include\s*([<"])([^>"]+)', line)
                 if not m:
@@ -132,6 +146,8 @@ def self_test(root):
         ("src/evaluate/metrics.cpp", "const auto h = muffle::sha256(records);\n", "evaluate/metrics.cpp:"),
         ("src/round/drive.cpp", "const auto h = muffle::sha256(sums);\n", "round/drive.cpp:"),
         ("src/app/evaluate_command.cpp", "const auto h = muffle::sha256_file_hex(muffle::PublicFile(samples));\n", "app/evaluate_command.cpp:"),
+        ("src/data/shard.cpp", "crypto_generichash(out, 16, row, 8, key, 32);\n", "data/shard.cpp:"),
+        ("src/data/person_bound.cpp", "void tell() { log_local(std::to_string(entries_[0].order)); }\n", "data/person_bound.cpp: log_local"),
         ("src/features/block.cpp", "Sha256 all;\n", "features/block.cpp:"),
         ("src/core/CMakeLists.txt", "target_link_libraries(muffle_core PUBLIC muffle::schema)\n", "links schema, which is above"),
         ("src/release/CMakeLists.txt", "target_link_libraries(muffle_release PUBLIC muffle::data)\n", "model/CMakeLists.txt: reaches data"),

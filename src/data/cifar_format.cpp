@@ -159,7 +159,8 @@ class CifarFormat final : public Format {
   }
 
   std::string cannot_hold(const schema::RecordKind& kind) const override {
-    return kind.floats || kind.table ? "a number of a record takes one byte there, and these are no images" : "";
+    return kind.floats || kind.table ? "a number of a record takes one byte there, and these are no images"
+                                     : "";
   }
   std::uint64_t bytes_on_disk(const schema::RecordKind& kind) const override {
     return kind.count * (kind.record_bytes() + 1);

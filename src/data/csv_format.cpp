@@ -202,7 +202,9 @@ std::string CsvFormat::cannot_hold(const schema::RecordKind& kind) const {
   return kind.table ? "" : "it holds the columns of a table, and these records have no schema of columns";
 }
 
-DataSpec CsvFormat::written(const std::string& name) const { return Format::written(part_pattern(name)); }
+DataSpec CsvFormat::written(const std::string& name) const {
+  return Format::written(schema::part_pattern(name));
+}
 
 const Format& csv_format() {
   static const CsvFormat format(/*compressed=*/false);

@@ -32,6 +32,7 @@ class CsvFormat : public Format {
     return {name + (compressed_ ? ".csv.gz" : ".csv")};
   }
 
+  bool writes_parts() const override { return true; }
   DataSpec written(const std::string& name) const override;
 
  private:

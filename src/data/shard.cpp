@@ -9,6 +9,7 @@
 #include "muffle/core/log.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/schema/scaling.hpp"
+#include "person_bound.hpp"
 
 namespace muffle::data {
 namespace {
@@ -48,6 +49,12 @@ class Shard final : public RecordSource {
           " records, the configuration says " + std::to_string(spec.records) +
           ". The number of records is public and part of the guarantee: correct whichever is wrong.");
     }
+    if (spec.records_per_person > 0 && schema_.table && schema_.table->person()) {
+      require(ranks == 1 || spec.shards == ShardRule::kPerRank || !spec.person_key.empty(),
+              "ranks that share files need one key for the bound of records a person");
+      counts_ = records_that_count(spec, rank);
+      require(counts_.size() == stream_->records(), "the files were changed while they were read");
+    }
     share_ = share_of(spec.shards, stream_->records(), static_cast<std::uint64_t>(rank),
                       static_cast<std::uint64_t>(ranks));
   }
@@ -69,6 +76,11 @@ class Shard final : public RecordSource {
         ++clamped_;
       }
       batch.y[i] = checked_label();
+      if (!counts_.empty() && !counts_[share_.first + done_ * share_.stride] &&
+          batch.y[i] != schema::kNoClass) {
+        batch.y[i] = schema::kNoClass;
+        ++beyond_bound_;
+      }
     }
     batch.n = n;
     if (done_ == share_.count) tell_misfits();
@@ -88,6 +100,11 @@ class Shard final : public RecordSource {
           "count as nothing: a label that is no class, or a field that nothing can take the place of",
           clamped_, unusable_));
     }
+    if (beyond_bound_ > 0)
+      log_local(
+          fmt::format("data: {} of this rank's records are beyond the bound of records a person and "
+                      "count as nothing",
+                      beyond_bound_));
     if (const std::string misfits = stream_->misfits(); !misfits.empty())
       log_local("data: fields of this rank's records that did not fit: " + misfits);
   }
@@ -141,6 +158,8 @@ class Shard final : public RecordSource {
   schema::Schema schema_;
   const bool clamp_ = schema_.on_error == schema::OnError::kClamp;
   std::uint64_t clamped_ = 0, unusable_ = 0;  ///< private
+  std::vector<bool> counts_;                  ///< which records of the files do; empty: all. Private
+  std::uint64_t beyond_bound_ = 0;
   bool told_ = false;
   schema::Scaling scaling_;
   std::unique_ptr<RecordStream> stream_;

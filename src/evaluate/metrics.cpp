@@ -57,7 +57,7 @@ bool Settings::reads_real_records() const {
 std::vector<std::string> Settings::leave_out_real() {
   std::vector<std::string> names;
   for (const Metric* metric : chosen()) {
-    if (is_real(*metric)) names.emplace_back(metric->kind());
+    if (metric->needs_held_out()) names.emplace_back(metric->kind());
   }
   for (const std::string& name : names) std::erase(metrics, name);
   return names;
@@ -76,7 +76,7 @@ void declare(settings::Keys& keys, Settings& settings) {
 
 void problems(const Settings& settings, const data::Settings& data, bool whole_job, settings::Problems& p) {
   for (const Metric* metric : settings.chosen()) {
-    if (!whole_job || !is_real(*metric) || !data.test_features.empty()) metric->problems(data, p);
+    if (!whole_job || !metric->needs_held_out() || !data.test_features.empty()) metric->problems(data, p);
   }
 }
 
@@ -90,10 +90,11 @@ void sample_problems(const Settings& settings, const schema::Schema& schema, std
   for (const Metric* metric : settings.chosen()) metric->sample_problems(schema, count, p);
 }
 
-std::string samples_file(const std::vector<std::string>& sample_formats) {
+std::string samples_file(const std::vector<std::string>& sample_formats, std::uint64_t files) {
+  const std::string name = files == 1 ? std::string(kSamples) : schema::part_name(kSamples, 0, files);
   std::string file;
   for (const data::FormatKind& kind : data::format_kinds()) {
-    if (has(sample_formats, kind.name)) file = kind.format->files(kSamples).back();
+    if (has(sample_formats, kind.name)) file = kind.format->files(name).back();
   }
   return file;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -22,7 +23,8 @@ constexpr settings::Range kWeights{1e-3, 1e3};
 constexpr std::size_t kMostColumns = 4096, kMostTables = std::size_t{1} << 16;
 /// Of one class. Wider tables would hold noise alone.
 constexpr std::size_t kMostCells = std::size_t{1} << 24;
-constexpr std::size_t kTile = 1024;
+/// Records of a tile, and of those as many as stay in the first cache with their cells of a few tables.
+constexpr std::size_t kTile = 4096, kRecordsAtOnce = 256, kTablesAtOnce = 4;
 /// Stands for any column in a weight's text.
 constexpr std::size_t kAnyColumn = ~std::size_t{0};
 
@@ -41,26 +43,21 @@ std::int64_t unit_of(double share, const Lattice& lattice) {
 }
 
 struct PairsWorkspace final : Workspace {
-  explicit PairsWorkspace(std::size_t dims) : codes(dims) {}
-  std::vector<std::uint32_t> codes;  // of one record
+  explicit PairsWorkspace(std::size_t dims) : codes(dims * kRecordsAtOnce) {}
+  std::vector<std::uint32_t> codes;                // column by column, of the tile's records
+  std::array<std::uint32_t, kRecordsAtOnce> rows;  // where each one's class begins in the sums
+  std::array<std::array<std::uint32_t, kRecordsAtOnce>, kTablesAtOnce>
+      cells;  // of each record, table by table
 };
 
 class PairsBlock final : public Block {
  public:
-  PairsBlock(const CountTables& all, const Lattice& lattice) : codes_(all.codes), features_(all.cells()) {
-    const std::vector<std::int64_t> units = all.units(lattice);
+  PairsBlock(const CountTables& all, const Lattice& lattice)
+      : codes_(all.codes), features_(all.cells()), tables_(all.tables) {
     std::uint64_t squares = 0;
-    for (std::size_t t = 0; t < units.size(); ++t) {
-      const CountTable& table = all.tables[t];
-      const auto column = [&](std::size_t i) { return static_cast<std::uint32_t>(table.columns[i]); };
-      const auto codes = [&](std::size_t i) { return static_cast<std::uint32_t>(codes_[table.columns[i]]); };
-      const auto first = static_cast<std::uint32_t>(table.first);
-      const auto unit = static_cast<std::uint64_t>(units[t]);
-      squares += unit * unit;
-      if (table.columns.size() == 1) singles_.push_back({column(0), first, unit});
-      if (table.columns.size() == 2) pairs_.push_back({column(0), column(1), codes(1), first, unit});
-      if (table.columns.size() == 3)
-        triples_.push_back({column(0), column(1), column(2), codes(1), codes(2), first, unit});
+    for (const std::int64_t unit : all.units(lattice)) {
+      units_.push_back(static_cast<std::uint64_t>(unit));
+      squares += units_.back() * units_.back();
     }
     // The same numbers for every record: checked here, in integers, for all of them.
     require(squares <= lattice.max_squared_norm(), "a record of counts would be longer than its bound");
@@ -77,57 +74,103 @@ class PairsBlock final : public Block {
                            std::span<std::uint64_t> sums) const override {
     require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
     require(sums.size() % features_ == 0, "the sums are not a whole number of classes");
+    require(sums.size() <= std::uint64_t{1} << 32, "the sums have more numbers than 32 bits count");
     auto& scratch = dynamic_cast<PairsWorkspace&>(workspace);
     const DefaultFloatEnvironment environment;
     const auto classes = static_cast<std::int64_t>(sums.size() / features_);
-    std::uint64_t refused = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (y[i] < 0 || y[i] >= classes || !read_codes(x + i * dims(), scratch.codes)) {
-        ++refused;
-        continue;
-      }
-      const std::uint32_t* const code = scratch.codes.data();
-      std::uint64_t* const row = sums.data() + static_cast<std::size_t>(y[i]) * features_;
-      for (const Single& t : singles_) row[t.first + code[t.a]] += t.unit;
-      for (const Pair& t : pairs_) row[t.first + code[t.a] * t.codes_b + code[t.b]] += t.unit;
-      for (const Triple& t : triples_)
-        row[t.first + (code[t.a] * t.codes_b + code[t.b]) * t.codes_c + code[t.c]] += t.unit;
+    std::size_t refused = 0;
+    for (std::size_t first = 0; first < n; first += kRecordsAtOnce) {
+      const std::size_t some = std::min(kRecordsAtOnce, n - first);
+      const std::size_t taken = read(x + first * dims(), y + first, some, classes, scratch);
+      refused += some - taken;
+      add(scratch, taken, sums);
     }
     return refused;
   }
 
  private:
-  // Indices fit 32 bits: kMostCells.
-  struct Single {
-    std::uint32_t a, first;
-    std::uint64_t unit;
-  };
-  struct Pair {
-    std::uint32_t a, b, codes_b, first;
-    std::uint64_t unit;
-  };
-  struct Triple {
-    std::uint32_t a, b, c, codes_b, codes_c, first;
-    std::uint64_t unit;
-  };
+  /// @returns how many of the records have a class and positions: they fill the workspace's first places.
+  std::size_t read(const float* x, const std::int32_t* y, std::size_t n, std::int64_t classes,
+                   PairsWorkspace& scratch) const {
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (y[i] < 0 || y[i] >= classes || !are_positions(x + i * dims())) continue;
+      read_codes(x + i * dims(), scratch, taken);
+      scratch.rows[taken++] = static_cast<std::uint32_t>(static_cast<std::size_t>(y[i]) * features_);
+    }
+    return taken;
+  }
 
-  /// schema::cell_at(), inlined. @returns false  something is no position; NaN, too.
-  bool read_codes(const float* x, std::vector<std::uint32_t>& codes) const {
+  bool are_positions(const float* x) const {
     bool good = true;
-    for (std::size_t j = 0; j < codes_.size(); ++j) good &= x[j] >= 0.0f && x[j] <= 1.0f;
-    if (!good) return false;
+    for (std::size_t j = 0; j < codes_.size(); ++j) good &= x[j] >= 0.0f && x[j] <= 1.0f;  // nor NaN
+    return good;
+  }
+
+  /// schema::cell_at(), inlined.
+  void read_codes(const float* x, PairsWorkspace& scratch, std::size_t record) const {
     for (std::size_t j = 0; j < codes_.size(); ++j) {
       const double at = static_cast<double>(x[j]) * static_cast<double>(codes_[j]);
-      codes[j] = std::min(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(codes_[j] - 1));
+      scratch.codes[j * kRecordsAtOnce + record] =
+          std::min(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(codes_[j] - 1));
     }
-    return true;
+  }
+
+  void find_cells(const CountTable& table, PairsWorkspace& scratch, std::size_t records,
+                  std::size_t t) const {
+    std::uint32_t* const cells = scratch.cells[t].data();
+    const auto codes = [&](std::size_t c) {
+      return scratch.codes.data() + table.columns[c] * kRecordsAtOnce;
+    };
+    const auto size = [&](std::size_t c) { return static_cast<std::uint32_t>(codes_[table.columns[c]]); };
+    const std::uint32_t *const rows = scratch.rows.data(), *const a = codes(0);
+    if (table.columns.size() == 1) {
+      for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + a[i];
+      return;
+    }
+    const std::uint32_t *const b = codes(1), sizes = size(1);
+    if (table.columns.size() == 2) {
+      for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + a[i] * sizes + b[i];
+      return;
+    }
+    const std::uint32_t *const c = codes(2), last = size(2);
+    for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + (a[i] * sizes + b[i]) * last + c[i];
+  }
+
+  void add(PairsWorkspace& scratch, std::size_t records, std::span<std::uint64_t> sums) const {
+    for (std::size_t first = 0; first < tables_.size(); first += kTablesAtOnce) {
+      const std::size_t count = std::min(kTablesAtOnce, tables_.size() - first);
+      for (std::size_t t = 0; t < count; ++t) find_cells(tables_[first + t], scratch, records, t);
+      add_tables(first, count, scratch, records, sums);
+    }
+  }
+
+  /// Several tables side by side: one table's records wait for each other wherever they share a cell.
+  void add_tables(std::size_t first, std::size_t count, const PairsWorkspace& scratch, std::size_t records,
+                  std::span<std::uint64_t> sums) const {
+    const auto& cells = scratch.cells;
+    if (count < kTablesAtOnce) {
+      for (std::size_t t = 0; t < count; ++t) {
+        std::uint64_t* const table = sums.data() + tables_[first + t].first;
+        for (std::size_t i = 0; i < records; ++i) table[cells[t][i]] += units_[first + t];
+      }
+      return;
+    }
+    std::array<std::uint64_t*, kTablesAtOnce> table;
+    std::array<std::uint64_t, kTablesAtOnce> unit;
+    for (std::size_t t = 0; t < kTablesAtOnce; ++t) {
+      table[t] = sums.data() + tables_[first + t].first;
+      unit[t] = units_[first + t];
+    }
+    for (std::size_t i = 0; i < records; ++i) {
+      for (std::size_t t = 0; t < kTablesAtOnce; ++t) table[t][cells[t][i]] += unit[t];
+    }
   }
 
   std::vector<std::size_t> codes_;
   std::size_t features_;
-  std::vector<Single> singles_;
-  std::vector<Pair> pairs_;
-  std::vector<Triple> triples_;
+  std::vector<CountTable> tables_;
+  std::vector<std::uint64_t> units_;  // of each table
 };
 
 /// The text of columns, "a:b"; names may hold ':' themselves. None: some part is no column's name.
@@ -215,7 +258,10 @@ class PairsMap final : public FeatureMap {
       throw ConfigError(
           "it counts pairs of a table's columns, and the records are no table: set data.schema.");
     const std::vector<std::size_t> codes = schema.table->codes();
-    if (!stated_) choose_tables(schema);
+    names_.clear();
+    for (const std::size_t j : schema.table->features()) names_.push_back(schema.table->columns[j].name);
+    classes_ = schema.classes;
+    if (!stated_) choose_tables(codes);
     if (all_.codes != codes)
       throw ConfigError("its tables are of columns with other numbers of codes than the schema's.");
   }
@@ -273,7 +319,8 @@ class PairsMap final : public FeatureMap {
   }
 
   MapCost cost() const override {
-    return {2.0 * static_cast<double>(all_.tables.size()), 40 * all_.tables.size(), 4 * (dims() + kTile)};
+    return {2.0 * static_cast<double>(all_.tables.size()), 64 * all_.tables.size(),
+            4 * (kTile * dims() + kRecordsAtOnce * (dims() + 1 + kTablesAtOnce))};
   }
   double numbers_in_map() const override {
     return static_cast<double>(dims()) + 6.0 * static_cast<double>(all_.tables.size());
@@ -315,32 +362,34 @@ class PairsMap final : public FeatureMap {
   }
 
  private:
-  void choose_tables(const schema::Schema& schema);
-  void weigh(const std::vector<std::string>& names, settings::Problems& problems);
-  void require_few_cells(const std::vector<std::string>& names) const;
+  void choose_tables(std::vector<std::size_t> codes);
+  void weigh(settings::Problems& problems);
+  void require_few_cells() const;
   void place();
+  std::string name_of(const CountTable& table) const;
 
   double singles_ = 1.5;  ///< v
   std::vector<std::string> leave_out_, weights_, triples_;
   bool stated_ = false;  ///< the tables are a release's, not chosen by the settings
   CountTables all_;
+  std::vector<std::string> names_;  ///< of a record's numbers, for messages
+  std::size_t classes_ = 1;
 };
 
-void PairsMap::choose_tables(const schema::Schema& schema) {
-  std::vector<std::string> names;
-  for (const std::size_t j : schema.table->features()) names.push_back(schema.table->columns[j].name);
-  const std::string listed = fmt::format("the columns are {}", fmt::join(names, ", "));
+void PairsMap::choose_tables(std::vector<std::size_t> codes) {
+  const std::string listed = fmt::format("the columns are {}", fmt::join(names_, ", "));
   settings::Problems problems;
-  all_ = {schema.table->codes(), {}};
-  const std::size_t d = names.size();
+  all_ = {std::move(codes), {}};
+  const std::size_t d = names_.size();
   problems.unless(
       d <= kMostColumns,
       fmt::format("the table has {} columns, more than {}: leave some out of the schema", d, kMostColumns));
   std::vector<bool> counted(d, true);
   for (const std::string& name : leave_out_) {
-    const auto at = std::ranges::find(names, name);
-    problems.unless(at != names.end(), fmt::format("leave_out: there is no column \"{}\"; {}", name, listed));
-    if (at != names.end()) counted[static_cast<std::size_t>(at - names.begin())] = false;
+    const auto at = std::ranges::find(names_, name);
+    problems.unless(at != names_.end(),
+                    fmt::format("leave_out: there is no column \"{}\"; {}", name, listed));
+    if (at != names_.end()) counted[static_cast<std::size_t>(at - names_.begin())] = false;
   }
   for (std::size_t a = 0; a < d && problems.empty(); ++a) {
     if (counted[a]) all_.tables.push_back({{a}, singles_});
@@ -349,7 +398,7 @@ void PairsMap::choose_tables(const schema::Schema& schema) {
     }
   }
   for (const std::string& text : triples_) {
-    auto columns = columns_in(text, names, false);
+    auto columns = columns_in(text, names_, false);
     if (!columns || columns->size() != 3 || !different(*columns)) {
       problems.add(
           fmt::format("triples: \"{}\" is not three different columns, as in \"a:b:c\"; {}", text, listed));
@@ -363,9 +412,9 @@ void PairsMap::choose_tables(const schema::Schema& schema) {
   });
   problems.unless(std::ranges::adjacent_find(all_.tables, {}, &CountTable::columns) == all_.tables.end(),
                   "triples: one is named twice");
-  if (problems.empty()) weigh(names, problems);
+  if (problems.empty()) weigh(problems);
   if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
-  require_few_cells(names);
+  require_few_cells();
   place();
   // First the table that tells the number of records best (counts_inside()).
   const auto noise = [](const CountTable& t) { return static_cast<double>(t.cells) / (t.weight * t.weight); };
@@ -374,13 +423,13 @@ void PairsMap::choose_tables(const schema::Schema& schema) {
   place();
 }
 
-void PairsMap::weigh(const std::vector<std::string>& names, settings::Problems& problems) {
+void PairsMap::weigh(settings::Problems& problems) {
   for (const std::string& text : weights_) {
     const auto [left, weight] = split_weight(text);
-    const auto columns = columns_in(left, names, true);
+    const auto columns = columns_in(left, names_, true);
     if (!columns || !different(*columns)) {
       problems.add(fmt::format("weights: \"{}\" names no different columns; the columns are {}", text,
-                               fmt::join(names, ", ")));
+                               fmt::join(names_, ", ")));
       continue;
     }
     bool fits = false;
@@ -405,17 +454,17 @@ void PairsMap::weigh(const std::vector<std::string>& names, settings::Problems& 
   }
 }
 
-void PairsMap::require_few_cells(const std::vector<std::string>& names) const {
+void PairsMap::require_few_cells() const {
   const double cells = cells_of(all_);
   if (cells <= static_cast<double>(kMostCells)) return;
   std::size_t bins = std::size_t{1} << 24;
   while (bins > 1 && cells_of(all_, static_cast<double>(bins)) > static_cast<double>(kMostCells)) bins /= 2;
   std::string wide;
-  for (std::size_t j = 0; j < names.size(); ++j) {
+  for (std::size_t j = 0; j < names_.size(); ++j) {
     const bool counted = std::ranges::any_of(
         all_.tables, [&](const CountTable& t) { return std::ranges::binary_search(t.columns, j); });
     if (counted && all_.codes[j] > bins)
-      wide += fmt::format("{}{} ({})", wide.empty() ? "" : ", ", names[j], all_.codes[j]);
+      wide += fmt::format("{}{} ({})", wide.empty() ? "" : ", ", names_[j], all_.codes[j]);
   }
   throw ConfigError(fmt::format(
       "the tables have {:.3g} cells a class, more than {}. With at most {} bins or categories a column they "
@@ -433,35 +482,68 @@ void PairsMap::place() {
   }
 }
 
+std::string PairsMap::name_of(const CountTable& table) const {
+  std::string out;
+  for (const std::size_t j : table.columns) out += (out.empty() ? "" : " x ") + names_[j];
+  return out;
+}
+
 std::string PairsMap::outlook(double noise, double records) const {
   const double root = std::sqrt(sum_of_squares(all_));
-  std::size_t pairs = 0, drowned = 0;
-  double least = 0.0, most = 0.0, single = 0.0;
-  std::vector<double> excess;  // of each pair: noise in a cell over the records in it, were all alike
+  double single = 0.0, least = 1e300, most = 0.0;
+  struct Joint {
+    double drowned;  ///< noise in a cell over the records in it, were all values and classes equally frequent
+    const CountTable* table;
+  };
+  std::vector<Joint> joints;
+  std::vector<double> shown;  // of each pair: the correlation from which it shows
   for (const CountTable& table : all_.tables) {
     const double sigma = noise * root / table.weight;  // over the records of a class
-    if (table.columns.size() == 1) single = std::max(single, sigma * records);
-    if (table.columns.size() == 1) continue;
-    ++pairs;
-    least = pairs == 1 ? sigma : std::min(least, sigma);
-    most = std::max(most, sigma);
-    excess.push_back(sigma * static_cast<double>(table.cells));
-    drowned += excess.back() > 1.0;
+    if (table.columns.size() == 1) {
+      single = std::max(single, sigma);
+      continue;
+    }
+    least = std::min(least, sigma), most = std::max(most, sigma);
+    joints.push_back({sigma * static_cast<double>(table.cells), &table});
+    if (table.columns.size() > 2) continue;
+    // Of all classes together: a table whose values are equally frequent and whose only singular value beside
+    // the margins' is r has r m / sqrt(k l) there, noise up to sigma (sqrt(k) + sqrt(l)).
+    const auto k = static_cast<double>(all_.codes[table.columns[0]]),
+               l = static_cast<double>(all_.codes[table.columns[1]]);
+    shown.push_back(sigma / std::sqrt(static_cast<double>(classes_)) * (std::sqrt(k) + std::sqrt(l)) *
+                    std::sqrt(k * l));
   }
-  if (pairs == 0) return fmt::format("noise of {:.3g} records in every cell", single);
-  std::string out = fmt::format(
-      "noise of {:.3g}{} records in every cell of {} tables of several columns{}; in {} of them a cell holds "
-      "fewer records than that on average, were classes and values equally frequent",
-      least * records, most > 1.001 * least ? fmt::format(" to {:.3g}", most * records) : "", pairs,
-      single > 0.0 ? fmt::format(" ({:.3g} of single columns)", single) : "", drowned);
-  if (drowned == 0) return out;
-  std::ranges::nth_element(excess, excess.begin() + static_cast<std::ptrdiff_t>(excess.size() * 9 / 10));
-  const double factor = excess[excess.size() * 9 / 10];
-  if (factor > 1.0)
-    out += fmt::format(
-        ": {:.2g} times the epsilon, or columns with at most {:.0f} bins or categories, would leave a tenth",
-        factor, std::max(1.0, std::floor(std::sqrt(1.0 / most))));
-  return out;
+  if (joints.empty()) return fmt::format("noise of up to {:.3g} records in every cell", single * records);
+  // A table drowns where more noise is in a cell than records, on average.
+  const auto drowned = [&](double noise_left, double bins_left) {
+    return std::ranges::count_if(joints, [&](const Joint& joint) {
+      const auto columns = static_cast<double>(joint.table->columns.size());
+      return joint.drowned * noise_left * std::pow(bins_left, columns) > 1.0;
+    });
+  };
+  std::string out =
+      fmt::format("noise of {:.3g}{} records in every cell of {} {}{}", least * records,
+                  most > 1.001 * least ? fmt::format(" to {:.3g}", most * records) : "", joints.size(),
+                  shown.size() == joints.size() ? "pairs" : "pairs and triples",
+                  single > 0.0 ? fmt::format(", {:.3g} of single columns", single * records) : "");
+  if (!shown.empty()) {
+    const auto middle = shown.begin() + static_cast<std::ptrdiff_t>(shown.size() / 2);
+    std::ranges::nth_element(shown, middle);
+    out += *middle < 1.0
+               ? fmt::format("; in half of the pairs correlations show from about {:.2g} on", *middle)
+               : "; in half of the pairs no correlation shows";
+  }
+  const auto count = drowned(1.0, 1.0);
+  out += fmt::format("; {} drown, with more noise than records in a cell on average",
+                     count == 0 ? "none" : fmt::format("{}", count));
+  if (count == 0) return out;
+  std::ranges::sort(joints, std::ranges::greater(), &Joint::drowned);
+  for (std::size_t i = 0; i < std::min<std::size_t>(static_cast<std::size_t>(count), 3); ++i)
+    out += (i == 0 ? " (" : ", ") + name_of(*joints[i].table);
+  return out +
+         fmt::format(
+             "{}); twice the epsilon would leave {} of them, half the bins or categories of every column {}",
+             count > 3 ? ", ..." : "", drowned(0.5, 1.0), drowned(1.0, 0.5));
 }
 
 }  // namespace

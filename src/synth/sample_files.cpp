@@ -61,13 +61,36 @@ bool left_over(const fs::path& working, const schema::RecordFormat& format, cons
 }
 
 schema::RecordKind kind_of(const Draw& draw) {
-  return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count};
+  return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count, draw.info.schema.table};
+}
+
+/// What one of spec.files holds.
+schema::RecordKind kind_of(const Draw& draw, std::uint64_t file) {
+  schema::RecordKind kind = kind_of(draw);
+  kind.count = draw.spec.first_of(file + 1) - draw.spec.first_of(file);
+  return kind;
+}
+
+/// The records first .. end - 1 of some.
+schema::Records slice(const schema::Records& some, std::size_t first, std::size_t end) {
+  const std::size_t dims = some.kind().dims();
+  schema::Records out;
+  out.shape = some.shape;
+  const auto cut = [&](const auto& all, std::size_t each) {
+    return std::decay_t<decltype(all)>(all.begin() + static_cast<std::ptrdiff_t>(first * each),
+                                       all.begin() + static_cast<std::ptrdiff_t>(end * each));
+  };
+  if (!some.bytes.empty()) out.bytes = cut(some.bytes, dims);
+  if (!some.floats.empty()) out.floats = cut(some.floats, dims);
+  out.labels = cut(some.labels, 1);
+  return out;
 }
 
 std::uint64_t bytes_on_disk(const Draw& draw, Formats formats) {
   std::uint64_t bytes = 0;
   for (const schema::RecordFormat* format : formats) {
-    if (draw.spec.wants(*format)) bytes += format->bytes_on_disk(kind_of(draw));
+    for (std::uint64_t file = 0; draw.spec.wants(*format) && file < draw.spec.files; ++file)
+      bytes += format->bytes_on_disk(kind_of(draw, file));
   }
   return bytes;
 }
@@ -86,6 +109,23 @@ schema::Records records_of(const Draw& draw, std::uint64_t tile, std::string_vie
   }
   records.labels = tile_labels(draw, tile);
   return records;
+}
+
+/// Parts of samples that lie in a folder, of any number of files.
+std::vector<std::string> parts_in(const fs::path& folder, Formats formats) {
+  const WatchedStep step("looking at", folder);
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    for (const schema::RecordFormat* format : formats) {
+      if (!format->writes_parts()) continue;
+      const std::uint64_t parts = schema::parts_of(name);
+      for (const std::string& pattern : format->files(
+               schema::part_pattern(schema::part_name(kSamples, 0, std::max<std::uint64_t>(1, parts)))))
+        if (parts != 0 && schema::part_pattern(name) == pattern) names.push_back(name);
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -139,6 +179,7 @@ void SampleFolder::publish(const std::vector<std::string>& names) {
       if (format->writes_folder()) continue;
       for (const std::string& name : format->files(kSamples)) remove(name);
     }
+    for (const std::string& name : parts_in(folder_, formats_)) remove(name);
     for (const std::string& name : old_folders) watched::remove_all(folder_ / name);
   } catch (const fs::filesystem_error& e) {
     fail(folder_, e);
@@ -157,28 +198,38 @@ SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw, 
   const auto& in = folder_.working();
   for (const schema::RecordFormat* format : formats) {
     if (!draw.spec.wants(*format)) continue;
-    for (schema::NamedWriter& file : format->writers(in, kSamples, kind)) {
-      if (format->writes_folder()) {
-        folders_.insert(file.file);
-      } else {
-        main_ = file.file;
+    for (std::uint64_t number = 0; number < draw.spec.files; ++number) {
+      const std::string name = draw.spec.file_name(number);
+      for (schema::NamedWriter& file : format->writers(in, name, kind_of(draw, number))) {
+        if (format->writes_folder()) {
+          folders_.insert(file.file);
+        } else if (draw.spec.files == 1) {
+          main_ = file.file;
+        }
+        files_.push_back({std::move(file), draw.spec.first_of(number), draw.spec.first_of(number + 1)});
       }
-      files_.push_back(std::move(file));
     }
   }
   if (kind.is_picture()) {
     const std::size_t rows = std::min(schema.classes, kGridSide);
-    files_.push_back({kPicture, image_grid_writer(in / kPicture, kind, rows, kGridSide)});
+    files_.push_back({{kPicture, image_grid_writer(in / kPicture, kind, rows, kGridSide)}, 0, kind.count});
   } else if (schema.shape == std::vector<std::size_t>{2}) {
-    files_.push_back({kPicture, scatter_writer(in / kPicture, kind, schema)});
+    files_.push_back({{kPicture, scatter_writer(in / kPicture, kind, schema)}, 0, kind.count});
   }
 }
 
 void SampleFiles::add(std::string_view tile) {
+  const std::uint64_t first = tiles_ * kTileRecords;
   const schema::Records records = records_of(draw_, tiles_++, tile);
+  const std::uint64_t end = first + records.count();
   numbers_.update(tile);
   for (const std::uint8_t label : records.labels) ++class_counts_[label];
-  for (const schema::NamedWriter& file : files_) file.writer->add(records);
+  for (const Part& part : files_) {
+    const std::uint64_t from = std::max(first, part.first), to = std::min(end, part.end);
+    if (from >= to) continue;
+    const bool all = from == first && to == end;
+    part.file.writer->add(all ? records : slice(records, from - first, to - first));
+  }
 }
 
 std::string SampleFiles::finish(const std::string& model_hash, const std::string& sample_hash,
@@ -198,7 +249,7 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
   std::string result = to_hex(numbers_.digest());
   json description = schema::to_json(stored);
   description.update({{"format", kSamplesFormat}, {"version", kVersion}, {"records_hash", result}});
-  for (const schema::NamedWriter& file : files_) {
+  for (const auto& [file, first, end] : files_) {
     file.writer->finish(heartbeat);
     names.push_back(file.file);
     if (folders_.contains(file.file)) continue;
@@ -227,15 +278,27 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
 }
 
 std::optional<ListedSamples> listed_samples(const fs::path& file, const Heartbeat& heartbeat) {
-  const fs::path description = file.parent_path() / kSamplesJson;
+  const fs::path folder = file.parent_path(), description = folder / kSamplesJson;
   if (!is_there(description, "the samples' description", "Nothing was changed.")) return std::nullopt;
   const json said = json::parse(read_file(description), nullptr, /*allow_exceptions=*/false);
   ListedSamples listed{PublicFile(file), {}};
+  const std::string name = file.filename().string(), pattern = schema::part_pattern(name);
+  const std::uint64_t parts = schema::parts_of(name);
   try {
     const JsonDocument document;
     const JsonFields f(said, document);
     (void)f.choice("format", {kSamplesFormat});
-    listed.hash = f.object("files").text(file.filename().string(), 64);
+    const JsonFields files = f.object("files");
+    listed.hash = files.text(name, 64);
+    // Whoever reads a part reads all of them.
+    for (std::uint64_t part = 0; part < parts; ++part) {
+      const std::string other = fmt::format("{:05}", part);
+      std::string part_file = pattern;
+      part_file.replace(part_file.find('?'), other.size(), other);
+      const std::string hash = files.text(part_file, 64);
+      if (part_file != name && sha256_file_hex(PublicFile(folder / part_file), heartbeat) != hash)
+        return std::nullopt;
+    }
   } catch (const ProtocolError&) {
     return std::nullopt;
   }

@@ -55,10 +55,16 @@ class SampleFiles {
                      const Heartbeat& heartbeat);
 
  private:
+  /// A file, and which of the records it has.
+  struct Part {
+    schema::NamedWriter file;
+    std::uint64_t first, end;
+  };
+
   const Draw& draw_;
   std::filesystem::path path_;
   SampleFolder folder_;
-  std::vector<schema::NamedWriter> files_;
+  std::vector<Part> files_;
   std::set<std::string> folders_;  ///< those of files_ that are folders
   std::string main_;               ///< whose hash stands for all; empty: none
   std::uint64_t tiles_ = 0;        ///< that have come

@@ -37,6 +37,8 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
   keys.choice<bool>("labels", s.uniform_labels, {{"uniform", true}, {"released-counts", false}},
                     "labels of the synthetic records");
   keys.names("formats", s.formats, names_of(formats), "files to write");
+  keys.count("files", s.files, 1, schema::kMostParts,
+             "files that the records are split over: samples-00000-of-0000N and so on");
   keys.count("seed", s.seed, 0, INT64_MAX, "seed of the samples");
   keys.number("floor", s.floor, {0, 1}, "numbers of a record (scaled to [0, 1]) below it become 0");
   keys.number(
@@ -50,6 +52,13 @@ void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {
   p.unless(spec.count > 0, "sample.count is 0: ask for at least one record");
   p.unless(!spec.formats.empty(),
            fmt::format("sample.formats is empty: name one of {}", fmt::join(known, ", ")));
+  p.unless(spec.files <= std::max<std::uint64_t>(1, spec.count),
+           "sample.files is above sample.count: some files would be empty");
+  for (const schema::RecordFormat* format : formats) {
+    p.unless(spec.files == 1 || !spec.wants(*format) || format->writes_parts(),
+             fmt::format("sample.files is above 1, but \"{}\" in sample.formats is always one file",
+                         format->name()));
+  }
   for (const std::string& name : spec.formats) {
     p.unless(std::find(known.begin(), known.end(), name) != known.end(),
              fmt::format("sample.formats has \"{}\", which is none of {}", name, fmt::join(known, ", ")));
@@ -57,7 +66,8 @@ void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {
 }
 
 void problems(const SampleSpec& spec, const schema::Schema& schema, Formats formats, settings::Problems& p) {
-  const schema::RecordKind kind{schema.shape, !schema::SampleScaling(schema).as_bytes(), spec.count};
+  const schema::RecordKind kind{schema.shape, !schema::SampleScaling(schema).as_bytes(), spec.count,
+                                schema.table};
   for (const schema::RecordFormat* format : formats) {
     if (!spec.wants(*format)) continue;
     const std::string problem = format->cannot_hold(kind);
@@ -67,6 +77,9 @@ void problems(const SampleSpec& spec, const schema::Schema& schema, Formats form
       !kind.is_picture() || std::max(schema.shape[1], schema.shape[2]) <= kMostPictureSide,
       fmt::format("data.shape has images with a side above {} pixels, of which samples.png cannot be made",
                   kMostPictureSide));
+  p.unless(
+      !schema.table || (spec.floor == 0 && spec.stray == 0),
+      "sample.floor and sample.stray are for images and vectors: a table's columns have values of their own");
   const double record =
       static_cast<double>(schema.dims()) * static_cast<double>(schema::SampleScaling(schema).number_bytes());
   p.unless(static_cast<double>(spec.count) * record <= kMostSampleBytes,

@@ -269,15 +269,21 @@ TEST(PairsMap, HostileDescriptionsAreRefused) {
   refused("/tables/1/name", "a");
 }
 
-TEST(PairsMap, TheOutlookSaysWhichNoiseEveryCellHas) {
-  const auto map = pairs({}, table_schema({16, 16, 16, 16}, 2));
-  // W = 6 + 4 2.25 = 15; noise of 0.001 of 10000 records.
+// W = 6 + 4 2.25 = 15, so that noise of 1e-3 of a class's 10,000 records is 38.7 records in a pair's cell.
+TEST(PairsMap, TheOutlookSaysWhichNoiseEveryCellHasAndWhatDrowns) {
+  using ::testing::AllOf;
+  using ::testing::HasSubstr;
+  const auto map = pairs({}, table_schema({16, 16, 16, 20}, 2));
+  // 10,000 / 256 = 39 records a cell, 10,000 / 320 = 31; 3.87e-3 / sqrt(2) (4 + 4.47) 17.9 = 0.42.
   EXPECT_THAT(map->outlook(0.001, 10000.0),
-              ::testing::AllOf(::testing::HasSubstr("noise of 38.7 records"), ::testing::HasSubstr("25.8"),
-                               ::testing::HasSubstr("6 tables"), ::testing::HasSubstr("in 0 of them")));
-  EXPECT_THAT(map->outlook(0.01, 10000.0), ::testing::AllOf(::testing::HasSubstr("in 6 of them"),
-                                                            ::testing::HasSubstr("times the epsilon"),
-                                                            ::testing::HasSubstr("at most 5 bins")));
+              AllOf(HasSubstr("noise of 38.7 records in every cell of 6 pairs, 25.8 of single columns"),
+                    HasSubstr("from about 0.42 on"), HasSubstr("3 drown"), HasSubstr("a x d, b x d, c x d)"),
+                    HasSubstr("epsilon would leave 0 of them"), HasSubstr("every column 0")));
+  EXPECT_THAT(map->outlook(0.01, 10000.0),
+              AllOf(HasSubstr("no correlation shows"), HasSubstr("6 drown"), HasSubstr(", ...)"),
+                    HasSubstr("epsilon would leave 6"), HasSubstr("every column 6")));
+  EXPECT_THAT(map->outlook(0.0001, 1e6), HasSubstr("none drown"));
+  EXPECT_THAT(pairs({}, table_schema({4}))->outlook(0.001, 1000.0), HasSubstr("up to 1 records"));
 }
 
 }  // namespace

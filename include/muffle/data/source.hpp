@@ -31,9 +31,13 @@ struct DataSpec {
   char separator = ',';      ///< between fields
   bool header = true;        ///< the first line names the columns
   std::string comment = {};  ///< lines that begin with this character are passed over; empty: none are
-  /// q: of each person of a table's person column the first q records count, the others contribute zero
-  /// (person_bound.hpp); 0: nobody is counted, and the column need not be there.
+  /// q: of each person of a table's person column q records count, by what they hold and a secret key, and
+  /// the others contribute zero; 0: nobody is counted, and the column need not be there. Counted over the
+  /// files of a rank (kPerRank), or over the shared ones, which each rank then goes over to their end.
   std::uint64_t records_per_person = 0;
+  /// new_person_key(), the same on all ranks that share files. Empty: one is drawn where only one rank reads
+  /// them. Secret: never logged or written.
+  std::string person_key = {};
 };
 
 /// A tile of records, ready for feature maps. Private.
@@ -66,6 +70,9 @@ class RecordSource {
 /// the schema before any record is read. Local; the ranks agree on the result afterwards (comm::agree).
 /// @throws DataError, IoError;  ConfigError: no such format.
 std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ranks);
+
+/// A random secret for DataSpec::person_key, from the operating system.
+std::string new_person_key();
 
 /// The path this rank reads: dir joined, "{rank}" replaced.
 std::string resolve_path(const DataSpec& spec, const std::string& file, int rank);

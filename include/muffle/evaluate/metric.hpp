@@ -47,6 +47,8 @@ class Metric {
                                                    const data::DataSpec& /*train*/) const {
     return {};
   }
+  /// It says nothing without held-out records. By default: if it reads real ones.
+  virtual bool needs_held_out() const { return !real_records({}, {}).empty(); }
   /// What is wrong with the settings, where such data are configured.
   virtual void problems(const data::Settings&, settings::Problems&) const {}
   /// What it needs of the samples.
@@ -91,8 +93,9 @@ void sample_problems(const Settings& settings, const schema::Schema& schema, std
                      const std::vector<std::string>& sample_formats, settings::Problems& problems);
 
 /// The file that samples of these formats are scored from: of the last record format of the table among them;
-/// empty if none of them can be read.
-std::string samples_file(const std::vector<std::string>& sample_formats);
+/// empty if none of them can be read. @param files  SampleSpec::files: of several the first, which stands for
+/// all.
+std::string samples_file(const std::vector<std::string>& sample_formats, std::uint64_t files = 1);
 
 /// Computes all metrics. @param show  is given each table. @returns the fields of metrics.json.
 /// Reads REAL data if settings.reads_real_records(): that part is not covered by the release's guarantee, and

@@ -65,6 +65,14 @@ class RecordWriter {
   std::uint64_t written_ = 0;
 };
 
+/// "NAME-00003-of-00008": what one of the parts is called in which records are written. They count from 0.
+std::string part_name(const std::string& name, std::uint64_t part, std::uint64_t parts);
+/// Of a part's name, or that of its file, the pattern (glob(7)) of all of them; any other as it is.
+std::string part_pattern(const std::string& name);
+/// How many parts there are, by a part's name or its pattern; 0: it is none.
+std::uint64_t parts_of(const std::string& name);
+inline constexpr std::uint64_t kMostParts = 99999;
+
 /// A writer, and the file's name within its folder.
 struct NamedWriter {
   std::string file;
@@ -90,6 +98,8 @@ class RecordFormat {
                                    const RecordKind& kind) const;
   /// What it writes is a folder of very many files, not single ones.
   virtual bool writes_folder() const { return false; }
+  /// Records may lie in several files, each named part_name(); whoever reads one reads all of them.
+  virtual bool writes_parts() const { return false; }
 
  private:
   /// Of one of files(), for records that it can hold.

@@ -23,7 +23,16 @@ struct SampleSpec {
   double floor = 0.0;  ///< numbers in [0, 1] below it become 0
   double stray = 0.0;  ///< below 1: share of a record that is taken over from others of the tile
   std::vector<std::string> formats{"npz"};  ///< names
+  std::uint64_t files = 1;  ///< above 1: of each format, schema::part_name(); file p of N has the records
+                            ///< floor(p count / N) .. floor((p+1) count / N) - 1
 
+  /// What the records of file p are called, but for the format's ending.
+  std::string file_name(std::uint64_t file) const {
+    return files == 1 ? "samples" : schema::part_name("samples", file, files);
+  }
+  std::uint64_t first_of(std::uint64_t file) const {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(file) * count / files);
+  }
   bool wants(const schema::RecordFormat& format) const {
     return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
   }

@@ -1,0 +1,110 @@
+#include "person_bound.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::data {
+namespace {
+
+constexpr std::size_t kKeyBytes = crypto_generichash_KEYBYTES;
+// What is hashed: no text of one kind is one of another.
+constexpr char kPerson = 'p', kContent = 'c', kRepeated = 'r';
+
+}  // namespace
+
+std::string new_person_key() {
+  require(sodium_init() >= 0, "libsodium could not be set up");
+  std::string key(kKeyBytes, '\0');
+  randombytes_buf(key.data(), key.size());
+  return key;
+}
+
+PersonBound::PersonBound(std::uint64_t most, const std::string& key, std::uint64_t records)
+    : most_(most), key_(key) {
+  require(most_ > 0, "a person bound of no records");
+  require(key_.size() == kKeyBytes, "a person bound needs a key of its own");
+  entries_.reserve(records);
+}
+
+PersonBound::~PersonBound() { sodium_memzero(key_.data(), key_.size()); }
+
+std::uint64_t PersonBound::hash(char domain, const void* bytes, std::size_t size) const {
+  unsigned char out[crypto_generichash_BYTES_MIN];
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, reinterpret_cast<const unsigned char*>(key_.data()), key_.size(),
+                          sizeof out);
+  crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(&domain), 1);
+  crypto_generichash_update(&state, static_cast<const unsigned char*>(bytes), size);
+  crypto_generichash_final(&state, out, sizeof out);
+  std::uint64_t first;
+  std::memcpy(&first, out, sizeof first);
+  return first;
+}
+
+void PersonBound::add(const Row& row) {
+  const std::uint64_t record = records_++;
+  if (row.person.empty() || row.label < 0) return;
+  content_.assign(reinterpret_cast<const char*>(&row.label), sizeof row.label);
+  content_.append(reinterpret_cast<const char*>(row.floats.data()), row.floats.size() * sizeof(float));
+  entries_.push_back({hash(kPerson, row.person.data(), row.person.size()),
+                      hash(kContent, content_.data(), content_.size()), record});
+}
+
+/// One person's records, sorted: those that hold the same get places of their own in the order, so that
+/// each has the same chance.
+void PersonBound::tell_apart(std::size_t first, std::size_t end) {
+  std::uint64_t content = entries_[first].order, ordinal = 0;
+  for (std::size_t i = first + 1; i < end; ++i) {
+    if (entries_[i].order != content) {
+      content = entries_[i].order;
+      ordinal = 0;
+      continue;
+    }
+    const std::uint64_t repeated[] = {content, ++ordinal};
+    entries_[i].order = hash(kRepeated, repeated, sizeof repeated);
+  }
+}
+
+std::vector<bool> PersonBound::kept() {
+  std::vector<bool> out(records_, false);
+  const auto by_order = [](const Entry& a, const Entry& b) {
+    return a.order != b.order ? a.order < b.order : a.record < b.record;
+  };
+  std::sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
+    return a.person != b.person ? a.person < b.person : by_order(a, b);
+  });
+  for (std::size_t first = 0, end = 0; first < entries_.size(); first = end) {
+    while (end < entries_.size() && entries_[end].person == entries_[first].person) ++end;
+    std::size_t last = end;
+    if (end - first > most_) {
+      tell_apart(first, end);
+      std::sort(entries_.begin() + static_cast<std::ptrdiff_t>(first),
+                entries_.begin() + static_cast<std::ptrdiff_t>(end), by_order);
+      last = first + most_;
+    }
+    for (std::size_t i = first; i < last; ++i) out[entries_[i].record] = true;
+  }
+  sodium_memzero(entries_.data(), entries_.size() * sizeof(Entry));
+  std::vector<Entry>().swap(entries_);
+  return out;
+}
+
+std::vector<bool> records_that_count(const DataSpec& spec, int rank) {
+  const std::unique_ptr<RecordStream> stream = open_records(spec, rank);
+  PersonBound bound(spec.records_per_person, spec.person_key.empty() ? new_person_key() : spec.person_key,
+                    stream->records());
+  Row row;
+  for (std::uint64_t record = 0; record < stream->records(); ++record) {
+    stream->go_to(record);
+    stream->read(row);
+    bound.add(row);
+  }
+  stream->expect_end();
+  return bound.kept();
+}
+
+}  // namespace muffle::data

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "muffle/data/format.hpp"
+
+namespace muffle::data {
+
+/// Enforces that of each person at most so many records count: those that come first by a keyed hash of what
+/// they hold, and of how many like them came before. Which of a person's records count depends on that
+/// person's records alone, not on their order, their files or when they were read, so that one person changes
+/// at most so many of the records that count.
+///
+/// The key is random and secret, and neither it nor a hash leaves this object: a hash of records tells as
+/// much as they do. Two people whose 64-bit hashes agree share the bound between them; that this befalls a
+/// given person among n has a probability of n / 2^64, far below any delta.
+/// Memory: 24 bytes a record until kept() is called, then a bit a record.
+class PersonBound {
+ public:
+  /// @param most     records a person, at least 1
+  /// @param key      new_person_key()
+  /// @param records  about how many will come
+  PersonBound(std::uint64_t most, const std::string& key, std::uint64_t records);
+  ~PersonBound();
+  PersonBound& operator=(PersonBound&&) = delete;
+
+  /// The next record. One without a person or a label never counts.
+  void add(const Row& row);
+  /// Which of the records count, in the order in which they came. Ends the work.
+  std::vector<bool> kept();
+
+ private:
+  struct Entry {
+    std::uint64_t person, order, record;
+  };
+
+  std::uint64_t hash(char domain, const void* bytes, std::size_t size) const;
+  void tell_apart(std::size_t first, std::size_t end);
+
+  std::uint64_t most_;
+  std::string key_;
+  std::vector<Entry> entries_;
+  std::uint64_t records_ = 0;
+  std::string content_;
+};
+
+/// Goes over all the records that spec names on this rank. @returns which of them count. @throws as
+/// open_records() and RecordStream::read().
+std::vector<bool> records_that_count(const DataSpec& spec, int rank);
+
+}  // namespace muffle::data

@@ -1,0 +1,138 @@
+// Samples in several files.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "muffle/core/files.hpp"
+#include "muffle/data/format.hpp"
+#include "muffle/synth/listed_samples.hpp"
+#include "support/temporary_folder.hpp"
+#include "synth/sample_files.hpp"
+
+namespace muffle::synth {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// 1,234 records of one column with two categories: "a" and, of every 100th record, "b".
+class Parts : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kCount = 1234;
+
+  Parts() {
+    for (const data::FormatKind& kind : data::format_kinds()) formats_.push_back(kind.format);
+    schema::Table table;
+    table.columns.resize(1);
+    table.columns[0].name = "letter";
+    table.columns[0].values = {{"a", {}}, {"b", {}}};
+    draw_.info.schema.shape = {1};
+    draw_.info.schema.lo = 0;
+    draw_.info.schema.hi = 1;
+    draw_.info.schema.table = std::make_shared<const schema::Table>(table);
+    draw_.class_share = {1.0};
+    draw_.spec.count = kCount;
+  }
+
+  std::string sample(std::vector<std::string> formats, std::uint64_t files) {
+    draw_.spec.formats = std::move(formats);
+    draw_.spec.files = files;
+    SampleFiles out(folder_.path(), draw_, formats_);
+    for (std::uint64_t tile = 0; tile < draw_.tiles(); ++tile) {
+      std::string bytes;
+      for (std::uint64_t i = 0; i < draw_.tile_records(tile); ++i) {
+        const float at = (tile * kTileRecords + i) % 100 == 99 ? 0.75f : 0.25f;
+        bytes.append(reinterpret_cast<const char*>(&at), sizeof at);
+      }
+      out.add(bytes);
+    }
+    return out.finish("model", "settings", [] {});
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  std::vector<float> read(const std::string& file) const {
+    data::DataSpec spec = data::written_records(folder_ / file);
+    spec.schema = draw_.info.schema;
+    const auto stream = data::open_records(spec);
+    std::vector<float> out;
+    data::Row row;
+    for (std::uint64_t i = 0; i < stream->records(); ++i) {
+      stream->read(row);
+      out.push_back(row.floats[0]);
+    }
+    return out;
+  }
+
+  std::vector<const schema::RecordFormat*> formats_;
+  Draw draw_;
+  const test::TemporaryFolder folder_;
+};
+
+TEST_F(Parts, HoldAllRecordsInTheirOrderEach) {
+  sample({"csv"}, 1);
+  const std::vector<float> want = read("samples.csv");
+  ASSERT_EQ(want.size(), kCount);
+  EXPECT_EQ(want[99], schema::position({1, 0.5f}, 2));
+  sample({"csv", "csv-gz"}, 7);
+  for (int i = 0; i < 7; ++i) {
+    const std::string name = "samples-0000" + std::to_string(i) + "-of-00007.csv";
+    EXPECT_EQ(read(name), want) << "whichever is named, all of them are read";
+    EXPECT_EQ(read(name + ".gz"), want);
+  }
+  const std::vector<std::string> names = files();
+  EXPECT_EQ(names.size(), 15u) << "7 of each format, and their description; the single file went away";
+  const std::string first = read_file(folder_ / "samples-00000-of-00007.csv");
+  EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 1 + 1234 / 7);
+  EXPECT_TRUE(first.starts_with("letter\n"));
+}
+
+TEST_F(Parts, OfEarlierRunsGoAway) {
+  std::ofstream(folder_ / "samples-of-mine.csv") << "mine";
+  sample({"csv"}, 3);
+  sample({"csv"}, 2);
+  EXPECT_EQ(files(), (std::vector<std::string>{"samples-00000-of-00002.csv", "samples-00001-of-00002.csv",
+                                               "samples-of-mine.csv", "samples.json"}));
+  sample({"csv-gz"}, 1);
+  EXPECT_EQ(files(), (std::vector<std::string>{"samples-of-mine.csv", "samples.csv.gz", "samples.json"}));
+}
+
+TEST_F(Parts, AreKnownOnlyAllTogether) {
+  sample({"csv"}, 3);
+  const fs::path first = folder_ / "samples-00000-of-00003.csv",
+                 last = folder_ / "samples-00002-of-00003.csv";
+  ASSERT_TRUE(listed_samples(first));
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder_ / "samples.json"))["files"].size(), 3u);
+  const std::string good = read_file(last);
+  std::ofstream(last) << "letter\nb\n";
+  EXPECT_FALSE(listed_samples(first)) << "somebody put records in the place of a part";
+  std::ofstream(last) << good;
+  EXPECT_TRUE(listed_samples(first));
+}
+
+TEST_F(Parts, AreRefusedWhereAFormatHasNone) {
+  SampleSpec spec;
+  spec.formats = {"npz"};
+  spec.files = 2;
+  settings::Problems problems_found;
+  problems(spec, formats_, problems_found);
+  EXPECT_FALSE(problems_found.empty());
+  settings::Problems too_many;
+  spec.formats = {"csv"};
+  spec.count = 1;
+  problems(spec, formats_, too_many);
+  EXPECT_FALSE(too_many.empty());
+  settings::Problems none;
+  spec.count = 2;
+  problems(spec, formats_, none);
+  EXPECT_TRUE(none.empty());
+}
+
+}  // namespace
+}  // namespace muffle::synth
