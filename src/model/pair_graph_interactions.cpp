@@ -14,6 +14,8 @@ using Eigen::Index;
 constexpr int kRounds = 15;
 /// What the guess of a column's K is worth: so many observed directions.
 constexpr double kGuessWeight = 15.0;
+/// What a pair's mean square contingency is guessed to be, and what that is worth: so many observed numbers.
+constexpr double kGuess = 0.01, kGuessed = 10.0;
 /// Eigenvalues of a K whose trace is its rank; below is the constant direction.
 constexpr double kNothing = 1e-7;
 
@@ -58,19 +60,18 @@ struct Codes {
 std::vector<Eigen::MatrixXd> posterior_means(const std::vector<NoisyInteraction>& pairs, std::size_t,
                                              const Heartbeat& heartbeat) {
   std::map<std::pair<std::size_t, Index>, Codes> columns;
-  std::vector<double> scale, most;
+  std::vector<double> scale, guess;
   for (const NoisyInteraction& pair : pairs) {
     columns.try_emplace({pair.first, pair.rows.size()}, pair.rows);
     columns.try_emplace({pair.second, pair.columns.size()}, pair.columns);
     const double free =
         std::max(1.0, static_cast<double>((pair.rows.size() - 1) * (pair.columns.size() - 1)));
-    const double noise = pair.sigma * pair.sigma;
-    // What is above the noise, and at least a little: a tenth of the noise's own spread.
-    scale.push_back(std::max(pair.measured.squaredNorm() - noise * free, 0.1 * noise * std::sqrt(2 * free)) /
-                    free);
-    // Columns that say all of each other have not more.
-    most.push_back(pair.rows.norm() * pair.columns.norm() / free);
-    scale.back() = std::min(scale.back(), most.back());
+    const double noise = pair.sigma * pair.sigma, records = pair.rows.sum();
+    guess.push_back(kGuess * records * records /
+                    (free * static_cast<double>(pair.rows.size() * pair.columns.size())));
+    // What is plainly above the noise.
+    const double above = pair.measured.squaredNorm() - noise * (free + std::sqrt(2 * free));
+    scale.push_back(std::max(guess.back(), above / free));
   }
   std::vector<Eigen::MatrixXd> out(pairs.size());
   for (int round = 0; round <= kRounds; ++round) {
@@ -94,8 +95,8 @@ std::vector<Eigen::MatrixXd> posterior_means(const std::vector<NoisyInteraction>
                       columns_seen = mean.transpose() * a.inverse.asDiagonal() * mean;
       rows.diagonal() += variance * b.inverse;
       columns_seen.diagonal() += variance.transpose() * a.inverse;
-      scale[p] = std::min(
-          most[p], a.inverse.dot((mean.cwiseProduct(mean) + variance) * b.inverse) / (a.rank() * b.rank()));
+      const double energy = a.inverse.dot((mean.cwiseProduct(mean) + variance) * b.inverse);
+      scale[p] = (energy + kGuessed * guess[p]) / (a.rank() * b.rank() + kGuessed);
       a.seen += a.basis * rows * a.basis.transpose() / tau;
       a.weight += b.rank();
       b.seen += b.basis * columns_seen * b.basis.transpose() / tau;
