@@ -17,18 +17,18 @@ class PairGraphSettings : public ClosedFormSettings {
     return std::make_unique<PairGraphSettings>(*this);
   }
   void declare(settings::Keys& keys) override {
-    keys.count("pair_sweeps", sweeps, 0, kMostPairSweeps,
-               "pair-graph: Gibbs sweeps of a record under the law of all pairs; 0: the tree's law alone");
+    keys.count("sweeps", sweeps, 0, kMostPairSweeps,
+               "pair graph: Gibbs sweeps a row takes over all pairs; 0: rows of the tree alone");
   }
   void problems(const schema::Schema* schema, settings::Problems& p) const override {
     p.unless(schema == nullptr || schema->table != nullptr,
              "model.generator = \"pair-graph\" draws rows of tables: describe the columns in a schema "
              "(data.schema), or choose another generator");
   }
-  nlohmann::json to_json() const override { return {{"pair_sweeps", sweeps}}; }
+  nlohmann::json to_json() const override { return {{"sweeps", sweeps}}; }
   void read_json(const JsonFields& fields) override {
-    fields.only({"kind", "pair_sweeps"});
-    sweeps = fields.integer("pair_sweeps", 0, kMostPairSweeps);
+    fields.only({"kind", "sweeps"});
+    sweeps = fields.integer("sweeps", 0, kMostPairSweeps);
   }
   /// A record and its copy; its codes and random numbers stand beside one record alone.
   double numbers_at_once(const schema::Schema& schema) const override {

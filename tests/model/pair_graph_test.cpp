@@ -21,7 +21,7 @@ namespace muffle::model {
 namespace {
 
 /// n x d codes and their labels.
-struct Rows {
+struct DrawnRows {
   std::vector<std::size_t> codes;
   std::vector<std::uint32_t> values;
   std::vector<std::int64_t> labels;
@@ -31,9 +31,9 @@ struct Rows {
 
 /// Columns a, b, c, e of 4, 3, 5 and 2 codes: b follows a, c follows a or b, e is by itself. In class 1 b
 /// runs against a.
-Rows planted(std::size_t count, std::size_t classes) {
+DrawnRows planted(std::size_t count, std::size_t classes) {
   const CounterStream random(11, Stream::kTest);
-  Rows rows{{4, 3, 5, 2}, {}, {}};
+  DrawnRows rows{{4, 3, 5, 2}, {}, {}};
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto u = [&](std::uint64_t k) { return random.uniform(8 * i + k); };
     const auto label = static_cast<std::int64_t>(classes > 1 && u(0) < 0.3);
@@ -48,7 +48,7 @@ Rows planted(std::size_t count, std::size_t classes) {
 }
 
 /// Counts of `columns`, each code of the first one counted in group code / coarser.
-release::NoisyTable count_table(const Rows& rows, std::size_t classes, std::vector<std::size_t> columns,
+release::NoisyTable count_table(const DrawnRows& rows, std::size_t classes, std::vector<std::size_t> columns,
                                 double sigma, std::uint64_t seed, std::size_t coarser = 1) {
   release::NoisyTable table;
   std::size_t cells = 1;
@@ -76,7 +76,7 @@ release::NoisyTable count_table(const Rows& rows, std::size_t classes, std::vect
 }
 
 /// All columns and pairs.
-release::NoisyTables count_tables(const Rows& rows, std::size_t classes, double sigma) {
+release::NoisyTables count_tables(const DrawnRows& rows, std::size_t classes, double sigma) {
   release::NoisyTables out;
   out.classes = classes;
   out.codes = rows.codes;
@@ -89,8 +89,8 @@ release::NoisyTables count_tables(const Rows& rows, std::size_t classes, double 
   return out;
 }
 
-Rows drawn(const PairGraphModel& model, std::vector<std::int64_t> labels) {
-  Rows rows{model.codes, {}, std::move(labels)};
+DrawnRows drawn(const PairGraphModel& model, std::vector<std::int64_t> labels) {
+  DrawnRows rows{model.codes, {}, std::move(labels)};
   std::vector<float> out(rows.count() * model.codes.size());
   make_sampler(model)->draw(3, 0, rows.labels, out);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -101,7 +101,7 @@ Rows drawn(const PairGraphModel& model, std::vector<std::int64_t> labels) {
 }
 
 /// Largest total variation, over the columns' sets of this size, of the rows' joint counts with the label.
-double worst_distance(const Rows& a, const Rows& b, std::size_t classes, bool triples) {
+double worst_distance(const DrawnRows& a, const DrawnRows& b, std::size_t classes, bool triples) {
   double worst = 0;
   const std::size_t d = a.codes.size();
   for (std::size_t i = 0; i < d; ++i) {
@@ -124,10 +124,10 @@ double worst_distance(const Rows& a, const Rows& b, std::size_t classes, bool tr
 
 TEST(PairGraph, PlantedLawsComeBackWithLittleNoise) {
   for (const std::size_t classes : {1u, 2u}) {
-    const Rows real = planted(30000, classes);
+    const DrawnRows real = planted(30000, classes);
     const PairGraphModel model = fit_pair_graph(count_tables(real, classes, 3.0), kPairSweeps);
     ASSERT_EQ(model.laws.size(), classes);
-    const Rows made = drawn(model, real.labels);
+    const DrawnRows made = drawn(model, real.labels);
     EXPECT_LT(worst_distance(real, made, classes, false), 0.03);
     EXPECT_LT(worst_distance(real, made, classes, true), 0.05);
     // The tree alone knows three of the six pairs.
@@ -137,38 +137,38 @@ TEST(PairGraph, PlantedLawsComeBackWithLittleNoise) {
 }
 
 TEST(PairGraph, NoiseAloneMakesIndependentColumns) {
-  Rows rows = planted(1000, 2);
+  DrawnRows rows = planted(1000, 2);
   const CounterStream random(12, Stream::kTest);
   for (std::size_t i = 0; i < rows.values.size(); ++i)
     rows.values[i] = static_cast<std::uint32_t>(random.below(i, rows.codes[i % 4]));
   const PairGraphModel model = fit_pair_graph(count_tables(rows, 2, 2000.0), kPairSweeps);
   std::vector<std::int64_t> labels(20000);
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i % 2);
-  const Rows made = drawn(model, labels);
+  const DrawnRows made = drawn(model, labels);
   // Against rows with the same columns, each shifted by another number of records.
-  Rows apart = made;
+  DrawnRows apart = made;
   for (std::size_t i = 0; i < apart.values.size(); ++i)
     apart.values[i] = made.values[(i + 8 * (i % 4) * 100) % made.values.size()];
   EXPECT_LT(worst_distance(made, apart, 2, false), 0.05);
 }
 
 TEST(PairGraph, OneColumnAndNoLabel) {
-  Rows real = planted(5000, 1);
-  Rows one{{4}, {}, real.labels};
+  DrawnRows real = planted(5000, 1);
+  DrawnRows one{{4}, {}, real.labels};
   for (std::size_t i = 0; i < real.values.size(); i += 4) one.values.push_back(real.values[i]);
   const PairGraphModel model = fit_pair_graph(count_tables(one, 1, 1.0), kPairSweeps);
-  const Rows made = drawn(model, one.labels);
+  const DrawnRows made = drawn(model, one.labels);
   const auto p = count_table(one, 1, {0}, 0, 0).counts, q = count_table(made, 1, {0}, 0, 0).counts;
   for (std::size_t x = 0; x < 4; ++x) EXPECT_NEAR(p[x] / 5000, q[x] / 5000, 0.03);
 }
 
 /// A table of the same pair on coarser codes, with less noise, is worth more than its finer one there.
 TEST(PairGraph, CoarserTablesOfAPairAreCombined) {
-  const Rows real = planted(30000, 1);
+  const DrawnRows real = planted(30000, 1);
   const auto error = [&](bool again) {
     release::NoisyTables tables = count_tables(real, 1, 1000.0);
     if (again) tables.tables.push_back(count_table(real, 1, {0, 1}, 20.0, 99, 2));
-    const Rows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
+    const DrawnRows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
     const auto p = count_table(real, 1, {0, 1}, 0, 0, 2).counts,
                q = count_table(made, 1, {0, 1}, 0, 0, 2).counts;
     double sum = 0;
@@ -181,25 +181,25 @@ TEST(PairGraph, CoarserTablesOfAPairAreCombined) {
 
 /// Only coarse tables: within their groups columns are independent.
 TEST(PairGraph, PairsCountedOnCoarseCodesAloneAreFitted) {
-  const Rows real = planted(30000, 1);
+  const DrawnRows real = planted(30000, 1);
   release::NoisyTables tables = count_tables(real, 1, 5.0);
   std::erase_if(tables.tables, [](const auto& t) { return t.columns == std::vector<std::size_t>{0, 2}; });
   tables.tables.push_back(count_table(real, 1, {0, 2}, 5.0, 98, 2));
-  const Rows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
+  const DrawnRows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
   const auto p = count_table(real, 1, {0, 2}, 0, 0, 2).counts,
              q = count_table(made, 1, {0, 2}, 0, 0, 2).counts;
   for (std::size_t cell = 0; cell < p.size(); ++cell) EXPECT_NEAR(p[cell] / 30000, q[cell] / 30000, 0.015);
 }
 
 TEST(PairGraph, AClassBelowTheNoiseHasTheLawOfAll) {
-  const Rows real = planted(20000, 1);
+  const DrawnRows real = planted(20000, 1);
   release::NoisyTables tables = count_tables(real, 2, 60.0);
   for (release::NoisyTable& table : tables.tables) {
     const std::size_t cells = table.counts.size() / 2;
     std::fill(table.counts.begin() + static_cast<std::ptrdiff_t>(cells), table.counts.end(), -20.0);
   }
   const PairGraphModel model = fit_pair_graph(tables, kPairSweeps);
-  Rows made = drawn(model, std::vector<std::int64_t>(20000, 1));
+  DrawnRows made = drawn(model, std::vector<std::int64_t>(20000, 1));
   made.labels = real.labels;
   for (std::size_t j = 0; j < 4; ++j) {
     const auto p = count_table(real, 1, {j}, 0, 0).counts, q = count_table(made, 1, {j}, 0, 0).counts;
@@ -208,7 +208,7 @@ TEST(PairGraph, AClassBelowTheNoiseHasTheLawOfAll) {
 }
 
 TEST(PairGraph, RecordsDoNotDependOnTheCallThatDrawsThem) {
-  const Rows real = planted(3000, 2);
+  const DrawnRows real = planted(3000, 2);
   const auto sampler = make_sampler(fit_pair_graph(count_tables(real, 2, 5.0), 3));
   const std::size_t n = 97;
   const std::vector<std::int64_t> labels(real.labels.begin(), real.labels.begin() + n);
@@ -240,7 +240,7 @@ class PairGraphFile : public ::testing::Test {
     EXPECT_THROW(read(description, payload), ProtocolError) << description.dump();
   }
 
-  const Rows real_ = planted(3000, 2);
+  const DrawnRows real_ = planted(3000, 2);
   const PairGraphModel model_ = fit_pair_graph(count_tables(real_, 2, 5.0), 3);
   const ModelContent content_ = content_of(model_);
   const schema::Schema schema_ = test::table_schema(real_.codes, 2);
@@ -310,7 +310,7 @@ TEST_F(PairGraphFile, AnotherSchemaIsRefused) {
 
 /// From a release to a file to records.
 TEST(PairGraphGenerator, IsMadeOfAMapOfCounts) {
-  const Rows real = planted(20000, 2);
+  const DrawnRows real = planted(20000, 2);
   const schema::Schema schema = test::table_schema(real.codes, 2);
   std::vector<float> x;
   for (std::size_t i = 0; i < real.values.size(); ++i)
@@ -335,7 +335,7 @@ TEST(PairGraphGenerator, IsMadeOfAMapOfCounts) {
   const Model model = parse_model(read_file(folder / "model.mfl"), "model.mfl");
   std::vector<float> out(real.count() * 4);
   model.sampler->draw(5, 0, real.labels, out);
-  Rows made{real.codes, {}, real.labels};
+  DrawnRows made{real.codes, {}, real.labels};
   for (std::size_t i = 0; i < out.size(); ++i)
     made.values.push_back(schema::cell_at(out[i], real.codes[i % 4]).code);
   EXPECT_LT(worst_distance(real, made, 2, false), 0.03);
