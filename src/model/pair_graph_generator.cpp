@@ -1,9 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "muffle/core/error.hpp"
-#include "muffle/model/generator_kind.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/pair_graph.hpp"
 #include "muffle/release/noisy_tables.hpp"
@@ -11,9 +7,6 @@
 
 namespace muffle::model {
 namespace {
-
-constexpr const char* kNeedsTable =
-    "model.generator = \"pair-graph\" draws rows of tables: set data.schema, or choose another generator";
 
 class PairGraphSettings : public ClosedFormSettings {
  public:
@@ -24,20 +17,22 @@ class PairGraphSettings : public ClosedFormSettings {
     return std::make_unique<PairGraphSettings>(*this);
   }
   void declare(settings::Keys& keys) override {
-    keys.count("sweeps", sweeps, 0, static_cast<std::int64_t>(kMostPairSweeps),
+    keys.count("sweeps", sweeps, 0, kMostPairSweeps,
                "pair graph: Gibbs sweeps a row takes over all pairs; 0: rows of the tree alone");
   }
   void problems(const schema::Schema* schema, settings::Problems& p) const override {
-    p.unless(schema == nullptr || schema->table != nullptr, kNeedsTable);
+    p.unless(schema == nullptr || schema->table != nullptr,
+             "model.generator = \"pair-graph\" draws rows of tables: describe the columns in a schema "
+             "(data.schema), or choose another generator");
   }
   nlohmann::json to_json() const override { return {{"sweeps", sweeps}}; }
   void read_json(const JsonFields& fields) override {
     fields.only({"kind", "sweeps"});
     sweeps = fields.integer("sweeps", 0, kMostPairSweeps);
   }
-  /// A record, its copy, its codes and its random numbers.
+  /// A record and its copy; its codes and random numbers stand beside one record alone.
   double numbers_at_once(const schema::Schema& schema) const override {
-    return 5 * static_cast<double>(schema.dims());
+    return 2 * static_cast<double>(schema.dims());
   }
   std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
                                 std::span<const std::byte> payload) const override {
@@ -48,27 +43,51 @@ class PairGraphSettings : public ClosedFormSettings {
   }
   void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,
                         settings::Problems& p) const override {
-    p.unless(schema.table != nullptr, kNeedsTable);
-    const bool counted = std::any_of(maps.begin(), maps.end(), [](const features::NamedMap& m) {
-      return m.role == features::MapRole::kMatch && m.map->has_tables();
-    });
-    p.unless(counted,
-             fmt::format("model.generator = \"pair-graph\" is made of counts of pairs of columns: add "
-                         "a map with kind = {}",
-                         features::tables_maps()));
+    problems(&schema, p);
+    const features::CountTables* const tables = tables_of(maps);
+    p.unless(
+        tables != nullptr,
+        fmt::format("model.generator = \"pair-graph\" is made of counts of pairs of columns: add a map with "
+                    "kind = {}",
+                    features::tables_maps()));
+    if (schema.table == nullptr || tables == nullptr) return;
+    p.unless(
+        static_cast<double>(schema.classes) * 2 * pair_cells(schema) * sizeof(float) <=
+            static_cast<double>(kMostModelBytes),
+        fmt::format("the columns' codes and data.classes make a pair graph that is larger than a model file, "
+                    "{} MB: use fewer bins",
+                    kMostModelBytes / 1'000'000));
   }
   std::uint64_t fit_bytes(const release::ReleasePlan& plan) const override {
-    // The release's bytes and numbers, its tables, their estimates (a copy, residuals, whitened, smoothed),
-    // the laws, and the file's payload twice.
-    constexpr std::uint64_t kBytesANumber = 16 + 8 + 4 * 8 + 4 + 8;
-    return kBytesANumber * plan.size();
+    if (tables_of(plan.maps) == nullptr || plan.schema.table == nullptr) return 0;
+    // The release's bytes and numbers and its tables; for every class and pair its counts, interaction, law
+    // and what the fit keeps of them, in double; the model, its payload and its bytes, in float.
+    return 24 * plan.size() +
+           static_cast<std::uint64_t>(static_cast<double>(plan.classes()) * pair_cells(plan.schema) * 12 * 8);
+  }
+
+ private:
+  /// Cells of all pairs and columns.
+  static double pair_cells(const schema::Schema& schema) {
+    double cells = 0, before = 0;
+    for (const std::size_t codes : schema.table->codes()) {
+      cells += (before + 1) * static_cast<double>(codes);
+      before += static_cast<double>(codes);
+    }
+    return cells;
+  }
+  static const features::CountTables* tables_of(const std::vector<features::NamedMap>& maps) {
+    for (const features::NamedMap& map : maps) {
+      if (map.role == features::MapRole::kMatch && map.map->has_tables()) return map.map->tables();
+    }
+    return nullptr;
   }
 };
 
 }  // namespace
 
 GeneratorKind pair_graph_generator() {
-  return {"pair-graph", "closed form of counts of pairs of columns, for tables, not trained",
+  return {"pair-graph", "closed form of tables, from counts of pairs of columns, not trained",
           make_default<PairGraphSettings>};
 }
 

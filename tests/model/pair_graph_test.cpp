@@ -1,6 +1,6 @@
 #include "muffle/model/pair_graph.hpp"
 
-#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,10 +9,13 @@
 #include <numeric>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/schema/table.hpp"
 #include "support/generators.hpp"
+#include "support/planned_release.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muffle::model {
 namespace {
@@ -223,22 +226,6 @@ TEST(PairGraph, RecordsDoNotDependOnTheCallThatDrawsThem) {
   EXPECT_THROW(sampler->draw(9, 0, labels, std::span(all).first(4)), InvariantError);
 }
 
-schema::Schema schema_of_rows(const std::vector<std::size_t>& codes, std::size_t classes) {
-  auto table = std::make_shared<schema::Table>();
-  for (std::size_t j = 0; j < codes.size(); ++j) {
-    schema::Column& column = table->columns.emplace_back();
-    column.name = fmt::format("c{}", j);
-    for (std::size_t x = 0; x < codes[j]; ++x) column.values.push_back({fmt::format("v{}", x), {}});
-  }
-  schema::Schema schema;
-  schema.shape = {codes.size()};
-  schema.classes = classes;
-  schema.lo = 0;
-  schema.hi = 1;
-  schema.table = table;
-  return schema;
-}
-
 class PairGraphFile : public ::testing::Test {
  protected:
   PairGraphModel read(const nlohmann::json& description, const std::vector<std::byte>& payload) const {
@@ -256,7 +243,7 @@ class PairGraphFile : public ::testing::Test {
   const DrawnRows real_ = planted(3000, 2);
   const PairGraphModel model_ = fit_pair_graph(count_tables(real_, 2, 5.0), 3);
   const ModelContent content_ = content_of(model_);
-  const schema::Schema schema_ = schema_of_rows(real_.codes, 2);
+  const schema::Schema schema_ = test::table_schema(real_.codes, 2);
 };
 
 TEST_F(PairGraphFile, ComesBack) {
@@ -307,8 +294,9 @@ TEST_F(PairGraphFile, HostileOnesAreRefused) {
 }
 
 TEST_F(PairGraphFile, AnotherSchemaIsRefused) {
-  for (const schema::Schema& other : {schema_of_rows({4, 3, 5}, 2), schema_of_rows({4, 3, 5, 3}, 2),
-                                      schema_of_rows({4, 3, 5, 2}, 1), schema_of_rows({4, 3, 5, 2}, 3)}) {
+  for (const schema::Schema& other :
+       {test::table_schema({4, 3, 5}, 2), test::table_schema({4, 3, 5, 3}, 2),
+        test::table_schema({4, 3, 5, 2}, 1), test::table_schema({4, 3, 5, 2}, 3)}) {
     const nlohmann::json as_read = nlohmann::json::parse(content_.description.dump());
     EXPECT_THROW(read_pair_graph(other, 3, JsonFields(as_read, test::kTestDocument), content_.payload),
                  ProtocolError);
@@ -318,6 +306,57 @@ TEST_F(PairGraphFile, AnotherSchemaIsRefused) {
   const nlohmann::json as_read = nlohmann::json::parse(content_.description.dump());
   EXPECT_THROW(read_pair_graph(image, 3, JsonFields(as_read, test::kTestDocument), content_.payload),
                ProtocolError);
+}
+
+/// From a release to a file to records.
+TEST(PairGraphGenerator, IsMadeOfAMapOfCounts) {
+  const DrawnRows real = planted(20000, 2);
+  const schema::Schema schema = test::table_schema(real.codes, 2);
+  std::vector<float> x;
+  for (std::size_t i = 0; i < real.values.size(); ++i)
+    x.push_back(schema::position({real.values[i], 0.5f}, real.codes[i % 4]));
+  const std::vector<std::int32_t> y(real.labels.begin(), real.labels.end());
+  const auto maps = std::vector{test::named("m", test::make_map("pairs", {}, schema))};
+  const auto settings = test::generator("pair-graph");
+  const ClosedFormSettings& form = *settings->closed_form();
+  settings::Problems problems;
+  form.release_problems(schema, maps, problems);
+  EXPECT_TRUE(problems.empty());
+  const release::Artifact release = test::planned_release(schema, maps, x, y);
+  EXPECT_GT(form.fit_bytes(release), 1000u);
+
+  test::TemporaryFolder folder;
+  const ModelInfo info{.generator = settings,
+                       .schema = schema,
+                       .class_share = {0.7, 0.3},
+                       .release_hash = "",
+                       .train_hash = ""};
+  save_model(folder / "model.mfl", info, form.fit(release, {}));
+  const Model model = parse_model(read_file(folder / "model.mfl"), "model.mfl");
+  std::vector<float> out(real.count() * 4);
+  model.sampler->draw(5, 0, real.labels, out);
+  DrawnRows made{real.codes, {}, real.labels};
+  for (std::size_t i = 0; i < out.size(); ++i)
+    made.values.push_back(schema::cell_at(out[i], real.codes[i % 4]).code);
+  EXPECT_LT(worst_distance(real, made, 2, false), 0.03);
+}
+
+TEST(PairGraphGenerator, SaysWhatItLacks) {
+  const auto settings = test::generator("pair-graph");
+  const ClosedFormSettings& form = *settings->closed_form();
+  const auto said = [&](const schema::Schema& schema, const std::vector<features::NamedMap>& maps) {
+    settings::Problems problems;
+    form.release_problems(schema, maps, problems);
+    std::string all;
+    for (const std::string& problem : problems.take()) all += problem + "\n";
+    return all;
+  };
+  const schema::Schema columns = test::schema_of({3}), table = test::table_schema({3, 4});
+  const auto moments = std::vector{test::named("m", test::small_map("moments", columns))};
+  EXPECT_THAT(said(columns, moments), ::testing::HasSubstr("draws rows of tables"));
+  EXPECT_THAT(said(table, moments), ::testing::HasSubstr("\"pairs\""));
+  const auto pairs = std::vector{test::named("m", test::make_map("pairs", {}, table))};
+  EXPECT_EQ(said(table, pairs), "");
 }
 
 }  // namespace
