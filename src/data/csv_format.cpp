@@ -18,8 +18,8 @@ namespace {
 using Places = std::vector<std::size_t>;
 
 /// Which column of the schema each name of a header is. Columns that nobody needs may be missing. Names that
-/// the schema does not know are told to the rank alone, and only where others are known: else the line may be
-/// a record.
+/// the schema does not know are told to the rank alone, and only where most others are known: else the line
+/// may be a record.
 /// @throws DataError  naming the columns that are missing or there twice.
 Places places_of_header(const CsvRows& rows, const TableFields& fields) {
   HeaderMatch match =
@@ -30,14 +30,15 @@ Places places_of_header(const CsvRows& rows, const TableFields& fields) {
                     " names none of the schema's columns. Is it a header (data.header), separated by "
                     "data.separator, and the schema's file the right one?");
   }
-  throw DataError(fmt::format("the header of {} and the schema have different columns: the header {}. "
-                              "Correct whichever is wrong (columns that nobody needs have the type "
-                              "\"ignore\" in the schema).",
-                              rows.name(), match.differences()),
-                  LocalDetail{match.unknown.empty() ? std::string()
-                                                    : "the header of " + rows.name() + " has " +
-                                                          HeaderMatch::listed(match.unknown) +
-                                                          ", which the schema does not know."});
+  throw DataError(
+      fmt::format("the header of {} and the schema have different columns: the header {}. "
+                  "Correct whichever is wrong (columns that nobody needs have the type "
+                  "\"ignore\" in the schema).",
+                  rows.name(), match.differences()),
+      LocalDetail{match.unknown.empty() || match.known <= match.missing.size()
+                      ? std::string()
+                      : "the header of " + rows.name() + " has " + HeaderMatch::listed(match.unknown) +
+                            ", which the schema does not know."});
 }
 
 /// Without a header: the schema's order.
