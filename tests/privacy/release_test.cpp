@@ -67,19 +67,19 @@ TEST(PlanNoise, APersonInSeveralFilesMultipliesTheBound) {
   const auto key = std::find_if(all.begin(), all.end(),
                                 [](const settings::Key& k) { return k.name == "privacy.person_spans"; });
   ASSERT_NE(key, all.end());
-  using Kind = settings::Value::Kind;
+  using ValueKind = settings::Value::Kind;
   EXPECT_EQ(key->get(), "\"\"");
   spec.max_records_per_person = 3;
   EXPECT_EQ(spec.records_of_a_person(), 3u);
-  EXPECT_EQ(key->set({.kind = Kind::kString, .text = "one-file", .shown = ""}), "");
+  EXPECT_EQ(key->set({.kind = ValueKind::kString, .text = "one-file", .shown = ""}), "");
   EXPECT_EQ(key->get(), "\"one-file\"");
   EXPECT_EQ(spec.records_of_a_person(), 3u);
-  EXPECT_EQ(key->set({.kind = Kind::kInteger, .integer = 5, .shown = ""}), "");
+  EXPECT_EQ(key->set({.kind = ValueKind::kInteger, .integer = 5, .shown = ""}), "");
   EXPECT_EQ(key->get(), "5");
   EXPECT_EQ(spec.records_of_a_person(), 15u);
   for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1'000'001}})
-    EXPECT_NE(key->set({.kind = Kind::kInteger, .integer = bad, .shown = ""}), "") << bad;
-  EXPECT_NE(key->set({.kind = Kind::kString, .text = "all", .shown = ""}), "");
+    EXPECT_NE(key->set({.kind = ValueKind::kInteger, .integer = bad, .shown = ""}), "") << bad;
+  EXPECT_NE(key->set({.kind = ValueKind::kString, .text = "all", .shown = ""}), "");
   SensitivityInput input = rff_input(spec);
   input.max_records_per_person = 15;
   EXPECT_EQ(plan_noise(spec, input, numbers_of(24)).sensitivity.value, 30.0);

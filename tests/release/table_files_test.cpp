@@ -50,18 +50,18 @@ TEST(TableFiles, AreCsvWithTheColumnsValuesAndADescription) {
     const test::TemporaryFolder folder;
     const Artifact a = release_of(mixed(labelled));
     write_tables(a, folder / "tables");
-    const auto json = nlohmann::json::parse(read_file(folder / "tables/tables.json"));
-    EXPECT_EQ(json["format"], "muffle-tables");
-    EXPECT_EQ(json["private"], false);
-    EXPECT_TRUE(json["epsilon"].is_null()) << "noise that is not secret promises nothing";
-    EXPECT_EQ(json["records"], 4.0);
-    EXPECT_EQ(json["label"], labelled ? nlohmann::json("label") : nlohmann::json());
-    EXPECT_EQ(json["columns"].size(), labelled ? 3u : 2u);
-    EXPECT_EQ(json["columns"].at(labelled ? 1 : 0)["codes"], nlohmann::json({"17..24", "25..29", "30", "?"}));
-    ASSERT_EQ(json["tables"].size(), 3u);
+    const auto stated = nlohmann::json::parse(read_file(folder / "tables/tables.json"));
+    EXPECT_EQ(stated["format"], "muffle-tables");
+    EXPECT_EQ(stated["private"], false);
+    EXPECT_TRUE(stated["epsilon"].is_null()) << "noise that is not secret promises nothing";
+    EXPECT_EQ(stated["records"], 4.0);
+    EXPECT_EQ(stated["label"], labelled ? nlohmann::json("label") : nlohmann::json());
+    EXPECT_EQ(stated["columns"].size(), labelled ? 3u : 2u);
+    EXPECT_EQ(stated["columns"].at(labelled ? 1 : 0)["codes"], nlohmann::json({"17..24", "25..29", "30", "?"}));
+    ASSERT_EQ(stated["tables"].size(), 3u);
     const NoisyTables all = make_noisy_tables(a);
     for (std::size_t t = 0; t < 3; ++t) {
-      const auto& table = json["tables"][t];
+      const auto& table = stated["tables"][t];
       EXPECT_EQ(table["sigma"], all.tables[t].sigma);
       std::istringstream lines(read_file(folder / "tables" / table["file"].get<std::string>()));
       std::string line;
@@ -76,7 +76,7 @@ TEST(TableFiles, AreCsvWithTheColumnsValuesAndADescription) {
       EXPECT_EQ(cells, all.tables[t].counts.size());
     }
     const std::string pair = read_file(folder / "tables/table-0002.csv");
-    EXPECT_EQ(json["tables"][2]["columns"].back(), "job, \"main\"");
+    EXPECT_EQ(stated["tables"][2]["columns"].back(), "job, \"main\"");
     if (labelled) {
       EXPECT_EQ(pair,
                 "label,age,\"job, \"\"main\"\"\",count\n"
