@@ -37,7 +37,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
   Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet};
   comm::agree(comm, "reading the configuration", true,
               [&] { context.config = load_config(line.sources, line.stages()); });
-  comm::require_same_settings(comm, flatten(context.config));
+  comm::require_same_settings(comm, agreed_settings(context.config));
   comm::agree(comm, "opening the run folder", true, [&] {
     if (comm.is_root()) ensure_writable_folder(context.out);
   });
@@ -131,6 +131,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   Context context = open_run(line, comm);
   const std::string& verb = line.verb();
   if (verb == "run") run(context);
+  context.export_tables = line.export_tables;
   if (verb == "release") release(context);
   if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
   if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));

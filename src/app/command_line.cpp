@@ -86,6 +86,7 @@ std::map<std::string, std::string> CommandLine::invocation() const {
           {"--release", one_line(release_file)},
           {"--model", one_line(model_file)},
           {"--samples", one_line(samples_file)},
+          {"--export-tables", one_line(export_tables)},
           {"--dry-run", dry_run ? "given" : "not given"},
           {"--insecure-seeded-noise", insecure_seed ? std::to_string(*insecure_seed) : "not given"}};
 }

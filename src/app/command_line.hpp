@@ -35,7 +35,7 @@ class CommandLine {
   std::map<std::string, std::string> invocation() const;
 
   ConfigSources sources;
-  std::string out, release_file, model_file, samples_file;
+  std::string out, release_file, model_file, samples_file, export_tables;
   int verbose = 0;
   bool quiet = false;
   std::optional<std::uint64_t> insecure_seed;

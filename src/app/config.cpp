@@ -91,11 +91,15 @@ class Loader {
     read_table(table, "", path);
   }
 
-  /// Without a look at how settings go together.
-  void apply() {
+  /// Without a look at how settings go together. @param schema_too  the schema's file is read, too
+  void apply(bool schema_too = false) {
     for (bool prepared = false;;) {
       if (apply_known()) continue;
       if (prepared) break;
+      if (schema_too)
+        problems_.check("", [&] {
+          config_.data.read_schema([&](const std::string& key) { return named_.contains("data." + key); });
+        });
       // What the records decide may bring more keys.
       config_.features.prepare(config_.data.schema);
       prepared = true;
@@ -126,7 +130,7 @@ class Loader {
   std::vector<Key> keys() { return keys_of(config_); }
 
   Config finish(Stages stages) {
-    apply();
+    apply(true);
     if (stages.release) stages = with_named(stages);
     // Nothing else can be meant by a path with the rank's number in it.
     if (!named_.contains("data.shards") && data::names_rank(config_.data, config_.data.features))
@@ -320,6 +324,12 @@ std::map<std::string, std::string> flatten(const Config& config) {
   return out;
 }
 
+std::map<std::string, std::string> agreed_settings(const Config& config) {
+  std::map<std::string, std::string> out = flatten(config);
+  if (config.data.schema.table) out.merge(schema::column_hashes(*config.data.schema.table));
+  return out;
+}
+
 std::string to_toml(const std::map<std::string, std::string>& literals) {
   std::string out =
       "# Every setting of what lies here, resolved: defaults, file, environment, --set and flags.\n";
@@ -351,6 +361,8 @@ std::string stage_hash(const Config& config, Stage stage) {
   for (const Key& k : reading_keys(config)) {
     if (k.stage == stage) hash.update(k.name + "=" + k.get() + "\n");
   }
+  if (stage == Stage::kRelease && config.data.schema.table)
+    hash.update("table=" + schema::table_hash(*config.data.schema.table) + "\n");
   return to_hex(hash.digest());
 }
 

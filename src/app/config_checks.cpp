@@ -27,6 +27,15 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
            fmt::format("privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need "
                        "privacy.release_counts = true (or a map that counts the records, with kind = {})",
                        features::counting_maps()));
+  const bool people = c.data.schema.table && c.data.schema.table->person();
+  const bool own_files = c.data.shards == data::ShardRule::kPerRank;
+  p.unless(
+      !people || !own_files || c.privacy.person_spans > 0,
+      "privacy.person_spans is missing: each rank has files of its own and bounds the records of a person "
+      "within them; promise \"one-file\", or say how many ranks' files one person can be in");
+  p.unless(c.privacy.person_spans <= 1 || (people && own_files),
+           "privacy.person_spans counts ranks' files: it needs a column of role person in data.schema and "
+           "data.shards = \"per-rank\"");
   p.unless(replace || c.data.records == 0,
            "privacy.adjacency = \"add-remove-one\" keeps m secret, and everything in the configuration is "
            "public: leave data.records at 0");

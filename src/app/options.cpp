@@ -181,6 +181,9 @@ void CommandLine::add_run_verbs() {
   for (CLI::App* verb : {run, release}) add_data_options(*verb);
   release->add_flag("--dry-run", dry_run,
                     "say what the release would cost and whether the budget allows it; release nothing");
+  Options(*release).value(
+      "--export-tables", export_tables, "DIR",
+      "write the release's noisy tables of counts there, as CSV; of one that is there already, too");
   for (CLI::App* verb : {run, train})
     Options(*verb).key("--init", sources, "train.init", "WHERE",
                        "where training starts: random or moments, the closed form");

@@ -128,7 +128,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"delta", c.plan.noise.delta},
                     {"noise_multiplier", c.plan.noise.noise_multiplier},
                     {"adjacency", privacy::to_string(c.privacy.adjacency)},
-                    {"max_records_per_person", c.privacy.max_records_per_person},
+                    {"max_records_per_person", c.plan.max_records_per_person},
                     {"sensitivity", c.plan.noise.sensitivity.value},
                     {"sensitivity_derivation", c.plan.noise.sensitivity.derivation},
                     {"sigma", c.plan.noise.sigma},
@@ -159,8 +159,8 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
       "\nprivacy\n  ({}, {})-DP, {}, at most {} record{} a person\n  sigma {:.10g} = noise multiplier "
       "{:.10g} x sensitivity {:.10g}\n",
       exact_text(c.plan.noise.epsilon), exact_text(c.plan.noise.delta),
-      privacy::to_string(c.privacy.adjacency), c.privacy.max_records_per_person,
-      c.privacy.max_records_per_person == 1 ? "" : "s", c.plan.noise.sigma, c.plan.noise.noise_multiplier,
+      privacy::to_string(c.privacy.adjacency), c.plan.max_records_per_person,
+      c.plan.max_records_per_person == 1 ? "" : "s", c.plan.noise.sigma, c.plan.noise.noise_multiplier,
       c.plan.noise.sensitivity.value);
   out += fmt::format("  {} numbers are released\n", c.plan.size());
   if (p.records) {

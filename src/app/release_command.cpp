@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "devices.hpp"
 #include "muffle/app/commands.hpp"
@@ -9,6 +11,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/release/table_files.hpp"
 #include "muffle/release/transaction.hpp"
 #include "muffle/round/release.hpp"
 #include "run_folder.hpp"
@@ -61,13 +64,15 @@ release::ReleaseOrder release_order(const Context& context) {
       std::chrono::milliseconds(static_cast<long long>(context.config.runtime.deadline_s * 500));
   order.signing_key = context.config.signing_key;
   order.secure_noise = !context.insecure_seed;
-  if (context.config.data.records > 0) {
-    for (const release::MapForecast& map :
-         release::forecast(context.config.plan, {}, static_cast<double>(context.config.data.records))) {
-      if (!map.outlook.empty()) spdlog::info("map {}: {}", map.name, map.outlook);
-    }
-  }
   return order;
+}
+
+void say_outlook(const Config& config) {
+  if (config.data.records == 0) return;
+  for (const release::MapForecast& map :
+       release::forecast(config.plan, {}, static_cast<double>(config.data.records))) {
+    if (!map.outlook.empty()) spdlog::info("map {}: {}", map.name, map.outlook);
+  }
 }
 
 round::ReleaseJob release_job(Context& context) {
@@ -81,7 +86,10 @@ round::ReleaseJob release_job(Context& context) {
   job.insecure_seed = context.insecure_seed;
   job.dry_run = context.dry_run;
   job.threads = context.threads;
-  job.order = [&context] { return release_order(context); };
+  job.order = [&context, said = false]() mutable {  // asked for more than once
+    if (!std::exchange(said, true)) say_outlook(context.config);
+    return release_order(context);
+  };
   job.find_records = [&context] { return prepare_records(context); };
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
     return make_embedder_on_devices(context, plan);
@@ -90,15 +98,40 @@ round::ReleaseJob release_job(Context& context) {
   return job;
 }
 
+/// Before anything is charged: what cannot be exported afterwards is refused. On root.
+void check_export(const Context& context) {
+  const auto& maps = context.config.plan.maps;
+  if (std::none_of(maps.begin(), maps.end(), [](const auto& map) { return map.map->has_tables(); }))
+    throw ConfigError(
+        fmt::format("--export-tables: the release holds no tables of counts; a feature map with kind = "
+                    "{} does. Nothing was charged or drawn.",
+                    features::tables_maps()));
+  ensure_writable_folder(context.export_tables);
+}
+
+/// On root.
+void export_tables(const Context& context, const std::filesystem::path& file) {
+  release::write_tables(release::parse_artifact(read_file(file), file.string()), context.export_tables);
+  spdlog::info("release: its tables are in {}", context.export_tables.string());
+}
+
 }  // namespace
 
 void release(Context& context) {
+  const auto on_root = [&](const std::string& doing, const auto& work) {
+    if (context.export_tables.empty()) return;
+    comm::agree(context.comm, doing, true, [&] {
+      if (context.comm.is_root()) work();
+    });
+  };
+  on_root("preparing the export of tables", [&] { check_export(context); });
   const auto transport = round::make_transport(context.comm);
   const round::ReleaseJob job = release_job(context);
   const auto heartbeat = [&](std::string_view doing) { context.comm.check_peers(doing); };
   const bool kept = round::release(*transport, heartbeat, job);
   if (!kept || context.dry_run) return;
   end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
+  on_root("exporting the tables", [&] { export_tables(context, job.file); });
 }
 
 }  // namespace muffle::app

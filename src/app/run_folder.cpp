@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "muffle/comm/messages.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -49,6 +50,14 @@ data::DataSpec records_of(const Context& context) {
 
 data::DataSpec prepare_records(Context& context) {
   data::DataSpec records = records_of(context);
+  if (records.schema.table && records.schema.table->person()) {
+    records.records_per_person = context.config.privacy.max_records_per_person;
+    // Ranks that read the same files must count the same records. Who has files alone needs nobody's key.
+    if (records.shards != data::ShardRule::kPerRank) {
+      records.person_key =
+          comm::broadcast_text(context.comm, context.comm.is_root() ? data::new_person_key() : "");
+    }
+  }
   if (context.config.data.generate.empty()) return records;
   comm::agree(context.comm, "making the data", true, [&] {
     if (!context.comm.is_root()) return;

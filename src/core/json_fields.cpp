@@ -26,6 +26,8 @@ void JsonFields::only(std::initializer_list<std::string_view> keys) const {
   }
 }
 
+bool JsonFields::has(std::string_view key) const { return object_.contains(std::string(key)); }
+
 JsonFields JsonFields::object(std::string_view key) const {
   return {at(key), document_, path_ + std::string(key) + "."};
 }

@@ -143,6 +143,14 @@ float ElementType::to_float(const std::byte* stored) const {
   return with_number(*this, stored, [](auto v) { return static_cast<float>(v); });
 }
 
+double ElementType::to_double(const std::byte* stored) const {
+  return with_number(*this, stored, [](auto v) { return static_cast<double>(v); });
+}
+
+std::string ElementType::to_text(const std::byte* stored) const {
+  return with_number(*this, stored, [](auto v) { return std::to_string(v); });
+}
+
 std::int64_t ElementType::to_label(const std::byte* stored) const {
   return with_number(*this, stored, [](auto v) -> std::int64_t {
     constexpr auto kMost = std::numeric_limits<std::int32_t>::max();

@@ -26,6 +26,9 @@ struct ElementType {
   std::string name() const;
   /// The nearest float32.
   float to_float(const std::byte* stored) const;
+  double to_double(const std::byte* stored) const;
+  /// All its digits.
+  std::string to_text(const std::byte* stored) const;
   /// A class; -1 if it is negative or beyond 2^31 - 1. Integers alone.
   std::int64_t to_label(const std::byte* stored) const;
 };

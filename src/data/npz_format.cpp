@@ -1,3 +1,6 @@
+#include <bit>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -6,6 +9,9 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/schema/table_text.hpp"
+#include "table_arrays.hpp"
+#include "table_fields.hpp"
 #include "zip_file.hpp"
 
 namespace muffle::data {
@@ -25,59 +31,158 @@ ArrayReader open_npy(const std::string& path) {
 ArrayReader open_member(const std::string& path, const std::string& array) {
   const std::string name = "array " + array + " of '" + path + "'";
   ZipMember member = open_zip_member(path, array + ".npy", name);
-  if (!member.bytes) throw DataError(name + " is missing: muffle needs the arrays x and y in an .npz file.");
+  if (!member.bytes)
+    throw DataError(name +
+                    " is missing: muffle needs the arrays x and y in an .npz "
+                    "file, or of a table one for each column, named as in data.schema.");
   return read_npy(name, std::move(member.bytes), member.size);
 }
 
-/// Its arrays grow in files of their own, which libzip then puts together: it writes no archive in pieces.
-class NpzWriter final : public schema::RecordWriter {
+/// An archive to be. Its arrays grow in files of their own, which libzip then puts together: it writes no
+/// archive in pieces.
+class NewArchive {
  public:
-  NpzWriter(const std::filesystem::path& path, const schema::RecordKind& kind)
-      : RecordWriter(kind), path_(path), x_(path.string() + ".x.npy"), y_(path.string() + ".y.npy") {
-    const auto begin = [](NewFile& file, const char* descr, std::vector<std::size_t> shape) {
-      const std::string text = npy_header(descr, shape);
-      file.write(std::as_bytes(std::span(text)));
-    };
-    begin(x_, kind.floats ? "<f4" : "|u1", {kind.count, kind.dims()});
-    begin(y_, "|u1", {kind.count});
-  }
-  ~NpzWriter() override {
+  explicit NewArchive(const std::filesystem::path& path) : path_(path) {}
+  ~NewArchive() {
+    if (arrays_.empty()) return;
     const WatchedStep step("removing what is left of", path_);
     std::error_code nothing_to_do;
     std::filesystem::remove(whole(), nothing_to_do);
   }
+  NewArchive& operator=(NewArchive&&) = delete;
 
- private:
-  void write(const schema::Records& some) override {
-    x_.write(kind().floats ? std::as_bytes(std::span(some.floats)) : std::as_bytes(std::span(some.bytes)));
-    y_.write(std::as_bytes(std::span(some.labels)));
+  /// A new member NAME.npy.
+  void begin(const std::string& name, const std::string& descr, std::vector<std::size_t> shape) {
+    const std::string file = path_.string() + "." + std::to_string(arrays_.size()) + ".npy";
+    arrays_.push_back({name + ".npy", std::make_unique<NewFile>(file)});
+    const std::string header = npy_header(descr, shape);
+    write(arrays_.size() - 1, std::as_bytes(std::span(header)));
   }
-  void complete(const Heartbeat& heartbeat) override {
-    const ZipContent contents[] = {{"x.npy", x_.temporary()}, {"y.npy", y_.temporary()}};
+  /// The array's next numbers.
+  void write(std::size_t array, std::span<const std::byte> numbers) { arrays_[array].file->write(numbers); }
+  void complete(const Heartbeat& heartbeat) {
+    std::vector<ZipContent> contents;
+    for (const Array& array : arrays_) contents.push_back({array.member, array.file->temporary()});
     write_zip(whole(), contents, path_, heartbeat);
     move_into_place(whole(), path_);
   }
-  std::filesystem::path whole() const { return x_.temporary().string() + ".zip"; }
+
+ private:
+  struct Array {
+    std::string member;
+    std::unique_ptr<NewFile> file;
+  };
+  std::filesystem::path whole() const { return arrays_.front().file->temporary().string() + ".zip"; }
 
   std::filesystem::path path_;
-  NewFile x_, y_;
+  std::vector<Array> arrays_;
 };
 
-/// NumPy's arrays: records and labels as x and y of an .npz (stored or deflated), or in an .npy each.
+/// The arrays x and y.
+class NpzWriter final : public schema::RecordWriter {
+ public:
+  NpzWriter(const std::filesystem::path& path, const schema::RecordKind& kind)
+      : RecordWriter(kind), archive_(path) {
+    archive_.begin("x", kind.floats ? "<f4" : "|u1", {kind.count, kind.dims()});
+    archive_.begin("y", "|u1", {kind.count});
+  }
+
+ private:
+  void write(const schema::Records& some) override {
+    archive_.write(
+        0, kind().floats ? std::as_bytes(std::span(some.floats)) : std::as_bytes(std::span(some.bytes)));
+    archive_.write(1, std::as_bytes(std::span(some.labels)));
+  }
+  void complete(const Heartbeat& heartbeat) override { archive_.complete(heartbeat); }
+
+  NewArchive archive_;
+};
+
+/// A table: an array for each column that samples have, named as it is. Numbers are float64, NaN: missing;
+/// categories are their codes, the last one: missing.
+class NpzTableWriter final : public schema::RecordWriter {
+ public:
+  NpzTableWriter(const std::filesystem::path& path, const schema::RecordKind& kind)
+      : RecordWriter(kind), archive_(path) {
+    std::size_t numbers = 0;
+    for (const schema::Column& column : kind.table->columns) {
+      if (column.type == schema::ColumnType::kIgnore || column.role == schema::ColumnRole::kPerson) continue;
+      Array array{schema::ColumnText(column), std::nullopt, sizeof(double)};
+      if (column.is_feature()) array.number = numbers++;
+      if (!column.is_number()) array.bytes = column.codes() <= 256 ? 1 : column.codes() <= 65536 ? 2 : 4;
+      const char* const descr = column.is_number() ? "<f8"
+                                : array.bytes == 1 ? "|u1"
+                                : array.bytes == 2 ? "<u2"
+                                                   : "<u4";
+      archive_.begin(column.name, descr, {kind.count});
+      arrays_.push_back(std::move(array));
+    }
+  }
+
+ private:
+  struct Array {
+    schema::ColumnText text;
+    std::optional<std::size_t> number;  ///< of a record; none: the label
+    std::size_t bytes;                  ///< of a number in the file
+  };
+
+  void write(const schema::Records& some) override {
+    const std::size_t dims = kind().dims();
+    for (std::size_t a = 0; a < arrays_.size(); ++a) {
+      const Array& array = arrays_[a];
+      const schema::Column& column = array.text.column();
+      stored_.clear();
+      for (std::size_t i = 0; i < some.count(); ++i) {
+        const schema::Cell cell = array.number
+                                      ? schema::cell_at(some.floats[i * dims + *array.number], column.codes())
+                                      : schema::Cell{some.labels[i], 0.5f};
+        const std::uint64_t bits =
+            column.is_number() ? std::bit_cast<std::uint64_t>(array.text.number(cell)) : cell.code;
+        for (std::size_t b = 0; b < array.bytes; ++b)
+          stored_.push_back(static_cast<std::byte>(bits >> (8 * b) & 0xFF));
+      }
+      archive_.write(a, stored_);
+    }
+  }
+  void complete(const Heartbeat& heartbeat) override { archive_.complete(heartbeat); }
+
+  NewArchive archive_;
+  std::vector<Array> arrays_;
+  std::vector<std::byte> stored_;
+};
+
+/// An array for each column of a table that is needed.
+std::unique_ptr<RecordStream> open_columns(const DataSpec& spec, const std::string& file) {
+  std::vector<ColumnArray> columns;
+  const TableFields fields(spec, {});
+  for (std::size_t j = 0; j < fields.table().columns.size(); ++j)
+    if (fields.needs(j)) columns.push_back({j, open_member(file, fields.table().columns[j].name)});
+  return column_records(spec, std::move(columns));
+}
+
+/// NumPy's arrays: records and labels as x and y of an .npz (stored or deflated), or in an .npy each; of a
+/// table an array for each column of an .npz, or all columns in an .npy.
 class NpzFormat final : public Format {
  public:
   std::string name() const override { return "npz"; }
   std::string_view summary() const override {
-    return "NumPy's .npz with arrays x and y, or an .npy for each: float32, float64, whole numbers";
+    return "NumPy's .npz with arrays x and y, or an .npy for each: float32, float64, whole numbers; of a "
+           "table one array a column";
   }
 
+  bool holds_tables() const override { return true; }
   std::string labels_problem(const DataSpec& spec) const override {
+    if (spec.schema.table) {
+      return spec.labels.empty() ? "" : "data.labels names a file, but the label of a table is a column";
+    }
     if (is_npy(spec.features)) return Format::labels_problem(spec);
     if (spec.labels.empty()) return {};
     return "data.labels names a file, but an .npz has the labels in its array y, beside the records";
   }
   std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const override {
     const std::string file = resolve_path(spec, spec.features, rank);
+    if (spec.schema.table)
+      return is_npy(file) ? matrix_records(spec, open_npy(file)) : open_columns(spec, file);
     std::optional<ArrayReader> labels;
     if (is_npy(file)) {
       ArrayReader numbers = open_npy(file);
@@ -90,13 +195,16 @@ class NpzFormat final : public Format {
   }
 
   std::uint64_t bytes_on_disk(const schema::RecordKind& kind) const override {
-    return 2 * kind.count * (kind.record_bytes() + 1);  // the arrays, and then the archive of them
+    // The arrays, and then the archive of them.
+    if (kind.table) return 2 * (kind.count * sizeof(double) + 512) * kind.table->columns.size();
+    return 2 * kind.count * (kind.record_bytes() + 1);
   }
   std::vector<std::string> files(const std::string& name) const override { return {name + ".npz"}; }
 
  private:
   std::unique_ptr<schema::RecordWriter> writer(const std::filesystem::path& file,
                                                const schema::RecordKind& kind) const override {
+    if (kind.table) return std::make_unique<NpzTableWriter>(file, kind);
     return std::make_unique<NpzWriter>(file, kind);
   }
 };

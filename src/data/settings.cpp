@@ -6,7 +6,9 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/kinds.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/schema/table_toml.hpp"
 
 namespace muffle::data {
 namespace {
@@ -32,6 +34,23 @@ DataSpec Settings::test() const {
   return spec;
 }
 
+void Settings::read_schema(const std::function<bool(const std::string& key)>& named) {
+  if (schema_file.empty() || schema.table) return;
+  const schema::Schema said = schema;
+  describe_table(schema, std::make_shared<const schema::Table>(schema::read_table_toml(schema_file)));
+  settings::Problems other;
+  const auto same = [&](const char* key, bool equal) {
+    other.unless(equal || !named(key), fmt::format("data.{} follows from the schema '{}': leave it out", key,
+                                                   printable(schema_file)));
+  };
+  same("shape", said.shape == schema.shape);
+  same("classes", said.classes == schema.classes);
+  same("lo", said.lo == schema.lo);
+  same("hi", said.hi == schema.hi);
+  other.throw_if_any("[data]");
+  if (!named("format")) format = "csv";
+}
+
 void declare(settings::Keys& keys, Settings& s) {
   using enum settings::Stage;
   constexpr settings::Range kFloat{-3e38, 3e38};
@@ -42,6 +61,9 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.name("generate", s.generate, {"", "gaussian-mixture-2d"},
             "data that muffle makes itself, in OUT/data (leave data.dir empty)");
   keys.name("format", s.format, names_of(format_kinds()), formats_help());
+  keys.text(
+      "schema", s.schema_file,
+      "of tables: the file that says what is public about their columns (`muffle schema init` drafts it)");
   keys.text("features", s.features,
             "the files of records, by data.format; \"{rank}\" stands for the rank's number");
   keys.choice<char>("separator", s.separator,

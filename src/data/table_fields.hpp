@@ -30,6 +30,8 @@ class TableFields {
   /// The column is read: it is neither ignored nor that of a person whom nobody asks for.
   bool needs(std::size_t column) const { return columns_[column].use != Use::kNone; }
 
+  bool is_person(std::size_t column) const { return columns_[column].use == Use::kPerson; }
+
   void begin(Row& row);
   /// A field as text, or as a number. @throws DataError  it does not fit, under kRejectFile.
   void put(std::size_t column, std::string_view field, Row& row);

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/metric.hpp"
@@ -23,6 +24,29 @@ constexpr const char* kSamples = "samples";
 
 bool has(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// A key that several kinds declare, such as the seed, is one, and sets the field of each.
+std::vector<settings::Key> keys_of_all(const std::string& section, const std::vector<Cloned<Metric>>& kinds) {
+  std::vector<settings::Key> all;
+  for (const auto& kind : kinds) {
+    settings::Keys own(section);
+    kind->declare(own);
+    for (settings::Key& key : own.take()) {
+      key.name.erase(0, section.size() + 1);
+      const auto same =
+          std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.name == key.name; });
+      if (same == all.end()) {
+        all.push_back(std::move(key));
+        continue;
+      }
+      same->set = [one = std::move(same->set), other = std::move(key.set)](const settings::Value& value) {
+        const std::string wrong = one(value);
+        return wrong.empty() ? other(value) : wrong;
+      };
+    }
+  }
+  return all;
 }
 
 bool is_real(const Metric& metric) { return !metric.real_records({}, {}).empty(); }
@@ -57,7 +81,7 @@ bool Settings::reads_real_records() const {
 std::vector<std::string> Settings::leave_out_real() {
   std::vector<std::string> names;
   for (const Metric* metric : chosen()) {
-    if (is_real(*metric)) names.emplace_back(metric->kind());
+    if (metric->needs_held_out()) names.emplace_back(metric->kind());
   }
   for (const std::string& name : names) std::erase(metrics, name);
   return names;
@@ -71,12 +95,12 @@ void declare(settings::Keys& keys, Settings& settings) {
   }
   keys.names("metrics", settings.metrics, names_of(metric_kinds()),
              fmt::format("what to compute; {} read real data", fmt::join(real, " and ")));
-  for (const auto& kind : settings.kinds_) kind->declare(keys);
+  for (settings::Key& key : keys_of_all(keys.section(), settings.kinds_)) keys.add(std::move(key));
 }
 
 void problems(const Settings& settings, const data::Settings& data, bool whole_job, settings::Problems& p) {
   for (const Metric* metric : settings.chosen()) {
-    if (!whole_job || !is_real(*metric) || !data.test_features.empty()) metric->problems(data, p);
+    if (!whole_job || !metric->needs_held_out() || !data.test_features.empty()) metric->problems(data, p);
   }
 }
 

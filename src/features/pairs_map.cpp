@@ -23,7 +23,8 @@ constexpr settings::Range kWeights{1e-3, 1e3};
 constexpr std::size_t kMostColumns = 4096, kMostTables = std::size_t{1} << 16;
 /// Of one class. Wider tables would hold noise alone.
 constexpr std::size_t kMostCells = std::size_t{1} << 24;
-constexpr std::size_t kTile = 256, kTablesAtOnce = 4;
+/// Records of a tile, and of those as many as stay in the first cache with their cells of a few tables.
+constexpr std::size_t kTile = 4096, kRecordsAtOnce = 256, kTablesAtOnce = 4;
 /// Stands for any column in a weight's text.
 constexpr std::size_t kAnyColumn = ~std::size_t{0};
 
@@ -42,10 +43,11 @@ std::int64_t unit_of(double share, const Lattice& lattice) {
 }
 
 struct PairsWorkspace final : Workspace {
-  explicit PairsWorkspace(std::size_t dims) : codes(dims * kTile) {}
-  std::vector<std::uint32_t> codes;       // column by column, of the tile's records
-  std::array<std::uint32_t, kTile> rows;  // where each one's class begins in the sums
-  std::array<std::array<std::uint32_t, kTile>, kTablesAtOnce> cells;  // of each record, table by table
+  explicit PairsWorkspace(std::size_t dims) : codes(dims * kRecordsAtOnce) {}
+  std::vector<std::uint32_t> codes;                // column by column, of the tile's records
+  std::array<std::uint32_t, kRecordsAtOnce> rows;  // where each one's class begins in the sums
+  std::array<std::array<std::uint32_t, kRecordsAtOnce>, kTablesAtOnce>
+      cells;  // of each record, table by table
 };
 
 class PairsBlock final : public Block {
@@ -76,21 +78,29 @@ class PairsBlock final : public Block {
     auto& scratch = dynamic_cast<PairsWorkspace&>(workspace);
     const DefaultFloatEnvironment environment;
     const auto classes = static_cast<std::int64_t>(sums.size() / features_);
+    std::size_t refused = 0;
+    for (std::size_t first = 0; first < n; first += kRecordsAtOnce) {
+      const std::size_t some = std::min(kRecordsAtOnce, n - first);
+      const std::size_t taken = read(x + first * dims(), y + first, some, classes, scratch);
+      refused += some - taken;
+      add(scratch, taken, sums);
+    }
+    return refused;
+  }
+
+ private:
+  /// @returns how many of the records have a class and positions: they fill the workspace's first places.
+  std::size_t read(const float* x, const std::int32_t* y, std::size_t n, std::int64_t classes,
+                   PairsWorkspace& scratch) const {
     std::size_t taken = 0;
     for (std::size_t i = 0; i < n; ++i) {
       if (y[i] < 0 || y[i] >= classes || !are_positions(x + i * dims())) continue;
       read_codes(x + i * dims(), scratch, taken);
       scratch.rows[taken++] = static_cast<std::uint32_t>(static_cast<std::size_t>(y[i]) * features_);
     }
-    for (std::size_t first = 0; first < tables_.size(); first += kTablesAtOnce) {
-      const std::size_t count = std::min(kTablesAtOnce, tables_.size() - first);
-      for (std::size_t t = 0; t < count; ++t) find_cells(tables_[first + t], scratch, taken, t);
-      add(first, count, scratch, taken, sums);
-    }
-    return n - taken;
+    return taken;
   }
 
- private:
   bool are_positions(const float* x) const {
     bool good = true;
     for (std::size_t j = 0; j < codes_.size(); ++j) good &= x[j] >= 0.0f && x[j] <= 1.0f;  // nor NaN
@@ -101,7 +111,7 @@ class PairsBlock final : public Block {
   void read_codes(const float* x, PairsWorkspace& scratch, std::size_t record) const {
     for (std::size_t j = 0; j < codes_.size(); ++j) {
       const double at = static_cast<double>(x[j]) * static_cast<double>(codes_[j]);
-      scratch.codes[j * kTile + record] =
+      scratch.codes[j * kRecordsAtOnce + record] =
           std::min(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(codes_[j] - 1));
     }
   }
@@ -109,7 +119,9 @@ class PairsBlock final : public Block {
   void find_cells(const CountTable& table, PairsWorkspace& scratch, std::size_t records,
                   std::size_t t) const {
     std::uint32_t* const cells = scratch.cells[t].data();
-    const auto codes = [&](std::size_t c) { return scratch.codes.data() + table.columns[c] * kTile; };
+    const auto codes = [&](std::size_t c) {
+      return scratch.codes.data() + table.columns[c] * kRecordsAtOnce;
+    };
     const auto size = [&](std::size_t c) { return static_cast<std::uint32_t>(codes_[table.columns[c]]); };
     const std::uint32_t *const rows = scratch.rows.data(), *const a = codes(0);
     if (table.columns.size() == 1) {
@@ -125,9 +137,17 @@ class PairsBlock final : public Block {
     for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + (a[i] * sizes + b[i]) * last + c[i];
   }
 
+  void add(PairsWorkspace& scratch, std::size_t records, std::span<std::uint64_t> sums) const {
+    for (std::size_t first = 0; first < tables_.size(); first += kTablesAtOnce) {
+      const std::size_t count = std::min(kTablesAtOnce, tables_.size() - first);
+      for (std::size_t t = 0; t < count; ++t) find_cells(tables_[first + t], scratch, records, t);
+      add_tables(first, count, scratch, records, sums);
+    }
+  }
+
   /// Several tables side by side: one table's records wait for each other wherever they share a cell.
-  void add(std::size_t first, std::size_t count, const PairsWorkspace& scratch, std::size_t records,
-           std::span<std::uint64_t> sums) const {
+  void add_tables(std::size_t first, std::size_t count, const PairsWorkspace& scratch, std::size_t records,
+                  std::span<std::uint64_t> sums) const {
     const auto& cells = scratch.cells;
     if (count < kTablesAtOnce) {
       for (std::size_t t = 0; t < count; ++t) {
@@ -300,7 +320,7 @@ class PairsMap final : public FeatureMap {
 
   MapCost cost() const override {
     return {2.0 * static_cast<double>(all_.tables.size()), 64 * all_.tables.size(),
-            4 * kTile * (dims() + 1 + kTablesAtOnce)};
+            4 * (kTile * dims() + kRecordsAtOnce * (dims() + 1 + kTablesAtOnce))};
   }
   double numbers_in_map() const override {
     return static_cast<double>(dims()) + 6.0 * static_cast<double>(all_.tables.size());

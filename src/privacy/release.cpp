@@ -12,6 +12,8 @@
 namespace muffle::privacy {
 namespace {
 
+constexpr const char* kOneFile = "one-file";
+
 void check(const PrivacySpec& spec) {
   settings::Problems problems;
   problems.unless(!spec.epsilon || !spec.noise_multiplier,
@@ -31,6 +33,8 @@ void check(const PrivacySpec& spec) {
   problems.unless(spec.max_records_per_person > 0,
                   "max_records_per_person is missing or 0: say how many records one person can own at most; "
                   "write 1 if each person has one");
+  problems.unless(spec.records_of_a_person() <= kMaxRecordsPerPerson,
+                  fmt::format("max_records_per_person x person_spans is above {}", kMaxRecordsPerPerson));
   problems.throw_if_any("the privacy settings are wrong", settings::Problems::kNotReleased);
 }
 
@@ -44,8 +48,33 @@ void PrivacySpec::declare(settings::Keys& keys) {
   keys.choice("adjacency", adjacency,
               {{"replace-one", Adjacency::kReplaceOne}, {"add-remove-one", Adjacency::kAddRemoveOne}},
               "what a neighbouring data set is");
-  keys.count("max_records_per_person", max_records_per_person, 0, kMaxRecordsPerPerson,
-             "q, required: how many records one person can own");
+  keys.count(
+      "max_records_per_person", max_records_per_person, 0, kMaxRecordsPerPerson,
+      "q, required: how many records one person can own; with a column of role person, of each the first "
+      "q within a rank's files count");
+  keys.add({.name = "person_spans",
+            .stage = settings::Stage::kRelease,
+            .help =
+                "with a file a rank and a column of role person: \"one-file\", a promise that nobody is in "
+                "several, or how many files one person can be in, which multiplies the bound",
+            .set =
+                [this](const settings::Value& v) {
+                  using Kind = settings::Value::Kind;
+                  constexpr std::int64_t kMost = kMaxRecordsPerPerson;
+                  if (v.kind == Kind::kString && (v.text.empty() || v.text == kOneFile)) {
+                    person_spans = v.text.empty() ? 0 : 1;
+                  } else if (v.kind == Kind::kInteger && v.integer >= 1 && v.integer <= kMost) {
+                    person_spans = static_cast<std::uint64_t>(v.integer);
+                  } else {
+                    return settings::wanted("\"one-file\" or a number of files", v);
+                  }
+                  return std::string();
+                },
+            .get =
+                [this] {
+                  if (person_spans > 1) return std::to_string(person_spans);
+                  return settings::toml_string(person_spans == 1 ? kOneFile : "");
+                }});
 }
 
 std::uint64_t length_of(const std::vector<NoisePart>& parts) {
@@ -94,7 +123,7 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
                      const std::vector<features::CoordinatePart>& coordinates) {
   check(spec);
   require(sensitivity.adjacency == spec.adjacency &&
-              sensitivity.max_records_per_person == spec.max_records_per_person,
+              sensitivity.max_records_per_person == spec.records_of_a_person(),
           "the sensitivity was to be derived for another adjacency or another number of records per person "
           "than the privacy settings have: this is a bug in muffle.");
   NoisePlan plan;

@@ -126,7 +126,7 @@ ReleasePlan make_plan(ReleaseSettings settings) {
   plan.counts = settings.counts;
   plan.adjacency = settings.privacy.adjacency;
   plan.records = plan.adjacency == privacy::Adjacency::kReplaceOne ? settings.records : 0;
-  plan.max_records_per_person = settings.privacy.max_records_per_person;
+  plan.max_records_per_person = settings.privacy.records_of_a_person();
   check_maps(plan);
   if (plan.counts) features::require_no_overflow(most_records(plan), plan.lattice);
   plan.noise = privacy::plan_noise(settings.privacy, plan.sensitivity_input(), plan.coordinates());

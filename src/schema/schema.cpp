@@ -44,15 +44,26 @@ void Schema::validate() const {
 }
 
 nlohmann::json to_json(const Schema& schema) {
-  return {{"shape", schema.shape},
-          {"classes", schema.classes},
-          {"lo", schema.lo},
-          {"hi", schema.hi},
-          {"on_error", schema.on_error == OnError::kRejectFile ? "reject-file" : "clamp"}};
+  nlohmann::json out{{"shape", schema.shape},
+                     {"classes", schema.classes},
+                     {"lo", schema.lo},
+                     {"hi", schema.hi},
+                     {"on_error", schema.on_error == OnError::kRejectFile ? "reject-file" : "clamp"}};
+  if (schema.table) out["table"] = to_json(*schema.table);
+  return out;
+}
+
+void describe_table(Schema& schema, std::shared_ptr<const Table> table) {
+  const std::optional<std::size_t> label = table->label();
+  schema.shape = {table->features().size()};
+  schema.classes = label ? table->columns[*label].values.size() : 1;
+  schema.lo = 0.0;
+  schema.hi = 1.0;
+  schema.table = std::move(table);
 }
 
 Schema read_schema(const JsonFields& fields) {
-  fields.only({"shape", "classes", "lo", "hi", "on_error"});
+  fields.only({"shape", "classes", "lo", "hi", "on_error", "table"});
   Schema schema;
   schema.shape = fields.sizes("shape", 3, 1, kMostSide);
   schema.classes = fields.integer("classes", 1, kMostClasses);
@@ -60,6 +71,13 @@ Schema read_schema(const JsonFields& fields) {
   schema.hi = fields.number("hi");
   schema.on_error =
       fields.choice("on_error", {"reject-file", "clamp"}) == 0 ? OnError::kRejectFile : OnError::kClamp;
+  if (fields.has("table")) {
+    const Schema said = schema;
+    describe_table(schema, std::make_shared<const Table>(read_table(fields.object("table"))));
+    if (said.shape != schema.shape || said.classes != schema.classes || said.lo != schema.lo ||
+        said.hi != schema.hi)
+      fields.fail("table", "has other columns or classes than the schema around it says");
+  }
   try {
     schema.validate();
   } catch (const DataError& e) {

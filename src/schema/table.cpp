@@ -1,6 +1,7 @@
 #include "muffle/schema/table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace muffle::schema {
@@ -14,6 +15,12 @@ std::optional<std::size_t> with_role(const std::vector<Column>& columns, ColumnR
 }
 
 }  // namespace
+
+std::string_view type_name(ColumnType type) {
+  static constexpr std::array<std::string_view, 8> kNames{"integer", "decimal", "category", "ordinal",
+                                                          "boolean", "date",    "datetime", "ignore"};
+  return kNames[static_cast<std::size_t>(type)];
+}
 
 float position(Cell cell, std::size_t codes) {
   // Twice what rounding to float32 can move it by: the code survives.

@@ -102,6 +102,18 @@ void stray_patches(std::span<float> x, const schema::Schema& schema, const Sampl
   }
 }
 
+/// @param first  the index of the first of these records
+void require_finite(std::span<const float> x, std::size_t dims, std::uint64_t first) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!std::isfinite(x[i])) {
+      throw InvariantError(
+          fmt::format("the model made a number that is not finite in sample {}: its training has diverged. "
+                      "Train again with a smaller train.learning_rate.",
+                      first + i / dims));
+    }
+  }
+}
+
 }  // namespace
 
 std::size_t Draw::tile_records(std::uint64_t tile) const {
@@ -144,15 +156,14 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   std::vector<float> unit(n * dims);
   draw.sampler->draw(draw.spec.seed, first, labels_of(draw, first, n), unit);
   finish_records(unit, schema, draw.spec, first);
+  require_finite(unit, dims, first);
+  if (draw.rules) {
+    const std::vector<std::int64_t> labels = labels_of(draw, first, n);
+    for (std::size_t r = 0; r < n; ++r) draw.rules->mend(std::span(unit).subspan(r * dims, dims), labels[r]);
+  }
   const schema::SampleScaling scaling(schema);
   std::string out(n * draw.record_bytes(), '\0');
   for (std::size_t i = 0; i < n * dims; ++i) {
-    if (!std::isfinite(unit[i])) {
-      throw InvariantError(
-          fmt::format("the model made a number that is not finite in sample {}: its training has diverged. "
-                      "Train again with a smaller train.learning_rate.",
-                      first + i / dims));
-    }
     const double u = std::clamp(static_cast<double>(unit[i]), 0.0, 1.0);
     if (draw.as_bytes()) {
       out[i] = static_cast<char>(schema::SampleScaling::to_byte(u));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/sampler.hpp"
+#include "muffle/schema/row_rules.hpp"
 #include "muffle/synth/sampler.hpp"
 
 namespace muffle::synth {
@@ -18,6 +20,7 @@ struct Draw {
   std::shared_ptr<const model::Sampler> sampler;
   std::vector<double> class_share;
   SampleSpec spec;
+  std::shared_ptr<const schema::RowRules> rules;  ///< of a table with constraints; null: others
 
   bool as_bytes() const { return info.schema.is_image(); }
   std::size_t record_bytes() const { return info.schema.dims() * (as_bytes() ? 1 : sizeof(float)); }

@@ -125,6 +125,8 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
     const std::size_t classes = draw.info.schema.classes;
     draw.class_share = spec.uniform_labels ? std::vector<double>(classes, 1.0 / static_cast<double>(classes))
                                            : draw.info.class_share;
+    if (const auto& table = draw.info.schema.table; table && !table->constraints.empty())
+      draw.rules = std::make_shared<const schema::RowRules>(*table);
     if (comm.is_root()) files.emplace(folder, draw, formats);
   });
   model_bytes = {};

@@ -77,6 +77,9 @@ void problems(const SampleSpec& spec, const schema::Schema& schema, Formats form
       !kind.is_picture() || std::max(schema.shape[1], schema.shape[2]) <= kMostPictureSide,
       fmt::format("data.shape has images with a side above {} pixels, of which samples.png cannot be made",
                   kMostPictureSide));
+  p.unless(
+      !schema.table || (spec.floor == 0 && spec.stray == 0),
+      "sample.floor and sample.stray are for images and vectors: a table's columns have values of their own");
   const double record =
       static_cast<double>(schema.dims()) * static_cast<double>(schema::SampleScaling(schema).number_bytes());
   p.unless(static_cast<double>(spec.count) * record <= kMostSampleBytes,

@@ -94,6 +94,7 @@ TEST(CommandLineTest, EverythingTypedThatIsNoSettingIsComparedBetweenRanks) {
   EXPECT_NE(parsed({"run", "--out", "o"})->invocation(), base);
   EXPECT_NE(parsed({"release", "--out", "p"})->invocation(), base);
   EXPECT_NE(parsed({"release", "--out", "o", "--dry-run"})->invocation(), base);
+  EXPECT_NE(parsed({"release", "--out", "o", "--export-tables", "t"})->invocation(), base);
   EXPECT_NE(parsed({"release", "--out", "o", "--insecure-seeded-noise", "0"})->invocation(), base);
   EXPECT_NE(parsed({"release", "--out", "o", "--insecure-seeded-noise", "1"})->invocation(),
             parsed({"release", "--out", "o", "--insecure-seeded-noise", "2"})->invocation());

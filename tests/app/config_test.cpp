@@ -19,11 +19,15 @@ using namespace testing_config;
 
 TEST(ConfigTest, EveryShippedConfigurationLoads) {
   int found = 0;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(std::filesystem::path(MUFFLE_CONFIGS).parent_path());  // as the README does
   for (const auto& entry : std::filesystem::directory_iterator(MUFFLE_CONFIGS)) {
+    if (!entry.is_regular_file()) continue;
     SCOPED_TRACE(entry.path().string());
     EXPECT_NO_THROW(load_config({entry.path().string(), {}, {}, {}}));
     ++found;
   }
+  std::filesystem::current_path(before);
   EXPECT_GE(found, 3);
 }
 
@@ -120,6 +124,85 @@ TEST(ConfigTest, StageHashesSeeTheirOwnKeysOnly) {
   EXPECT_EQ(stage_hash(a, Stage::kRelease), stage_hash(b, Stage::kRelease));
   EXPECT_NE(stage_hash(a, Stage::kTrain), stage_hash(b, Stage::kTrain));
   EXPECT_EQ(stage_hash(a, Stage::kSample), stage_hash(b, Stage::kSample));
+}
+
+constexpr const char* kStays = R"([[columns]]
+name = "days"
+type = "integer"
+lo = 0
+hi = 60
+[[columns]]
+name = "ward"
+type = "category"
+values = ["north", "south"]
+[[columns]]
+name = "ill"
+type = "boolean"
+role = "label"
+)";
+const char* kTables =
+    "[data]\nfeatures = \"stays.csv\"\nrecords = 100\n[map.pairs]\nkind = \"pairs\"\n"
+    "[privacy]\nepsilon = 1.0\ndelta = 1e-6\nmax_records_per_person = 1\n[model]\ngenerator = "
+    "\"pair-graph\"\n"
+    "[sample]\nformats = [\"csv\"]\n[evaluate]\nmetrics = []\n";
+
+/// A configuration of the table above, with a schema file of its own.
+class TableConfigTest : public ::testing::Test {
+ protected:
+  TableConfigTest() {
+    write_file_atomically(schema_, kStays);
+    write_file_atomically(config_, kTables);
+  }
+  ~TableConfigTest() override { std::filesystem::remove_all(folder_); }
+  ConfigSources sources(std::vector<std::string> set = {}) const {
+    set.push_back("data.schema=" + schema_.string());
+    return {config_.string(), {}, std::move(set), {}};
+  }
+
+  const std::filesystem::path folder_ = [] {
+    const auto path = std::filesystem::temp_directory_path() / ("muffle-table-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(path);
+    return path;
+  }();
+  const std::filesystem::path schema_ = folder_ / "stays.toml", config_ = folder_ / "config.toml";
+};
+
+TEST_F(TableConfigTest, SizesFollowFromTheSchemaAndTheFormatIsCsv) {
+  const Config config = load_config(sources());
+  EXPECT_EQ(config.data.format, "csv");
+  EXPECT_EQ(config.data.schema.shape, std::vector<std::size_t>{2});
+  EXPECT_EQ(config.data.schema.classes, 2u);
+  ASSERT_TRUE(config.data.schema.table);
+  EXPECT_EQ(config.data.schema.table->columns.size(), 3u);
+  EXPECT_EQ(agreed_settings(config).count("the schema's column 'ward'"), 1u);
+}
+
+TEST_F(TableConfigTest, ItsOwnResolvedConfigurationLoadsToo) {
+  const Config config = load_config(sources());
+  const TemporaryFile file(to_toml(flatten(config)));
+  EXPECT_EQ(flatten(load_config({file.path(), {}, {}, {}})), flatten(config));
+}
+
+TEST_F(TableConfigTest, SizesThatSayOtherwiseAreRefused) {
+  EXPECT_THAT(problem_with(sources({"data.classes=3"})), HasSubstr("data.classes follows from the schema"));
+  EXPECT_THAT(problem_with(sources({"data.shape=[5]"})), HasSubstr("data.shape follows from the schema"));
+}
+
+TEST_F(TableConfigTest, ASchemaThatCannotBeUsedIsAProblemAmongTheOthers) {
+  write_file_atomically(schema_, std::string(kStays) + "[[columns]]\nname = \"ward\"\ntype = \"ignore\"\n");
+  const std::string problem = problem_with(sources({"privacy.epsilom=1"}));
+  EXPECT_THAT(problem, HasSubstr("column 'ward' is there twice"));
+  EXPECT_THAT(problem, HasSubstr("did you mean 'privacy.epsilon'"));
+  std::filesystem::remove(schema_);
+  EXPECT_THROW(load_config(sources()), IoError);
+}
+
+TEST_F(TableConfigTest, AnotherSchemaIsAnotherRelease) {
+  const std::string before = stage_hash(load_config(sources()), Stage::kRelease);
+  std::string other = kStays;
+  other.replace(other.find("hi = 60"), 7, "hi = 61");
+  write_file_atomically(schema_, other);
+  EXPECT_NE(stage_hash(load_config(sources()), Stage::kRelease), before);
 }
 
 TEST(ConfigTest, BrokenTomlNamesTheLine) {

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 #include <zip.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
-#include "data/drain.hpp"
+#include "data/table_fixture.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/data/format.hpp"
 #include "support/expect_error.hpp"
@@ -200,6 +202,113 @@ TEST_F(Npz, MembersAreStoredAndAlignedAsNumpyWantsInAnyTimeZone) {
       "[[1, 2, 3, 4, 5, 6]] and a['x'].dtype == 'uint8' and a['y'].tolist() == "
       "[7]\" '";
   EXPECT_EQ(std::system((check + (folder_ / "w.npz").string() + "'").c_str()), 0) << "numpy.load of our file";
+}
+
+class NpzTables : public Tables {
+ protected:
+  /// An archive of these arrays, in bytes of .npy.
+  void zipped(const std::vector<std::pair<std::string, std::string>>& arrays) const {
+    std::filesystem::remove(folder_ / "r.npz");
+    int code = 0;
+    zip_t* archive = zip_open((folder_ / "r.npz").c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
+    for (const auto& [name, content] : arrays) {
+      zip_source_t* source = zip_source_buffer(archive, content.data(), content.size(), 0);
+      zip_file_add(archive, (name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
+    }
+    EXPECT_EQ(zip_close(archive), 0);
+  }
+  DataSpec npz(const std::string& file = "r.npz") const {
+    DataSpec out = spec(file);
+    out.format = "npz";
+    return out;
+  }
+  static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  std::vector<std::pair<std::string, std::string>> arrays_{
+      {"income", array("|u1", "(3,)", raw<std::uint8_t>({0, 1, 1}))},
+      {"age", array("<i8", "(3,)", raw<std::int64_t>({0, 99, 20}))},
+      {"height", array("<f4", "(3, 1)", raw<float>({0, 2.5F, 1.05F}))},
+      {"job", array("<f8", "(3,)", raw<double>({2, kNaN, 3}))},
+      {"other", "no array at all"}};
+};
+
+TEST_F(NpzTables, HaveAnArrayAColumnOrAllInOneMatrix) {
+  const std::vector<std::vector<int>> want{{0, 0, 2, 0}, {3, 2, 3, 1}, {1, 1, 3, 1}};
+  zipped(arrays_);
+  EXPECT_EQ(codes(npz()), want);
+  put("m.npy",
+      array("<f8", "(3, 5)", raw<double>({0, 0, 2, 7, 0, 99, 2.5, kNaN, kNaN, 1, 20, 1.05, 3, -1e300, 1})));
+  EXPECT_EQ(codes(npz("m.npy")), want) << "the ignored column is passed over";
+  put("m.npy", array("|i1", "(1, 5)", raw<std::int8_t>({20, 1, 0, 9, 1})));
+  EXPECT_EQ(codes(npz("m.npy")), (std::vector<std::vector<int>>{{1, 1, 0, 1}}));
+}
+
+TEST_F(NpzTables, AreRefusedWhereTheyDoNotFit) {
+  const auto refused = [&](std::size_t array_of, const std::string& content,
+                           std::initializer_list<std::string> open,
+                           std::initializer_list<std::string> local) {
+    auto some = arrays_;
+    some[array_of].second = content;
+    zipped(some);
+    (void)expect_local_detail(ExitCode::kData, open, local, [&] { read_all(npz()); });
+  };
+  refused(1, array("<i8", "(3,)", raw<std::int64_t>({0, 100, 20})), {"does not fit"},
+          {"row 2", "'age'", "above"});
+  refused(1, array("<f8", "(3,)", raw<double>({0, 1, 0.5})), {"does not fit"}, {"row 3", "'age'", "whole"});
+  refused(2, array("<f4", "(3,)", raw<float>({0, 1, std::numeric_limits<float>::infinity()})),
+          {"does not fit"}, {"row 3", "'height'", "number"});
+  refused(2, array("<f8", "(3,)", raw<double>({kNaN, 1, 1})), {"does not fit"},
+          {"row 1", "'height'", "missing"});
+  refused(3, array("<f8", "(3,)", raw<double>({0, 1, 4})), {"does not fit"},
+          {"row 3", "'job'", "not one of"});
+  refused(0, array("|i1", "(3,)", raw<std::int8_t>({0, -1, 1})), {"does not fit"}, {"row 2", "'income'"});
+  refused(1, array("<i8", "(2,)", raw<std::int64_t>({0, 1})), {"array age", "different numbers"}, {});
+  refused(1, array("<i8", "(3, 2)", raw<std::int64_t>({0, 1, 2, 3, 4, 5})),
+          {"array age", "one number a record"}, {});
+  refused(3, array("<U3", "(3,)", std::string(36, '\0')), {"array job", "<U3"}, {});
+  auto some = arrays_;
+  some.erase(some.begin() + 3);
+  zipped(some);
+  expect_error(ExitCode::kData, {"array job", "missing", "data.schema"}, [&] { read_all(npz()); });
+  put("m.npy", array("|i1", "(1, 4)", raw<std::int8_t>({20, 1, 0, 1})));
+  expect_error(ExitCode::kData, {"m.npy", "5 columns", "4 numbers"}, [&] { read_all(npz("m.npy")); });
+  DataSpec labels = npz("m.npy");
+  labels.labels = "l.npy";
+  expect_error(ExitCode::kData, {"data.labels", "column"}, [&] { read_all(labels); });
+}
+
+TEST_F(NpzTables, TellPeopleApartByAllTheirDigits) {
+  schema::Table table = people_table();
+  table.columns.push_back(category("patient", {}, schema::ColumnRole::kPerson));
+  constexpr std::int64_t kLong = 9'007'199'254'740'993;  // no double
+  arrays_.emplace_back("patient", array("<i8", "(3,)", raw<std::int64_t>({kLong, kLong - 1, kLong})));
+  zipped(arrays_);
+  DataSpec bounded = npz();
+  bounded.schema = schema_of(table);
+  bounded.records_per_person = 1;
+  const Batch all = read_all(bounded);
+  EXPECT_EQ(std::count(all.y.begin(), all.y.end(), schema::kNoClass), 1);
+  EXPECT_NE(all.y[1], schema::kNoClass);
+}
+
+TEST_F(NpzTables, AreWrittenAsArraysThatNumpyReads) {
+  const schema::Schema schema = schema_of(people_table());
+  const auto at = [](std::uint32_t code, std::size_t codes) {
+    return schema::position({code, 0.51f}, codes);
+  };
+  const schema::Records some{{3}, {}, {at(1, 4), at(1, 3), at(1, 4), at(3, 4), at(2, 3), at(3, 4)}, {0, 1}};
+  const auto files = find_format("npz").writers(folder_.path(), "w", {{3}, true, 2, schema.table});
+  files.front().writer->add(some);
+  files.front().writer->finish([] {});
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = schema;
+  EXPECT_EQ(codes(back), (std::vector<std::vector<int>>{{1, 1, 1, 0}, {3, 2, 3, 1}}));
+  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) return;
+  const std::string check =
+      "python3 -c \"import numpy, sys; a = numpy.load(sys.argv[1]); assert sorted(a.files) == ['age', "
+      "'height', "
+      "'income', 'job'] and a['age'].tolist() == [30, 80] and a['height'].tolist() == [1.5, 2.3] and "
+      "a['job'].tolist() == [1, 3] and a['income'].tolist() == [0, 1]\" '";
+  EXPECT_EQ(std::system((check + (folder_ / "w.npz").string() + "'").c_str()), 0);
 }
 
 }  // namespace

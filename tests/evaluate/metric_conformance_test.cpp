@@ -17,7 +17,25 @@ schema::Schema schema_of(std::vector<std::size_t> shape, double hi) {
   return schema;
 }
 
-/// Records of five classes that metrics can look at: points near centres of the 2-D mixture, or images.
+/// Two columns and a label of five values.
+schema::Schema table_schema() {
+  const auto column = [](std::string name, std::size_t values, schema::ColumnRole role) {
+    schema::Column c;
+    c.name = std::move(name);
+    c.role = role;
+    for (std::size_t i = 0; i < values; ++i) c.values.push_back({std::to_string(i), {}});
+    return c;
+  };
+  schema::Table table;
+  table.columns = {column("a", 5, schema::ColumnRole::kFeature), column("b", 7, schema::ColumnRole::kFeature),
+                   column("y", 5, schema::ColumnRole::kLabel)};
+  schema::Schema schema;
+  describe_table(schema, std::make_shared<const schema::Table>(std::move(table)));
+  return schema;
+}
+
+/// Records of five classes that metrics can look at: points near centres of the 2-D mixture, rows of a table,
+/// or images.
 schema::Records records_of(const schema::Schema& schema, std::size_t n) {
   schema::Records records;
   records.shape = schema.shape;
@@ -26,6 +44,14 @@ schema::Records records_of(const schema::Schema& schema, std::size_t n) {
     for (std::size_t j = 0; schema.is_image() && j < schema.dims(); ++j)
       records.bytes.push_back(static_cast<std::uint8_t>(50 * (i % 5) + (i + j) % 7));
     if (schema.is_image()) continue;
+    if (schema.table) {
+      for (std::size_t j = 0; j < 2; ++j) {
+        const std::size_t codes = schema.table->codes()[j];
+        const auto code = static_cast<std::uint32_t>((i + j * i * i) % codes);
+        records.floats.push_back(schema::position({code, 0.5f}, codes));
+      }
+      continue;
+    }
     records.floats.push_back(static_cast<float>(i % 5));
     records.floats.push_back(0.01f * static_cast<float>(i % 7));
   }
@@ -67,24 +93,31 @@ TEST_P(MetricConformance, ScoresSamplesOfEveryFormat) {
   data.features = data.test_features = "real-images.idx";
   data.labels = data.test_labels = "real-labels.idx";
   settings::Problems problems;
-  for (const schema::Schema& schema : {schema_of({2}, 5), schema_of({1, 4, 4}, 255)}) {
+  for (const schema::Schema& schema : {schema_of({2}, 5), schema_of({1, 4, 4}, 255), table_schema()}) {
     data.schema = schema;
+    if (schema.table) {
+      data.format = "csv";
+      data.features = data.test_features = "real.csv";
+      data.labels = data.test_labels = "";
+    }
     problems = {};
     evaluate::problems(settings, data, false, problems);
-    sample_problems(settings, schema, 100, {"idx"}, problems);
+    sample_problems(settings, schema, 100, {data.format}, problems);
     if (problems.empty()) break;
   }
   ASSERT_TRUE(problems.empty()) << testing::PrintToString(problems.take());
   const schema::Records made = records_of(data.schema, 100);
   schema::Records real = records_of(data.schema, 49);
   real.labels[0] = 1;  // wrong: scores are no round numbers
-  test::write_records(folder / "real-images.idx", real);
+  test::write_records(folder / data.features, real, data.schema.table);
 
   std::vector<nlohmann::json> found;
   for (const data::FormatKind& kind : data::format_kinds()) {
-    if (!kind.format->cannot_hold(made.kind()).empty()) continue;
+    schema::RecordKind held = made.kind();
+    held.table = data.schema.table;
+    if (!kind.format->cannot_hold(held).empty()) continue;
     const auto samples = folder / samples_file({kind.name});
-    test::write_records(samples, made);
+    test::write_records(samples, made, data.schema.table);
     bool beaten = false;
     const Subject subject{samples, data.test(), data, 1, [&] { beaten = true; }};
     std::string table;

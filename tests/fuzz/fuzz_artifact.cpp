@@ -6,6 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/release/noisy_moments.hpp"
+#include "muffle/release/noisy_tables.hpp"
 #include "muffle/release/verification.hpp"
 
 namespace {
@@ -34,6 +35,20 @@ void use_moments(const release::Artifact& artifact, std::size_t b) {
   }
 }
 
+void use_tables(const release::Artifact& artifact) {
+  try {
+    const release::NoisyTables all = release::make_noisy_tables(artifact);
+    fuzz::demand(all.records >= 1, "there are records");
+    for (const release::NoisyTable& table : all.tables) {
+      fuzz::demand(table.counts.size() == all.classes * table.cells() && table.sigma > 0,
+                   "tables have their shape");
+      for (const double v : table.counts) fuzz::demand(std::isfinite(v), "counts are numbers");
+    }
+  } catch (const ConfigError&) {    // there are none
+  } catch (const ProtocolError&) {  // another map
+  }
+}
+
 void use(const release::Artifact& artifact) {
   try {
     fuzz::demand(release::make_target(artifact).column_weight.size() == artifact.classes(),
@@ -41,6 +56,7 @@ void use(const release::Artifact& artifact) {
   } catch (const DataError&) {  // counts that sum to nothing
   }
   if (const auto b = artifact.second_moments()) use_moments(artifact, *b);
+  use_tables(artifact);
   fuzz::demand(!release::privacy_statement_json(artifact).empty(), "a statement");
   fuzz::demand(!release::privacy_statement_text(artifact).empty(), "a statement");
 }

@@ -74,6 +74,9 @@ void artifacts() {
     seed_both("artifact", "-" + std::to_string(number++),
               parse_container(artifact_bytes(a), "muffle-release", kArtifactVersion, "seed"));
   }
+  seed_both("artifact", "-tables",
+            parse_container(artifact_bytes(testing_artifact::sample_tables()), "muffle-release",
+                            kArtifactVersion, "seed"));
 }
 
 void containers() {

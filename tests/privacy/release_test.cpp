@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -58,6 +59,34 @@ TEST(PlanNoise, NoiseMultiplierGivesEpsilonRoundedUp) {
 }
 
 // One sigma in units of the features, whatever the units: drawn never below it, and less than a unit above.
+TEST(PlanNoise, APersonInSeveralFilesMultipliesTheBound) {
+  PrivacySpec spec = main_job();
+  settings::Keys keys("privacy");
+  spec.declare(keys);
+  const std::vector<settings::Key> all = keys.take();
+  const auto key = std::find_if(all.begin(), all.end(),
+                                [](const settings::Key& k) { return k.name == "privacy.person_spans"; });
+  ASSERT_NE(key, all.end());
+  using Kind = settings::Value::Kind;
+  EXPECT_EQ(key->get(), "\"\"");
+  spec.max_records_per_person = 3;
+  EXPECT_EQ(spec.records_of_a_person(), 3u);
+  EXPECT_EQ(key->set({.kind = Kind::kString, .text = "one-file", .shown = ""}), "");
+  EXPECT_EQ(key->get(), "\"one-file\"");
+  EXPECT_EQ(spec.records_of_a_person(), 3u);
+  EXPECT_EQ(key->set({.kind = Kind::kInteger, .integer = 5, .shown = ""}), "");
+  EXPECT_EQ(key->get(), "5");
+  EXPECT_EQ(spec.records_of_a_person(), 15u);
+  for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1'000'001}})
+    EXPECT_NE(key->set({.kind = Kind::kInteger, .integer = bad, .shown = ""}), "") << bad;
+  EXPECT_NE(key->set({.kind = Kind::kString, .text = "all", .shown = ""}), "");
+  SensitivityInput input = rff_input(spec);
+  input.max_records_per_person = 15;
+  EXPECT_EQ(plan_noise(spec, input, numbers_of(24)).sensitivity.value, 30.0);
+  spec.person_spans = 1'000'000;
+  expect_error(ExitCode::kConfig, {"person_spans"}, [&] { plan_noise(spec, input, numbers_of(24)); });
+}
+
 TEST(PlanNoise, EveryRunGetsSigmaInItsOwnUnits) {
   const PrivacySpec spec = main_job();
   const double half = std::ldexp(0.5, 32) * std::nextafter(std::sqrt(2.0), 2.0);

@@ -7,6 +7,7 @@
 
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/release/noisy_tables.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/container_around.hpp"
 #include "support/mutate.hpp"
@@ -25,6 +26,13 @@ bool survives(const std::string& bytes) {
     } catch (const DataError&) {  // counts that sum to nothing
     }
     (void)noisy_counts(a);
+    for (const features::NamedMap& map : a.maps) {
+      if (!map.map->has_tables() || map.role != features::MapRole::kMatch) continue;
+      try {
+        EXPECT_GE(make_noisy_tables(a).records, 1.0);
+      } catch (const ProtocolError&) {  // another map
+      }
+    }
     EXPECT_FALSE(privacy_statement_json(a).empty());
     EXPECT_FALSE(privacy_statement_text(a).empty());
     return true;
@@ -35,19 +43,20 @@ bool survives(const std::string& bytes) {
 
 TEST(ArtifactFuzz, MutatedReleasesNeverCrashTheReader) {
   int accepted = 0, refused = 0;
-  for (const bool counts : {false, true}) {
-    const Artifact a =
-        testing_artifact::sample_artifact({.counts = counts, .classes = 2, .features = 4, .moments = counts});
+  for (const std::uint32_t kind : {1, 2, 3}) {
+    const bool counts = kind == 1;
+    const Artifact a = kind == 3 ? testing_artifact::sample_tables()
+                                 : testing_artifact::sample_artifact(
+                                       {.counts = counts, .classes = 2, .features = 4, .moments = counts});
     const std::string whole = artifact_bytes(a);
     const Container container = parse_container(whole, "muffle-release", kArtifactVersion, "x");
     const std::string header = container.header.dump();
     const std::string payload(reinterpret_cast<const char*>(container.payload.data()),
                               container.payload.size());
     ASSERT_TRUE(survives(container_around(header, payload)));
-    test::Mutator mutated(
-        counts ? 1 : 2,
-        {"null", "-1", "0", "1e999", "18446744073709551616", "\"\"", "[]", "{}", "[[[[[[[[", "true", "0.1",
-         "\xFF\xFE", "1e-320", "9223372036854775808", "\\u0000", "\"version\":1", ",", "}", "NaN"});
+    test::Mutator mutated(kind, {"null", "-1", "0", "1e999", "18446744073709551616", "\"\"", "[]", "{}",
+                                 "[[[[[[[[", "true", "0.1", "\xFF\xFE", "1e-320", "9223372036854775808",
+                                 "\\u0000", "\"version\":1", ",", "}", "NaN"});
     for (int i = 0; i < 3000; ++i) {
       // The header (the checksum is right), the payload, or the file as it is.
       const std::string bytes = i % 4 == 0   ? mutated(whole)

@@ -159,6 +159,23 @@ TEST(NoisyTables, OfSeveralMapsAllGoIn) {
   EXPECT_EQ(std::accumulate(all.tables[0].counts.begin(), all.tables[0].counts.end(), 0.0), kRecords);
 }
 
+TEST(NoisyTables, AreTheSameAfterTheFile) {
+  for (const auto adjacency : {privacy::Adjacency::kReplaceOne, privacy::Adjacency::kAddRemoveOne}) {
+    const Artifact a = testing_artifact::sample_tables(adjacency);
+    const Artifact back = parse_artifact(artifact_bytes(a), "x.mfl");
+    EXPECT_EQ(artifact_bytes(back), artifact_bytes(a));
+    const NoisyTables before = make_noisy_tables(a), after = make_noisy_tables(back);
+    EXPECT_EQ(after.records, before.records);
+    EXPECT_EQ(after.codes, before.codes);
+    ASSERT_EQ(after.tables.size(), before.tables.size());
+    for (std::size_t t = 0; t < before.tables.size(); ++t) {
+      EXPECT_EQ(after.tables[t].columns, before.tables[t].columns);
+      EXPECT_EQ(after.tables[t].counts, before.tables[t].counts);
+      EXPECT_EQ(after.tables[t].sigma, before.tables[t].sigma);
+    }
+  }
+}
+
 TEST(NoisyTables, NeedTheMap) {
   expect_error(ExitCode::kConfig, {"tables", "[map.NAME]", "\"pairs\""},
                [] { make_noisy_tables(testing_artifact::sample_artifact()); });

@@ -78,6 +78,24 @@ inline Artifact artifact_of(ReleasePlan plan) {
   return a;
 }
 
+/// A release of a table's counts, labelled, two maps of them.
+inline Artifact sample_tables(privacy::Adjacency adjacency = privacy::Adjacency::kReplaceOne) {
+  const schema::Schema schema = test::table_schema({3, 4, 2}, 2);
+  const auto map = test::make_map("pairs", {{"triples", "[\"a:b:c\"]"}}, schema);
+  const auto few = test::make_map("pairs", {{"weights", "[\"*:*=0\", \"a:b=2.5\"]"}}, schema);
+  const std::uint64_t records = adjacency == privacy::Adjacency::kReplaceOne ? 1000 : 0;
+  Artifact a =
+      artifact_of(make_plan({schema,
+                             {},
+                             {test::named("all", map->clone()), test::named("few", few->clone(), 0.5)},
+                             privacy_of({.adjacency = adjacency}),
+                             false,
+                             records}));
+  for (std::size_t i = 0; i < a.values.size(); ++i)
+    a.values[i] = static_cast<std::int64_t>(i % 7) * (std::int64_t{1} << 22) - (1 << 20);
+  return a;
+}
+
 /// The map of this name.
 inline std::size_t find_map(const ReleasePlan& plan, const std::string& name) {
   for (std::size_t b = 0; b < plan.maps.size(); ++b) {

@@ -15,11 +15,14 @@ inline void write_whole(schema::RecordWriter& writer, const schema::Records& rec
 }
 
 /// Writes records in the format that has such files: "samples.npz", "x-images.idx" (and x-labels.idx).
-inline void write_records(const std::filesystem::path& file, const schema::Records& records) {
+inline void write_records(const std::filesystem::path& file, const schema::Records& records,
+                          std::shared_ptr<const schema::Table> table = nullptr) {
+  schema::RecordKind kind = records.kind();
+  kind.table = std::move(table);
   const data::Format& format = data::find_format(data::written_records(file).format);
   const std::string name = file.filename().string(), ending = format.files("").back();
   for (const auto& written :
-       format.writers(file.parent_path(), name.substr(0, name.size() - ending.size()), records.kind()))
+       format.writers(file.parent_path(), name.substr(0, name.size() - ending.size()), kind))
     write_whole(*written.writer, records);
 }
 

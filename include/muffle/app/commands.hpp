@@ -24,6 +24,7 @@ struct Context {
   bool dry_run = false;                        ///< release: say what it would cost, and do nothing
   bool quiet = false;                          ///< only errors on the console
   std::time_t begun = std::time(nullptr);
+  std::filesystem::path export_tables = {};  ///< release: its tables of counts go here; empty: nowhere
 };
 
 /// Names of the files in a run folder.

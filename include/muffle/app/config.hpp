@@ -89,6 +89,9 @@ std::vector<settings::Key> keys_of(Config& config);
 /// Canonical "section.key" -> TOML literal for every key.
 std::map<std::string, std::string> flatten(const Config& config);
 
+/// What all ranks must be told alike: flatten(), and the columns of a table's schema.
+std::map<std::string, std::string> agreed_settings(const Config& config);
+
 /// config.resolved.toml: the keys of flatten(), or some of them, each with a comment saying what it means.
 std::string to_toml(const std::map<std::string, std::string>& literals);
 

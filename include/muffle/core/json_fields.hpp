@@ -25,6 +25,7 @@ class JsonFields {
   /// No other fields than these may be there. @throws ProtocolError naming the first one.
   void only(std::initializer_list<std::string_view> keys) const;
 
+  bool has(std::string_view key) const;
   JsonFields object(std::string_view key) const;
   /// The objects of the list `key`, 1 to `most` of them.
   std::vector<JsonFields> objects(std::string_view key, std::size_t most) const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "muffle/core/settings.hpp"
@@ -11,6 +12,11 @@ namespace muffle::data {
 struct Settings : DataSpec {
   std::string generate;  ///< "" or "gaussian-mixture-2d": muffle makes the files in OUT/data
   std::string test_features, test_labels;
+  std::string schema_file;  ///< of tables: TOML (muffle/schema/table_toml.hpp); empty: other records
+
+  /// Reads schema_file, if there is one and it was not read yet: the schema, and formats that are not
+  /// `named`, follow from it. @throws ConfigError, IoError.
+  void read_schema(const std::function<bool(const std::string& key)>& named);
 
   /// The held-out records, for evaluate alone.
   DataSpec test() const;

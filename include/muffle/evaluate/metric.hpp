@@ -47,6 +47,8 @@ class Metric {
                                                    const data::DataSpec& /*train*/) const {
     return {};
   }
+  /// It says nothing without held-out records. By default: if it reads real ones.
+  virtual bool needs_held_out() const { return !real_records({}, {}).empty(); }
   /// What is wrong with the settings, where such data are configured.
   virtual void problems(const data::Settings&, settings::Problems&) const {}
   /// What it needs of the samples.

@@ -21,7 +21,14 @@ struct PrivacySpec {
   std::optional<double> noise_multiplier;
   Adjacency adjacency = Adjacency::kReplaceOne;
   std::uint64_t max_records_per_person = 0;  ///< required: 1 must be written, not assumed
+  /// Ranks' files that one person's records may lie in, each bounded by itself; 0: not said. The bound is
+  /// multiplied by it. Of shared files, which are bounded together, 1.
+  std::uint64_t person_spans = 0;
 
+  /// Of one person's, over all ranks: what the guarantee is for.
+  std::uint64_t records_of_a_person() const {
+    return max_records_per_person * (person_spans == 0 ? 1 : person_spans);
+  }
   /// Of [privacy].
   void declare(settings::Keys& keys);
 };

@@ -45,13 +45,18 @@ struct Schema {
   bool is_image() const { return shape.size() == 3; }
 };
 
+/// Makes the schema that of a table: its shape, bounds and classes follow.
+/// @param table  without problems()
+void describe_table(Schema& schema, std::shared_ptr<const Table> table);
+
 /// What each stored byte stands for, scaled to [0, 1]. Public.
 using ByteScale = std::array<float, 256>;
 
 /// The label of a record that contributes zero: the file's was outside 0..C-1.
 inline constexpr std::int32_t kNoClass = -1;
 
-/// {"shape", "classes", "lo", "hi", "on_error"}: the schema's only spelling, in releases and models.
+/// {"shape", "classes", "lo", "hi", "on_error"}, and of tables "table": the schema's only spelling, in
+/// releases and models.
 nlohmann::json to_json(const Schema& schema);
 
 /// Reads it back, strictly. The result is valid. @throws ProtocolError naming the field.

@@ -2,12 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "muffle/core/json_fields.hpp"
 
 namespace muffle::schema {
 
@@ -88,10 +92,30 @@ float position(Cell cell, std::size_t codes);
 /// Any float: what lies outside [0, 1) becomes the nearest code.
 Cell cell_at(float position, std::size_t codes);
 
+/// What must hold between the columns of every synthetic row (row_rules.hpp). A missing value breaks nothing.
+struct Constraint {
+  enum class Kind {
+    kCompare,  ///< columns[0] op columns[1], or op `value`: numbers, dates or times of one type
+    kSum,      ///< columns[0] = columns[1] + columns[2] + ...
+    kImplies,  ///< columns[0] is one of `when`: columns[1] is one of `then`
+  };
+  enum class Op { kLess, kAtMost, kAtLeast, kGreater, kEqual };
+
+  Kind kind = Kind::kCompare;
+  std::vector<std::size_t> columns;  ///< of Table::columns
+  Op op = Op::kAtMost;
+  std::optional<double> value;
+  std::vector<std::uint32_t> when, then;  ///< codes, the missing value's among them; `then` is in order of
+                                          ///< preference: what a row that breaks the rule becomes
+
+  bool operator==(const Constraint&) const = default;
+};
+
 /// The columns of a table, and what must hold between them. Immutable once checked; shared by copies of a
 /// Schema.
 struct Table {
   std::vector<Column> columns;  ///< all, in the files' order
+  std::vector<Constraint> constraints;
 
   /// Indices of columns that are numbers of a record (Column::is_feature()), in order: number j of a record
   /// is column features()[j].
@@ -101,7 +125,27 @@ struct Table {
   /// Codes of each number of a record.
   std::vector<std::size_t> codes() const;
 
+  /// What contradicts itself, by column or constraint; empty: nothing. Everybody who makes a table asks.
+  std::vector<std::string> problems() const;
+
   bool operator==(const Table&) const = default;
 };
+
+/// A table has no more columns, a column no more codes, a label no more values (labels are bytes).
+inline constexpr std::size_t kMostColumns = 4096, kMostCodes = std::size_t{1} << 16, kMostLabelValues = 256;
+
+/// "integer", "decimal", ... : the types' names in schemas.
+std::string_view type_name(ColumnType type);
+
+/// The table's only spelling in releases and models, and back, strictly. The result has no problems().
+/// @throws ProtocolError naming the field.
+nlohmann::json to_json(const Table& table);
+Table read_table(const JsonFields& fields);
+/// SHA-256, in hex, of that spelling: what ranks and sites compare.
+std::string table_hash(const Table& table);
+/// Of each column, and of the constraints: a name for people, and the first 16 digits of such a hash.
+std::map<std::string, std::string> column_hashes(const Table& table);
+/// What differs between two tables, for people: "column 'age': bounds; ...". Public.
+std::string differences(const Table& one, const Table& other);
 
 }  // namespace muffle::schema

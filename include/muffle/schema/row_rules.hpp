@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "muffle/schema/table.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::schema {
+
+/// Makes synthetic rows keep a table's constraints. Immutable and thread-safe. Public: post-processing.
+///
+/// A row that breaks a rule is mended: a comparison moves its right column to the nearest value that keeps it
+/// (the left one where there is none); a sum sets its total, or where that has no such value, its parts; an
+/// implication takes the first value of its `then`, or leaves its `when` where `then` is about the label.
+/// Mending goes on until all rules hold; a row that never gets there becomes one that is known to keep them.
+class RowRules {
+ public:
+  /// @param table  without problems() but, perhaps, contradiction(); it must outlive this.
+  explicit RowRules(const Table& table);
+
+  bool empty() const { return table_.constraints.empty(); }
+  /// Why no row can keep all rules, for people; empty: rows can. Found by trying to mend a few.
+  const std::string& contradiction() const { return contradiction_; }
+  /// @param row  a cell for each of Table::columns. @returns the first constraint that it breaks.
+  std::optional<std::size_t> broken(std::span<const Cell> row) const;
+  /// @param numbers  positions of a record, as samplers draw them; @param label  its class.
+  void mend(std::span<float> numbers, std::int64_t label) const;
+
+ private:
+  using Row = std::vector<Cell>;
+
+  bool keeps(const Constraint& rule, std::span<const Cell> row) const;
+  void repair(const Constraint& rule, Row& row) const;
+  void repair_comparison(const Constraint& rule, Row& row) const;
+  void repair_sum(const Constraint& rule, Row& row) const;
+  bool repair_all(Row& row) const;
+  bool missing(std::size_t column, std::span<const Cell> row) const;
+  double value(std::size_t column, std::span<const Cell> row) const;
+  const Grid& grid(std::size_t column) const { return grids_.at(column); }
+
+  const Table& table_;
+  std::vector<std::size_t> features_, codes_;
+  std::optional<std::size_t> label_;
+  std::map<std::size_t, Grid> grids_;  ///< of the numbers in constraints
+  std::vector<Row> known_good_;        ///< by class
+  std::string contradiction_;
+};
+
+}  // namespace muffle::schema

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "muffle/schema/table.hpp"
+
+namespace muffle::schema {
+
+/// What a draft (`muffle schema init`) has where a person has to decide: no schema with it can be read.
+inline constexpr std::string_view kFillIn = "FILL-IN";
+
+/// Reads a schema of a table, TOML (docs/reference/schema.md). The result has no problems().
+/// @throws ConfigError  with all problems found, each with its line;  IoError.
+Table read_table_toml(const std::filesystem::path& path);
+/// The same of a text. @param name  of the file, for messages
+Table parse_table_toml(std::string_view text, const std::string& name);
+
+}  // namespace muffle::schema

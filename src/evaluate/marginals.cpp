@@ -1,0 +1,141 @@
+#include "marginals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/philox.hpp"
+
+namespace muffle::evaluate {
+namespace {
+
+constexpr std::size_t kRowsABatch = 4096;
+
+/// A batch's codes, column after column, and how many rows.
+struct Codes {
+  std::vector<std::vector<std::uint32_t>> of;
+  std::size_t rows = 0;
+};
+
+/// @returns how many rows were counted.
+template <class Count>
+std::uint64_t for_batches(const data::DataSpec& spec, std::span<const std::size_t> codes,
+                          const Heartbeat& heartbeat, const Count& count) {
+  const auto source = data::open_shard(spec, 0, 1);
+  const std::size_t dims = spec.schema.dims();
+  const bool labelled = codes.size() > dims;
+  data::Batch batch;
+  Codes out;
+  out.of.assign(codes.size(), std::vector<std::uint32_t>(kRowsABatch));
+  std::uint64_t rows = 0;
+  for (;;) {
+    source->next(kRowsABatch, batch);
+    if (batch.n == 0) return rows;
+    beat(heartbeat);
+    out.rows = 0;
+    for (std::size_t r = 0; r < batch.n; ++r) {
+      if (batch.y[r] == schema::kNoClass) continue;
+      for (std::size_t j = 0; j < dims; ++j)
+        out.of[j][out.rows] = schema::cell_at(batch.x[r * dims + j], codes[j]).code;
+      if (labelled) out.of[dims][out.rows] = static_cast<std::uint32_t>(batch.y[r]);
+      ++out.rows;
+    }
+    rows += out.rows;
+    count(out);
+  }
+}
+
+struct Counted {
+  const std::vector<std::size_t>* columns;
+  std::vector<std::uint32_t> one, other;
+};
+
+void count_rows(const Codes& rows, std::span<const std::size_t> columns, std::span<const std::size_t> codes,
+                std::vector<std::uint32_t>& cells) {
+  std::vector<std::size_t> at(rows.rows, 0);
+  for (const std::size_t j : columns) {
+    for (std::size_t r = 0; r < rows.rows; ++r) at[r] = at[r] * codes[j] + rows.of[j][r];
+  }
+  for (const std::size_t cell : at) ++cells[cell];
+}
+
+}  // namespace
+
+std::vector<std::size_t> codes_of_columns(const schema::Schema& schema) {
+  std::vector<std::size_t> codes = schema.table->codes();
+  if (schema.classes > 1) codes.push_back(schema.classes);
+  return codes;
+}
+
+double cells_of(std::span<const std::size_t> columns, std::span<const std::size_t> codes) {
+  double cells = 1;
+  for (const std::size_t j : columns) cells *= static_cast<double>(codes[j]);
+  return cells;
+}
+
+std::vector<std::vector<std::size_t>> column_sets(std::size_t columns, std::size_t size, std::size_t most,
+                                                  std::uint64_t seed) {
+  if (size > columns) return {};
+  double all = 1;
+  for (std::size_t i = 0; i < size; ++i)
+    all = all * static_cast<double>(columns - i) / static_cast<double>(i + 1);
+  std::set<std::vector<std::size_t>> out;
+  if (most == 0 || all <= static_cast<double>(most)) {
+    std::vector<bool> chosen(columns, false);
+    std::fill_n(chosen.begin(), size, true);
+    do {
+      std::vector<std::size_t> set;
+      for (std::size_t j = 0; j < columns; ++j) {
+        if (chosen[j]) set.push_back(j);
+      }
+      out.insert(std::move(set));
+    } while (std::prev_permutation(chosen.begin(), chosen.end()));
+  } else {
+    const CounterStream stream(seed, Stream::kEvaluation);
+    for (std::uint64_t draw = 0; out.size() < most; ++draw) {
+      std::set<std::size_t> set;  // a set of `size` different ones: draws that repeat are drawn again
+      for (std::uint64_t k = 0; set.size() < size; ++k)
+        set.insert(stream.below(draw * 1024 + k % 1024, columns));
+      out.insert({set.begin(), set.end()});
+    }
+  }
+  return {out.begin(), out.end()};
+}
+
+std::vector<SetDistance> total_variation(const data::DataSpec& one, const data::DataSpec& other,
+                                         std::span<const std::vector<std::size_t>> sets,
+                                         const Heartbeat& heartbeat) {
+  const std::vector<std::size_t> codes = codes_of_columns(one.schema);
+  std::vector<SetDistance> out;
+  for (std::size_t next = 0; next < sets.size();) {
+    std::vector<Counted> some;
+    double cells = 0;
+    for (; next < sets.size(); ++next) {
+      const double more = cells_of(sets[next], codes);
+      require(more <= static_cast<double>(kMostCells), "a set of columns with too many cells");
+      if (!some.empty() && cells + more > static_cast<double>(kMostCells)) break;
+      cells += more;
+      const auto n = static_cast<std::size_t>(more);
+      some.push_back({&sets[next], std::vector<std::uint32_t>(n), std::vector<std::uint32_t>(n)});
+    }
+    const auto count = [&](const data::DataSpec& spec, std::vector<std::uint32_t> Counted::*into) {
+      const std::uint64_t rows = for_batches(spec, codes, heartbeat, [&](const Codes& batch) {
+        for (Counted& c : some) count_rows(batch, *c.columns, codes, c.*into);
+      });
+      if (rows == 0)
+        throw DataError("a table without rows cannot be compared: '" + spec.features + "' holds none.");
+      return static_cast<double>(rows);
+    };
+    const double n_one = count(one, &Counted::one), n_other = count(other, &Counted::other);
+    for (const Counted& c : some) {
+      double sum = 0;
+      for (std::size_t i = 0; i < c.one.size(); ++i)
+        sum += std::abs(static_cast<double>(c.one[i]) / n_one - static_cast<double>(c.other[i]) / n_other);
+      out.push_back({*c.columns, sum / 2});
+    }
+  }
+  return out;
+}
+
+}  // namespace muffle::evaluate

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "muffle/core/heartbeat.hpp"
+#include "muffle/data/source.hpp"
+
+namespace muffle::evaluate {
+
+/// All sets of `size` out of `columns` columns, or `most` of them drawn by the public seed; each ascending,
+/// in lexicographic order.
+std::vector<std::vector<std::size_t>> column_sets(std::size_t columns, std::size_t size, std::size_t most,
+                                                  std::uint64_t seed);
+
+/// What of one column set's joint law two tables differ by.
+struct SetDistance {
+  std::vector<std::size_t> columns;
+  double tvd = 0.0;  ///< total variation: half the sum over cells of the difference of shares
+};
+
+/// Total variation between two tables over sets of columns, streamed: both files are read once for every
+/// 2^25 cells; memory is theirs (256 MiB) and a batch. Columns are the features by their codes, then the
+/// label as the last one, where there is one. Rows whose label is no class are left out.
+/// @param sets  each has at most kMostCells cells (cells_of())
+/// @throws DataError, IoError; DataError: one of the tables holds no rows.
+std::vector<SetDistance> total_variation(const data::DataSpec& one, const data::DataSpec& other,
+                                         std::span<const std::vector<std::size_t>> sets,
+                                         const Heartbeat& heartbeat);
+
+/// Codes of the columns: features, then the label.
+std::vector<std::size_t> codes_of_columns(const schema::Schema& schema);
+double cells_of(std::span<const std::size_t> columns, std::span<const std::size_t> codes);
+inline constexpr std::size_t kMostCells = std::size_t{1} << 25;
+
+}  // namespace muffle::evaluate

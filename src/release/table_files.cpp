@@ -1,0 +1,127 @@
+#include "muffle/release/table_files.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/text.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::release {
+namespace {
+
+/// What each code of a column stands for: a category, the values of a bin ("17..24") or the missing value.
+std::vector<std::string> code_texts(const schema::Column& column) {
+  std::vector<std::string> out;
+  if (column.is_number()) {
+    const schema::Grid grid(column);
+    for (std::uint32_t bin = 0; bin < column.bins(); ++bin) {
+      std::string from, to;
+      schema::write_number(column, grid.value(grid.first(bin)), from);
+      schema::write_number(column, grid.value(grid.first(bin + 1) - 1), to);
+      out.push_back(from == to ? from : from + ".." + to);
+    }
+  } else {
+    for (const schema::Category& category : column.values) out.push_back(category.name);
+  }
+  if (column.missing) out.push_back(column.spellings.empty() ? "" : column.spellings.front());
+  return out;
+}
+
+/// As RFC 4180 has it.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+struct NamedColumn {
+  std::string name;
+  std::vector<std::string> codes;
+};
+
+/// A line for each cell: a value of every column, and the count.
+void write_csv(const std::filesystem::path& path, const NoisyTable& table,
+               const std::vector<const NamedColumn*>& columns) {
+  constexpr std::size_t kBlock = std::size_t{1} << 20;
+  NewFile file(path);
+  std::string out;
+  const auto flush = [&] {
+    file.write(std::as_bytes(std::span(out)));
+    out.clear();
+  };
+  for (const NamedColumn* column : columns) out += csv_field(column->name) + ",";
+  out += "count\n";
+  std::vector<std::vector<std::string>> fields;
+  for (const NamedColumn* column : columns) {
+    fields.emplace_back();
+    for (const std::string& code : column->codes) fields.back().push_back(csv_field(code) + ",");
+  }
+  std::vector<std::size_t> at(columns.size());
+  for (const double count : table.counts) {
+    for (std::size_t j = 0; j < at.size(); ++j) out += fields[j][at[j]];
+    out += exact_text(count) + "\n";
+    for (std::size_t j = at.size(); j-- > 0;) {
+      if (++at[j] < fields[j].size()) break;
+      at[j] = 0;
+    }
+    if (out.size() >= kBlock) flush();
+  }
+  flush();
+  file.commit();
+}
+
+nlohmann::json described(const NamedColumn& column) {
+  return {{"name", column.name}, {"codes", column.codes}};
+}
+
+}  // namespace
+
+void write_tables(const Artifact& a, const std::filesystem::path& folder) {
+  const NoisyTables all = make_noisy_tables(a);
+  const schema::Table& schema = *a.schema.table;
+  std::vector<NamedColumn> columns;
+  for (const std::size_t j : schema.features())
+    columns.push_back({schema.columns[j].name, code_texts(schema.columns[j])});
+  std::optional<NamedColumn> label;
+  if (const auto j = schema.label(); j && all.classes > 1) {
+    label = {schema.columns[*j].name, code_texts(schema.columns[*j])};
+    label->codes.resize(all.classes);  // a record without a label is in no class
+  }
+
+  ensure_writable_folder(folder);
+  nlohmann::json json = {{"format", "muffle-tables"},
+                         {"version", 1},
+                         {"private", a.is_private},
+                         {"epsilon", a.is_private ? nlohmann::json(a.noise.epsilon) : nlohmann::json()},
+                         {"delta", a.is_private ? nlohmann::json(a.noise.delta) : nlohmann::json()},
+                         {"adjacency", privacy::to_string(a.adjacency)},
+                         {"records", all.records},
+                         {"records_known", all.records_known},
+                         {"label", label ? nlohmann::json(label->name) : nlohmann::json()}};
+  if (label) json["columns"].push_back(described(*label));
+  for (const NamedColumn& column : columns) json["columns"].push_back(described(column));
+  for (std::size_t t = 0; t < all.tables.size(); ++t) {
+    const NoisyTable& table = all.tables[t];
+    std::vector<const NamedColumn*> held;
+    if (label) held.push_back(&*label);
+    for (const std::size_t j : table.columns) held.push_back(&columns[j]);
+    nlohmann::json names, shape;
+    for (const NamedColumn* column : held) {
+      names.push_back(column->name);
+      shape.push_back(column->codes.size());
+    }
+    const std::string file = fmt::format("table-{:04}.csv", t);
+    write_csv(folder / file, table, held);
+    json["tables"].push_back({{"file", file}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
+  }
+  write_file_atomically(folder / "tables.json",
+                        json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  // When they were written would tell how long the release took, and so how many records there are.
+  round_times(folder);
+}
+
+}  // namespace muffle::release

@@ -1,0 +1,206 @@
+#include "muffle/schema/row_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "muffle/core/error.hpp"
+
+namespace muffle::schema {
+namespace {
+
+using Kind = Constraint::Kind;
+using Op = Constraint::Op;
+
+bool compares(double a, Op op, double b) {
+  switch (op) {
+    case Op::kLess:
+      return a < b;
+    case Op::kAtMost:
+      return a <= b;
+    case Op::kAtLeast:
+      return a >= b;
+    case Op::kGreater:
+      return a > b;
+    case Op::kEqual:
+      return a == b;
+  }
+  return false;
+}
+
+/// a op b, said of b.
+Op mirrored(Op op) {
+  switch (op) {
+    case Op::kLess:
+      return Op::kGreater;
+    case Op::kAtMost:
+      return Op::kAtLeast;
+    case Op::kAtLeast:
+      return Op::kAtMost;
+    case Op::kGreater:
+      return Op::kLess;
+    case Op::kEqual:
+      break;
+  }
+  return Op::kEqual;
+}
+
+/// The value of a grid that compares so to `bound`, and is nearest to it.
+std::optional<std::uint64_t> nearest_index(const Grid& grid, Op op, double bound) {
+  const std::uint64_t guess = grid.index(bound);
+  std::vector<std::uint64_t> near;
+  if (guess > 0) near.push_back(guess - 1);
+  near.push_back(guess);
+  if (guess + 1 < grid.count()) near.push_back(guess + 1);
+  if (op == Op::kLess || op == Op::kAtMost) std::reverse(near.begin(), near.end());
+  for (const std::uint64_t i : near) {
+    if (compares(grid.value(i), op, bound)) return i;
+  }
+  return std::nullopt;
+}
+
+bool among(const std::vector<std::uint32_t>& codes, std::uint32_t code) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+}  // namespace
+
+RowRules::RowRules(const Table& table)
+    : table_(table), features_(table.features()), codes_(table.codes()), label_(table.label()) {
+  for (const Constraint& rule : table_.constraints) {
+    for (const std::size_t j : rule.columns) {
+      if (table_.columns[j].is_number()) grids_.try_emplace(j, table_.columns[j]);
+    }
+  }
+  if (empty()) return;
+  const std::size_t classes = label_ ? table_.columns[*label_].values.size() : 1;
+  for (std::size_t c = 0; c < classes; ++c) {
+    bool found = false;
+    for (const double at : {0.5, 0.0, 1.0, 0.25, 0.75}) {
+      Row row(table_.columns.size());
+      for (const std::size_t j : features_) {
+        const std::size_t bins = table_.columns[j].bins();
+        row[j].code = static_cast<std::uint32_t>(
+            std::min(static_cast<double>(bins - 1), std::floor(at * static_cast<double>(bins))));
+      }
+      if (label_) row[*label_].code = static_cast<std::uint32_t>(c);
+      if (!repair_all(row)) continue;
+      known_good_.push_back(std::move(row));
+      found = true;
+      break;
+    }
+    if (found) continue;
+    contradiction_ = "the constraints contradict each other: muffle finds no row";
+    if (label_)
+      contradiction_ += fmt::format(" with {} = \"{}\"", table_.columns[*label_].name,
+                                    table_.columns[*label_].values[c].name);
+    contradiction_ += " that keeps them all";
+    return;
+  }
+}
+
+bool RowRules::missing(std::size_t column, std::span<const Cell> row) const {
+  const Column& c = table_.columns[column];
+  return c.missing && row[column].code >= c.missing_code();
+}
+
+double RowRules::value(std::size_t column, std::span<const Cell> row) const {
+  const Grid& g = grid(column);
+  return g.value(g.index_of(row[column]));
+}
+
+bool RowRules::keeps(const Constraint& rule, std::span<const Cell> row) const {
+  if (rule.kind == Kind::kImplies)
+    return !among(rule.when, row[rule.columns[0]].code) || among(rule.then, row[rule.columns[1]].code);
+  for (const std::size_t j : rule.columns) {
+    if (missing(j, row)) return true;
+  }
+  if (rule.kind == Kind::kCompare)
+    return compares(value(rule.columns[0], row), rule.op,
+                    rule.value ? *rule.value : value(rule.columns[1], row));
+  double parts = 0.0;
+  for (std::size_t k = 1; k < rule.columns.size(); ++k) parts += value(rule.columns[k], row);
+  return std::abs(parts - value(rule.columns[0], row)) < table_.columns[rule.columns[0]].step / 2;
+}
+
+std::optional<std::size_t> RowRules::broken(std::span<const Cell> row) const {
+  for (std::size_t i = 0; i < table_.constraints.size(); ++i) {
+    if (!keeps(table_.constraints[i], row)) return i;
+  }
+  return std::nullopt;
+}
+
+void RowRules::repair_comparison(const Constraint& rule, Row& row) const {
+  const std::size_t a = rule.columns[0];
+  const auto move = [&](std::size_t column, Op op, double bound) {
+    const auto index = nearest_index(grid(column), op, bound);
+    if (index) row[column] = grid(column).cell(*index);
+    return index.has_value();
+  };
+  if (rule.value) {
+    move(a, rule.op, *rule.value);
+    return;
+  }
+  const std::size_t b = rule.columns[1];
+  if (move(b, mirrored(rule.op), value(a, row)) || move(a, rule.op, value(b, row))) return;
+  // Both have to move: the right one as far as it can.
+  const bool up = rule.op == Op::kLess || rule.op == Op::kAtMost;
+  row[b] = grid(b).cell(up ? grid(b).count() - 1 : 0);
+  move(a, rule.op, value(b, row));
+}
+
+void RowRules::repair_sum(const Constraint& rule, Row& row) const {
+  const std::size_t total = rule.columns[0];
+  double parts = 0.0;
+  for (std::size_t k = 1; k < rule.columns.size(); ++k) parts += value(rule.columns[k], row);
+  row[total] = grid(total).cell(grid(total).index(parts));
+  double over = parts - value(total, row);
+  for (std::size_t k = rule.columns.size(); k-- > 1 && std::abs(over) >= table_.columns[total].step / 2;) {
+    const std::size_t j = rule.columns[k];
+    const double before = value(j, row);
+    row[j] = grid(j).cell(grid(j).index(before - over));
+    over -= before - value(j, row);
+  }
+}
+
+void RowRules::repair(const Constraint& rule, Row& row) const {
+  if (rule.kind == Kind::kCompare) return repair_comparison(rule, row);
+  if (rule.kind == Kind::kSum) return repair_sum(rule, row);
+  const auto become = [&](std::size_t column, std::uint32_t code) { row[column] = {code, 0.5f}; };
+  const std::size_t a = rule.columns[0], b = rule.columns[1];
+  if (b != label_) return become(b, rule.then.front());
+  for (std::uint32_t code = 0; code < table_.columns[a].codes(); ++code) {
+    if (!among(rule.when, code)) return become(a, code);
+  }
+}
+
+bool RowRules::repair_all(Row& row) const {
+  for (std::size_t pass = 0; pass < table_.constraints.size() + 8; ++pass) {
+    const auto first = broken(row);
+    if (!first) return true;
+    for (std::size_t i = *first; i < table_.constraints.size(); ++i) {
+      if (!keeps(table_.constraints[i], row)) repair(table_.constraints[i], row);
+    }
+  }
+  return !broken(row);
+}
+
+void RowRules::mend(std::span<float> numbers, std::int64_t label) const {
+  if (empty()) return;
+  require(numbers.size() == features_.size() && contradiction_.empty() &&
+              (!label_ || (label >= 0 && static_cast<std::size_t>(label) < known_good_.size())),
+          "a row of another table");
+  Row row(table_.columns.size());
+  for (std::size_t k = 0; k < features_.size(); ++k) row[features_[k]] = cell_at(numbers[k], codes_[k]);
+  if (label_) row[*label_].code = static_cast<std::uint32_t>(label);
+  if (!broken(row)) return;
+  const Row before = row;
+  if (!repair_all(row)) row = known_good_[label_ ? static_cast<std::size_t>(label) : 0];
+  for (std::size_t k = 0; k < features_.size(); ++k) {
+    const Cell &was = before[features_[k]], &is = row[features_[k]];
+    if (was.code != is.code || was.fraction != is.fraction) numbers[k] = position(is, codes_[k]);
+  }
+}
+
+}  // namespace muffle::schema

@@ -1,0 +1,175 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "muffle/core/text.hpp"
+#include "muffle/schema/row_rules.hpp"
+#include "muffle/schema/table.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::schema {
+namespace {
+
+/// Values of a grid are counted exactly up to here.
+constexpr double kMostValues = 0x1p52;
+
+class Checks {
+ public:
+  explicit Checks(const Table& table) : table_(table) {}
+
+  std::vector<std::string> run() {
+    if (table_.columns.empty()) add("it has no columns");
+    if (table_.columns.size() > kMostColumns) add(fmt::format("it has more than {} columns", kMostColumns));
+    std::set<std::string> names;
+    for (const Column& c : table_.columns) {
+      if (c.name.empty()) add("a column has no name");
+      if (!names.insert(c.name).second) add(fmt::format("column '{}' is there twice", c.name));
+      if (c.type != ColumnType::kIgnore) column(c);
+    }
+    roles();
+    if (out_.empty()) {
+      for (std::size_t i = 0; i < table_.constraints.size(); ++i) constraint(i, table_.constraints[i]);
+    }
+    if (out_.empty() && !table_.constraints.empty()) {
+      if (const std::string problem = RowRules(table_).contradiction(); !problem.empty()) add(problem);
+    }
+    return out_;
+  }
+
+ private:
+  void add(std::string problem) { out_.push_back(std::move(problem)); }
+
+  void column(const Column& c) {
+    const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
+    if (c.role == ColumnRole::kPerson) return;  // any text
+    if (c.is_number()) {
+      number(c, say);
+    } else {
+      categories(c, say);
+    }
+    if (c.codes() > kMostCodes) say(fmt::format("more than {} bins or values", kMostCodes));
+    if (c.missing && c.spellings.empty()) say("missing values need a spelling, such as \"\" or \"NA\"");
+  }
+
+  template <class Say>
+  void number(const Column& c, const Say& say) {
+    if (!std::isfinite(c.lo) || !std::isfinite(c.hi) || !(c.lo <= c.hi))
+      return say("lo and hi must be finite, lo not above hi");
+    if (!(c.step > 0) || !std::isfinite(c.step) || (c.hi - c.lo) / c.step > kMostValues)
+      return say("step must be positive, and not too small for its bounds");
+    if (c.decimals < 0 || c.decimals > 15) return say("decimals must be 0 to 15");
+    const double units = std::pow(10.0, c.decimals);
+    const auto written = [&](double v) { return std::abs(v * units - std::round(v * units)) <= 1e-6; };
+    if (std::abs(c.lo) > kMostValues / units || std::abs(c.hi) > kMostValues / units)
+      return say(fmt::format("its bounds are too large to be written with {} decimals", c.decimals));
+    if (!written(c.lo) || !written(c.step))
+      return say(fmt::format("lo or step cannot be written with {} decimals", c.decimals));
+    const double steps = (c.hi - c.lo) / c.step;
+    if (std::abs(steps - std::round(steps)) > 1e-6) return say("hi must be lo and a whole number of steps");
+    if (c.edges.size() < 2) return say("it has no bins");
+    for (std::size_t i = 0; i < c.edges.size(); ++i) {
+      if (!std::isfinite(c.edges[i]) || (i > 0 && !(c.edges[i] > c.edges[i - 1])))
+        return say("edges must be finite and ascend");
+    }
+    if (c.edges.front() > c.lo || c.edges.back() < c.hi) return say("edges must span lo to hi");
+    const Grid grid(c);
+    for (std::uint32_t b = 0; b < c.bins(); ++b) {
+      if (grid.first(b) == grid.first(b + 1))
+        return say(fmt::format("bin {} (from {} to {}) holds no value of it: leave out an edge", b + 1,
+                               exact_text(c.edges[b]), exact_text(c.edges[b + 1])));
+    }
+  }
+
+  template <class Say>
+  void categories(const Column& c, const Say& say) {
+    if (c.values.empty()) return say("it lists no values");
+    std::set<std::string> spelt;
+    const auto once = [&](const std::string& text) {
+      if (!spelt.insert(text).second) say(fmt::format("\"{}\" stands for two of its values", text));
+    };
+    for (const Category& v : c.values) {
+      once(v.name);
+      for (const std::string& alias : v.aliases) once(alias);
+    }
+    if (c.missing) {
+      for (const std::string& s : c.spellings) once(s);
+    }
+  }
+
+  void roles() {
+    std::size_t labels = 0, persons = 0, features = 0;
+    for (const Column& c : table_.columns) {
+      if (c.type == ColumnType::kIgnore) {
+        if (c.role != ColumnRole::kFeature) add(fmt::format("column '{}' has a role and is ignored", c.name));
+        continue;
+      }
+      features += c.is_feature() ? 1 : 0;
+      persons += c.role == ColumnRole::kPerson ? 1 : 0;
+      if (c.role != ColumnRole::kLabel) continue;
+      ++labels;
+      if (c.is_number()) add(fmt::format("column '{}': a label must be categories, not numbers", c.name));
+      if (c.missing)
+        add(fmt::format("column '{}': a label may not be missing; list the missing value among its values",
+                        c.name));
+      if (c.values.size() > kMostLabelValues)
+        add(fmt::format("column '{}': a label has at most {} values", c.name, kMostLabelValues));
+    }
+    if (labels > 1) add("two columns have the role label");
+    if (persons > 1) add("two columns have the role person");
+    if (features == 0 && !table_.columns.empty())
+      add("no column is left to learn from: all are ignored, the label or the person");
+  }
+
+  void constraint(std::size_t index, const Constraint& c) {
+    const auto say = [&](const std::string& what) { add(fmt::format("constraint {}: {}", index + 1, what)); };
+    std::set<std::size_t> seen;
+    for (const std::size_t j : c.columns) {
+      if (j >= table_.columns.size()) return say("names a column that is not there");
+      const Column& column = table_.columns[j];
+      if (column.type == ColumnType::kIgnore || column.role == ColumnRole::kPerson)
+        return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
+      if (!seen.insert(j).second) return say(fmt::format("names column '{}' twice", column.name));
+    }
+    using Kind = Constraint::Kind;
+    const auto at = [&](std::size_t k) -> const Column& { return table_.columns[c.columns[k]]; };
+    if (c.kind == Kind::kCompare) {
+      if (c.columns.size() != (c.value ? 1U : 2U)) return say("compares two columns, or one and a value");
+      for (std::size_t k = 0; k < c.columns.size(); ++k) {
+        if (!at(k).is_number()) return say(fmt::format("column '{}' is no number", at(k).name));
+      }
+      const auto temporal = [](ColumnType t) { return t == ColumnType::kDate || t == ColumnType::kDatetime; };
+      if (!c.value && at(0).type != at(1).type && (temporal(at(0).type) || temporal(at(1).type)))
+        return say(fmt::format("columns '{}' and '{}' are of different types", at(0).name, at(1).name));
+    } else if (c.kind == Kind::kSum) {
+      if (c.columns.size() < 3) return say("a sum needs a total and at least two parts");
+      for (std::size_t k = 0; k < c.columns.size(); ++k) {
+        if (at(k).type != ColumnType::kInteger && at(k).type != ColumnType::kDecimal)
+          return say(fmt::format("column '{}' is no number that can be added", at(k).name));
+        if (at(k).step != at(0).step || at(k).decimals != at(0).decimals)
+          return say("all columns of a sum need the same step");
+        const double steps = at(k).lo / at(k).step;
+        if (std::abs(steps - std::round(steps)) > 1e-6)
+          return say(fmt::format("column '{}': in a sum, lo must be a whole number of steps", at(k).name));
+      }
+    } else {
+      if (c.columns.size() != 2) return say("an implication has two columns");
+      if (c.when.empty() || c.then.empty()) return say("an implication needs values on both sides");
+      for (std::size_t k = 0; k < 2; ++k) {
+        for (const std::uint32_t code : k == 0 ? c.when : c.then) {
+          if (code >= at(k).codes()) return say(fmt::format("a value that column '{}' lacks", at(k).name));
+        }
+      }
+    }
+  }
+
+  const Table& table_;
+  std::vector<std::string> out_;
+};
+
+}  // namespace
+
+std::vector<std::string> Table::problems() const { return Checks(*this).run(); }
+
+}  // namespace muffle::schema

@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/text.hpp"
+#include "muffle/schema/table.hpp"
+
+namespace muffle::schema {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLongestText = 4096;
+constexpr std::size_t kMostConstraints = 4096;
+// In the order of their enumerators.
+const std::initializer_list<std::string_view> kTypeNames = {"integer", "decimal", "category", "ordinal",
+                                                            "boolean", "date",    "datetime", "ignore"};
+const std::initializer_list<std::string_view> kRoleNames = {"feature", "label", "person"};
+const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies"};
+const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
+
+template <class Enum>
+std::string_view name_of(std::initializer_list<std::string_view> names, Enum value) {
+  return names.begin()[static_cast<std::size_t>(value)];
+}
+
+json category_json(const Category& c) { return {{"name", c.name}, {"aliases", c.aliases}}; }
+
+json column_json(const Column& c) {
+  json out{{"name", c.name},
+           {"type", name_of(kTypeNames, c.type)},
+           {"role", name_of(kRoleNames, c.role)},
+           {"unit", c.unit},
+           {"missing", c.missing},
+           {"spellings", c.spellings}};
+  if (c.type == ColumnType::kIgnore) return out;
+  if (c.is_number()) {
+    out.update({{"lo", c.lo},
+                {"hi", c.hi},
+                {"step", c.step},
+                {"decimals", static_cast<unsigned>(c.decimals)},
+                {"edges", c.edges}});
+  } else {
+    out["values"] = json::array();
+    for (const Category& v : c.values) out["values"].push_back(category_json(v));
+  }
+  return out;
+}
+
+json constraint_json(const Constraint& c) {
+  json out{{"kind", name_of(kKindNames, c.kind)}, {"columns", c.columns}};
+  if (c.kind == Constraint::Kind::kCompare) {
+    out["op"] = name_of(kOpNames, c.op);
+    if (c.value) out["value"] = *c.value;
+  }
+  if (c.kind == Constraint::Kind::kImplies) out.update({{"when", c.when}, {"then", c.then}});
+  return out;
+}
+
+std::vector<std::string> texts(const JsonFields& fields, std::string_view key, std::size_t most) {
+  const json& list = fields.at(key);
+  if (!list.is_array() || list.size() > most) fields.fail(key, "is no list of texts, or too long");
+  std::vector<std::string> out;
+  for (const json& item : list) {
+    if (!item.is_string() || item.get_ref<const std::string&>().size() > kLongestText)
+      fields.fail(key, "is no list of texts, or one of them is too long");
+    out.push_back(item.get<std::string>());
+  }
+  return out;
+}
+
+std::vector<double> reals(const JsonFields& fields, std::string_view key, std::size_t most) {
+  const json& list = fields.at(key);
+  if (!list.is_array() || list.size() > most) fields.fail(key, "is no list of numbers, or too long");
+  return fields.numbers(key, list.size());
+}
+
+Column read_column(const JsonFields& f) {
+  Column c;
+  c.name = f.text("name", kLongestText);
+  c.type = static_cast<ColumnType>(f.choice("type", kTypeNames));
+  c.role = static_cast<ColumnRole>(f.choice("role", kRoleNames));
+  c.unit = f.text("unit", kLongestText);
+  c.missing = f.flag("missing");
+  c.spellings = texts(f, "spellings", kMostCodes);
+  if (c.type == ColumnType::kIgnore) {
+    f.only({"name", "type", "role", "unit", "missing", "spellings"});
+  } else if (c.is_number()) {
+    f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges"});
+    c.lo = f.number("lo");
+    c.hi = f.number("hi");
+    c.step = f.number("step");
+    c.decimals = static_cast<int>(f.integer("decimals", 0, 17));
+    c.edges = reals(f, "edges", kMostCodes);
+  } else {
+    f.only({"name", "type", "role", "unit", "missing", "spellings", "values"});
+    // A person's column lists nobody.
+    if (f.at("values").empty() && f.at("values").is_array()) return c;
+    for (const JsonFields& v : f.objects("values", kMostCodes)) {
+      v.only({"name", "aliases"});
+      c.values.push_back({v.text("name", kLongestText), texts(v, "aliases", kMostCodes)});
+    }
+  }
+  return c;
+}
+
+std::vector<std::uint32_t> read_codes(const JsonFields& f, std::string_view key) {
+  const auto sizes = f.sizes(key, kMostCodes, 0, kMostCodes);
+  return {sizes.begin(), sizes.end()};
+}
+
+Constraint read_constraint(const JsonFields& f) {
+  Constraint c;
+  c.kind = static_cast<Constraint::Kind>(f.choice("kind", kKindNames));
+  c.columns = f.sizes("columns", kMostColumns, 0, kMostColumns - 1);
+  f.only({"kind", "columns", "op", "value", "when", "then"});
+  if (c.kind == Constraint::Kind::kCompare) {
+    c.op = static_cast<Constraint::Op>(f.choice("op", kOpNames));
+    if (c.columns.size() == 1) c.value = f.number("value");
+  } else if (c.kind == Constraint::Kind::kImplies) {
+    c.when = read_codes(f, "when");
+    c.then = read_codes(f, "then");
+  }
+  return c;
+}
+
+std::string hash_of(const json& spelling) {
+  return to_hex(sha256(spelling.dump(-1, ' ', false, json::error_handler_t::replace)));
+}
+
+}  // namespace
+
+json to_json(const Table& table) {
+  json out{{"columns", json::array()}, {"constraints", json::array()}};
+  for (const Column& c : table.columns) out["columns"].push_back(column_json(c));
+  for (const Constraint& c : table.constraints) out["constraints"].push_back(constraint_json(c));
+  return out;
+}
+
+Table read_table(const JsonFields& fields) {
+  fields.only({"columns", "constraints"});
+  Table table;
+  for (const JsonFields& c : fields.objects("columns", kMostColumns)) table.columns.push_back(read_column(c));
+  const json& constraints = fields.at("constraints");
+  if (!constraints.is_array()) fields.fail("constraints", "is no list");
+  if (!constraints.empty()) {
+    for (const JsonFields& c : fields.objects("constraints", kMostConstraints))
+      table.constraints.push_back(read_constraint(c));
+  }
+  if (const std::vector<std::string> problems = table.problems(); !problems.empty())
+    fields.fail("columns", "describe no table: " + problems.front());
+  return table;
+}
+
+std::string table_hash(const Table& table) { return hash_of(to_json(table)); }
+
+std::map<std::string, std::string> column_hashes(const Table& table) {
+  constexpr std::size_t kDigits = 16;
+  std::map<std::string, std::string> out;
+  for (std::size_t j = 0; j < table.columns.size(); ++j) {
+    json at = column_json(table.columns[j]);
+    at["place"] = j;
+    out[fmt::format("the schema's column '{}'", printable(table.columns[j].name))] =
+        hash_of(at).substr(0, kDigits);
+  }
+  json constraints = json::array();
+  for (const Constraint& c : table.constraints) constraints.push_back(constraint_json(c));
+  if (!constraints.empty()) out["the schema's constraints"] = hash_of(constraints).substr(0, kDigits);
+  return out;
+}
+
+std::string differences(const Table& one, const Table& other) {
+  std::vector<std::string> found;
+  const auto add = [&](const std::string& name, const std::string& what) {
+    found.push_back(fmt::format("column '{}': {}", name, what));
+  };
+  const std::size_t common = std::min(one.columns.size(), other.columns.size());
+  if (one.columns.size() != other.columns.size())
+    found.push_back(fmt::format("{} columns, and {}", one.columns.size(), other.columns.size()));
+  for (std::size_t j = 0; j < common; ++j) {
+    const Column &a = one.columns[j], &b = other.columns[j];
+    if (a == b) continue;
+    if (a.name != b.name) {
+      found.push_back(fmt::format("column {} is '{}', and '{}'", j + 1, a.name, b.name));
+      continue;
+    }
+    std::string what;
+    const auto say = [&](bool same, const char* text) {
+      if (!same) what += (what.empty() ? "" : ", ") + std::string(text);
+    };
+    say(a.type == b.type, "type");
+    say(a.role == b.role, "role");
+    say(a.lo == b.lo && a.hi == b.hi, "bounds");
+    say(a.step == b.step && a.decimals == b.decimals, "step");
+    say(a.edges == b.edges, "bins");
+    say(a.values == b.values, "values");
+    say(a.missing == b.missing && a.spellings == b.spellings, "missing values");
+    say(a.unit == b.unit, "unit");
+    add(a.name, what);
+  }
+  if (one.constraints != other.constraints) found.push_back("constraints");
+  std::string all;
+  for (const std::string& text : found) all += (all.empty() ? "" : "; ") + text;
+  return all;
+}
+
+}  // namespace muffle::schema

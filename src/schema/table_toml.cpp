@@ -1,0 +1,466 @@
+#include "muffle/schema/table_toml.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "bins.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/settings.hpp"
+#include "muffle/core/text.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::schema {
+namespace {
+
+constexpr std::size_t kDefaultBins = 16;
+constexpr std::size_t kMostTomlBytes = std::size_t{1} << 24;
+
+constexpr std::pair<std::string_view, ColumnRole> kRoles[] = {
+    {"feature", ColumnRole::kFeature}, {"label", ColumnRole::kLabel}, {"person", ColumnRole::kPerson}};
+constexpr std::pair<std::string_view, Constraint::Op> kOps[] = {{"<", Constraint::Op::kLess},
+                                                                {"<=", Constraint::Op::kAtMost},
+                                                                {">=", Constraint::Op::kAtLeast},
+                                                                {">", Constraint::Op::kGreater},
+                                                                {"=", Constraint::Op::kEqual}};
+
+template <class T, std::size_t N>
+std::string words_of(const std::pair<std::string_view, T> (&table)[N]) {
+  std::string all;
+  for (std::size_t i = 0; i < N; ++i)
+    all += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 == N ? " or " : ", ", table[i].first);
+  return all;
+}
+
+template <class T, std::size_t N>
+const T* find_word(const std::pair<std::string_view, T> (&table)[N], std::string_view word) {
+  for (const auto& [name, value] : table) {
+    if (name == word) return &value;
+  }
+  return nullptr;
+}
+
+/// The least number of places after the point that write the number exactly enough.
+int places_of(double number) {
+  for (int places = 0; places <= 15; ++places) {
+    const double units = std::pow(10.0, places);
+    if (std::abs(number * units - std::round(number * units)) <= 1e-9) return places;
+  }
+  return 15;
+}
+
+/// Reads one file; collects what is wrong with it.
+class TableReader {
+ public:
+  TableReader(const toml::table& file, std::string name) : file_(file), name_(std::move(name)) {}
+
+  Table read() {
+    keys(file_, {"columns", "constraints"}, "the schema");
+    const toml::array* columns = file_["columns"].as_array();
+    if (columns == nullptr || columns->empty()) {
+      add(1, "there are no [[columns]]");
+    } else {
+      for (const toml::node& node : *columns) {
+        const toml::table* at = node.as_table();
+        if (at == nullptr) {
+          add(line(node), "columns is a list of tables: write [[columns]]");
+        } else {
+          table_.columns.push_back(column(*at));
+        }
+      }
+    }
+    if (const toml::node* constraints = file_.get("constraints")) {
+      if (!constraints->is_array_of_tables()) {
+        add(line(*constraints), "constraints is a list of tables: write [[constraints]]");
+      } else {
+        for (const toml::node& node : *constraints->as_array()) constraint(*node.as_table());
+      }
+    }
+    if (problems_.empty()) {
+      for (std::string& p : table_.problems()) problems_.push_back(std::move(p));
+    }
+    if (!problems_.empty()) {
+      std::string all;
+      for (std::size_t i = 0; i < problems_.size(); ++i)
+        all += (i == 0 ? "" : "; ") +
+               (problems_.size() > 1 ? fmt::format("({}) {}", i + 1, problems_[i]) : problems_[i]);
+      throw ConfigError(
+          fmt::format("The schema '{}' cannot be used: {}. Correct it (docs/reference/schema.md "
+                      "explains every key); no record was read.",
+                      printable(name_), all));
+    }
+    return std::move(table_);
+  }
+
+ private:
+  static std::size_t line(const toml::node& node) { return node.source().begin.line; }
+  void add(std::size_t at, const std::string& what) {
+    problems_.push_back(fmt::format("line {}: {}", at, what));
+  }
+
+  void keys(const toml::table& table, const std::vector<std::string>& known, const std::string& of) {
+    for (const auto& [key, value] : table) {
+      const std::string name(key.str());
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      const std::string near = settings::nearest(name, known);
+      add(line(value), fmt::format("{} has no key '{}'{}", of, printable(name),
+                                   near.empty() ? "" : "; did you mean '" + near + "'"));
+    }
+  }
+
+  std::string text(const toml::table& table, const char* key, const std::string& of, bool needed) {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) {
+      if (needed) add(line(table), fmt::format("{} needs '{}'", of, key));
+      return {};
+    }
+    const auto value = node->value<std::string>();
+    if (!node->is_string()) add(line(*node), fmt::format("{}: {} needs a text in quotes", of, key));
+    if (value && *value == kFillIn) fill_in(*node, key, of);
+    return node->is_string() ? *value : std::string();
+  }
+
+  void fill_in(const toml::node& node, const std::string& key, const std::string& of) {
+    add(line(node), fmt::format("{}: '{}' is still \"{}\": write what is public about it, from experience or "
+                                "from public data, never from these records",
+                                of, key, kFillIn));
+  }
+
+  /// A number, a date or a time, as the column's type has it.
+  std::optional<double> number(const toml::node& node, ColumnType type, const std::string& key,
+                               const std::string& of) {
+    if (const auto* s = node.as_string()) {
+      if (s->get() == kFillIn) {
+        fill_in(node, key, of);
+        return std::nullopt;
+      }
+      const bool temporal = type == ColumnType::kDate || type == ColumnType::kDatetime;
+      if (const auto value = parse_number(type, s->get()); temporal && value) return value;
+    }
+    if (const auto* d = node.as_date(); d != nullptr && type == ColumnType::kDate) {
+      const toml::date& v = d->get();
+      return parse_number(type, fmt::format("{:04}-{:02}-{:02}", static_cast<int>(v.year),
+                                            static_cast<int>(v.month), static_cast<int>(v.day)));
+    }
+    if (const auto* t = node.as_date_time(); t != nullptr && type == ColumnType::kDatetime) {
+      const toml::date_time& v = t->get();
+      return parse_number(type,
+                          fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(v.date.year),
+                                      static_cast<int>(v.date.month), static_cast<int>(v.date.day),
+                                      static_cast<int>(v.time.hour), static_cast<int>(v.time.minute),
+                                      static_cast<int>(v.time.second)));
+    }
+    if (node.is_number() && type != ColumnType::kDate && type != ColumnType::kDatetime)
+      return node.value<double>();
+    add(line(node), fmt::format("{}: {} needs {}", of, key,
+                                type == ColumnType::kDate       ? "a date, YYYY-MM-DD"
+                                : type == ColumnType::kDatetime ? "a date and time, YYYY-MM-DDThh:mm:ss"
+                                                                : "a number"));
+    return std::nullopt;
+  }
+
+  std::vector<std::string> texts(const toml::node& node, const std::string& key, const std::string& of) {
+    std::vector<std::string> out;
+    const toml::array* list = node.as_array();
+    if (list == nullptr) {
+      if (const auto* s = node.as_string(); s != nullptr && s->get() == kFillIn) {
+        fill_in(node, key, of);
+      } else {
+        add(line(node), fmt::format("{}: {} needs a list of texts in quotes", of, key));
+      }
+      return out;
+    }
+    for (const toml::node& item : *list) {
+      if (const auto* s = item.as_string()) {
+        if (s->get() == kFillIn) fill_in(item, key, of);
+        out.push_back(s->get());
+      } else if (const auto* i = item.as_integer()) {
+        out.push_back(std::to_string(i->get()));
+      } else {
+        add(line(item), fmt::format("{}: {} needs texts in quotes", of, key));
+      }
+    }
+    return out;
+  }
+
+  Column column(const toml::table& t) {
+    Column c;
+    c.name = text(t, "name", "a column", true);
+    const std::string of = fmt::format("column '{}'", printable(c.name));
+    keys(t,
+         {"name", "type", "role", "unit", "lo", "hi", "step", "decimals", "bins", "spacing", "values",
+          "aliases", "missing"},
+         of);
+    const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
+    if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
+    if (const ColumnRole* found = find_word(kRoles, role)) {
+      c.role = *found;
+    } else if (!role.empty()) {
+      add(line(*t.get("role")), fmt::format("{}: role must be {}", of, words_of(kRoles)));
+    }
+    c.unit = text(t, "unit", of, false);
+    missing(t, c, of);
+    if (c.type == ColumnType::kIgnore || c.role == ColumnRole::kPerson) {
+      for (const char* key : {"lo", "hi", "step", "decimals", "bins", "spacing", "values", "aliases"}) {
+        if (t.contains(key))
+          add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
+      }
+      if (c.role == ColumnRole::kPerson) c.type = ColumnType::kCategory;
+    } else if (c.is_number()) {
+      numbers(t, c, of);
+    } else {
+      categories(t, c, of);
+    }
+    return c;
+  }
+
+  void type(const std::string& word, Column& c, const toml::node& node, const std::string& of) {
+    std::string all;
+    for (int i = 0; i <= static_cast<int>(ColumnType::kIgnore); ++i) {
+      c.type = static_cast<ColumnType>(i);
+      if (type_name(c.type) == word) return;
+      all += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", type_name(c.type));
+    }
+    add(line(node), fmt::format("{}: type must be one of {}", of, all));
+  }
+
+  void missing(const toml::table& t, Column& c, const std::string& of) {
+    const toml::node* node = t.get("missing");
+    if (node == nullptr) return;
+    if (const auto* flag = node->as_boolean()) {
+      c.missing = flag->get();
+      if (c.missing) c.spellings = {""};
+      return;
+    }
+    if (const auto* s = node->as_string()) {
+      c.spellings = {s->get()};
+      if (s->get() == kFillIn) fill_in(*node, "missing", of);
+    } else {
+      c.spellings = texts(*node, "missing", of);
+    }
+    c.missing = true;
+  }
+
+  void numbers(const toml::table& t, Column& c, const std::string& of) {
+    const std::size_t before = problems_.size();
+    for (const char* key : {"values", "aliases"}) {
+      if (t.contains(key))
+        add(line(*t.get(key)),
+            fmt::format("{}: '{}' is for categories; a number has lo, hi and bins", of, key));
+    }
+    const auto bound = [&](const char* key, double& field) {
+      const toml::node* node = t.get(key);
+      if (node == nullptr) return add(line(t), fmt::format("{} needs '{}', its public bound", of, key));
+      if (const auto value = number(*node, c.type, key, of)) field = *value;
+    };
+    bound("lo", c.lo);
+    bound("hi", c.hi);
+    steps(t, c, of);
+    if (problems_.size() > before) return;
+    bins(t, c, of);
+  }
+
+  void steps(const toml::table& t, Column& c, const std::string& of) {
+    const toml::node *step = t.get("step"), *decimals = t.get("decimals");
+    if (step != nullptr) {
+      if (const auto value = number(*step, ColumnType::kDecimal, "step", of)) c.step = *value;
+      if (!(c.step > 0)) add(line(*step), fmt::format("{}: step must be above 0", of));
+    }
+    if (c.type != ColumnType::kDecimal) {
+      if (decimals != nullptr) add(line(*decimals), fmt::format("{}: only decimals have 'decimals'", of));
+      if (c.step != std::floor(c.step)) add(line(*step), fmt::format("{}: step must be a whole number", of));
+      return;
+    }
+    if (decimals != nullptr) {
+      const auto value = decimals->value<std::int64_t>();
+      if (!decimals->is_integer() || *value < 0 || *value > 15)
+        return add(line(*decimals), fmt::format("{}: decimals needs a whole number from 0 to 15", of));
+      c.decimals = static_cast<int>(*value);
+      if (step == nullptr) c.step = std::pow(10.0, -c.decimals);
+    } else if (step != nullptr) {
+      c.decimals = std::max(places_of(c.step), places_of(c.lo));
+    } else {
+      add(line(t),
+          fmt::format("{} needs 'decimals' (places after the point) or 'step' (between its values)", of));
+    }
+  }
+
+  void bins(const toml::table& t, Column& c, const std::string& of) {
+    const toml::node* node = t.get("bins");
+    const std::string spacing = text(t, "spacing", of, false);
+    if (!spacing.empty() && spacing != "equal" && spacing != "logarithmic")
+      add(line(*t.get("spacing")), fmt::format("{}: spacing must be \"equal\" or \"logarithmic\"", of));
+    if (node != nullptr && node->is_array()) {
+      if (!spacing.empty()) add(line(*node), fmt::format("{}: edges have no spacing", of));
+      for (const toml::node& edge : *node->as_array()) {
+        if (const auto value = number(edge, c.type, "bins", of)) c.edges.push_back(*value);
+      }
+      return;
+    }
+    std::size_t count = kDefaultBins;
+    if (node != nullptr) {
+      const auto value = node->value<std::int64_t>();
+      if (!node->is_integer() || *value < 1 || *value > static_cast<std::int64_t>(kMostCodes))
+        return add(line(*node), fmt::format("{}: bins needs a number of bins, or a list of edges", of));
+      count = static_cast<std::size_t>(*value);
+    }
+    // Nonsense is named by Table::problems().
+    if (!(c.lo <= c.hi) || !std::isfinite(c.hi - c.lo) || (c.hi - c.lo) / c.step > 0x1p52) {
+      c.edges = {c.lo, c.hi};
+      return;
+    }
+    c.edges = spacing == "logarithmic" ? logarithmic_bins(c, count) : equal_bins(c, count);
+    if (c.edges.empty())
+      add(line(t), fmt::format("{}: logarithmic bins need lo >= 0; write edges, or equal bins", of));
+  }
+
+  void categories(const toml::table& t, Column& c, const std::string& of) {
+    for (const char* key : {"lo", "hi", "step", "decimals", "bins", "spacing"}) {
+      if (t.contains(key))
+        add(line(*t.get(key)), fmt::format("{}: '{}' is for numbers; categories have values", of, key));
+    }
+    if (const toml::node* values = t.get("values")) {
+      for (std::string& name : texts(*values, "values", of)) c.values.push_back({std::move(name), {}});
+    } else if (c.type == ColumnType::kBoolean) {
+      c.values = {{"false", {}}, {"true", {}}};
+    } else {
+      add(line(t), fmt::format("{} needs 'values', the public list of its categories", of));
+    }
+    if (c.type == ColumnType::kBoolean && c.values.size() != 2 && !t["values"].is_string())
+      add(line(t), fmt::format("{}: a boolean has two values, the false one first", of));
+    const toml::node* aliases = t.get("aliases");
+    if (aliases == nullptr) return;
+    if (!aliases->is_table())
+      return add(line(*aliases), fmt::format("{}: aliases needs {{ value = [\"other spelling\"] }}", of));
+    for (const auto& [key, node] : *aliases->as_table()) {
+      const std::string name(key.str());
+      const auto value =
+          std::find_if(c.values.begin(), c.values.end(), [&](const Category& v) { return v.name == name; });
+      if (value == c.values.end()) {
+        add(line(node),
+            fmt::format("{}: aliases of \"{}\", which is not among its values", of, printable(name)));
+      } else {
+        value->aliases = texts(node, "aliases", of);
+      }
+    }
+  }
+
+  std::optional<std::size_t> column_named(const toml::node& node, const std::string& of) {
+    const auto* name = node.as_string();
+    if (name == nullptr) {
+      add(line(node), fmt::format("{} needs columns' names", of));
+      return std::nullopt;
+    }
+    std::vector<std::string> names;
+    for (std::size_t j = 0; j < table_.columns.size(); ++j) {
+      if (table_.columns[j].name == name->get()) return j;
+      names.push_back(table_.columns[j].name);
+    }
+    const std::string near = settings::nearest(name->get(), names);
+    add(line(node), fmt::format("{}: there is no column '{}'{}", of, printable(name->get()),
+                                near.empty() ? "" : "; did you mean '" + near + "'"));
+    return std::nullopt;
+  }
+
+  /// Of {column = "x", is = ["a", "b"]}.
+  bool condition(const toml::table& t, const char* key, const std::string& of,
+                 std::vector<std::size_t>& columns, std::vector<std::uint32_t>& codes) {
+    const toml::table* at = t[key].as_table();
+    if (at == nullptr || !at->contains("column") || !at->contains("is")) {
+      add(line(t), fmt::format("{} needs {} = {{column = \"NAME\", is = [\"VALUE\"]}}", of, key));
+      return false;
+    }
+    keys(*at, {"column", "is"}, of);
+    const auto j = column_named(*at->get("column"), of);
+    if (!j) return false;
+    columns.push_back(*j);
+    const Column& c = table_.columns[*j];
+    if (c.is_number() && !c.missing) {
+      add(line(*at), fmt::format("{}: column '{}' has no values to name; implications are between categories",
+                                 of, printable(c.name)));
+      return false;
+    }
+    for (const std::string& name : texts(*at->get("is"), "is", of)) {
+      const auto value =
+          std::find_if(c.values.begin(), c.values.end(), [&](const Category& v) { return v.name == name; });
+      if (value != c.values.end()) {
+        codes.push_back(static_cast<std::uint32_t>(value - c.values.begin()));
+      } else if (c.missing && std::find(c.spellings.begin(), c.spellings.end(), name) != c.spellings.end()) {
+        codes.push_back(c.missing_code());
+      } else {
+        add(line(*at), fmt::format("{}: \"{}\" is not among the values of column '{}'", of, printable(name),
+                                   printable(c.name)));
+      }
+    }
+    return true;
+  }
+
+  void constraint(const toml::table& t) {
+    const std::size_t before = problems_.size();
+    const std::string of = fmt::format("constraint {}", table_.constraints.size() + 1);
+    Constraint c;
+    const std::string kind = text(t, "kind", of, true);
+    if (kind == "compare") {
+      keys(t, {"kind", "left", "op", "right", "value"}, of);
+      if (const Constraint::Op* op = find_word(kOps, text(t, "op", of, true))) {
+        c.op = *op;
+      } else if (t.contains("op")) {
+        add(line(*t.get("op")), fmt::format("{}: op must be {}", of, words_of(kOps)));
+      }
+      if (!t.contains("left") || t.contains("right") == t.contains("value"))
+        return add(line(t), fmt::format("{} needs 'left', and 'right' (a column) or 'value'", of));
+      if (const auto j = column_named(*t.get("left"), of)) c.columns.push_back(*j);
+      if (t.contains("right")) {
+        if (const auto j = column_named(*t.get("right"), of)) c.columns.push_back(*j);
+      } else if (!c.columns.empty()) {
+        c.value = number(*t.get("value"), table_.columns[c.columns[0]].type, "value", of);
+      }
+    } else if (kind == "sum") {
+      keys(t, {"kind", "total", "parts"}, of);
+      c.kind = Constraint::Kind::kSum;
+      const toml::array* parts = t["parts"].as_array();
+      if (!t.contains("total") || parts == nullptr)
+        return add(line(t), fmt::format("{} needs 'total' and 'parts', a list of columns", of));
+      if (const auto j = column_named(*t.get("total"), of)) c.columns.push_back(*j);
+      for (const toml::node& part : *parts) {
+        if (const auto j = column_named(part, of)) c.columns.push_back(*j);
+      }
+    } else if (kind == "implies") {
+      keys(t, {"kind", "if", "then"}, of);
+      c.kind = Constraint::Kind::kImplies;
+      if (!condition(t, "if", of, c.columns, c.when) || !condition(t, "then", of, c.columns, c.then)) return;
+    } else if (t.contains("kind")) {
+      add(line(*t.get("kind")), fmt::format("{}: kind must be \"compare\", \"sum\" or \"implies\"", of));
+    }
+    if (problems_.size() == before) table_.constraints.push_back(std::move(c));
+  }
+
+  const toml::table& file_;
+  std::string name_;
+  Table table_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+Table parse_table_toml(std::string_view text, const std::string& name) {
+  toml::table file;
+  try {
+    file = toml::parse(text, name);
+  } catch (const toml::parse_error& e) {
+    throw ConfigError(
+        fmt::format("The schema '{}' line {}: not valid TOML: {}. Mend that line; text needs quotes.",
+                    printable(name), e.source().begin.line, std::string(e.description())));
+  }
+  return TableReader(file, name).read();
+}
+
+Table read_table_toml(const std::filesystem::path& path) {
+  return parse_table_toml(read_file(path, kMostTomlBytes), path.string());
+}
+
+}  // namespace muffle::schema

@@ -1,0 +1,99 @@
+#include "evaluate/marginals.hpp"
+
+#include <gtest/gtest.h>
+
+#include "muffle/core/files.hpp"
+#include "muffle/schema/table_toml.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::evaluate {
+namespace {
+
+using Set = std::vector<std::size_t>;
+
+TEST(ColumnSets, AllOfThemOrAPublicChoice) {
+  const auto all = column_sets(5, 3, 0, 1);
+  EXPECT_EQ(all.size(), 10u);
+  EXPECT_EQ(all.front(), (Set{0, 1, 2}));
+  EXPECT_EQ(all.back(), (Set{2, 3, 4}));
+  EXPECT_EQ(column_sets(5, 3, 10, 7), all);
+  const auto some = column_sets(40, 4, 25, 7);
+  EXPECT_EQ(some.size(), 25u);
+  EXPECT_EQ(some, column_sets(40, 4, 25, 7));
+  EXPECT_NE(some, column_sets(40, 4, 25, 8));
+  for (const Set& set : some) EXPECT_TRUE(std::is_sorted(set.begin(), set.end()) && set.back() < 40u);
+  EXPECT_TRUE(column_sets(2, 3, 0, 1).empty());
+}
+
+constexpr const char* kColumns = R"(
+[[columns]]
+name = "a"
+type = "integer"
+lo = 0
+hi = 9
+bins = 2
+[[columns]]
+name = "b"
+type = "category"
+values = ["x", "y"]
+[[columns]]
+name = "c"
+type = "boolean"
+role = "label"
+)";
+
+class TotalVariation : public testing::Test {
+ protected:
+  data::DataSpec file(const std::string& name, const std::string& rows) {
+    write_file_atomically(folder_ / name, "a,b,c\n" + rows);
+    data::DataSpec spec;
+    spec.format = "csv";
+    spec.dir = folder_.path().string();
+    spec.features = name;
+    describe_table(spec.schema,
+                   std::make_shared<const schema::Table>(schema::parse_table_toml(kColumns, "s")));
+    return spec;
+  }
+  static double tvd(const data::DataSpec& one, const data::DataSpec& other, Set set) {
+    return total_variation(one, other, std::vector<Set>{std::move(set)}, {}).at(0).tvd;
+  }
+
+  const test::TemporaryFolder folder_;
+};
+
+TEST_F(TotalVariation, IsHalfTheSumOfDifferencesOfShares) {
+  const auto one = file("one.csv", "0,x,false\n1,x,false\n7,y,true\n9,x,true\n");
+  const auto other = file("other.csv", "4,x,false\n8,y,true\n");
+  EXPECT_DOUBLE_EQ(tvd(one, other, {0}), 0.0) << "halves of both lie in each bin";
+  EXPECT_DOUBLE_EQ(tvd(one, other, {1}), 0.25) << "3/4 and 1/2";
+  EXPECT_DOUBLE_EQ(tvd(one, other, {0, 1}), 0.25);
+  EXPECT_DOUBLE_EQ(tvd(one, other, {0, 1, 2}), 0.25) << "the label is a column, the last one";
+  EXPECT_DOUBLE_EQ(tvd(one, one, {0, 1, 2}), 0.0);
+  const auto apart = file("apart.csv", "0,y,true\n");
+  EXPECT_DOUBLE_EQ(tvd(one, apart, {0, 1, 2}), 1.0);
+}
+
+TEST_F(TotalVariation, ManySetsAreOneReadingEachAndNoOther) {
+  const auto one = file("one.csv", "0,x,false\n1,x,false\n7,y,true\n");
+  const auto other = file("other.csv", "0,x,true\n1,x,false\n7,y,true\n");
+  const std::vector<Set> sets{{2}, {0}, {0, 2}};
+  const auto all = total_variation(one, other, sets, {});
+  ASSERT_EQ(all.size(), 3u);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    EXPECT_EQ(all[i].columns, sets[i]);
+    EXPECT_DOUBLE_EQ(all[i].tvd, tvd(one, other, sets[i]));
+  }
+  EXPECT_NEAR(all[0].tvd, 1.0 / 3.0, 1e-15);
+}
+
+TEST_F(TotalVariation, RowsWithoutAClassAreLeftOutAndATableNeedsRows) {
+  const auto one = file("one.csv", "0,x,false\n1,x,maybe\n");
+  const auto other = file("other.csv", "0,x,false\n");
+  EXPECT_DOUBLE_EQ(tvd(one, other, {0, 1, 2}), 0.0);
+  muffle::test::expect_error(ExitCode::kData, {"without rows", "none.csv"},
+                             [&] { (void)tvd(one, file("none.csv", ""), {0}); });
+}
+
+}  // namespace
+}  // namespace muffle::evaluate

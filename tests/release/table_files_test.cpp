@@ -1,0 +1,105 @@
+// A release's tables as other programs read them: CSV files and a description.
+#include "muffle/release/table_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "muffle/core/files.hpp"
+#include "release/sample_artifact.hpp"
+#include "support/expect_error.hpp"
+#include "support/planned_release.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::release {
+namespace {
+
+/// Age in three bins and missing; a name with what CSV quotes; a label.
+schema::Schema mixed(bool labelled) {
+  auto table = std::make_shared<schema::Table>();
+  schema::Column age, job, label;
+  age.name = "age", age.type = schema::ColumnType::kInteger;
+  age.lo = 17, age.hi = 30, age.edges = {17, 25, 30, 31};
+  age.missing = true, age.spellings = {"?"};
+  job.name = "job, \"main\"";
+  job.values = {{"a,b", {}}, {"say \"x\"", {}}};
+  label.name = "label", label.role = schema::ColumnRole::kLabel;
+  label.values = {{"no", {}}, {"yes", {}}};
+  table->columns = {age, job};
+  if (labelled) table->columns.insert(table->columns.begin(), label);
+  schema::Schema schema{{2}, labelled ? std::size_t{2} : 1, 0.0, 1.0};
+  schema.table = table;
+  return schema;
+}
+
+Artifact release_of(const schema::Schema& schema) {
+  const auto at = [](std::uint32_t age, std::uint32_t job) {
+    return std::vector<float>{schema::position({age}, 4), schema::position({job}, 2)};
+  };
+  std::vector<float> x;
+  for (const auto& record : {at(0, 0), at(0, 0), at(3, 1), at(2, 0)})
+    x.insert(x.end(), record.begin(), record.end());
+  const std::int32_t last = schema.classes > 1 ? 1 : 0;
+  return test::planned_release(schema, {test::named("p", test::make_map("pairs", {}, schema))}, x,
+                               {0, 0, 0, last});
+}
+
+TEST(TableFiles, AreCsvWithTheColumnsValuesAndADescription) {
+  for (const bool labelled : {true, false}) {
+    const test::TemporaryFolder folder;
+    const Artifact a = release_of(mixed(labelled));
+    write_tables(a, folder / "tables");
+    const auto json = nlohmann::json::parse(read_file(folder / "tables/tables.json"));
+    EXPECT_EQ(json["format"], "muffle-tables");
+    EXPECT_EQ(json["private"], false);
+    EXPECT_TRUE(json["epsilon"].is_null()) << "noise that is not secret promises nothing";
+    EXPECT_EQ(json["records"], 4.0);
+    EXPECT_EQ(json["label"], labelled ? nlohmann::json("label") : nlohmann::json());
+    EXPECT_EQ(json["columns"].size(), labelled ? 3u : 2u);
+    EXPECT_EQ(json["columns"].at(labelled ? 1 : 0)["codes"], nlohmann::json({"17..24", "25..29", "30", "?"}));
+    ASSERT_EQ(json["tables"].size(), 3u);
+    const NoisyTables all = make_noisy_tables(a);
+    for (std::size_t t = 0; t < 3; ++t) {
+      const auto& table = json["tables"][t];
+      EXPECT_EQ(table["sigma"], all.tables[t].sigma);
+      std::istringstream lines(read_file(folder / "tables" / table["file"].get<std::string>()));
+      std::string line;
+      std::getline(lines, line);
+      for (const double count : all.tables[t].counts) {
+        std::getline(lines, line);
+        EXPECT_EQ(std::stod(line.substr(line.rfind(',') + 1)), count);
+      }
+      EXPECT_FALSE(std::getline(lines, line)) << line;
+      std::size_t cells = 1;
+      for (const auto& side : table["shape"]) cells *= side.get<std::size_t>();
+      EXPECT_EQ(cells, all.tables[t].counts.size());
+    }
+    const std::string pair = read_file(folder / "tables/table-0002.csv");
+    EXPECT_EQ(json["tables"][2]["columns"].back(), "job, \"main\"");
+    if (labelled) {
+      EXPECT_EQ(pair,
+                "label,age,\"job, \"\"main\"\"\",count\n"
+                "no,17..24,\"a,b\",2\nno,17..24,\"say \"\"x\"\"\",0\nno,25..29,\"a,b\",0\n"
+                "no,25..29,\"say \"\"x\"\"\",0\nno,30,\"a,b\",0\nno,30,\"say \"\"x\"\"\",0\nno,?,\"a,b\",0\n"
+                "no,?,\"say \"\"x\"\"\",1\nyes,17..24,\"a,b\",0\nyes,17..24,\"say \"\"x\"\"\",0\n"
+                "yes,25..29,\"a,b\",0\nyes,25..29,\"say \"\"x\"\"\",0\nyes,30,\"a,b\",1\n"
+                "yes,30,\"say \"\"x\"\"\",0\nyes,?,\"a,b\",0\nyes,?,\"say \"\"x\"\"\",0\n");
+    } else {
+      EXPECT_EQ(pair.substr(0, pair.find('\n')), "age,\"job, \"\"main\"\"\",count");
+    }
+  }
+}
+
+TEST(TableFiles, NeedTablesAndAFolder) {
+  const test::TemporaryFolder folder;
+  test::expect_error(ExitCode::kConfig, {"\"pairs\""},
+                     [&] { write_tables(testing_artifact::sample_artifact(), folder / "t"); });
+  EXPECT_FALSE(std::filesystem::exists(folder / "t"));
+  write_file_atomically(folder / "file", "x");
+  test::expect_error(ExitCode::kIo, {"file"},
+                     [&] { write_tables(release_of(mixed(true)), folder / "file"); });
+}
+
+}  // namespace
+}  // namespace muffle::release

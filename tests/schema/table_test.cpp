@@ -1,0 +1,238 @@
+#include "muffle/schema/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "muffle/schema/schema.hpp"
+#include "muffle/schema/table_text.hpp"
+#include "muffle/schema/table_toml.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::schema {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kVisits = R"(
+[[columns]]
+name = "age"
+type = "integer"
+lo = 0
+hi = 99
+bins = 10
+unit = "years"
+missing = ["NA", ""]
+[[columns]]
+name = "weight"
+type = "decimal"
+lo = 0
+hi = 200
+decimals = 1
+bins = [0, 50, 80, 200]
+[[columns]]
+name = "ward"
+type = "category"
+values = ["north", "south"]
+aliases = { north = ["N", "Nord"] }
+[[columns]]
+name = "admitted"
+type = "date"
+lo = 2000-01-01
+hi = "2009-12-31"
+[[columns]]
+name = "left"
+type = "datetime"
+lo = "2000-01-01 00:00:00"
+hi = "2009-12-31 23:59:00"
+step = 60
+[[columns]]
+name = "cost"
+type = "integer"
+lo = 0
+hi = 1000000
+bins = 8
+spacing = "logarithmic"
+[[columns]]
+name = "note"
+type = "ignore"
+[[columns]]
+name = "who"
+type = "category"
+role = "person"
+[[columns]]
+name = "ill"
+type = "boolean"
+role = "label"
+)";
+
+Table visits() { return parse_table_toml(kVisits, "visits.toml"); }
+
+std::string written(const ColumnText& column, std::string_view field) {
+  const FieldReading reading = column.read(field);
+  EXPECT_EQ(reading.misfit, Misfit::kNone) << field;
+  std::string out;
+  if (reading.cell) column.write(*reading.cell, out);
+  return out;
+}
+
+TEST(TableToml, ReadsEveryTypeAndRole) {
+  const Table table = visits();
+  ASSERT_EQ(table.columns.size(), 9u);
+  EXPECT_EQ(table.features(), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(table.label(), 8u);
+  EXPECT_EQ(table.person(), 7u);
+  EXPECT_EQ(table.codes(), (std::vector<std::size_t>{11, 3, 2, 16, 16, 8}));
+  EXPECT_EQ(table.columns[0].unit, "years");
+  EXPECT_EQ(table.columns[5].edges.front(), 0.0);
+  EXPECT_EQ(table.columns[5].edges.at(1), 1.0) << "0 has a bin of its own";
+  EXPECT_EQ(table.columns[8].values.at(1).name, "true");
+}
+
+TEST(TableToml, FieldsComeBackAsTheyWere) {
+  const Table table = visits();
+  const std::vector<std::pair<std::size_t, std::vector<std::string>>> cases{
+      {0, {"0", "7", "99", "NA"}},
+      {1, {"0.0", "49.9", "50.0", "73.2", "200.0"}},
+      {2, {"north", "south"}},
+      {3, {"2000-01-01", "2004-02-29", "2009-12-31"}},
+      {4, {"2000-01-01T00:00:00", "2003-07-09T12:34:00", "2009-12-31T23:59:00"}},
+      {5, {"0", "1", "17", "999999", "1000000"}}};
+  for (const auto& [j, fields] : cases) {
+    const ColumnText column(table.columns[j]);
+    for (const std::string& field : fields) EXPECT_EQ(written(column, field), field);
+  }
+  EXPECT_EQ(written(ColumnText(table.columns[2]), " Nord "), "north");
+  EXPECT_EQ(written(ColumnText(table.columns[0]), ""), "NA") << "written by the first spelling";
+  EXPECT_EQ(written(ColumnText(table.columns[1]), "12.34"), "12.3") << "to the nearest of the grid";
+}
+
+TEST(TableToml, FieldsSurviveAsPositions) {
+  for (const Column& c : visits().columns) {
+    if (!c.is_feature()) continue;
+    const ColumnText column(c);
+    for (std::uint32_t code = 0; code < c.codes(); ++code) {
+      for (const float fraction : {0.01f, 0.5f, 0.99f}) {
+        std::string field, again;
+        column.write({code, fraction}, field);
+        const FieldReading reading = column.read(field);
+        ASSERT_TRUE(reading.cell) << c.name << " " << field;
+        EXPECT_EQ(reading.cell->code, code) << c.name << " " << field;
+        if (c.type == ColumnType::kDatetime) continue;  // more values than float32 tells apart
+        column.write(cell_at(position(*reading.cell, c.codes()), c.codes()), again);
+        EXPECT_EQ(field, again) << c.name;
+      }
+    }
+  }
+}
+
+TEST(TableToml, MisfitsAreNamedAndClamped) {
+  const Table table = visits();
+  const auto read = [&](std::size_t j, std::string_view field) {
+    return ColumnText(table.columns[j]).read(field);
+  };
+  EXPECT_EQ(read(0, "seven").misfit, Misfit::kNotANumber);
+  EXPECT_EQ(read(0, "7.5").misfit, Misfit::kNotANumber);
+  EXPECT_EQ(read(0, "seven").cell->code, table.columns[0].missing_code()) << "becomes the missing value";
+  EXPECT_EQ(read(0, "-1").misfit, Misfit::kBelow);
+  EXPECT_EQ(read(0, "-1").cell->code, 0u);
+  EXPECT_EQ(read(0, "1e9").misfit, Misfit::kAbove);
+  EXPECT_EQ(read(0, "1e9").cell->code, 9u);
+  EXPECT_EQ(read(1, "").misfit, Misfit::kAbsent);
+  EXPECT_FALSE(read(1, "").cell) << "nothing can take its place";
+  EXPECT_EQ(read(1, "nan").misfit, Misfit::kNotANumber);
+  EXPECT_EQ(read(2, "West").misfit, Misfit::kUnknown);
+  EXPECT_EQ(read(3, "2001-02-29").misfit, Misfit::kNotANumber);
+  EXPECT_EQ(read(3, "1999-12-31").misfit, Misfit::kBelow);
+  EXPECT_EQ(read(4, "2001-02-28T25:00:00").misfit, Misfit::kNotANumber);
+}
+
+TEST(TableToml, NumbersOfNumericFiles) {
+  const Table table = visits();
+  const ColumnText age(table.columns[0]), ward(table.columns[2]);
+  EXPECT_EQ(age.number(*age.read(31.0).cell), 31.0);
+  EXPECT_TRUE(std::isnan(age.number(*age.read(std::nan("")).cell)));
+  EXPECT_EQ(age.read(31.5).misfit, Misfit::kNotANumber);
+  EXPECT_EQ(ward.read(1.0).cell->code, 1u);
+  EXPECT_EQ(ward.read(2.0).misfit, Misfit::kUnknown);
+  EXPECT_EQ(ward.read(-1.0).misfit, Misfit::kUnknown);
+}
+
+TEST(TableToml, RefusesWhatContradictsItself) {
+  const auto refused = [](const std::string& text, std::initializer_list<std::string> parts) {
+    muffle::test::expect_error(ExitCode::kConfig, parts, [&] { (void)parse_table_toml(text, "s.toml"); });
+  };
+  const std::string a = "[[columns]]\nname = \"a\"\ntype = \"integer\"\n";
+  refused("", {"s.toml", "no [[columns]]"});
+  refused("x = = 1", {"s.toml", "line 1", "TOML"});
+  refused("[[column]]\nname = 'a'", {"no key 'column'", "did you mean 'columns'"});
+  refused(a + "lo = 0\n", {"column 'a' needs 'hi'"});
+  refused(a + "lo = \"FILL-IN\"\nhi = 1\n", {"line 4", "'lo' is still \"FILL-IN\""});
+  refused(a + "lo = 2\nhi = 1\n", {"column 'a'", "lo not above hi"});
+  refused(a + "lo = 0\nhi = 9\nbins = [0, 5, 5, 10]\n", {"edges must be finite and ascend"});
+  refused(a + "lo = 0\nhi = 9\nbins = [1, 10]\n", {"edges must span"});
+  refused(a + "lo = 0\nhi = 9\nbins = [0, 0.2, 0.5, 10]\n", {"holds no value"});
+  refused(a + "lo = 0\nhi = 9\nvalues = [\"x\"]\n", {"'values' is for categories"});
+  refused(a + "lo = 0\nhi = 9\nbims = 3\n", {"line 6", "did you mean 'bins'"});
+  refused(a + "lo = 0\nhi = 9\nstep = 2\n", {"whole number of steps"});
+  refused(a + "lo = -1\nhi = 9\nspacing = \"logarithmic\"\n", {"logarithmic bins need lo >= 0"});
+  refused(a + "lo = 0\nhi = 9\n" + a + "lo = 0\nhi = 9\n", {"column 'a' is there twice"});
+  refused("[[columns]]\nname = \"a\"\ntype = \"real\"\n", {"type must be one of", "\"decimal\""});
+  refused("[[columns]]\nname = \"a\"\ntype = \"category\"\n", {"needs 'values'"});
+  refused("[[columns]]\nname = \"a\"\ntype = \"category\"\nvalues = [\"x\", \"x\"]\n",
+          {"\"x\" stands for two"});
+  refused("[[columns]]\nname = \"a\"\ntype = \"category\"\nvalues = [\"x\"]\nmissing = [\"x\"]\n",
+          {"\"x\" stands for two"});
+  refused("[[columns]]\nname = \"a\"\ntype = \"ignore\"\n", {"no column is left to learn from"});
+  refused(a + "lo = 0\nhi = 9\nrole = \"label\"\n", {"a label must be categories"});
+}
+
+TEST(TableJson, ComesBackAndTellsTablesApart) {
+  Schema schema;
+  describe_table(schema, std::make_shared<const Table>(visits()));
+  EXPECT_EQ(schema.shape, std::vector<std::size_t>{6});
+  EXPECT_EQ(schema.classes, 2u);
+  const nlohmann::json spelling = to_json(schema);
+  const JsonDocument document{"a.mfl", "a release", "Copy it again."};
+  const Schema again = read_schema(JsonFields(spelling, document, "schema."));
+  ASSERT_TRUE(again.table);
+  EXPECT_EQ(*again.table, *schema.table);
+  EXPECT_EQ(table_hash(*again.table), table_hash(*schema.table));
+  Table other = *schema.table;
+  other.columns[0].hi = 100;
+  other.columns[2].values.push_back({"west", {}});
+  EXPECT_NE(table_hash(other), table_hash(*schema.table));
+  const std::string differ = differences(*schema.table, other);
+  EXPECT_THAT(differ, HasSubstr("column 'age': bounds"));
+  EXPECT_THAT(differ, HasSubstr("column 'ward': values"));
+  EXPECT_EQ(column_hashes(other).size(), 9u);
+}
+
+TEST(TableJson, RefusesStrangers) {
+  Schema schema;
+  describe_table(schema, std::make_shared<const Table>(visits()));
+  const nlohmann::json good = to_json(schema);
+  const JsonDocument document{"a.mfl", "a release", "Copy it again."};
+  const auto refused = [&](auto&& change, std::initializer_list<std::string> parts) {
+    nlohmann::json bad = good;
+    change(bad);
+    muffle::test::expect_error(ExitCode::kProtocol, parts,
+                               [&] { (void)read_schema(JsonFields(bad, document, "schema.")); });
+  };
+  refused([](auto& j) { j["shape"] = {7u}; }, {"table", "other columns"});
+  refused([](auto& j) { j["table"]["columns"][0]["type"] = "real"; }, {"type"});
+  refused([](auto& j) { j["table"]["columns"][0]["edges"] = nlohmann::json::array(); },
+          {"columns", "no bins"});
+  refused([](auto& j) { j["table"]["columns"][1]["step"] = 1e-300; }, {"columns", "step"});
+  refused([](auto& j) { j["table"]["columns"][0]["name"] = 3; }, {"name"});
+  refused([](auto& j) { j["table"].erase("constraints"); }, {"constraints"});
+  refused([](auto& j) { j["table"]["columns"] = nlohmann::json::array(); }, {"columns"});
+  refused(
+      [](auto& j) {
+        j["table"]["constraints"].push_back({{"kind", "compare"}, {"columns", {0u, 99u}}, {"op", "<"}});
+      },
+      {"columns"});
+}
+
+}  // namespace
+}  // namespace muffle::schema

@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "muffle/core/philox.hpp"
+#include "muffle/schema/table_toml.hpp"
+#include "support/expect_error.hpp"
+#include "synth/draw_tile.hpp"
+
+namespace muffle::synth {
+namespace {
+
+constexpr const char* kStays = R"(
+[[columns]]
+name = "from"
+type = "integer"
+lo = 0
+hi = 99
+bins = 10
+[[columns]]
+name = "until"
+type = "integer"
+lo = 0
+hi = 99
+bins = 10
+[[columns]]
+name = "ill"
+type = "boolean"
+role = "label"
+[[constraints]]
+kind = "compare"
+left = "from"
+op = "<="
+right = "until"
+)";
+
+/// Positions without any law between them, so that half of the rows break the rule.
+class Careless : public model::Sampler {
+ public:
+  explicit Careless(bool finite = true) : finite_(finite) {}
+  void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t>,
+            std::span<float> out) const override {
+    const CounterStream stream(seed, Stream::kSampleFinish);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(stream.uniform(first * 2 + i));
+    if (!finite_) out[3] = std::numeric_limits<float>::quiet_NaN();
+  }
+
+ private:
+  bool finite_;
+};
+
+Draw draw_of(bool rules, bool finite = true) {
+  Draw draw;
+  describe_table(draw.info.schema,
+                 std::make_shared<const schema::Table>(schema::parse_table_toml(kStays, "s")));
+  draw.sampler = std::make_shared<Careless>(finite);
+  draw.class_share = {0.5, 0.5};
+  draw.spec.count = 3 * kTileRecords + 7;
+  if (rules) draw.rules = std::make_shared<const schema::RowRules>(*draw.info.schema.table);
+  return draw;
+}
+
+std::size_t broken_rows(const Draw& draw) {
+  const schema::RowRules rules(*draw.info.schema.table);
+  std::size_t broken = 0;
+  for (std::uint64_t tile = 0; tile < draw.tiles(); ++tile) {
+    const std::string bytes = draw_tile(draw, tile);
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    for (std::size_t r = 0; r < numbers.size() / 2; ++r) {
+      const std::vector<schema::Cell> row{schema::cell_at(numbers[2 * r], 10),
+                                          schema::cell_at(numbers[2 * r + 1], 10), schema::Cell{}};
+      broken += rules.broken(row) ? 1 : 0;
+    }
+  }
+  return broken;
+}
+
+TEST(Rows, EveryRowThatIsWrittenKeepsTheRules) {
+  EXPECT_GT(broken_rows(draw_of(false)), 500u) << "or the test shows nothing";
+  EXPECT_EQ(broken_rows(draw_of(true)), 0u);
+}
+
+TEST(Rows, NumbersThatAreNotFiniteEndTheSamplingFirst) {
+  muffle::test::expect_error(ExitCode::kInvariant, {"not finite", "sample 1"},
+                             [] { (void)draw_tile(draw_of(true, false), 0); });
+}
+
+}  // namespace
+}  // namespace muffle::synth
