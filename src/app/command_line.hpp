@@ -55,6 +55,7 @@ class CommandLine {
   void add_ledger();
   void add_verify();
   void add_slurm();
+  void add_schema();
 
   /// @throws UsageError  the word is no verb, with the one that it may stand for.
   void require_verb(const std::string& word) const;
@@ -63,6 +64,7 @@ class CommandLine {
   privacy::AccountRequest account_;
   PlanCommand plan_;
   LedgerCommand ledger_;
+  SchemaCommand schema_;
   release::ReleaseFiles verify_;
   std::string verify_format_ = "text";
   std::string keygen_name_;

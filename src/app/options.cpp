@@ -107,6 +107,7 @@ CommandLine::CommandLine() : app_(kAbout, "muffle") {
   add_account();
   add_plan_and_audit();
   add_run_verbs();
+  add_schema();
   add_doctor();
   Options mixture(
       *app_.add_subcommand("make-mixture", "write the papers' 2-D Gaussian mixture as IDX files"));
@@ -252,6 +253,37 @@ void CommandLine::add_ledger() {
       Options(*budget).value("--epsilon", ledger_.budget_epsilon, "NUMBER", "the new budget's epsilon");
   Options(*budget).preset("--delta", ledger_.budget_delta, "NUMBER", "the new budget's delta");
   budget->add_flag("--none", ledger_.no_budget, "lift the budget")->excludes(epsilon);
+}
+
+void CommandLine::add_schema() {
+  auto* command = app_.add_subcommand("schema", "draft, check or compare the public schema of a table (CSV)");
+  command->require_subcommand(1);
+  auto* init = command->add_subcommand(
+      "init",
+      "draft a schema from the names and types of a CSV file's columns; asks on a terminal for the rest");
+  auto* check = command->add_subcommand(
+      "check", "read whole CSV files; exit code 65 and the places, without content, of what does not fit");
+  auto* hash = command->add_subcommand("hash", "print the schema's SHA-256, for sites to compare");
+  auto& s = schema_;
+  Options i(*init), c(*check), h(*hash);
+  i.value("file", s.files, "FILE", "the CSV file, plain or .gz")->required()->expected(1);
+  i.preset("-o,--out", s.out, "FILE", "the draft; never overwrites a file");
+  i.value("--from-public-sample", s.sample, "FILE",
+          "a CSV file that is PUBLIC: bounds, categories and missing values are filled in from it");
+  for (Options* o : {&c, &h}) o->value("schema", s.schema, "SCHEMA", "the schema, a TOML file")->required();
+  c.value("files", s.files, "FILE", "CSV files, plain or .gz")->required();
+  for (CLI::App* verb : {init, check}) {
+    Options o(*verb);
+    o.preset("--separator", s.separator, "CHAR", "between fields: a comma, a semicolon, | or tab")
+        ->check(CLI::IsMember({",", ";", "|", "tab"}));
+    const auto header = [&s](bool there) { return [&s, there] { s.header = there; }; };
+    verb->add_flag_callback("--no-header", header(false), "the first line is a row: it names no columns")
+        ->excludes(verb->add_flag_callback("--header", header(true),
+                                           "the first line names the columns, numbers among them too"));
+    o.value("--comment", s.comment, "CHAR", "lines that begin with it are passed over");
+  }
+  for (CLI::App* verb : {init, check, hash})
+    verb->callback([this, verb] { schema_.verb = verb->get_name(); });
 }
 
 void CommandLine::add_verify() {

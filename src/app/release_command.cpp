@@ -129,8 +129,8 @@ void release(Context& context) {
   const round::ReleaseJob job = release_job(context);
   const auto heartbeat = [&](std::string_view doing) { context.comm.check_peers(doing); };
   const bool kept = round::release(*transport, heartbeat, job);
-  if (!kept || context.dry_run) return;
-  end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
+  if (context.dry_run) return;
+  if (kept) end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
   on_root("exporting the tables", [&] { export_tables(context, job.file); });
 }
 

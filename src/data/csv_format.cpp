@@ -1,13 +1,12 @@
 #include "csv_format.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
+#include "csv_header.hpp"
 #include "csv_rows.hpp"
 #include "file_names.hpp"
 #include "table_fields.hpp"
@@ -18,50 +17,28 @@ namespace {
 /// Columns of the schema, for each of a file's columns.
 using Places = std::vector<std::size_t>;
 
-std::string listed(const std::vector<std::string>& names) {
-  return fmt::format("'{}'", fmt::join(names, "', '"));
-}
-
 /// Which column of the schema each name of a header is. Columns that nobody needs may be missing. Names that
-/// the schema does not know are told to the rank alone, and only where others are known: else the line may be
-/// a record.
+/// the schema does not know are told to the rank alone, and only where most others are known: else the line
+/// may be a record.
 /// @throws DataError  naming the columns that are missing or there twice.
-Places match_header(const CsvRows& rows, const TableFields& fields) {
-  const schema::Table& table = fields.table();
-  std::map<std::string_view, std::size_t> known;
-  for (std::size_t j = 0; j < table.columns.size(); ++j) known[table.columns[j].name] = j;
-  std::vector<std::string> unknown, missing, twice;
-  std::vector<int> seen(table.columns.size(), 0);
-  Places places;
-  for (const std::string_view name : rows.fields()) {
-    const auto found = known.find(name);
-    if (found == known.end()) {
-      unknown.emplace_back(name);
-    } else {
-      places.push_back(found->second);
-      if (++seen[found->second] == 2) twice.emplace_back(name);
-    }
-  }
-  for (std::size_t j = 0; j < seen.size(); ++j) {
-    if (seen[j] == 0 && fields.needs(j)) missing.push_back(table.columns[j].name);
-  }
-  if (unknown.empty() && missing.empty() && twice.empty()) return places;
-  if (places.empty()) {
+Places places_of_header(const CsvRows& rows, const TableFields& fields) {
+  HeaderMatch match =
+      match_header(rows.fields(), fields.table(), [&](std::size_t j) { return fields.needs(j); });
+  if (match.matches()) return std::move(match.places);
+  if (match.known == 0) {
     throw DataError("the first line of " + rows.name() +
                     " names none of the schema's columns. Is it a header (data.header), separated by "
                     "data.separator, and the schema's file the right one?");
   }
-  std::vector<std::string> wrong;
-  if (!missing.empty()) wrong.push_back("lacks " + listed(missing));
-  if (!twice.empty()) wrong.push_back("has " + listed(twice) + " twice");
-  if (!unknown.empty()) wrong.push_back(fmt::format("has {} that the schema does not know", unknown.size()));
-  throw DataError(fmt::format("the header of {} and the schema have different columns: the header {}. "
-                              "Correct whichever is wrong (columns that nobody needs have the type "
-                              "\"ignore\" in the schema).",
-                              rows.name(), fmt::join(wrong, ", ")),
-                  LocalDetail{unknown.empty() ? std::string()
-                                              : "the header of " + rows.name() + " has " + listed(unknown) +
-                                                    ", which the schema does not know."});
+  throw DataError(
+      fmt::format("the header of {} and the schema have different columns: the header {}. "
+                  "Correct whichever is wrong (columns that nobody needs have the type "
+                  "\"ignore\" in the schema).",
+                  rows.name(), match.differences()),
+      LocalDetail{match.unknown.empty() || match.known <= match.missing.size()
+                      ? std::string()
+                      : "the header of " + rows.name() + " has " + HeaderMatch::listed(match.unknown) +
+                            ", which the schema does not know."});
 }
 
 /// Without a header: the schema's order.
@@ -85,7 +62,7 @@ class CsvFile {
                       " is empty: data.header = true needs a first line with the columns' names. Is it the "
                       "right file?");
     }
-    places_ = match_header(rows_, fields);
+    places_ = places_of_header(rows_, fields);
   }
 
   CsvRows& rows() { return rows_; }

@@ -109,15 +109,20 @@ bool schema_problems(const schema::Schema& schema, settings::Problems& p) {
   return true;
 }
 
+std::string comment_problem(const DataSpec& s) {
+  const bool good = s.comment.size() <= 1 && s.comment.find_first_of("\" \t\r\n") == std::string::npos &&
+                    s.comment != std::string(1, s.separator);
+  return good ? "" : "data.comment needs one character, neither a quote nor a blank nor data.separator";
+}
+
 void problems(const Settings& s, settings::Problems& p) {
   p.unless(!s.features.empty(), "data.features names no file with records");
   const std::string labels = find_format(s.format).labels_problem(s);
   p.unless(labels.empty(), labels);
   const std::string columns = find_format(s.format).schema_problem(s.schema);
   p.unless(columns.empty(), columns);
-  p.unless(s.comment.size() <= 1 && s.comment.find_first_of("\" \t\r\n") == std::string::npos &&
-               s.comment != std::string(1, s.separator),
-           "data.comment needs one character, neither a quote nor a blank nor data.separator");
+  const std::string comment = comment_problem(s);
+  p.unless(comment.empty(), comment);
   const bool per_rank = s.shards == ShardRule::kPerRank;
   p.unless(names_rank(s, s.features) == per_rank,
            "data.shards = \"per-rank\" and \"{rank}\" in data.features (or data.dir) go together: one is "

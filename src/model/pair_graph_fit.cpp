@@ -14,10 +14,15 @@ namespace {
 
 using Eigen::Index;
 
-constexpr std::size_t kChains = 6000, kSteps = 50;
-/// Share of a step's log ratio that is taken: a record lies in many pairs, which all correct it.
-constexpr double kRate = 0.1;
-/// A parameter's largest step.
+constexpr std::size_t kChains = 3000, kSteps = 30;
+/// More sweeps than these are drawn, but not fitted to.
+constexpr std::size_t kMostFittedSweeps = 16;
+/// Share of a step's log ratio that is taken. A record lies in many pairs, which all correct it, but a
+/// column's own law is corrected once.
+constexpr double kPairRate = 0.1, kFieldRate = 0.6;
+/// Share of the last step that is taken again.
+constexpr float kMomentum = 0.5f;
+/// Largest log ratio.
 constexpr double kMostStep = 0.5;
 
 double mutual_information(const Eigen::MatrixXd& table) {
@@ -85,113 +90,160 @@ std::vector<PairGraphLaw::Branch> spanning_tree(const std::vector<Eigen::VectorX
   return tree;
 }
 
-/// Chains of one class and what they say about its pairs.
+/// What records of a law say about its pairs: drawn as the sampler draws them, from the tree and by sweeps.
 class Chains {
  public:
-  Chains(const std::vector<std::size_t>& codes, const PairGraphLaw& law, std::size_t count,
+  Chains(const std::vector<std::size_t>& codes, const PairGraphLaw& law, std::size_t sweeps,
          std::uint32_t substream)
       : codes_(codes),
         law_(codes, law),
-        records_(count * codes.size()),
+        sweeps_(sweeps),
         uniforms_(codes.size()),
+        record_(codes.size()),
         weights_(law_.make_weights()),
-        random_(0, Stream::kTrainLatent, substream) {
-    for (std::size_t i = 0; i < count; ++i) {
-      draw_uniforms();
-      law_.draw_tree(uniforms_.data(), &records_[i * codes.size()]);
-    }
-    partner_.resize(codes.size());
+        random_(0, Stream::kTrainLatent, substream),
+        partner_(codes.size()) {
     for (std::size_t p = 0; p < law.pairs.size(); ++p) {
       const auto& pair = law.pairs[p];
-      partner_[pair.first].push_back({p, pair.second, true});
-      partner_[pair.second].push_back({p, pair.first, false});
+      const auto rows = static_cast<Index>(codes[pair.first]),
+                 columns = static_cast<Index>(codes[pair.second]);
+      partner_[pair.first].push_back({pair.second, Eigen::MatrixXf(rows, columns)});
+      partner_[pair.second].push_back({pair.first, Eigen::MatrixXf(columns, rows)});
     }
   }
 
-  /// One sweep of all chains under `law`. @returns each pair's probabilities by the conditional laws met on
-  /// the way (Rao and Blackwell), first's codes x second's codes.
-  std::vector<Eigen::MatrixXd> sweep(const PairGraphLaw& law) {
+  /// Each pair's probabilities, first's codes x second's codes: means of the conditional laws that the last
+  /// sweep meets (Rao and Blackwell), over new records of the law with these parameters.
+  std::vector<Eigen::MatrixXd> show(const PairGraphLaw& law) {
     law_.set_parameters(law);
-    // By the column that moved: its codes are the rows of the first table, the columns of the second.
-    std::vector<Eigen::MatrixXf> by_first, by_second;
-    for (const auto& pair : law.pairs) {
-      const auto rows = static_cast<Index>(codes_[pair.first]),
-                 columns = static_cast<Index>(codes_[pair.second]);
-      by_first.push_back(Eigen::MatrixXf::Zero(rows, columns));
-      by_second.push_back(Eigen::MatrixXf::Zero(columns, rows));
+    for (auto& partners : partner_) {
+      for (Partner& partner : partners) partner.seen.setZero();
     }
-    const std::size_t d = codes_.size(), count = records_.size() / d;
-    for (std::size_t i = 0; i < count; ++i) {
-      draw_uniforms();
-      std::uint32_t* const record = &records_[i * d];
-      law_.sweep(uniforms_.data(), record, weights_, [&](std::size_t j, const float* w, float sum) {
+    for (std::size_t i = 0; i < kChains; ++i) {
+      refill();
+      law_.draw_tree(uniforms_.data(), record_.data());
+      for (std::size_t s = 0; s + 1 < sweeps_; ++s) {
+        refill();
+        law_.sweep(uniforms_.data(), record_.data(), weights_, [](std::size_t, const float*, float) {});
+      }
+      refill();
+      law_.sweep(uniforms_.data(), record_.data(), weights_, [&](std::size_t j, const float* w, float sum) {
         const Eigen::Map<const Eigen::ArrayXf> weights(w, static_cast<Index>(codes_[j]));
-        for (const Partner& partner : partner_[j])
-          (partner.is_first ? by_first : by_second)[partner.pair]
-              .col(static_cast<Index>(record[partner.column]))
-              .array() += weights * (1 / sum);
+        for (Partner& partner : partner_[j])
+          partner.seen.col(static_cast<Index>(record_[partner.column])).array() += weights * (1 / sum);
       });
     }
     std::vector<Eigen::MatrixXd> out;
-    for (std::size_t p = 0; p < by_first.size(); ++p)
-      out.push_back((by_first[p].cast<double>() + by_second[p].transpose().cast<double>()) /
-                    (2.0 * static_cast<double>(count)));
+    std::vector<std::size_t> next(codes_.size());
+    for (const auto& pair : law.pairs) {
+      const Eigen::MatrixXf &first = partner_[pair.first][next[pair.first]++].seen,
+                            &second = partner_[pair.second][next[pair.second]++].seen;
+      out.push_back((first + second.transpose()).cast<double>() / (2.0 * static_cast<double>(kChains)));
+    }
     return out;
   }
 
  private:
+  /// A column's partner, and how often the column's codes (rows) met the partner's.
   struct Partner {
-    std::size_t pair, column;
-    bool is_first;
+    std::size_t column;
+    Eigen::MatrixXf seen;
   };
 
-  void draw_uniforms() {
+  void refill() {
     for (double& u : uniforms_) u = random_.uniform(next_++);
   }
 
   const std::vector<std::size_t>& codes_;
   GibbsLaw law_;
-  std::vector<std::uint32_t> records_;  ///< chains x d
+  std::size_t sweeps_;
   std::vector<double> uniforms_;
+  std::vector<std::uint32_t> record_;
   GibbsLaw::Weights weights_;
   CounterStream random_;
   std::uint64_t next_ = 0;
-  std::vector<std::vector<Partner>> partner_;  ///< d: the pairs of a column
+  std::vector<std::vector<Partner>> partner_;  ///< d: in the order of the law's pairs
 };
 
-/// log(wanted / shown), both with a trace of a chain added, at most kMostStep.
-Eigen::MatrixXd log_ratio(const Eigen::MatrixXd& wanted, const Eigen::MatrixXd& shown, double trace) {
-  return ((wanted.array() + trace) / (shown.array() + trace)).log().cwiseMin(kMostStep).cwiseMax(-kMostStep);
-}
-
-/// Moves the parameters towards the wanted laws by the ratio of what is wanted to what the chains show: the
-/// columns' own by their own laws, the pairs' by what remains of theirs.
-void correct(PairGraphLaw& law, const std::vector<Kept>& kept, const std::vector<Eigen::MatrixXd>& shown,
-             double rate, double trace) {
-  std::vector<bool> moved(law.field.size(), false);
-  for (std::size_t p = 0; p < kept.size(); ++p) {
-    const Eigen::MatrixXd& wanted = *kept[p].law;
-    Eigen::MatrixXd step = log_ratio(wanted, shown[p], trace);
-    const Eigen::VectorXd a = wanted.rowwise().sum(), b = wanted.colwise().sum();
-    step.colwise() -= (step * b).eval();
-    step.rowwise() -= (a.transpose() * step).eval();
-    for (Index x = 0; x < wanted.rows(); ++x) {
-      for (Index y = 0; y < wanted.cols(); ++y)
-        law.pairs[p].interaction[static_cast<std::size_t>(x * wanted.cols() + y)] +=
-            static_cast<float>(rate * step(x, y));
-    }
-    for (const std::size_t j : {kept[p].first, kept[p].second}) {
-      if (moved[j]) continue;
-      moved[j] = true;
-      const bool rows = j == kept[p].first;
-      const Eigen::VectorXd now =
-          rows ? Eigen::VectorXd(shown[p].rowwise().sum()) : Eigen::VectorXd(shown[p].colwise().sum());
-      const Eigen::VectorXd own = log_ratio(rows ? a : b, now, trace);
-      for (Index x = 0; x < own.size(); ++x)
-        law.field[j][static_cast<std::size_t>(x)] += static_cast<float>(rate * own(x));
-    }
+/// The parameters of a law, fitted by steps with momentum. Every step moves them by shares of the logarithm
+/// of what is wanted over what is shown: the columns' own by their own laws, the pairs' by what remains of
+/// theirs.
+class Parameters {
+ public:
+  Parameters(PairGraphLaw& law, const std::vector<Kept>& kept) : law_(law), kept_(kept) {
+    for_each([&](std::vector<float>& numbers) { moved_.emplace_back(numbers.size(), 0.0f); });
+    mean_.assign(moved_.begin(), moved_.end());
   }
-}
+
+  void step(const std::vector<Eigen::MatrixXd>& shown) {
+    std::vector<std::vector<float>> by;
+    const std::size_t d = law_.field.size();
+    for (const std::vector<float>& field : law_.field) by.emplace_back(field.size(), 0.0f);
+    std::vector<bool> seen(d, false);
+    for (std::size_t p = 0; p < kept_.size(); ++p) {
+      const Eigen::MatrixXd& wanted = *kept_[p].law;
+      Eigen::MatrixXd ratio = log_ratio(wanted, shown[p]);
+      const Eigen::VectorXd a = wanted.rowwise().sum(), b = wanted.colwise().sum();
+      ratio.colwise() -= (ratio * b).eval();
+      ratio.rowwise() -= (a.transpose() * ratio).eval();
+      std::vector<float>& own = by.emplace_back();
+      for (Index x = 0; x < wanted.rows(); ++x) {
+        for (Index y = 0; y < wanted.cols(); ++y) own.push_back(static_cast<float>(kPairRate * ratio(x, y)));
+      }
+      const auto column = [&](std::size_t j, const Eigen::VectorXd& law, const Eigen::VectorXd& now) {
+        if (seen[j]) return;
+        seen[j] = true;
+        const Eigen::VectorXd field = kFieldRate * log_ratio(law, now);
+        std::copy(field.begin(), field.end(), by[j].begin());
+      };
+      column(kept_[p].first, a, shown[p].rowwise().sum());
+      column(kept_[p].second, b, shown[p].colwise().sum());
+    }
+    std::size_t block = 0;
+    for_each([&](std::vector<float>& numbers) {
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] += moved_[block][i] = kMomentum * moved_[block][i] + by[block][i];
+      ++block;
+    });
+  }
+  /// The parameters become the mean of those at the calls of remember(): most of the chains' noise goes.
+  void remember() {
+    std::size_t block = 0;
+    for_each([&](std::vector<float>& numbers) {
+      for (std::size_t i = 0; i < numbers.size(); ++i) mean_[block][i] += numbers[i];
+      ++block;
+    });
+    ++remembered_;
+  }
+  void settle() {
+    std::size_t block = 0;
+    for_each([&](std::vector<float>& numbers) {
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = mean_[block][i] / static_cast<float>(remembered_);
+      ++block;
+    });
+  }
+
+ private:
+  static Eigen::MatrixXd log_ratio(const Eigen::MatrixXd& wanted, const Eigen::MatrixXd& shown) {
+    const double trace = 1.0 / static_cast<double>(kChains);
+    return ((wanted.array() + trace) / (shown.array() + trace))
+        .log()
+        .cwiseMin(kMostStep)
+        .cwiseMax(-kMostStep);
+  }
+  /// Fields, then interactions.
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    for (std::vector<float>& field : law_.field) visit(field);
+    for (PairGraphLaw::Pair& pair : law_.pairs) visit(pair.interaction);
+  }
+
+  PairGraphLaw& law_;
+  const std::vector<Kept>& kept_;
+  std::vector<std::vector<float>> moved_, mean_;
+  std::size_t remembered_ = 0;
+};
 
 void start_at_tree(PairGraphLaw& law, const std::vector<Eigen::VectorXd>& column,
                    const std::vector<Kept>& kept) {
@@ -235,12 +287,14 @@ PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sw
     law.tree = spanning_tree(column, kept);
     start_at_tree(law, column, kept);
     if (kept.empty() || sweeps == 0) continue;
-    Chains chains(model.codes, law, kChains, static_cast<std::uint32_t>(c));
-    for (std::size_t step = 0; step < kSteps; ++step) {
+    Chains chains(model.codes, law, std::min(sweeps, kMostFittedSweeps), static_cast<std::uint32_t>(c));
+    Parameters parameters(law, kept);
+    for (std::size_t step = 1; step <= kSteps; ++step) {
       beat(heartbeat);
-      const std::vector<Eigen::MatrixXd> shown = chains.sweep(law);
-      correct(law, kept, shown, kRate, 1.0 / static_cast<double>(kChains));
+      parameters.step(chains.show(law));
+      if (2 * step > kSteps) parameters.remember();
     }
+    parameters.settle();
   }
   return model;
 }

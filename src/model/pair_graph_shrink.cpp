@@ -1,8 +1,9 @@
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
+#include "pair_graph_interactions.hpp"
 #include "pair_graph_margins.hpp"
 
 namespace muffle::model {
@@ -10,29 +11,10 @@ namespace {
 
 using Eigen::Index;
 
-/// Gavish and Donoho, "Optimal shrinkage of singular values" (IEEE Trans. Inf. Theory 2017), Frobenius loss:
-/// of rows x columns with independent noise of this standard deviation.
-double shrunk(double singular, double sigma, double rows, double columns) {
-  if (!(sigma > 0)) return singular;
-  const double few = std::max(1.0, std::min(rows, columns)), many = std::max(1.0, std::max(rows, columns));
-  const double beta = few / many, y = singular / (sigma * std::sqrt(many));
-  if (!(y > 1 + std::sqrt(beta))) return 0.0;
-  const double t = y * y - beta - 1;
-  return sigma * std::sqrt(many) * std::sqrt(std::max(0.0, t * t - 4 * beta)) / y;
-}
-
 Eigen::MatrixXd double_centred(Eigen::MatrixXd m) {
   m.colwise() -= m.rowwise().mean().eval();
   m.rowwise() -= m.colwise().mean().eval();
   return m;
-}
-
-Eigen::MatrixXd shrink_matrix(const Eigen::MatrixXd& m, double sigma) {
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(m, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  Eigen::VectorXd s = svd.singularValues();
-  for (Index k = 0; k < s.size(); ++k)
-    s(k) = shrunk(s(k), sigma, static_cast<double>(m.rows() - 1), static_cast<double>(m.cols() - 1));
-  return svd.matrixU() * s.asDiagonal() * svd.matrixV().transpose();
 }
 
 Eigen::VectorXd grouped(const Eigen::VectorXd& counts, const std::vector<std::size_t>& group, Index groups) {
@@ -76,46 +58,68 @@ Eigen::MatrixXd with_margins(Eigen::MatrixXd table, const Eigen::VectorXd& rows,
 }
 
 std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat& heartbeat) {
-  const std::size_t classes = margins.classes();
-  const double records = std::accumulate(margins.size.begin(), margins.size.end(), 0.0);
-  std::vector<PairLaw> out;
-  for (const PairCounts& pair : margins.pairs) {
-    beat(heartbeat);
-    const Index rows = pair.counts.front().rows(), columns = pair.counts.front().cols();
-    std::vector<Eigen::MatrixXd> interaction;
-    Eigen::MatrixXd all = Eigen::MatrixXd::Zero(rows, columns);
+  const std::size_t classes = margins.classes(), pairs = margins.pairs.size();
+  // Class by class, on each pair's groups: the columns' counts, and what is measured beside their product.
+  std::vector<std::vector<Eigen::VectorXd>> rows(pairs), columns(pairs);
+  std::vector<NoisyInteraction> all;
+  std::vector<std::vector<NoisyInteraction>> own(classes);
+  for (std::size_t p = 0; p < pairs; ++p) {
+    const PairCounts& pair = margins.pairs[p];
+    const Index first = pair.counts.front().rows(), second = pair.counts.front().cols();
+    NoisyInteraction sum{pair.first,
+                         pair.second,
+                         Eigen::MatrixXd::Zero(first, second),
+                         pair.sigma * std::sqrt(static_cast<double>(classes)),
+                         Eigen::VectorXd::Zero(first),
+                         Eigen::VectorXd::Zero(second)};
     for (std::size_t c = 0; c < classes; ++c) {
-      const Eigen::VectorXd a = grouped(margins.column[c][pair.first], pair.first_group, rows),
-                            b = grouped(margins.column[c][pair.second], pair.second_group, columns);
-      const double size = margins.size[c];
-      interaction.push_back(double_centred(pair.counts[c] - a * b.transpose() / size));
-      all += interaction.back();
+      rows[p].push_back(grouped(margins.column[c][pair.first], pair.first_group, first));
+      columns[p].push_back(grouped(margins.column[c][pair.second], pair.second_group, second));
+      const Eigen::VectorXd &a = rows[p].back(), &b = columns[p].back();
+      own[c].push_back({pair.first, pair.second,
+                        double_centred(pair.counts[c] - a * b.transpose() / margins.size[c]), pair.sigma, a,
+                        b});
+      sum.measured += own[c].back().measured;
+      sum.rows += a;
+      sum.columns += b;
     }
-    all = shrink_matrix(all, pair.sigma * std::sqrt(static_cast<double>(classes)));
-    bool any = false;
+    all.push_back(std::move(sum));
+  }
+  const std::vector<Eigen::MatrixXd> shared = posterior_means(all, margins.codes.size(), heartbeat);
+  std::vector<std::vector<Eigen::MatrixXd>> kept(classes);
+  for (std::size_t c = 0; c < classes; ++c) {
+    for (std::size_t p = 0; p < pairs; ++p) {
+      // With the same whitened interaction in each class.
+      const auto spread = [&](std::size_t k) {
+        return Eigen::ArrayXXd((rows[p][k] * columns[p][k].transpose()).array().sqrt());
+      };
+      Eigen::ArrayXXd sum = spread(0);
+      for (std::size_t k = 1; k < classes; ++k) sum += spread(k);
+      kept[c].push_back(double_centred(
+          (shared[p].array() * spread(c) / sum.max(std::numeric_limits<double>::min())).matrix()));
+      own[c][p].measured -= kept[c].back();
+    }
+    if (classes == 1) continue;
+    const std::vector<Eigen::MatrixXd> rest = posterior_means(own[c], margins.codes.size(), heartbeat);
+    for (std::size_t p = 0; p < pairs; ++p) kept[c][p] += rest[p];
+  }
+  std::vector<PairLaw> out(pairs);
+  for (std::size_t p = 0; p < pairs; ++p) {
+    const PairCounts& pair = margins.pairs[p];
     for (std::size_t c = 0; c < classes; ++c) {
-      const Eigen::MatrixXd shared = all * (margins.size[c] / records);
-      Eigen::MatrixXd kept = shared;
-      if (classes > 1) kept += shrink_matrix(interaction[c] - shared, pair.sigma);
-      any = any || kept.squaredNorm() > 0;
-      interaction[c] = std::move(kept);
-    }
-    PairLaw law;
-    for (std::size_t c = 0; any && c < classes; ++c) {
       const Eigen::VectorXd &a = margins.column[c][pair.first], &b = margins.column[c][pair.second];
-      const Eigen::VectorXd row_share = shares(a, pair.first_group, rows),
-                            column_share = shares(b, pair.second_group, columns);
+      const Eigen::VectorXd row_share = shares(a, pair.first_group, rows[p][c].size()),
+                            column_share = shares(b, pair.second_group, columns[p][c].size());
       const double size = margins.size[c];
       Eigen::MatrixXd table = a * b.transpose() / size;
       for (Index x = 0; x < table.rows(); ++x) {
         for (Index y = 0; y < table.cols(); ++y)
           table(x, y) += row_share(x) * column_share(y) *
-                         interaction[c](static_cast<Index>(pair.first_group[static_cast<std::size_t>(x)]),
-                                        static_cast<Index>(pair.second_group[static_cast<std::size_t>(y)]));
+                         kept[c][p](static_cast<Index>(pair.first_group[static_cast<std::size_t>(x)]),
+                                    static_cast<Index>(pair.second_group[static_cast<std::size_t>(y)]));
       }
-      law.push_back(with_margins(std::move(table), a, b) / size);
+      out[p].push_back(with_margins(std::move(table), a, b) / size);
     }
-    out.push_back(std::move(law));
   }
   return out;
 }

@@ -135,6 +135,9 @@ Grid::Grid(const Column& column)
   }
   first_.front() = 0;
   first_.back() = count_;  // the last bin holds its upper edge too
+  constexpr std::uint64_t kMostCells = std::uint64_t{1} << 14;
+  for (std::uint64_t index = 0; index < std::min(count_, kMostCells); ++index)
+    cells_.push_back(computed_cell(index));
 }
 
 double Grid::value(std::uint64_t index) const {
@@ -152,7 +155,7 @@ std::uint32_t Grid::bin(std::uint64_t index) const {
                                     first_.begin() - 1);
 }
 
-Cell Grid::cell(std::uint64_t index) const {
+Cell Grid::computed_cell(std::uint64_t index) const {
   const std::uint32_t b = bin(index);
   const auto width = static_cast<double>(first_[b + 1] - first_[b]);
   return {b, static_cast<float>((static_cast<double>(index - first_[b]) + 0.5) / width)};
@@ -196,8 +199,7 @@ FieldReading ColumnText::of_number(double value) const {
 FieldReading ColumnText::read(std::string_view field) const {
   field = trimmed(field);
   if (!codes_.empty()) {
-    // Small texts do not allocate.
-    const auto known = codes_.find(std::string(field));
+    const auto known = codes_.find(field);
     if (known != codes_.end()) return {Misfit::kNone, Cell{known->second, 0.5f}};
   }
   if (field.empty()) return misfit(Misfit::kAbsent);

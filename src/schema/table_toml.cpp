@@ -276,6 +276,7 @@ class TableReader {
       return;
     }
     if (decimals != nullptr) {
+      if (decimals->value<std::string>() == std::string(kFillIn)) return fill_in(*decimals, "decimals", of);
       const auto value = decimals->value<std::int64_t>();
       if (!decimals->is_integer() || *value < 0 || *value > 15)
         return add(line(*decimals), fmt::format("{}: decimals needs a whole number from 0 to 15", of));

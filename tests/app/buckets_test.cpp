@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "config_problems.hpp"
 #include "muffle/app/config.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/train/gradient_reducer.hpp"
@@ -23,9 +24,10 @@ class Overlapping : public model::TensorCollective {
 TEST(Buckets, AShippedGeneratorHasSeveralWhereSumsOverlapAndOneWhereTheyDoNot) {
   const auto alone = comm::single_process();
   int trained = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(MUFFLE_CONFIGS)) {
-    SCOPED_TRACE(entry.path().string());
-    const Config config = load_config({entry.path().string(), {}, {}, {}});
+  const testing_config::ShippedConfigs configs;
+  for (const std::string& file : configs.files) {
+    SCOPED_TRACE(file);
+    const Config config = load_config({file, {}, {}, {}});
     const model::NetworkSettings* const network = config.model.chosen().network();
     if (network == nullptr) continue;  // nothing is trained
     ++trained;

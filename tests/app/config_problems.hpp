@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "muffle/app/config.hpp"
 #include "muffle/core/error.hpp"
@@ -15,6 +16,25 @@ namespace muffle::app::testing_config {
 
 inline std::string shipped(const std::string& name) { return std::string(MUFFLE_CONFIGS) + "/" + name; }
 inline const std::string kMain = shipped("fashion-mnist.toml");
+
+/// The files that are shipped, as they are started: from the project's folder, to which their paths are
+/// relative.
+class ShippedConfigs {
+ public:
+  ShippedConfigs() : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(std::filesystem::path(MUFFLE_CONFIGS).parent_path());
+    for (const auto& entry : std::filesystem::directory_iterator(MUFFLE_CONFIGS)) {
+      if (entry.is_regular_file()) files.push_back(entry.path().string());
+    }
+  }
+  ~ShippedConfigs() { std::filesystem::current_path(before_); }
+  ShippedConfigs& operator=(ShippedConfigs&&) = delete;
+
+  std::vector<std::string> files;
+
+ private:
+  std::filesystem::path before_;
+};
 
 /// What load_config() says against it; empty where it says nothing.
 inline std::string problem_with(const ConfigSources& sources, Stages stages = Stages::all()) {

@@ -194,6 +194,7 @@ std::vector<Bad> bad_files() {
        {row2, "longer than 4 MiB"}},
       {"an empty file", "", {"is empty", "data.header"}, {}},
       {"blank lines alone", "\n\r\n \n", {"is empty"}, {}},
+      {"no header, but a name in a row", "age,1.0,clerk,SECRET,<=50K\n", {"lacks 'height', 'job'"}, {}},
       {"no header", "20,1.0,clerk,SECRET,<=50K\n", {"first line", "data.header"}, {}},
       {"a header where there should be none", good, field, {"row 1 of", "'age'"}, false},
       {"columns that are there twice", "age,age,height,height,job,income\n", {"'age', 'height' twice"}, {}},

@@ -1,4 +1,4 @@
-"""Writes the seeds of fuzz_formats: make_format_seeds.py tests/fuzz/corpus/formats. Needs numpy."""
+"""Writes the seeds of fuzz_formats and fuzz_csv: make_format_seeds.py tests/fuzz/corpus. Needs numpy."""
 import gzip
 import io
 import struct
@@ -8,11 +8,12 @@ import zipfile
 import numpy
 
 IDX, CIFAR, NPZ = 0, 1, 2  # lines of src/data/format_kinds.inc
-LABELS, IMAGES, CLAMP, DEALT, TWO_RANKS, CLASSES, TWO_FILES = 1, 2, 4, 8, 16, 32, 64
+LABELS, IMAGES, CLAMP, DEALT, TWO_RANKS, CLASSES, TWO_FILES, TABLE = 1, 2, 4, 8, 16, 32, 64, 128
+HEADER, SEMICOLON, TAB, BAR, COMMENT, REJECT, ROUND_ROBIN, PEOPLE = 1, 2, 4, 6, 8, 16, 32, 64  # of fuzz_csv
 
 
 def seed(name, kind, options, first, records):
-    with open(f"{sys.argv[1]}/{name}", "wb") as file:
+    with open(f"{sys.argv[1]}/formats/{name}", "wb") as file:
         # A piece is its length, 16 bits little-endian, and its bytes (fuzz.hpp).
         file.write(bytes([kind, options]) + struct.pack("<H", len(first)) + first + records)
 
@@ -50,3 +51,26 @@ seed("npz-bytes", NPZ, CLASSES, b"", npz(False, x=x, y=y))
 seed("npz-deflated", NPZ, CLASSES | CLAMP | TWO_RANKS, b"", npz(True, x=x.astype("<f8"), y=y.astype("<i4")))
 seed("npz-unlabelled", NPZ, 0, b"", npz(False, x=x.astype("<f4")))
 seed("npy", NPZ, LABELS | CLASSES, npy(y.astype(numpy.uint8)), npy(x.astype("<i2")))
+columns = {name: numpy.array([0, 1, 2], numpy.float64) for name in "abcd"}
+seed("npz-table", NPZ, CLASSES | TABLE | CLAMP, b"", npz(False, y=numpy.array([0, 1, 2], numpy.uint8), **columns))
+seed("npy-table", NPZ, CLASSES | TABLE | TWO_RANKS, b"", npy(numpy.arange(15, dtype=numpy.float32).reshape(3, 5) % 3))
+
+
+def csv(name, options, text):
+    with open(f"{sys.argv[1]}/csv/{name}", "wb") as file:
+        file.write(bytes([options]) + (text if isinstance(text, bytes) else text.encode()))
+
+
+head = "i,d,c,o,n,t,s,y,p\n"
+rows = "-5,0.01,a,low,x,1970-01-02,1970-01-01T00:00:01,0,ann\n?,2.5,\"b,\"\"\",high,,2000-02-29,1970-01-01 23:59:59,1,bob\n"
+more = "100,1e-1,\"c\nd\", low ,\"x\"\"y\",1999-12-31,1970-01-01T12:00:00,1,ann\r\n,2,-,high,\xe9,1970-01-01,1970-01-01T00:00:00,0,ann"
+csv("header", HEADER, head + rows + more)
+csv("people", HEADER | PEOPLE | ROUND_ROBIN, head + rows + more)
+csv("bare", REJECT, "\ufeff" + rows)
+csv("semicolons", HEADER | SEMICOLON | COMMENT, "#a \"comment\n" + (head + rows).replace(",", ";") + "#,\n \n")
+csv("tabs", TAB, "1\t2\tA\tlow\t\t1970-01-01\t1970-01-01T00:00:00\t1\tx\n")
+csv("bars", BAR | REJECT, "1|2|A|low||1970-01-01|1970-01-01T00:00:00|1|x\r\r\n")
+csv("order", HEADER, "p,y,s,t,o,c,d,i\nx,1,1970-01-01T00:00:00,1970-01-01,low,a,1,1\n")
+csv("misfits", HEADER | PEOPLE, head + "-6,3,z,mid,,1970-13-01,x,2,\n999999999999999999999,nan,,,,,,,\n")
+csv("quote", HEADER, head + '1,"2')
+csv("gzip", HEADER | REJECT, gzip.compress((head + rows).encode(), mtime=0))

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-10}
 shift || true
 targets=("$@")
-((${#targets[@]})) || targets=(artifact container checkpoint moments_model ledger config keys formats)
+((${#targets[@]})) || targets=(artifact container checkpoint moments_model ledger config keys formats csv)
 
 build=${MUFFLE_FUZZ_BUILD:-build/asan}
 mkdir -p "$build"

@@ -25,17 +25,19 @@ bool takes(const GeneratorSettings& settings, const schema::Schema& schema) {
   return problems.empty();
 }
 
-/// An image, or columns for a kind that takes none.
+/// An image, or columns or a table for a kind that takes none.
 schema::Schema records_for(const GeneratorSettings& settings) {
-  const schema::Schema image = test::schema_of({2, 8, 12}, 3);
-  return takes(settings, image) ? image : test::schema_of({5}, 3);
+  for (const schema::Schema& schema : {test::schema_of({2, 8, 12}, 3), test::schema_of({5}, 3)}) {
+    if (takes(settings, schema)) return schema;
+  }
+  return test::table_schema({4, 3, 5, 2, 6}, 3);
 }
 
 class EveryGenerator : public ::testing::TestWithParam<GeneratorKind> {
  protected:
   ModelInfo info() const {
     schema::Schema schema = schema_;
-    schema.lo = -0.1;
+    if (!schema.table) schema.lo = -0.1;
     schema.on_error = schema::OnError::kClamp;
     return {.generator = settings_,
             .schema = schema,

@@ -1,5 +1,6 @@
 #include "muffle/model/pair_graph.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,16 +9,19 @@
 #include <numeric>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/schema/table.hpp"
 #include "support/generators.hpp"
+#include "support/planned_release.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muffle::model {
 namespace {
 
 /// n x d codes and their labels.
-struct Rows {
+struct DrawnRows {
   std::vector<std::size_t> codes;
   std::vector<std::uint32_t> values;
   std::vector<std::int64_t> labels;
@@ -27,9 +31,9 @@ struct Rows {
 
 /// Columns a, b, c, e of 4, 3, 5 and 2 codes: b follows a, c follows a or b, e is by itself. In class 1 b
 /// runs against a.
-Rows planted(std::size_t count, std::size_t classes) {
+DrawnRows planted(std::size_t count, std::size_t classes) {
   const CounterStream random(11, Stream::kTest);
-  Rows rows{{4, 3, 5, 2}, {}, {}};
+  DrawnRows rows{{4, 3, 5, 2}, {}, {}};
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto u = [&](std::uint64_t k) { return random.uniform(8 * i + k); };
     const auto label = static_cast<std::int64_t>(classes > 1 && u(0) < 0.3);
@@ -44,7 +48,7 @@ Rows planted(std::size_t count, std::size_t classes) {
 }
 
 /// Counts of `columns`, each code of the first one counted in group code / coarser.
-release::NoisyTable count_table(const Rows& rows, std::size_t classes, std::vector<std::size_t> columns,
+release::NoisyTable count_table(const DrawnRows& rows, std::size_t classes, std::vector<std::size_t> columns,
                                 double sigma, std::uint64_t seed, std::size_t coarser = 1) {
   release::NoisyTable table;
   std::size_t cells = 1;
@@ -72,7 +76,7 @@ release::NoisyTable count_table(const Rows& rows, std::size_t classes, std::vect
 }
 
 /// All columns and pairs.
-release::NoisyTables count_tables(const Rows& rows, std::size_t classes, double sigma) {
+release::NoisyTables count_tables(const DrawnRows& rows, std::size_t classes, double sigma) {
   release::NoisyTables out;
   out.classes = classes;
   out.codes = rows.codes;
@@ -85,8 +89,8 @@ release::NoisyTables count_tables(const Rows& rows, std::size_t classes, double 
   return out;
 }
 
-Rows drawn(const PairGraphModel& model, std::vector<std::int64_t> labels) {
-  Rows rows{model.codes, {}, std::move(labels)};
+DrawnRows drawn(const PairGraphModel& model, std::vector<std::int64_t> labels) {
+  DrawnRows rows{model.codes, {}, std::move(labels)};
   std::vector<float> out(rows.count() * model.codes.size());
   make_sampler(model)->draw(3, 0, rows.labels, out);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -97,7 +101,7 @@ Rows drawn(const PairGraphModel& model, std::vector<std::int64_t> labels) {
 }
 
 /// Largest total variation, over the columns' sets of this size, of the rows' joint counts with the label.
-double worst_distance(const Rows& a, const Rows& b, std::size_t classes, bool triples) {
+double worst_distance(const DrawnRows& a, const DrawnRows& b, std::size_t classes, bool triples) {
   double worst = 0;
   const std::size_t d = a.codes.size();
   for (std::size_t i = 0; i < d; ++i) {
@@ -120,10 +124,10 @@ double worst_distance(const Rows& a, const Rows& b, std::size_t classes, bool tr
 
 TEST(PairGraph, PlantedLawsComeBackWithLittleNoise) {
   for (const std::size_t classes : {1u, 2u}) {
-    const Rows real = planted(30000, classes);
+    const DrawnRows real = planted(30000, classes);
     const PairGraphModel model = fit_pair_graph(count_tables(real, classes, 3.0), kPairSweeps);
     ASSERT_EQ(model.laws.size(), classes);
-    const Rows made = drawn(model, real.labels);
+    const DrawnRows made = drawn(model, real.labels);
     EXPECT_LT(worst_distance(real, made, classes, false), 0.03);
     EXPECT_LT(worst_distance(real, made, classes, true), 0.05);
     // The tree alone knows three of the six pairs.
@@ -133,38 +137,38 @@ TEST(PairGraph, PlantedLawsComeBackWithLittleNoise) {
 }
 
 TEST(PairGraph, NoiseAloneMakesIndependentColumns) {
-  Rows rows = planted(1000, 2);
+  DrawnRows rows = planted(1000, 2);
   const CounterStream random(12, Stream::kTest);
   for (std::size_t i = 0; i < rows.values.size(); ++i)
     rows.values[i] = static_cast<std::uint32_t>(random.below(i, rows.codes[i % 4]));
   const PairGraphModel model = fit_pair_graph(count_tables(rows, 2, 2000.0), kPairSweeps);
   std::vector<std::int64_t> labels(20000);
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i % 2);
-  const Rows made = drawn(model, labels);
+  const DrawnRows made = drawn(model, labels);
   // Against rows with the same columns, each shifted by another number of records.
-  Rows apart = made;
+  DrawnRows apart = made;
   for (std::size_t i = 0; i < apart.values.size(); ++i)
     apart.values[i] = made.values[(i + 8 * (i % 4) * 100) % made.values.size()];
   EXPECT_LT(worst_distance(made, apart, 2, false), 0.05);
 }
 
 TEST(PairGraph, OneColumnAndNoLabel) {
-  Rows real = planted(5000, 1);
-  Rows one{{4}, {}, real.labels};
+  DrawnRows real = planted(5000, 1);
+  DrawnRows one{{4}, {}, real.labels};
   for (std::size_t i = 0; i < real.values.size(); i += 4) one.values.push_back(real.values[i]);
   const PairGraphModel model = fit_pair_graph(count_tables(one, 1, 1.0), kPairSweeps);
-  const Rows made = drawn(model, one.labels);
+  const DrawnRows made = drawn(model, one.labels);
   const auto p = count_table(one, 1, {0}, 0, 0).counts, q = count_table(made, 1, {0}, 0, 0).counts;
   for (std::size_t x = 0; x < 4; ++x) EXPECT_NEAR(p[x] / 5000, q[x] / 5000, 0.03);
 }
 
 /// A table of the same pair on coarser codes, with less noise, is worth more than its finer one there.
 TEST(PairGraph, CoarserTablesOfAPairAreCombined) {
-  const Rows real = planted(30000, 1);
+  const DrawnRows real = planted(30000, 1);
   const auto error = [&](bool again) {
     release::NoisyTables tables = count_tables(real, 1, 1000.0);
     if (again) tables.tables.push_back(count_table(real, 1, {0, 1}, 20.0, 99, 2));
-    const Rows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
+    const DrawnRows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
     const auto p = count_table(real, 1, {0, 1}, 0, 0, 2).counts,
                q = count_table(made, 1, {0, 1}, 0, 0, 2).counts;
     double sum = 0;
@@ -177,25 +181,25 @@ TEST(PairGraph, CoarserTablesOfAPairAreCombined) {
 
 /// Only coarse tables: within their groups columns are independent.
 TEST(PairGraph, PairsCountedOnCoarseCodesAloneAreFitted) {
-  const Rows real = planted(30000, 1);
+  const DrawnRows real = planted(30000, 1);
   release::NoisyTables tables = count_tables(real, 1, 5.0);
   std::erase_if(tables.tables, [](const auto& t) { return t.columns == std::vector<std::size_t>{0, 2}; });
   tables.tables.push_back(count_table(real, 1, {0, 2}, 5.0, 98, 2));
-  const Rows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
+  const DrawnRows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
   const auto p = count_table(real, 1, {0, 2}, 0, 0, 2).counts,
              q = count_table(made, 1, {0, 2}, 0, 0, 2).counts;
   for (std::size_t cell = 0; cell < p.size(); ++cell) EXPECT_NEAR(p[cell] / 30000, q[cell] / 30000, 0.015);
 }
 
 TEST(PairGraph, AClassBelowTheNoiseHasTheLawOfAll) {
-  const Rows real = planted(20000, 1);
+  const DrawnRows real = planted(20000, 1);
   release::NoisyTables tables = count_tables(real, 2, 60.0);
   for (release::NoisyTable& table : tables.tables) {
     const std::size_t cells = table.counts.size() / 2;
     std::fill(table.counts.begin() + static_cast<std::ptrdiff_t>(cells), table.counts.end(), -20.0);
   }
   const PairGraphModel model = fit_pair_graph(tables, kPairSweeps);
-  Rows made = drawn(model, std::vector<std::int64_t>(20000, 1));
+  DrawnRows made = drawn(model, std::vector<std::int64_t>(20000, 1));
   made.labels = real.labels;
   for (std::size_t j = 0; j < 4; ++j) {
     const auto p = count_table(real, 1, {j}, 0, 0).counts, q = count_table(made, 1, {j}, 0, 0).counts;
@@ -204,7 +208,7 @@ TEST(PairGraph, AClassBelowTheNoiseHasTheLawOfAll) {
 }
 
 TEST(PairGraph, RecordsDoNotDependOnTheCallThatDrawsThem) {
-  const Rows real = planted(3000, 2);
+  const DrawnRows real = planted(3000, 2);
   const auto sampler = make_sampler(fit_pair_graph(count_tables(real, 2, 5.0), 3));
   const std::size_t n = 97;
   const std::vector<std::int64_t> labels(real.labels.begin(), real.labels.begin() + n);
@@ -222,22 +226,6 @@ TEST(PairGraph, RecordsDoNotDependOnTheCallThatDrawsThem) {
   EXPECT_THROW(sampler->draw(9, 0, labels, std::span(all).first(4)), InvariantError);
 }
 
-schema::Schema schema_of_rows(const std::vector<std::size_t>& codes, std::size_t classes) {
-  auto table = std::make_shared<schema::Table>();
-  for (std::size_t j = 0; j < codes.size(); ++j) {
-    schema::Column& column = table->columns.emplace_back();
-    column.name = "c" + std::to_string(j);
-    for (std::size_t x = 0; x < codes[j]; ++x) column.values.push_back({"v" + std::to_string(x), {}});
-  }
-  schema::Schema schema;
-  schema.shape = {codes.size()};
-  schema.classes = classes;
-  schema.lo = 0;
-  schema.hi = 1;
-  schema.table = table;
-  return schema;
-}
-
 class PairGraphFile : public ::testing::Test {
  protected:
   PairGraphModel read(const nlohmann::json& description, const std::vector<std::byte>& payload) const {
@@ -252,10 +240,10 @@ class PairGraphFile : public ::testing::Test {
     EXPECT_THROW(read(description, payload), ProtocolError) << description.dump();
   }
 
-  const Rows real_ = planted(3000, 2);
+  const DrawnRows real_ = planted(3000, 2);
   const PairGraphModel model_ = fit_pair_graph(count_tables(real_, 2, 5.0), 3);
   const ModelContent content_ = content_of(model_);
-  const schema::Schema schema_ = schema_of_rows(real_.codes, 2);
+  const schema::Schema schema_ = test::table_schema(real_.codes, 2);
 };
 
 TEST_F(PairGraphFile, ComesBack) {
@@ -306,8 +294,9 @@ TEST_F(PairGraphFile, HostileOnesAreRefused) {
 }
 
 TEST_F(PairGraphFile, AnotherSchemaIsRefused) {
-  for (const schema::Schema& other : {schema_of_rows({4, 3, 5}, 2), schema_of_rows({4, 3, 5, 3}, 2),
-                                      schema_of_rows({4, 3, 5, 2}, 1), schema_of_rows({4, 3, 5, 2}, 3)}) {
+  for (const schema::Schema& other :
+       {test::table_schema({4, 3, 5}, 2), test::table_schema({4, 3, 5, 3}, 2),
+        test::table_schema({4, 3, 5, 2}, 1), test::table_schema({4, 3, 5, 2}, 3)}) {
     const nlohmann::json as_read = nlohmann::json::parse(content_.description.dump());
     EXPECT_THROW(read_pair_graph(other, 3, JsonFields(as_read, test::kTestDocument), content_.payload),
                  ProtocolError);
@@ -317,6 +306,57 @@ TEST_F(PairGraphFile, AnotherSchemaIsRefused) {
   const nlohmann::json as_read = nlohmann::json::parse(content_.description.dump());
   EXPECT_THROW(read_pair_graph(image, 3, JsonFields(as_read, test::kTestDocument), content_.payload),
                ProtocolError);
+}
+
+/// From a release to a file to records.
+TEST(PairGraphGenerator, IsMadeOfAMapOfCounts) {
+  const DrawnRows real = planted(20000, 2);
+  const schema::Schema schema = test::table_schema(real.codes, 2);
+  std::vector<float> x;
+  for (std::size_t i = 0; i < real.values.size(); ++i)
+    x.push_back(schema::position({real.values[i], 0.5f}, real.codes[i % 4]));
+  const std::vector<std::int32_t> y(real.labels.begin(), real.labels.end());
+  const auto maps = std::vector{test::named("m", test::make_map("pairs", {}, schema))};
+  const auto settings = test::generator("pair-graph");
+  const ClosedFormSettings& form = *settings->closed_form();
+  settings::Problems problems;
+  form.release_problems(schema, maps, problems);
+  EXPECT_TRUE(problems.empty());
+  const release::Artifact release = test::planned_release(schema, maps, x, y);
+  EXPECT_GT(form.fit_bytes(release), 1000u);
+
+  test::TemporaryFolder folder;
+  const ModelInfo info{.generator = settings,
+                       .schema = schema,
+                       .class_share = {0.7, 0.3},
+                       .release_hash = "",
+                       .train_hash = ""};
+  save_model(folder / "model.mfl", info, form.fit(release, {}));
+  const Model model = parse_model(read_file(folder / "model.mfl"), "model.mfl");
+  std::vector<float> out(real.count() * 4);
+  model.sampler->draw(5, 0, real.labels, out);
+  DrawnRows made{real.codes, {}, real.labels};
+  for (std::size_t i = 0; i < out.size(); ++i)
+    made.values.push_back(schema::cell_at(out[i], real.codes[i % 4]).code);
+  EXPECT_LT(worst_distance(real, made, 2, false), 0.03);
+}
+
+TEST(PairGraphGenerator, SaysWhatItLacks) {
+  const auto settings = test::generator("pair-graph");
+  const ClosedFormSettings& form = *settings->closed_form();
+  const auto said = [&](const schema::Schema& schema, const std::vector<features::NamedMap>& maps) {
+    settings::Problems problems;
+    form.release_problems(schema, maps, problems);
+    std::string all;
+    for (const std::string& problem : problems.take()) all += problem + "\n";
+    return all;
+  };
+  const schema::Schema columns = test::schema_of({3}), table = test::table_schema({3, 4});
+  const auto moments = std::vector{test::named("m", test::small_map("moments", columns))};
+  EXPECT_THAT(said(columns, moments), ::testing::HasSubstr("draws rows of tables"));
+  EXPECT_THAT(said(table, moments), ::testing::HasSubstr("\"pairs\""));
+  const auto pairs = std::vector{test::named("m", test::make_map("pairs", {}, table))};
+  EXPECT_EQ(said(table, pairs), "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "muffle/app/config.hpp"
 #include "muffle/comm/host_comm.hpp"
@@ -66,6 +67,23 @@ struct LedgerCommand {
 };
 /// @returns what it prints. @throws ProtocolError  a broken chain; IoError; UsageError.
 std::string ledger(const LedgerCommand& command);
+
+/// `muffle schema init|check|hash`. Not collective. The first two read private records, for the terminal of
+/// whoever holds them.
+struct SchemaCommand {
+  std::string verb;                ///< "init", "check" or "hash"
+  std::string schema;              ///< of check and hash: the file
+  std::vector<std::string> files;  ///< of init one, of check all: CSV
+  std::string sample;              ///< of init: a public file, from which bounds and categories are filled in
+  std::string out = "schema.toml";  ///< of init
+  std::string separator = ",";      ///< ",", ";", "tab" or "|"
+  std::optional<bool> header;       ///< none: there is one, unless it looks like a record
+  std::string comment;
+};
+/// @param in  answers questions where standard input and output are a terminal  @param out  what it prints
+/// @throws DataError  after printing: files do not fit the schema;  ConfigError  of the schema;  IoError;
+/// UsageError.
+void schema_command(const SchemaCommand& command, std::istream& in, std::ostream& out);
 
 // Commands that compute with public numbers alone: no records, no budget, and no MPI but for audit. What they
 // print is in `format` "text" or "json" (docs/reference/accounting.md has the JSON keys).

@@ -27,6 +27,8 @@ void declare(settings::Keys& keys, Settings& settings);
 
 /// What is wrong with the public schema. @returns whether the sizes can be used.
 bool schema_problems(const schema::Schema& schema, settings::Problems& problems);
+/// What is wrong with data.comment; empty: nothing.
+std::string comment_problem(const DataSpec& spec);
 /// What is wrong with the files that are named, without a look at them.
 void problems(const Settings& settings, settings::Problems& problems);
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,13 +25,18 @@ class Grid {
   std::uint32_t bin(std::uint64_t index) const;
   /// First index of a bin; of bins(): count().
   std::uint64_t first(std::uint32_t bin) const { return first_[bin]; }
-  Cell cell(std::uint64_t index) const;
+  Cell cell(std::uint64_t index) const {
+    return index < cells_.size() ? cells_[index] : computed_cell(index);
+  }
   std::uint64_t index_of(Cell cell) const;
 
  private:
   double lo_, step_, scale_;  ///< scale_: 10^decimals
   std::uint64_t count_;
   std::vector<std::uint64_t> first_;  ///< bins + 1
+  std::vector<Cell> cells_;           ///< of the first indices, as files are read by the million
+
+  Cell computed_cell(std::uint64_t index) const;
 };
 
 /// A number as files write it: of an integer, a decimal, a date (days since 1970-01-01) or a datetime
@@ -82,8 +88,15 @@ class ColumnText {
   FieldReading misfit(Misfit which) const;
 
   Column column_;
-  std::optional<Grid> grid_;                              ///< of numbers
-  std::unordered_map<std::string, std::uint32_t> codes_;  ///< of spellings, missing ones too
+  std::optional<Grid> grid_;  ///< of numbers
+  /// Looks texts up without a copy.
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>
+      codes_;  ///< of spellings, missing ones too
 };
 
 }  // namespace muffle::schema

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "muffle/data/source.hpp"
+#include "muffle/schema/draft.hpp"
+
+namespace muffle::data {
+
+/// Columns for a draft of a schema. Their names are from the header of the CSV file `file.features` (without
+/// one they are "column-1", ...). Of columns that the sample has, by name, type, bounds (rounded outwards),
+/// categories and missing values are from its records; what looks like an identifier or free text there
+/// becomes "ignore". Of the others only the types are guessed, from all records of the file.
+/// @param sample  null, or a CSV file that is public by its owner's word
+/// @param named  the headers are known to hold names; else one with a number in it is taken for a record
+/// @throws DataError  no header, a name that is empty or there twice, rows that are none;  IoError.
+/// Privacy: the guesses are a look at private records that nothing covers; of the records only flags are
+/// kept. The draft stays with whoever holds the file until a person has checked it.
+std::vector<schema::DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sample, bool named);
+
+}  // namespace muffle::data

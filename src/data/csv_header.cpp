@@ -1,0 +1,44 @@
+#include "csv_header.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+
+namespace muffle::data {
+
+std::string HeaderMatch::listed(const std::vector<std::string>& names) {
+  return fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
+std::string HeaderMatch::differences() const {
+  std::vector<std::string> wrong;
+  if (!missing.empty()) wrong.push_back("lacks " + listed(missing));
+  if (!twice.empty()) wrong.push_back("has " + listed(twice) + " twice");
+  if (!unknown.empty()) wrong.push_back(fmt::format("has {} that the schema does not know", unknown.size()));
+  return fmt::format("{}", fmt::join(wrong, ", "));
+}
+
+HeaderMatch match_header(std::span<const std::string_view> names, const schema::Table& table,
+                         const std::function<bool(std::size_t)>& needed) {
+  std::map<std::string_view, std::size_t> columns;
+  for (std::size_t j = 0; j < table.columns.size(); ++j) columns[table.columns[j].name] = j;
+  HeaderMatch match;
+  std::vector<int> seen(table.columns.size(), 0);
+  for (const std::string_view name : names) {
+    const auto found = columns.find(name);
+    match.places.push_back(found == columns.end() ? HeaderMatch::kUnknown : found->second);
+    if (found == columns.end()) {
+      match.unknown.emplace_back(name);
+    } else {
+      ++match.known;
+      if (++seen[found->second] == 2) match.twice.emplace_back(name);
+    }
+  }
+  for (std::size_t j = 0; j < seen.size(); ++j) {
+    if (seen[j] == 0 && needed(j)) match.missing.push_back(table.columns[j].name);
+  }
+  return match;
+}
+
+}  // namespace muffle::data

@@ -1,0 +1,188 @@
+#include "muffle/data/table_check.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+
+#include "csv_header.hpp"
+#include "csv_rows.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/schema/row_rules.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::data {
+namespace {
+
+using schema::ColumnType;
+using schema::Misfit;
+
+class TableChecker {
+ public:
+  TableChecker(const DataSpec& spec, std::size_t most_places)
+      : spec_(spec),
+        table_(*spec.schema.table),
+        most_places_(most_places),
+        rules_(table_),
+        row_(table_.columns.size()) {
+    for (const schema::Column& c : table_.columns) {
+      Use& use = uses_.emplace_back();
+      if (c.type == ColumnType::kIgnore) continue;
+      schema::Column read = c;
+      if (c.role == schema::ColumnRole::kPerson) {
+        read.type = ColumnType::kCategory;
+        read.values.clear();  // any text; only that it is there is looked at
+        read.missing = true;
+        if (read.spellings.empty()) read.spellings = {""};
+      }
+      use.text.emplace(std::move(read));
+    }
+    broken_.resize(table_.constraints.size());
+  }
+
+  void file(const std::string& path) {
+    CsvRows rows(path, {spec_.separator, spec_.comment.empty() ? '\0' : spec_.comment.front()});
+    try {
+      if (!header(rows)) return;
+      while (rows.read()) {
+        ++out_.rows;
+        record(rows);
+      }
+    } catch (const DataError& e) {
+      if (e.local_detail().empty()) throw;  // nothing can be read of it
+      ++malformed_;
+      misfit(e.local_detail() + " What follows in that file was not looked at.");
+    }
+  }
+
+  TableCheck finish() {
+    const auto count = [&](std::uint64_t n, const std::string& text) {
+      if (n > 0) out_.counts.push_back(text);
+    };
+    for (std::size_t j = 0; j < uses_.size(); ++j) {
+      for (std::size_t k = 0; k < uses_[j].misfits.size(); ++k) {
+        count(uses_[j].misfits[k],
+              fmt::format("column '{}': {} that {}", table_.columns[j].name, uses_[j].misfits[k],
+                          schema::misfit_text(static_cast<Misfit>(k), table_.columns[j])));
+      }
+    }
+    for (std::size_t i = 0; i < broken_.size(); ++i)
+      count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
+    count(wrong_widths_, fmt::format("rows with more or fewer fields than columns: {}", wrong_widths_));
+    count(malformed_, fmt::format("files with a row that is no CSV: {}", malformed_));
+    count(headers_, fmt::format("files with other columns than the schema: {}", headers_));
+    return std::move(out_);
+  }
+
+ private:
+  struct Use {
+    std::optional<schema::ColumnText> text;  ///< none: ignored
+    std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit
+  };
+
+  void misfit(std::string place) {
+    ++out_.misfits;
+    if (out_.places.size() < most_places_) out_.places.push_back(std::move(place));
+  }
+
+  /// Of the constraint, for people.
+  std::string constraint(std::size_t index) const {
+    std::vector<std::string> names;
+    for (const std::size_t j : table_.constraints[index].columns) names.push_back(table_.columns[j].name);
+    return fmt::format("constraint {} (of {})", index + 1, HeaderMatch::listed(names));
+  }
+
+  /// @returns whether records can be looked at.
+  bool header(CsvRows& rows) {
+    places_.clear();
+    if (!spec_.header) {
+      for (std::size_t j = 0; j < uses_.size(); ++j) places_.push_back(j);
+      return true;
+    }
+    if (!rows.read_header()) {
+      ++headers_;
+      misfit(rows.name() + " is empty: it has no header");
+      return false;
+    }
+    HeaderMatch match =
+        match_header(rows.fields(), table_, [&](std::size_t j) { return uses_[j].text.has_value(); });
+    places_ = std::move(match.places);
+    if (match.matches()) return true;
+    ++headers_;
+    if (match.known == 0) {  // the line may be a record
+      misfit("the first line of " + rows.name() +
+             " names none of the schema's columns: is it a header (--no-header), and is --separator right? "
+             "The file "
+             "was not looked at");
+      return false;
+    }
+    misfit(fmt::format("the header of {} {}{}", rows.name(), match.differences(),
+                       match.unknown.empty() ? "" : ": " + HeaderMatch::listed(match.unknown)));
+    return true;
+  }
+
+  void record(const CsvRows& rows) {
+    const auto fields = rows.fields();
+    if (fields.size() != places_.size()) {
+      ++wrong_widths_;
+      return misfit(fmt::format("{} has {} field{}, the file has {} columns", rows.where(), fields.size(),
+                                fields.size() == 1 ? "" : "s", places_.size()));
+    }
+    bool whole = true;
+    std::size_t read = 0;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const std::size_t j = places_[i];
+      if (j == HeaderMatch::kUnknown || !uses_[j].text) continue;
+      const Misfit which = field(j, fields[i]);
+      ++read;
+      if (which == Misfit::kNone) continue;
+      whole = false;
+      ++uses_[j].misfits.at(static_cast<std::size_t>(which));
+      misfit(fmt::format("{}, column '{}': the field {}", rows.where(), table_.columns[j].name,
+                         schema::misfit_text(which, table_.columns[j])));
+    }
+    if (!whole || read < needed_columns()) return;
+    if (const auto rule = rules_.broken(row_)) {
+      ++broken_[*rule];
+      misfit(fmt::format("{} breaks {}", rows.where(), constraint(*rule)));
+    }
+  }
+
+  Misfit field(std::size_t j, std::string_view text) {
+    const schema::FieldReading reading = uses_[j].text->read(text);
+    if (table_.columns[j].role == schema::ColumnRole::kPerson) {
+      // Any text that does not stand for nothing is a person.
+      return reading.misfit == Misfit::kUnknown ? Misfit::kNone : Misfit::kAbsent;
+    }
+    if (reading.cell) row_[j] = *reading.cell;
+    return reading.misfit;
+  }
+
+  std::size_t needed_columns() const {
+    std::size_t n = 0;
+    for (const Use& use : uses_) n += use.text ? 1 : 0;
+    return n;
+  }
+
+  const DataSpec& spec_;
+  const schema::Table& table_;
+  std::size_t most_places_;
+  schema::RowRules rules_;
+  std::vector<schema::Cell> row_;
+  std::vector<Use> uses_;
+  std::vector<std::uint64_t> broken_;
+  std::uint64_t wrong_widths_ = 0, malformed_ = 0, headers_ = 0;
+  std::vector<std::size_t> places_;  ///< of the file's columns: the schema's
+  TableCheck out_;
+};
+
+}  // namespace
+
+TableCheck check_table(const DataSpec& spec, const std::vector<std::string>& files, std::size_t most_places) {
+  require(spec.schema.table != nullptr, "a check needs a table");
+  TableChecker checker(spec, most_places);
+  for (const std::string& file : files) checker.file(file);
+  return checker.finish();
+}
+
+}  // namespace muffle::data

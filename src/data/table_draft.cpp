@@ -1,0 +1,264 @@
+#include "muffle/data/table_draft.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "csv_rows.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::data {
+namespace {
+
+using schema::ColumnType;
+using schema::DraftColumn;
+
+/// How missing values are spelt almost everywhere.
+constexpr std::string_view kMissing[] = {"", "?", ".", "-", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL"};
+/// A public sample with more categories in a column holds identifiers or free text.
+constexpr std::size_t kMostListed = 200;
+/// Significant digits of decimals in a draft.
+constexpr int kDigits = 7;
+
+std::string_view stripped(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+bool is_missing_word(std::string_view field) {
+  return std::find(std::begin(kMissing), std::end(kMissing), field) != std::end(kMissing);
+}
+
+/// "007": a code, whose zeros a number would lose.
+bool is_code(std::string_view field) {
+  field.remove_prefix(field.starts_with('-') || field.starts_with('+') ? 1 : 0);
+  return field.size() > 1 && field[0] == '0' && field[1] >= '0' && field[1] <= '9';
+}
+
+bool is_boolean_word(std::string_view field) {
+  std::string lower(field);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower == "true" || lower == "false";
+}
+
+/// Which types fit all fields of a column so far. All that is kept of private records.
+class TypeGuess {
+ public:
+  void look_at(std::string_view field) {
+    if (is_missing_word(field)) return;
+    seen_ = true;
+    const auto is = [&](ColumnType type) { return schema::parse_number(type, field).has_value(); };
+    decimal_ = decimal_ && !is_code(field) && is(ColumnType::kDecimal);
+    integer_ = integer_ && decimal_ && field.find_first_of(".eE") == std::string_view::npos;
+    date_ = date_ && is(ColumnType::kDate);
+    datetime_ = datetime_ && is(ColumnType::kDatetime);
+    boolean_ = boolean_ && is_boolean_word(field);
+  }
+  ColumnType type() const {
+    if (!seen_) return ColumnType::kCategory;
+    return integer_    ? ColumnType::kInteger
+           : decimal_  ? ColumnType::kDecimal
+           : date_     ? ColumnType::kDate
+           : datetime_ ? ColumnType::kDatetime
+           : boolean_  ? ColumnType::kBoolean
+                       : ColumnType::kCategory;
+  }
+  bool seen() const { return seen_; }
+
+ private:
+  bool seen_ = false, integer_ = true, decimal_ = true, date_ = true, datetime_ = true, boolean_ = true;
+};
+
+/// 1, 2 or 5 times a power of ten, of which the span holds 10 to 25.
+double round_unit(double span) {
+  const double power = std::pow(10.0, std::floor(std::log10(span)) - 1);
+  const double tenths = span / power;  // 10 to 100
+  return tenths <= 20 ? power : tenths <= 50 ? 2 * power : 5 * power;
+}
+
+/// What a column of a public file holds.
+class PublicColumn {
+ public:
+  void look_at(std::string_view field) {
+    guess_.look_at(field);
+    if (is_missing_word(field)) {
+      missing_.insert(std::string(field));
+      return;
+    }
+    if (values_.size() <= kMostListed) values_.insert(std::string(field));
+    for (const ColumnType type : {ColumnType::kDecimal, ColumnType::kDate, ColumnType::kDatetime}) {
+      if (const auto value = schema::parse_number(type, field)) {
+        lo_ = std::min(lo_, *value);
+        hi_ = std::max(hi_, *value);
+        break;
+      }
+    }
+    if (const auto point = field.find('.'); point != std::string_view::npos) {
+      const auto end = std::min(field.find_first_not_of("0123456789", point + 1), field.size());
+      places_ = std::max(places_, static_cast<int>(std::min<std::size_t>(end - point - 1, 15)));
+    }
+  }
+
+  void fill(DraftColumn& c) const {
+    if (!guess_.seen()) return;
+    c.guessed = false;
+    c.type = guess_.type();
+    c.missing.emplace(missing_.begin(), missing_.end());
+    if (c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal) {
+      numbers(c);
+    } else if (c.type == ColumnType::kDate || c.type == ColumnType::kDatetime) {
+      years(c);
+    } else if (values_.size() > kMostListed) {
+      ignore(c, fmt::format("more than {} different texts in the sample: an identifier, or free text",
+                            kMostListed));
+    } else {
+      c.values.emplace(values_.begin(), values_.end());
+      if (c.type == ColumnType::kBoolean && values_.size() != 2) c.type = ColumnType::kCategory;
+    }
+  }
+
+ private:
+  static void ignore(DraftColumn& c, std::string why) {
+    c.type = ColumnType::kIgnore;
+    c.note = std::move(why) + ". If it says whose a row is: type = \"category\", role = \"person\"";
+  }
+
+  void numbers(DraftColumn& c) const {
+    const double largest = std::max(std::abs(lo_), std::abs(hi_));
+    int places = 0;
+    if (c.type == ColumnType::kDecimal) {
+      const int before = largest > 0 ? static_cast<int>(std::floor(std::log10(largest))) + 1 : 1;
+      places = std::clamp(std::min(places_, kDigits - before), 0, 15);
+    }
+    if (largest > 0x1p50 / std::pow(10.0, places))
+      return ignore(c, "numbers of more digits than muffle counts exactly");
+    const double scale = std::pow(10.0, places), step = 1 / scale, span = hi_ - lo_;
+    const double unit = std::max(step, span > 0 ? round_unit(span) : step);
+    // A hair inwards, or the quotient's rounding would take a round number to the next.
+    const auto written = [&](double v) { return std::round(v * scale) / scale; };
+    c.lo = written(std::floor(lo_ / unit + 1e-9) * unit);
+    c.hi = written(std::ceil(hi_ / unit - 1e-9) * unit);
+    if (c.type == ColumnType::kDecimal) c.decimals = places;
+  }
+
+  /// From the first day of the first year to the last of the last one.
+  void years(DraftColumn& c) const {
+    const bool dates = c.type == ColumnType::kDate;
+    schema::Column format;
+    format.type = c.type;
+    std::string first, last;
+    schema::write_number(format, lo_, first);
+    schema::write_number(format, hi_, last);
+    c.lo = schema::parse_number(c.type, first.substr(0, 4) + (dates ? "-01-01" : "-01-01T00:00:00"));
+    c.hi = schema::parse_number(c.type, last.substr(0, 4) + (dates ? "-12-31" : "-12-31T23:59:59"));
+  }
+
+  TypeGuess guess_;
+  std::set<std::string> values_, missing_;
+  double lo_ = INFINITY, hi_ = -INFINITY;
+  int places_ = 0;
+};
+
+/// The names of a file's columns, and its rows one by one.
+class NamedRows {
+ public:
+  NamedRows(const DataSpec& spec, bool named)
+      : rows_(spec.features, {spec.separator, spec.comment.empty() ? '\0' : spec.comment.front()}) {
+    const bool any = spec.header ? rows_.read_header() : rows_.read();
+    if (!any) throw DataError(rows_.name() + " is empty. Is it the right file?");
+    if (spec.header) {
+      read_names(named);
+    } else {
+      pending_ = true;
+      for (std::size_t j = 0; j < rows_.fields().size(); ++j)
+        names_.push_back(fmt::format("column-{}", j + 1));
+    }
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+  const std::string& file() const { return rows_.name(); }
+
+  template <class Look>  // (column, field)
+  void each(const Look& look) {
+    while (pending_ || rows_.read()) {
+      pending_ = false;
+      const auto fields = rows_.fields();
+      if (fields.size() != names_.size()) {
+        throw rows_.malformed(
+            fmt::format("has {} fields, the file has {} columns", fields.size(), names_.size()));
+      }
+      for (std::size_t j = 0; j < fields.size(); ++j) look(j, stripped(fields[j]));
+    }
+  }
+
+ private:
+  void read_names(bool named) {
+    std::set<std::string_view> known;
+    for (std::size_t j = 0; j < rows_.fields().size(); ++j) {
+      const std::string_view name = rows_.fields()[j];
+      const std::string which = fmt::format("name {} in the header of {} ", j + 1, rows_.name());
+      if (name.empty()) throw DataError(which + "is empty: every column needs a name. Mend the header.");
+      for (const ColumnType type : {ColumnType::kDecimal, ColumnType::kDate, ColumnType::kDatetime}) {
+        if (!named && schema::parse_number(type, name)) {
+          throw DataError(which +
+                          "is a number or a date: perhaps the first line is a record, which must not get "
+                          "into a schema. Say --no-header if the file has no names, or --header if these "
+                          "are names.");
+        }
+      }
+      if (!known.insert(name).second)
+        throw DataError(which + "is there twice: every column needs a name of its own. Mend the header.");
+    }
+    names_.assign(rows_.fields().begin(), rows_.fields().end());
+  }
+
+  CsvRows rows_;
+  std::vector<std::string> names_;
+  bool pending_ = false;  ///< the first row was read, and nobody has looked at it
+};
+
+void fill_in(std::vector<DraftColumn>& columns, const DataSpec& sample, bool named) {
+  NamedRows rows(sample, named);
+  std::vector<PublicColumn> looks(rows.names().size());
+  rows.each([&](std::size_t j, std::string_view field) { looks[j].look_at(field); });
+  bool any = false;
+  for (DraftColumn& column : columns) {
+    const auto at = std::find(rows.names().begin(), rows.names().end(), column.name);
+    if (at == rows.names().end()) continue;
+    any = true;
+    looks[static_cast<std::size_t>(at - rows.names().begin())].fill(column);
+  }
+  if (!any) {
+    throw DataError("the header of the sample " + rows.file() +
+                    " has none of the file's columns. Is it the right one?");
+  }
+}
+
+}  // namespace
+
+std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sample, bool named) {
+  NamedRows rows(file, named);
+  std::vector<DraftColumn> columns(rows.names().size());
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    columns[j].name = rows.names()[j];
+    columns[j].guessed = true;
+  }
+  if (sample != nullptr) fill_in(columns, *sample, named);
+  if (std::none_of(columns.begin(), columns.end(), [](const DraftColumn& c) { return c.guessed; }))
+    return columns;
+  std::vector<TypeGuess> guesses(columns.size());
+  rows.each([&](std::size_t j, std::string_view field) {
+    if (columns[j].guessed) guesses[j].look_at(field);
+  });
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    if (columns[j].guessed) columns[j].type = guesses[j].type();
+  }
+  return columns;
+}
+
+}  // namespace muffle::data

@@ -1,0 +1,30 @@
+// The posterior means of all pairs' interactions under one Gaussian law, whose scales are fitted to them.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstddef>
+#include <vector>
+
+#include "muffle/core/heartbeat.hpp"
+
+namespace muffle::model {
+
+/// A pair's interaction R with independent noise in each cell.
+struct NoisyInteraction {
+  std::size_t first = 0, second = 0;  ///< columns
+  Eigen::MatrixXd measured;           ///< double-centred, records
+  double sigma = 0.0;                 ///< of the noise in a cell, records
+  Eigen::VectorXd rows, columns;      ///< the columns' counts, on R's rows and columns
+};
+
+/// R_ij ~ N(0, tau_ij K_i (x) K_j): K_i, shared by all partners of a column, says which of its codes tend to
+/// move together, and how much. Beforehand it is guessed to be diag(counts), centred: with whitened
+/// interactions that are alike in every direction. K and tau are fitted by expectation-maximisation; in the
+/// bases of the K's eigenvectors the noise stays independent, and each number is multiplied by its variance
+/// over its variance and the noise's (Wiener). Pairs counted on coarser groups than a column's codes have a K
+/// of their own for these groups.
+/// @param columns  d
+std::vector<Eigen::MatrixXd> posterior_means(const std::vector<NoisyInteraction>& pairs, std::size_t columns,
+                                             const Heartbeat& heartbeat);
+
+}  // namespace muffle::model

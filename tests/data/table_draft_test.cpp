@@ -1,0 +1,149 @@
+// Drafts of schemas from files: of private records types alone, of a public sample the rest.
+#include "muffle/data/table_draft.hpp"
+
+#include "data/table_fixture.hpp"
+#include "muffle/data/table_check.hpp"
+#include "muffle/schema/table_toml.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::data::test {
+namespace {
+
+using muffle::test::expect_error;
+using muffle::test::expect_local_detail;
+using schema::ColumnType;
+using schema::DraftColumn;
+
+class TableDraft : public Tables {
+ protected:
+  DataSpec file(const std::string& name, const std::string& bytes) const {
+    put(name, bytes);
+    DataSpec spec;
+    spec.features = (folder_ / name).string();
+    return spec;
+  }
+  std::vector<DraftColumn> draft(const std::string& bytes) const {
+    return draft_columns(file("private.csv", bytes), nullptr, false);
+  }
+  /// Of one column with these fields, quoted.
+  DraftColumn sampled(const std::vector<std::string>& fields) const {
+    std::string bytes = "x,y\n";
+    for (const std::string& field : fields) bytes += "\"" + field + "\",1\n";
+    const DataSpec sample = file("sample.csv", bytes);
+    return draft_columns(sample, &sample, false).front();
+  }
+};
+
+constexpr const char* kRecords =
+    "id,age,height,born,seen,smokes,zip,job,empty,mixed\n"
+    "8831,47,1.75,1971-03-09,2020-01-01 10:11:12,TRUE,01187,mason,,12\n"
+    "NA,-3,2,?,2020-01-02T10:11:12,false,80331,\"smith, gold\",NA,x\n";
+
+TEST_F(TableDraft, GuessesTypesAndKeepsNothingElse) {
+  const std::vector<DraftColumn> columns = draft(kRecords);
+  const ColumnType types[] = {ColumnType::kInteger,
+                              ColumnType::kInteger,
+                              ColumnType::kDecimal,
+                              ColumnType::kDate,
+                              ColumnType::kDatetime,
+                              ColumnType::kBoolean,
+                              ColumnType::kCategory /* a code */,
+                              ColumnType::kCategory,
+                              ColumnType::kCategory,
+                              ColumnType::kCategory};
+  ASSERT_EQ(columns.size(), std::size(types));
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    EXPECT_EQ(columns[j].type, types[j]) << columns[j].name;
+    EXPECT_TRUE(columns[j].is_open() && columns[j].guessed);
+  }
+  const std::string text = schema::draft_toml(columns, "");
+  for (const char* content : {"8831", "47", "1.75", "1971", "2020", "TRUE", "01187", "mason", "gold", "12"})
+    EXPECT_EQ(text.find(content), std::string::npos) << content;
+  expect_error(ExitCode::kConfig, {"is still \"FILL-IN\""}, [&] { schema::parse_table_toml(text, "t"); });
+}
+
+TEST_F(TableDraft, OfAPublicSampleLoadsAndChecksItsOwnFile) {
+  const DataSpec all = file("all.csv", kRecords);
+  const std::string text = schema::draft_toml(draft_columns(all, &all, false), "");
+  // The column that is always empty tells nothing.
+  expect_error(ExitCode::kConfig, {"column 'empty': 'values'"}, [&] { schema::parse_table_toml(text, "t"); });
+
+  std::string bytes = kRecords;
+  for (std::size_t at; (at = bytes.find(",,")) != std::string::npos;) bytes.replace(at, 2, ",no,");
+  DataSpec sample = file("all.csv", bytes);
+  const std::string whole = schema::draft_toml(draft_columns(sample, &sample, false), "of a sample");
+  EXPECT_EQ(whole.find("a guess"), std::string::npos);
+  sample.schema = schema_of(schema::parse_table_toml(whole, "t"));
+  const TableCheck found = check_table(sample, {sample.features}, 20);
+  EXPECT_EQ(found.rows, 2U);
+  EXPECT_EQ(found.misfits, 0U) << testing::PrintToString(found.places);
+}
+
+TEST_F(TableDraft, RoundsBoundsOutwards) {
+  const auto bounds = [&](const std::vector<std::string>& fields, double lo, double hi) {
+    const DraftColumn c = sampled(fields);
+    ASSERT_TRUE(c.lo && c.hi);
+    EXPECT_EQ(*c.lo, lo);
+    EXPECT_EQ(*c.hi, hi);
+  };
+  bounds({"17", "90"}, 15, 90);
+  bounds({"-3", "118"}, -10, 120);
+  bounds({"3", "4"}, 3, 4);
+  bounds({"7", "7"}, 7, 7);
+  bounds({"12345", "99999"}, 10000, 100000);
+  bounds({"0.31", "2.49"}, 0.2, 2.6);
+  bounds({"0.1", "0.3"}, 0.1, 0.3);
+  EXPECT_EQ(sampled({"0.123456789012", "1"}).decimals, 6);
+  EXPECT_EQ(sampled({"1234.5", "1"}).decimals, 1);
+  const double day = *schema::parse_number(ColumnType::kDate, "1999-05-06");
+  const DraftColumn dates = sampled({"1999-05-06", "2003-01-01"});
+  EXPECT_EQ(*dates.lo, day - 125) << "1999-01-01";
+  EXPECT_EQ(*dates.hi, *schema::parse_number(ColumnType::kDate, "2003-12-31"));
+  EXPECT_EQ(*sampled({"1999-05-06 01:02:03"}).hi,
+            *schema::parse_number(ColumnType::kDatetime, "1999-12-31T23:59:59"));
+}
+
+TEST_F(TableDraft, LeavesIdentifiersAndFreeTextOut) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 201; ++i) names.push_back("name " + std::to_string(i));
+  EXPECT_EQ(sampled(names).type, ColumnType::kIgnore);
+  names.pop_back();
+  EXPECT_EQ(sampled(names).type, ColumnType::kCategory);
+  EXPECT_EQ(sampled({"123456789012345678", "5"}).type, ColumnType::kIgnore);
+  EXPECT_EQ(sampled({"true", "true"}).type, ColumnType::kCategory) << "one value is no boolean";
+}
+
+TEST_F(TableDraft, LooksAtRecordsOnlyOfColumnsThatTheSampleLacks) {
+  const DataSpec sample = file("sample.csv", "a\n1\n");
+  // The record is no row of this file: nobody reads it.
+  EXPECT_EQ(draft_columns(file("private.csv", "a\n1,2,3\n"), &sample, false).at(0).guessed, false);
+  const auto columns = draft_columns(file("private.csv", "b,a\nx,y\n"), &sample, false);
+  EXPECT_EQ(columns.at(0).type, ColumnType::kCategory);
+  EXPECT_TRUE(columns.at(0).guessed && columns.at(0).is_open());
+  EXPECT_EQ(columns.at(1).type, ColumnType::kInteger);
+  expect_error(ExitCode::kData, {"has none of the file's columns"},
+               [&] { draft_columns(file("private.csv", "b\n1\n"), &sample, false); });
+}
+
+TEST_F(TableDraft, TakesNoRecordForAHeader) {
+  for (const char* record : {"39,State-gov\n", "State-gov,1999-01-01\n", "a,2020-01-01 00:00:00\n"}) {
+    const std::string said =
+        expect_error(ExitCode::kData, {"--no-header", "--header"}, [&] { draft(record); });
+    EXPECT_EQ(said.find("State"), std::string::npos);
+  }
+  DataSpec spec = file("years.csv", "2019,2020\n1,x\n");
+  EXPECT_EQ(draft_columns(spec, nullptr, true).at(1).name, "2020");
+  spec.header = false;
+  const auto columns = draft_columns(spec, nullptr, false);
+  EXPECT_EQ(columns.at(1).name, "column-2");
+  EXPECT_EQ(columns.at(0).type, ColumnType::kInteger) << "the first row counts";
+  EXPECT_EQ(columns.at(1).type, ColumnType::kCategory);
+  expect_error(ExitCode::kData, {"name 2", "is empty"}, [&] { draft("a,,b\n"); });
+  expect_error(ExitCode::kData, {"name 3", "twice"}, [&] { draft("a,b,a\n"); });
+  expect_error(ExitCode::kData, {"is empty"}, [&] { draft(""); });
+  expect_local_detail(ExitCode::kData, {"no row"}, {"row 2", "3 fields"},
+                      [&] { draft("a,b\n1,2\n1,2,3\n"); });
+}
+
+}  // namespace
+}  // namespace muffle::data::test

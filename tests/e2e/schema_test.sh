@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# muffle schema: drafts hold nothing of the records and refuse to run until filled in; a draft of a public sample checks its own
+# file; misfits are named by row and column, never by content.
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+muffle() { "$MUFFLE" schema "$@"; }
+cd "$work"
+
+printf '%s\n' 'patient;age;weight;admitted;ward;outcome' 'needle-1;47;71.5;2021-03-09;needle-ward;home' \
+  'needle-2;88;64.25;2022-11-30;surgery;died' 'needle-2;19;;2020-02-02;surgery;home' >private.csv
+
+# A draft away from a terminal: the header and the types, placeholders for the rest.
+says 0 'guess, from a look at the private file' muffle init private.csv --separator ';' </dev/null
+cp log drafted
+check "the draft has each column with its type" test \
+  "$(sed -nE 's/^type = "([a-z]+)".*/\1/p' schema.toml | tr '\n' ' ')" = "category integer decimal date category category "
+check "and says that types are guesses" test "$(grep -c '# a guess' schema.toml)" = 6
+check "nothing of the records is in it, or was said" bash -c "! grep -E 'needle|surgery|home|died|47|71|2021' schema.toml drafted"
+says 2 'never overwrites' muffle init private.csv --separator ';' </dev/null
+says 78 'is still "FILL-IN"' muffle hash schema.toml
+says 78 'is still "FILL-IN"' muffle check schema.toml private.csv --separator ';'
+echo '39,State-gov' >no-header.csv
+says 65 'perhaps the first line is a record' muffle init no-header.csv --out none.toml </dev/null
+check "a record is no header" test ! -e none.toml
+says 0 '' muffle init no-header.csv --no-header --out none.toml </dev/null
+check "columns without names get numbers" grep -q 'name = "column-2"' none.toml
+printf 'a,b\n1,2\n3,4,5\n' >ragged.csv
+says 65 "row 2 of 'ragged.csv' has 3 fields" muffle init ragged.csv --out none-2.toml </dev/null
+
+# A person has filled it in.
+cat >mine.toml <<'END'
+[[columns]]
+name = "patient"
+type = "category"
+role = "person"
+[[columns]]
+name = "age"
+type = "integer"
+lo = 0
+hi = 120
+missing = false
+[[columns]]
+name = "weight"
+type = "decimal"
+decimals = 1
+lo = 0
+hi = 300
+missing = ""
+[[columns]]
+name = "admitted"
+type = "date"
+lo = 2020-01-01
+hi = 2024-12-31
+[[columns]]
+name = "ward"
+type = "category"
+values = ["needle-ward", "surgery"]
+[[columns]]
+name = "outcome"
+type = "category"
+role = "label"
+values = ["home", "died"]
+[[constraints]]
+kind = "compare"
+left = "age"
+op = ">="
+value = 18
+END
+says 0 'Every row fits the schema' muffle check mine.toml private.csv --separator ';'
+says 0 '^3 rows in 1 file' muffle check mine.toml private.csv --separator ';'
+hash=$(muffle hash mine.toml)
+check "a hash of 64 digits" grep -qxE '[0-9a-f]{64}' <<<"$hash"
+sed 's/^hi = 120$/hi = 120  # years/; s/"decimal"/ "decimal"/' mine.toml >same.toml
+check "what is only spelt otherwise has the same hash" test "$(muffle hash same.toml)" = "$hash"
+sed 's/^hi = 120$/hi = 121/' mine.toml >other.toml
+check "another bound has another" test "$(muffle hash other.toml)" != "$hash"
+
+# What does not fit: where, never what.
+{
+  cat private.csv
+  echo 'needle-3;121;64;2021-01-01;surgery;home'
+  echo ';17;x;2021-02-30;needle-garden;home'
+  echo 'needle-4;17;64;2021-01-01;surgery;home'
+  echo 'needle-5;17'
+} >wrong.csv
+says 65 "^row 4 of 'wrong.csv', column 'age': the field is above the column's hi" muffle check mine.toml wrong.csv --separator ';'
+for line in "row 5 of 'wrong.csv', column 'patient': the field is missing" "row 5 .* 'weight': the field is not a number" \
+  "row 5 .* 'admitted': the field is not a date" "row 5 .* 'ward': the field is not one of" "row 6 of 'wrong.csv' breaks constraint 1" \
+  "row 7 of 'wrong.csv' has 2 fields" "column 'age': 1 that is above"; do
+  check "it says: $line" grep -q -- "$line" log
+done
+check "no content" bash -c "! grep -E 'needle-[3g]|121|2021' log"
+cut -d ';' -f 1-5 private.csv >fewer.csv
+says 65 "the header of 'fewer.csv' lacks 'outcome'" muffle check mine.toml private.csv fewer.csv --separator ';'
+says 65 "names none of the schema's columns" muffle check mine.toml private.csv
+{ cat private.csv; printf 'needle-6;200;64;2021-01-01;surgery;home\n%.0s' {1..100}; } >many.csv
+says 65 '^\.\.\. and 80 more' muffle check mine.toml many.csv --separator ';'
+says 74 'nowhere.csv' muffle check mine.toml nowhere.csv
+
+# A public sample fills everything in, and its own file fits.
+says 0 'Draft written' muffle init private.csv --from-public-sample private.csv --separator ';' --out sampled.toml </dev/null
+check "bounds are rounded outwards" bash -c "grep -qx 'lo = 15' sampled.toml && grep -qx 'hi = 90' sampled.toml && grep -qx 'hi = 2022-12-31' sampled.toml"
+check "nobody had to look at the private file's records" bash -c "! grep -q guess sampled.toml log"
+says 0 'Every row fits' muffle check sampled.toml private.csv --separator ';'
+
+# On a terminal it asks.
+printf 'a,b\n1,2\n' >two.csv
+printf '%s\n' '' '' 0 9 never '' label category 1 2 '' | script -qec "'$MUFFLE' schema init two.csv --out asked.toml" /dev/null >typed
+says 0 'Every row fits' muffle check asked.toml two.csv
+check "what was asked" grep -q 'Column 2 of 2: b' typed
+finish

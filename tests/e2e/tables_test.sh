@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# Tables through the built release: a CSV made here by rule, with a schema, rules between columns and a person; the same sums on any
+# number of ranks, masked or not, with an empty shard; synthetic rows that keep types, bounds and rules; bad files that charge nothing.
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+mkdir "$work/data"
+cat >"$work/stays.toml" <<'EOF'
+[[columns]]
+name = "age"
+type = "integer"
+lo = 0
+hi = 99
+bins = 5
+[[columns]]
+name = "ward"
+type = "category"
+values = ["north", "south, west", "intensive \"care\""]
+missing = ["NA"]
+[[columns]]
+name = "admitted"
+type = "date"
+lo = 2020-01-01
+hi = 2020-12-31
+bins = 6
+[[columns]]
+name = "left"
+type = "date"
+lo = 2020-01-01
+hi = 2021-01-31
+bins = 6
+[[columns]]
+name = "note"
+type = "ignore"
+[[columns]]
+name = "died"
+type = "boolean"
+values = ["no", "yes"]
+role = "label"
+[[constraints]]
+kind = "compare"
+left = "admitted"
+op = "<="
+right = "left"
+EOF
+header=age,ward,admitted,left,note,died
+# ROWS FROM -> lines of a CSV.
+rows() {
+  awk -v n="$1" -v from="$2" 'BEGIN { split("north|\"south, west\"|\"intensive \"\"care\"\"\"|NA", ward, "|")
+    for (i = from; i < from + n; ++i) { month = 1 + i % 12; printf "%d,%s,2020-%02d-%02d,%s,private %d,%s\n", (i * 37) % 100,
+      ward[1 + int(i * 37 % 100 / 25)], month, 1 + i % 28, month == 12 ? "2021-01-03" : sprintf("2020-%02d-%02d", month + 1, 1 + i % 20), i,
+      ((i * 37) % 100 > 60 ? "yes" : "no") } }'
+}
+(echo "$header"; rows 600 0) >"$work/data/all.csv"
+for part in 0 1 2; do (echo "$header"; rows 200 $((200 * part))) >"$work/data/part-$part.csv"; done
+echo "$header" >"$work/data/part-3.csv" # a rank without records
+cat >"$work/stays-job.toml" <<EOF
+[data]
+schema = "$work/stays.toml"
+dir = "$work/data"
+features = "all.csv"
+records = 600
+on_error = "reject-file"
+[map.pairs]
+kind = "pairs"
+[privacy]
+epsilon = 5.0
+max_records_per_person = 1
+[model]
+generator = "pair-graph"
+[sample]
+count = 700
+formats = ["csv", "npz"]
+[evaluate]
+metrics = ["marginals"]
+[runtime]
+deadline_s = 60.0
+EOF
+job=(--config "$work/stays-job.toml")
+
+says 0 'outlook' "$MUFFLE" plan "${job[@]}"
+ends 0 on 2 run "${job[@]}" --out "$work/run"
+there "$work/run" samples.csv
+there "$work/run" samples.npz
+there "$work/run" metrics.json
+ends 0 "$MUFFLE" verify "$work/run/release.mfl" --allow-unsigned
+check "the columns are the original's, but for what is ignored" test "$(head -n 1 "$work/run/samples.csv")" = age,ward,admitted,left,died
+check "as many rows as were asked for" test "$(wc -l <"$work/run/samples.csv")" = 701
+python3 - "$work/run/samples.csv" >"$work/log" 2>&1 <<'EOF'
+import csv, datetime, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+for r in rows:
+    assert 0 <= int(r["age"]) <= 99 and r["ward"] in ("north", "south, west", 'intensive "care"', "NA") and r["died"] in ("no", "yes"), r
+    admitted, left = (datetime.date.fromisoformat(r[c]) for c in ("admitted", "left"))
+    assert admitted.year == 2020 and admitted <= left <= datetime.date(2021, 1, 31), r
+old = sum(int(r["age"]) >= 60 for r in rows if r["died"] == "yes") / sum(r["died"] == "yes" for r in rows)
+assert old > 0.8, f"of those who died, {old} are 60 or older"
+EOF
+check "rows keep types, bounds, rules and the law" test $? = 0
+
+# The same noise on any number of ranks, with one file a rank or one for all, an empty one too, masked or not: the same released numbers.
+numbers=$(python3 -c "print(2 * (4 + 6 + 5 * 4 + 5 * 6 + 5 * 6 + 4 * 6 + 4 * 6 + 6 * 6 + 5 + 6))")
+sums() { tail -c $((8 * numbers + 32)) "$work/$1/release.mfl" | head -c -32 | sha256sum; }
+for n in 1 2 3 4; do
+  ends 0 on "$n" release "${job[@]}" --insecure-seeded-noise 7 --out "$work/alone-$n"
+  check "$n ranks release what one does" test "$(sums "alone-$n")" = "$(sums alone-1)"
+done
+ends 0 on 4 release "${job[@]}" --set 'data.features=part-{rank}.csv' --set evaluate.metrics=[] --insecure-seeded-noise 7 --out "$work/parts"
+check "one file a rank, one of them empty" test "$(sums parts)" = "$(sums alone-1)"
+for n in 2 4; do
+  ends 0 on "$n" release "${job[@]}" --secure-aggregation --insecure-seeded-noise 7 --out "$work/masked-$n"
+  check "$n masked ranks release the same" test "$(sums "masked-$n")" = "$(sums alone-1)"
+done
+ends 0 on 4 release "${job[@]}" --set 'data.features=part-{rank}.csv' --set evaluate.metrics=[] --secure-aggregation --distributed-noise --out "$work/distributed"
+ends 0 "$MUFFLE" verify "$work/distributed/release.mfl" --allow-unsigned
+
+# The noisy tables are a product.
+ends 0 on 2 release "${job[@]}" --out "$work/exported" --export-tables "$work/tables"
+check "every pair and column is a file, $(find "$work/tables" -name '*.csv' | wc -l) of 10" test "$(find "$work/tables" -name '*.csv' | wc -l)" = 10
+
+# Bad files: what, where, and nothing charged. What a file holds stays on its rank.
+# WHAT PATTERN COMMAND...: on a copy of the file
+bad() {
+  local what=$1 pattern=$2
+  shift 2
+  cp "$work/data/all.csv" "$work/data/bad.csv"
+  "$@" "$work/data/bad.csv"
+  expect_error 65 "$pattern" 2 release "${job[@]}" --set data.features=bad.csv # which looks for a ledger, too
+  check "$what: no content in public" test "$(cat "$work"/said/*.stderr | grep -c 'SECRET')" = 0
+}
+bad "an unknown category" "bad.csv" sed -i '300s/north\|NA\|"south, west"\|"intensive ""care"""/SECRET/'
+bad "a column too many" "bad.csv" sed -i '17s/$/,SECRET/'
+bad "a number out of bounds" "bad.csv" sed -i '5s/^[0-9]*/1234/'
+bad "another header" "bad.csv" sed -i '1s/ward/SECRET/'
+bad "an encoding error" "bad.csv" sed -i '9s/private/priv\xff/'
+expect_error 78 "data.classes follows from the schema" 1 release "${job[@]}" --set data.classes=3
+# Ranks with different schemas: the columns that differ are named.
+sed 's/hi = 99/hi = 89/' "$work/stays.toml" >"$work/other.toml"
+mkdir "$work/rank-0" "$work/rank-1"
+cp "$work/stays.toml" "$work/rank-0/s.toml"
+cp "$work/other.toml" "$work/rank-1/s.toml"
+# shellcheck disable=SC2317 # called by expect_error
+in_own_folder() {
+  # shellcheck disable=SC2016
+  MUFFLE=$work/muffle-there each "$@"
+}
+cat >"$work/muffle-there" <<EOF
+#!/usr/bin/env bash
+cd "$work/rank-\$OMPI_COMM_WORLD_RANK" && exec "$MUFFLE" "\$@"
+EOF
+chmod +x "$work/muffle-there"
+run_with=in_own_folder expect_error 78 "the schema's column 'age' is" 2 release "${job[@]}" --set data.schema=s.toml
+finish
