@@ -12,8 +12,8 @@
 namespace muffle::evaluate {
 namespace {
 
-constexpr double kBias = 1.0;        ///< of the feature that stands for the intercept
-constexpr double kTolerance = 1e-4;  ///< of the gradient's norm, beside the first one's
+constexpr double kBias = 1.0;                ///< of the feature that stands for the intercept
+constexpr double kGradientTolerance = 1e-4;  ///< of the gradient's norm, beside the first one's
 
 /// The rows as LIBLINEAR reads them: lists of (feature from 1, value), ended by -1.
 class LiblinearRows {
@@ -54,7 +54,7 @@ std::unique_ptr<TableClassifier> train_liblinear(const Rows& rows, int solver, c
   const LiblinearRows data(rows);
   ::parameter settings{};
   settings.solver_type = solver;
-  settings.eps = kTolerance;
+  settings.eps = kGradientTolerance;
   settings.C = 1.0;
   if (const char* problem = ::check_parameter(&data.problem(), &settings))
     throw InvariantError(std::string("LIBLINEAR: ") + problem);

@@ -14,10 +14,10 @@ namespace {
 
 using Layer = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-constexpr Eigen::Index kHidden = 100;
-constexpr std::size_t kBatch = 200, kEpochs = 200, kPatience = 10, kBatchesABeat = 20;
+constexpr Eigen::Index kUnits = 100;
+constexpr std::size_t kRowsAStep = 200, kMostEpochs = 200, kPatience = 10, kStepsABeat = 20;
 constexpr float kL2 = 1e-4f, kRate = 1e-3f, kBeta1 = 0.9f, kBeta2 = 0.999f, kTiny = 1e-8f;
-constexpr double kTolerance = 1e-4;
+constexpr double kLossTolerance = 1e-4;
 constexpr std::uint32_t kStart = 70u << 24, kShuffles = 71u << 24;  ///< apart from the others' streams
 
 /// Weights and intercepts (the last row), as Adam moves them.
@@ -49,15 +49,15 @@ class MultilayerPerceptron final : public TableClassifier {
  public:
   MultilayerPerceptron(const Rows& rows, std::uint64_t seed, const Heartbeat& heartbeat)
       : outputs_(rows.classes == 2 ? 1 : static_cast<Eigen::Index>(rows.classes)),
-        hidden_(static_cast<Eigen::Index>(rows.features->width()), kHidden,
+        hidden_(static_cast<Eigen::Index>(rows.features->width()), kUnits,
                 CounterStream(seed, Stream::kEvaluation, kStart)),
-        output_(kHidden, outputs_, CounterStream(seed, Stream::kEvaluation, kStart + 1)) {
+        output_(kUnits, outputs_, CounterStream(seed, Stream::kEvaluation, kStart + 1)) {
     double best = std::numeric_limits<double>::infinity();
     std::size_t idle = 0;
-    for (std::uint32_t epoch = 0; epoch < kEpochs && idle <= kPatience; ++epoch) {
+    for (std::uint32_t epoch = 0; epoch < kMostEpochs && idle <= kPatience; ++epoch) {
       const CounterStream shuffle(seed, Stream::kShuffle, kShuffles + epoch);
       const double loss = train_epoch(rows, shuffled_indices(shuffle, rows.size()), heartbeat);
-      idle = loss > best - kTolerance ? idle + 1 : 0;
+      idle = loss > best - kLossTolerance ? idle + 1 : 0;
       best = std::min(best, loss);
     }
   }
@@ -65,9 +65,9 @@ class MultilayerPerceptron final : public TableClassifier {
   void score(const Rows& rows, std::span<double> scores) const override {
     Layer activations, p;
     std::vector<std::int64_t> batch;
-    for (std::size_t first = 0; first < rows.size(); first += kBatch) {
+    for (std::size_t first = 0; first < rows.size(); first += kRowsAStep) {
       batch.clear();
-      for (std::size_t i = first; i < std::min(first + kBatch, rows.size()); ++i)
+      for (std::size_t i = first; i < std::min(first + kRowsAStep, rows.size()); ++i)
         batch.push_back(static_cast<std::int64_t>(i));
       forward(rows, batch, activations, p);
       for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -88,7 +88,7 @@ class MultilayerPerceptron final : public TableClassifier {
   /// @param activations  of the hidden units, b x 100  @param p  b x outputs
   void forward(const Rows& rows, std::span<const std::int64_t> batch, Layer& activations, Layer& p) const {
     const auto b = static_cast<Eigen::Index>(batch.size());
-    activations.resize(b, kHidden);
+    activations.resize(b, kUnits);
     const Eigen::Index last = hidden_.values.rows() - 1;
     for (Eigen::Index i = 0; i < b; ++i) {
       auto units = activations.row(i);
@@ -98,8 +98,8 @@ class MultilayerPerceptron final : public TableClassifier {
       });
     }
     activations = activations.cwiseMax(0.0f);
-    p.noalias() = activations * output_.values.topRows(kHidden);
-    p.rowwise() += output_.values.row(kHidden);
+    p.noalias() = activations * output_.values.topRows(kUnits);
+    p.rowwise() += output_.values.row(kUnits);
     if (outputs_ == 1) {
       p = (1.0f + (-p.array()).exp()).inverse();
     } else {
@@ -132,16 +132,16 @@ class MultilayerPerceptron final : public TableClassifier {
   /// @returns the mean loss, each batch's before its step, penalty and all.
   double train_epoch(const Rows& rows, const std::vector<std::int64_t>& order, const Heartbeat& heartbeat) {
     double loss = 0.0;
-    for (std::size_t first = 0; first < order.size(); first += kBatch) {
-      if (first / kBatch % kBatchesABeat == 0) beat(heartbeat);
-      const auto batch = std::span(order).subspan(first, std::min(kBatch, order.size() - first));
+    for (std::size_t first = 0; first < order.size(); first += kRowsAStep) {
+      if (first / kRowsAStep % kStepsABeat == 0) beat(heartbeat);
+      const auto batch = std::span(order).subspan(first, std::min(kRowsAStep, order.size() - first));
       forward(rows, batch, activations_, delta_);
       loss += compare(rows, batch, delta_);
       loss += 0.5 * static_cast<double>(kL2) *
               static_cast<double>(hidden_.weights().squaredNorm() + output_.weights().squaredNorm());
 
-      output_.gradient.topRows(kHidden).noalias() = activations_.transpose() * delta_;
-      output_.gradient.row(kHidden) = delta_.colwise().sum();
+      output_.gradient.topRows(kUnits).noalias() = activations_.transpose() * delta_;
+      output_.gradient.row(kUnits) = delta_.colwise().sum();
       back_.noalias() = delta_ * output_.weights().transpose();
       back_ = (activations_.array() > 0.0f).select(back_, 0.0f);
       hidden_.gradient.setZero();
