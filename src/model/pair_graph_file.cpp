@@ -118,6 +118,12 @@ PairGraphModel read_pair_graph(const schema::Schema& schema, std::size_t sweeps,
   if (laws.size() != schema.classes) fields.fail("laws", "are not one for each class");
   for (const JsonFields& law : laws) model.laws.push_back(read_law(law, model.codes, numbers));
   numbers.end();
+  for (const std::size_t j : schema.table->features()) {
+    std::vector<double>& widths = model.bin_widths.emplace_back();
+    const std::vector<double>& edges = schema.table->columns[j].edges;
+    if (!schema.table->columns[j].is_number()) continue;
+    for (std::size_t b = 0; b + 1 < edges.size(); ++b) widths.push_back(edges[b + 1] - edges[b]);
+  }
   return model;
 }
 

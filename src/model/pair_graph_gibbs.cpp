@@ -3,7 +3,6 @@
 namespace muffle::model {
 namespace {
 
-constexpr std::size_t kPacket = 16;
 /// The logarithm of what is never drawn.
 constexpr float kNever = -1e30f;
 

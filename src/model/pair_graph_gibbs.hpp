@@ -17,6 +17,8 @@ namespace muffle::model {
 class GibbsLaw {
  public:
   using Weights = Eigen::Array<float, Eigen::Dynamic, 1>;
+  /// Columns' codes are padded to whole ones.
+  static constexpr int kPacket = 8;
 
   GibbsLaw(const std::vector<std::size_t>& codes, const PairGraphLaw& law);
 
@@ -35,12 +37,16 @@ class GibbsLaw {
       const Column& column = columns_[j];
       const auto width = static_cast<Eigen::Index>(column.padded);
       // Whole packets at an aligned place: the same bits wherever a record lies in a call.
+      for (std::size_t at = 0; at < column.padded; at += kPacket) {
+        Packet sum = Eigen::Map<const Packet>(column.field.data() + at);
+        for (const Partner& partner : column.partners)
+          sum += Eigen::Map<const Packet>(column.interactions.data() + partner.offset +
+                                          record[partner.column] * column.padded + at);
+        weights.template segment<kPacket>(static_cast<Eigen::Index>(at)) = sum;
+      }
       auto w = weights.head(width);
-      w = Eigen::Map<const Weights>(column.field.data(), width);
-      for (const Partner& partner : column.partners)
-        w += Eigen::Map<const Weights>(
-            column.interactions.data() + partner.offset + record[partner.column] * column.padded, width);
-      w = (w - w.maxCoeff()).exp();
+      // What is less likely counts as nothing much, and not as a denormal number, which is slow.
+      w = (w - w.maxCoeff()).max(-80.0f).exp();
       const float* const begin = weights.data();
       float sum = 0;
       for (std::size_t x = 0; x < column.codes; ++x) sum += begin[x];
@@ -59,6 +65,8 @@ class GibbsLaw {
   Weights make_weights() const { return Weights(static_cast<Eigen::Index>(most_padded_)); }
 
  private:
+  using Packet = Eigen::Array<float, kPacket, 1>;
+
   struct Partner {
     std::size_t column, offset;
   };

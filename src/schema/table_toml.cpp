@@ -88,10 +88,13 @@ class TableReader {
       for (std::size_t i = 0; i < problems_.size(); ++i)
         all += (i == 0 ? "" : "; ") +
                (problems_.size() > 1 ? fmt::format("({}) {}", i + 1, problems_[i]) : problems_[i]);
-      throw ConfigError(
-          fmt::format("The schema '{}' cannot be used: {}. Correct it (docs/reference/schema.md "
-                      "explains every key); no record was read.",
-                      printable(name_), all));
+      throw ConfigError(fmt::format(
+          "The schema '{}' cannot be used: {}. {} (docs/reference/schema.md explains every key); no "
+          "record was read.",
+          printable(name_), all,
+          open_ ? "Write what is public about each, from experience or from public data, never from "
+                  "these records"
+                : "Correct it"));
     }
     return std::move(table_);
   }
@@ -125,9 +128,8 @@ class TableReader {
   }
 
   void fill_in(const toml::node& node, const std::string& key, const std::string& of) {
-    add(line(node), fmt::format("{}: '{}' is still \"{}\": write what is public about it, from experience or "
-                                "from public data, never from these records",
-                                of, key, kFillIn));
+    add(line(node), fmt::format("{}: '{}' is still \"{}\"", of, key, kFillIn));
+    open_ = true;
   }
 
   /// A number, a date or a time, as the column's type has it.
@@ -444,6 +446,7 @@ class TableReader {
   std::string name_;
   Table table_;
   std::vector<std::string> problems_;
+  bool open_ = false;  ///< something is still to be filled in
 };
 
 }  // namespace

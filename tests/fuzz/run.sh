@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-10}
 shift || true
 targets=("$@")
-((${#targets[@]})) || targets=(artifact container checkpoint moments_model ledger config keys formats csv)
+((${#targets[@]})) || targets=(artifact container checkpoint moments_model ledger config keys formats csv schema)
 
 build=${MUFFLE_FUZZ_BUILD:-build/asan}
 mkdir -p "$build"
@@ -27,6 +27,7 @@ fuzz() {
   mkdir -p "$found" "$crashes"
   local seeds=("tests/fuzz/corpus/$target")
   [[ $target == config ]] && seeds+=(configs)
+  [[ $target == schema ]] && seeds+=(configs/schemas)
   [[ -e tests/fuzz/$target.dict ]] && options=("-dict=tests/fuzz/$target.dict")
   if "$build/tests/fuzz/fuzz_$target" -seed="${MUFFLE_FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=8192 \
     -timeout="${MUFFLE_FUZZ_TIMEOUT:-10}" -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 -artifact_prefix="$crashes/" "${options[@]}" \

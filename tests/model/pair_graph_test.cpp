@@ -226,6 +226,52 @@ TEST(PairGraph, RecordsDoNotDependOnTheCallThatDrawsThem) {
   EXPECT_THROW(sampler->draw(9, 0, labels, std::span(all).first(4)), InvariantError);
 }
 
+TEST(PairGraph, BinsTiltTowardsTheirNeighbours) {
+  using Numbers = std::vector<double>;
+  const Numbers even(5, 2.0);
+  EXPECT_EQ(bin_tilts(Numbers{0.2, 0.2, 0.2, 0.2, 0.2}, even), Numbers(5, 0.0));
+  // On a straight line of densities the slopes are the line's: 1 + tilt (2 t - 1) joins without steps.
+  const Numbers line{0.1, 0.15, 0.2, 0.25, 0.3}, tilts = bin_tilts(line, even);
+  for (std::size_t b = 0; b + 1 < 5; ++b)
+    EXPECT_NEAR(line[b] * (1 + tilts[b]), line[b + 1] * (1 - tilts[b + 1]), 1e-12) << b;
+  // The same line on bins of other widths.
+  const Numbers widths{1, 3, 2, 4}, middles{0.5, 2.5, 5, 8};
+  Numbers mass;
+  for (std::size_t b = 0; b < 4; ++b) mass.push_back(widths[b] * (20 - middles[b]));
+  const Numbers falling = bin_tilts(mass, widths);
+  for (std::size_t b = 0; b < 4; ++b)
+    EXPECT_NEAR(falling[b], -widths[b] / (2 * (20 - middles[b])), 1e-12) << b;
+  // None at a peak, in a valley, in an empty or a single bin; never below zero.
+  const Numbers spiky = bin_tilts(Numbers{0.0, 0.9, 0.001, 0.0, 0.099}, even);
+  EXPECT_EQ(spiky[1], 0.0);
+  EXPECT_EQ(spiky[3], 0.0);
+  for (const double tilt : spiky) EXPECT_LE(std::fabs(tilt), 1.0);
+  EXPECT_EQ(bin_tilts(Numbers{1.0}, Numbers{4.0}), Numbers{0.0});
+}
+
+/// Numbers with the density 2 (1 - x) on 8 bins: in the seventh it falls from 4 to 2, and the mean place is
+/// 4/9.
+TEST(PairGraph, NumbersFollowTheirNeighboursDensities) {
+  DrawnRows real{{8}, {}, std::vector<std::int64_t>(40000, 0)};
+  const CounterStream random(13, Stream::kTest);
+  for (std::uint64_t i = 0; i < real.count(); ++i)
+    real.values.push_back(static_cast<std::uint32_t>(8 * (1 - std::sqrt(random.uniform(i)))));
+  PairGraphModel model = fit_pair_graph(count_tables(real, 1, 5.0), 0);
+  const auto mean_place = [&] {
+    std::vector<float> out(real.count());
+    make_sampler(model)->draw(3, 0, real.labels, out);
+    double sum = 0, count = 0;
+    for (const float at : out) {
+      const schema::Cell cell = schema::cell_at(at, 8);
+      if (cell.code == 6) sum += static_cast<double>(cell.fraction), count += 1;
+    }
+    return sum / count;
+  };
+  EXPECT_NEAR(mean_place(), 0.5, 0.02);
+  model.bin_widths = {std::vector<double>(8, 0.125)};
+  EXPECT_NEAR(mean_place(), 4.0 / 9, 0.02);
+}
+
 class PairGraphFile : public ::testing::Test {
  protected:
   PairGraphModel read(const nlohmann::json& description, const std::vector<std::byte>& payload) const {

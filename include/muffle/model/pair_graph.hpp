@@ -48,7 +48,17 @@ struct PairGraphModel {
   std::vector<std::size_t> codes;    ///< of each number of a record, d
   std::size_t sweeps = kPairSweeps;  ///< 0: the tree alone
   std::vector<PairGraphLaw> laws;    ///< C
+  /// d: widths of a column's bins, in its unit; empty: its codes are categories, whose places mean nothing.
+  /// All empty: of no schema yet.
+  std::vector<std::vector<double>> bin_widths = {};
 };
+
+/// A density on bins that is linear in each, given their masses: 1 + tilt (2 t - 1) at place t of a bin, t in
+/// (0, 1), with the slope between the bin's neighbours, but no steeper than twice the slope to either, none
+/// at a peak or in a valley (van Leer's limiter), and never negative.
+/// @param mass  of each bin, >= 0  @param width  of each bin, > 0
+/// @returns  tilts in [-1, 1]
+std::vector<double> bin_tilts(std::span<const double> mass, std::span<const double> width);
 
 /// Fits the laws; one thread, seconds. However much noise there is: what it hides is independent, and a class
 /// whose records it hides has the law of all classes.
@@ -63,7 +73,8 @@ ModelContent content_of(const PairGraphModel& model);
 PairGraphModel read_pair_graph(const schema::Schema& schema, std::size_t sweeps, const JsonFields& fields,
                                std::span<const std::byte> payload);
 
-/// Draws a record's codes from its class's tree, takes the Gibbs sweeps, and places each number in its bin.
+/// Draws a record's codes from its class's tree, takes the Gibbs sweeps, and places each number in its bin by
+/// bin_tilts() of its class's law of the column; uniformly where there are no widths.
 std::unique_ptr<Sampler> make_sampler(const PairGraphModel& model);
 
 }  // namespace muffle::model
