@@ -26,6 +26,8 @@ HASHES_ALLOWED = {
     "src/features/hermite_sum_map.cpp": "numbers of the map, computed from its settings",
     "src/features/moments_map.cpp": "numbers of the lift, computed from its settings",
     "src/features/pairs_map.cpp": "columns and weights of the map, computed from its settings",
+    "src/features/table_numbers.cpp": "columns of the schema, and the hash of the map of vectors",
+    "src/features/one_hot_map.cpp": "columns of the schema",
     "include/muffle/privacy/ledger.hpp": "hashes nothing; a parameter has the name",
     "src/privacy/ledger.cpp": "lines of the ledger",
     "src/privacy/ledger_entry.cpp": "lines of the ledger",

@@ -14,6 +14,8 @@
 namespace muffle::data {
 namespace {
 
+constexpr std::uint64_t kRowsABeat = std::uint64_t{1} << 18;  // a fraction of a second
+
 /// Columns of the schema, for each of a file's columns.
 using Places = std::vector<std::size_t>;
 
@@ -92,6 +94,7 @@ class CsvRecords final : public RecordStream {
     for (std::string& path : files_of(spec, rank)) {
       CsvFile file(path, spec, fields_);
       while (file.rows().skip()) {
+        if (file.rows().rows() % kRowsABeat == 0) beat(spec.heartbeat);
       }
       files_.push_back({std::move(path), file.rows().rows()});
       records_ += files_.back().records;

@@ -141,6 +141,7 @@ bool CsvRows::pass_blank_lines() {
 /// @returns whether it ends with one.
 bool CsvRows::find_row() {
   bool quoted = false;
+  has_quotes_ = false;
   for (std::size_t at = begin_;;) {
     const char* const data = buffer_.data();
     if (quoted) {
@@ -167,6 +168,7 @@ bool CsvRows::find_row() {
       return true;
     }
     quoted = !quoted;
+    has_quotes_ = true;
     ++at;
   }
 }
@@ -182,12 +184,28 @@ void CsvRows::on_field(void* text, std::size_t bytes, void* self) {
   }
 }
 
-void CsvRows::parse() {
+/// A row without quotes, as most are: what libcsv makes of it, without its copies.
+void CsvRows::split() {
+  std::string_view rest = row_;
+  if (rest.ends_with('\n') || rest.ends_with('\r')) rest.remove_suffix(1);
+  const auto is_blank = [&](char c) { return c == ' ' || (c == '\t' && dialect_.separator != '\t'); };
+  for (bool more = true; more;) {
+    const std::size_t end = rest.find(dialect_.separator);
+    std::string_view field = rest.substr(0, end);
+    more = end != std::string_view::npos;
+    if (more) rest.remove_prefix(end + 1);
+    while (!field.empty() && is_blank(field.front())) field.remove_prefix(1);
+    while (!field.empty() && is_blank(field.back())) field.remove_suffix(1);
+    field_too_long_ |= field.size() > kMostFieldBytes;
+    fields_.push_back(field);
+  }
+}
+
+/// A row by libcsv.
+void CsvRows::parse_quoted() {
   text_.clear();
   ends_.clear();
   parsed_rows_ = 0;
-  field_too_long_ = false;
-  check_text(row_);
   const auto feed = [&](std::string_view bytes) {
     return csv_parse(&parser_, bytes.data(), bytes.size(), &on_field, &on_row, this) == bytes.size();
   };
@@ -200,13 +218,23 @@ void CsvRows::parse() {
     throw malformed("has a quote inside " + field +
                     " that is not doubled, or text behind the one that closes it");
   if (parsed_rows_ != 1) throw malformed("has a quote in " + field + " that is never closed");
-  if (field_too_long_)
-    throw malformed("has a field longer than " + std::to_string(kMostFieldBytes >> 20) + " MiB");
   std::size_t from = 0;
   for (const std::size_t end : ends_) {
     fields_.emplace_back(text_.data() + from, end - from);
     from = end;
   }
+}
+
+void CsvRows::parse() {
+  field_too_long_ = false;
+  check_text(row_);
+  if (has_quotes_) {
+    parse_quoted();
+  } else {
+    split();
+  }
+  if (field_too_long_)
+    throw malformed("has a field longer than " + std::to_string(kMostFieldBytes >> 20) + " MiB");
 }
 
 /// @throws DataError  it has a byte that no text in UTF-8 has.

@@ -25,9 +25,9 @@ struct CsvDialect {
   char comment = '\0';  ///< lines that begin with it are passed over; 0: there are none
 };
 
-/// The rows of a CSV file (RFC 4180, plain or gzip), one at a time: libcsv takes rows apart; where they begin
-/// and end is found here, so that rows can be passed over at the speed of memory. Blank lines are no rows.
-/// Memory: a buffer and a row.
+/// The rows of a CSV file (RFC 4180, plain or gzip), one at a time: libcsv takes rows with quotes apart;
+/// where rows begin and end is found here, so that they can be passed over at the speed of memory. Blank
+/// lines are no rows. Memory: a buffer and a row.
 ///
 /// Messages say that a row is malformed; which one and how is a local detail; nothing holds its content.
 class CsvRows {
@@ -66,6 +66,8 @@ class CsvRows {
   bool refill();
   void pass_byte_order_mark();
   void parse();
+  void parse_quoted();
+  void split();
   void check_text(std::string_view row) const;
 
   std::string name_;
@@ -75,6 +77,7 @@ class CsvRows {
   std::size_t begin_ = 0, end_ = 0;  ///< what of the buffer is not yet taken
   bool ended_ = false;               ///< of the file
   std::string_view row_;             ///< as it is in the file, with its line's end
+  bool has_quotes_ = false;          ///< row_
   bool in_header_ = false;
   std::uint64_t rows_ = 0;
 

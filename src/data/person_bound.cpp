@@ -11,6 +11,7 @@ namespace muffle::data {
 namespace {
 
 constexpr std::size_t kKeyBytes = crypto_generichash_KEYBYTES;
+constexpr std::uint64_t kRecordsABeat = std::uint64_t{1} << 15;
 // What is hashed: no text of one kind is one of another.
 constexpr char kPerson = 'p', kContent = 'c', kRepeated = 'r';
 
@@ -102,6 +103,7 @@ std::vector<bool> records_that_count(const DataSpec& spec, int rank) {
     stream->go_to(record);
     stream->read(row);
     bound.add(row);
+    if (record % kRecordsABeat == 0) beat(spec.heartbeat);
   }
   stream->expect_end();
   return bound.kept();

@@ -11,6 +11,8 @@ namespace {
 
 using schema::Misfit;
 
+constexpr float kMiddle = 0.5f;
+
 std::string_view without_blanks(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kBlanks);
@@ -36,6 +38,8 @@ TableFields::TableFields(const DataSpec& spec, Where where)
     use.use = column.is_feature() ? Use::kNumber : Use::kLabel;
     if (column.is_feature()) use.number = numbers_++;
     use.text.emplace(column);
+    for (std::uint32_t code = 0; code < column.codes(); ++code)
+      use.middles.push_back(schema::position({code, kMiddle}, column.codes()));
   }
   require(numbers_ == spec.schema.dims(), "a table's schema has as many numbers a record as it has features");
 }
@@ -81,9 +85,15 @@ void TableFields::put(std::size_t column, const schema::FieldReading& field, Row
     }
     return;
   }
-  if (!field.cell) usable_ = false;
-  const std::size_t codes = use.text->column().codes();
-  row.floats[use.number] = field.cell ? schema::position(*field.cell, codes) : 0.0f;
+  float& number = row.floats[use.number];
+  if (!field.cell) {
+    usable_ = false;
+    number = 0.0f;
+  } else if (field.cell->fraction == kMiddle) {
+    number = use.middles[field.cell->code];
+  } else {
+    number = schema::position(*field.cell, use.middles.size());
+  }
 }
 
 void TableFields::end(Row& row) {

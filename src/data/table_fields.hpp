@@ -48,6 +48,7 @@ class TableFields {
     Use use = Use::kNone;
     std::size_t number = 0;  ///< of a record
     std::optional<schema::ColumnText> text;
+    std::vector<float> middles;              ///< positions of the codes' middles: of categories all there are
     std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit; private
   };
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "muffle/data/format.hpp"
+#include "labelled_records.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 
 namespace muffle::evaluate {
@@ -54,19 +54,8 @@ class ClassifiersMetric final : public Metric {
   }
 
   void problems(const data::Settings& data, settings::Problems& p) const override {
-    p.unless(
-        !data.test_features.empty() && data::find_format(data.format).labels_problem(data.test()).empty(),
-        "evaluate.metrics has \"classifiers\", which needs data.test_features and data.test_labels");
-    p.unless(data.schema.classes >= 2,
-             "evaluate.metrics has \"classifiers\", which needs data.classes of at least 2");
+    training_problems("classifiers", {spec_.also_real, spec_.train_limit}, data, p);
     p.unless(!spec_.classifiers.empty(), "evaluate.classifiers is empty: name at least one");
-    p.unless(!spec_.also_real || !data.features.empty(),
-             "evaluate.also_real trains on real records, but data.features names no file");
-    p.unless(!spec_.also_real || data.shards != data::ShardRule::kPerRank,
-             "evaluate.also_real trains on all real records in one process, and with one file a rank "
-             "(data.shards = \"per-rank\") no process may read them all: leave it out");
-    p.unless(spec_.train_limit == 0 || spec_.train_limit >= data.schema.classes,
-             "evaluate.train_limit is below data.classes: some class would have no record");
   }
 
   void sample_problems(const schema::Schema& schema, std::uint64_t count,

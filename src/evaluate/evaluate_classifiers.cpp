@@ -2,11 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <numeric>
-#include <thread>
+#include <functional>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/heartbeat.hpp"
@@ -14,6 +10,7 @@
 #include "muffle/evaluate/classifiers.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/synth/sampler.hpp"
+#include "side_by_side.hpp"
 
 namespace muffle::evaluate {
 namespace {
@@ -54,51 +51,30 @@ std::vector<const ClassifierKind*> applicable_kinds(const EvaluateSpec& spec, co
   return kinds;
 }
 
-/// Ends a training because another one has failed.
-struct Abandoned {};
-
 /// One classifier, one thread: the results then do not depend on how many threads there are, and small
-/// batches lose nothing to threads that wait for each other. The costliest kinds begin. The first error ends
-/// all trainings at their next step: a lost peer or a request to stop is reported once and to one thread.
+/// batches lose nothing to threads that wait for each other. The costliest kinds begin.
 /// @param show_progress  false where the steps would tell a private number of records
 void train_all(std::vector<Contestant>& contestants, const Subject& subject, std::uint64_t seed,
                bool show_progress) {
-  std::vector<std::size_t> order(contestants.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<Contestant*> order;
+  for (Contestant& c : contestants) order.push_back(&c);
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return contestants[a].kind > contestants[b].kind; });
+                   [](const Contestant* a, const Contestant* b) { return a->kind > b->kind; });
   std::uint64_t steps = 0, done = 0;
   for (const Contestant& c : contestants)
     steps += training_steps(*c.kind, static_cast<std::uint64_t>(c.set->x.size(0)));
   Progress progress("evaluate: training classifiers", steps, "steps",
                     show_progress && spdlog::should_log(spdlog::level::info));
-  std::mutex one_at_a_time;
-  std::atomic<std::size_t> next = 0;
-  std::atomic<bool> failed = false;
-  std::exception_ptr first_error;
-  const auto heartbeat = [&] {
-    if (failed) throw Abandoned{};
-    const std::lock_guard lock(one_at_a_time);
+  std::vector<std::function<void(const Heartbeat&)>> trainings;
+  for (Contestant* c : order) {
+    trainings.emplace_back([&subject, seed, c](const Heartbeat& heartbeat) {
+      c->classifier = train_classifier(*c->kind, *c->set, subject.test.schema, seed, heartbeat);
+    });
+  }
+  run_side_by_side(trainings, subject.threads, [&] {
     beat(subject.heartbeat);
     progress.update(++done);
-  };
-  const auto work = [&] {
-    for (std::size_t i = next++; i < order.size() && !failed; i = next++) {
-      Contestant& c = contestants[order[i]];
-      try {
-        c.classifier = train_classifier(*c.kind, *c.set, subject.test.schema, seed, heartbeat);
-      } catch (...) {
-        if (!failed.exchange(true)) first_error = std::current_exception();
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (int i = 1; i < std::min(subject.threads, static_cast<int>(order.size())); ++i)
-      helpers.emplace_back(work);
-    work();
-  }
-  if (first_error) std::rethrow_exception(first_error);
+  });
 }
 
 /// One pass over the test records for all contestants; memory is one batch.
@@ -127,39 +103,6 @@ void test_all(data::RecordSource& test, const Subject& subject, std::vector<Cont
 }
 
 }  // namespace
-
-ConfusionMatrix::ConfusionMatrix(std::size_t classes) : classes_(classes), cells_(classes * classes, 0) {
-  require(classes > 0, "a confusion matrix needs at least one class");
-}
-
-void ConfusionMatrix::add(std::size_t truth, std::size_t predicted) {
-  require(truth < classes_ && predicted < classes_,
-          fmt::format("classes {} and {} do not both lie in 0..{}", truth, predicted, classes_ - 1));
-  ++cells_[truth * classes_ + predicted];
-  ++count_;
-}
-
-double ConfusionMatrix::accuracy() const {
-  if (count_ == 0) return 0.0;
-  std::uint64_t hits = 0;
-  for (std::size_t c = 0; c < classes_; ++c) hits += at(c, c);
-  return static_cast<double>(hits) / static_cast<double>(count_);
-}
-
-double ConfusionMatrix::macro_f1() const {
-  double sum = 0.0;
-  for (std::size_t c = 0; c < classes_; ++c) {
-    std::uint64_t is_c = 0, called_c = 0;
-    for (std::size_t other = 0; other < classes_; ++other) {
-      is_c += at(c, other);
-      called_c += at(other, c);
-    }
-    // 2 TP + FP + FN = (TP + FN) + (TP + FP).
-    if (is_c + called_c > 0)
-      sum += 2.0 * static_cast<double>(at(c, c)) / static_cast<double>(is_c + called_c);
-  }
-  return sum / static_cast<double>(classes_);
-}
 
 ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec& spec) {
   ClassifierReport report;

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/metric.hpp"
@@ -23,6 +24,29 @@ constexpr const char* kSamples = "samples";
 
 bool has(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// A key that several kinds declare, such as the seed, is one, and sets the field of each.
+std::vector<settings::Key> keys_of_all(const std::string& section, const std::vector<Cloned<Metric>>& kinds) {
+  std::vector<settings::Key> all;
+  for (const auto& kind : kinds) {
+    settings::Keys own(section);
+    kind->declare(own);
+    for (settings::Key& key : own.take()) {
+      key.name.erase(0, section.size() + 1);
+      const auto same =
+          std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.name == key.name; });
+      if (same == all.end()) {
+        all.push_back(std::move(key));
+        continue;
+      }
+      same->set = [one = std::move(same->set), other = std::move(key.set)](const settings::Value& value) {
+        const std::string wrong = one(value);
+        return wrong.empty() ? other(value) : wrong;
+      };
+    }
+  }
+  return all;
 }
 
 bool is_real(const Metric& metric) { return !metric.real_records({}, {}).empty(); }
@@ -71,7 +95,7 @@ void declare(settings::Keys& keys, Settings& settings) {
   }
   keys.names("metrics", settings.metrics, names_of(metric_kinds()),
              fmt::format("what to compute; {} read real data", fmt::join(real, " and ")));
-  for (const auto& kind : settings.kinds_) kind->declare(keys);
+  for (settings::Key& key : keys_of_all(keys.section(), settings.kinds_)) keys.add(std::move(key));
 }
 
 void problems(const Settings& settings, const data::Settings& data, bool whole_job, settings::Problems& p) {

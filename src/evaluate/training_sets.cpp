@@ -1,134 +1,37 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <torch/torch.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <memory>
+#include <utility>
 
-#include "muffle/core/error.hpp"
-#include "muffle/data/format.hpp"
+#include "labelled_records.hpp"
 #include "muffle/evaluate/classifiers.hpp"
-#include "muffle/schema/scaling.hpp"
 
 namespace muffle::evaluate {
 namespace {
 
-constexpr std::size_t kReadBatch = 1000;
-constexpr std::size_t kRecordsABeat = 10'000;  ///< records
-
-std::vector<std::size_t> empty_classes(const torch::Tensor& y, std::size_t classes) {
-  std::vector<std::uint64_t> counts(classes, 0);
-  const std::int64_t* labels = y.data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < y.size(0); ++i) ++counts[static_cast<std::size_t>(labels[i])];
-  std::vector<std::size_t> empty;
-  for (std::size_t c = 0; c < classes; ++c) {
-    if (counts[c] == 0) empty.push_back(c);
-  }
-  return empty;
+/// A tensor of these numbers, which it owns from now on.
+template <class T>
+torch::Tensor tensor_of(std::vector<T> numbers, std::vector<std::int64_t> sizes, torch::ScalarType type) {
+  const auto owner = std::make_shared<std::vector<T>>(std::move(numbers));
+  return torch::from_blob(
+      owner->data(), sizes, [owner](void*) {}, type);
 }
 
-void require_all_classes(const torch::Tensor& y, std::size_t classes, const std::string& name) {
-  const std::vector<std::size_t> empty = empty_classes(y, classes);
-  if (empty.empty()) return;
-  if (empty.size() == classes) {
-    throw DataError(fmt::format("{} has no record to train a classifier on.", name));
-  }
-  const std::string what =
-      empty.size() + 1 == classes ? "records of a single class only" : "no record of every class";
-  throw DataError(fmt::format(
-      "{} has {}: class{} {} of 0..{} {} missing, so that a classifier trained on it could never be right "
-      "there. Make more records (sample.count), draw the labels uniformly, or raise evaluate.train_limit.",
-      name, what, empty.size() == 1 ? "" : "es", fmt::join(empty, ", "), classes - 1,
-      empty.size() == 1 ? "is" : "are"));
-}
-
-/// @param name  for messages  @param record  its number: it is synthetic, so that anything may be said of it
-void scale_record(const data::Row& row, const schema::SampleScaling& scaling, const std::string& name,
-                  std::size_t record, float* out) {
-  if (scaling.as_bytes()) {
-    std::transform(row.bytes.begin(), row.bytes.end(), out, schema::SampleScaling::from_byte);
-    return;
-  }
-  for (std::size_t j = 0; j < row.floats.size(); ++j) {
-    if (!std::isfinite(row.floats[j])) {
-      throw DataError(
-          fmt::format("record {} (counting from 0) of {} holds {}: synthetic records must be finite.", record,
-                      name, row.floats[j]));
-    }
-    out[j] = scaling.from_number(row.floats[j]);
-  }
-}
-
-/// Not filled yet.
-TrainingSet empty_set(std::size_t records, std::size_t dims) {
-  const auto n = static_cast<std::int64_t>(records);
-  return {torch::empty({n, static_cast<std::int64_t>(dims)}), torch::empty({n}, torch::kInt64)};
-}
-
-std::size_t limited(std::uint64_t count, std::uint64_t limit) {
-  return static_cast<std::size_t>(limit == 0 ? count : std::min(count, limit));
+TrainingSet as_tensors(LabelledRecords records, std::size_t dims) {
+  const auto n = static_cast<std::int64_t>(records.size());
+  return {tensor_of(std::move(records.x), {n, static_cast<std::int64_t>(dims)}, torch::kFloat32),
+          tensor_of(std::move(records.y), {n}, torch::kInt64)};
 }
 
 }  // namespace
 
 TrainingSet read_synthetic(const std::filesystem::path& path, const schema::Schema& schema,
                            std::uint64_t limit, const Heartbeat& heartbeat) {
-  const std::string name = fmt::format("'{}'", path.string());
-  data::DataSpec spec = data::written_records(path);
-  spec.schema = schema;
-  const auto records = data::open_records(spec);
-  const schema::SampleScaling scaling(schema, records->holds_bytes());
-  const std::size_t n = limited(records->records(), limit), dims = schema.dims();
-  const TrainingSet set = empty_set(n, dims);
-  data::Row row;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i % kRecordsABeat == 0) beat(heartbeat);
-    records->read(row);
-    if (row.label < 0 || static_cast<std::uint64_t>(row.label) >= schema.classes) {
-      throw DataError(
-          fmt::format("record {} (counting from 0) of {} has the label {}, but the schema has {} classes: "
-                      "correct the schema, or give the samples that were made for it.",
-                      i, name, row.label, schema.classes));
-    }
-    set.y.data_ptr<std::int64_t>()[i] = row.label;
-    scale_record(row, scaling, name, i, set.x.data_ptr<float>() + i * dims);
-  }
-  if (n == records->records()) records->expect_end();
-  require_all_classes(set.y, schema.classes, name);
-  return set;
+  return as_tensors(read_samples(path, schema, limit, heartbeat), schema.dims());
 }
 
 TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const Heartbeat& heartbeat) {
-  const auto source = data::open_shard(spec, 0, 1);
-  const std::size_t dims = spec.schema.dims(), most = limited(source->shard_size(), limit);
-  const TrainingSet all = empty_set(most, dims);
-  data::Batch batch;
-  std::size_t kept = 0;
-  for (std::size_t seen = 0; seen < most; seen += batch.n) {
-    source->next(std::min(kReadBatch, most - seen), batch);
-    if (batch.n == 0) break;
-    beat(heartbeat);
-    for (std::size_t i = 0; i < batch.n; ++i) {
-      if (batch.y[i] == schema::kNoClass) continue;
-      std::memcpy(all.x.data_ptr<float>() + kept * dims, batch.x.data() + i * dims, dims * sizeof(float));
-      all.y.data_ptr<std::int64_t>()[kept++] = batch.y[i];
-    }
-  }
-  const auto n = static_cast<std::int64_t>(kept);
-  TrainingSet set{all.x.slice(0, 0, n), all.y.slice(0, 0, n)};
-  // Their classes are private: the public text is one for all data.
-  if (const auto empty = empty_classes(set.y, spec.schema.classes); !empty.empty()) {
-    const std::string& file = spec.labels.empty() ? spec.features : spec.labels;
-    const std::string name = fmt::format("'{}'", data::resolve_path(spec, file, 0));
-    throw DataError(
-        fmt::format(
-            "classifiers cannot be trained on the real records of {}: not every class of the schema has "
-            "one among them. Raise evaluate.train_limit, leave out what trains on them (evaluate.also_real, "
-            "feature-distance), or look at the log of the rank that read them.",
-            name),
-        LocalDetail{fmt::format("{} has no record of the classes {}", name, fmt::join(empty, ", "))});
-  }
-  return set;
+  return as_tensors(read_real_records(spec, limit, heartbeat), spec.schema.dims());
 }
 
 }  // namespace muffle::evaluate

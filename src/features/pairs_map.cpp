@@ -368,7 +368,7 @@ class PairsMap final : public FeatureMap {
   void place();
   std::string name_of(const CountTable& table) const;
 
-  double singles_ = 1.5;  ///< v
+  double singles_ = 0.7;  ///< v: measured in docs/explanation/pairs.md, "weights"
   std::vector<std::string> leave_out_, weights_, triples_;
   bool stated_ = false;  ///< the tables are a release's, not chosen by the settings
   CountTables all_;

@@ -224,7 +224,8 @@ std::unique_ptr<Round> prepare(Transport& transport, const NamedHeartbeat& heart
   std::unique_ptr<data::RecordSource> source;
   embed::Embedder embedder;
   if (!job.dry_run) {
-    const data::DataSpec records = job.find_records();
+    data::DataSpec records = job.find_records();
+    records.heartbeat = [&] { heartbeat("opening the shards"); };
     transport.agree("opening the shards", false,
                     [&] { source = data::open_shard(records, transport.site(), transport.sites()); });
     agree_on_records(transport, job, source->shard_size());

@@ -1,9 +1,9 @@
 // How near the pair graph's rows come to a table's 3-way and 4-way marginals
 // (docs/explanation/pair-graph.md):
-//   pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS]
-// CODES.npy holds n x d codes, uint8 or int32. Exact tables of all pairs and columns get Gaussian noise for
-// (EPSILON, 1e-5), replacing one record. Prints mean total variation over all sets of three and of four
-// columns.
+//   pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES]
+// CODES.npy holds n x d codes, uint8 or int32. Exact tables of all pairs, and of columns with weight SINGLES
+// (the map's default), get noise for (EPSILON, 1e-5), replacing one record. Prints mean total variation over
+// all sets of three and of four columns.
 
 #include <algorithm>
 #include <chrono>
@@ -61,18 +61,19 @@ Codes read_npy(const std::string& path) {
   return out;
 }
 
-release::NoisyTables noisy_tables(const Codes& data, double epsilon, std::uint64_t seed) {
+release::NoisyTables noisy_tables(const Codes& data, double epsilon, double singles, std::uint64_t seed) {
   release::NoisyTables out;
   out.codes = data.sizes;
   out.records = static_cast<double>(data.rows());
   const std::size_t d = data.columns;
-  const double tables = static_cast<double>(d * (d + 1) / 2);
-  const double sigma = privacy::noise_multiplier_for(epsilon, 1e-5) * std::sqrt(2.0 * tables);
+  const double squares = static_cast<double>(d * (d - 1) / 2) + singles * singles * static_cast<double>(d);
+  const double pair_sigma = privacy::noise_multiplier_for(epsilon, 1e-5) * std::sqrt(2.0 * squares);
   const CounterStream random(seed, Stream::kTest);
   std::uint64_t next = 0;
   const auto add = [&](std::vector<std::size_t> columns) {
     release::NoisyTable table;
     table.columns = columns;
+    const double sigma = columns.size() == 1 ? pair_sigma / singles : pair_sigma;
     std::size_t cells = 1;
     for (const std::size_t j : columns) cells *= data.sizes[j], table.sizes.push_back(data.sizes[j]);
     table.counts.assign(cells, 0.0);
@@ -136,14 +137,16 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 3) throw std::runtime_error("usage: pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS]");
+  if (argc < 3)
+    throw std::runtime_error("usage: pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES]");
   const Codes data = read_npy(argv[1]);
   const double epsilon = std::strtod(argv[2], nullptr);
   const std::uint64_t releases = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
   const std::size_t sweeps = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : model::kPairSweeps;
+  const double singles = argc > 5 ? std::strtod(argv[5], nullptr) : 0.7;
   double three = 0, four = 0;
   for (std::uint64_t release = 1; release <= releases; ++release) {
-    const release::NoisyTables tables = noisy_tables(data, epsilon, release);
+    const release::NoisyTables tables = noisy_tables(data, epsilon, singles, release);
     const auto start = std::chrono::steady_clock::now();
     const model::PairGraphModel fitted = model::fit_pair_graph(tables, sweeps);
     const double fit_s = seconds_since(start);

@@ -283,6 +283,40 @@ TEST_F(Csv, RowsAreCountedAsTheyAreRead) {
   EXPECT_GT(read, 500);
 }
 
+TEST_F(Csv, RowsWithoutQuotesAreTakenApartAsLibcsvDoes) {
+  muffle::test::Mutator mutate(6, {",", " ", "\t", "\n", "\r\n", ",,", " ,", "\xC3\xA9"});
+  const std::string good = "age, height ,\tjob\t,note\n20,1.0, a b ,\n,,,x\r\n \t99,2.5,?, \n";
+  const auto field = [](void* text, std::size_t n, void* all) {
+    static_cast<std::vector<std::string>*>(all)->emplace_back(static_cast<const char*>(text), n);
+  };
+  const auto row = [](int, void* all) {
+    static_cast<std::vector<std::string>*>(all)->emplace_back("end of row");
+  };
+  int compared = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::string bytes = mutate(good);
+    std::erase(bytes, '"');
+    std::erase(bytes, '\0');
+    if (valid_utf8(bytes) < bytes.size()) continue;
+    const char separator = i % 2 == 0 ? ',' : '\t';
+    put("r.csv", bytes);
+    std::vector<std::string> want, got;
+    csv_parser parser;
+    ASSERT_EQ(csv_init(&parser, CSV_STRICT), 0);
+    csv_set_delim(&parser, static_cast<unsigned char>(separator));
+    csv_parse(&parser, bytes.data(), bytes.size(), field, row, &want);
+    csv_fini(&parser, field, row, &want);
+    csv_free(&parser);
+    for (CsvRows rows((folder_ / "r.csv").string(), {separator}); rows.read();) {
+      for (const std::string_view text : rows.fields()) got.emplace_back(text);
+      got.emplace_back("end of row");
+    }
+    EXPECT_EQ(got, want) << bytes;
+    ++compared;
+  }
+  EXPECT_GT(compared, 1000);
+}
+
 TEST_F(Csv, WritesTheColumnsInTheirOrderAndQuotesWhereItMust) {
   const schema::Schema schema = schema_of(people_table());
   const auto at = [](std::uint32_t code, std::size_t codes) {

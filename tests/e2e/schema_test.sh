@@ -4,6 +4,7 @@
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+docs=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../docs")
 muffle() { "$MUFFLE" schema "$@"; }
 cd "$work"
 
@@ -109,4 +110,14 @@ printf 'a,b\n1,2\n' >two.csv
 printf '%s\n' '' '' 0 9 never '' label category 1 2 '' | script -qec "'$MUFFLE' schema init two.csv --out asked.toml" /dev/null >typed
 says 0 'Every row fits' muffle check asked.toml two.csv
 check "what was asked" grep -q 'Column 2 of 2: b' typed
+
+# What the documentation prints loads as it stands.
+# shellcheck disable=SC2016
+blocks() { sed -n '/^```toml$/,/^```$/{/^```/!p}' "$1"; }
+blocks "$docs/reference/schema.md" | sed '/^\[\[constraints\]\]/,$d' >printed.toml
+says 0 '' muffle hash printed.toml
+blocks "$docs/tutorial/tables.md" | sed -n '/^\[data\]/,$p' >people-run.toml
+says 0 'outlook' "$MUFFLE" plan --config people-run.toml --set "data.schema=$CONFIGS/schemas/adult.toml"
+blocks "$docs/tutorial/tables.md" | sed '/^\[data\]/,$d' >placeholders.toml
+says 78 "'lo' is still \"FILL-IN\"" muffle hash placeholders.toml
 finish

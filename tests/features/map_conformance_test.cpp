@@ -27,6 +27,7 @@ struct MapCase {
   /// How much of the replace-one bound the search must reach: where records can be opposite.
   double reaches = 0.0;
   std::vector<std::size_t> codes = {};  ///< of tables: each column's; then there is no shape
+  std::size_t numbers = 0;              ///< of a table's first columns, as test::table_schema() has them
 };
 void PrintTo(const MapCase& c, std::ostream* out) { *out << c.name; }
 
@@ -68,6 +69,24 @@ std::vector<MapCase> cases() {
        {},
        0.999,
        {3, 2, 4, 16}},
+      {"table_rff",
+       "table-rff",
+       {{"count", "62"}, {"length_scale", "0.3"}, {"frequencies", "orthogonal"}},
+       {},
+       0.0,
+       {4, 3, 5, 6, 2},
+       4},
+      {"table_rff_of_one_frequency",
+       "table-rff",
+       {{"count", "2"}, {"length_scale", "0.05"}, {"seed", "3"}},
+       {},
+       0.9,
+       {4, 3},
+       1},
+      {"table_hermite", "table-hermite", {{"order", "12"}}, {}, 0.0, {4, 3, 5, 6, 2}, 3},
+      {"one_hot", "one-hot", {}, {}, 0.999, {4, 3, 5, 6, 2}, 0},
+      {"one_hot_beside_numbers", "one-hot", {}, {}, 0.999, {4, 3, 5, 6, 2}, 3},
+      {"one_hot_of_a_missing_value", "one-hot", {}, {}, 0.999, {4, 3}, 2},
   };
   for (const MapKind& kind : map_kinds()) {
     const std::string name(kind.name);
@@ -83,8 +102,9 @@ constexpr std::size_t kClasses = 3;
 class MapConformance : public ::testing::TestWithParam<MapCase> {
  protected:
   MapConformance()
-      : schema_(GetParam().codes.empty() ? test::schema_of(GetParam().shape, kClasses)
-                                         : test::table_schema(GetParam().codes, kClasses)),
+      : schema_(GetParam().codes.empty()
+                    ? test::schema_of(GetParam().shape, kClasses)
+                    : test::table_schema(GetParam().codes, kClasses, GetParam().numbers)),
         map_(test::make_map(GetParam().kind, GetParam().settings, schema_)),
         block_(map_->make_block(lattice_)) {}
 

@@ -103,7 +103,7 @@ TEST(PairsMap, CodesAreThoseOfTheSchema) {
 
 TEST(PairsMap, ByDefaultEveryPairAndEveryColumnIsCounted) {
   const auto map = pairs({}, table_schema({3, 4, 2}));
-  EXPECT_THAT(described(*map), ElementsAre("a 1.5", "a b 1", "a c 1", "b 1.5", "b c 1", "c 1.5"));
+  EXPECT_THAT(described(*map), ElementsAre("a 0.7", "a b 1", "a c 1", "b 0.7", "b c 1", "c 0.7"));
   EXPECT_EQ(map->features(), 3u + 4 + 2 + 12 + 6 + 8);
   EXPECT_EQ(map->tables()->tables.front().columns, std::vector<std::size_t>{2}) << "tells records best";
   EXPECT_EQ(map->counts_inside(kLattice)->numbers, 2u);
@@ -182,7 +182,7 @@ TEST(PairsMap, NoTwoRecordsAreFurtherApartThanTheTheoremSays) {
 TEST(PairsMap, WeightsAndTriplesAreByColumnsNamesTheLastThatFitsHolds) {
   const schema::Schema schema = table_schema({2, 3, 4, 5});
   EXPECT_THAT(described(*pairs({{"leave_out", "[\"b\", \"d\"]"}}, schema)),
-              ElementsAre("a 1.5", "a c 1", "c 1.5"));
+              ElementsAre("a 0.7", "a c 1", "c 0.7"));
   EXPECT_THAT(described(*pairs({{"weights", "[\"*:*=0\", \"*=0\", \"d:a=2\", \"b=3.5\"]"}}, schema)),
               ElementsAre("a d 2", "b 3.5"));
   EXPECT_THAT(described(*pairs({{"weights", "[\"a:*=0\"]"}, {"singles", "0"}}, schema)),
@@ -269,15 +269,15 @@ TEST(PairsMap, HostileDescriptionsAreRefused) {
   refused("/tables/1/name", "a");
 }
 
-// W = 6 + 4 2.25 = 15, so that noise of 1e-3 of a class's 10,000 records is 38.7 records in a pair's cell.
+// W = 6 + 4 0.49 = 7.96, so that noise of 1e-3 of a class's 10,000 records is 28.2 records in a pair's cell.
 TEST(PairsMap, TheOutlookSaysWhichNoiseEveryCellHasAndWhatDrowns) {
   using ::testing::AllOf;
   using ::testing::HasSubstr;
-  const auto map = pairs({}, table_schema({16, 16, 16, 20}, 2));
-  // 10,000 / 256 = 39 records a cell, 10,000 / 320 = 31; 3.87e-3 / sqrt(2) (4 + 4.47) 17.9 = 0.42.
+  const auto map = pairs({}, table_schema({18, 18, 18, 22}, 2));
+  // 10,000 / 324 = 31 records a cell, 10,000 / 396 = 25; 2.82e-3 / sqrt(2) (4.24 + 4.69) 19.9 = 0.35.
   EXPECT_THAT(map->outlook(0.001, 10000.0),
-              AllOf(HasSubstr("noise of 38.7 records in every cell of 6 pairs, 25.8 of single columns"),
-                    HasSubstr("from about 0.42 on"), HasSubstr("3 drown"), HasSubstr("a x d, b x d, c x d)"),
+              AllOf(HasSubstr("noise of 28.2 records in every cell of 6 pairs, 40.3 of single columns"),
+                    HasSubstr("from about 0.35 on"), HasSubstr("3 drown"), HasSubstr("a x d, b x d, c x d)"),
                     HasSubstr("epsilon would leave 0 of them"), HasSubstr("every column 0")));
   EXPECT_THAT(map->outlook(0.01, 10000.0),
               AllOf(HasSubstr("no correlation shows"), HasSubstr("6 drown"), HasSubstr(", ...)"),

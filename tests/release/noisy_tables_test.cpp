@@ -82,9 +82,9 @@ TEST(NoisyTables, SigmaIsInRecordsAndThatOfTheNoise) {
   const double sigma = release_of(maps(), 1.0).noise.sigma;
   for (const double weight : {1.0, 0.25}) {
     const NoisyTables all = make_noisy_tables(release_of(maps(weight), 1.0));
-    const double root = std::sqrt(3 * 2.25 + 3 + 1);  // 3 columns, 3 pairs, one triple
+    const double root = std::sqrt(3 * 0.49 + 3 + 1);  // 3 columns, 3 pairs, one triple
     for (const NoisyTable& table : all.tables)
-      EXPECT_NEAR(table.sigma / (sigma * root / (table.columns.size() == 1 ? 1.5 : 1.0)), 1.0, 1e-5);
+      EXPECT_NEAR(table.sigma / (sigma * root / (table.columns.size() == 1 ? 0.7 : 1.0)), 1.0, 1e-5);
   }
   // What was drawn has it: 3 x (9 + 26 + 24) cells, 8 times.
   double squares = 0, numbers = 0;

@@ -25,7 +25,10 @@ inline schema::Schema schema_of(std::vector<std::size_t> shape, std::size_t clas
 }
 
 /// Of a table whose columns are categories with so many codes each, named a, b, c and so on.
-inline schema::Schema table_schema(const std::vector<std::size_t>& codes, std::size_t classes = 1) {
+/// @param numbers  the first columns are integers in bins of 1, 2, 3 ... values instead; every second one of
+/// those may lack a value, which is its last code
+inline schema::Schema table_schema(const std::vector<std::size_t>& codes, std::size_t classes = 1,
+                                   std::size_t numbers = 0) {
   auto table = std::make_shared<schema::Table>();
   for (std::size_t j = 0; j <= codes.size(); ++j) {
     schema::Column column;
@@ -33,6 +36,17 @@ inline schema::Schema table_schema(const std::vector<std::size_t>& codes, std::s
     const bool label = j == codes.size();
     if (label) column.name = "label", column.role = schema::ColumnRole::kLabel;
     if (label && classes == 1) break;
+    if (j < numbers && !label) {
+      column.type = schema::ColumnType::kInteger;
+      column.missing = j % 2 == 1;
+      if (column.missing) column.spellings = {"?"};
+      column.edges = {0.0};
+      while (column.codes() < codes[j])
+        column.edges.push_back(column.edges.back() + static_cast<double>(column.edges.size()));
+      column.hi = column.edges.back() - 1.0;
+      table->columns.push_back(std::move(column));
+      continue;
+    }
     for (std::size_t k = 0; k < (label ? classes : codes[j]); ++k)
       column.values.push_back({column.name + std::to_string(k), {}});
     table->columns.push_back(std::move(column));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::data {
@@ -38,6 +39,9 @@ struct DataSpec {
   /// new_person_key(), the same on all ranks that share files. Empty: one is drawn where only one rank reads
   /// them. Secret: never logged or written.
   std::string person_key = {};
+  /// Called as the files are gone over before open_shard() returns (rows are counted, people bounded); what
+  /// it throws ends that.
+  Heartbeat heartbeat = {};
 };
 
 /// A tile of records, ready for feature maps. Private.

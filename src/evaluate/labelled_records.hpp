@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "muffle/core/heartbeat.hpp"
+#include "muffle/data/settings.hpp"
+
+namespace muffle::evaluate {
+
+/// Labelled records in memory, as classifiers are trained on them.
+struct LabelledRecords {
+  std::vector<float> x;         ///< n x dims, row-major, scaled to [0, 1]; of tables: positions
+  std::vector<std::int64_t> y;  ///< n labels in 0..C-1
+
+  std::size_t size() const { return y.size(); }
+};
+
+/// The first `limit` (0: all) records of synthetic records, scaled to [0, 1]: bytes by 1/255, floats by the
+/// schema's bounds and clamped to them. @throws IoError; DataError: another number of values per record than
+/// the schema, a value that is not finite, a label >= C, or a class without a record.
+/// @param heartbeat  called from time to time; what it throws comes out of here.
+LabelledRecords read_samples(const std::filesystem::path& path, const schema::Schema& schema,
+                             std::uint64_t limit, const Heartbeat& heartbeat);
+
+/// The first `limit` (0: all) records of real data, without those whose label the schema does not know
+/// (on_error clamp).
+/// @throws IoError; DataError, also for a class without a record: which one is a local detail.
+LabelledRecords read_real_records(const data::DataSpec& spec, std::uint64_t limit,
+                                  const Heartbeat& heartbeat);
+
+/// Which real records the classifiers of a metric read, and how many.
+struct TrainingChoice {
+  bool also_real = false;         ///< classifiers trained on real records beside those trained on samples
+  std::uint64_t train_limit = 0;  ///< only the first so many; 0: all
+};
+
+/// What is wrong with the configured data for a metric that trains on samples and tests on real records.
+void training_problems(const std::string& metric, const TrainingChoice& choice, const data::Settings& data,
+                       settings::Problems& problems);
+
+}  // namespace muffle::evaluate

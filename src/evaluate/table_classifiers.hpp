@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "labelled_records.hpp"
+#include "measures.hpp"
+#include "muffle/evaluate/metric.hpp"
+
+namespace muffle::evaluate {
+
+/// The names in the table of classifiers of tables (table_classifier.hpp).
+std::vector<std::string> table_classifier_names();
+
+/// Which of them are trained, and on what.
+struct TableClassifiersSpec {
+  std::vector<std::string> classifiers = table_classifier_names();
+  TrainingChoice training;
+  std::uint64_t seed = 1;
+};
+
+/// One classifier's measures on real test records.
+struct TableScore {
+  std::string name;
+  Measures measures;
+  double seconds = 0.0;  ///< that its training took
+};
+
+/// In the order asked for.
+struct TableClassifierReport {
+  std::vector<TableScore> synthetic;  ///< trained on synthetic records
+  std::vector<TableScore> real;       ///< trained on real records, on request
+};
+
+/// The mean over the classifiers, measure by measure. There is one at least.
+Measures mean_of(const std::vector<TableScore>& scores);
+
+/// Train on synthetic, test on real (single process). Reads REAL data: its result is not covered by the
+/// release's guarantee, and choosing anything by it costs privacy; callers say so.
+/// @param subject  `train` is used only with also_real. `threads` classifiers are trained at a time, each by
+/// one thread: the measures do not depend on it. `heartbeat` is called while files are read, now and then in
+/// each training (not within LIBLINEAR's) and before every batch of test records, by one thread at a time;
+/// what it throws ends the evaluation and comes out of here.
+/// Memory: the training records, and C scores of 8 bytes a test record and classifier.
+/// @throws IoError; ConfigError: no classifier is named; DataError: unlabelled data, records of another size
+/// than the test data's, a label outside the schema, a class without records, also among the test records:
+/// of real ones it is a local detail which one.
+TableClassifierReport evaluate_table_classifiers(const Subject& subject, const TableClassifiersSpec& spec);
+
+}  // namespace muffle::evaluate

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Records a person through the built release: nobody has more than the bound in a sum, whether ranks share a file or have their own; what
+# that promises over several files must be said; samples come in several files, which are read back as one.
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+mkdir "$work/data"
+cat >"$work/visits.toml" <<'EOF'
+[[columns]]
+name = "patient"
+type = "category"
+role = "person"
+[[columns]]
+name = "ward"
+type = "category"
+values = ["north", "south", "west"]
+[[columns]]
+name = "pain"
+type = "integer"
+lo = 0
+hi = 9
+bins = 5
+EOF
+# FIRST LAST -> the visits of these patients: three each, and all the same, so that it does not matter which of them count.
+visits() {
+  echo patient,ward,pain
+  awk -v from="$1" -v to="$2" 'BEGIN { split("north south west", ward, " ")
+    for (visit = 0; visit < 3; ++visit) for (i = from; i <= to; ++i) printf "patient %d,%s,%d\n", i, ward[1 + i % 3], i * 7 % 10 }'
+}
+visits 1 200 >"$work/data/all.csv"
+visits 1 80 >"$work/data/part-0.csv"
+visits 81 200 | gzip >"$work/data/part-1.csv"
+cat >"$work/job.toml" <<EOF
+[data]
+schema = "$work/visits.toml"
+dir = "$work/data"
+features = "all.csv"
+records = 600
+[map.pairs]
+kind = "pairs"
+[privacy]
+epsilon = 5.0
+max_records_per_person = 2
+[model]
+generator = "pair-graph"
+[sample]
+count = 1000
+formats = ["csv-gz"]
+files = 3
+[evaluate]
+metrics = []
+[runtime]
+deadline_s = 60.0
+EOF
+job=(--config "$work/job.toml")
+own=(--set 'data.features=part-{rank}.csv' --set data.shards=per-rank)
+numbers=$((3 * 5 + 3 + 5))
+sums() { tail -c $((8 * numbers + 32)) "$work/$1/release.mfl" | head -c -32 | sha256sum; }
+beyond() { sed -nE 's/.*data: ([0-9]+) of this rank.s records are beyond the bound.*/\1/p' "$work/$1"/logs/*.jsonl | paste -sd+ | bc; }
+
+for n in 1 2 3; do
+  ends 0 on "$n" release "${job[@]}" --insecure-seeded-noise 7 --out "$work/shared-$n"
+  check "$n ranks that share a file count what one does" test "$(sums "shared-$n")" = "$(sums shared-1)"
+  check "a third of the visits are beyond the bound" test "$(beyond "shared-$n")" = 200
+done
+ends 0 on 2 release "${job[@]}" "${own[@]}" --set privacy.person_spans=one-file --insecure-seeded-noise 7 --out "$work/own"
+check "files of their own, bounded by themselves" test "$(sums own)" = "$(sums shared-1)"
+cp "$work/data/all.csv" "$work/data/more.csv" # another data set, whose ledger counts in another unit
+ends 0 on 1 release "${job[@]}" --set data.features=more.csv --set privacy.max_records_per_person=3 --insecure-seeded-noise 7 --out "$work/more"
+check "all visits count within a bound of three" test -z "$(beyond more)"
+
+expect_error 78 'privacy\.person_spans is missing.*one-file' 2 release "${job[@]}" "${own[@]}"
+expect_error 78 'privacy\.person_spans counts ranks. files' 1 release "${job[@]}" --set privacy.person_spans=2
+says 0 'at most 6 records a person' "$MUFFLE" plan "${job[@]}" "${own[@]}" --set privacy.person_spans=3
+sed -i 's/^patient,/who,/' "$work/data/all.csv"
+expect_error 65 "all.csv' and the schema have different columns.*lacks 'patient'" 2 release "${job[@]}"
+sed -i 's/^who,/patient,/; 7s/^patient [0-9]*,/,/' "$work/data/all.csv"
+expect_error 65 "all.csv' does not fit the public schema" 2 release "${job[@]}" --set data.on_error=reject-file
+
+# Samples in parts.
+visits 1 200 >"$work/data/all.csv"
+ends 0 on 2 run "${job[@]}" --out "$work/run"
+check "three parts, and no file of all" test "$(cd "$work/run" && echo samples*.gz)" = "$(echo samples-0000{0,1,2}-of-00003.csv.gz)"
+check "a header each, 1000 rows together" test "$(zcat "$work"/run/samples-*.csv.gz | wc -l)" = 1003
+check "the columns are the original's but for the person" test "$(zcat "$work/run/samples-00002-of-00003.csv.gz" | head -n 1)" = ward,pain
+marginals=("${job[@]}" --set 'evaluate.metrics=["marginals"]' --set data.test_features=all.csv --out "$work/run")
+ends 0 on 1 evaluate "${marginals[@]}"
+there "$work/run" metrics.json
+rm "$work/run/samples-00001-of-00003.csv.gz"
+says 74 "cannot read '.*samples-00001-of-00003.csv.gz'" on 1 evaluate "${marginals[@]}"
+finish

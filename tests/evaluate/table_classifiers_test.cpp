@@ -1,0 +1,298 @@
+#include "evaluate/table_classifiers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "evaluate/decision_tree.hpp"
+#include "evaluate/table_classifier.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/philox.hpp"
+#include "muffle/schema/table_toml.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::evaluate {
+namespace {
+
+constexpr const char* kTable = R"(
+[[columns]]
+name = "age"
+type = "integer"
+lo = 20
+hi = 70
+bins = 5
+missing = ["?"]
+[[columns]]
+name = "job"
+type = "category"
+values = ["cook", "clerk", "nurse"]
+missing = ["?"]
+[[columns]]
+name = "luck"
+type = "decimal"
+decimals = 2
+lo = 0
+hi = 1
+bins = 4
+[[columns]]
+name = "income"
+type = "category"
+role = "label"
+values = ["low", "high"]
+)";
+
+schema::Schema parsed(const std::string& toml) {
+  schema::Schema schema;
+  describe_table(schema, std::make_shared<const schema::Table>(schema::parse_table_toml(toml, "table.toml")));
+  return schema;
+}
+
+class TableClassifiers : public testing::Test {
+ protected:
+  /// Nurses and the old have a high income, a tenth of the rows excepted; or luck alone decides.
+  std::string people(std::size_t n, bool rule, std::uint32_t substream, const char* yes = "high",
+                     const char* no = "low") const {
+    const CounterStream stream(1, Stream::kTest, substream);
+    const char* jobs[] = {"cook", "clerk", "nurse", "?"};
+    std::string rows = "age,job,luck,income\n";
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t age = 20 + stream.below(5 * i, 51), job = stream.below(5 * i + 1, 4);
+      const std::uint64_t luck = stream.below(5 * i + 2, 101);
+      const bool known = stream.below(5 * i + 3, 20) > 0, odd = stream.below(5 * i + 4, 10) == 0;
+      const bool high = rule ? (job == 2 || (known && age >= 50)) != odd : i % 2 == 0;
+      rows += (known ? std::to_string(age) : "?") + "," + jobs[job] + "," +
+              std::to_string(0.01 * static_cast<double>(luck)).substr(0, 4) + "," + (high ? yes : no) + "\n";
+    }
+    return rows;
+  }
+  data::DataSpec file(const std::string& name, const std::string& rows) const {
+    write_file_atomically(folder_ / name, rows);
+    data::DataSpec spec;
+    spec.format = "csv";
+    spec.dir = folder_.path().string();
+    spec.features = name;
+    spec.schema = schema_;
+    return spec;
+  }
+  TableClassifierReport evaluate(const std::string& samples, const std::string& test,
+                                 const TableClassifiersSpec& spec = {}, const std::string& train = "",
+                                 int threads = 3) const {
+    const data::DataSpec held_out = file("test.csv", test);
+    file("samples.csv", samples);
+    return evaluate_table_classifiers(
+        {folder_ / "samples.csv", held_out, file("train.csv", train), threads, {}}, spec);
+  }
+
+  schema::Schema schema_ = parsed(kTable);
+  const test::TemporaryFolder folder_;
+};
+
+TableClassifiersSpec only(std::vector<std::string> names) {
+  TableClassifiersSpec spec;
+  spec.classifiers = std::move(names);
+  return spec;
+}
+
+TEST_F(TableClassifiers, LearnAPlantedRule) {
+  const auto report = evaluate(people(2000, true, 0), people(2000, true, 1));
+  ASSERT_EQ(report.synthetic.size(), 12u);
+  EXPECT_TRUE(report.real.empty());
+  for (const TableScore& score : report.synthetic) {
+    // The rule itself is right for nine of ten. Trees without an end also learn the tenth.
+    const bool overfits = score.name == "decision_tree" || score.name == "bagging";
+    const bool additive = score.name == "gaussian_nb" || score.name == "bernoulli_nb" ||
+                          score.name == "lda" || score.name == "linear_svm" ||
+                          score.name == "logistic_regression";
+    EXPECT_GT(score.measures.accuracy, overfits ? 0.77 : additive ? 0.65 : 0.84) << score.name;
+    EXPECT_LT(score.measures.accuracy, 0.93) << score.name;
+    EXPECT_GT(score.measures.roc_auc, overfits ? 0.77 : 0.7) << score.name;
+    EXPECT_GT(score.measures.pr_auc_hard, 0.6) << score.name;
+  }
+  const Measures mean = mean_of(report.synthetic);
+  double accuracies = 0.0;
+  for (const TableScore& score : report.synthetic) accuracies += score.measures.accuracy;
+  EXPECT_NEAR(mean.accuracy, accuracies / 12.0, 1e-12);
+}
+
+TEST_F(TableClassifiers, AreAtChanceWhereColumnsSayNothing) {
+  const auto report = evaluate(people(1000, false, 0), people(2000, false, 1));
+  for (const TableScore& score : report.synthetic) {
+    // Five standard deviations of a share and of an area; the seeds are fixed.
+    EXPECT_NEAR(score.measures.accuracy, 0.5, 5.0 * std::sqrt(0.25 / 2000.0)) << score.name;
+    EXPECT_NEAR(score.measures.roc_auc, 0.5, 5.0 * std::sqrt(1.0 / (12.0 * 500.0))) << score.name;
+  }
+}
+
+TEST_F(TableClassifiers, GiveTheSameMeasuresForAnyThreadsAndOrder) {
+  const std::string made = people(300, false, 0), test = people(300, false, 1);
+  const auto names = table_classifier_names();
+  const auto first = evaluate(made, test, {}, "", 1), second = evaluate(made, test, {}, "", 4);
+  const auto reversed = evaluate(made, test, only({names.rbegin(), names.rend()}));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(first.synthetic[i].name, names[i]);
+    for (const MeasureName& measure : measure_names()) {
+      const double found = first.synthetic[i].measures.*measure.field;
+      EXPECT_EQ(found, second.synthetic[i].measures.*measure.field) << names[i] << " " << measure.name;
+      EXPECT_EQ(found, reversed.synthetic[11 - i].measures.*measure.field) << names[i] << " " << measure.name;
+    }
+  }
+}
+
+TEST_F(TableClassifiers, OnRequestAlsoTrainedOnRealRecords) {
+  TableClassifiersSpec spec = only({"xgboost"});
+  spec.training.also_real = true;
+  const auto report = evaluate(people(1000, false, 0), people(1000, true, 1), spec, people(1000, true, 2));
+  ASSERT_EQ(report.real.size(), 1u);
+  EXPECT_GT(report.real[0].measures.accuracy, 0.8);
+  EXPECT_LT(report.synthetic[0].measures.accuracy, 0.7) << "the synthetic rows were noise";
+}
+
+TEST_F(TableClassifiers, TrainLimitTakesTheFirstRows) {
+  // Behind the first thousand rows the rule is turned round.
+  const std::string turned = people(4000, true, 3, "low", "high");
+  const std::string made = people(1000, true, 0) + turned.substr(turned.find('\n') + 1);
+  TableClassifiersSpec spec = only({"gradient_boosting"});
+  EXPECT_LT(evaluate(made, people(500, true, 1), spec).synthetic[0].measures.accuracy, 0.5);
+  spec.training.train_limit = 1000;
+  EXPECT_GT(evaluate(made, people(500, true, 1), spec).synthetic[0].measures.accuracy, 0.8);
+}
+
+TEST_F(TableClassifiers, TellMoreThanTwoClassesApart) {
+  std::string toml(kTable);
+  toml.replace(toml.find("[\"low\", \"high\"]"), 15, "[\"low\", \"middle\", \"high\"]");
+  schema_ = parsed(toml);
+  const auto rows = [](std::size_t n, std::uint32_t substream) {
+    const CounterStream stream(1, Stream::kTest, substream);
+    std::string text = "age,job,luck,income\n";
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t age = 20 + stream.below(2 * i, 51);
+      const std::uint64_t draw = stream.below(2 * i + 1, 100);
+      const bool nurse = draw < 50, odd = draw % 50 == 0;  // lda is blind to what a class never varies in
+      text += std::to_string(age) + (nurse ? ",nurse" : ",cook") + ",0.5," +
+              (nurse != odd ? "high"
+               : age < 45   ? "low"
+                            : "middle") +
+              "\n";
+    }
+    return text;
+  };
+  const auto report = evaluate(rows(1000, 0), rows(500, 1));
+  for (const TableScore& score : report.synthetic) {
+    // Of bernoulli_nb all ages but the least are alike: it can tell nurses only.
+    const bool blind = score.name == "bernoulli_nb";
+    EXPECT_GT(score.measures.accuracy, blind ? 0.7 : 0.9) << score.name;
+    EXPECT_GT(score.measures.roc_auc, blind ? 0.8 : 0.93) << score.name;
+    EXPECT_GT(score.measures.macro_f1, blind ? 0.5 : 0.88) << score.name;
+  }
+}
+
+TEST_F(TableClassifiers, RefuseAMissingClassAndAnEmptyList) {
+  std::string one_class = "age,job,luck,income\n30,nurse,0.5,low\n31,cook,0.5,low\n";
+  const std::string good = people(50, true, 1);
+  test::expect_error(ExitCode::kData, {"samples.csv", "class 1 of 0..1 is missing", "sample.count"},
+                     [&] { evaluate(one_class, good); });
+  test::expect_error(ExitCode::kConfig, {"evaluate.table_classifiers is empty"},
+                     [&] { evaluate(good, good, only({})); });
+  test::expect_error(ExitCode::kConfig, {"luck", "\"mlp\"", "\"xgboost\""},
+                     [&] { evaluate(good, good, only({"luck"})); });
+  schema_.classes = 1;
+  test::expect_error(ExitCode::kData, {"at least two classes"}, [&] { evaluate(good, good); });
+}
+
+/// Which class real records lack is private: the message is the same whichever it is.
+TEST_F(TableClassifiers, RefuseTestRecordsOfOneClassWithoutTellingWhich) {
+  const std::string good = people(50, true, 1), header = "age,job,luck,income\n";
+  std::string said;
+  for (const std::string missing : {"0", "1"}) {
+    const std::string rows = header + "30,nurse,0.5," + (missing == "0" ? "high" : "low") + "\n";
+    const auto evaluate_it = [&] { evaluate(good, rows, only({"gaussian_nb"})); };
+    test::expect_local_detail(ExitCode::kData, {"test.csv"}, {"classes " + missing}, evaluate_it);
+    const std::string message = test::expect_error(ExitCode::kData, {"test records"}, evaluate_it);
+    if (said.empty()) said = message;
+    EXPECT_EQ(message, said);
+  }
+}
+
+TEST_F(TableClassifiers, AnErrorOfTheHeartbeatEndsAllTrainings) {
+  const data::DataSpec held_out = file("test.csv", people(100, true, 1));
+  file("samples.csv", people(500, true, 0));
+  for (const int threads : {1, 3}) {
+    int calls = 0;
+    test::expect_error(ExitCode::kPeer, {"lost rank 1"}, [&] {
+      const auto lose = [&] {
+        if (++calls == 8) throw CommError("lost rank 1");
+      };
+      evaluate_table_classifiers({folder_ / "samples.csv", held_out, {}, threads, lose}, {});
+    });
+    EXPECT_LE(calls, 8 + threads);
+  }
+}
+
+TEST_F(TableClassifiers, ReadNumbersByTheirBoundsAndCategoriesOneByOne) {
+  const Features features(schema_);
+  ASSERT_EQ(features.width(), 2u + 4u + 1u) << "a number that may be missing, 3 jobs and none, a number";
+  const auto of = [&](std::uint32_t age_code, float age_fraction, std::uint32_t job) {
+    const std::vector<std::size_t> codes = schema_.table->codes();
+    const std::vector<float> record{schema::position({age_code, age_fraction}, codes[0]),
+                                    schema::position({job, 0.5f}, codes[1]),
+                                    schema::position({0, 0.001f}, codes[2])};
+    std::vector<float> values(3), all(features.width(), 0.0f);
+    features.read(record, values.data());
+    features.visit(values.data(), [&](std::size_t feature, float value) { all[feature] = value; });
+    return all;
+  };
+  EXPECT_EQ(of(0, 0.001f, 2), (std::vector<float>{0, 0, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(of(4, 0.999f, 3), (std::vector<float>{1, 0, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(of(5, 0.5f, 0), (std::vector<float>{0, 1, 1, 0, 0, 0, 0})) << "the last code: missing";
+}
+
+/// Against all questions, asked one by one.
+TEST(DecisionTree, AsksTheBestQuestionAndGrowsToTheEnd) {
+  schema::Schema plain;
+  plain.shape = {2};
+  const Features features(plain);
+  Rows rows{&features, 2, {}, {}};
+  const CounterStream stream(1, Stream::kTest, 0);
+  std::vector<double> weights;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const float x[] = {static_cast<float>(stream.below(4 * i, 30)) / 30.0f,
+                       static_cast<float>(stream.uniform(4 * i + 1))};
+    rows.add(x, x[0] + x[1] + 0.2f * static_cast<float>(stream.normal(4 * i + 2)) > 1.0f ? 1 : 0);
+    weights.push_back(static_cast<double>(stream.below(4 * i + 3, 3)));
+  }
+  double best = 0.0;
+  std::vector<float> best_left;
+  for (std::size_t j = 0; j < 2; ++j) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      double left[2] = {0, 0}, right[2] = {0, 0};
+      for (std::size_t k = 0; k < rows.size(); ++k)
+        (rows.row(k)[j] <= rows.row(i)[j] ? left : right)[rows.y[k]] += weights[k];
+      if (left[0] + left[1] == 0 || right[0] + right[1] == 0) continue;
+      const auto purity = [](const double* w) { return (w[0] * w[0] + w[1] * w[1]) / (w[0] + w[1]); };
+      if (purity(left) + purity(right) <= best) continue;
+      best = purity(left) + purity(right);
+      best_left = {static_cast<float>(left[0] / (left[0] + left[1])),
+                   static_cast<float>(right[0] / (right[0] + right[1]))};
+    }
+  }
+  const TreeGrower grower(rows);
+  const DecisionTree stump = grower.grow(weights, {.depth = 1}, stream, {});
+  std::vector<float> shares;
+  for (std::size_t i = 0; i < rows.size(); ++i) shares.push_back(stump.shares(rows.row(i))[0]);
+  EXPECT_THAT(shares, testing::Each(testing::AnyOf(best_left[0], best_left[1])));
+  EXPECT_THAT(shares, testing::IsSupersetOf(best_left));
+
+  const DecisionTree whole = grower.grow(weights, {.features = 1}, stream, {});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (weights[i] == 0.0) continue;
+    EXPECT_EQ(whole.shares(rows.row(i))[static_cast<std::size_t>(rows.y[i])], 1.0f) << i;
+  }
+}
+
+}  // namespace
+}  // namespace muffle::evaluate
