@@ -90,7 +90,7 @@ class NetworkSampler : public Sampler {
     const torch::NoGradGuard no_grad;
     const Tensor codes = generator_->codes(seed, /*training=*/false, /*substream=*/0, first, labels.size());
     const Tensor of = torch::tensor(c10::ArrayRef<std::int64_t>(labels.data(), labels.size()), torch::kInt64);
-    const Tensor made = generator_->forward(codes, of).contiguous();
+    const Tensor made = generator_->draw(codes, of).contiguous();
     require(static_cast<std::size_t>(made.numel()) == out.size(),
             "records do not fit the place for them: this is a bug in muffle.");
     std::memcpy(out.data(), made.data_ptr<float>(), made.nbytes());

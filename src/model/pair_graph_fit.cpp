@@ -280,7 +280,8 @@ PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sw
   for (std::size_t c = 0; c < margins.classes(); ++c) {
     std::vector<Kept> kept;
     for (std::size_t p = 0; p < laws.size(); ++p) {
-      if (!laws[p].empty()) kept.push_back({margins.pairs[p].first, margins.pairs[p].second, &laws[p][c]});
+      if (laws[p][c].size() > 0)
+        kept.push_back({margins.pairs[p].first, margins.pairs[p].second, &laws[p][c]});
     }
     PairGraphLaw& law = model.laws.emplace_back();
     const std::vector<Eigen::VectorXd>& column = margins.column[c];

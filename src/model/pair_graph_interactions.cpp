@@ -57,8 +57,8 @@ struct Codes {
 
 }  // namespace
 
-std::vector<Eigen::MatrixXd> posterior_means(const std::vector<NoisyInteraction>& pairs, std::size_t,
-                                             const Heartbeat& heartbeat) {
+std::vector<Interaction> posterior_means(const std::vector<NoisyInteraction>& pairs,
+                                         const Heartbeat& heartbeat) {
   std::map<std::pair<std::size_t, Index>, Codes> columns;
   std::vector<double> scale, guess;
   for (const NoisyInteraction& pair : pairs) {
@@ -73,7 +73,7 @@ std::vector<Eigen::MatrixXd> posterior_means(const std::vector<NoisyInteraction>
     const double above = pair.measured.squaredNorm() - noise * (free + std::sqrt(2 * free));
     scale.push_back(std::max(guess.back(), above / free));
   }
-  std::vector<Eigen::MatrixXd> out(pairs.size());
+  std::vector<Interaction> out(pairs.size());
   for (int round = 0; round <= kRounds; ++round) {
     beat(heartbeat);
     for (auto& [key, column] : columns) column.diagonalise();
@@ -86,7 +86,7 @@ std::vector<Eigen::MatrixXd> posterior_means(const std::vector<NoisyInteraction>
       const Eigen::ArrayXXd gain = prior / (prior + noise);
       const Eigen::MatrixXd mean = (gain * (a.basis.transpose() * pair.measured * b.basis).array()).matrix();
       if (round == kRounds) {
-        out[p] = a.basis * mean * b.basis.transpose();
+        out[p] = {a.basis * mean * b.basis.transpose(), noise * gain.sum()};
         continue;
       }
       const Eigen::MatrixXd variance = (gain * noise).matrix();

@@ -17,14 +17,21 @@ struct NoisyInteraction {
   Eigen::VectorXd rows, columns;      ///< the columns' counts, on R's rows and columns
 };
 
+/// What is known of a pair's interaction.
+struct Interaction {
+  Eigen::MatrixXd mean;   ///< records
+  double variance = 0.0;  ///< summed over the cells
+  /// It says more than it leaves open: others would hide more of the joint law than they tell.
+  bool is_seen() const { return mean.squaredNorm() > variance; }
+};
+
 /// R_ij ~ N(0, tau_ij K_i (x) K_j): K_i, shared by all partners of a column, says which of its codes tend to
 /// move together, and how much. Beforehand it is guessed to be diag(counts), centred: with whitened
 /// interactions that are alike in every direction. K and tau are fitted by expectation-maximisation; in the
 /// bases of the K's eigenvectors the noise stays independent, and each number is multiplied by its variance
 /// over its variance and the noise's (Wiener). Pairs counted on coarser groups than a column's codes have a K
 /// of their own for these groups.
-/// @param columns  d
-std::vector<Eigen::MatrixXd> posterior_means(const std::vector<NoisyInteraction>& pairs, std::size_t columns,
-                                             const Heartbeat& heartbeat);
+std::vector<Interaction> posterior_means(const std::vector<NoisyInteraction>& pairs,
+                                         const Heartbeat& heartbeat);
 
 }  // namespace muffle::model

@@ -34,7 +34,7 @@ struct Margins {
 Margins combine_tables(const release::NoisyTables& tables);
 
 /// A pair's law in each class: C of first's codes x second's codes, probabilities with the columns' own laws
-/// as margins. Empty: nothing of the interaction is above the noise.
+/// as margins. A class's is empty where noise hides most of the interaction.
 using PairLaw = std::vector<Eigen::MatrixXd>;
 
 /// Each pair's interaction, shrunk by its noise. @returns one for each of margins.pairs

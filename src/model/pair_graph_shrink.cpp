@@ -85,7 +85,8 @@ std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat
     }
     all.push_back(std::move(sum));
   }
-  const std::vector<Eigen::MatrixXd> shared = posterior_means(all, margins.codes.size(), heartbeat);
+  const std::vector<Interaction> shared = posterior_means(all, heartbeat);
+  std::vector<std::vector<bool>> seen(classes);
   std::vector<std::vector<Eigen::MatrixXd>> kept(classes);
   for (std::size_t c = 0; c < classes; ++c) {
     for (std::size_t p = 0; p < pairs; ++p) {
@@ -96,12 +97,16 @@ std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat
       Eigen::ArrayXXd sum = spread(0);
       for (std::size_t k = 1; k < classes; ++k) sum += spread(k);
       kept[c].push_back(double_centred(
-          (shared[p].array() * spread(c) / sum.max(std::numeric_limits<double>::min())).matrix()));
+          (shared[p].mean.array() * spread(c) / sum.max(std::numeric_limits<double>::min())).matrix()));
       own[c][p].measured -= kept[c].back();
+      seen[c].push_back(shared[p].is_seen());
     }
     if (classes == 1) continue;
-    const std::vector<Eigen::MatrixXd> rest = posterior_means(own[c], margins.codes.size(), heartbeat);
-    for (std::size_t p = 0; p < pairs; ++p) kept[c][p] += rest[p];
+    const std::vector<Interaction> rest = posterior_means(own[c], heartbeat);
+    for (std::size_t p = 0; p < pairs; ++p) {
+      kept[c][p] += rest[p].mean;
+      if (rest[p].is_seen()) seen[c][p] = true;
+    }
   }
   std::vector<PairLaw> out(pairs);
   for (std::size_t p = 0; p < pairs; ++p) {
@@ -118,7 +123,8 @@ std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat
                          kept[c][p](static_cast<Index>(pair.first_group[static_cast<std::size_t>(x)]),
                                     static_cast<Index>(pair.second_group[static_cast<std::size_t>(y)]));
       }
-      out[p].push_back(with_margins(std::move(table), a, b) / size);
+      out[p].push_back(seen[c][p] ? Eigen::MatrixXd(with_margins(std::move(table), a, b) / size)
+                                  : Eigen::MatrixXd());
     }
   }
   return out;

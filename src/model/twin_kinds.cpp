@@ -47,6 +47,11 @@ std::size_t twin_columns(const features::FeatureMap& map) {
   return kind == nullptr ? 0 : kind->columns(map);
 }
 
+bool takes_relaxed(const features::FeatureMap& map) {
+  const TwinKind* const kind = kind_of(map);
+  return kind != nullptr && kind->relaxed;
+}
+
 std::string trainable_maps() {
   return names_where(twin_kinds(),
                      [](const auto& twin) { return !features::make_map(twin.name)->has_second_moments(); });

@@ -14,6 +14,9 @@ namespace {
 
 /// Values of a grid are counted exactly up to here.
 constexpr double kMostValues = 0x1p52;
+/// A position (float32) tells so many values apart, with room for its rounding and its margins: the widest
+/// bin's times the codes.
+constexpr std::uint64_t kMostTold = 6'000'000;
 
 class Checks {
  public:
@@ -134,6 +137,13 @@ class Checks {
     }
     using Kind = Constraint::Kind;
     const auto at = [&](std::size_t k) -> const Column& { return table_.columns[c.columns[k]]; };
+    for (std::size_t k = 0; c.kind != Kind::kImplies && k < c.columns.size(); ++k) {
+      if (at(k).is_number() && !told_apart(at(k)))
+        return say(fmt::format(
+            "column '{}' has too many values for a rule to hold to the last digit, about {} at most: "
+            "give it a larger step (of times, 60 or more seconds)",
+            at(k).name, kMostTold));
+    }
     if (c.kind == Kind::kCompare) {
       if (c.columns.size() != (c.value ? 1U : 2U)) return say("compares two columns, or one and a value");
       for (std::size_t k = 0; k < c.columns.size(); ++k) {
@@ -162,6 +172,14 @@ class Checks {
         }
       }
     }
+  }
+
+  static bool told_apart(const Column& c) {
+    const Grid grid(c);
+    for (std::uint32_t b = 0; b < c.bins(); ++b) {
+      if (grid.first(b + 1) - grid.first(b) > kMostTold / (c.codes() + 2)) return false;
+    }
+    return true;
   }
 
   const Table& table_;

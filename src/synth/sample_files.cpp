@@ -213,7 +213,7 @@ SampleFiles::SampleFiles(const std::filesystem::path& folder, const Draw& draw, 
   if (kind.is_picture()) {
     const std::size_t rows = std::min(schema.classes, kGridSide);
     files_.push_back({{kPicture, image_grid_writer(in / kPicture, kind, rows, kGridSide)}, 0, kind.count});
-  } else if (schema.shape == std::vector<std::size_t>{2}) {
+  } else if (!schema.table && schema.shape == std::vector<std::size_t>{2}) {
     files_.push_back({{kPicture, scatter_writer(in / kPicture, kind, schema)}, 0, kind.count});
   }
 }

@@ -107,10 +107,32 @@ void Settings::problems(const model::GeneratorSettings& generator, settings::Pro
       "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
 }
 
+void relaxed_problems(const model::NetworkSettings& network, const std::vector<features::NamedMap>& maps,
+                      bool from_moments, settings::Problems& p) {
+  std::vector<std::size_t> used = matched_maps(maps, from_moments);
+  for (std::size_t b = 0; b < maps.size(); ++b) {
+    if (from_moments && maps[b].role == features::MapRole::kProxy) used.push_back(b);
+  }
+  for (const std::size_t b : used) {
+    const features::NamedMap& map = maps[b];
+    const bool relaxed = model::takes_relaxed(*map.map);
+    if (relaxed == network.makes_relaxed()) continue;
+    p.add(relaxed ? fmt::format("the map \"{}\" (kind \"{}\") compares probabilities of categories, which "
+                                "model.generator = \"{}\" does not make: use model.generator = \"tabular\"",
+                                map.name, map.map->kind(), network.kind())
+                  : fmt::format(
+                        "the map \"{}\" (kind \"{}\") compares plain numbers, and model.generator = \"{}\" "
+                        "makes probabilities of categories: use maps of kind \"table-rff\" or "
+                        "\"table-hermite\", and \"one-hot\"",
+                        map.name, map.map->kind(), network.kind()));
+  }
+}
+
 void Settings::release_problems(const model::GeneratorSettings& generator, const schema::Schema& schema,
                                 const std::vector<features::NamedMap>& maps, settings::Problems& p) const {
   if (const auto* closed = generator.closed_form()) return closed->release_problems(schema, maps, p);
   const model::NetworkSettings& network = *generator.network();
+  relaxed_problems(network, maps, from_moments, p);
   if (!from_moments) return network.problems(&schema, p);
   const features::SecondMoments* const moments = start_of(maps, p);
   if (moments == nullptr) return;

@@ -69,6 +69,11 @@ class Training {
 
   void build(const model::NetworkSettings& architecture) {
     heartbeat_();
+    comm::agree(comm_, "building the generator", true, [&] {
+      settings::Problems problems;
+      relaxed_problems(architecture, release_.maps, spec_.from_moments, problems);
+      problems.throw_if_any("the network cannot be trained on this release");
+    });
     if (spec_.from_moments) start_.emplace(comm_, release_, architecture, spec_, placement_, heartbeat_);
     comm::agree(comm_, "building the generator", true, [&] {
       network_ = (start_ ? start_->network() : architecture).clone();

@@ -30,7 +30,7 @@ schema::Schema records_for(const GeneratorSettings& settings) {
   for (const schema::Schema& schema : {test::schema_of({2, 8, 12}, 3), test::schema_of({5}, 3)}) {
     if (takes(settings, schema)) return schema;
   }
-  return test::table_schema({4, 3, 5, 2, 6}, 3);
+  return test::table_schema({4, 3, 5, 2, 6}, 3, settings.network() == nullptr ? 0 : 2);
 }
 
 class EveryGenerator : public ::testing::TestWithParam<GeneratorKind> {
@@ -159,7 +159,7 @@ TEST_P(EveryGenerator, WhatIsDrawnIsTheNetworksOutput) {
   const auto generator = built(*network);
   generator->eval();
   const torch::Tensor labels = torch::arange(20) % 3;
-  const torch::Tensor made = generator->forward(generator->codes(5, false, 0, 130, 20), labels).contiguous();
+  const torch::Tensor made = generator->draw(generator->codes(5, false, 0, 130, 20), labels).contiguous();
   const auto drawn = draw(*parse_model(write(), "model.mfl").sampler, 130,
                           {labels.data_ptr<std::int64_t>(), labels.data_ptr<std::int64_t>() + 20});
   EXPECT_TRUE(torch::allclose(torch::tensor(drawn), made.detach().reshape(-1), 0, 1e-5));
@@ -167,8 +167,8 @@ TEST_P(EveryGenerator, WhatIsDrawnIsTheNetworksOutput) {
 
 TEST_P(EveryGenerator, ANetworksSizeIsWhatItTakes) {
   const NetworkSettings* network = settings_->network();
-  for (const auto& shape : {std::vector<std::size_t>{1, 28, 28}, {3, 32, 16}, {40}}) {
-    const schema::Schema schema = test::schema_of(shape, 10);
+  for (const schema::Schema& schema : {test::schema_of({1, 28, 28}, 10), test::schema_of({3, 32, 16}, 10),
+                                       test::schema_of({40}, 10), test::table_schema({4, 5, 3}, 10, 2)}) {
     if (network == nullptr || !takes(*network, schema)) continue;
     const auto generator = network->build(schema, 1, nullptr);
     NetworkSize took;

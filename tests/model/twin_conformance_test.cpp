@@ -6,6 +6,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/features/mixed.hpp"
 #include "muffle/model/map_twin.hpp"
 #include "support/maps.hpp"
 
@@ -24,6 +25,25 @@ Tensor uniform(std::vector<std::int64_t> shape, std::uint32_t substream) {
   return t;
 }
 
+/// Numbers, one of them with missing values, and categories.
+schema::Schema mixed_table() { return test::table_schema({4, 5, 3, 2}, kLabels, 2); }
+
+/// n of positions as relaxed records.
+Tensor relaxed(const Tensor& positions) {
+  const features::MixedLayout layout(*mixed_table().table);
+  const Tensor x = positions.to(torch::kFloat32);
+  Tensor out = torch::zeros({x.size(0), static_cast<std::int64_t>(layout.width())}, torch::kFloat64);
+  for (std::int64_t i = 0; i < x.size(0); ++i) {
+    const float* const record = x.data_ptr<float>() + i * x.size(1);
+    double* const row = out.data_ptr<double>() + i * out.size(1);
+    for (std::size_t j = 0; j < layout.numbers.size(); ++j)
+      row[j] = layout.numbers[j].number(record[layout.numbers[j].column]);
+    for (const features::MixedLayout::Category& c : layout.categories)
+      row[layout.numbers.size() + c.first + c.entry(record[c.column])] = 1.0;
+  }
+  return out;
+}
+
 /// Small maps of the kind, of records that it takes and that have a twin.
 std::vector<std::shared_ptr<const features::FeatureMap>> examples(const TwinKind& kind) {
   std::vector<std::shared_ptr<const features::FeatureMap>> out;
@@ -31,6 +51,7 @@ std::vector<std::shared_ptr<const features::FeatureMap>> examples(const TwinKind
     auto map = test::small_map(kind.name, test::schema_of(shape, kLabels));
     if (map && twin_columns(*map) > 0) out.push_back(std::move(map));
   }
+  if (kind.relaxed) out.push_back(test::small_map(kind.name, mixed_table()));
   return out;
 }
 
@@ -40,6 +61,8 @@ class EveryTwin : public ::testing::TestWithParam<TwinKind> {
                                           torch::ScalarType type = torch::kFloat64) {
     return make_twin(map, {kLabels, torch::TensorOptions(type)});
   }
+  /// What the twin takes for records of these numbers.
+  static Tensor taken(const Tensor& x) { return GetParam().relaxed ? relaxed(x) : x; }
   const std::vector<std::shared_ptr<const features::FeatureMap>> maps_ = examples(GetParam());
   const features::Lattice lattice_;
 };
@@ -61,7 +84,7 @@ TEST_P(EveryTwin, SumsAreTheReleasedMaps) {
     const std::vector<std::int64_t> released(sums.begin(), sums.end());
     for (const auto type : {torch::kFloat32, torch::kFloat64}) {
       const auto twin = twin_of(*map, type);
-      const Tensor ours = twin->class_sums(x.to(type), labels) / static_cast<double>(kGenerated);
+      const Tensor ours = twin->class_sums(taken(x).to(type), labels) / static_cast<double>(kGenerated);
       ASSERT_EQ(ours.size(1), static_cast<std::int64_t>(twin_columns(*map)));
       const Tensor target = twin->target(released, map->scale(lattice_), kGenerated);
       EXPECT_EQ(target.scalar_type(), type);
@@ -74,10 +97,11 @@ TEST_P(EveryTwin, SumsAreTheReleasedMaps) {
 TEST_P(EveryTwin, GradientIsTheFiniteDifference) {
   for (const auto& map : maps_) {
     const auto twin = twin_of(*map);
+    EXPECT_EQ(takes_relaxed(*map), GetParam().relaxed);
     const auto d = static_cast<std::int64_t>(map->dims()),
                columns = static_cast<std::int64_t>(twin_columns(*map));
     const Tensor labels = torch::arange(5) % 3, weights = uniform({kLabels, columns}, 2) - 0.5;
-    const Tensor x = uniform({5, d}, 1).requires_grad_();
+    const Tensor x = taken(uniform({5, d}, 1)).requires_grad_();
     (twin->class_sums(x, labels) * weights).sum().backward();
     EXPECT_GT(x.grad().abs().max().item<double>(), 1e-6);
     const Tensor narrow = x.detach().to(torch::kFloat32).requires_grad_();
@@ -104,7 +128,7 @@ TEST_P(EveryTwin, DistancesAreTheFeatures) {
   for (const auto& map : maps_) {
     const auto twin = twin_of(*map);
     const Tensor x = uniform({1, static_cast<std::int64_t>(map->dims())}, 3);
-    const double norm = twin->class_sums(x, torch::zeros({1}, torch::kInt64)).norm().item<double>();
+    const double norm = twin->class_sums(taken(x), torch::zeros({1}, torch::kInt64)).norm().item<double>();
     EXPECT_LE(norm, map->bound().norm + 1e-9);
     EXPECT_GT(norm, 0.01 * map->bound().norm);
   }
@@ -136,7 +160,8 @@ TEST_P(EveryTwin, NoiseIsWhatItMakesOfTheTarget) {
 TEST_P(EveryTwin, NoRecordsMakeZeroSums) {
   for (const auto& map : maps_) {
     const auto twin = twin_of(*map, torch::kFloat32);
-    const Tensor x = torch::zeros({0, static_cast<std::int64_t>(map->dims())}).requires_grad_();
+    const Tensor x =
+        taken(torch::zeros({0, static_cast<std::int64_t>(map->dims())})).to(torch::kFloat32).requires_grad_();
     const Tensor sums = twin->class_sums(x, torch::zeros({0}, torch::kInt64));
     EXPECT_EQ(sums.sizes(),
               (std::vector<std::int64_t>{kLabels, static_cast<std::int64_t>(twin_columns(*map))}));

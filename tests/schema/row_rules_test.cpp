@@ -1,5 +1,6 @@
 #include "muffle/schema/row_rules.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -147,6 +148,32 @@ TEST(RowRules, ConstraintsThatSayNothingAreRefused) {
       "[\"no\"] }\n",
       {"\"x\" is not among the values of column 'sex'"});
   refused("kind = \"magic\"\n", {"kind must be"});
+}
+
+// A value of a column with a rule comes out of a float32 position as it went in, the finest grids included.
+TEST(RowRules, ColumnsWithRulesAreNoFinerThanPositions) {
+  const auto of = [](const std::string& columns) {
+    return parse_table_toml(
+        columns + "[[constraints]]\nkind = \"compare\"\nleft = \"a\"\nop = \"<=\"\nvalue = 1\n", "s.toml");
+  };
+  for (const char* bins : {"1", "16", "1000"}) {
+    const double codes = std::stod(bins), values = std::floor(6e6 / (codes + 2)) * codes;
+    const auto column = [&](double hi) {
+      return fmt::format("[[columns]]\nname = \"a\"\ntype = \"integer\"\nlo = 0\nhi = {:.0f}\nbins = {}\n",
+                         hi, bins);
+    };
+    const Table table = of(column(values - codes - 1));  // an edge may fall one value further on
+    const Grid grid(table.columns[0]);
+    for (std::uint64_t i = 0; i < grid.count(); ++i)
+      ASSERT_EQ(
+          grid.index_of(cell_at(position(grid.cell(i), table.columns[0].codes()), table.columns[0].codes())),
+          i);
+    muffle::test::expect_error(ExitCode::kConfig, {"column 'a' has too many values", "larger step"},
+                               [&] { of(column(values + 2 * codes)); });
+  }
+  EXPECT_NO_THROW(
+      parse_table_toml("[[columns]]\nname = \"a\"\ntype = \"integer\"\nlo = 0\nhi = 1e12\n", "s.toml"))
+      << "without a rule it may be";
 }
 
 }  // namespace

@@ -12,12 +12,14 @@
 namespace muffle::model {
 namespace {
 
-constexpr char kFullyConnected[] = "fully-connected", kConvolutional[] = "convolutional";
+constexpr char kFullyConnected[] = "fully-connected", kConvolutional[] = "convolutional",
+               kTabular[] = "tabular";
 
 template <const char* name>
 class Described : public NetworkSettings {
  public:
   std::string_view kind() const override { return name; }
+  bool makes_relaxed() const override { return name == kTabular; }
   std::unique_ptr<GeneratorSettings> clone() const override { return std::make_unique<Described>(*this); }
 
  protected:
@@ -39,6 +41,7 @@ GeneratorKind described() {
 
 GeneratorKind fully_connected_generator() { return described<kFullyConnected>(); }
 GeneratorKind convolutional_generator() { return described<kConvolutional>(); }
+GeneratorKind tabular_generator() { return described<kTabular>(); }
 
 std::unique_ptr<Sampler> NetworkSettings::open(const ModelInfo&, const JsonFields&,
                                                std::span<const std::byte>) const {
@@ -47,6 +50,10 @@ std::unique_ptr<Sampler> NetworkSettings::open(const ModelInfo&, const JsonField
 
 std::size_t twin_columns(const features::FeatureMap& map) {
   return map.has_second_moments() || map.has_tables() ? 0 : map.features();
+}
+
+bool takes_relaxed(const features::FeatureMap& map) {
+  return map.kind().starts_with("table-") || map.kind() == "one-hot";
 }
 
 std::string trainable_maps() { return "\"rff\""; }

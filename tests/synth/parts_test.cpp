@@ -24,16 +24,23 @@ class Parts : public testing::Test {
 
   Parts() {
     for (const data::FormatKind& kind : data::format_kinds()) formats_.push_back(kind.format);
+    describe(1);
+    draw_.class_share = {1.0};
+    draw_.spec.count = kCount;
+  }
+
+  /// A table of so many columns, all alike.
+  void describe(std::size_t columns) {
     schema::Table table;
-    table.columns.resize(1);
-    table.columns[0].name = "letter";
-    table.columns[0].values = {{"a", {}}, {"b", {}}};
-    draw_.info.schema.shape = {1};
+    table.columns.resize(columns);
+    for (std::size_t j = 0; j < columns; ++j) {
+      table.columns[j].name = j == 0 ? "letter" : "letter " + std::to_string(j);
+      table.columns[j].values = {{"a", {}}, {"b", {}}};
+    }
+    draw_.info.schema.shape = {columns};
     draw_.info.schema.lo = 0;
     draw_.info.schema.hi = 1;
     draw_.info.schema.table = std::make_shared<const schema::Table>(table);
-    draw_.class_share = {1.0};
-    draw_.spec.count = kCount;
   }
 
   std::string sample(std::vector<std::string> formats, std::uint64_t files) {
@@ -44,7 +51,8 @@ class Parts : public testing::Test {
       std::string bytes;
       for (std::uint64_t i = 0; i < draw_.tile_records(tile); ++i) {
         const float at = (tile * kTileRecords + i) % 100 == 99 ? 0.75f : 0.25f;
-        bytes.append(reinterpret_cast<const char*>(&at), sizeof at);
+        for (std::size_t j = 0; j < draw_.info.schema.dims(); ++j)
+          bytes.append(reinterpret_cast<const char*>(&at), sizeof at);
       }
       out.add(bytes);
     }
@@ -101,6 +109,12 @@ TEST_F(Parts, OfEarlierRunsGoAway) {
                                                "samples-of-mine.csv", "samples.json"}));
   sample({"csv-gz"}, 1);
   EXPECT_EQ(files(), (std::vector<std::string>{"samples-of-mine.csv", "samples.csv.gz", "samples.json"}));
+}
+
+TEST_F(Parts, OfATableOfTwoColumnsHaveNoPicture) {
+  describe(2);
+  sample({"csv"}, 1);
+  EXPECT_EQ(files(), (std::vector<std::string>{"samples.csv", "samples.json"}));
 }
 
 TEST_F(Parts, AreKnownOnlyAllTogether) {

@@ -18,8 +18,13 @@ class Generator : public torch::nn::Module {
  public:
   /// @param code    n x code, as codes() gives them
   /// @param labels  n, int64, in 0..C-1
-  /// @returns n x dims (images flattened channel, height, width)
+  /// @returns n x dims (images flattened channel, height, width), or relaxed records where
+  /// NetworkSettings::makes_relaxed(): what training compares with the release
   virtual torch::Tensor forward(const torch::Tensor& code, const torch::Tensor& labels) = 0;
+  /// Records as they are drawn, n x dims. @param code  as codes() gives them for sampling
+  virtual torch::Tensor draw(const torch::Tensor& code, const torch::Tensor& labels) {
+    return forward(code, labels);
+  }
 
   /// forward()'s codes for samples first..first+n-1 of a stream: latent_codes(), and beside a closed form, in
   /// one more column, each record's coin between its two laws. At the start such a generator so draws the

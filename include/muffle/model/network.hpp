@@ -30,6 +30,9 @@ class NetworkSettings : public GeneratorSettings {
   double plain_share = 0.5;  ///< of the closed form beside it
 
   const NetworkSettings* network() const final { return this; }
+  /// In training it makes relaxed records of a table (features::MixedLayout), which maps with such twins
+  /// take.
+  virtual bool makes_relaxed() const { return false; }
   /// The same network beside a closed form of so many coefficients.
   std::shared_ptr<const NetworkSettings> beside(std::size_t coefficients) const;
 

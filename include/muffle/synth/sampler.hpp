@@ -59,16 +59,16 @@ double tile_bytes(const schema::Schema& schema);
 /// Draws records from a trained or closed-form model and writes them under `folder` on root: the files
 /// "samples" of each of spec.formats (out of `formats`), samples.json (what, from which model, hashes;
 /// written last, so its presence means that the rest is complete) and, for images of 1 or 3 channels,
-/// samples.png (a grid of 10 columns, one row a class, at most 10), or for 2-D records a scatter plot
-/// samples.png. Images are rounded to uint8 (half up); other records are scaled back to [lo, hi] as float32.
-/// Labels meet the class shares as closely as whole numbers allow, and are interleaved in a fixed public
-/// order: the files are not sorted by class, and every run of records holds the classes about evenly. Files
-/// of an earlier run stay until all new ones are complete, and then go. Collective: every rank calls it with
-/// equal arguments but `threads`; root alone reads `model_file` and writes. The files are the same for any
-/// number of ranks and threads (on one kind of processor). Memory does not grow with the count: a rank holds
-/// the tiles of one round, one a thread and at most 256 MiB (or one tile), root at most 64 MiB (or one tile)
-/// of all ranks' besides, which it writes as they come. Of the threads, so many draw at a time as hold 2 GiB
-/// together (or one).
+/// samples.png (a grid of 10 columns, one row a class, at most 10), or for 2-D records that are no table's a
+/// scatter plot samples.png. Images are rounded to uint8 (half up); other records are scaled back to [lo, hi]
+/// as float32. Labels meet the class shares as closely as whole numbers allow, and are interleaved in a fixed
+/// public order: the files are not sorted by class, and every run of records holds the classes about evenly.
+/// Files of an earlier run stay until all new ones are complete, and then go. Collective: every rank calls it
+/// with equal arguments but `threads`; root alone reads `model_file` and writes. The files are the same for
+/// any number of ranks and threads (on one kind of processor). Memory does not grow with the count: a rank
+/// holds the tiles of one round, one a thread and at most 256 MiB (or one tile), root at most 64 MiB (or one
+/// tile) of all ranks' besides, which it writes as they come. Of the threads, so many draw at a time as hold
+/// 2 GiB together (or one).
 /// @param sample_hash  identifies the settings; goes into samples.json as it is.
 /// @returns SHA-256 of the records' file in the last of the formats, in the order of `formats`, that is not a
 /// folder; without any, of the records' bytes.

@@ -61,6 +61,10 @@ const features::SecondMoments* start_of(const std::vector<features::NamedMap>& m
 /// (train.init = "moments") is trained on them too; they come first.
 std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& maps, bool from_moments);
 
+/// Which of the maps that a training uses the network does not make records for (TwinKind::relaxed).
+void relaxed_problems(const model::NetworkSettings& network, const std::vector<features::NamedMap>& maps,
+                      bool from_moments, settings::Problems& problems);
+
 /// What making a model of a release takes, for `muffle plan`. All 0 where nothing can be made of it.
 struct Cost {
   std::uint64_t parameters = 0;  ///< of the trained network; 0: none is trained
