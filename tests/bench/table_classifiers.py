@@ -13,7 +13,6 @@ Needs Debian's python3-sklearn, python3-xgboost and python3-pandas.
 
 import argparse
 import json
-import os
 import pathlib
 import tomllib
 import warnings
@@ -148,5 +147,4 @@ def main():
     print(f"largest difference: {max(differences):.3f}")
 
 
-os.environ.setdefault("OMP_NUM_THREADS", "2")
 main()
