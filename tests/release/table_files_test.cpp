@@ -57,7 +57,8 @@ TEST(TableFiles, AreCsvWithTheColumnsValuesAndADescription) {
     EXPECT_EQ(stated["records"], 4.0);
     EXPECT_EQ(stated["label"], labelled ? nlohmann::json("label") : nlohmann::json());
     EXPECT_EQ(stated["columns"].size(), labelled ? 3u : 2u);
-    EXPECT_EQ(stated["columns"].at(labelled ? 1 : 0)["codes"], nlohmann::json({"17..24", "25..29", "30", "?"}));
+    EXPECT_EQ(stated["columns"].at(labelled ? 1 : 0)["codes"],
+              nlohmann::json({"17..24", "25..29", "30", "?"}));
     ASSERT_EQ(stated["tables"].size(), 3u);
     const NoisyTables all = make_noisy_tables(a);
     for (std::size_t t = 0; t < 3; ++t) {
