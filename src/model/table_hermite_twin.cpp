@@ -1,3 +1,5 @@
+#include <torch/torch.h>
+
 #include "table_numbers_twin.hpp"
 
 namespace muffle::model {

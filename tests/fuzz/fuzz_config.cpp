@@ -24,6 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   } catch (const UsageError&) {  // an assignment without '='
     return 0;
+  } catch (const IoError&) {  // a schema's file that is not there
+    return 0;
   }
   // What is written as config.resolved.toml gives the same run again.
   const fuzz::MemoryFile resolved(app::to_toml(app::flatten(config)));
