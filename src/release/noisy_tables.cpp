@@ -23,8 +23,8 @@ void add_tables(const Artifact& a, std::size_t b, NoisyTables& out) {
   for (std::size_t t = 0; t < all.tables.size(); ++t) {
     const features::CountTable& from = all.tables[t];
     const auto unit = static_cast<double>(units[t]);
-    NoisyTable table{from.columns, {}, {}, {}, sigma / unit};
-    for (const std::size_t j : from.columns) table.sizes.push_back(all.codes[j]);
+    NoisyTable table{from.columns, from.groups, {}, {}, sigma / unit};
+    for (std::size_t c = 0; c < from.columns.size(); ++c) table.sizes.push_back(from.size(c, all.codes));
     table.counts.reserve(out.classes * from.cells);
     for (std::size_t c = 0; c < out.classes; ++c) {
       const std::int64_t* const values = a.values.data() + a.offset(b) + c * features + from.first;
