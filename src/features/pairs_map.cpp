@@ -280,7 +280,7 @@ class PairsMap final : public FeatureMap {
     std::set<std::vector<std::size_t>> seen;
     for (const JsonFields& entry : f.objects("tables", kMostTables)) {
       entry.only({"columns", "weight"});
-      CountTable table{entry.sizes("columns", 3, 0, all_.codes.size() - 1), entry.number("weight")};
+      CountTable table{entry.sizes("columns", 3, 0, all_.codes.size() - 1), {}, entry.number("weight")};
       if (std::ranges::adjacent_find(table.columns, std::greater_equal<>()) != table.columns.end())
         entry.fail("columns", "does not name different columns in their order");
       if (!seen.insert(table.columns).second) entry.fail("columns", "names a table twice");
@@ -392,9 +392,9 @@ void PairsMap::choose_tables(std::vector<std::size_t> codes) {
     if (at != names_.end()) counted[static_cast<std::size_t>(at - names_.begin())] = false;
   }
   for (std::size_t a = 0; a < d && problems.empty(); ++a) {
-    if (counted[a]) all_.tables.push_back({{a}, singles_});
+    if (counted[a]) all_.tables.push_back({{a}, {}, singles_});
     for (std::size_t b = a + 1; counted[a] && b < d; ++b) {
-      if (counted[b]) all_.tables.push_back({{a, b}, 1.0});
+      if (counted[b]) all_.tables.push_back({{a, b}, {}, 1.0});
     }
   }
   for (const std::string& text : triples_) {
@@ -405,7 +405,7 @@ void PairsMap::choose_tables(std::vector<std::size_t> codes) {
       continue;
     }
     std::ranges::sort(*columns);
-    all_.tables.push_back({std::move(*columns), 1.0});
+    all_.tables.push_back({std::move(*columns), {}, 1.0});
   }
   std::ranges::sort(all_.tables, [](const CountTable& a, const CountTable& b) {
     return a.columns.size() != b.columns.size() ? a.columns.size() < b.columns.size() : a.columns < b.columns;

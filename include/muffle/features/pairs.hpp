@@ -11,6 +11,9 @@ namespace muffle::features {
 /// One table: how many records of a class have which codes in one, two or three columns.
 struct CountTable {
   std::vector<std::size_t> columns;  ///< numbers of a record (0 .. d-1), ascending
+  /// For each of `columns`, which group each of its codes is counted in, groups numbered from 0 without gaps;
+  /// an empty vector, here or for a column: every code by itself.
+  std::vector<std::vector<std::uint32_t>> groups;
   double weight = 1.0;               ///< w, above 0: its noise is proportional to 1 / w
   std::size_t first = 0;             ///< of its cells among a class's numbers
   std::size_t cells = 0;             ///< product of the columns' codes; row-major, the last column's fastest
