@@ -61,7 +61,12 @@ TEST(Rounds, WhatIsChosenChangesNoNoiseAndRoundsCostWhatTheWholeCosts) {
   double squares = 0;
   for (std::size_t round = 1; round <= 3; ++round) {
     const ReleasePlan own = after.of_round(round);
-    const double mu = privacy::combined_sensitivity(own.sensitivity_input()).value / own.noise.sigma;
+    double mu = 0;  // by what is drawn
+    for (const privacy::NoisePart& part : own.noise.parts) {
+      for (const privacy::NoiseRun& run : part.runs)
+        mu = std::max(mu, privacy::combined_sensitivity(own.sensitivity_input()).value * run.unit /
+                              static_cast<double>(run.sigma_lattice));
+    }
     squares += mu * mu;
   }
   const double whole = privacy::mu_of(after.noise);
