@@ -254,19 +254,20 @@ class PairsMap final : public FeatureMap {
   bool has_tables() const override { return true; }
   const CountTables* tables() const override { return &all_; }
   std::shared_ptr<const FeatureMap> counting(std::vector<CountTable> tables) const override {
-    auto out = std::make_shared<PairsMap>(*this);
     std::set<std::vector<std::size_t>> seen;
-    for (const CountTable& table : tables) {
+    for (CountTable& table : tables) {
+      if (std::ranges::all_of(table.groups, [](const auto& of) { return of.empty(); })) table.groups.clear();
       std::string wrong = wrong_table(table, all_.codes);
       if (wrong.empty() && !seen.insert(table.columns).second) wrong = "is there twice";
-      if (!wrong.empty()) throw ConfigError(fmt::format("a table of a later round {}", wrong));
+      if (!wrong.empty()) throw ConfigError(fmt::format("a table of a later round {}.", wrong));
     }
+    auto out = std::make_shared<PairsMap>(*this);
     out->all_.tables = std::move(tables);
-    if (out->all_.tables.empty() || out->all_.tables.size() > kMostCountTables ||
-        cells_of(out->all_) > kMostCells)
+    const double cells = cells_of(out->all_);
+    if (out->all_.tables.empty() || out->all_.tables.size() > kMostCountTables || cells > kMostCells)
       throw ConfigError(fmt::format(
-          "a later round would count {} tables of {:.3g} cells a class, not 1 to {} of at most {}",
-          out->all_.tables.size(), cells_of(out->all_), kMostCountTables, kMostCells));
+          "a later round would count {} tables of {:.3g} cells a class, not 1 to {} of at most {}.",
+          out->all_.tables.size(), cells, kMostCountTables, kMostCells));
     out->all_.place();
     out->stated_ = true;
     return out;

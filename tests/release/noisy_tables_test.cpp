@@ -158,7 +158,7 @@ TEST(NoisyTables, WhereFewerRecordsCountThanThereAreTheTotalsSayHowMany) {
   int known = 0;
   for (std::uint32_t draw = 1; draw <= 50; ++draw)
     known += make_noisy_tables(release_of(maps(), 1.0, draw)).records_known;
-  EXPECT_GE(known, 48) << "fails by chance once in a million";
+  EXPECT_GE(known, 48) << "of draws that are the same every time";
 }
 
 TEST(NoisyTables, OfSeveralMapsAllGoIn) {
