@@ -191,8 +191,7 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     f.outlook = map.map->outlook(f.noise_per_number / map.weight * classes, *records / classes);
     if (map.round > 1)
       f.outlook =
-          fmt::format("in round {} it counts what the numbers before it say is worth most; were it all: {}",
-                      map.round, f.outlook);
+          fmt::format("round {}: what it counts is chosen from the noisy numbers before it", map.round);
   }
   return out;
 }

@@ -55,8 +55,9 @@ std::string drawn_text(const Artifact& a, const std::vector<privacy::NoisePart>&
 
 std::string mechanism(const Artifact& a) {
   std::string text =
-      "Gaussian mechanism on the sums of the feature vectors, released once. Every feature vector is held in "
-      "integers, in lattice units, and its norm is checked in them. ";
+      "Gaussian mechanism on the sums of the feature vectors, each released once. Every feature vector is "
+      "held "
+      "in integers, in lattice units, and its norm is checked in them. ";
   if (a.aggregation.distributed) {
     const privacy::DistributedNoisePlan plan = shares(a);
     text += fmt::format(
