@@ -81,9 +81,10 @@ std::string mechanism(const Artifact& a) {
         " The numbers were released in {} rounds. What a later round counts was chosen from the noisy "
         "numbers "
         "before it; its bound was fixed beforehand, so the rounds' squares of mu add up to that of the "
-        "whole, as "
-        "if all had been released at once (Dong, Roth & Su, JRSS B 2022, Corollary 3.3{}).",
-        a.rounds(), a.aggregation.distributed ? "; the factor of theorem 2 counts once a round" : "");
+        "whole, "
+        "as if all had been released at once (Dong, Roth & Su, JRSS B 2022, Corollary 3.3; docs/math.md, "
+        "\"rounds\").",
+        a.rounds());
   }
   return text;
 }
