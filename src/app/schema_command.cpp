@@ -130,6 +130,7 @@ void check(const SchemaCommand& command, std::ostream& out) {
     out << fmt::format("... and {} more\n", found.misfits - found.places.size());
   if (!found.counts.empty()) out << "In all:\n";
   for (const std::string& line : found.counts) out << "  " << printable(line) << "\n";
+  for (const std::string& doubt : found.doubts) out << "Look at this: " << printable(doubt) << ".\n";
   out << fmt::format(
              "{} rows in {} file{}; places and counts are private, they stay with whoever holds the files.\n",
              found.rows, command.files.size(), command.files.size() == 1 ? "" : "s")

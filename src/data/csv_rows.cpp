@@ -1,5 +1,7 @@
 #include "csv_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -82,6 +84,15 @@ DataError CsvRows::malformed(const std::string& how) const {
                   " (the first row after the header is 1; blank lines and comments do " + "not count)."});
 }
 
+std::string CsvRows::long_rows() const {
+  if (long_rows_ == 0) return {};
+  return fmt::format(
+      "{}{}; if no text of this file is so long, two stray quotes have swallowed the rows between them, and "
+      "those are missing",
+      first_long_row_,
+      long_rows_ > 1 ? fmt::format(", and {} more rows more than {}", long_rows_ - 1, kManyBreaks) : "");
+}
+
 void CsvRows::pass_byte_order_mark() {
   while (end_ - begin_ < kByteOrderMark.size() && refill()) {
   }
@@ -94,8 +105,14 @@ bool CsvRows::take(bool parse_it, bool counts) {
   fields_.clear();
   if (!pass_blank_lines()) return false;
   rows_ += counts ? 1 : 0;
-  (void)find_row();
-  if (parse_it) parse();
+  breaks_ = 0;
+  const bool ends_in_quotes = find_row();
+  if (breaks_ > kManyBreaks && long_rows_++ == 0) {
+    first_long_row_ = fmt::format("{} has quoted fields that span {} lines", where(), breaks_ + 1);
+  }
+  // Rows that are passed over are not taken apart; but one that goes on to the file's end has swallowed what
+  // was to be counted, and the parser knows why.
+  if (parse_it || ends_in_quotes) parse();
   begin_ += row_.size();
   return true;
 }
@@ -138,7 +155,7 @@ bool CsvRows::pass_blank_lines() {
 }
 
 /// row_: from begin_ up to the next line's end outside quotes, or the end of the file.
-/// @returns whether it ends with one.
+/// @returns whether the file ends within quotes.
 bool CsvRows::find_row() {
   bool quoted = false;
   has_quotes_ = false;
@@ -146,7 +163,9 @@ bool CsvRows::find_row() {
     const char* const data = buffer_.data();
     if (quoted) {
       const void* quote = at < end_ ? std::memchr(data + at, kQuote, end_ - at) : nullptr;
+      const std::size_t from = at;
       at = quote != nullptr ? static_cast<std::size_t>(static_cast<const char*>(quote) - data) : end_;
+      breaks_ += static_cast<std::uint64_t>(std::count(data + from, data + at, '\n'));
     } else {
       while (at < end_ && !kEndsStretch[static_cast<unsigned char>(data[at])]) ++at;
     }
@@ -158,14 +177,14 @@ bool CsvRows::find_row() {
       const std::size_t passed = at - begin_;
       if (!refill()) {
         row_ = {buffer_.data() + begin_, passed};
-        return false;
+        return quoted;
       }
       at = begin_ + passed;
       continue;
     }
     if (!quoted && data[at] != kQuote) {
       row_ = {data + begin_, at + 1 - begin_};
-      return true;
+      return false;
     }
     quoted = !quoted;
     has_quotes_ = true;

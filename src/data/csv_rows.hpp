@@ -19,6 +19,9 @@ namespace muffle::data {
 inline constexpr std::size_t kMostFieldBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMostRowBytes = std::size_t{1} << 22;
 
+/// More line breaks within the quotes of a row are worth a word.
+inline constexpr std::uint64_t kManyBreaks = 100;
+
 /// How a CSV file is spelt beyond RFC 4180.
 struct CsvDialect {
   char separator = ',';
@@ -42,7 +45,8 @@ class CsvRows {
   /// Takes the next row apart. @returns false at the end. @throws DataError  quotes, UTF-8, a NUL byte,
   /// sizes.
   bool read() { return take(true, true); }
-  /// Passes over a row without a look at its fields. @returns false at the end.
+  /// Passes over a row without a look at its fields. @returns false at the end. @throws DataError  sizes; the
+  /// file ends within quotes.
   bool skip() { return take(false, true); }
 
   /// Of the row that was read last, without quotes and the blanks around unquoted ones; valid until the next.
@@ -53,6 +57,8 @@ class CsvRows {
   const std::string& name() const { return name_; }
   /// "row 7 of 'FILE'": local. The first row after the header is 1; blank lines and comments do not count.
   std::string where() const;
+  /// Of the rows so far those with many line breaks in quotes, the first by its place: local. Empty: none.
+  std::string long_rows() const;
   /// The row that was read last is no row of CSV. @param how  "has 3 fields, ...": local.
   DataError malformed(const std::string& how) const;
 
@@ -80,6 +86,9 @@ class CsvRows {
   bool has_quotes_ = false;          ///< row_
   bool in_header_ = false;
   std::uint64_t rows_ = 0;
+  std::uint64_t breaks_ = 0;  ///< of lines, within quotes of the row
+  std::uint64_t long_rows_ = 0;
+  std::string first_long_row_;
 
   csv_parser parser_{};
   std::string text_;               ///< of all fields

@@ -101,6 +101,7 @@ class TableChecker {
         ++out_.rows;
         record(rows);
       }
+      if (std::string doubt = rows.long_rows(); !doubt.empty()) out_.doubts.push_back(std::move(doubt));
     } catch (const DataError& e) {
       if (e.local_detail().empty()) throw;  // nothing can be read of it
       ++malformed_;

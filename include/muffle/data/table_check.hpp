@@ -15,6 +15,7 @@ struct TableCheck {
   std::uint64_t misfits = 0;        ///< headers, rows, fields and broken constraints; 0: all fits
   std::vector<std::string> places;  ///< "row 7 of 'FILE', column 'age': ...": the first of them
   std::vector<std::string> counts;  ///< "column 'age': 12 that ...": all, by column and reason
+  std::vector<std::string> doubts;  ///< what fits, and may be a mistake all the same
 };
 
 /// Reads files to their ends: NumPy's by their names (.npz, .npy), all others as CSV. A row that is no CSV
