@@ -67,7 +67,10 @@ class CsvRows {
   static void on_row(int, void* self) { ++static_cast<CsvRows*>(self)->parsed_rows_; }
 
   bool take(bool parse, bool counts);
+  template <bool kParse>
   bool find_row();
+  template <bool kParse>
+  std::size_t pass_stretch(std::size_t at);
   bool pass_blank_lines();
   bool refill();
   void pass_byte_order_mark();
@@ -84,6 +87,8 @@ class CsvRows {
   bool ended_ = false;               ///< of the file
   std::string_view row_;             ///< as it is in the file, with its line's end
   bool has_quotes_ = false;          ///< row_
+  bool plain_ = false;               ///< row_ outside quotes: ASCII without NUL; of rows that are parsed
+  std::vector<std::size_t> cuts_;    ///< its separators, if it has no quotes
   bool in_header_ = false;
   std::uint64_t rows_ = 0;
   std::uint64_t breaks_ = 0;  ///< of lines, within quotes of the row

@@ -4,6 +4,7 @@
 #include "data/csv_rows.hpp"
 #include "data/table_fixture.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/philox.hpp"
 #include "support/expect_error.hpp"
 #include "support/mutate.hpp"
 
@@ -346,6 +347,35 @@ TEST_F(Csv, RowsWithoutQuotesAreTakenApartAsLibcsvDoes) {
     ++compared;
   }
   EXPECT_GT(compared, 1000);
+}
+
+/// Small grids and large ones, with values below 0 and 1, as the schema spells them.
+TEST_F(Csv, WritesNumbersAsTheSchemaSpellsThem) {
+  schema::Table table;
+  table.columns = {number("a", -50, 200000, 1, 0, {-50, 0, 5, 200001}),
+                   number("b", -3, 3000, 0.01, 2, {-3, 0, 0.5, 3000.01}),
+                   number("c", -1e-3, 1e-3, 1e-8, 8, {-1e-3, 0, 1e-3 + 1e-8}),
+                   number("d", 0, 2.5, 0.1, 1, {0, 1, 2.6}),
+                   number("e", -1e14, 1e14, 1, 0, {-1e14, 0, 1e14}),
+                   number("day", -800, 300000, 1, 0, {-800, 300001})};
+  table.columns.back().type = schema::ColumnType::kDate;
+  const schema::Schema schema = schema_of(table);
+  const CounterStream random(4, Stream::kTest);
+  const std::vector<schema::ColumnText> texts(table.columns.begin(), table.columns.end());
+  schema::Records some{{table.columns.size()}, {}, {}, std::vector<std::uint8_t>(4000)};
+  std::string want = "a,b,c,d,e,day\n";
+  for (std::uint64_t i = 0; i < some.count() * table.columns.size(); ++i) {
+    const schema::ColumnText& text = texts[i % texts.size()];
+    some.floats.push_back(static_cast<float>(random.uniform(i)));
+    text.write(schema::cell_at(some.floats.back(), text.column().codes()), want);
+    want += (i + 1) % texts.size() == 0 ? '\n' : ',';
+  }
+  schema::RecordKind kind = some.kind();
+  kind.table = schema.table;
+  const auto files = find_format("csv").writers(folder_.path(), "w", kind);
+  files.front().writer->add(some);
+  files.front().writer->finish([] {});
+  EXPECT_EQ(read_file(folder_ / "w.csv"), want);
 }
 
 TEST_F(Csv, WritesTheColumnsInTheirOrderAndQuotesWhereItMust) {
