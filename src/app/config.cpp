@@ -13,6 +13,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/kinds.hpp"
+#include "muffle/model/rounds.hpp"
 
 extern char** environ;
 
@@ -321,8 +322,8 @@ std::map<std::string, std::string> environment_settings() {
 }
 
 release::ReleaseSettings release_settings(const Config& c) {
-  return {c.data.schema, c.features.lattice, c.features.resolved(c.data.schema),
-          c.privacy,     c.release_counts,   c.data.records};
+  return model::in_rounds({c.data.schema, c.features.lattice, c.features.resolved(c.data.schema), c.privacy,
+                           c.release_counts, c.data.records});
 }
 
 std::map<std::string, std::string> flatten(const Config& config) {

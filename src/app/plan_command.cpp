@@ -6,6 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/model/rounds.hpp"
 
 namespace muffle::app {
 namespace {
@@ -134,6 +135,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"sigma", c.plan.noise.sigma},
                     {"records", or_null(p.records)},
                     {"released_values", c.plan.size()},
+                    {"round_shares", model::shares_of_rounds(c.plan)},
                     {"maps", maps},
                     {"count_noise", or_null(p.count_noise)},
                     {"generator_parameters", p.train.parameters},
@@ -162,7 +164,10 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
       privacy::to_string(c.privacy.adjacency), c.plan.max_records_per_person,
       c.plan.max_records_per_person == 1 ? "" : "s", c.plan.noise.sigma, c.plan.noise.noise_multiplier,
       c.plan.noise.sensitivity.value);
-  out += fmt::format("  {} numbers are released\n", c.plan.size());
+  out += fmt::format("  {}{} numbers are released\n", c.plan.rounds() > 1 ? "about " : "", c.plan.size());
+  if (c.plan.rounds() > 1)
+    out += fmt::format("  in {} rounds, with {:.2f} of mu^2 each, charged together before the first\n",
+                       c.plan.rounds(), fmt::join(model::shares_of_rounds(c.plan), ", "));
   if (p.records) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
     for (const release::MapForecast& b : p.maps) {

@@ -11,6 +11,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/model/rounds.hpp"
 #include "muffle/release/table_files.hpp"
 #include "muffle/release/transaction.hpp"
 #include "muffle/round/release.hpp"
@@ -94,6 +95,7 @@ round::ReleaseJob release_job(Context& context) {
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
     return make_embedder_on_devices(context, plan);
   };
+  job.choose_tables = model::tables_of_next_round;
   job.note_settings = [&context] { record_settings(context, Stage::kRelease); };
   return job;
 }

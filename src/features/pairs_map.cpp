@@ -3,175 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "float_environment.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/features/feature_map.hpp"
 #include "muffle/features/pairs.hpp"
+#include "pairs_block.hpp"
 
 namespace muffle::features {
 namespace {
 
 constexpr settings::Range kWeights{1e-3, 1e3};
-constexpr std::size_t kMostColumns = 4096, kMostTables = std::size_t{1} << 16;
+constexpr std::size_t kMostColumns = 4096;
 /// Of one class. Wider tables would hold noise alone.
 constexpr std::size_t kMostCells = std::size_t{1} << 24;
-/// Records of a tile, and of those as many as stay in the first cache with their cells of a few tables.
-constexpr std::size_t kTile = 4096, kRecordsAtOnce = 256, kTablesAtOnce = 4;
 /// Stands for any column in a weight's text.
 constexpr std::size_t kAnyColumn = ~std::size_t{0};
-
-/// More than any double sum of kMostTables squares can be wrong by: units stay within the norm.
-constexpr double kBelowRounding = 1.0 - 0x1p-32;
-static_assert(kMostTables <= std::size_t{1} << 16);
-
-double sum_of_squares(const CountTables& all) {
-  double sum = 0.0;
-  for (const CountTable& table : all.tables) sum += table.weight * table.weight;
-  return sum;
-}
-
-std::int64_t unit_of(double share, const Lattice& lattice) {
-  return static_cast<std::int64_t>(std::ldexp(share * kBelowRounding, lattice.bits));
-}
-
-struct PairsWorkspace final : Workspace {
-  explicit PairsWorkspace(std::size_t dims) : codes(dims * kRecordsAtOnce) {}
-  std::vector<std::uint32_t> codes;                // column by column, of the tile's records
-  std::array<std::uint32_t, kRecordsAtOnce> rows;  // where each one's class begins in the sums
-  std::array<std::array<std::uint32_t, kRecordsAtOnce>, kTablesAtOnce>
-      cells;  // of each record, table by table
-};
-
-class PairsBlock final : public Block {
- public:
-  PairsBlock(const CountTables& all, const Lattice& lattice)
-      : codes_(all.codes), features_(all.cells()), tables_(all.tables) {
-    std::uint64_t squares = 0;
-    for (const std::int64_t unit : all.units(lattice)) {
-      units_.push_back(static_cast<std::uint64_t>(unit));
-      squares += units_.back() * units_.back();
-    }
-    // The same numbers for every record: checked here, in integers, for all of them.
-    require(squares <= lattice.max_squared_norm(), "a record of counts would be longer than its bound");
-  }
-
-  std::size_t dims() const override { return codes_.size(); }
-  std::size_t features() const override { return features_; }
-  std::size_t tile() const override { return kTile; }
-  std::unique_ptr<Workspace> make_workspace() const override {
-    return std::make_unique<PairsWorkspace>(dims());
-  }
-
-  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums) const override {
-    require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
-    require(sums.size() % features_ == 0, "the sums are not a whole number of classes");
-    require(sums.size() <= std::uint64_t{1} << 32, "the sums have more numbers than 32 bits count");
-    auto& scratch = dynamic_cast<PairsWorkspace&>(workspace);
-    const DefaultFloatEnvironment environment;
-    const auto classes = static_cast<std::int64_t>(sums.size() / features_);
-    std::size_t refused = 0;
-    for (std::size_t first = 0; first < n; first += kRecordsAtOnce) {
-      const std::size_t some = std::min(kRecordsAtOnce, n - first);
-      const std::size_t taken = read(x + first * dims(), y + first, some, classes, scratch);
-      refused += some - taken;
-      add(scratch, taken, sums);
-    }
-    return refused;
-  }
-
- private:
-  /// @returns how many of the records have a class and positions: they fill the workspace's first places.
-  std::size_t read(const float* x, const std::int32_t* y, std::size_t n, std::int64_t classes,
-                   PairsWorkspace& scratch) const {
-    std::size_t taken = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (y[i] < 0 || y[i] >= classes || !are_positions(x + i * dims())) continue;
-      read_codes(x + i * dims(), scratch, taken);
-      scratch.rows[taken++] = static_cast<std::uint32_t>(static_cast<std::size_t>(y[i]) * features_);
-    }
-    return taken;
-  }
-
-  bool are_positions(const float* x) const {
-    bool good = true;
-    for (std::size_t j = 0; j < codes_.size(); ++j) good &= x[j] >= 0.0f && x[j] <= 1.0f;  // nor NaN
-    return good;
-  }
-
-  /// schema::cell_at(), inlined.
-  void read_codes(const float* x, PairsWorkspace& scratch, std::size_t record) const {
-    for (std::size_t j = 0; j < codes_.size(); ++j) {
-      const double at = static_cast<double>(x[j]) * static_cast<double>(codes_[j]);
-      scratch.codes[j * kRecordsAtOnce + record] =
-          std::min(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(codes_[j] - 1));
-    }
-  }
-
-  void find_cells(const CountTable& table, PairsWorkspace& scratch, std::size_t records,
-                  std::size_t t) const {
-    std::uint32_t* const cells = scratch.cells[t].data();
-    const auto codes = [&](std::size_t c) {
-      return scratch.codes.data() + table.columns[c] * kRecordsAtOnce;
-    };
-    const auto size = [&](std::size_t c) { return static_cast<std::uint32_t>(codes_[table.columns[c]]); };
-    const std::uint32_t *const rows = scratch.rows.data(), *const a = codes(0);
-    if (table.columns.size() == 1) {
-      for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + a[i];
-      return;
-    }
-    const std::uint32_t *const b = codes(1), sizes = size(1);
-    if (table.columns.size() == 2) {
-      for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + a[i] * sizes + b[i];
-      return;
-    }
-    const std::uint32_t *const c = codes(2), last = size(2);
-    for (std::size_t i = 0; i < records; ++i) cells[i] = rows[i] + (a[i] * sizes + b[i]) * last + c[i];
-  }
-
-  void add(PairsWorkspace& scratch, std::size_t records, std::span<std::uint64_t> sums) const {
-    for (std::size_t first = 0; first < tables_.size(); first += kTablesAtOnce) {
-      const std::size_t count = std::min(kTablesAtOnce, tables_.size() - first);
-      for (std::size_t t = 0; t < count; ++t) find_cells(tables_[first + t], scratch, records, t);
-      add_tables(first, count, scratch, records, sums);
-    }
-  }
-
-  /// Several tables side by side: one table's records wait for each other wherever they share a cell.
-  void add_tables(std::size_t first, std::size_t count, const PairsWorkspace& scratch, std::size_t records,
-                  std::span<std::uint64_t> sums) const {
-    const auto& cells = scratch.cells;
-    if (count < kTablesAtOnce) {
-      for (std::size_t t = 0; t < count; ++t) {
-        std::uint64_t* const table = sums.data() + tables_[first + t].first;
-        for (std::size_t i = 0; i < records; ++i) table[cells[t][i]] += units_[first + t];
-      }
-      return;
-    }
-    std::array<std::uint64_t*, kTablesAtOnce> table;
-    std::array<std::uint64_t, kTablesAtOnce> unit;
-    for (std::size_t t = 0; t < kTablesAtOnce; ++t) {
-      table[t] = sums.data() + tables_[first + t].first;
-      unit[t] = units_[first + t];
-    }
-    for (std::size_t i = 0; i < records; ++i) {
-      for (std::size_t t = 0; t < kTablesAtOnce; ++t) table[t][cells[t][i]] += unit[t];
-    }
-  }
-
-  std::vector<std::size_t> codes_;
-  std::size_t features_;
-  std::vector<CountTable> tables_;
-  std::vector<std::uint64_t> units_;  // of each table
-};
 
 /// The text of columns, "a:b"; names may hold ':' themselves. None: some part is no column's name.
 std::optional<std::vector<std::size_t>> columns_in(std::string_view text,
@@ -232,10 +84,36 @@ double cells_of(const CountTables& all, double most = 1e300) {
   double cells = 0.0;
   for (const CountTable& table : all.tables) {
     double own = 1.0;
-    for (const std::size_t j : table.columns) own *= std::min(static_cast<double>(all.codes[j]), most);
+    for (std::size_t c = 0; c < table.columns.size(); ++c)
+      own *= std::min(static_cast<double>(table.size(c, all.codes)), most);
     cells += own;
   }
   return cells;
+}
+
+/// What is wrong with a table that was not chosen here; empty: nothing.
+std::string wrong_table(const CountTable& table, const std::vector<std::size_t>& codes) {
+  if (table.columns.empty() || table.columns.size() > 3 || table.columns.back() >= codes.size() ||
+      std::ranges::adjacent_find(table.columns, std::greater_equal<>()) != table.columns.end())
+    return "does not name one to three different columns in their order";
+  if (!kWeights.has(table.weight)) return "has a weight that is not " + kWeights.text();
+  if (table.groups.empty()) return {};
+  if (table.groups.size() != table.columns.size() ||
+      std::ranges::all_of(table.groups, [](const auto& of) { return of.empty(); }))
+    return "has groups for other columns than it names";
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const std::vector<std::uint32_t>& of = table.groups[c];
+    if (of.empty()) continue;
+    if (of.size() != codes[table.columns[c]]) return "has groups for another number of codes";
+    std::vector<bool> used(of.size(), false);
+    for (const std::uint32_t group : of) {
+      if (group >= of.size()) return "has a group whose number is above those of the codes";
+      used[group] = true;
+    }
+    if (std::ranges::find(used, false) != used.begin() + static_cast<std::ptrdiff_t>(table.size(c, codes)))
+      return "has a group without a code";
+  }
+  return {};
 }
 
 class PairsMap final : public FeatureMap {
@@ -268,8 +146,11 @@ class PairsMap final : public FeatureMap {
 
   nlohmann::json to_json() const override {
     nlohmann::json tables = nlohmann::json::array();
-    for (const CountTable& table : all_.tables)
+    for (const CountTable& table : all_.tables) {
       tables.push_back({{"columns", table.columns}, {"weight", table.weight}});
+      for (const std::vector<std::uint32_t>& groups : table.groups)
+        tables.back()["groups"].push_back({{"of", groups}});
+    }
     return {{"codes", all_.codes}, {"tables", std::move(tables)}};
   }
 
@@ -278,17 +159,23 @@ class PairsMap final : public FeatureMap {
     all_ = {};
     all_.codes = f.sizes("codes", kMostColumns, 1, kMostCells);
     std::set<std::vector<std::size_t>> seen;
-    for (const JsonFields& entry : f.objects("tables", kMostTables)) {
-      entry.only({"columns", "weight"});
-      CountTable table{entry.sizes("columns", 3, 0, all_.codes.size() - 1), entry.number("weight")};
-      if (std::ranges::adjacent_find(table.columns, std::greater_equal<>()) != table.columns.end())
-        entry.fail("columns", "does not name different columns in their order");
+    for (const JsonFields& entry : f.objects("tables", kMostCountTables)) {
+      entry.only({"columns", "weight", "groups"});
+      CountTable table{entry.sizes("columns", 3, 0, all_.codes.size() - 1), {}, entry.number("weight")};
+      if (entry.has("groups")) {
+        for (const JsonFields& groups : entry.objects("groups", 3)) {
+          groups.only({"of"});
+          const std::vector<std::size_t> of = groups.sizes("of", kMostCells, 0, kMostCells - 1, true);
+          table.groups.emplace_back(of.begin(), of.end());
+        }
+      }
+      if (const std::string wrong = wrong_table(table, all_.codes); !wrong.empty())
+        entry.fail("columns", wrong);
       if (!seen.insert(table.columns).second) entry.fail("columns", "names a table twice");
-      if (!kWeights.has(table.weight)) entry.fail("weight", "is not " + kWeights.text());
       all_.tables.push_back(std::move(table));
     }
     if (cells_of(all_) > kMostCells) f.fail("tables", "have more cells than this muffle counts");
-    place();
+    all_.lay_out();
     stated_ = true;
   }
 
@@ -308,7 +195,16 @@ class PairsMap final : public FeatureMap {
     long double cells = 0;
     for (const CountTable& table : all_.tables) {
       long double own = 1;
-      for (const std::size_t j : table.columns) own *= static_cast<long double>(all_.codes[j]);
+      for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        long double size = 0;  // by counting the groups, or the codes
+        if (!table.groups.empty() && !table.groups[c].empty()) {
+          size = static_cast<long double>(
+              std::set<std::uint32_t>(table.groups[c].begin(), table.groups[c].end()).size());
+        } else {
+          size = static_cast<long double>(all_.codes[table.columns[c]]);
+        }
+        own *= size;
+      }
       cells += own;
     }
     return {1, true, {{cells, std::pow(2.0L, lattice.bits)}}};
@@ -320,7 +216,7 @@ class PairsMap final : public FeatureMap {
 
   MapCost cost() const override {
     return {2.0 * static_cast<double>(all_.tables.size()), 64 * all_.tables.size(),
-            4 * (kTile * dims() + kRecordsAtOnce * (dims() + 1 + kTablesAtOnce))};
+            pairs_scratch_bytes(dims())};
   }
   double numbers_in_map() const override {
     return static_cast<double>(dims()) + 6.0 * static_cast<double>(all_.tables.size());
@@ -331,6 +227,10 @@ class PairsMap final : public FeatureMap {
     for (const CountTable& table : all_.tables) {
       for (const std::size_t j : table.columns) all.push_back(static_cast<double>(j));
       all.push_back(-table.weight);  // below any column: where a table ends is seen
+      for (const std::vector<std::uint32_t>& groups : table.groups) {
+        all.push_back(static_cast<double>(groups.size()) + 0.5);  // no column's number
+        all.insert(all.end(), groups.begin(), groups.end());
+      }
     }
     return to_hex(sha256(PublicBytes(std::as_bytes(std::span(all)))));
   }
@@ -348,24 +248,40 @@ class PairsMap final : public FeatureMap {
   /// Every record is in one cell of the first table: of all, that with the least noise in its sum.
   std::optional<CountsInside> counts_inside(const Lattice& lattice) const override {
     if (all_.tables.empty()) return CountsInside{};
-    const CountTable& first = all_.tables.front();
-    const double share = first.weight / std::sqrt(sum_of_squares(all_));
-    return CountsInside{first.cells, static_cast<double>(unit_of(share, lattice))};
+    return CountsInside{all_.tables.front().cells, static_cast<double>(all_.first_unit(lattice))};
   }
 
   bool has_tables() const override { return true; }
   const CountTables* tables() const override { return &all_; }
+  std::shared_ptr<const FeatureMap> counting(std::vector<CountTable> tables) const override {
+    std::set<std::vector<std::size_t>> seen;
+    for (CountTable& table : tables) {
+      if (std::ranges::all_of(table.groups, [](const auto& of) { return of.empty(); })) table.groups.clear();
+      std::string wrong = wrong_table(table, all_.codes);
+      if (wrong.empty() && !seen.insert(table.columns).second) wrong = "is there twice";
+      if (!wrong.empty()) throw ConfigError(fmt::format("a table of a later round {}.", wrong));
+    }
+    auto out = std::make_shared<PairsMap>(*this);
+    out->all_.tables = std::move(tables);
+    const double cells = cells_of(out->all_);
+    if (out->all_.tables.empty() || out->all_.tables.size() > kMostCountTables || cells > kMostCells)
+      throw ConfigError(fmt::format(
+          "a later round would count {} tables of {:.3g} cells a class, not 1 to {} of at most {}.",
+          out->all_.tables.size(), cells, kMostCountTables, kMostCells));
+    out->all_.place();
+    out->stated_ = true;
+    return out;
+  }
 
   std::unique_ptr<Block> make_block(const Lattice& lattice) const override {
     features::require_no_overflow(0, lattice);
-    return std::make_unique<PairsBlock>(all_, lattice);
+    return make_pairs_block(all_, lattice);
   }
 
  private:
   void choose_tables(std::vector<std::size_t> codes);
   void weigh(settings::Problems& problems);
   void require_few_cells() const;
-  void place();
   std::string name_of(const CountTable& table) const;
 
   double singles_ = 0.7;  ///< v: measured in docs/explanation/pairs.md, "weights"
@@ -392,9 +308,9 @@ void PairsMap::choose_tables(std::vector<std::size_t> codes) {
     if (at != names_.end()) counted[static_cast<std::size_t>(at - names_.begin())] = false;
   }
   for (std::size_t a = 0; a < d && problems.empty(); ++a) {
-    if (counted[a]) all_.tables.push_back({{a}, singles_});
+    if (counted[a]) all_.tables.push_back({{a}, {}, singles_});
     for (std::size_t b = a + 1; counted[a] && b < d; ++b) {
-      if (counted[b]) all_.tables.push_back({{a, b}, 1.0});
+      if (counted[b]) all_.tables.push_back({{a, b}});
     }
   }
   for (const std::string& text : triples_) {
@@ -405,7 +321,7 @@ void PairsMap::choose_tables(std::vector<std::size_t> codes) {
       continue;
     }
     std::ranges::sort(*columns);
-    all_.tables.push_back({std::move(*columns), 1.0});
+    all_.tables.push_back({std::move(*columns)});
   }
   std::ranges::sort(all_.tables, [](const CountTable& a, const CountTable& b) {
     return a.columns.size() != b.columns.size() ? a.columns.size() < b.columns.size() : a.columns < b.columns;
@@ -415,12 +331,7 @@ void PairsMap::choose_tables(std::vector<std::size_t> codes) {
   if (problems.empty()) weigh(problems);
   if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
   require_few_cells();
-  place();
-  // First the table that tells the number of records best (counts_inside()).
-  const auto noise = [](const CountTable& t) { return static_cast<double>(t.cells) / (t.weight * t.weight); };
-  const auto best = std::ranges::min_element(all_.tables, {}, noise);
-  std::rotate(all_.tables.begin(), best, best + 1);
-  place();
+  all_.place();
 }
 
 void PairsMap::weigh(settings::Problems& problems) {
@@ -444,9 +355,9 @@ void PairsMap::weigh(settings::Problems& problems) {
   if (!problems.empty()) return;
   problems.unless(!all_.tables.empty(),
                   "nothing is counted: every table's weight is 0, or every column left out");
-  problems.unless(all_.tables.size() <= kMostTables,
+  problems.unless(all_.tables.size() <= kMostCountTables,
                   fmt::format("{} tables are more than {}: leave out some columns, or give pairs weight 0",
-                              all_.tables.size(), kMostTables));
+                              all_.tables.size(), kMostCountTables));
   for (const CountTable& table : all_.tables) {
     if (kWeights.has(table.weight)) continue;
     problems.add(fmt::format("singles is {}, neither 0 nor {}", exact_text(singles_), kWeights.text()));
@@ -472,16 +383,6 @@ void PairsMap::require_few_cells() const {
       cells, kMostCells, bins, cells_of(all_, static_cast<double>(bins)), wide));
 }
 
-void PairsMap::place() {
-  std::size_t next = 0;
-  for (CountTable& table : all_.tables) {
-    table.first = next;
-    table.cells = 1;
-    for (const std::size_t j : table.columns) table.cells *= all_.codes[j];
-    next += table.cells;
-  }
-}
-
 std::string PairsMap::name_of(const CountTable& table) const {
   std::string out;
   for (const std::size_t j : table.columns) out += (out.empty() ? "" : " x ") + names_[j];
@@ -489,7 +390,7 @@ std::string PairsMap::name_of(const CountTable& table) const {
 }
 
 std::string PairsMap::outlook(double noise, double records) const {
-  const double root = std::sqrt(sum_of_squares(all_));
+  const double root = std::sqrt(all_.sum_of_squares());
   double single = 0.0, least = 1e300, most = 0.0;
   struct Joint {
     double drowned;  ///< noise in a cell over the records in it, were all values and classes equally frequent
@@ -508,8 +409,8 @@ std::string PairsMap::outlook(double noise, double records) const {
     if (table.columns.size() > 2) continue;
     // Of all classes together: a table whose values are equally frequent and whose only singular value beside
     // the margins' is r has r m / sqrt(k l) there, noise up to sigma (sqrt(k) + sqrt(l)).
-    const auto k = static_cast<double>(all_.codes[table.columns[0]]),
-               l = static_cast<double>(all_.codes[table.columns[1]]);
+    const auto k = static_cast<double>(table.size(0, all_.codes)),
+               l = static_cast<double>(table.size(1, all_.codes));
     shown.push_back(sigma / std::sqrt(static_cast<double>(classes_)) * (std::sqrt(k) + std::sqrt(l)) *
                     std::sqrt(k * l));
   }
@@ -547,20 +448,6 @@ std::string PairsMap::outlook(double noise, double records) const {
 }
 
 }  // namespace
-
-std::vector<std::int64_t> CountTables::units(const Lattice& lattice) const {
-  const double root = std::sqrt(sum_of_squares(*this));
-  std::vector<std::int64_t> out;
-  for (const CountTable& table : tables) {
-    out.push_back(unit_of(table.weight / root, lattice));
-    if (out.back() >= 1) continue;
-    throw ConfigError(
-        fmt::format("a lattice of {} bits is too coarse for {} tables of such weights: use more bits, fewer "
-                    "tables, or weights that are nearer to one another",
-                    lattice.bits, tables.size()));
-  }
-  return out;
-}
 
 MapKind pairs_map() {
   return {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
+#include "pair_graph_margins.hpp"
 
 namespace muffle::model {
 
@@ -17,10 +18,16 @@ struct NoisyInteraction {
   Eigen::VectorXd rows, columns;      ///< the columns' counts, on R's rows and columns
 };
 
+/// What is measured beside the product of the columns' counts, on the groups that a pair is counted on.
+/// @returns  C of one for each of margins.pairs
+std::vector<std::vector<NoisyInteraction>> noisy_interactions(const Margins& margins);
+
 /// What is known of a pair's interaction.
 struct Interaction {
   Eigen::MatrixXd mean;   ///< records
   double variance = 0.0;  ///< summed over the cells
+  /// Of each cell: its variance before it was measured, under the fitted law, and what is left of that.
+  Eigen::MatrixXd prior, left;
   /// It says more than it leaves open: others would hide more of the joint law than they tell.
   bool is_seen() const { return mean.squaredNorm() > variance; }
 };

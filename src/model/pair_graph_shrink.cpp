@@ -57,33 +57,33 @@ Eigen::MatrixXd with_margins(Eigen::MatrixXd table, const Eigen::VectorXd& rows,
   return table;
 }
 
-std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat& heartbeat) {
-  const std::size_t classes = margins.classes(), pairs = margins.pairs.size();
-  // Class by class, on each pair's groups: the columns' counts, and what is measured beside their product.
-  std::vector<std::vector<Eigen::VectorXd>> rows(pairs), columns(pairs);
-  std::vector<NoisyInteraction> all;
-  std::vector<std::vector<NoisyInteraction>> own(classes);
-  for (std::size_t p = 0; p < pairs; ++p) {
-    const PairCounts& pair = margins.pairs[p];
+std::vector<std::vector<NoisyInteraction>> noisy_interactions(const Margins& margins) {
+  std::vector<std::vector<NoisyInteraction>> out(margins.classes());
+  for (const PairCounts& pair : margins.pairs) {
     const Index first = pair.counts.front().rows(), second = pair.counts.front().cols();
-    NoisyInteraction sum{pair.first,
-                         pair.second,
-                         Eigen::MatrixXd::Zero(first, second),
-                         pair.sigma * std::sqrt(static_cast<double>(classes)),
-                         Eigen::VectorXd::Zero(first),
-                         Eigen::VectorXd::Zero(second)};
-    for (std::size_t c = 0; c < classes; ++c) {
-      rows[p].push_back(grouped(margins.column[c][pair.first], pair.first_group, first));
-      columns[p].push_back(grouped(margins.column[c][pair.second], pair.second_group, second));
-      const Eigen::VectorXd &a = rows[p].back(), &b = columns[p].back();
-      own[c].push_back({pair.first, pair.second,
+    for (std::size_t c = 0; c < out.size(); ++c) {
+      const Eigen::VectorXd a = grouped(margins.column[c][pair.first], pair.first_group, first),
+                            b = grouped(margins.column[c][pair.second], pair.second_group, second);
+      out[c].push_back({pair.first, pair.second,
                         double_centred(pair.counts[c] - a * b.transpose() / margins.size[c]), pair.sigma, a,
                         b});
-      sum.measured += own[c].back().measured;
-      sum.rows += a;
-      sum.columns += b;
     }
-    all.push_back(std::move(sum));
+  }
+  return out;
+}
+
+std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat& heartbeat) {
+  const std::size_t classes = margins.classes(), pairs = margins.pairs.size();
+  std::vector<std::vector<NoisyInteraction>> own = noisy_interactions(margins);
+  std::vector<NoisyInteraction> all;
+  for (std::size_t p = 0; p < pairs; ++p) {
+    NoisyInteraction& sum = all.emplace_back(own.front()[p]);
+    sum.sigma *= std::sqrt(static_cast<double>(classes));
+    for (std::size_t c = 1; c < classes; ++c) {
+      sum.measured += own[c][p].measured;
+      sum.rows += own[c][p].rows;
+      sum.columns += own[c][p].columns;
+    }
   }
   const std::vector<Interaction> shared = posterior_means(all, heartbeat);
   std::vector<std::vector<bool>> seen(classes);
@@ -92,7 +92,7 @@ std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat
     for (std::size_t p = 0; p < pairs; ++p) {
       // With the same whitened interaction in each class.
       const auto spread = [&](std::size_t k) {
-        return Eigen::ArrayXXd((rows[p][k] * columns[p][k].transpose()).array().sqrt());
+        return Eigen::ArrayXXd((own[k][p].rows * own[k][p].columns.transpose()).array().sqrt());
       };
       Eigen::ArrayXXd sum = spread(0);
       for (std::size_t k = 1; k < classes; ++k) sum += spread(k);
@@ -113,8 +113,8 @@ std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat
     const PairCounts& pair = margins.pairs[p];
     for (std::size_t c = 0; c < classes; ++c) {
       const Eigen::VectorXd &a = margins.column[c][pair.first], &b = margins.column[c][pair.second];
-      const Eigen::VectorXd row_share = shares(a, pair.first_group, rows[p][c].size()),
-                            column_share = shares(b, pair.second_group, columns[p][c].size());
+      const Eigen::VectorXd row_share = shares(a, pair.first_group, own[c][p].rows.size()),
+                            column_share = shares(b, pair.second_group, own[c][p].columns.size());
       const double size = margins.size[c];
       Eigen::MatrixXd table = a * b.transpose() / size;
       for (Index x = 0; x < table.rows(); ++x) {

@@ -57,6 +57,12 @@ struct Writer {
     json["charge"] = line.charge;
     json["artifact_sha256"] = line.artifact;
   }
+  void operator()(const RoundLine& line) const {
+    json["kind"] = "ROUND";
+    json["charge"] = line.charge;
+    json["round"] = line.round;
+    json["kept_sha256"] = line.kept ? Json(*line.kept) : Json(nullptr);
+  }
   void operator()(const RepairLine& line) const {
     json["kind"] = "REPAIR";
     if (line.unit) write_unit(json, *line.unit);
@@ -106,16 +112,23 @@ RepairLine read_repair(const JsonFields& f) {
   return line;
 }
 
+RoundLine read_round(const JsonFields& f) {
+  RoundLine line{f.hex("charge", 32), f.integer("round", 1, kMostRounds), std::nullopt};
+  if (!f.at("kept_sha256").is_null()) line.kept = f.hex("kept_sha256", 64);
+  return line;
+}
+
 Entry read_entry(const JsonFields& f) {
   demand(text(f, "format") == kFormat, "a line of another format");
   demand(f.at("version") == kVersion, "a line of a version that this muffle does not know");
   Entry entry{count(f, "seq"), text(f, "prev"), text(f, "data_id"), text(f, "time"), text(f, "host"), {}};
-  const std::size_t kind = f.choice("kind", {"BUDGET", "INTENT", "PENDING", "COMMIT", "REPAIR"});
+  const std::size_t kind = f.choice("kind", {"BUDGET", "INTENT", "PENDING", "COMMIT", "REPAIR", "ROUND"});
   if (kind == 0) entry.content = read_budget(f);
   if (kind == 1) entry.content = read_intent(f);
   if (kind == 2 || kind == 3)
     entry.content = ArtifactLine{f.hex("charge", 32), f.hex("artifact_sha256", 64), kind == 3};
   if (kind == 4) entry.content = read_repair(f);
+  if (kind == 5) entry.content = read_round(f);
   return entry;
 }
 

@@ -18,6 +18,14 @@ struct ArtifactLine {
   std::string charge, artifact;
   bool committed = false;
 };
+/// ROUND, of a release of several rounds: the numbers of the rounds up to this one are about to be kept in a
+/// file with this hash or, without one, the noise of this round is about to be drawn. INTENT says so of the
+/// first.
+struct RoundLine {
+  std::string charge;
+  std::uint64_t round = 0;
+  std::optional<std::string> kept;
+};
 /// A torn last line was cut off. If it still showed a charge, that is kept as spent (mu > 0).
 struct RepairLine {
   std::uint64_t cut_bytes = 0;
@@ -31,7 +39,7 @@ struct Entry {
   std::string previous;  ///< SHA-256 of the line before, without its newline; 64 zeros for the first
   std::string data_id;
   std::string time, host;
-  std::variant<BudgetLine, IntentLine, ArtifactLine, RepairLine> content;
+  std::variant<BudgetLine, IntentLine, ArtifactLine, RepairLine, RoundLine> content;
 };
 
 /// 2: charges say their unit of privacy and are bound to their artifact. Files of version 1 are refused: what

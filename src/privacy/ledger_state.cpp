@@ -39,6 +39,22 @@ struct Apply {
     demand(charge.pending == line.artifact, "a COMMIT of another artifact than the charge's PENDING names");
     charge.artifact = line.artifact;
   }
+  void operator()(const ledger::RoundLine& line) const {
+    const auto place = places.find(line.charge);
+    demand(place != places.end(), "a ROUND without an INTENT before it");
+    ChargeRecord& charge = state.charges[place->second];
+    demand(!charge.pending, "a ROUND after the PENDING of its charge");
+    if (!line.kept) {
+      demand(line.round == charge.rounds_drawn + 1 && charge.rounds_kept == charge.rounds_drawn,
+             "a ROUND whose noise is drawn out of turn");
+      charge.rounds_drawn = line.round;
+      return;
+    }
+    demand(line.round == charge.rounds_drawn && charge.rounds_kept + 1 == line.round,
+           "a ROUND that is kept out of turn");
+    charge.rounds_kept = line.round;
+    charge.kept = *line.kept;
+  }
   void operator()(const ledger::RepairLine& line) const {
     ++state.repairs;
     if (line.unit) spend(line.mu, *line.unit);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "artifact_header.hpp"
@@ -34,6 +35,12 @@ void check_one_map(const Artifact& a, std::size_t b, Problems& wrong) {
         wrong.add("the proxy has the numbers of a map that generators are made from");
     }
   }
+  if (map.round > 1 &&
+      (!map.map->has_tables() || std::none_of(a.maps.begin(), a.maps.end(), [&](const auto& m) {
+        return m.round + 1 == map.round && m.map->has_tables();
+      })))
+    wrong.add(fmt::format("the map '{}' is of round {}, which follows from no numbers before it", map.name,
+                          map.round));
   // What the release states is resolved already: resolving it for the schema changes nothing.
   const std::unique_ptr<features::FeatureMap> again = map.map->clone();
   again->resolve(a.schema);

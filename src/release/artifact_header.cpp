@@ -34,6 +34,7 @@ void read_map(const JsonFields& f, Artifact& a) {
   named.role =
       f.choice("role", {"match", "proxy"}) == 0 ? features::MapRole::kMatch : features::MapRole::kProxy;
   named.weight = f.number("weight");
+  if (f.has("round")) named.round = f.integer("round", 2, privacy::kMostRounds);
   std::unique_ptr<features::FeatureMap> map;
   try {
     map = features::make_map(f.text("kind", 64));
@@ -109,7 +110,7 @@ json map_to_header(const Artifact& a, std::size_t b) {
   const features::BlockBound& bound = a.noise.sensitivity_input.blocks.at(b);
   json runs = json::array();
   for (const privacy::NoiseRun& run : a.noise.parts.at(b).runs) runs.push_back(run_to_header(run));
-  return {
+  json header = {
       {"name", map.name},
       {"kind", map.map->kind()},
       {"role", name_of(map.role)},
@@ -119,6 +120,8 @@ json map_to_header(const Artifact& a, std::size_t b) {
       {"bound",
        {{"norm", bound.norm}, {"nonnegative_kernel", bound.nonnegative_kernel}, {"theorem", bound.theorem}}},
       {"numbers", runs}};
+  if (map.round > 1) header["round"] = map.round;
+  return header;
 }
 
 json to_header(const Artifact& a) {

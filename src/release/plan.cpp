@@ -85,6 +85,39 @@ privacy::SensitivityInput ReleasePlan::sensitivity_input() const {
   return input;
 }
 
+std::size_t ReleasePlan::rounds() const {
+  std::size_t last = 1;
+  for (const features::NamedMap& map : maps) last = std::max(last, map.round);
+  return last;
+}
+
+ReleasePlan ReleasePlan::of_round(std::size_t round) const {
+  ReleasePlan out = *this;
+  out.maps.clear();
+  out.noise.parts.clear();
+  for (std::size_t b = 0; b < maps.size(); ++b) {
+    if (maps[b].round != round) continue;
+    out.maps.push_back(maps[b]);
+    out.noise.parts.push_back(noise.parts[b]);
+  }
+  out.counts = counts && round == 1;
+  if (out.counts) out.noise.parts.push_back(noise.parts.back());
+  return out;
+}
+
+void ReleasePlan::count_in(std::size_t b, std::vector<features::CountTable> tables) {
+  features::NamedMap& map = maps.at(b);
+  auto other = map.map->counting(std::move(tables));
+  require(other != nullptr, "a map without tables was to count others: this is a bug in muffle.");
+  other->require_no_overflow(most_records(*this), lattice);
+  const features::BlockBound before = map.bound();
+  map.map = std::move(other);
+  const features::BlockBound after = map.bound();
+  require(before.norm == after.norm && before.nonnegative_kernel == after.nonnegative_kernel,
+          "a later round has another bound than was planned: this is a bug in muffle.");
+  noise.parts = privacy::drawn_parts(noise.sigma, coordinates());
+}
+
 std::optional<std::size_t> ReleasePlan::second_moments() const {
   for (std::size_t b = 0; b < maps.size(); ++b) {
     if (maps[b].role == features::MapRole::kMatch && maps[b].map->has_second_moments()) return b;
@@ -156,6 +189,9 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     f.signal_to_noise_most = f.signal_most / f.noise_per_class;
     f.kernel_where_equal = 1.0 / (f.signal_to_noise_most * f.signal_to_noise_most);
     f.outlook = map.map->outlook(f.noise_per_number / map.weight * classes, *records / classes);
+    if (map.round > 1)
+      f.outlook =
+          fmt::format("round {}: what it counts is chosen from the noisy numbers before it", map.round);
   }
   return out;
 }

@@ -21,7 +21,11 @@ std::string unit_of_privacy(const Artifact& a) {
 std::string meaning_of_adjacency(const Artifact& a) {
   // A record that ends the release is told of by its absence.
   const bool clamps = a.schema.on_error == schema::OnError::kClamp;
-  const char* const which = clamps ? " (whatever they hold)" : " that fit the schema";
+  // A file of text that breaks the format's own rules ends the job whatever on_error says.
+  const char* const which = !clamps ? " that fit the schema"
+                            : a.schema.table
+                                ? " (whatever values they hold, in files that follow their format)"
+                                : " (whatever they hold)";
   return replace_one(a) ? fmt::format(
                               "the data with one person's records replaced by any others{}; the number of "
                               "records is public",
@@ -51,8 +55,9 @@ std::string drawn_text(const Artifact& a, const std::vector<privacy::NoisePart>&
 
 std::string mechanism(const Artifact& a) {
   std::string text =
-      "Gaussian mechanism on the sums of the feature vectors, released once. Every feature vector is held in "
-      "integers, in lattice units, and its norm is checked in them. ";
+      "Gaussian mechanism on the sums of the feature vectors, each released once. Every feature vector is "
+      "held "
+      "in integers, in lattice units, and its norm is checked in them. ";
   if (a.aggregation.distributed) {
     const privacy::DistributedNoisePlan plan = shares(a);
     text += fmt::format(
@@ -71,6 +76,16 @@ std::string mechanism(const Artifact& a) {
         "ICML 2018, Theorem 8).",
         drawn_text(a, a.noise.parts));
   }
+  if (a.rounds() > 1) {
+    text += fmt::format(
+        " The numbers were released in {} rounds. What a later round counts was chosen from the noisy "
+        "numbers "
+        "before it; its bound was fixed beforehand, so the rounds' squares of mu add up to that of the "
+        "whole, "
+        "as if all had been released at once (Dong, Roth & Su, JRSS B 2022, Corollary 3.3; docs/math.md, "
+        "\"rounds\").",
+        a.rounds());
+  }
   return text;
 }
 
@@ -79,6 +94,9 @@ std::vector<std::string> public_facts(const Artifact& a) {
       "the record's shape, the bounds of its numbers and the number of classes",
       "the feature maps: kinds, weights, length-scales, seeds and numbers of features",
       "which config made the release, and the number of ranks"};
+  if (a.schema.table)
+    facts.emplace_back(
+        "the schema of the table: its columns' names, types, bounds, bins, categories, roles and rules");
   if (replace_one(a)) {
     facts.push_back(
         fmt::format("the number of records ({}) and how many of them each rank holds", a.records));
@@ -89,16 +107,26 @@ std::vector<std::string> public_facts(const Artifact& a) {
 std::vector<std::string> trust_model(const Artifact& a) {
   std::optional<privacy::Guarantee> promised;
   if (a.is_private) promised = {a.noise.epsilon, a.noise.delta, a.noise.noise_multiplier};
-  return {
-      "Each rank sees its own records in the clear.",
+  std::vector<std::string> out{"Each rank sees its own records in the clear."};
+  if (const auto person = a.schema.table ? a.schema.table->person() : std::nullopt)
+    out.push_back(fmt::format(
+        "Of each person, whom the column '{}' names, no more records count than one person may own: each "
+        "rank "
+        "sees to it within the files that it reads, so the sums may hold fewer records than there are.",
+        printable(a.schema.table->columns[*person].name)));
+  out.push_back(
       a.aggregation.masked
           ? privacy::describe(a.aggregation, promised)
           : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way of "
-            "the reduction see partial sums: they are trusted. Nobody else sees anything but the noisy sums.",
+            "the reduction see partial sums: they are trusted. Nobody else sees anything but the noisy "
+            "sums.");
+  out.emplace_back(
       a.is_private ? "The noise came from the operating system's random number generator and was not kept."
-                   : "The noise came from a seed and can be recomputed by whoever knows or guesses it.",
+                   : "The noise came from a seed and can be recomputed by whoever knows or guesses it.");
+  out.emplace_back(
       "Everything made from this release (models, synthetic records) costs no further privacy, unless "
-      "choices are made by looking at the private data again, such as picking a run by its score on them."};
+      "choices are made by looking at the private data again, such as picking a run by its score on them.");
+  return out;
 }
 
 std::vector<std::string> warnings(const Artifact& a) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <list>
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
@@ -30,6 +31,21 @@ std::vector<std::string> code_texts(const schema::Column& column) {
   return out;
 }
 
+struct NamedColumn {
+  std::string name;
+  std::vector<std::string> codes;
+};
+
+/// A column as a table counts it that does not tell all its codes apart: "a or b".
+NamedColumn in_groups(const NamedColumn& column, const std::vector<std::uint32_t>& groups, std::size_t size) {
+  NamedColumn out{column.name, std::vector<std::string>(size)};
+  for (std::size_t code = 0; code < groups.size(); ++code) {
+    std::string& text = out.codes[groups[code]];
+    text += (text.empty() ? "" : " or ") + column.codes[code];
+  }
+  return out;
+}
+
 /// As RFC 4180 has it.
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -37,11 +53,6 @@ std::string csv_field(const std::string& text) {
   for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + "\"";
 }
-
-struct NamedColumn {
-  std::string name;
-  std::vector<std::string> codes;
-};
 
 /// A line for each cell: a value of every column, and the count.
 void write_csv(const std::filesystem::path& path, const NoisyTable& table,
@@ -108,7 +119,13 @@ void write_tables(const Artifact& a, const std::filesystem::path& folder) {
     const NoisyTable& table = all.tables[t];
     std::vector<const NamedColumn*> held;
     if (label) held.push_back(&*label);
-    for (const std::size_t j : table.columns) held.push_back(&columns[j]);
+    std::list<NamedColumn> coarse;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      const NamedColumn& column = columns[table.columns[c]];
+      const bool grouped = !table.groups.empty() && !table.groups[c].empty();
+      held.push_back(grouped ? &coarse.emplace_back(in_groups(column, table.groups[c], table.sizes[c]))
+                             : &column);
+    }
     nlohmann::json names, shape;
     for (const NamedColumn* column : held) {
       names.push_back(column->name);
@@ -117,6 +134,8 @@ void write_tables(const Artifact& a, const std::filesystem::path& folder) {
     const std::string file = fmt::format("table-{:04}.csv", t);
     write_csv(folder / file, table, held);
     json["tables"].push_back({{"file", file}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
+    for (const NamedColumn* column : coarse.empty() ? std::vector<const NamedColumn*>{} : held)
+      json["tables"].back()["values"].push_back(column->codes);
   }
   write_file_atomically(folder / "tables.json",
                         json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

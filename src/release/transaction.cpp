@@ -22,6 +22,10 @@ bool keep_file(const std::filesystem::path& file, const std::string& text) {
 
 }  // namespace
 
+std::filesystem::path rounds_file(const std::filesystem::path& release) {
+  return release.string() + ".rounds";
+}
+
 bool release_is_there(const std::filesystem::path& file) {
   return is_there(file, "the release", "Nothing was charged or drawn.");
 }
@@ -78,8 +82,67 @@ bool ReleaseTransaction::settle() {
   sign(bytes);
   // A job that was killed right after its COMMIT has none yet; and what is there may be another's.
   write_statements(artifact);
+  std::error_code left;
+  std::filesystem::remove(rounds_file(order_.file), left);
   state_ = State::kFinished;
   return true;
+}
+
+std::optional<KeptRounds> ReleaseTransaction::resume() {
+  require(state_ == State::kSettled,
+          "rounds were looked for in a release that was not settled: this is a bug in muffle.");
+  const std::filesystem::path file = rounds_file(order_.file);
+  if (!is_there(file, "what earlier rounds of the release kept", "Nothing was charged or drawn."))
+    return std::nullopt;
+  const std::string bytes = read_file(file);
+  const auto useless = [&](const std::string& why) -> std::optional<KeptRounds> {
+    spdlog::warn("release: the rounds in '{}' cannot be gone on with: {}. A new release is a new charge.",
+                 printable(file.string()), why);
+    return std::nullopt;
+  };
+  KeptRounds kept;
+  try {
+    kept = parse_rounds(bytes, file.string());
+  } catch (const ProtocolError& e) {
+    return useless(e.what());
+  }
+  if (kept.config_hash != order_.config_hash || kept.is_private != order_.secure_noise)
+    return useless("they are of other settings");
+  const privacy::ChargeRecord* const charge = ledger_.state().find_charge(kept.charge);
+  if (charge == nullptr || charge->terms.run != order_.file.string() ||
+      charge->terms.config_hash != order_.config_hash || charge->terms.secure_noise != order_.secure_noise)
+    return useless("the ledger has no such charge for this release");
+  if (!charge->between_rounds() || charge->rounds_kept != kept.rounds() ||
+      charge->kept != to_hex(sha256(bytes)))
+    return useless(
+        fmt::format("a job was cut off in a round of charge {}, or the file is not the one that it kept; "
+                    "no noise is drawn twice for one charge",
+                    charge->id));
+  charge_ = charge->id;
+  charge_terms_ = charge->terms;
+  state_ = State::kResumed;
+  return kept;
+}
+
+void ReleaseTransaction::begin_round(std::size_t round, const std::function<void(const Charge&)>& draw) {
+  require(state_ == State::kResumed,
+          "a later round was to be drawn without those before it: this is a bug in muffle.");
+  ledger_.begin_round(charge_, round);
+  state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
+  draw(Charge());
+}
+
+void ReleaseTransaction::keep(KeptRounds rounds) {
+  require(state_ == State::kDrawn, "rounds were to be kept without a charge: this is a bug in muffle.");
+  require(rounds.config_hash == order_.config_hash && rounds.is_private == charge_terms_.secure_noise,
+          "the rounds are not those that were charged: this is a bug in muffle.");
+  state_ = State::kKept;
+  rounds.charge = charge_;
+  const std::string bytes = rounds_bytes(rounds);
+  ledger_.keep_round(charge_, rounds.rounds(), to_hex(sha256(bytes)));
+  const std::filesystem::path file = rounds_file(order_.file);
+  write_file_atomically(file, bytes);
+  round_times(file);  // when it was written would tell how long a round took
 }
 
 void ReleaseTransaction::begin(const privacy::NoisePlan& plan, bool secure_noise,
@@ -107,6 +170,8 @@ std::string ReleaseTransaction::finish(Artifact artifact) {
   sign(bytes);
   ledger_.commit(charge_, hash);
   write_statements(artifact);
+  std::error_code left;  // which nobody reads again
+  std::filesystem::remove(rounds_file(order_.file), left);
   return hash;
 }
 

@@ -143,8 +143,9 @@ class Verifier {
       for (std::size_t r = 0; good && r < facts.runs.size(); ++r)
         good = static_cast<long double>(stated[r].count) == facts.runs[r].count &&
                near(stated[r].unit, facts.runs[r].unit);
-      shown += fmt::format("{}{} ({}) with a {} kernel and norm at most {}", shown.empty() ? "" : ", ",
+      shown += fmt::format("{}{} ({}{}) with a {} kernel and norm at most {}", shown.empty() ? "" : ", ",
                            a.maps[b].name, a.maps[b].map->kind(),
+                           a.maps[b].round > 1 ? fmt::format(", round {}", a.maps[b].round) : "",
                            bound.nonnegative_kernel ? "non-negative" : "signed", exact_text(bound.norm));
     }
     judge("maps", good,

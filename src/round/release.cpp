@@ -1,37 +1,26 @@
-// A release has two halves. The first can be stopped and costs nothing. The second begins with the round's
-// closing, is given no heartbeat, and ends with a COMMIT.
+// Every round of a release has two halves. The first can be stopped, and what it does costs nothing. The
+// second begins with the round's closing, is given no heartbeat, and ends with a COMMIT or with a kept round.
 #include "muffle/round/release.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <charconv>
 #include <chrono>
-#include <iostream>
 #include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/log.hpp"
 #include "muffle/core/progress.hpp"
-#include "muffle/core/text.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/round/drive.hpp"
+#include "release_checks.hpp"
 
 namespace muffle::round {
 namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
-}
-
-/// The operating system's entropy or, for tests, a stream of this site's own: two sites never draw the same.
-std::unique_ptr<privacy::EntropySource> entropy_of(const ReleaseJob& job, int site) {
-  if (!job.insecure_seed) return privacy::os_entropy();
-  spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
-  return privacy::insecure_seeded_entropy(*job.insecure_seed + std::uint64_t{0x9E3779B97F4A7C15} *
-                                                                   static_cast<std::uint64_t>(site));
 }
 
 /// The ledger's side of a release, locked for as long as it lives: releases of one data set take turns.
@@ -45,221 +34,6 @@ release::ReleaseTransaction begin_transaction(const ReleaseJob& job, const Named
   });
 }
 
-/// At the coordinator: whether the release is there, and is the one that is asked for.
-bool is_made(const ReleaseJob& job, const NamedHeartbeat& heartbeat) {
-  if (!job.dry_run) return begin_transaction(job, heartbeat).settle();
-  const release::ReleaseOrder order = job.order();
-  if (!release::release_is_there(order.file)) return false;
-  release::require_ordered(order, release::parse_artifact(read_file(order.file), order.file.string()));
-  return true;
-}
-
-/// An error that every site finds by itself, in the same messages.
-template <class E>
-[[noreturn]] void throw_agreed(const Transport& transport, E error) {
-  error.mark_agreed(!transport.coordinates());
-  throw error;
-}
-
-/// m is agreed before any private byte is summed: the headers' counts, added over the sites, must be the
-/// public m. Under add/remove-one m is private and no site tells its count.
-void agree_on_records(Transport& transport, const ReleaseJob& job, std::uint64_t mine) {
-  if (job.plan.adjacency != privacy::Adjacency::kReplaceOne) return;
-  std::uint64_t total = 0;
-  const std::vector<std::string> all = transport.to_all(std::to_string(mine));
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    std::uint64_t count = 0;
-    const char* const end = all[r].data() + all[r].size();
-    const auto read = std::from_chars(all[r].data(), end, count);
-    if (read.ec != std::errc{} || read.ptr != end || __builtin_add_overflow(total, count, &total)) {
-      throw_agreed(transport,
-                   ProtocolError(fmt::format(
-                       "Rank {} says that its shard holds '{}' records, which cannot be: do all ranks run "
-                       "the same muffle? Nothing was released.",
-                       r, printable(all[r].substr(0, 32)))));
-    }
-  }
-  if (total == job.plan.records) return;
-  log_local(fmt::format("release: this rank's shard holds {} records", mine));
-  throw_agreed(
-      transport,
-      DataError(fmt::format(
-          "The shards hold {} records together, but data.records says {}. Under replace-one adjacency m is "
-          "public and enters the means: set data.records to the true number, or find the missing or doubled "
-          "shard (each rank's log has the size of its own). Nothing was released.",
-          total, job.plan.records)));
-}
-
-/// With one site's share from a seed the release is not private, and the coordinator would not know.
-void require_same_entropy(Transport& transport, const ReleaseJob& job) {
-  const std::string mine = job.insecure_seed ? "seeded" : "secure";
-  for (const std::string& theirs : transport.to_all(mine)) {
-    if (theirs == mine) continue;
-    throw_agreed(transport,
-                 ConfigError("--insecure-seeded-noise was given to some of the ranks only, and every rank "
-                             "draws a share of the noise: give it to all of them or to none. Nothing was "
-                             "read."));
-  }
-}
-
-void tell_noise(const ReleaseJob& job) {
-  const privacy::NoisePlan& noise = job.plan.noise;
-  spdlog::info("release: ({}, {})-DP, sensitivity {:.6g}, noise multiplier {:.10g}, sigma {:.10g}",
-               noise.epsilon, noise.delta, noise.sensitivity.value, noise.noise_multiplier, noise.sigma);
-  if (noise.delta * static_cast<double>(job.plan.records) >= 1) {
-    spdlog::warn(
-        "release: delta {} is not below 1 / {} records: a release of one random record in the clear would "
-        "satisfy such a delta. Use a smaller one.",
-        noise.delta, job.plan.records);
-  }
-}
-
-crypto::SiteRoster load_roster(const Transport& transport, const ReleaseJob& job) {
-  return crypto::SiteRoster::load(data::resolve_path({}, job.aggregation.site_roster, transport.site()));
-}
-
-Terms plan_aggregation(Transport& transport, const ReleaseJob& job) {
-  const privacy::NoisePlan& plan = job.plan.noise;
-  Terms terms;
-  transport.agree("planning the aggregation", true, [&] {
-    std::optional<crypto::SiteRoster> roster;
-    if (!job.aggregation.site_roster.empty()) roster = load_roster(transport, job);
-    if (roster) roster->require_ranks(transport.sites());
-    terms = Terms::of(plan, job.aggregation.mode(transport.sites(), roster ? &*roster : nullptr));
-  });
-  if (terms.mode.distributed) require_same_entropy(transport, job);
-  std::optional<privacy::Guarantee> promised;
-  if (!job.insecure_seed) promised = {plan.epsilon, plan.delta, plan.noise_multiplier};
-  spdlog::info("release: {}", privacy::describe(terms.mode, promised));
-  if (!terms.shares) return terms;
-  for (std::size_t p = 0; p < plan.parts.size(); ++p) {
-    for (std::size_t r = 0; r < plan.parts[p].runs.size(); ++r) {
-      const privacy::NoiseRun& share = terms.shares->shares[p].runs[r];
-      spdlog::info(
-          "release: each rank's share has sigma {} lattice units; the released numbers carry {:.10g}, "
-          "of which {} are needed",
-          share.sigma_lattice, terms.shares->total_sigma(share), plan.parts[p].runs[r].sigma_lattice);
-    }
-  }
-  return terms;
-}
-
-/// The binding check is ReleaseTransaction::begin's; a job that fails there need not sum its records.
-void ask_ledger(const ReleaseJob& job) {
-  const privacy::NoisePlan& plan = job.plan.noise;
-  const release::ReleaseOrder order = job.order();
-  // A key that cannot be read is found before anything is charged.
-  if (!order.signing_key.empty()) crypto::SiteKey::load(order.signing_key);
-  const privacy::LedgerState state = privacy::Ledger::preview(order.ledger, order.data_id, order.budget);
-  privacy::require_unit(state, privacy::unit_of(plan));
-  const privacy::Quote quote = privacy::quote(state, privacy::mu_of(plan), !job.insecure_seed, plan.delta);
-  if (job.dry_run) {
-    std::cout << fmt::format("dry run: nothing is read, charged or released.\n{}: {}.\nledger: {}\n",
-                             quote.allowed ? "allowed" : "REFUSED", quote.text, order.ledger.string())
-              << std::flush;
-  } else {
-    spdlog::info("release: {}", quote.text);
-    std::string open = order.left_open + (state.budget ? "" : "privacy.budget_epsilon, ");
-    if (!open.empty() && !job.insecure_seed) {
-      open.resize(open.size() - 2);
-      spdlog::warn(
-          "release: not set: {}. What releases of the same records reveal adds up: without a name, a ledger "
-          "and a budget of the data set nobody counts those of other run folders, and none is refused",
-          open);
-    }
-  }
-  if (quote.allowed) return;
-  throw PrivacyError(
-      fmt::format("The privacy budget refuses: {}. No record was read, and nothing was charged, drawn or "
-                  "released.",
-                  quote.text));
-}
-
-/// Before records are embedded, so that bad keys show early and the sampler has nothing private to be timed
-/// against.
-void agree_on_keys_and_shares(Round& round, Transport& transport, const NamedHeartbeat& heartbeat,
-                              const ReleaseJob& job) {
-  if (!round.terms().mode.masked) return;
-  std::optional<crypto::SiteIdentity> identity;
-  if (round.terms().mode.signed_keys) {
-    transport.agree("reading the site keys", true, [&] {
-      identity.emplace(crypto::SiteIdentity{
-          crypto::SiteKey::load(data::resolve_path({}, job.aggregation.site_key, transport.site())),
-          load_roster(transport, job)});
-    });
-  }
-  // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from site
-  // to site.
-  const std::string data_id = transport.from_coordinator(transport.coordinates() ? job.order().data_id : "");
-  agree_on_keys(round, transport, "release " + job.config_hash + " of data " + data_id,
-                identity ? &*identity : nullptr);
-  if (round.terms().mode.distributed)
-    draw_shares(round, transport, *entropy_of(job, transport.site()), heartbeat);
-}
-
-void embed_records(Round& round, Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job,
-                   const embed::Embedder& embedder, data::RecordSource& source) {
-  transport.agree("embedding the records", false, [&] {
-    spdlog::debug("release: embedding begins");
-    // Under add/remove-one the number of records is private: the line shows no count.
-    Progress progress("embed", source.shard_size(), "records",
-                      transport.coordinates() && job.time_is_public());
-    const auto begun = std::chrono::steady_clock::now();
-    round.embed(embed::embed_shard(embedder, source, job.threads, [&](std::uint64_t n) {
-      heartbeat("embedding the records");
-      progress.update(n);
-    }));
-    progress.update(source.shard_size());
-    if (!job.time_is_public()) return;
-    const double s = seconds_since(begun);
-    spdlog::debug("release: rank {} has embedded {} records in {:.3g} s, {:.4g} a second", transport.site(),
-                  source.shard_size(), s, static_cast<double>(source.shard_size()) / s);
-  });
-  spdlog::debug("release: every rank has embedded its records");
-}
-
-/// Opens the records, agrees on their number, plans, asks the ledger, exchanges keys, embeds.
-/// @returns the round, with its records embedded; nothing for a dry run.
-std::unique_ptr<Round> prepare(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
-  std::unique_ptr<data::RecordSource> source;
-  embed::Embedder embedder;
-  if (!job.dry_run) {
-    data::DataSpec records = job.find_records();
-    records.heartbeat = [&] { heartbeat("opening the shards"); };
-    transport.agree("opening the shards", false,
-                    [&] { source = data::open_shard(records, transport.site(), transport.sites()); });
-    agree_on_records(transport, job, source->shard_size());
-    embedder = job.make_embedder(job.plan);
-  }
-  tell_noise(job);
-  Terms terms = plan_aggregation(transport, job);
-  transport.agree("asking the privacy ledger", true, [&] {
-    if (transport.coordinates()) ask_ledger(job);
-  });
-  if (job.dry_run) return nullptr;
-  auto round = std::make_unique<Round>(std::move(terms), transport.site());
-  agree_on_keys_and_shares(*round, transport, heartbeat, job);
-  embed_records(*round, transport, heartbeat, job, embedder, *source);
-  return round;
-}
-
-/// The same error, with what became of the charge at its end.
-Error with_fate(const Error& e, const std::string& charge, bool made) {
-  Error out(
-      e.code(),
-      std::string(e.what()) +
-          (made ? fmt::format(" The release was made: the same command again keeps it, for charge {} alone.",
-                              charge)
-                : fmt::format(" The charge {} stays spent; the same command again is a new charge.", charge)),
-      LocalDetail{e.local_detail()}, e.where());
-  if (e.agreed()) {
-    out.mark_agreed(e.quiet());
-  } else if (e.quiet()) {
-    out.mark_quiet();
-  }
-  return out;
-}
-
 /// The coordinator's errors from the charge on say what became of it. @param transaction  null elsewhere
 template <class Step>
 auto telling_fate(const release::ReleaseTransaction* transaction, const std::filesystem::path& file,
@@ -268,102 +42,331 @@ auto telling_fate(const release::ReleaseTransaction* transaction, const std::fil
     return step();
   } catch (const Error& e) {
     if (transaction == nullptr || transaction->charge().empty()) throw;
+    const std::string& charge = transaction->charge();
     const WatchedStep looking("looking for", file);
     std::error_code unknown;
-    throw with_fate(e, transaction->charge(), std::filesystem::exists(file, unknown));
+    throw with_sentence(
+        e, std::filesystem::exists(file, unknown)
+               ? fmt::format("The release was made: the same command again keeps it, for charge {} alone.",
+                             charge)
+               : fmt::format("The charge {} stays spent; the same command again is a new charge.", charge));
   }
 }
 
-release::Artifact make_artifact(const ReleaseJob& job, const privacy::AggregationMode& mode,
-                                privacy::NoisySum&& noisy) {
-  release::Artifact artifact;
-  static_cast<release::ReleasePlan&>(artifact) = job.plan;
-  for (const features::NamedMap& map : job.plan.maps) artifact.map_hashes.push_back(map.map->hash());
-  artifact.config_hash = job.config_hash;
-  artifact.muffle_version = job.muffle_version;
-  artifact.data_id = job.order().data_id;
-  artifact.ranks = mode.ranks;
-  artifact.aggregation = mode;
-  artifact.is_private = noisy.is_private;
-  artifact.values = std::move(noisy.values);
-  return artifact;
-}
+/// One release on its way through its rounds, at one site.
+class Run {
+ public:
+  Run(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job)
+      : transport_(transport), heartbeat_(heartbeat), job_(job), plan_(job.plan), rounds_(plan_.rounds()) {}
 
-/// The half of a release that is not stopped: nothing here has a heartbeat, and the closed round holds off
-/// signals. Charges, draws the noise, sums, publishes and writes.
-/// @param transaction  settled, and without a release; null but at the coordinator
-/// @param start  of the release, for its last line
-void commit(Transport& transport, const ReleaseJob& job, Round& round,
-            release::ReleaseTransaction* transaction, std::chrono::steady_clock::time_point start) {
-  const auto commitment = [&](const auto& step) { return telling_fate(transaction, job.file, step); };
-  round.close();
-  transport.agree("charging the ledger and drawing the noise", true, [&] {
-    if (!transport.coordinates()) return;
-    // Before the charge, and while no release is there that it could belie.
-    job.note_settings();
-    constexpr std::size_t kBesideNumbers = std::size_t{1} << 20;  // header, ledger and statements, generously
-    require_room(job.file.parent_path(), job.plan.size() * sizeof(std::int64_t) + kBesideNumbers);
-    commitment([&] {
-      transaction->begin(job.plan.noise, !job.insecure_seed, [&](const release::Charge& charge) {
-        const auto entropy = round.terms().mode.distributed ? nullptr : entropy_of(job, 0);
-        round.draw_noise(charge, entropy.get(), [&] { transport.check_lost("drawing the noise"); });
+  /// @returns whether the release was there already.
+  bool to_the_end() {
+    bool there = false;
+    transport_.agree("looking for an earlier release", true, [&] {
+      heartbeat_("starting a release");
+      if (transport_.coordinates()) there = look();
+    });
+    if (transport_.coordinator_says(there)) {
+      spdlog::info("release: {} is there already and matches; its noise is not drawn again",
+                   job_.file.string());
+      return true;
+    }
+    if (rounds_ > 1 && !job_.dry_run) take_up();
+    start_ = std::chrono::steady_clock::now();
+    const std::vector<comm::CollectiveUse> use_before = transport_.use();
+    std::unique_ptr<data::RecordSource> source = prepare();
+    if (job_.dry_run) return false;
+    while (done_ < rounds_) {
+      if (telling_kept([&] { return make_round(std::move(source)); })) return true;
+      ++done_;
+    }
+    if (job_.time_is_public()) {
+      spdlog::debug("release: collectives of rank {}: {}", transport_.site(),
+                    comm::describe_use(use_before, transport_.use()));
+    }
+    return false;
+  }
+
+ private:
+  /// At the coordinator: whether the release is there, and is the one that is asked for. Takes up what an
+  /// earlier job kept of it.
+  bool look() {
+    if (!job_.dry_run) {
+      release::ReleaseTransaction transaction = begin_transaction(job_, heartbeat_);
+      if (transaction.settle()) return true;
+      if (rounds_ > 1) kept_ = transaction.resume().value_or(release::KeptRounds{});
+      return false;
+    }
+    const release::ReleaseOrder order = job_.order();
+    if (!release::release_is_there(order.file)) return false;
+    release::require_ordered(order, release::parse_artifact(read_file(order.file), order.file.string()));
+    return true;
+  }
+
+  /// All sites go on after the rounds that the coordinator has kept.
+  void take_up() {
+    const std::string rounds = transport_.from_coordinator(std::to_string(kept_.rounds()));
+    if (rounds == "0") return;
+    const std::string tables = transport_.from_coordinator(kept_.tables);
+    transport_.agree("going on after earlier rounds", true, [&] {
+      release::read_tables(plan_, tables, "the coordinator's message");
+      done_ = 1;
+      while (done_ < rounds_ && std::to_string(done_) != rounds) ++done_;
+      for (std::size_t r = 0; r < kept_.rounds(); ++r)
+        require_kept(kept_.values[r].size() == plan_.of_round(r + 1).size());
+      require_kept(done_ < rounds_);
+    });
+    spdlog::info("release: goes on after {} of {} rounds{}", done_, rounds_,
+                 transport_.coordinates() ? ", for charge " + kept_.charge : "");
+  }
+  void require_kept(bool holds) const {
+    if (holds) return;
+    throw ProtocolError(fmt::format(
+        "'{}' holds other rounds than this muffle makes of this configuration: use the muffle that began, or "
+        "move the file away, and the same command is a new charge. Nothing was drawn.",
+        release::rounds_file(job_.file).string()));
+  }
+
+  /// Before the first of the rounds that are left: finds the records, agrees on their number, plans, asks the
+  /// ledger. @returns the records; nothing for a dry run.
+  std::unique_ptr<data::RecordSource> prepare() {
+    std::unique_ptr<data::RecordSource> source;
+    if (!job_.dry_run) {
+      records_ = job_.find_records();
+      records_.heartbeat = [&] { heartbeat_("opening the shards"); };
+      source = open_records();
+      agree_on_records(transport_, job_, source->shard_size());
+      if (done_ == 0) embedder_ = job_.make_embedder(plan_.of_round(1));
+    }
+    tell_noise(job_);
+    mode_ = plan_aggregation(transport_, job_);
+    transport_.agree("asking the privacy ledger", true, [&] {
+      if (transport_.coordinates()) ask_ledger(job_, done_ > 0);
+    });
+    return source;
+  }
+
+  std::unique_ptr<data::RecordSource> open_records() {
+    std::unique_ptr<data::RecordSource> source;
+    transport_.agree("opening the shards", false,
+                     [&] { source = data::open_shard(records_, transport_.site(), transport_.sites()); });
+    return source;
+  }
+
+  /// @param source  records that are open already, or nothing
+  /// @returns whether the release was found there.
+  bool make_round(std::unique_ptr<data::RecordSource>&& source) {
+    number_ = done_ + 1;
+    if (number_ > 1) choose_tables();
+    const release::ReleasePlan own = plan_.of_round(number_);
+    if (!embedder_) embedder_ = job_.make_embedder(own);
+    if (!source) source = open_records();
+    Round round(Terms::of(own.noise, mode_), transport_.site());
+    agree_on_keys_and_shares(round);
+    embed_records(round, *source);
+    source.reset();
+    embedder_.reset();
+
+    // From the charge to its COMMIT the coordinator holds the ledger's lock. Charged this late, a job that a
+    // bad record or a lost site ended has cost nothing.
+    std::optional<release::ReleaseTransaction> transaction;
+    bool there = false;
+    transport_.agree("looking for an earlier release", true, [&] {
+      if (!transport_.coordinates()) return;
+      transaction.emplace(begin_transaction(job_, heartbeat_));
+      there = transaction->settle();  // another process may have been faster
+      if (!there && rounds_ > 1) require_same_rounds(*transaction);
+    });
+    if (transport_.coordinator_says(there)) {
+      round.keep();
+      spdlog::info("release: another process made {} meanwhile; its noise is not drawn again",
+                   job_.file.string());
+      return true;
+    }
+    commit(round, transaction ? &*transaction : nullptr);
+    return false;
+  }
+
+  void require_same_rounds(release::ReleaseTransaction& transaction) const {
+    if (transaction.resume().value_or(release::KeptRounds{}) == kept_) return;
+    throw ProtocolError(fmt::format(
+        "Another job went on with this release, or '{}' was changed meanwhile. This round was not drawn; run "
+        "the command again.",
+        release::rounds_file(job_.file).string()));
+  }
+
+  /// The coordinator chooses what the next round counts from the released numbers, and tells all sites.
+  void choose_tables() {
+    std::string text;
+    transport_.agree("choosing what the next round counts", true, [&] {
+      if (!transport_.coordinates()) return;
+      const release::Artifact so_far = release::released_so_far(plan_, mode_, kept_.values);
+      release::ReleasePlan next = plan_;
+      for (std::size_t b = 0; b < plan_.maps.size(); ++b) {
+        if (plan_.maps[b].round == number_) next.count_in(b, job_.choose_tables(plan_, b, so_far));
+      }
+      text = release::tables_text(next, number_);
+    });
+    text = transport_.from_coordinator(text);
+    transport_.agree("choosing what the next round counts", true,
+                     [&] { release::read_tables(plan_, text, "the coordinator's message"); });
+    spdlog::info("release: round {} of {}", number_, rounds_);
+  }
+
+  /// The operating system's entropy or, for tests, a stream of this site's and round's own: no two draw the
+  /// same.
+  std::unique_ptr<privacy::EntropySource> entropy() const {
+    if (!job_.insecure_seed) return privacy::os_entropy();
+    spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
+    const auto which = static_cast<std::uint64_t>(transport_.site()) + ((number_ - 1) << 32);
+    return privacy::insecure_seeded_entropy(*job_.insecure_seed + std::uint64_t{0x9E3779B97F4A7C15} * which);
+  }
+
+  /// Before records are embedded, so that bad keys show early and the sampler has nothing private to be timed
+  /// against.
+  void agree_on_keys_and_shares(Round& round) {
+    if (!mode_.masked) return;
+    std::optional<crypto::SiteIdentity> identity;
+    if (mode_.signed_keys) {
+      transport_.agree("reading the site keys", true, [&] {
+        identity.emplace(crypto::SiteIdentity{
+            crypto::SiteKey::load(data::resolve_path({}, job_.aggregation.site_key, transport_.site())),
+            load_roster(transport_, job_)});
+      });
+    }
+    // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from
+    // site to site.
+    const std::string data_id =
+        transport_.from_coordinator(transport_.coordinates() ? job_.order().data_id : "");
+    std::string purpose = "release " + job_.config_hash + " of data " + data_id;
+    if (number_ > 1) purpose += fmt::format(", round {}", number_);
+    agree_on_keys(round, transport_, purpose, identity ? &*identity : nullptr);
+    if (mode_.distributed) draw_shares(round, transport_, *entropy(), heartbeat_);
+  }
+
+  void embed_records(Round& round, data::RecordSource& source) {
+    transport_.agree("embedding the records", false, [&] {
+      spdlog::debug("release: embedding begins");
+      // Under add/remove-one the number of records is private: the line shows no count.
+      Progress progress("embed", source.shard_size(), "records",
+                        transport_.coordinates() && job_.time_is_public());
+      const auto begun = std::chrono::steady_clock::now();
+      round.embed(embed::embed_shard(*embedder_, source, job_.threads, [&](std::uint64_t n) {
+        heartbeat_("embedding the records");
+        progress.update(n);
+      }));
+      progress.update(source.shard_size());
+      if (!job_.time_is_public()) return;
+      const double s = seconds_since(begun);
+      spdlog::debug("release: rank {} has embedded {} records in {:.3g} s, {:.4g} a second",
+                    transport_.site(), source.shard_size(), s, static_cast<double>(source.shard_size()) / s);
+    });
+    spdlog::debug("release: every rank has embedded its records");
+  }
+
+  /// The half of a round that is not stopped: nothing here has a heartbeat, and the closed round holds off
+  /// signals. Charges, draws the noise, sums, publishes and writes.
+  /// @param transaction  settled, and without a release; null but at the coordinator
+  void commit(Round& round, release::ReleaseTransaction* transaction) {
+    const auto commitment = [&](const auto& step) { return telling_fate(transaction, job_.file, step); };
+    round.close();
+    transport_.agree("charging the ledger and drawing the noise", true, [&] {
+      if (!transport_.coordinates()) return;
+      // Before the charge, and while no release is there that it could belie.
+      job_.note_settings();
+      constexpr std::size_t kBesideNumbers = std::size_t{1}
+                                             << 20;  // header, ledger and statements, generously
+      require_room(job_.file.parent_path(), plan_.size() * sizeof(std::int64_t) + kBesideNumbers);
+      commitment([&] {
+        const auto draw = [&](const release::Charge& charge) {
+          const auto source = mode_.distributed ? nullptr : entropy();
+          round.draw_noise(charge, source.get(), [&] { transport_.check_lost("drawing the noise"); });
+        };
+        if (number_ == 1) {
+          transaction->begin(plan_.noise, !job_.insecure_seed, draw);
+        } else {
+          transaction->begin_round(number_, draw);
+        }
       });
     });
-  });
-  if (!transport.coordinates()) round.hear_charge();
-  spdlog::debug("release: the sum begins");
-  privacy::NoisySum noisy = commitment([&] { return sum_up(round, transport); });
-  spdlog::debug("release: the sum ends");
+    if (!transport_.coordinates()) round.hear_charge();
+    spdlog::debug("release: the sum begins");
+    privacy::NoisySum noisy = commitment([&] { return sum_up(round, transport_); });
+    spdlog::debug("release: the sum ends");
+    transport_.agree("writing the release", true, [&] {
+      if (transport_.coordinates()) commitment([&] { write(std::move(noisy), *transaction); });
+    });
+  }
 
-  transport.agree("writing the release", true, [&] {
-    if (!transport.coordinates()) return;
-    release::Artifact artifact = make_artifact(job, round.terms().mode, std::move(noisy));
+  void write(privacy::NoisySum&& noisy, release::ReleaseTransaction& transaction) {
+    if (number_ < rounds_) {
+      kept_.config_hash = job_.config_hash;
+      kept_.is_private = noisy.is_private && (number_ == 1 || kept_.is_private);
+      kept_.tables = release::tables_text(plan_, number_);
+      kept_.values.push_back(std::move(noisy.values));
+      kept_.charge = transaction.charge();
+      transaction.keep(kept_);
+      return;
+    }
+    release::Artifact artifact = make_artifact(std::move(noisy));
     const std::size_t numbers = artifact.values.size();
-    const std::string hash = commitment([&] { return transaction->finish(std::move(artifact)); });
-    spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, job.file.string(), hash,
-                 transaction->charge(),
-                 job.time_is_public() ? fmt::format(", {:.1f} s", seconds_since(start)) : "");
-  });
-}
+    const std::string hash = transaction.finish(std::move(artifact));
+    spdlog::info("release: {} numbers in {} (sha256 {}), charge {}{}", numbers, job_.file.string(), hash,
+                 transaction.charge(),
+                 job_.time_is_public() ? fmt::format(", {:.1f} s", seconds_since(start_)) : "");
+  }
+
+  release::Artifact make_artifact(privacy::NoisySum&& noisy) {
+    release::Artifact artifact;
+    static_cast<release::ReleasePlan&>(artifact) = plan_;
+    for (const features::NamedMap& map : plan_.maps) artifact.map_hashes.push_back(map.map->hash());
+    artifact.config_hash = job_.config_hash;
+    artifact.muffle_version = job_.muffle_version;
+    artifact.data_id = job_.order().data_id;
+    artifact.ranks = mode_.ranks;
+    artifact.aggregation = mode_;
+    artifact.is_private = noisy.is_private && (rounds_ == 1 || kept_.is_private);
+    std::vector<std::vector<std::int64_t>> rounds = std::move(kept_.values);
+    rounds.push_back(std::move(noisy.values));
+    artifact.values = rounds_ == 1 ? std::move(rounds.front()) : release::joined(plan_, rounds);
+    return artifact;
+  }
+
+  /// The coordinator's errors between two rounds say that nothing is lost.
+  template <class Step>
+  bool telling_kept(const Step& step) {
+    const std::size_t kept = kept_.rounds();
+    try {
+      return step();
+    } catch (const Error& e) {
+      // What was thrown from the charge on has said what became of it.
+      if (kept == 0 || number_ == 0 ||
+          std::string_view(e.what()).find(kept_.charge) != std::string_view::npos)
+        throw;
+      throw with_sentence(e, fmt::format("{} of {} rounds are kept: the same command goes on with them, for "
+                                         "charge {} alone.",
+                                         kept, rounds_, kept_.charge));
+    }
+  }
+
+  Transport& transport_;
+  const NamedHeartbeat& heartbeat_;
+  const ReleaseJob& job_;
+  release::ReleasePlan plan_;  ///< later rounds' maps are as planned until they are chosen
+  std::size_t rounds_ = 1;
+  std::size_t done_ = 0;      ///< rounds
+  std::size_t number_ = 0;    ///< of the round at work, from 1
+  release::KeptRounds kept_;  ///< at the coordinator
+  data::DataSpec records_;
+  privacy::AggregationMode mode_;
+  std::optional<embed::Embedder> embedder_;  ///< of the next round, where it is there already
+  std::chrono::steady_clock::time_point start_;
+};
 
 }  // namespace
 
 bool release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
-  bool there = false;
-  transport.agree("looking for an earlier release", true, [&] {
-    heartbeat("starting a release");
-    if (transport.coordinates()) there = is_made(job, heartbeat);
-  });
-  if (transport.coordinator_says(there)) {
-    spdlog::info("release: {} is there already and matches; its noise is not drawn again", job.file.string());
-    return true;
-  }
-
-  const auto start = std::chrono::steady_clock::now();
-  const std::vector<comm::CollectiveUse> use_before = transport.use();
-  const std::unique_ptr<Round> round = prepare(transport, heartbeat, job);
-  if (!round) return false;
-
-  // From the charge to its COMMIT the coordinator holds the ledger's lock. Charged this late, a job that a
-  // bad record or a lost site ended has cost nothing.
-  std::optional<release::ReleaseTransaction> transaction;
-  transport.agree("looking for an earlier release", true, [&] {
-    if (!transport.coordinates()) return;
-    transaction.emplace(begin_transaction(job, heartbeat));
-    there = transaction->settle();  // another process may have been faster
-  });
-  if (transport.coordinator_says(there)) {
-    round->keep();
-    spdlog::info("release: another process made {} meanwhile; its noise is not drawn again",
-                 job.file.string());
-    return true;
-  }
-  commit(transport, job, *round, transaction ? &*transaction : nullptr, start);
-  if (job.time_is_public()) {
-    spdlog::debug("release: collectives of rank {}: {}", transport.site(),
-                  comm::describe_use(use_before, transport.use()));
-  }
-  return false;
+  return Run(transport, heartbeat, job).to_the_end();
 }
 
 }  // namespace muffle::round

@@ -114,6 +114,33 @@ done
 ends 0 on 4 release "${job[@]}" --set 'data.features=part-{rank}.csv' --set evaluate.metrics=[] --secure-aggregation --distributed-noise --out "$work/distributed"
 ends 0 "$MUFFLE" verify "$work/distributed/release.mfl" --allow-unsigned
 
+# Rounds: the same numbers on any number of ranks, masked or not, with an empty shard; what later rounds count is chosen from noisy numbers.
+rounds=(--set privacy.rounds=3)
+same_rounds() {
+  python3 - "$work/$1/release.mfl" "$work/rounds-1/release.mfl" <<'EOF'
+import json, struct, sys
+def maps_and_numbers(path):
+    data = open(path, "rb").read()
+    header = struct.unpack("<I", data[12:16])[0]
+    return [(m["name"], m.get("round", 1), m["map"]) for m in json.loads(data[16:16 + header])["maps"]], data[24 + header:-32]
+a, b = (maps_and_numbers(p) for p in sys.argv[1:])
+assert [r for _, r, _ in a[0]] == [1, 2, 3], a[0]
+assert a == b, "other tables or other numbers"
+EOF
+}
+for n in 1 2 3 4; do
+  ends 0 on "$n" release "${job[@]}" "${rounds[@]}" --insecure-seeded-noise 7 --out "$work/rounds-$n"
+  check "$n ranks release in rounds what one does" same_rounds "rounds-$n"
+done
+ends 0 on 4 release "${job[@]}" "${rounds[@]}" --set 'data.features=part-{rank}.csv' --set evaluate.metrics=[] --secure-aggregation \
+  --insecure-seeded-noise 7 --out "$work/rounds-masked"
+check "masked rounds with an empty shard" same_rounds rounds-masked
+ends 0 on 3 run "${job[@]}" "${rounds[@]}" --secure-aggregation --distributed-noise --out "$work/rounds-distributed"
+ends 0 "$MUFFLE" verify "$work/rounds-distributed/release.mfl" --allow-unsigned
+check "one charge pays for all rounds" test "$(cat "$work"/ledger-*.jsonl | grep -c "rounds-distributed/release.mfl")" = 1
+says 0 'in 3 rounds' "$MUFFLE" plan "${job[@]}" "${rounds[@]}"
+expect_error 78 "privacy.rounds releases one map of counts" 1 release "${job[@]}" "${rounds[@]}" --set 'map.more.kind=pairs'
+
 # The noisy tables are a product.
 ends 0 on 2 release "${job[@]}" --out "$work/exported" --export-tables "$work/tables"
 check "every pair and column is a file, $(find "$work/tables" -name '*.csv' | wc -l) of 10" test "$(find "$work/tables" -name '*.csv' | wc -l)" = 10

@@ -46,14 +46,16 @@ std::vector<std::uint64_t> reference_sums(const FeatureMap& map, const Records& 
   std::vector<std::uint64_t> sums;
   for (std::size_t c = 0; c < classes; ++c) {
     for (std::size_t t = 0; t < all.tables.size(); ++t) {
-      const auto& columns = all.tables[t].columns;
+      const CountTable& table = all.tables[t];
+      const auto& columns = table.columns;
       for (std::size_t cell = 0; cell < all.tables[t].cells; ++cell) {
         std::uint64_t count = 0;
         for (std::size_t i = 0; i < records.n; ++i) {
           bool inside = records.y[i] == static_cast<std::int32_t>(c);
-          for (std::size_t j = columns.size(), rest = cell; j-- > 0; rest /= all.codes[columns[j]]) {
-            const float x = records.row(i)[columns[j]];
-            inside = inside && schema::cell_at(x, all.codes[columns[j]]).code == rest % all.codes[columns[j]];
+          for (std::size_t j = columns.size(), rest = cell; j-- > 0; rest /= table.size(j, all.codes)) {
+            std::uint32_t at = schema::cell_at(records.row(i)[columns[j]], all.codes[columns[j]]).code;
+            if (!table.groups.empty() && !table.groups[j].empty()) at = table.groups[j][at];
+            inside = inside && at == rest % table.size(j, all.codes);
           }
           count += inside;
         }
@@ -79,6 +81,50 @@ TEST(PairsMap, SumsAreCountsTimesTheTablesUnits) {
                 reference_sums(*map, records, classes));
     }
   }
+}
+
+/// What a later round counts: a on groups, b x c with c on groups, a triple.
+std::vector<CountTable> grouped_tables() {
+  return {{{0}, {{0, 1, 1}}}, {{1, 2}, {{}, {2, 1, 0, 0, 1, 2, 2, 2}}, 2.5}, {{0, 2, 3}, {}, 0.5}};
+}
+
+TEST(PairsMap, LaterRoundsCountOtherTablesOnGroupsOfCodes) {
+  const schema::Schema schema = table_schema({3, 4, 8, 2}, 2);
+  const auto map = pairs({}, schema)->counting(grouped_tables());
+  EXPECT_EQ(map->features(), 2u + 4 * 3 + 3 * 8 * 2);
+  Records records(600, 4, 2);
+  EXPECT_EQ(sums_of(*map->make_block(kLattice), records, 2), reference_sums(*map, records, 2));
+  EXPECT_EQ(map->bound().norm, 1.0);
+  EXPECT_EQ(map->plain_facts(kLattice).runs.front().count, static_cast<long double>(map->features()));
+
+  const JsonDocument document{"x.mfl", "a release", ""};
+  const nlohmann::json json = map->to_json();
+  const auto read = make_map("pairs");
+  read->read_json(JsonFields(json, document, ""));
+  read->resolve(schema);
+  EXPECT_EQ(read->to_json(), json);
+  EXPECT_EQ(read->hash(), map->hash());
+  auto other = grouped_tables();
+  other[0].groups[0] = {1, 0, 0};
+  EXPECT_NE(pairs({}, schema)->counting(other)->hash(), map->hash());
+}
+
+TEST(PairsMap, TablesOfALaterRoundAreRefusedWhereTheyAreNone) {
+  const auto map = pairs({}, table_schema({3, 4, 8, 2}));
+  const auto refused = [&](CountTable table, const std::string& why) {
+    expect_error(ExitCode::kConfig, {why}, [&] { map->counting({table}); });
+  };
+  refused({{1, 0}}, "order");
+  refused({{0, 4}}, "order");
+  refused({{}}, "order");
+  refused({{0}, {}, 0.0}, "weight");
+  refused({{0}, {{0, 1}}}, "codes");
+  refused({{0}, {{0, 2, 2}}}, "without a code");
+  refused({{0}, {{0, 1, 3}}}, "number is above");
+  refused({{0, 1}, {{0, 1, 1}}}, "other columns");
+  EXPECT_TRUE(map->counting({{{0}, {{}}}})->tables()->tables.front().groups.empty()) << "one spelling";
+  EXPECT_THROW(map->counting({{{0}}, {{0}}}), ConfigError);
+  EXPECT_THROW(map->counting({}), ConfigError);
 }
 
 TEST(PairsMap, CodesAreThoseOfTheSchema) {

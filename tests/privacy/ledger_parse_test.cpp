@@ -71,6 +71,41 @@ TEST_F(LedgerParseTest, ReadsBackWhatItWrites) {
   EXPECT_EQ(state.spent_squares, 0.0625 + 0.015625 + 0.25);
 }
 
+TEST_F(LedgerParseTest, RoundsOfAChargeComeInTurnAndCostNothingMore) {
+  const std::string kept(64, 'a');
+  {
+    Ledger ledger = open(std::nullopt);
+    const std::string id = ledger.begin(terms(0.25));
+    EXPECT_THROW(ledger.begin_round(id, 2), InvariantError) << "the first is not kept";
+    EXPECT_THROW(ledger.keep_round(id, 2, kept), InvariantError);
+    ledger.keep_round(id, 1, kept);
+    EXPECT_TRUE(ledger.state().charges[0].between_rounds());
+    EXPECT_THROW(ledger.keep_round(id, 1, kept), InvariantError) << "twice";
+    EXPECT_THROW(ledger.begin_round(id, 3), InvariantError);
+    ledger.begin_round(id, 2);
+    EXPECT_FALSE(ledger.state().charges[0].between_rounds()) << "its noise may be drawn already";
+    EXPECT_THROW(ledger.begin_round(id, 2), InvariantError) << "twice";
+    ledger.bind(id, std::string(64, 'b'));
+    EXPECT_THROW(ledger.keep_round(id, 2, kept), InvariantError) << "it is whole";
+  }
+  const std::vector<std::string> lines = split(read_file(file_));  // BUDGET, INTENT, ROUND, ROUND, PENDING
+  const LedgerState state = parse_ledger(join(lines), "x");
+  EXPECT_EQ(state.charges[0].rounds_drawn, 2u);
+  EXPECT_EQ(state.charges[0].rounds_kept, 1u);
+  EXPECT_EQ(state.charges[0].kept, kept);
+  EXPECT_EQ(state.spent_squares, 0.0625);
+  const auto forged = [&](std::size_t line, const std::string& from, const std::string& to) {
+    auto changed = lines;
+    changed[line].replace(changed[line].find(from), from.size(), to);
+    return reseal(changed);
+  };
+  expect_damaged(forged(2, R"("round":1)", R"("round":2)"), "kept out of turn");
+  expect_damaged(forged(3, R"("round":2)", R"("round":3)"), "drawn out of turn");
+  expect_damaged(forged(3, R"("round":2)", R"("round":9)"), "'round'");
+  expect_damaged(forged(3, R"("charge":")" + state.charges[0].id, R"("charge":")" + std::string(32, '0')),
+                 "without an INTENT");
+}
+
 TEST_F(LedgerParseTest, EveryWayToBreakTheChainIsNamed) {
   const std::vector<std::string> lines = split(sample());
   auto without = lines;

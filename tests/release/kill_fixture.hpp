@@ -90,11 +90,11 @@ class KillFixture : public ::testing::Test {
     return steps;
   }
 
-  /// The charge of every block of noise that was drawn.
+  /// The charge, and the later round, of every block of noise that was drawn.
   std::multiset<std::string> drawn_charges() const {
     std::multiset<std::string> ids;
     for (const auto& entry : std::filesystem::directory_iterator(draws_))
-      ids.insert(entry.path().filename().string().substr(0, 32));
+      ids.insert(entry.path().filename().string().substr(0, entry.path().filename().string().find('.')));
     return ids;
   }
 
@@ -108,12 +108,14 @@ class KillFixture : public ::testing::Test {
     } catch (const std::exception& e) {
       return std::string("the ledger cannot be read: ") + e.what();
     }
+    std::set<std::string> charges;
     for (const std::string& id : drawn) {
       if (drawn.count(id) > 1) return "charge " + id + " was drawn twice";
-      if (state.find_charge(id) == nullptr)
+      if (state.find_charge(id.substr(0, 32)) == nullptr)
         return "charge " + id + " was drawn, but the ledger does not have it";
+      charges.insert(id.substr(0, 32));
     }
-    if (!(state.spent_squares >= mu() * mu() * static_cast<double>(drawn.size())))
+    if (!(state.spent_squares >= mu() * mu() * static_cast<double>(charges.size())))
       return "the ledger counts too little";
     return "";
   }

@@ -7,6 +7,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/crypto/site_keys.hpp"
+#include "muffle/release/transaction.hpp"
 #include "release/kill_fixture.hpp"
 #include "support/tier.hpp"
 
@@ -169,6 +170,60 @@ TEST_F(ReleaseKillTest, ConcurrentJobsThatAreKilledKeepThePromises) {
     for (int j = 0; j < 3; ++j) recover(here_ / ("run-" + std::to_string(j)));
     if (HasFatalFailure()) return;
   }
+}
+
+/// The same of a release of three rounds, which one charge pays for.
+class ReleaseInRoundsKillTest : public ReleaseKillTest {
+ protected:
+  std::vector<std::string> command(const std::filesystem::path& run, double budget) const override {
+    std::vector<std::string> words = ReleaseKillTest::command(run, budget);
+    words.emplace_back("rounds");
+    return words;
+  }
+};
+
+TEST_F(ReleaseInRoundsKillTest, NoRoundIsDrawnTwiceAndBetweenRoundsAJobGoesOnForItsOneCharge) {
+  const int steps = static_cast<int>(steps_of_one_release().size());
+  ASSERT_GT(steps, 60);
+  int gone_on = 0, charged_anew = 0;
+  for (const std::string action : {"kill-before", "kill-after", "short-kill", "power-cut"}) {
+    for (int step = 1; step <= steps; step += 2 * kStride) {
+      SCOPED_TRACE(action + " at step " + std::to_string(step));
+      fresh_ledger();
+      const auto run = here_ / "run";
+      ASSERT_EQ(release_with_fault(run, std::to_string(step), action), -SIGKILL);
+      ASSERT_EQ(broken_promise(), "");
+      const bool between = std::filesystem::exists(file_) && !privacy::read_ledger(file_).charges.empty() &&
+                           privacy::read_ledger(file_).charges.back().between_rounds() &&
+                           std::filesystem::exists(rounds_file(run / "release.mfl"));
+      recover(run);
+      if (HasFatalFailure()) return;
+      const std::size_t charges = privacy::read_ledger(file_).charges.size();
+      charged_anew += charges == 2;
+      gone_on += between && charges == 1;
+      ASSERT_LE(charges, 2u);
+      EXPECT_FALSE(std::filesystem::exists(rounds_file(run / "release.mfl")));
+      expect_finished(run);
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_GT(gone_on, 0);
+  EXPECT_GT(charged_anew, 0);
+}
+
+TEST_F(ReleaseInRoundsKillTest, ARoundThatIsDrawnTwiceWouldBeFoundOut) {
+  ASSERT_EQ(release(here_ / "run", {{"MUFFLE_MUTANT", "draw-twice"}}), 0) << said(here_ / "run");
+  EXPECT_NE(broken_promise(), "");
+}
+
+TEST_F(ReleaseInRoundsKillTest, OneJobStartedManyTimesAtOnceDrawsEachRoundOnce) {
+  const auto run = here_ / "run";
+  std::vector<pid_t> started;
+  for (int j = 0; j < 6; ++j) started.push_back(start(run));
+  for (const pid_t job : started) EXPECT_EQ(wait(job), 0) << said(run);
+  EXPECT_EQ(privacy::read_ledger(file_).charges.size(), 1u);
+  EXPECT_EQ(drawn_charges().size(), 3u);
+  EXPECT_EQ(broken_promise(), "");
 }
 
 }  // namespace

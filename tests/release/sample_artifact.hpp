@@ -96,6 +96,25 @@ inline Artifact sample_tables(privacy::Adjacency adjacency = privacy::Adjacency:
   return a;
 }
 
+/// A release of a table's counts in three rounds, none of whose numbers are there yet. Each counts other
+/// tables.
+inline ReleasePlan rounds_plan(privacy::PrivacySpec spec = privacy_of({})) {
+  const schema::Schema schema = test::table_schema({3, 4, 2}, 2);
+  const std::shared_ptr<const features::FeatureMap> map = test::make_map("pairs", {}, schema);
+  std::vector<features::NamedMap> maps;
+  for (std::size_t r = 0; r < 3; ++r) {
+    const std::string name = "p-" + std::to_string(r + 1);
+    maps.push_back({name, features::MapRole::kMatch, std::sqrt(std::vector{0.25, 0.25, 0.5}[r]), map, r + 1});
+  }
+  maps[0].map = map->counting({{{0}}, {{1}}, {{2}}});
+  return make_plan({schema, {}, std::move(maps), spec, true, 1000});
+}
+/// What its rounds 2 and 3 count.
+inline std::vector<features::CountTable> tables_of_round(std::size_t round) {
+  if (round == 2) return {{{0, 1}, {{0, 1, 1}, {}}}, {{1, 2}}};
+  return {{{0, 1}}, {{0, 1, 2}, {}, 2.0}};
+}
+
 /// The map of this name.
 inline std::size_t find_map(const ReleasePlan& plan, const std::string& name) {
   for (std::size_t b = 0; b < plan.maps.size(); ++b) {

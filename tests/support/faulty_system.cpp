@@ -108,14 +108,20 @@ class Told {
   static inline std::string file_;
 };
 
-/// The charge whose INTENT is the ledger's last line; else 32 letters that are no charge.
+/// The charge whose INTENT is the ledger's last line, or whose ROUND says that its noise is drawn: then with
+/// the round's number behind it; else 32 letters that are no charge.
 std::string open_charge(const Path& ledger) {
   std::string lines = contents(ledger);
   while (!lines.empty() && lines.back() == '\n') lines.pop_back();
   const std::string last = lines.substr(lines.rfind('\n') + 1), key = "\"charge\":\"";
   const std::size_t at = last.find(key);
-  if (last.find("\"INTENT\"") == std::string::npos || at == std::string::npos) return std::string(32, 'x');
-  return last.substr(at + key.size(), 32);
+  if (at == std::string::npos) return std::string(32, 'x');
+  const std::string charge = last.substr(at + key.size(), 32), round = "\"round\":";
+  if (last.find("\"INTENT\"") != std::string::npos) return charge;
+  const std::size_t number = last.find(round);
+  if (number == std::string::npos || last.find("\"kept_sha256\":null") == std::string::npos)
+    return std::string(32, 'x');
+  return charge + "-" + last.substr(number + round.size(), 1);
 }
 
 class Faults {

@@ -115,6 +115,11 @@ class FeatureMap {
   virtual bool has_tables() const { return false; }
   /// After resolve(), of maps that have them.
   virtual const CountTables* tables() const { return nullptr; }
+  /// Of maps that have tables: one like this that counts these instead, for a later round of the release.
+  /// @throws ConfigError  they are no tables of its records, or too many.
+  virtual std::shared_ptr<const FeatureMap> counting(std::vector<CountTable> /*tables*/) const {
+    return nullptr;
+  }
 
   /// The map as it sums records, on the CPU.
   virtual std::unique_ptr<Block> make_block(const Lattice& lattice) const = 0;
@@ -148,6 +153,8 @@ struct NamedMap {
   MapRole role = MapRole::kMatch;
   double weight = 1.0;  ///< scales the map before the release: the larger, the less of the noise falls on it
   std::shared_ptr<const FeatureMap> map;  ///< resolved
+  /// Of the release: what a later round counts may be chosen by the released numbers of those before it.
+  std::size_t round = 1;
 
   /// Those of the map, weight included.
   BlockBound bound() const;

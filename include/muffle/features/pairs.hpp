@@ -8,12 +8,20 @@
 
 namespace muffle::features {
 
+inline constexpr std::size_t kMostCountTables = std::size_t{1} << 16;
+
 /// One table: how many records of a class have which codes in one, two or three columns.
 struct CountTable {
   std::vector<std::size_t> columns;  ///< numbers of a record (0 .. d-1), ascending
-  double weight = 1.0;               ///< w, above 0: its noise is proportional to 1 / w
-  std::size_t first = 0;             ///< of its cells among a class's numbers
-  std::size_t cells = 0;             ///< product of the columns' codes; row-major, the last column's fastest
+  /// For each of `columns`, which group each of its codes is counted in: groups numbered from 0, none empty.
+  /// An empty list: every code by itself; no lists: so for all columns.
+  std::vector<std::vector<std::uint32_t>> groups = {};
+  double weight = 1.0;    ///< w, above 0: its noise is proportional to 1 / w
+  std::size_t first = 0;  ///< of its cells among a class's numbers
+  std::size_t cells = 0;  ///< product of the columns' sizes; row-major, the last column's fastest
+
+  /// Groups, or codes, of column `c` of the table. @param codes  of each number of a record
+  std::size_t size(std::size_t c, const std::vector<std::size_t>& codes) const;
 };
 
 /// The tables that a map counts, class by class. A record adds units()[t] to one cell of every table t:
@@ -27,6 +35,15 @@ struct CountTables {
   /// 2^k w_t / sqrt(W), rounded down: their squares sum to at most 2^(2k), so that every record's norm is at
   /// most 1, in integers. @throws ConfigError  the lattice is too coarse for some table: it would get 0.
   std::vector<std::int64_t> units(const Lattice& lattice) const;
+  /// units()[0], 0 where the lattice is too coarse for it.
+  std::int64_t first_unit(const Lattice& lattice) const;
+  /// W.
+  double sum_of_squares() const;
+  /// Says of each table where its cells lie, in the order in which they stand.
+  void lay_out();
+  /// The same, once the table that tells the number of records best is the first: that with the least noise
+  /// in the sum of its cells (FeatureMap::counts_inside()).
+  void place();
 };
 
 }  // namespace muffle::features

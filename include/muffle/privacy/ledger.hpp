@@ -70,13 +70,20 @@ double mu_of(const NoisePlan& plan);
 /// Whom that mu protects.
 PrivacyUnit unit_of(const NoisePlan& plan);
 
-/// One INTENT line, and its PENDING and COMMIT lines, if they are there.
+/// One INTENT line, and its ROUND, PENDING and COMMIT lines, if they are there.
 struct ChargeRecord {
   std::string id;  ///< 32 hexadecimal digits, random; the artifact carries it
   ChargeTerms terms;
   std::string time, host;               ///< of the INTENT
   std::optional<std::string> pending;   ///< SHA-256 of the artifact that its job made; none: no PENDING
   std::optional<std::string> artifact;  ///< the same, once that artifact was on the disk; none: no COMMIT
+  // Of a release of several rounds:
+  std::uint64_t rounds_drawn = 1;  ///< whose noise was, or was about to be, drawn
+  std::uint64_t rounds_kept = 0;   ///< whose numbers were, or were about to be, written
+  std::string kept{};              ///< SHA-256 of the file of these; empty: no ROUND says so
+
+  /// The next round's noise was not drawn yet: a job may go on, if it has the file.
+  bool between_rounds() const { return !pending && rounds_kept > 0 && rounds_kept == rounds_drawn; }
 };
 
 /// What a ledger's lines add up to.
@@ -168,6 +175,13 @@ class Ledger {
   /// @throws PrivacyError  the budget refuses (with the arithmetic), or require_unit(): nothing was charged.
   /// @throws IoError       the INTENT could not be written; the partial line was cut back. Nothing is drawn.
   std::string begin(const ChargeTerms& terms);
+
+  /// Of a release of several rounds, which one charge pays for: binds the charge to the file with the numbers
+  /// of all rounds up to `round`, before any file has its name; then, before the next round's noise is drawn,
+  /// says that it will be. So no round is drawn twice for one charge, and between two of them a job may be
+  /// cut off. @throws IoError: write no file, draw nothing; the charge stays spent.
+  void keep_round(const std::string& charge_id, std::uint64_t round, const std::string& sha256);
+  void begin_round(const std::string& charge_id, std::uint64_t round);
 
   /// Binds the charge, once, to the artifact that was made for it and carries its id, before any file has its
   /// name: the PENDING is on the disk then. @throws IoError: write no artifact, the charge stays spent.

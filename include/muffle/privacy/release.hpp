@@ -14,6 +14,9 @@
 
 namespace muffle::privacy {
 
+/// Of one release.
+inline constexpr std::uint64_t kMostRounds = 3;
+
 /// What the user asked for: (epsilon, delta) or a noise multiplier, never both.
 struct PrivacySpec {
   std::optional<double> epsilon;
@@ -24,6 +27,9 @@ struct PrivacySpec {
   /// Ranks' files that one person's records may lie in, each bounded by itself; 0: not said. The bound is
   /// multiplied by it. Of shared files, which are bounded together, 1.
   std::uint64_t person_spans = 0;
+  /// Of a release of counts of tables: later rounds count what the numbers before them suggest. 0: as many as
+  /// pay.
+  std::uint64_t rounds = 1;
 
   /// Of one person's, over all ranks: what the guarantee is for.
   std::uint64_t records_of_a_person() const {

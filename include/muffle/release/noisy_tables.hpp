@@ -35,9 +35,10 @@ struct NoisyTables {
   std::size_t classes = 1;         ///< C
   std::vector<std::size_t> codes;  ///< of each number of a record, d
   std::vector<NoisyTable> tables;
-  /// m; under add/remove-one estimated from the tables' noisy totals; at least 1.
+  /// m; estimated from the tables' noisy totals under add/remove-one, and where they say that fewer count (of
+  /// a person, or because the others cannot be used); at least 1.
   double records = 0.0;
-  bool records_known = true;  ///< m is public
+  bool records_known = true;  ///< it is m
 };
 
 /// The tables of all maps of counts, one map after the other; two maps may count the same columns.

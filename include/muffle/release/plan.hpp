@@ -42,6 +42,15 @@ struct ReleasePlan {
   /// What the sensitivity follows from.
   privacy::SensitivityInput sensitivity_input() const;
 
+  /// 1, but where some map belongs to a later round.
+  std::size_t rounds() const;
+  /// What round `round` (1 ..) sums, on its own: its maps and, in the first, the counts, with the noise that
+  /// the whole release has.
+  ReleasePlan of_round(std::size_t round) const;
+  /// Map b counts these tables instead. Its bound, and so all noise, stay what they are.
+  /// @throws ConfigError  they are no tables of such records. @throws InvariantError  map b has none.
+  void count_in(std::size_t b, std::vector<features::CountTable> tables);
+
   /// The map with second moments; the map that models are compared by. None: nullopt.
   std::optional<std::size_t> second_moments() const;
   std::optional<std::size_t> proxy() const;

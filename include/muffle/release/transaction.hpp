@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "muffle/privacy/ledger.hpp"
-#include "muffle/release/artifact.hpp"
+#include "muffle/release/rounds.hpp"
 
 namespace muffle::round {
 struct UnchargedAudit;
@@ -29,6 +29,9 @@ struct ReleaseOrder {
   std::string left_open;                      ///< of data.id and privacy.ledger: those that have a default
   bool secure_noise = true;                   ///< false: seeded noise, for tests; the release is NOT PRIVATE
 };
+
+/// Where a release of several rounds keeps those that are finished, until it is whole.
+std::filesystem::path rounds_file(const std::filesystem::path& release);
 
 /// Whether a release is at its place. @throws IoError  it cannot be told.
 bool release_is_there(const std::filesystem::path& file);
@@ -53,10 +56,13 @@ class Charge {
 
 /// The one way from noise to a file: charge, draw, write, sign, commit, in this order (docs/math.md,
 /// "noise"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
-///   settle()   is this job's release there already? then the same bytes are handed out
-///   begin()    INTENT on the disk, and only then the noise, once
-///   ...        the caller adds the noise to the sum
-///   finish()   PENDING {hash}, artifact, signature, COMMIT, privacy statement
+///   settle()       is this job's release there already? then the same bytes are handed out
+///   resume()       did an earlier transaction keep finished rounds of it?
+///   begin()        INTENT on the disk, and only then the noise, once
+///   begin_round()  the same for a later round, which costs nothing more
+///   ...            the caller adds the noise to the sum
+///   keep()         between two rounds: ROUND {hash}, and the rounds' file
+///   finish()       PENDING {hash}, artifact, signature, COMMIT, privacy statement
 /// The process may end at any point, and a new transaction of the same order takes up (privacy::Ledger). No
 /// other file is ever committed or signed. Called by the coordinator alone; not thread-safe.
 /// tests/release/release_kill_test.cpp kills it at every step.
@@ -69,6 +75,18 @@ class ReleaseTransaction {
   /// @throws ConfigError    another release is there (require_ordered); the ledger is as it was.
   /// @throws ProtocolError  a damaged artifact; and as privacy::Ledger::settle().
   bool settle();
+
+  /// The rounds of this job's release that an earlier transaction kept, if the ledger has a charge that is
+  /// bound to them and no later round's noise was drawn; then begin_round() goes on. Says so where there are
+  /// some that cannot be gone on with: begin() is a new charge.
+  /// @throws InvariantError  settle() was not asked first or found a release.
+  std::optional<KeptRounds> resume();
+  /// Says in the ledger that the noise of `round` (2 ..) is drawn, then calls `draw`, once. As begin().
+  void begin_round(std::size_t round, const std::function<void(const Charge&)>& draw);
+  /// Binds the finished rounds to the charge and writes their file; the next transaction of this order goes
+  /// on with them. @throws IoError  nothing is kept; the charge stays spent. @throws InvariantError  no
+  /// charge is open.
+  void keep(KeptRounds rounds);
 
   /// Charges for `plan`, then calls `draw`, once, to draw the noise: never before the charge is on the disk.
   /// A draw that fails leaves the charge spent. @param secure_noise  false: seeded noise, for tests.
@@ -87,7 +105,7 @@ class ReleaseTransaction {
   const std::string& charge() const { return charge_; }
 
  private:
-  enum class State { kOpened, kSettled, kDrawn, kFinished };
+  enum class State { kOpened, kSettled, kResumed, kDrawn, kKept, kFinished };
 
   privacy::ChargeTerms terms(const privacy::NoisePlan& plan, bool secure_noise) const;
   /// @param release  the bytes that were hashed: the file may have been changed since.

@@ -31,6 +31,12 @@ struct ReleaseJob {
   std::function<data::DataSpec()> find_records;
   /// Collective: the plan with its maps where they are to be computed.
   std::function<embed::Embedder(const release::ReleasePlan&)> make_embedder;
+  /// At the coordinator, between two rounds: what map b of the plan, which is of the next round, counts. A
+  /// function of what was released so far (release::released_so_far) alone. Of releases of one round: never
+  /// called.
+  std::function<std::vector<features::CountTable>(const release::ReleasePlan& plan, std::size_t b,
+                                                  const release::Artifact& so_far)>
+      choose_tables;
   /// At the coordinator, once it is certain that the release is made, before the charge. @throws IoError.
   std::function<void()> note_settings;
 
@@ -40,7 +46,8 @@ struct ReleaseJob {
 
 /// Makes a release, once: embeds, charges the ledger, draws the noise, sums, publishes, writes. Collective. A
 /// job that ends before its charge (a bad record, a lost site) costs nothing; the coordinator's errors from
-/// the charge on say what became of it.
+/// the charge on say what became of it. Of several rounds all are charged before the first; a job that is cut
+/// off between two of them goes on with the next one, and no round is drawn twice.
 /// @returns whether the release was there already: its noise is not drawn again.
 /// @throws ConfigError   a release of another configuration is in its place.
 /// @throws PrivacyError  the ledger's budget refuses.

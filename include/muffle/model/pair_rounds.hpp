@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "muffle/features/pairs.hpp"
+#include "muffle/release/noisy_tables.hpp"
+
+namespace muffle::model {
+
+/// Most rounds of counts.
+inline constexpr std::size_t kMostPairRounds = 3;
+
+/// How many rounds a release of counts takes, and which share of mu^2 each gets: by the error that is to be
+/// expected, from public numbers alone (docs/explanation/pair-graph.md, "Rounds").
+/// @param workload  the map's own tables
+/// @param records  m, or a guess
+/// @param sigma  of the noise in a cell of a table that had the whole budget for itself, records: the noise
+/// multiplier times the sensitivity, sqrt(2) under replace-one
+/// @param rounds  1 to 3; 0: chosen
+/// @returns  a share for each round, which sum to 1
+/// @throws ConfigError  `rounds` is above kMostPairRounds
+std::vector<double> round_shares(const features::CountTables& workload, std::size_t classes, double records,
+                                 double sigma, std::size_t rounds);
+
+/// The tables that a round counts, chosen from noisy numbers and known noise alone: post-processing. The same
+/// inputs give the same tables, to the bit. Columns and pairs that the workload does not hold are never
+/// counted; its weights count in the choice and in the tables' own. `first` and `cells` are filled in.
+/// @param so_far  all tables of the rounds before; for round 0 its tables are not looked at
+/// @param round  from 0, below shares.size()
+/// @param sigma_round  of the noise in a cell of a table that had the whole share of this round for itself;
+/// a table of weight w has sigma_round sqrt(sum of squared weights) / w
+/// @returns  at least one, if the workload holds one
+std::vector<features::CountTable> tables_of_round(const features::CountTables& workload,
+                                                  const release::NoisyTables& so_far, std::size_t classes,
+                                                  std::size_t round, std::span<const double> shares,
+                                                  double sigma_round);
+
+}  // namespace muffle::model

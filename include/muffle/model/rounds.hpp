@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "muffle/release/plan.hpp"
+#include "muffle/release/rounds.hpp"
+
+namespace muffle::model {
+
+// A release whose map of counts is released in several rounds (privacy.rounds). All of it follows from public
+// numbers: settings, the known noise, and what earlier rounds released.
+
+/// Puts a map for each round in the place of the map of counts, if settings.privacy.rounds asks for several,
+/// or leaves it to us and several pay: NAME-1, NAME-2, ... with weights by the rounds' shares of mu^2, so
+/// that the whole costs what the one map cost. The first counts what the first round counts; the others stand
+/// for what they will count, and count what the configuration says until then (ReleasePlan::count_in).
+/// @throws ConfigError  there is no map of counts, or more than one, or its name is too long.
+release::ReleaseSettings in_rounds(release::ReleaseSettings settings);
+
+/// What map b of the plan counts in its round. @param so_far  release::released_so_far()
+std::vector<features::CountTable> tables_of_next_round(const release::ReleasePlan& plan, std::size_t b,
+                                                       const release::Artifact& so_far);
+
+/// Each round's share of mu^2, for people; one number without rounds.
+std::vector<double> shares_of_rounds(const release::ReleasePlan& plan);
+
+}  // namespace muffle::model

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/release/artifact.hpp"
+
+namespace muffle::release {
+
+// A release of several rounds: each counts tables of its own, and what a later round counts may be chosen
+// from the released numbers of those before it. All of this is public.
+
+/// The finished rounds of a release that is not whole yet, as its coordinator keeps them between two rounds
+/// (release.mfl.rounds).
+struct KeptRounds {
+  std::string charge;       ///< that pays for all rounds
+  std::string config_hash;  ///< of the keys that the release depends on
+  bool is_private = true;   ///< false: seeded noise, NOT PRIVATE
+  std::string tables;       ///< tables_text() of the finished rounds
+  /// Round by round: its released vector, that of ReleasePlan::of_round(), in lattice units, noisy.
+  std::vector<std::vector<std::int64_t>> values;
+
+  std::size_t rounds() const { return values.size(); }
+  bool operator==(const KeptRounds&) const = default;
+};
+
+/// The file's bytes, and back. @throws ProtocolError.
+std::string rounds_bytes(const KeptRounds& kept);
+KeptRounds parse_rounds(std::string_view bytes, const std::string& name);
+
+/// What the maps of the first `last` rounds count, as JSON for other sites and for the file.
+std::string tables_text(const ReleasePlan& plan, std::size_t last);
+/// Makes the plan's maps count what such a text says. @param plan  of the same settings
+/// @throws ProtocolError  it is not of such a plan. @param name  what the error calls it
+void read_tables(ReleasePlan& plan, const std::string& text, const std::string& name);
+
+/// The released vector of a whole plan from its rounds'. @throws InvariantError  lengths differ.
+std::vector<std::int64_t> joined(const ReleasePlan& plan,
+                                 const std::vector<std::vector<std::int64_t>>& rounds);
+/// What was released in the first `rounds.size()` rounds, for whoever chooses what the next one counts:
+/// readers of tables take it; it is no whole release.
+Artifact released_so_far(const ReleasePlan& plan, const privacy::AggregationMode& mode,
+                         const std::vector<std::vector<std::int64_t>>& rounds);
+
+}  // namespace muffle::release

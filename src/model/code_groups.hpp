@@ -1,0 +1,21 @@
+// Merging a column's codes into groups that hold enough records against the noise of a table.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <vector>
+
+namespace muffle::model {
+
+/// For each code its group, groups numbered from 0 in the order of their first codes.
+using Groups = std::vector<std::uint32_t>;
+
+/// Every code by itself.
+Groups codes_themselves(std::size_t codes);
+std::size_t group_count(const Groups& groups);
+
+/// The two smallest groups are merged until each holds `least` records, or is as coarse as `within`.
+/// @param counts  records of each code  @param within  codes of two of its groups are never merged
+Groups merged_codes(const Eigen::VectorXd& counts, double least, const Groups& within);
+
+}  // namespace muffle::model

@@ -1,0 +1,157 @@
+#include "muffle/release/rounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "muffle/core/container.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/json_fields.hpp"
+
+namespace muffle::release {
+namespace {
+
+using nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "the file's integers are copied as they are");
+
+constexpr char kFormat[] = "muffle-rounds";
+constexpr int kVersion = 1;
+/// Of the tables' JSON.
+constexpr std::size_t kMostText = std::size_t{1} << 28;
+
+JsonDocument document_of(const std::string& name) {
+  return {name, "what a release of several rounds keeps",
+          "Move it away: the same command then makes a new release, for a new charge."};
+}
+
+json tables_json(const ReleasePlan& plan, std::size_t last) {
+  json maps = json::array();
+  for (const features::NamedMap& map : plan.maps) {
+    if (map.map->has_tables() && map.round <= last)
+      maps.push_back({{"name", map.name},
+                      {"kind", map.map->kind()},
+                      {"weight", map.weight},
+                      {"map", map.map->to_json()}});
+  }
+  return maps;
+}
+
+/// How far a round's released vector has been read.
+struct RoundReader {
+  const std::vector<std::int64_t>& values;
+  std::size_t next = 0;
+};
+
+}  // namespace
+
+std::string rounds_bytes(const KeptRounds& kept) {
+  Container container;
+  json counts = json::array();
+  for (const std::vector<std::int64_t>& values : kept.values) {
+    counts.push_back({{"count", values.size()}});
+    const auto bytes = std::as_bytes(std::span(values));
+    container.payload.insert(container.payload.end(), bytes.begin(), bytes.end());
+  }
+  container.header = {{"format", kFormat},          {"version", kVersion},
+                      {"charge", kept.charge},      {"config_sha256", kept.config_hash},
+                      {"private", kept.is_private}, {"tables", kept.tables},
+                      {"rounds", std::move(counts)}};
+  return serialize(container);
+}
+
+KeptRounds parse_rounds(std::string_view bytes, const std::string& name) {
+  const Container container = parse_container(bytes, kFormat, kVersion, name);
+  const JsonDocument document = document_of(name);
+  const JsonFields f(container.header, document);
+  f.only({"format", "version", "charge", "config_sha256", "private", "tables", "rounds"});
+  KeptRounds out{
+      f.hex("charge", 32), f.text("config_sha256", 128), f.flag("private"), f.text("tables", kMostText), {}};
+  std::size_t next = 0;
+  for (const JsonFields& round : f.objects("rounds", privacy::kMostRounds)) {
+    round.only({"count"});
+    const std::size_t left = (container.payload.size() - next) / sizeof(std::int64_t);
+    if (left == 0) round.fail("count", "is of more numbers than the file holds");
+    std::vector<std::int64_t>& values = out.values.emplace_back(round.integer("count", 1, left));
+    std::memcpy(values.data(), container.payload.data() + next, values.size() * sizeof(std::int64_t));
+    next += values.size() * sizeof(std::int64_t);
+  }
+  if (next != container.payload.size()) f.fail("rounds", "are of fewer numbers than the file holds");
+  return out;
+}
+
+std::string tables_text(const ReleasePlan& plan, std::size_t last) {
+  return json{{"maps", tables_json(plan, last)}}.dump();
+}
+
+void read_tables(ReleasePlan& plan, const std::string& text, const std::string& name) {
+  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const JsonDocument document = document_of(name);
+  const JsonFields f(parsed, document);
+  f.only({"maps"});
+  if (f.at("maps").is_array() && f.at("maps").empty()) return;
+  for (const JsonFields& entry : f.objects("maps", privacy::kMostRounds)) {
+    entry.only({"name", "kind", "weight", "map"});
+    const std::string own = entry.text("name", 32);
+    const auto at = std::find_if(plan.maps.begin(), plan.maps.end(),
+                                 [&](const features::NamedMap& map) { return map.name == own; });
+    if (at == plan.maps.end() || !at->map->has_tables() || entry.number("weight") != at->weight ||
+        entry.text("kind", 64) != at->map->kind())
+      entry.fail("name", "is no map of counts of this release");
+    const std::unique_ptr<features::FeatureMap> map = features::make_map(at->map->kind());
+    try {
+      map->read_json(entry.object("map"));
+      map->resolve(plan.schema);
+      plan.count_in(static_cast<std::size_t>(at - plan.maps.begin()), map->tables()->tables);
+    } catch (const ConfigError& e) {
+      entry.fail("map", e.what());
+    }
+  }
+}
+
+std::vector<std::int64_t> joined(const ReleasePlan& plan,
+                                 const std::vector<std::vector<std::int64_t>>& rounds) {
+  std::vector<RoundReader> readers;
+  for (const std::vector<std::int64_t>& values : rounds) readers.push_back({values});
+  std::vector<std::int64_t> out;
+  out.reserve(plan.size());
+  const auto take = [&](std::size_t round, std::size_t count) {
+    require(round <= readers.size() && readers[round - 1].values.size() - readers[round - 1].next >= count,
+            "a round released another number of values than was planned: this is a bug in muffle.");
+    RoundReader& reader = readers[round - 1];
+    const auto first = reader.values.begin() + static_cast<std::ptrdiff_t>(reader.next);
+    out.insert(out.end(), first, first + static_cast<std::ptrdiff_t>(count));
+    reader.next += count;
+  };
+  for (std::size_t b = 0; b < plan.maps.size(); ++b)
+    take(plan.maps[b].round, plan.classes() * plan.features(b));
+  if (plan.counts) take(1, plan.classes());
+  for (const RoundReader& reader : readers)
+    require(reader.next == reader.values.size(),
+            "a round released another number of values than was planned: this is a bug in muffle.");
+  return out;
+}
+
+Artifact released_so_far(const ReleasePlan& plan, const privacy::AggregationMode& mode,
+                         const std::vector<std::vector<std::int64_t>>& rounds) {
+  Artifact out;
+  static_cast<ReleasePlan&>(out) = plan;
+  out.maps.clear();
+  out.noise.parts.clear();
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    if (plan.maps[b].round > rounds.size()) continue;
+    out.maps.push_back(plan.maps[b]);
+    out.map_hashes.push_back(plan.maps[b].map->hash());
+    out.noise.parts.push_back(plan.noise.parts[b]);
+  }
+  if (plan.counts) out.noise.parts.push_back(plan.noise.parts.back());
+  out.ranks = mode.ranks;
+  out.aggregation = mode;
+  out.values = joined(out, rounds);
+  return out;
+}
+
+}  // namespace muffle::release
