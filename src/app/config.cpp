@@ -97,17 +97,20 @@ class Loader {
     for (bool prepared = false;;) {
       if (apply_known()) continue;
       if (prepared) break;
-      if (schema_too)
+      if (schema_too) {
         problems_.check("", [&] {
           config_.data.read_schema([&](const std::string& key) { return named_.contains("data." + key); });
         });
+        schema_stands_ = config_.data.schema_file.empty() || config_.data.schema.table != nullptr;
+      }
       // What the records decide may bring more keys.
       config_.features.prepare(config_.data.schema);
       prepared = true;
     }
     const std::vector<Key> known = keys_of(config_);
     for (const Assignment& a : waiting_) {
-      if (const auto map = map_of(a.key); map && bad_maps_.contains(*map)) continue;  // said already
+      // Said already; or perhaps a key that the schema would have brought.
+      if (const auto map = map_of(a.key); map && (bad_maps_.contains(*map) || !schema_stands_)) continue;
       if (const std::string renamed = renamed_key(a.key); !renamed.empty()) {
         refuse(fmt::format("{}: '{}' {}", a.where, a.key, renamed));
         continue;
@@ -136,10 +139,13 @@ class Loader {
     // Nothing else can be meant by a path with the rank's number in it.
     if (!named_.contains("data.shards") && data::names_rank(config_.data, config_.data.features))
       config_.data.shards = data::ShardRule::kPerRank;
-    if (stages.release)
-      release::choose_sizes(config_.features, config_.data.schema, config_.privacy, config_.release_counts,
-                            config_.data.records);
-    for (std::string& p : contradictions(config_, stages)) problems_.add(std::move(p));
+    // Without its schema nothing that the rest says of records would be true.
+    if (schema_stands_) {
+      if (stages.release)
+        release::choose_sizes(config_.features, config_.data.schema, config_.privacy, config_.release_counts,
+                              config_.data.records);
+      for (std::string& p : contradictions(config_, stages)) problems_.add(std::move(p));
+    }
     const std::vector<std::string> problems = problems_.take();
     if (problems.empty()) return config_;
     std::string message = problems.size() == 1
@@ -235,6 +241,7 @@ class Loader {
   settings::Problems problems_;
   std::set<std::string> named_;     ///< keys that some source names
   std::set<std::string> bad_maps_;  ///< names that no map can have
+  bool schema_stands_ = true;       ///< no schema's file is named, or it could be read
 };
 
 std::string lower_case(std::string text) {

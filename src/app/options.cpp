@@ -262,7 +262,8 @@ void CommandLine::add_schema() {
       "init",
       "draft a schema from the names and types of a CSV file's columns; asks on a terminal for the rest");
   auto* check = command->add_subcommand(
-      "check", "read whole CSV files; exit code 65 and the places, without content, of what does not fit");
+      "check",
+      "read whole CSV or NumPy files; exit code 65 and the places, without content, of what does not fit");
   auto* hash = command->add_subcommand("hash", "print the schema's SHA-256, for sites to compare");
   auto& s = schema_;
   Options i(*init), c(*check), h(*hash);
@@ -271,7 +272,7 @@ void CommandLine::add_schema() {
   i.value("--from-public-sample", s.sample, "FILE",
           "a CSV file that is PUBLIC: bounds, categories and missing values are filled in from it");
   for (Options* o : {&c, &h}) o->value("schema", s.schema, "SCHEMA", "the schema, a TOML file")->required();
-  c.value("files", s.files, "FILE", "CSV files, plain or .gz")->required();
+  c.value("files", s.files, "FILE", "CSV files, plain or .gz, or .npz and .npy")->required();
   for (CLI::App* verb : {init, check}) {
     Options o(*verb);
     o.preset("--separator", s.separator, "CHAR", "between fields: a comma, a semicolon, | or tab")
@@ -279,7 +280,7 @@ void CommandLine::add_schema() {
     const auto header = [&s](bool there) { return [&s, there] { s.header = there; }; };
     verb->add_flag_callback("--no-header", header(false), "the first line is a row: it names no columns")
         ->excludes(verb->add_flag_callback("--header", header(true),
-                                           "the first line names the columns, numbers among them too"));
+                                           "the first line names the columns, whatever it looks like"));
     o.value("--comment", s.comment, "CHAR", "lines that begin with it are passed over");
   }
   for (CLI::App* verb : {init, check, hash})

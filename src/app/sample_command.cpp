@@ -1,10 +1,12 @@
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "muffle/app/commands.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "run_folder.hpp"
 
@@ -23,6 +25,27 @@ std::vector<std::string> files_of(const Context& context) {
   return files;
 }
 
+/// Scores of samples that are about to go: beside other rows they would be taken for theirs. Scores of
+/// samples that lie elsewhere stay. On root.
+void remove_their_scores(const std::filesystem::path& folder) {
+  const auto of = [&](const char* name) {
+    const auto file = folder / name;
+    return is_there(file, "what was sampled before", "Nothing was changed.")
+               ? nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false)
+               : nlohmann::json();
+  };
+  const nlohmann::json metrics = of(kMetricsFile), samples = of(kSamplesJson);
+  if (!metrics.is_object() || !samples.is_object()) return;
+  const auto hash = metrics.find("samples_hash"), files = samples.find("files");
+  if (hash == metrics.end() || files == samples.end()) return;
+  if (std::find(files->begin(), files->end(), *hash) == files->end()) return;
+  const WatchedStep step("removing the scores of earlier samples in", folder);
+  std::error_code none;
+  std::filesystem::remove(folder / kMetricsFile, none);
+  spdlog::info("sample: {} is removed: its scores are those of the samples that were here before",
+               kMetricsFile);
+}
+
 }  // namespace
 
 void sample(Context& context, const std::filesystem::path& model_file) {
@@ -31,6 +54,9 @@ void sample(Context& context, const std::filesystem::path& model_file) {
                        context.out};
   if (!is_done(context.comm, work)) {
     const auto start = std::chrono::steady_clock::now();
+    comm::agree(context.comm, "removing earlier scores", true, [&] {
+      if (context.comm.is_root()) remove_their_scores(context.out);
+    });
     const std::vector<comm::CollectiveUse> use_before = context.comm.collective_use();
     synth::sample(context.comm, model_file, context.out, context.config.sample, sample_formats(),
                   work.settings, context.threads);

@@ -41,18 +41,33 @@ void with_details(const Work& work) {
   }
 }
 
-std::string comment_of_draft(bool guessed, bool sampled) {
+/// Where the names are from, for the terminal and the draft.
+std::string names_are_from(const data::DataSpec& spec, bool in_draft) {
+  const std::string file = in_draft ? "the file" : "'" + printable(spec.features) + "'";
+  if (!spec.header) {
+    return fmt::format(
+        "Columns are numbered: {} has no header (--no-header; data.header = false in a configuration).\n"
+        "Give them names that say what they hold.\n",
+        file);
+  }
+  return fmt::format(
+      "The columns' names are the first line of {}. If it has no header, they are a RECORD:\n"
+      "delete the draft, and run again with --no-header (data.header = false in a configuration).\n",
+      file);
+}
+
+std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool sampled) {
   std::string text =
       "Public schema of a table, drafted by `muffle schema init`; docs/reference/schema.md explains every "
       "key.\n"
       "All of it is public: write it from a code book, from the law, from experience, never from these "
-      "records.\n"
-      "Names and order of the columns are the file's.\n";
+      "records.\n" +
+      names_are_from(spec, true);
   if (guessed) {
     text +=
         "A type that is a guess is from a look at the private records: check it before this file leaves "
         "you.\n"
-        "Nothing else here is from them.\n";
+        "Nothing else here is from the file's rows.\n";
   }
   if (sampled) {
     text +=
@@ -83,11 +98,12 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   const auto guesses = [&] {
     return std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.guessed; });
   };
+  out << names_are_from(spec, false);
   if (guesses() > 0) {
     out << fmt::format(
         "The types of {} of {} columns are a guess, from a look at the private file '{}': the draft stays "
-        "with "
-        "its owner until a person has checked them. Nothing else in it is from these records.\n",
+        "with its owner until a person has checked names and types. Nothing else in it is from the file's "
+        "rows.\n",
         guesses(), columns.size(), printable(command.files.front()));
   }
   if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
@@ -95,8 +111,8 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
            "An empty answer takes what is in brackets, or leaves a placeholder.\n";
     schema::ask_for_columns(columns, in, out);
   }
-  write_file_atomically(
-      command.out, schema::draft_toml(columns, comment_of_draft(guesses() > 0, !command.sample.empty())));
+  write_file_atomically(command.out, schema::draft_toml(columns, comment_of_draft(spec, guesses() > 0,
+                                                                                  !command.sample.empty())));
   const auto open = std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.is_open(); });
   out << fmt::format("Draft written to '{}'{}. Then: muffle schema check {} {}\n", printable(command.out),
                      open == 0 ? std::string()
@@ -114,6 +130,7 @@ void check(const SchemaCommand& command, std::ostream& out) {
     out << fmt::format("... and {} more\n", found.misfits - found.places.size());
   if (!found.counts.empty()) out << "In all:\n";
   for (const std::string& line : found.counts) out << "  " << printable(line) << "\n";
+  for (const std::string& doubt : found.doubts) out << "Look at this: " << printable(doubt) << ".\n";
   out << fmt::format(
              "{} rows in {} file{}; places and counts are private, they stay with whoever holds the files.\n",
              found.rows, command.files.size(), command.files.size() == 1 ? "" : "s")

@@ -36,11 +36,33 @@ auto with_number(const ElementType& type, const std::byte* stored, Use&& use) {
                               : use(load<std::int64_t>(stored, big));
     case ElementType::Kind::kUnsigned:
       break;
+    case ElementType::Kind::kCharacters:
+    case ElementType::Kind::kBytes:
+      require(false, "a text is no number");
   }
   return type.size == 1   ? use(load<std::uint8_t>(stored, big))
          : type.size == 2 ? use(load<std::uint16_t>(stored, big))
          : type.size == 4 ? use(load<std::uint32_t>(stored, big))
                           : use(load<std::uint64_t>(stored, big));
+}
+
+void append_utf8(std::uint32_t character, std::string& out) {
+  if (character > 0x10FFFF || (character >= 0xD800 && character < 0xE000)) character = 0xFFFD;
+  const auto byte = [&](std::uint32_t head, int shift) {
+    out += static_cast<char>(head | (character >> shift & (head == 0x80 ? 0x3F : 0xFF)));
+  };
+  if (character < 0x80) return byte(0, 0);
+  if (character < 0x800) {
+    byte(0xC0, 6);
+  } else if (character < 0x10000) {
+    byte(0xE0, 12);
+    byte(0x80, 6);
+  } else {
+    byte(0xF0, 18);
+    byte(0x80, 12);
+    byte(0x80, 6);
+  }
+  byte(0x80, 0);
 }
 
 std::string shape_text(std::span<const std::uint64_t> sizes) {
@@ -135,6 +157,7 @@ class ArrayRecords final : public RecordStream {
 }  // namespace
 
 std::string ElementType::name() const {
+  if (is_text()) return "text";
   const char* what = kind == Kind::kFloat ? "float" : kind == Kind::kSigned ? "int" : "uint";
   return what + std::to_string(8 * size);
 }
@@ -148,6 +171,16 @@ double ElementType::to_double(const std::byte* stored) const {
 }
 
 std::string ElementType::to_text(const std::byte* stored) const {
+  if (kind == Kind::kBytes) {
+    const std::string text(reinterpret_cast<const char*>(stored), size);
+    return text.substr(0, text.find_last_not_of('\0') + 1);
+  }
+  if (kind == Kind::kCharacters) {
+    std::string text;
+    for (std::size_t at = 0; at < size; at += sizeof(std::uint32_t))
+      append_utf8(load<std::uint32_t>(stored + at, big_endian), text);
+    return text.substr(0, text.find_last_not_of('\0') + 1);
+  }
   return with_number(*this, stored, [](auto v) { return std::to_string(v); });
 }
 

@@ -16,18 +16,26 @@ namespace muffle::data {
 
 /// What the numbers of an array are, as stored.
 struct ElementType {
-  enum class Kind { kUnsigned, kSigned, kFloat } kind = Kind::kUnsigned;
-  std::size_t size = 1;  ///< bytes: 1, 2, 4 or 8; of floats 4 or 8
+  enum class Kind {
+    kUnsigned,  ///< truth values, too: 0 and 1
+    kSigned,
+    kFloat,
+    kCharacters,  ///< text: code points of 4 bytes
+    kBytes,       ///< text: UTF-8, or what is none
+  } kind = Kind::kUnsigned;
+  std::size_t size = 1;  ///< bytes: 1, 2, 4 or 8; of floats 4 or 8; of texts up to kMostTextBytes
   bool big_endian = false;
 
   bool is_byte() const { return kind == Kind::kUnsigned && size == 1; }
-  bool is_integer() const { return kind != Kind::kFloat; }
+  bool is_integer() const { return kind == Kind::kUnsigned || kind == Kind::kSigned; }
+  bool is_text() const { return kind == Kind::kCharacters || kind == Kind::kBytes; }
   /// "uint8", "float32", ...
   std::string name() const;
-  /// The nearest float32.
+  /// The nearest float32. Numbers alone, as the next.
   float to_float(const std::byte* stored) const;
   double to_double(const std::byte* stored) const;
-  /// All its digits.
+  /// A number with all its digits; of a text what stands before the NULs at its end, in UTF-8. What is no
+  /// character becomes U+FFFD, which no schema has: it is a field that does not fit.
   std::string to_text(const std::byte* stored) const;
   /// A class; -1 if it is negative or beyond 2^31 - 1. Integers alone.
   std::int64_t to_label(const std::byte* stored) const;
@@ -96,8 +104,13 @@ std::unique_ptr<RecordStream> array_records(const schema::Schema& schema, ArrayR
 /// @param descr  element type, such as "|u1" or "<f4"
 std::string npy_header(const std::string& descr, std::span<const std::size_t> shape);
 
+/// A longer element of text is refused, as in a CSV file.
+inline constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
+
 /// Reads the header; the elements come next. @param name  of the array, in messages  @param size  of it all
+/// @param texts  its elements may be texts (NumPy's U and S), as those of a table's columns
 /// @throws DataError  no npy array of this size, one of elements that muffle does not read, in Fortran order.
-ArrayReader read_npy(const std::string& name, std::unique_ptr<ByteReader> bytes, std::uint64_t size);
+ArrayReader read_npy(const std::string& name, std::unique_ptr<ByteReader> bytes, std::uint64_t size,
+                     bool texts);
 
 }  // namespace muffle::data

@@ -9,6 +9,7 @@
 #include "csv_header.hpp"
 #include "csv_rows.hpp"
 #include "file_names.hpp"
+#include "muffle/core/log.hpp"
 #include "table_fields.hpp"
 
 namespace muffle::data {
@@ -96,6 +97,7 @@ class CsvRecords final : public RecordStream {
       while (file.rows().skip()) {
         if (file.rows().rows() % kRowsABeat == 0) beat(spec.heartbeat);
       }
+      if (const std::string rows = file.rows().long_rows(); !rows.empty()) log_local("data: " + rows + ".");
       files_.push_back({std::move(path), file.rows().rows()});
       records_ += files_.back().records;
     }

@@ -1,8 +1,14 @@
 #include "csv_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace muffle::data {
 namespace {
@@ -10,12 +16,36 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr char kQuote = '"';
 
-/// Bytes that end a stretch of unquoted text.
-constexpr std::array<bool, 256> kEndsStretch = [] {
-  std::array<bool, 256> ends{};
-  ends[static_cast<unsigned char>(kQuote)] = ends['\n'] = ends['\r'] = true;
-  return ends;
-}();
+/// Ends a stretch of unquoted text.
+bool ends_stretch(char c) { return c == kQuote || c == '\n' || c == '\r'; }
+
+/// Of 16 bytes, a bit each: those that are the separator; and all that end a stretch, are 0, or begin or
+/// continue a character beyond ASCII, with some that are none of these.
+struct Marks {
+  unsigned separators, others;
+};
+
+#if defined(__SSE2__)
+Marks marks_of(const char* at, char separator) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  const __m128i low = _mm_cmplt_epi8(bytes, _mm_set1_epi8(kQuote + 1));  // signed: beyond ASCII is below 0
+  const __m128i separators = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(separator));
+  return {static_cast<unsigned>(_mm_movemask_epi8(separators)),
+          static_cast<unsigned>(_mm_movemask_epi8(_mm_andnot_si128(separators, low)))};
+}
+#else
+Marks marks_of(const char* at, char separator) {
+  Marks marks{0, 0};
+  for (unsigned i = 0; i < 16; ++i) {
+    if (at[i] == separator) {
+      marks.separators |= 1u << i;
+    } else if (static_cast<signed char>(at[i]) <= kQuote) {
+      marks.others |= 1u << i;
+    }
+  }
+  return marks;
+}
+#endif
 
 bool all_ascii(const char* at, std::size_t n) {
   std::uint64_t high = 0;
@@ -82,6 +112,15 @@ DataError CsvRows::malformed(const std::string& how) const {
                   " (the first row after the header is 1; blank lines and comments do " + "not count)."});
 }
 
+std::string CsvRows::long_rows() const {
+  if (long_rows_ == 0) return {};
+  return fmt::format(
+      "{}{}; if no text of this file is so long, two stray quotes have swallowed the rows between them, and "
+      "those are missing",
+      first_long_row_,
+      long_rows_ > 1 ? fmt::format(", and {} more rows more than {}", long_rows_ - 1, kManyBreaks) : "");
+}
+
 void CsvRows::pass_byte_order_mark() {
   while (end_ - begin_ < kByteOrderMark.size() && refill()) {
   }
@@ -94,8 +133,13 @@ bool CsvRows::take(bool parse_it, bool counts) {
   fields_.clear();
   if (!pass_blank_lines()) return false;
   rows_ += counts ? 1 : 0;
-  (void)find_row();
-  if (parse_it) parse();
+  breaks_ = 0;
+  const bool ends_in_quotes = parse_it ? find_row<true>() : find_row<false>();
+  if (breaks_ > kManyBreaks && long_rows_++ == 0)
+    first_long_row_ = fmt::format("{} has quoted fields that span {} lines", where(), breaks_ + 1);
+  // Rows that are passed over are not taken apart; but one that goes on to the file's end has swallowed what
+  // was to be counted, and the parser knows why.
+  if (parse_it || ends_in_quotes) parse();
   begin_ += row_.size();
   return true;
 }
@@ -137,18 +181,58 @@ bool CsvRows::pass_blank_lines() {
   }
 }
 
+/// Over unquoted text. Where the row is parsed, cuts_ gets the separators on the way, and plain_ whether all
+/// of it is ASCII without a NUL byte.
+/// @returns the place of what ends the stretch, or end_
+template <bool kParse>
+std::size_t CsvRows::pass_stretch(std::size_t at) {
+  const char* const data = buffer_.data();
+  constexpr std::size_t kBytes = 16;
+  for (; at + kBytes <= end_; at += kBytes) {
+    const Marks marks = marks_of(data + at, dialect_.separator);
+    std::size_t stop = kBytes;
+    for (unsigned others = marks.others; others != 0; others &= others - 1) {
+      const auto i = static_cast<std::size_t>(std::countr_zero(others));
+      const char c = data[at + i];
+      if (ends_stretch(c)) {
+        stop = i;
+        break;
+      }
+      if constexpr (kParse) plain_ &= c > '\0';
+    }
+    if constexpr (kParse) {
+      unsigned separators = marks.separators & ((1u << stop) - 1);
+      for (; separators != 0; separators &= separators - 1)
+        cuts_.push_back(at - begin_ + static_cast<std::size_t>(std::countr_zero(separators)));
+    }
+    if (stop < kBytes) return at + stop;
+  }
+  for (; at < end_ && !ends_stretch(data[at]); ++at) {
+    if constexpr (kParse) {
+      plain_ &= data[at] > '\0';
+      if (data[at] == dialect_.separator) cuts_.push_back(at - begin_);
+    }
+  }
+  return at;
+}
+
 /// row_: from begin_ up to the next line's end outside quotes, or the end of the file.
-/// @returns whether it ends with one.
+/// @returns whether the file ends within quotes.
+template <bool kParse>
 bool CsvRows::find_row() {
   bool quoted = false;
   has_quotes_ = false;
+  plain_ = true;
+  cuts_.clear();
   for (std::size_t at = begin_;;) {
-    const char* const data = buffer_.data();
     if (quoted) {
+      const char* const data = buffer_.data();
       const void* quote = at < end_ ? std::memchr(data + at, kQuote, end_ - at) : nullptr;
+      const std::size_t from = at;
       at = quote != nullptr ? static_cast<std::size_t>(static_cast<const char*>(quote) - data) : end_;
+      breaks_ += static_cast<std::uint64_t>(std::count(data + from, data + at, '\n'));
     } else {
-      while (at < end_ && !kEndsStretch[static_cast<unsigned char>(data[at])]) ++at;
+      at = pass_stretch<kParse>(at);
     }
     if (at - begin_ > kMostRowBytes) {
       throw malformed("is longer than " + std::to_string(kMostRowBytes >> 20) +
@@ -158,14 +242,14 @@ bool CsvRows::find_row() {
       const std::size_t passed = at - begin_;
       if (!refill()) {
         row_ = {buffer_.data() + begin_, passed};
-        return false;
+        return quoted;
       }
       at = begin_ + passed;
       continue;
     }
-    if (!quoted && data[at] != kQuote) {
-      row_ = {data + begin_, at + 1 - begin_};
-      return true;
+    if (!quoted && buffer_[at] != kQuote) {
+      row_ = {buffer_.data() + begin_, at + 1 - begin_};
+      return false;
     }
     quoted = !quoted;
     has_quotes_ = true;
@@ -186,18 +270,19 @@ void CsvRows::on_field(void* text, std::size_t bytes, void* self) {
 
 /// A row without quotes, as most are: what libcsv makes of it, without its copies.
 void CsvRows::split() {
-  std::string_view rest = row_;
-  if (rest.ends_with('\n') || rest.ends_with('\r')) rest.remove_suffix(1);
+  std::string_view row = row_;
+  if (row.ends_with('\n') || row.ends_with('\r')) row.remove_suffix(1);
   const auto is_blank = [&](char c) { return c == ' ' || (c == '\t' && dialect_.separator != '\t'); };
-  for (bool more = true; more;) {
-    const std::size_t end = rest.find(dialect_.separator);
-    std::string_view field = rest.substr(0, end);
-    more = end != std::string_view::npos;
-    if (more) rest.remove_prefix(end + 1);
+  std::size_t from = 0;
+  cuts_.push_back(row.size());
+  fields_.resize(cuts_.size());
+  for (std::size_t i = 0; i < cuts_.size(); ++i) {
+    std::string_view field(row.data() + from, cuts_[i] - from);
+    from = cuts_[i] + 1;
     while (!field.empty() && is_blank(field.front())) field.remove_prefix(1);
     while (!field.empty() && is_blank(field.back())) field.remove_suffix(1);
     field_too_long_ |= field.size() > kMostFieldBytes;
-    fields_.push_back(field);
+    fields_[i] = field;
   }
 }
 
@@ -227,7 +312,7 @@ void CsvRows::parse_quoted() {
 
 void CsvRows::parse() {
   field_too_long_ = false;
-  check_text(row_);
+  if (has_quotes_ || !plain_) check_text(row_);
   if (has_quotes_) {
     parse_quoted();
   } else {

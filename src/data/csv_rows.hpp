@@ -19,6 +19,9 @@ namespace muffle::data {
 inline constexpr std::size_t kMostFieldBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMostRowBytes = std::size_t{1} << 22;
 
+/// More line breaks within the quotes of a row are worth a word.
+inline constexpr std::uint64_t kManyBreaks = 100;
+
 /// How a CSV file is spelt beyond RFC 4180.
 struct CsvDialect {
   char separator = ',';
@@ -42,7 +45,8 @@ class CsvRows {
   /// Takes the next row apart. @returns false at the end. @throws DataError  quotes, UTF-8, a NUL byte,
   /// sizes.
   bool read() { return take(true, true); }
-  /// Passes over a row without a look at its fields. @returns false at the end.
+  /// Passes over a row without a look at its fields. @returns false at the end. @throws DataError  sizes; the
+  /// file ends within quotes.
   bool skip() { return take(false, true); }
 
   /// Of the row that was read last, without quotes and the blanks around unquoted ones; valid until the next.
@@ -53,6 +57,8 @@ class CsvRows {
   const std::string& name() const { return name_; }
   /// "row 7 of 'FILE'": local. The first row after the header is 1; blank lines and comments do not count.
   std::string where() const;
+  /// Of the rows so far those with many line breaks in quotes, the first by its place: local. Empty: none.
+  std::string long_rows() const;
   /// The row that was read last is no row of CSV. @param how  "has 3 fields, ...": local.
   DataError malformed(const std::string& how) const;
 
@@ -61,7 +67,10 @@ class CsvRows {
   static void on_row(int, void* self) { ++static_cast<CsvRows*>(self)->parsed_rows_; }
 
   bool take(bool parse, bool counts);
+  template <bool kParse>
   bool find_row();
+  template <bool kParse>
+  std::size_t pass_stretch(std::size_t at);
   bool pass_blank_lines();
   bool refill();
   void pass_byte_order_mark();
@@ -78,8 +87,13 @@ class CsvRows {
   bool ended_ = false;               ///< of the file
   std::string_view row_;             ///< as it is in the file, with its line's end
   bool has_quotes_ = false;          ///< row_
+  bool plain_ = false;               ///< row_ outside quotes: ASCII without NUL; of rows that are parsed
+  std::vector<std::size_t> cuts_;    ///< its separators, if it has no quotes
   bool in_header_ = false;
   std::uint64_t rows_ = 0;
+  std::uint64_t breaks_ = 0;  ///< of lines, within quotes of the row
+  std::uint64_t long_rows_ = 0;
+  std::string first_long_row_;
 
   csv_parser parser_{};
   std::string text_;               ///< of all fields

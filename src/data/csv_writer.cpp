@@ -1,6 +1,9 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -36,11 +39,69 @@ void append_field(std::string_view field, std::string& out) {
   out += '"';
 }
 
+/// The texts of a grid's values: of the first ones made once, of the others as schema::write_number() makes
+/// them, but from whole numbers where that is the same.
+class NumberTexts {
+ public:
+  explicit NumberTexts(const Column& column) : column_(column), grid_(column) {
+    const std::uint64_t count = std::min(grid_.count(), kMostTexts);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      schema::write_number(column_, grid_.value(i), texts_);
+      ends_.push_back(static_cast<std::uint32_t>(texts_.size()));
+    }
+    const bool plain =
+        column.type == schema::ColumnType::kInteger || column.type == schema::ColumnType::kDecimal;
+    const double most =
+        std::max(std::fabs(column.lo), std::fabs(column.hi)) * std::pow(10.0, column.decimals);
+    by_units_ = plain && column.decimals <= kMostDecimals && most < 0x1p49;
+  }
+
+  void write(Cell cell, std::string& out) const {
+    const std::uint64_t index = grid_.index_of(cell);
+    if (index < ends_.size()) {
+      const std::uint32_t from = index > 0 ? ends_[index - 1] : 0;
+      out.append(texts_, from, ends_[index] - from);
+    } else if (by_units_) {
+      write_units(grid_.value(index), out);
+    } else {
+      schema::write_number(column_, grid_.value(index), out);
+    }
+  }
+
+ private:
+  /// A value of the grid is the double next to its digits, and so few of them tell which ones.
+  void write_units(double value, std::string& out) const {
+    const auto units = std::llround(value * std::pow(10.0, column_.decimals));
+    char digits[32];
+    const auto decimals = static_cast<std::size_t>(column_.decimals);
+    const char* const end = std::to_chars(digits, digits + sizeof digits, std::llabs(units)).ptr;
+    const auto n = static_cast<std::size_t>(end - digits);
+    if (units < 0) out += '-';
+    if (n <= decimals) out += '0';
+    if (n > decimals) out.append(digits, n - decimals);
+    if (decimals == 0) return;
+    out += '.';
+    if (n < decimals) out.append(decimals - n, '0');
+    const std::size_t behind = std::min(n, decimals);
+    out.append(digits + n - behind, behind);
+  }
+
+  static constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 16;
+  static constexpr int kMostDecimals = 15;
+
+  Column column_;
+  schema::Grid grid_;
+  std::string texts_;
+  std::vector<std::uint32_t> ends_;  ///< in texts_
+  bool by_units_ = false;
+};
+
 /// A column as samples have it: neither ignored nor the person's.
 struct WrittenColumn {
   schema::ColumnText text;
   std::optional<std::size_t> number = std::nullopt;  ///< of a record; none: the label
   std::vector<std::string> fields = {};  ///< as they are written, by code; of numbers only the missing value
+  std::optional<NumberTexts> numbers = std::nullopt;
 };
 
 std::vector<WrittenColumn> written_columns(const schema::Table& table) {
@@ -142,6 +203,9 @@ class CsvWriter final : public schema::RecordWriter {
  public:
   CsvWriter(const std::filesystem::path& path, const schema::RecordKind& kind, bool compressed)
       : RecordWriter(kind), columns_(written_columns(*kind.table)), file_(path, compressed) {
+    for (WrittenColumn& written : columns_) {
+      if (written.text.column().is_number()) written.numbers.emplace(written.text.column());
+    }
     append_header(columns_, lines_);
     file_.write(lines_);
   }
@@ -155,8 +219,8 @@ class CsvWriter final : public schema::RecordWriter {
         const std::size_t codes = c.fields.size();
         const Cell cell =
             c.number ? schema::cell_at(some.floats[i * dims + *c.number], codes) : Cell{some.labels[i], 0.5f};
-        if (c.text.column().is_number() && cell.code != c.text.column().missing_code()) {
-          c.text.write(cell, line);  // no number has a quote, a separator or a blank at its end
+        if (c.numbers && cell.code != c.text.column().missing_code()) {
+          c.numbers->write(cell, line);  // no number has a quote, a separator or a blank at its end
         } else {
           line += c.fields[std::min<std::size_t>(cell.code, codes - 1)];
         }

@@ -74,22 +74,40 @@ DataError bad_header(const std::string& name, const std::string& what) {
                    ". Write it with numpy.savez, in C order.");
 }
 
+/// "<U12", "|S7": texts of so many characters, or bytes.
+std::optional<ElementType> parse_text_type(const std::string& descr) {
+  std::size_t length = 0;
+  const char* const end = descr.data() + descr.size();
+  const auto result = std::from_chars(descr.data() + 2, end, length);
+  if (result.ec != std::errc{} || result.ptr != end || length == 0) return std::nullopt;
+  const bool characters = descr[1] == 'U';
+  if (length > kMostTextBytes / (characters ? 4 : 1)) return std::nullopt;
+  return characters ? ElementType{ElementType::Kind::kCharacters, 4 * length, descr[0] == '>'}
+                    : ElementType{ElementType::Kind::kBytes, length};
+}
+
 /// "<f4": byte order, kind, bytes.
-ElementType parse_type(const std::string& descr, const std::string& name) {
+ElementType parse_type(const std::string& descr, const std::string& name, bool texts) {
   using enum ElementType::Kind;
-  if (descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos) {
+  const bool ordered = descr.size() >= 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
+  if (ordered && descr.size() == 3) {
     const auto size = static_cast<std::size_t>(descr[2] - '0');
     const bool big = descr[0] == '>', whole = size == 1 || size == 2 || size == 4 || size == 8;
     if (descr[1] == 'u' && whole) return {kUnsigned, size, big};
     if (descr[1] == 'i' && whole) return {kSigned, size, big};
     if (descr[1] == 'f' && (size == 4 || size == 8)) return {kFloat, size, big};
+    if (descr[1] == 'b' && size == 1) return {kUnsigned, size, big};
   }
-  throw DataError(
-      name + " has elements of type '" + printable(descr.substr(0, 32)) +
-      "'; muffle reads float32 and float64, and whole numbers of 8 to 64 bits. Convert the array.");
+  if (texts && ordered && (descr[1] == 'U' || descr[1] == 'S')) {
+    if (const auto type = parse_text_type(descr)) return *type;
+  }
+  throw DataError(name + " has elements of type '" + printable(descr.substr(0, 32)) +
+                  "'; muffle reads float32 and float64, whole numbers of 8 to 64 bits, and truth values" +
+                  (texts ? ", and text of up to 1 MiB (types U and S: array.astype(str))" : "") +
+                  ". Convert the array.");
 }
 
-ArrayHeader parse_dict(std::string_view text, const std::string& name) {
+ArrayHeader parse_dict(std::string_view text, const std::string& name, bool texts) {
   LiteralReader in(text);
   std::optional<std::string> descr;
   std::optional<std::vector<std::size_t>> shape;
@@ -118,7 +136,7 @@ ArrayHeader parse_dict(std::string_view text, const std::string& name) {
   if (!in.at_end() || !descr || !shape || !fortran) throw bad_header(name, "its header is incomplete");
   if (*fortran && shape->size() > 1) throw bad_header(name, "it is in Fortran order");
   if (shape->empty()) throw DataError(name + " is a single number; one row per record is needed.");
-  return {parse_type(*descr, name), {shape->begin(), shape->end()}};
+  return {parse_type(*descr, name, texts), {shape->begin(), shape->end()}};
 }
 
 }  // namespace
@@ -140,7 +158,8 @@ std::string npy_header(const std::string& descr, std::span<const std::size_t> si
   return out + dict;
 }
 
-ArrayReader read_npy(const std::string& name, std::unique_ptr<ByteReader> bytes, std::uint64_t size) {
+ArrayReader read_npy(const std::string& name, std::unique_ptr<ByteReader> bytes, std::uint64_t size,
+                     bool texts) {
   std::string fixed(kMagic.size() + 2, '\0');
   const auto fill = [&](std::string& out) {
     return bytes->read(std::as_writable_bytes(std::span(out))) == out.size();
@@ -156,7 +175,7 @@ ArrayReader read_npy(const std::string& name, std::unique_ptr<ByteReader> bytes,
   if (length > kMostHeaderBytes) throw bad_header(name, "its header is too long");
   std::string text(length, '\0');
   if (!fill(text)) throw bad_header(name, "it is truncated");
-  ArrayHeader header = parse_dict(text, name);
+  ArrayHeader header = parse_dict(text, name, texts);
   check_size(name, header, header.checked_bytes(name) + fixed.size() + digits.size() + length, size);
   return {name, std::move(header), std::move(bytes)};
 }

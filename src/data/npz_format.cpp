@@ -10,33 +10,12 @@
 #include "muffle/core/watchdog.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/schema/table_text.hpp"
+#include "npy_files.hpp"
 #include "table_arrays.hpp"
-#include "table_fields.hpp"
 #include "zip_file.hpp"
 
 namespace muffle::data {
 namespace {
-
-bool is_npy(const std::string& file) { return file.ends_with(".npy"); }
-
-ArrayReader open_npy(const std::string& path) {
-  auto bytes = std::make_unique<ByteStream>(path);
-  if (bytes->compressed())
-    throw DataError("'" + path +
-                    "' is compressed; arrays are read uncompressed, or from an .npz. Unpack it first.");
-  const std::uint64_t size = bytes->file_size();
-  return read_npy("'" + path + "'", std::move(bytes), size);
-}
-
-ArrayReader open_member(const std::string& path, const std::string& array) {
-  const std::string name = "array " + array + " of '" + path + "'";
-  ZipMember member = open_zip_member(path, array + ".npy", name);
-  if (!member.bytes)
-    throw DataError(name +
-                    " is missing: muffle needs the arrays x and y in an .npz "
-                    "file, or of a table one for each column, named as in data.schema.");
-  return read_npy(name, std::move(member.bytes), member.size);
-}
 
 /// An archive to be. Its arrays grow in files of their own, which libzip then puts together: it writes no
 /// archive in pieces.
@@ -151,15 +130,6 @@ class NpzTableWriter final : public schema::RecordWriter {
   std::vector<std::byte> stored_;
 };
 
-/// An array for each column of a table that is needed.
-std::unique_ptr<RecordStream> open_columns(const DataSpec& spec, const std::string& file) {
-  std::vector<ColumnArray> columns;
-  const TableFields fields(spec, {});
-  for (std::size_t j = 0; j < fields.table().columns.size(); ++j)
-    if (fields.needs(j)) columns.push_back({j, open_member(file, fields.table().columns[j].name)});
-  return column_records(spec, std::move(columns));
-}
-
 /// NumPy's arrays: records and labels as x and y of an .npz (stored or deflated), or in an .npy each; of a
 /// table an array for each column of an .npz, or all columns in an .npy.
 class NpzFormat final : public Format {
@@ -167,7 +137,7 @@ class NpzFormat final : public Format {
   std::string name() const override { return "npz"; }
   std::string_view summary() const override {
     return "NumPy's .npz with arrays x and y, or an .npy for each: float32, float64, whole numbers; of a "
-           "table one array a column";
+           "table one array a column, of texts too";
   }
 
   bool holds_tables() const override { return true; }
@@ -181,16 +151,15 @@ class NpzFormat final : public Format {
   }
   std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const override {
     const std::string file = resolve_path(spec, spec.features, rank);
-    if (spec.schema.table)
-      return is_npy(file) ? matrix_records(spec, open_npy(file)) : open_columns(spec, file);
+    if (spec.schema.table) return table_records(spec, file);
     std::optional<ArrayReader> labels;
     if (is_npy(file)) {
-      ArrayReader numbers = open_npy(file);
-      if (!spec.labels.empty()) labels.emplace(open_npy(resolve_path(spec, spec.labels, rank)));
+      ArrayReader numbers = open_npy(file, false);
+      if (!spec.labels.empty()) labels.emplace(open_npy(resolve_path(spec, spec.labels, rank), false));
       return array_records(spec.schema, std::move(numbers), std::move(labels));
     }
-    ArrayReader numbers = open_member(file, "x");
-    if (spec.schema.classes > 1) labels.emplace(open_member(file, "y"));
+    ArrayReader numbers = open_member(file, "x", false);
+    if (spec.schema.classes > 1) labels.emplace(open_member(file, "y", false));
     return array_records(spec.schema, std::move(numbers), std::move(labels));
   }
 

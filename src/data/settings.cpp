@@ -87,7 +87,7 @@ void declare(settings::Keys& keys, Settings& s) {
       "on_error", s.schema.on_error,
       {{"reject-file", schema::OnError::kRejectFile}, {"clamp", schema::OnError::kClamp}},
       "a number outside [lo, hi] or a label that is no class: clamp it, or refuse the whole job, which tells "
-      "others that there is such a record");
+      "others that there is such a record (a malformed file is refused under both)");
   keys.choice<ShardRule>("shards", s.shards,
                          {{"contiguous", ShardRule::kContiguous},
                           {"round-robin", ShardRule::kRoundRobin},

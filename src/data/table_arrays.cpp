@@ -2,130 +2,111 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <string>
+#include <numeric>
 #include <utility>
 
+#include "csv_rows.hpp"
 #include "muffle/core/error.hpp"
+#include "npy_files.hpp"
 #include "table_fields.hpp"
 
 namespace muffle::data {
 namespace {
 
-/// What the two streams share: numbers become fields.
-class ArrayTable : public RecordStream {
+class ArrayTable final : public RecordStream {
  public:
-  explicit ArrayTable(const DataSpec& spec) : fields_(spec, [this] { return last(); }) {}
+  ArrayTable(const DataSpec& spec, const std::string& file)
+      : fields_(spec, [this] { return last(); }),
+        arrays_(file, fields_.table(), [this](std::size_t j) { return fields_.needs(j); }) {}
 
+  std::uint64_t records() const override { return arrays_.records(); }
   bool holds_bytes() const override { return false; }
-  std::string misfits() const override { return fields_.misfits(); }
-
- protected:
-  TableFields& fields() { return fields_; }
-  /// A person is told apart by all digits, which a double may not have.
-  void put(std::size_t column, const ElementType& type, const std::byte* stored, Row& row) {
-    if (fields_.is_person(column) && type.is_integer()) {
-      fields_.put(column, std::string_view(type.to_text(stored)), row);
-    } else {
-      fields_.put(column, type.to_double(stored), row);
-    }
+  void go_to(std::uint64_t record) override { arrays_.go_to(record); }
+  void read(Row& row) override {
+    arrays_.read();
+    fields_.begin(row);
+    arrays_.each([&](std::size_t column, const ElementType& type, const std::byte* stored) {
+      // A person is told apart by all digits, which a double may not have.
+      if (type.is_text() || (fields_.is_person(column) && type.is_integer())) {
+        fields_.put(column, std::string_view(type.to_text(stored)), row);
+      } else {
+        fields_.put(column, type.to_double(stored), row);
+      }
+    });
+    fields_.end(row);
   }
+  void expect_end() override { arrays_.expect_end(); }
+
+  std::string name() const override { return arrays_.name(); }
+  Place last() const override {
+    return {arrays_.name(), arrays_.position() - 1, arrays_.name(), arrays_.name()};
+  }
+  std::string misfits() const override { return fields_.misfits(); }
 
  private:
   TableFields fields_;
-};
-
-class ColumnRecords final : public ArrayTable {
- public:
-  ColumnRecords(const DataSpec& spec, std::vector<ColumnArray> columns)
-      : ArrayTable(spec), columns_(std::move(columns)) {
-    require(!columns_.empty(), "a table without columns");
-    const ArrayReader& first = columns_.front().reader;
-    for (const auto& [column, reader] : columns_) {
-      if (reader.header().record_elements() != 1) {
-        throw DataError(
-            fmt::format("{} holds {} numbers a record: a column of a table is one number a record.",
-                        reader.name(), reader.header().record_elements()));
-      }
-      if (reader.header().records() == first.header().records()) continue;
-      // The counts themselves may be private: the message does not tell them.
-      throw DataError(first.name() + " and " + reader.name() +
-                      " hold different numbers of records: all columns of a table have the same.");
-    }
-  }
-
-  std::uint64_t records() const override { return columns_.front().reader.header().records(); }
-  void go_to(std::uint64_t record) override {
-    for (ColumnArray& c : columns_) c.reader.go_to(record);
-  }
-  void read(Row& row) override {
-    // All are read before any is looked at: last() is the same record of all.
-    stored_.resize(columns_.size());
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      ArrayReader& reader = columns_[i].reader;
-      reader.read(std::span(stored_[i]).first(reader.header().type.size));
-    }
-    fields().begin(row);
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      put(columns_[i].column, columns_[i].reader.header().type, stored_[i].data(), row);
-    fields().end(row);
-  }
-  void expect_end() override {
-    for (ColumnArray& c : columns_) c.reader.expect_end();
-  }
-
-  std::string name() const override { return columns_.front().reader.name(); }
-  Place last() const override { return {name(), columns_.front().reader.position() - 1, name(), name()}; }
-
- private:
-  std::vector<ColumnArray> columns_;
-  std::vector<std::array<std::byte, sizeof(std::uint64_t)>> stored_;  ///< of a record
-};
-
-class MatrixRecords final : public ArrayTable {
- public:
-  MatrixRecords(const DataSpec& spec, ArrayReader matrix) : ArrayTable(spec), matrix_(std::move(matrix)) {
-    const std::size_t columns = fields().table().columns.size();
-    if (matrix_.header().record_shape().size() != 1 || matrix_.header().record_elements() != columns) {
-      throw DataError(
-          fmt::format("{} is no matrix of the schema's {} columns: it holds {} numbers a record. Its columns "
-                      "are those of "
-                      "data.schema, in their order, the ignored ones among them.",
-                      matrix_.name(), columns, matrix_.header().record_elements()));
-    }
-    stored_.resize(matrix_.header().record_bytes());
-  }
-
-  std::uint64_t records() const override { return matrix_.header().records(); }
-  void go_to(std::uint64_t record) override { matrix_.go_to(record); }
-  void read(Row& row) override {
-    const ElementType& type = matrix_.header().type;
-    matrix_.read(stored_);
-    fields().begin(row);
-    for (std::size_t j = 0; j * type.size < stored_.size(); ++j)
-      put(j, type, stored_.data() + j * type.size, row);
-    fields().end(row);
-  }
-  void expect_end() override { matrix_.expect_end(); }
-
-  std::string name() const override { return matrix_.name(); }
-  Place last() const override {
-    return {matrix_.name(), matrix_.position() - 1, matrix_.name(), matrix_.name()};
-  }
-
- private:
-  ArrayReader matrix_;
-  std::vector<std::byte> stored_;
+  TableArrays arrays_;
 };
 
 }  // namespace
 
-std::unique_ptr<RecordStream> column_records(const DataSpec& spec, std::vector<ColumnArray> columns) {
-  return std::make_unique<ColumnRecords>(spec, std::move(columns));
+TableArrays::TableArrays(const std::string& file, const schema::Table& table,
+                         const std::function<bool(std::size_t)>& needed) {
+  const std::size_t columns = table.columns.size();
+  if (is_npy(file)) {
+    ArrayReader matrix = open_npy(file, /*texts=*/true);
+    if (matrix.header().record_shape().size() != 1 || matrix.header().record_elements() != columns) {
+      throw DataError(
+          fmt::format("{} is no matrix of the schema's {} columns: it holds {} numbers a record. Its columns "
+                      "are those of data.schema, in their order, the ignored ones among them.",
+                      matrix.name(), columns, matrix.header().record_elements()));
+    }
+    std::vector<std::size_t> all(columns);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    add(std::move(matrix), std::move(all));
+    return;
+  }
+  for (std::size_t j = 0; j < columns; ++j) {
+    if (!needed(j)) continue;
+    ArrayReader column = open_member(file, table.columns[j].name, /*texts=*/true);
+    if (column.header().record_elements() != 1) {
+      throw DataError(
+          fmt::format("{} holds {} numbers a record: a column of a table is one number or text a record.",
+                      column.name(), column.header().record_elements()));
+    }
+    // The counts themselves may be private: the message does not tell them.
+    if (!arrays_.empty() && column.header().records() != records()) {
+      throw DataError(name() + " and " + column.name() +
+                      " hold different numbers of records: all columns of a table have the same.");
+    }
+    add(std::move(column), {j});
+  }
+  require(!arrays_.empty(), "a table without columns");
 }
 
-std::unique_ptr<RecordStream> matrix_records(const DataSpec& spec, ArrayReader matrix) {
-  return std::make_unique<MatrixRecords>(spec, std::move(matrix));
+void TableArrays::add(ArrayReader reader, std::vector<std::size_t> columns) {
+  if (reader.header().record_bytes() > kMostRowBytes) {
+    throw DataError(fmt::format("{} has records of more than {} MiB. Write shorter texts.", reader.name(),
+                                kMostRowBytes >> 20));
+  }
+  std::vector<std::byte> stored(reader.header().record_bytes());
+  arrays_.push_back({std::move(reader), std::move(columns), std::move(stored)});
+}
+
+void TableArrays::go_to(std::uint64_t record) {
+  for (Array& a : arrays_) a.reader.go_to(record);
+}
+
+void TableArrays::read() {
+  for (Array& a : arrays_) a.reader.read(a.stored);
+}
+
+void TableArrays::expect_end() {
+  for (Array& a : arrays_) a.reader.expect_end();
+}
+
+std::unique_ptr<RecordStream> table_records(const DataSpec& spec, const std::string& file) {
+  return std::make_unique<ArrayTable>(spec, file);
 }
 
 }  // namespace muffle::data

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "csv_header.hpp"
@@ -10,6 +11,8 @@
 #include "muffle/core/error.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
+#include "npy_files.hpp"
+#include "table_arrays.hpp"
 
 namespace muffle::data {
 namespace {
@@ -41,17 +44,10 @@ class TableChecker {
   }
 
   void file(const std::string& path) {
-    CsvRows rows(path, {spec_.separator, spec_.comment.empty() ? '\0' : spec_.comment.front()});
-    try {
-      if (!header(rows)) return;
-      while (rows.read()) {
-        ++out_.rows;
-        record(rows);
-      }
-    } catch (const DataError& e) {
-      if (e.local_detail().empty()) throw;  // nothing can be read of it
-      ++malformed_;
-      misfit(e.local_detail() + " What follows in that file was not looked at.");
+    if (is_npy(path) || path.ends_with(".npz")) {
+      arrays(path);
+    } else {
+      csv(path);
     }
   }
 
@@ -79,6 +75,39 @@ class TableChecker {
     std::optional<schema::ColumnText> text;  ///< none: ignored
     std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit
   };
+
+  void arrays(const std::string& path) {
+    TableArrays arrays(path, table_, [this](std::size_t j) { return uses_[j].text.has_value(); });
+    while (arrays.position() < arrays.records()) {
+      arrays.read();
+      ++out_.rows;
+      const auto where = [&] { return fmt::format("row {} of '{}'", arrays.position(), path); };
+      begin();
+      arrays.each([&](std::size_t j, const ElementType& type, const std::byte* stored) {
+        if (!uses_[j].text) return;
+        const bool text = type.is_text() || (is_person(j) && type.is_integer());
+        look_at(j, text ? field(j, type.to_text(stored)) : field(j, type.to_double(stored)), where);
+      });
+      end(where);
+    }
+    arrays.expect_end();
+  }
+
+  void csv(const std::string& path) {
+    CsvRows rows(path, {spec_.separator, spec_.comment.empty() ? '\0' : spec_.comment.front()});
+    try {
+      if (!header(rows)) return;
+      while (rows.read()) {
+        ++out_.rows;
+        record(rows);
+      }
+      if (std::string doubt = rows.long_rows(); !doubt.empty()) out_.doubts.push_back(std::move(doubt));
+    } catch (const DataError& e) {
+      if (e.local_detail().empty()) throw;  // nothing can be read of it
+      ++malformed_;
+      misfit(e.local_detail() + " What follows in that file was not looked at.");
+    }
+  }
 
   void misfit(std::string place) {
     ++out_.misfits;
@@ -128,34 +157,54 @@ class TableChecker {
       return misfit(fmt::format("{} has {} field{}, the file has {} columns", rows.where(), fields.size(),
                                 fields.size() == 1 ? "" : "s", places_.size()));
     }
-    bool whole = true;
-    std::size_t read = 0;
+    const auto where = [&] { return rows.where(); };
+    begin();
     for (std::size_t i = 0; i < fields.size(); ++i) {
       const std::size_t j = places_[i];
-      if (j == HeaderMatch::kUnknown || !uses_[j].text) continue;
-      const Misfit which = field(j, fields[i]);
-      ++read;
-      if (which == Misfit::kNone) continue;
-      whole = false;
-      ++uses_[j].misfits.at(static_cast<std::size_t>(which));
-      misfit(fmt::format("{}, column '{}': the field {}", rows.where(), table_.columns[j].name,
-                         schema::misfit_text(which, table_.columns[j])));
+      if (j != HeaderMatch::kUnknown && uses_[j].text) look_at(j, field(j, fields[i]), where);
     }
-    if (!whole || read < needed_columns()) return;
+    end(where);
+  }
+
+  // A row's fields, one by one. Where it is, is asked only for what does not fit.
+  void begin() {
+    whole_ = true;
+    read_ = 0;
+  }
+  template <class Where>
+  void look_at(std::size_t j, Misfit which, const Where& where) {
+    ++read_;
+    if (which == Misfit::kNone) return;
+    whole_ = false;
+    ++uses_[j].misfits.at(static_cast<std::size_t>(which));
+    misfit(fmt::format("{}, column '{}': the field {}", where(), table_.columns[j].name,
+                       schema::misfit_text(which, table_.columns[j])));
+  }
+  template <class Where>
+  void end(const Where& where) {
+    if (!whole_ || read_ < needed_columns()) return;
     if (const auto rule = rules_.broken(row_)) {
       ++broken_[*rule];
-      misfit(fmt::format("{} breaks {}", rows.where(), constraint(*rule)));
+      misfit(fmt::format("{} breaks {}", where(), constraint(*rule)));
     }
   }
 
-  Misfit field(std::size_t j, std::string_view text) {
-    const schema::FieldReading reading = uses_[j].text->read(text);
-    if (table_.columns[j].role == schema::ColumnRole::kPerson) {
-      // Any text that does not stand for nothing is a person.
-      return reading.misfit == Misfit::kUnknown ? Misfit::kNone : Misfit::kAbsent;
-    }
+  bool is_person(std::size_t j) const { return table_.columns[j].role == schema::ColumnRole::kPerson; }
+
+  /// @param value  text, or a number
+  template <class Value>
+  Misfit field(std::size_t j, const Value& value) {
+    if (is_person(j)) return person(j, value);
+    const schema::FieldReading reading = uses_[j].text->read(value);
     if (reading.cell) row_[j] = *reading.cell;
     return reading.misfit;
+  }
+  Misfit person(std::size_t j, std::string_view text) const {
+    // Any text that does not stand for nothing is a person.
+    return uses_[j].text->read(text).misfit == Misfit::kUnknown ? Misfit::kNone : Misfit::kAbsent;
+  }
+  Misfit person(std::size_t, double number) const {
+    return std::isnan(number) ? Misfit::kAbsent : Misfit::kNone;
   }
 
   std::size_t needed_columns() const {
@@ -173,6 +222,8 @@ class TableChecker {
   std::vector<std::uint64_t> broken_;
   std::uint64_t wrong_widths_ = 0, malformed_ = 0, headers_ = 0;
   std::vector<std::size_t> places_;  ///< of the file's columns: the schema's
+  bool whole_ = true;                ///< all fields of the row so far fit
+  std::size_t read_ = 0;             ///< fields of the row
   TableCheck out_;
 };
 

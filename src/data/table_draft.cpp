@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "csv_rows.hpp"
@@ -19,6 +20,8 @@ using schema::DraftColumn;
 
 /// How missing values are spelt almost everywhere.
 constexpr std::string_view kMissing[] = {"", "?", ".", "-", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL"};
+/// Types of which a number can be.
+constexpr ColumnType kNumbers[] = {ColumnType::kDecimal, ColumnType::kDate, ColumnType::kDatetime};
 /// A public sample with more categories in a column holds identifiers or free text.
 constexpr std::size_t kMostListed = 200;
 /// Significant digits of decimals in a draft.
@@ -44,6 +47,23 @@ bool is_boolean_word(std::string_view field) {
   std::string lower(field);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return lower == "true" || lower == "false";
+}
+
+/// What a record holds, and hardly a name.
+bool is_value(std::string_view name) {
+  const std::string_view field = stripped(name);
+  return is_missing_word(field) || is_boolean_word(field) ||
+         std::any_of(std::begin(kNumbers), std::end(kNumbers),
+                     [&](ColumnType type) { return schema::parse_number(type, field).has_value(); });
+}
+
+constexpr const char* kOrNoHeader = ", or say --no-header if the file has none: its first line is a record.";
+
+/// The first line is taken for names, which are public: that may not go wrong. @param why  without content
+DataError perhaps_a_record(const std::string& why) {
+  return DataError(why +
+                   ": perhaps the first line is a record, which must not get into a schema. Say --no-header "
+                   "if the file has no names (data.header = false), or --header if these are names.");
 }
 
 /// Which types fit all fields of a column so far. All that is kept of private records.
@@ -91,7 +111,7 @@ class PublicColumn {
       return;
     }
     if (values_.size() <= kMostListed) values_.insert(std::string(field));
-    for (const ColumnType type : {ColumnType::kDecimal, ColumnType::kDate, ColumnType::kDatetime}) {
+    for (const ColumnType type : kNumbers) {
       if (const auto value = schema::parse_number(type, field)) {
         lo_ = std::min(lo_, *value);
         hi_ = std::max(hi_, *value);
@@ -202,17 +222,13 @@ class NamedRows {
     for (std::size_t j = 0; j < rows_.fields().size(); ++j) {
       const std::string_view name = rows_.fields()[j];
       const std::string which = fmt::format("name {} in the header of {} ", j + 1, rows_.name());
-      if (name.empty()) throw DataError(which + "is empty: every column needs a name. Mend the header.");
-      for (const ColumnType type : {ColumnType::kDecimal, ColumnType::kDate, ColumnType::kDatetime}) {
-        if (!named && schema::parse_number(type, name)) {
-          throw DataError(which +
-                          "is a number or a date: perhaps the first line is a record, which must not get "
-                          "into a schema. Say --no-header if the file has no names, or --header if these "
-                          "are names.");
-        }
+      if (name.empty())
+        throw DataError(which + "is empty: every column needs a name. Mend the header" + kOrNoHeader);
+      if (!named && is_value(name)) throw perhaps_a_record(which + "is a number, a date or a missing value");
+      if (!known.insert(name).second) {
+        throw DataError(which + "is there twice: every column needs a name of its own. Mend the header" +
+                        kOrNoHeader);
       }
-      if (!known.insert(name).second)
-        throw DataError(which + "is there twice: every column needs a name of its own. Mend the header.");
     }
     names_.assign(rows_.fields().begin(), rows_.fields().end());
   }
@@ -222,21 +238,23 @@ class NamedRows {
   bool pending_ = false;  ///< the first row was read, and nobody has looked at it
 };
 
-void fill_in(std::vector<DraftColumn>& columns, const DataSpec& sample, bool named) {
+/// @returns whether the sample has all the columns: then their names are public by its owner's word.
+bool fill_in(std::vector<DraftColumn>& columns, const DataSpec& sample, bool named) {
   NamedRows rows(sample, named);
   std::vector<PublicColumn> looks(rows.names().size());
   rows.each([&](std::size_t j, std::string_view field) { looks[j].look_at(field); });
-  bool any = false;
+  std::size_t known = 0;
   for (DraftColumn& column : columns) {
     const auto at = std::find(rows.names().begin(), rows.names().end(), column.name);
     if (at == rows.names().end()) continue;
-    any = true;
+    ++known;
     looks[static_cast<std::size_t>(at - rows.names().begin())].fill(column);
   }
-  if (!any) {
+  if (known == 0) {
     throw DataError("the header of the sample " + rows.file() +
                     " has none of the file's columns. Is it the right one?");
   }
+  return known == columns.size();
 }
 
 }  // namespace
@@ -248,15 +266,30 @@ std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sam
     columns[j].name = rows.names()[j];
     columns[j].guessed = true;
   }
-  if (sample != nullptr) fill_in(columns, *sample, named);
+  if (sample != nullptr && fill_in(columns, *sample, named)) named = true;
   if (std::none_of(columns.begin(), columns.end(), [](const DraftColumn& c) { return c.guessed; }))
     return columns;
   std::vector<TypeGuess> guesses(columns.size());
+  std::optional<std::size_t> repeated;
   rows.each([&](std::size_t j, std::string_view field) {
-    if (columns[j].guessed) guesses[j].look_at(field);
+    if (!columns[j].guessed) return;
+    guesses[j].look_at(field);
+    if (!repeated && !named && file.header && field == stripped(columns[j].name)) repeated = j;
   });
+  bool told_apart = named || !file.header;
   for (std::size_t j = 0; j < columns.size(); ++j) {
-    if (columns[j].guessed) columns[j].type = guesses[j].type();
+    if (!columns[j].guessed) continue;
+    columns[j].type = guesses[j].type();
+    // Text above numbers is a name.
+    told_apart = told_apart || columns[j].type != ColumnType::kCategory;
+  }
+  if (repeated) {
+    throw perhaps_a_record(fmt::format("name {} in the header of {} is a field of a later row, too",
+                                       *repeated + 1, rows.file()));
+  }
+  if (!told_apart) {
+    throw perhaps_a_record(fmt::format("all columns of {}{} hold text, and so does the first line",
+                                       rows.file(), sample == nullptr ? "" : " that the sample lacks"));
   }
   return columns;
 }

@@ -38,6 +38,7 @@ TableFields::TableFields(const DataSpec& spec, Where where)
     use.use = column.is_feature() ? Use::kNumber : Use::kLabel;
     if (column.is_feature()) use.number = numbers_++;
     use.text.emplace(column);
+    use.quick.emplace(*use.text);
     for (std::uint32_t code = 0; code < column.codes(); ++code)
       use.middles.push_back(schema::position({code, kMiddle}, column.codes()));
   }
@@ -52,9 +53,25 @@ void TableFields::begin(Row& row) {
 }
 
 void TableFields::put(std::size_t column, std::string_view field, Row& row) {
-  ColumnUse& use = columns_[column];
-  if (use.use == Use::kNone) return;
-  if (use.use != Use::kPerson) return put(column, use.text->read(field), row);
+  const ColumnUse& use = columns_[column];
+  switch (use.use) {
+    case Use::kNone:
+      return;
+    case Use::kNumber:
+      if (const float position = use.quick->position(field); position >= 0) {
+        row.floats[use.number] = position;
+        return;
+      }
+      return put(column, use.text->read(field), row);
+    case Use::kLabel:
+      if (const std::int64_t code = use.quick->code(field); code >= 0) {
+        row.label = code;
+        return;
+      }
+      return put(column, use.text->read(field), row);
+    case Use::kPerson:
+      break;
+  }
   field = without_blanks(field);
   if (is_missing(table_->columns[column], field)) {
     misfit(column, Misfit::kAbsent);

@@ -13,6 +13,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/schema/table_text.hpp"
+#include "quick_fields.hpp"
 
 namespace muffle::data {
 
@@ -48,6 +49,7 @@ class TableFields {
     Use use = Use::kNone;
     std::size_t number = 0;  ///< of a record
     std::optional<schema::ColumnText> text;
+    std::optional<QuickFields> quick;
     std::vector<float> middles;              ///< positions of the codes' middles: of categories all there are
     std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit; private
   };

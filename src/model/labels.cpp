@@ -60,10 +60,10 @@ std::vector<std::int64_t> draw_labels(std::uint64_t seed, bool training, std::ui
   // total p_c.
   const double u = stream.uniform(0);
   const std::uint64_t shift = stream.below(1, total), step = spreading_step(total);
+  auto place = static_cast<std::uint64_t>((static_cast<unsigned __int128>(first) * step + shift) % total);
   for (std::size_t i = 0; i < n; ++i) {
-    const auto place =
-        static_cast<std::uint64_t>((static_cast<unsigned __int128>(first + i) * step + shift) % total);
     labels[i] = class_at(bounds, (static_cast<double>(place) + u) / static_cast<double>(total));
+    place = place >= total - step ? place - (total - step) : place + step;
   }
   return labels;
 }

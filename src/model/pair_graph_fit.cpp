@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -98,9 +99,7 @@ class Chains {
       : codes_(codes),
         law_(codes, law),
         sweeps_(sweeps),
-        uniforms_(codes.size()),
-        record_(codes.size()),
-        weights_(law_.make_weights()),
+        records_(codes),
         random_(0, Stream::kTrainLatent, substream),
         partner_(codes.size()) {
     for (std::size_t p = 0; p < law.pairs.size(); ++p) {
@@ -119,19 +118,15 @@ class Chains {
     for (auto& partners : partner_) {
       for (Partner& partner : partners) partner.seen.setZero();
     }
-    for (std::size_t i = 0; i < kChains; ++i) {
-      refill();
-      law_.draw_tree(uniforms_.data(), record_.data());
-      for (std::size_t s = 0; s + 1 < sweeps_; ++s) {
-        refill();
-        law_.sweep(uniforms_.data(), record_.data(), weights_, [](std::size_t, const float*, float) {});
-      }
-      refill();
-      law_.sweep(uniforms_.data(), record_.data(), weights_, [&](std::size_t j, const float* w, float sum) {
-        const Eigen::Map<const Eigen::ArrayXf> weights(w, static_cast<Index>(codes_[j]));
-        for (Partner& partner : partner_[j])
-          partner.seen.col(static_cast<Index>(record_[partner.column])).array() += weights * (1 / sum);
-      });
+    std::array<std::uint64_t, GibbsRecords::kMost> blocks;
+    for (std::size_t i = 0; i < kChains; i += GibbsRecords::kMost) {
+      const std::size_t some = std::min(GibbsRecords::kMost, kChains - i);
+      for (std::size_t r = 0; r < some; ++r)
+        blocks[r] = next_++ * GibbsRecords::blocks(codes_.size(), sweeps_);
+      records_.begin(random_, std::span(blocks).first(some));
+      law_.draw_tree(records_);
+      for (std::size_t s = 0; s + 1 < sweeps_; ++s) law_.sweep(records_);
+      law_.sweep(records_, [&](const GibbsLaw::Met& met) { see(met); });
     }
     std::vector<Eigen::MatrixXd> out;
     std::vector<std::size_t> next(codes_.size());
@@ -150,18 +145,22 @@ class Chains {
     Eigen::MatrixXf seen;
   };
 
-  void refill() {
-    for (double& u : uniforms_) u = random_.uniform(next_++);
+  void see(const GibbsLaw::Met& met) {
+    const auto k = static_cast<Index>(codes_[met.column]);
+    for (Partner& partner : partner_[met.column]) {
+      const std::uint32_t* const codes = records_.codes(partner.column);
+      for (std::size_t r = 0; r < records_.count(); ++r)
+        partner.seen.col(static_cast<Index>(codes[r])) +=
+            Eigen::Map<const Eigen::VectorXf>(met.shares + r * met.stride, k);
+    }
   }
 
   const std::vector<std::size_t>& codes_;
   GibbsLaw law_;
   std::size_t sweeps_;
-  std::vector<double> uniforms_;
-  std::vector<std::uint32_t> record_;
-  GibbsLaw::Weights weights_;
+  GibbsRecords records_;
   CounterStream random_;
-  std::uint64_t next_ = 0;
+  std::uint64_t next_ = 0;                     ///< record
   std::vector<std::vector<Partner>> partner_;  ///< d: in the order of the law's pairs
 };
 

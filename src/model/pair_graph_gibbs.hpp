@@ -2,88 +2,98 @@
 // fit's chains and the sampler take the same steps.
 #pragma once
 
-#include <Eigen/Core>
-#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "muffle/core/philox.hpp"
 #include "muffle/model/pair_graph.hpp"
+#include "pair_graph_kernel.hpp"
 
 namespace muffle::model {
 
-/// One class's law, laid out for drawing. Immutable: threads share it.
+/// Cells of records that are drawn side by side, column by column, with their random numbers: each record has
+/// blocks of a stream of its own, and is the same whatever stands beside it.
+class GibbsRecords {
+ public:
+  /// More are no faster: their codes fill the first cache.
+  static constexpr std::size_t kMost = 128;
+
+  explicit GibbsRecords(const std::vector<std::size_t>& codes);
+
+  /// What a record takes for its tree, its sweeps and one number a column besides.
+  static std::uint64_t blocks(std::size_t columns, std::size_t sweeps) {
+    return (sweeps + 2) * ((columns + 3) / 4);
+  }
+  /// New records, at most kMost. @param random  outlives them  @param first_blocks  of each record
+  void begin(const CounterStream& random, std::span<const std::uint64_t> first_blocks);
+
+  std::size_t count() const { return count_; }
+  const std::uint32_t* codes(std::size_t column) const { return codes_.data() + column * kMost; }
+  /// A random number for each record and column; to be called for 0, 1, ... in turn, and from 0 again.
+  const std::uint32_t* words(std::size_t column);
+
+ private:
+  friend class GibbsLaw;
+
+  RecordLanes lanes() { return {lanes_, codes_.data(), kMost}; }
+
+  std::size_t count_ = 0, lanes_ = 0;  ///< lanes_: in whole packets
+  std::vector<std::uint32_t> codes_;   ///< d x kMost
+  const CounterStream* random_ = nullptr;
+  std::array<std::uint64_t, kMost> first_blocks_{};
+  std::uint64_t next_block_ = 0;
+  std::array<std::uint32_t, 4 * kMost> words_{};
+  std::vector<FloatPacket> numbers_, shares_;  ///< the kernels' room
+};
+
+/// One class's law, laid out for drawing. Immutable but for set_parameters(): threads share it.
 class GibbsLaw {
  public:
-  using Weights = Eigen::Array<float, Eigen::Dynamic, 1>;
-  /// Columns' codes are padded to whole ones.
-  static constexpr int kPacket = 8;
-
   GibbsLaw(const std::vector<std::size_t>& codes, const PairGraphLaw& law);
 
   std::size_t columns() const { return columns_.size(); }
   /// Takes new parameters of the same pairs.
   void set_parameters(const PairGraphLaw& law);
 
-  /// @param uniforms  d numbers in (0, 1)  @param record  d codes, all written
-  void draw_tree(const double* uniforms, std::uint32_t* record) const;
+  /// All columns' codes, from the tree.
+  void draw_tree(GibbsRecords& records) const;
 
-  /// One Gibbs sweep, columns in their order. After the column's conditional law (not yet divided by its sum)
-  /// is known and its new code is drawn: visit(column, weights, sum).
-  template <class Visit>
-  void sweep(const double* uniforms, std::uint32_t* record, Weights& weights, const Visit& visit) const {
-    for (std::size_t j = 0; j < columns_.size(); ++j) {
-      const Column& column = columns_[j];
-      const auto width = static_cast<Eigen::Index>(column.padded);
-      // Whole packets at an aligned place: the same bits wherever a record lies in a call.
-      for (std::size_t at = 0; at < column.padded; at += kPacket) {
-        Packet sum = Eigen::Map<const Packet>(column.field.data() + at);
-        for (const Partner& partner : column.partners)
-          sum += Eigen::Map<const Packet>(column.interactions.data() + partner.offset +
-                                          record[partner.column] * column.padded + at);
-        weights.template segment<kPacket>(static_cast<Eigen::Index>(at)) = sum;
-      }
-      auto w = weights.head(width);
-      // What is less likely counts as nothing much, and not as a denormal number, which is slow.
-      w = (w - w.maxCoeff()).max(-80.0f).exp();
-      const float* const begin = weights.data();
-      float sum = 0;
-      for (std::size_t x = 0; x < column.codes; ++x) sum += begin[x];
-      const float place = static_cast<float>(uniforms[j]) * sum;
-      float passed = 0;
-      std::uint32_t code = 0;
-      for (; code + 1 < column.codes; ++code) {
-        passed += begin[code];
-        if (place < passed) break;
-      }
-      record[j] = code;
-      visit(j, begin, sum);
-    }
-  }
-  /// Room that sweep() needs.
-  Weights make_weights() const { return Weights(static_cast<Eigen::Index>(most_padded_)); }
+  /// A column's conditional laws as a sweep has met them, the column now drawn.
+  struct Met {
+    std::size_t column = 0;
+    const float* shares = nullptr;  ///< records x stride: probabilities of the codes
+    std::size_t stride = 0;
+  };
+  /// One Gibbs sweep, columns in their order. @param visit  may be empty
+  void sweep(GibbsRecords& records, const std::function<void(const Met&)>& visit = {}) const;
 
  private:
-  using Packet = Eigen::Array<float, kPacket, 1>;
-
-  struct Partner {
-    std::size_t column, offset;
-  };
   struct Column {
-    std::size_t codes = 0, padded = 0;  ///< padded: to whole packets
-    std::vector<float> field;           ///< padded; what is beyond the codes is never drawn
-    std::vector<float> interactions;    ///< for each partner its codes x padded
-    std::vector<Partner> partners;
+    std::size_t codes = 0, packets = 0;
+    std::vector<ColumnRows::Partner> partners;
+    std::vector<FloatPacket> factors, logarithms;  ///< rows: the field, then all partners'
+
+    void make_rows(std::size_t rows);
+    std::size_t rows() const { return factors.size() / packets; }
+    float* factor(std::size_t row) { return factors[row * packets].lane; }
+    float* logarithm(std::size_t row) { return logarithms[row * packets].lane; }
+    ColumnRows view() const {
+      return {codes, packets, factors.data(), logarithms.data(), partners.data(), partners.size()};
+    }
   };
+  /// A column given another: its first row is 0, and the others the parent's bounds. A root's first row is
+  /// its own bounds.
   struct Branch {
-    std::size_t column, parent;
-    std::vector<float> bounds;  ///< as Branch::given, cumulative
+    std::size_t column = 0;
+    Column law;
   };
 
   std::vector<Column> columns_;
   std::vector<Branch> tree_;
-  std::size_t most_padded_ = 0;
 };
 
 }  // namespace muffle::model

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "muffle/core/error.hpp"
@@ -42,11 +43,12 @@ std::vector<std::vector<double>> tilts_of(const PairGraphLaw& law, const PairGra
 
 /// The place t at which a bin's law, (1 - tilt) t + tilt t^2 of it, has passed this share.
 float place(double tilt, double passed) {
+  if (tilt == 0) return static_cast<float>(passed);
   const double a = 1 - tilt;
   return static_cast<float>(2 * passed / (a + std::sqrt(a * a + 4 * tilt * passed)));
 }
 
-/// A record takes d uniform numbers for the tree, d for each sweep, and d for its places in the bins.
+/// A record takes a random number for each column of the tree, of each sweep, and for its places in the bins.
 class PairGraphSampler : public Sampler {
  public:
   explicit PairGraphSampler(const PairGraphModel& model) : codes_(model.codes), sweeps_(model.sweeps) {
@@ -58,36 +60,46 @@ class PairGraphSampler : public Sampler {
 
   void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
             std::span<float> out) const override {
-    const std::size_t d = codes_.size();
-    require(out.size() == labels.size() * d,
+    require(out.size() == labels.size() * codes_.size(),
             "records do not fit the place for them: this is a bug in muffle.");
-    const CounterStream random(seed, Stream::kSampleLatent);
-    std::vector<double> uniforms(d);
-    std::vector<std::uint32_t> record(d);
-    auto weights = laws_.front().make_weights();
-    const std::uint64_t each = (sweeps_ + 2) * d;
+    std::vector<std::vector<std::size_t>> of_class(laws_.size());
     for (std::size_t i = 0; i < labels.size(); ++i) {
       require(labels[i] >= 0 && static_cast<std::size_t>(labels[i]) < laws_.size(),
               "a label is outside the model's classes");
-      const GibbsLaw& law = laws_[static_cast<std::size_t>(labels[i])];
-      const std::vector<std::vector<double>>& tilts = tilts_[static_cast<std::size_t>(labels[i])];
-      std::uint64_t next = (first + i) * each;
-      const auto refill = [&] {
-        for (double& u : uniforms) u = random.uniform(next++);
-      };
-      refill();
-      law.draw_tree(uniforms.data(), record.data());
-      for (std::size_t s = 0; s < sweeps_; ++s) {
-        refill();
-        law.sweep(uniforms.data(), record.data(), weights, [](std::size_t, const float*, float) {});
+      of_class[static_cast<std::size_t>(labels[i])].push_back(i);
+    }
+    const CounterStream random(seed, Stream::kSampleLatent);
+    GibbsRecords records(codes_);
+    for (std::size_t c = 0; c < laws_.size(); ++c) {
+      for (std::size_t from = 0; from < of_class[c].size(); from += GibbsRecords::kMost) {
+        const std::size_t n = std::min(GibbsRecords::kMost, of_class[c].size() - from);
+        draw_some(c, random, first, std::span(of_class[c]).subspan(from, n), records, out);
       }
-      refill();
-      for (std::size_t j = 0; j < d; ++j)
-        out[i * d + j] = schema::position({record[j], place(tilts[j][record[j]], uniforms[j])}, codes_[j]);
     }
   }
 
  private:
+  /// @param which  of the records, counted from `first`, at most GibbsRecords::kMost
+  void draw_some(std::size_t label, const CounterStream& random, std::uint64_t first,
+                 std::span<const std::size_t> which, GibbsRecords& records, std::span<float> out) const {
+    const std::size_t d = codes_.size();
+    const GibbsLaw& law = laws_[label];
+    std::array<std::uint64_t, GibbsRecords::kMost> blocks;
+    for (std::size_t r = 0; r < which.size(); ++r)
+      blocks[r] = (first + which[r]) * GibbsRecords::blocks(d, sweeps_);
+    records.begin(random, std::span(blocks).first(which.size()));
+    law.draw_tree(records);
+    for (std::size_t s = 0; s < sweeps_; ++s) law.sweep(records);
+    for (std::size_t j = 0; j < d; ++j) {
+      const std::uint32_t *const words = records.words(j), *const codes = records.codes(j);
+      const std::vector<double>& tilts = tilts_[label][j];
+      for (std::size_t r = 0; r < which.size(); ++r) {
+        const double uniform = (static_cast<double>(words[r]) + 0.5) * 0x1p-32;
+        out[which[r] * d + j] = schema::position({codes[r], place(tilts[codes[r]], uniform)}, codes_[j]);
+      }
+    }
+  }
+
   std::vector<std::size_t> codes_;
   std::size_t sweeps_;
   std::vector<GibbsLaw> laws_;

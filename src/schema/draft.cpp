@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 
 #include "muffle/core/settings.hpp"
@@ -89,11 +90,14 @@ class Interview {
   void column(DraftColumn& c, std::size_t number, std::size_t of) {
     out_ << fmt::format("\nColumn {} of {}: {}\n", number, of, printable(c.name));
     if (!c.note.empty()) out_ << "  " << c.note << "\n";
-    type(c);
+    // What a public sample has filled in is not asked again; a role nobody can read off a file.
+    if (c.is_open() || c.type == ColumnType::kIgnore) type(c);
     if (over()) return;
     c.guessed = false;
     if (c.type == ColumnType::kIgnore) return;
     role(c);
+    if (c.type == ColumnType::kIgnore) return;
+    if (c.role != ColumnRole::kFeature) holders_[static_cast<std::size_t>(c.role)] = c.name;
     if (has_bounds(c)) {
       if (c.type == ColumnType::kDecimal && !c.decimals) decimals(c);
       if (!c.lo) c.lo = bound(c, "the least value that there can be");
@@ -141,20 +145,37 @@ class Interview {
       const std::string word =
           answer(fmt::format("role: feature, label (the class) or person (whose a row is) [{}]",
                              kRoleNames[static_cast<int>(c.role)]));
+      const auto known =
+          std::find(std::begin(kRoleNames), std::end(kRoleNames), word) - std::begin(kRoleNames);
+      if (known == 1 || known == 2) {
+        if (const std::string& holder = holders_[static_cast<std::size_t>(known)]; !holder.empty()) {
+          out_ << fmt::format("  '{}' has this role already, and one column at most can.\n",
+                              printable(holder));
+          continue;
+        }
+      }
       if (word == kRoleNames[1] && is_numeric(c.type)) {
         out_ << "  A label is a category, an ordinal or a boolean: choose one of those as its type.\n";
         type(c);
         if (is_numeric(c.type)) continue;
-        if (c.type != ColumnType::kIgnore) c.role = ColumnRole::kLabel;
+        if (c.type != ColumnType::kIgnore) be_label(c);
         return;
       }
-      for (int i = 0; i < 3; ++i) {
-        if (kRoleNames[i] == word) c.role = static_cast<ColumnRole>(i);
+      if (known == 1) {
+        be_label(c);
+      } else if (known < std::ssize(kRoleNames)) {
+        c.role = static_cast<ColumnRole>(known);
       }
-      if (word.empty() ||
-          std::find(std::begin(kRoleNames), std::end(kRoleNames), word) != std::end(kRoleNames))
-        return;
+      if (word.empty() || known < std::ssize(kRoleNames)) return;
     }
+  }
+
+  /// A label is always there: how it was spelt where it was not is one of its values.
+  static void be_label(DraftColumn& c) {
+    c.role = ColumnRole::kLabel;
+    if (!c.values || !c.missing) return;
+    c.values->insert(c.values->end(), c.missing->begin(), c.missing->end());
+    c.missing.reset();
   }
 
   void decimals(DraftColumn& c) {
@@ -224,6 +245,7 @@ class Interview {
 
   std::istream& in_;
   std::ostream& out_;
+  std::array<std::string, std::size(kRoleNames)> holders_;  ///< the column that has a role
 };
 
 }  // namespace
@@ -246,9 +268,8 @@ std::string draft_toml(std::span<const DraftColumn> columns, std::string_view co
 
 void ask_for_columns(std::span<DraftColumn> columns, std::istream& in, std::ostream& out) {
   Interview interview(in, out);
-  for (std::size_t j = 0; j < columns.size() && !interview.over(); ++j) {
-    if (columns[j].is_open()) interview.column(columns[j], j + 1, columns.size());
-  }
+  for (std::size_t j = 0; j < columns.size() && !interview.over(); ++j)
+    interview.column(columns[j], j + 1, columns.size());
 }
 
 }  // namespace muffle::schema

@@ -156,8 +156,15 @@ class TableReader {
                                       static_cast<int>(v.time.hour), static_cast<int>(v.time.minute),
                                       static_cast<int>(v.time.second)));
     }
-    if (node.is_number() && type != ColumnType::kDate && type != ColumnType::kDatetime)
-      return node.value<double>();
+    if (node.is_number() && type != ColumnType::kDate && type != ColumnType::kDatetime) {
+      const auto value = node.value<double>();  // none: a double would be another number
+      if (!value) {
+        add(line(node), fmt::format("{}: {} has more digits than muffle counts exactly: whole numbers lie "
+                                    "within 2^52 (4503599627370496) of 0",
+                                    of, key));
+      }
+      return value;
+    }
     add(line(node), fmt::format("{}: {} needs {}", of, key,
                                 type == ColumnType::kDate       ? "a date, YYYY-MM-DD"
                                 : type == ColumnType::kDatetime ? "a date and time, YYYY-MM-DDThh:mm:ss"

@@ -188,6 +188,7 @@ TEST_F(TableConfigTest, ASchemaThatCannotBeUsedIsAProblemAmongTheOthers) {
   const std::string problem = problem_with(sources({"privacy.epsilom=1"}));
   EXPECT_THAT(problem, HasSubstr("column 'ward' is there twice"));
   EXPECT_THAT(problem, HasSubstr("did you mean 'privacy.epsilon'"));
+  EXPECT_THAT(problem, HasSubstr("2 problems")) << "none that follows from the schema's absence";
   std::filesystem::remove(schema_);
   EXPECT_THROW(load_config(sources()), IoError);
 }

@@ -46,6 +46,22 @@ TEST(CounterStream, TakesTwoValuesFromEachBlock) {
   }
 }
 
+TEST(CounterStream, WordsOfManyBlocksAreThoseOfEach) {
+  const CounterStream stream(0x0123456789abcdef, Stream::kTest, 7);
+  for (const std::size_t n : {0u, 1u, 7u, 8u, 9u, 40u}) {
+    std::vector<std::uint64_t> blocks(n);
+    for (std::size_t i = 0; i < n; ++i) blocks[i] = i * i * 0x123456789u;
+    std::vector<std::uint32_t> words(4 * n);
+    const std::uint64_t offset = 0xffffffff;
+    stream.words(blocks, offset, words.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t block = blocks[i] + offset;
+      EXPECT_EQ(stream.bits(2 * block), std::uint64_t{words[n + i]} << 32 | words[i]);
+      EXPECT_EQ(stream.bits(2 * block + 1), std::uint64_t{words[3 * n + i]} << 32 | words[2 * n + i]);
+    }
+  }
+}
+
 TEST(CounterStream, StreamsDifferBySeedPurposeAndSubstream) {
   const std::set<std::uint64_t> firsts{
       CounterStream(1, Stream::kTest).bits(0), CounterStream(2, Stream::kTest).bits(0),

@@ -1,5 +1,5 @@
 // NumPy's arrays: header texts, types, archives that libzip wrote, .npy files.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <zip.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "data/table_fixture.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/data/table_check.hpp"
 #include "support/expect_error.hpp"
 #include "support/mutate.hpp"
 #include "support/records.hpp"
@@ -222,6 +223,15 @@ class NpzTables : public Tables {
     out.format = "npz";
     return out;
   }
+  /// Texts as NumPy's U, of ASCII and what is spelt as one char32_t each in u32.
+  static std::string characters(const std::vector<std::u32string>& texts, std::size_t length) {
+    std::string out;
+    for (std::u32string text : texts) {
+      text.resize(length);
+      out.append(reinterpret_cast<const char*>(text.data()), 4 * length);
+    }
+    return out;
+  }
   static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   std::vector<std::pair<std::string, std::string>> arrays_{
       {"income", array("|u1", "(3,)", raw<std::uint8_t>({0, 1, 1}))},
@@ -240,6 +250,65 @@ TEST_F(NpzTables, HaveAnArrayAColumnOrAllInOneMatrix) {
   EXPECT_EQ(codes(npz("m.npy")), want) << "the ignored column is passed over";
   put("m.npy", array("|i1", "(1, 5)", raw<std::int8_t>({20, 1, 0, 9, 1})));
   EXPECT_EQ(codes(npz("m.npy")), (std::vector<std::vector<int>>{{1, 1, 0, 1}}));
+}
+
+// As pandas and numpy hold them: categories, numbers and persons as text, truth values as such.
+TEST_F(NpzTables, ReadTextsAsAFieldOfACsvFile) {
+  schema::Table table = people_table();
+  table.columns[2].values.push_back({"\xC3\xA4rztin \xF0\x9F\x98\x80", {}});
+  table.columns.push_back(category("smokes", {{"no", {}}, {"yes", {}}}));
+  table.columns.push_back(category("patient", {}, schema::ColumnRole::kPerson));
+  auto some = arrays_;
+  some[0].second = array("|S6", "(3,)", std::string("<=50K\0>50K\0\0>50K. ", 18));
+  some[1].second = array("<U2", "(3,)", characters({U"0", U"99", U"20"}, 2));
+  some[3].second = array("<U9", "(3,)", characters({U"cook", U"NA", U"\u00E4rztin \U0001F600"}, 9));
+  some.emplace_back("smokes", array("|b1", "(3,)", std::string("\1\0\1", 3)));
+  some.emplace_back("patient", array("<U2", "(3,)", characters({U"x1", U"x1", U"x\u00E9"}, 2)));
+  zipped(some);
+  DataSpec bounded = npz();
+  bounded.schema = schema_of(table);
+  bounded.records_per_person = 2;
+  EXPECT_EQ(codes(bounded),
+            (std::vector<std::vector<int>>{{0, 0, 1, 1, 0}, {3, 2, 4, 0, 1}, {1, 1, 3, 1, 1}}));
+  bounded.records_per_person = 1;
+  const Batch all = read_all(bounded);
+  EXPECT_EQ(std::count(all.y.begin(), all.y.end(), schema::kNoClass), 1) << "of two rows of one person";
+  EXPECT_NE(all.y[2], schema::kNoClass);
+  // The other byte order, a half of a surrogate pair, bytes that are no UTF-8: the last two are no category.
+  DataSpec clamped = npz();
+  clamped.schema.on_error = schema::OnError::kClamp;
+  some = arrays_;
+  some[3].second = array(">U1", "(3,)", std::string("\0\0\0?\0\0\xD8\1\0\0\0-", 12));
+  zipped(some);
+  EXPECT_EQ(codes(clamped)[1][2], 3) << "the missing value";
+  some[3].second = array("|S5", "(3,)", std::string("clerk\xFF\xFE\0\0\0?\0\0\0\0", 15));
+  zipped(some);
+  EXPECT_EQ(codes(clamped)[0][2], 0);
+  EXPECT_EQ(codes(clamped)[1][2], 3);
+  put("m.npy", array("<U5", "(1, 5)", characters({U"20", U"1.0", U"clerk", U"note", U"<=50K"}, 5)));
+  EXPECT_EQ(codes(npz("m.npy")), (std::vector<std::vector<int>>{{1, 1, 0, 0}}));
+}
+
+TEST_F(NpzTables, AreCheckedAsCsvFilesAre) {
+  schema::Table table = people_table();
+  table.columns.push_back(category("patient", {}, schema::ColumnRole::kPerson));
+  auto some = arrays_;
+  some[1].second = array("<i8", "(3,)", raw<std::int64_t>({0, 100, 20}));
+  some[3].second = array("<U6", "(3,)", characters({U"cook", U"nobody", U"?"}, 6));
+  some.emplace_back("patient", array("<f8", "(3,)", raw<double>({7, 7, kNaN})));
+  zipped(some);
+  DataSpec spec;
+  spec.schema.table = std::make_shared<const schema::Table>(table);
+  const std::string file = (folder_ / "r.npz").string();
+  const TableCheck found = check_table(spec, {file}, 20);
+  EXPECT_EQ(found.rows, 3U);
+  EXPECT_THAT(found.places,
+              testing::ElementsAre(
+                  "row 2 of '" + file + "', column 'age': the field is above the column's hi",
+                  "row 2 of '" + file + "', column 'job': the field is not one of the column's values",
+                  testing::HasSubstr("row 3 of '" + file + "', column 'patient'")));
+  expect_error(ExitCode::kIo, {"nothing.npy"},
+               [&] { check_table(spec, {(folder_ / "nothing.npy").string()}, 20); });
 }
 
 TEST_F(NpzTables, AreRefusedWhereTheyDoNotFit) {
@@ -263,8 +332,12 @@ TEST_F(NpzTables, AreRefusedWhereTheyDoNotFit) {
   refused(0, array("|i1", "(3,)", raw<std::int8_t>({0, -1, 1})), {"does not fit"}, {"row 2", "'income'"});
   refused(1, array("<i8", "(2,)", raw<std::int64_t>({0, 1})), {"array age", "different numbers"}, {});
   refused(1, array("<i8", "(3, 2)", raw<std::int64_t>({0, 1, 2, 3, 4, 5})),
-          {"array age", "one number a record"}, {});
-  refused(3, array("<U3", "(3,)", std::string(36, '\0')), {"array job", "<U3"}, {});
+          {"array age", "one number or text a record"}, {});
+  refused(3, array("<M8", "(3,)", std::string(24, '\0')), {"array job", "<M8", "astype(str)"}, {});
+  refused(3, array("<U0", "(3,)", ""), {"array job", "<U0"}, {});
+  refused(3, array("<U300000", "(0,)", ""), {"array job", "<U300000", "up to 1 MiB"}, {});
+  refused(3, array("<U5", "(3,)", characters({U"clerk", U"nobody", U"?"}, 5)), {"does not fit"},
+          {"row 2", "'job'", "not one of"});
   auto some = arrays_;
   some.erase(some.begin() + 3);
   zipped(some);

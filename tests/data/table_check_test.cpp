@@ -71,6 +71,17 @@ TEST_F(TableChecks, KeepsTheFirstPlacesAndCountsAll) {
   EXPECT_THAT(found.counts, ElementsAre("column 'age': 1000 that is above the column's hi"));
 }
 
+TEST_F(TableChecks, ATextOfManyLinesIsWorthAWord) {
+  std::string lines;
+  for (int i = 0; i < 101; ++i) lines += "SECRET\n";
+  const TableCheck found =
+      check(std::string(kHeader) + "20,1.0,clerk,\"" + lines + "\",<=50K\n", people_table());
+  EXPECT_EQ(found.misfits, 0U);
+  EXPECT_THAT(found.doubts, ElementsAre(AllOf(HasSubstr("row 1 of "), HasSubstr("span 102 lines"))));
+  EXPECT_THAT(check(std::string(kHeader) + "20,1.0,clerk,\"a\nb\",<=50K\n", people_table()).doubts,
+              IsEmpty());
+}
+
 TEST_F(TableChecks, HeadersAreCompared) {
   EXPECT_THAT(check("income,job,height,age\n<=50K,clerk,1.0,20\n", people_table()).places, IsEmpty())
       << "any order; what is ignored need not be there";

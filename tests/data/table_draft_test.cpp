@@ -117,8 +117,8 @@ TEST_F(TableDraft, LooksAtRecordsOnlyOfColumnsThatTheSampleLacks) {
   const DataSpec sample = file("sample.csv", "a\n1\n");
   // The record is no row of this file: nobody reads it.
   EXPECT_EQ(draft_columns(file("private.csv", "a\n1,2,3\n"), &sample, false).at(0).guessed, false);
-  const auto columns = draft_columns(file("private.csv", "b,a\nx,y\n"), &sample, false);
-  EXPECT_EQ(columns.at(0).type, ColumnType::kCategory);
+  const auto columns = draft_columns(file("private.csv", "b,a\n1.5,y\n"), &sample, false);
+  EXPECT_EQ(columns.at(0).type, ColumnType::kDecimal);
   EXPECT_TRUE(columns.at(0).guessed && columns.at(0).is_open());
   EXPECT_EQ(columns.at(1).type, ColumnType::kInteger);
   expect_error(ExitCode::kData, {"has none of the file's columns"},
@@ -126,11 +126,22 @@ TEST_F(TableDraft, LooksAtRecordsOnlyOfColumnsThatTheSampleLacks) {
 }
 
 TEST_F(TableDraft, TakesNoRecordForAHeader) {
-  for (const char* record : {"39,State-gov\n", "State-gov,1999-01-01\n", "a,2020-01-01 00:00:00\n"}) {
+  for (const char* record : {"39,State-gov\n", "State-gov,1999-01-01\n", "a,2020-01-01 00:00:00\n",
+                             // All text: nothing tells.
+                             "Anna Schmidt,State-gov,died\nBob Jones,maternity,home\n", "Anna,State-gov\n",
+                             // Below are numbers, but one value is there again; or none is there at all.
+                             "Anna,State-gov,often\nBob,private,3\nEve,State-gov,4\n",
+                             "State-gov,?\nprivate,7\n", "State-gov,TRUE,a\nprivate,false,7\n"}) {
     const std::string said =
         expect_error(ExitCode::kData, {"--no-header", "--header"}, [&] { draft(record); });
     EXPECT_EQ(said.find("State"), std::string::npos);
   }
+  const DataSpec words = file("words.csv", "name,ward\nAnna,north\n");
+  EXPECT_EQ(draft_columns(words, nullptr, true).at(1).name, "ward") << "by its owner's word";
+  const DataSpec one = file("one.csv", "name\nBob\n"), both = file("both.csv", "ward,name\nsouth,Bob\n");
+  EXPECT_EQ(draft_columns(words, &both, false).at(1).values->at(0), "south") << "all names are public";
+  expect_error(ExitCode::kData, {"that the sample lacks", "--header"},
+               [&] { draft_columns(words, &one, false); });
   DataSpec spec = file("years.csv", "2019,2020\n1,x\n");
   EXPECT_EQ(draft_columns(spec, nullptr, true).at(1).name, "2020");
   spec.header = false;

@@ -86,6 +86,8 @@ check "the columns are the original's but for the person" test "$(zcat "$work/ru
 marginals=("${job[@]}" --set 'evaluate.metrics=["marginals"]' --set data.test_features=all.csv --out "$work/run")
 ends 0 on 1 evaluate "${marginals[@]}"
 there "$work/run" metrics.json
+ends 0 on 1 sample "${job[@]}" --set sample.seed=2 --out "$work/run"
+check "scores of the rows before do not stand beside others" test ! -e "$work/run/metrics.json"
 rm "$work/run/samples-00001-of-00003.csv.gz"
 says 74 "cannot read '.*samples-00001-of-00003.csv.gz'" on 1 evaluate "${marginals[@]}"
 finish

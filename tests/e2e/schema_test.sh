@@ -17,6 +17,7 @@ cp log drafted
 check "the draft has each column with its type" test \
   "$(sed -nE 's/^type = "([a-z]+)".*/\1/p' schema.toml | tr '\n' ' ')" = "category integer decimal date category category "
 check "and says that types are guesses" test "$(grep -c '# a guess' schema.toml)" = 6
+check "where names are from is said, and stands in the draft" bash -c "grep -q 'If it has no header, they are a RECORD' drafted schema.toml && grep -q -- --no-header schema.toml"
 check "nothing of the records is in it, or was said" bash -c "! grep -E 'needle|surgery|home|died|47|71|2021' schema.toml drafted"
 says 2 'never overwrites' muffle init private.csv --separator ';' </dev/null
 says 78 'is still "FILL-IN"' muffle hash schema.toml
@@ -24,7 +25,11 @@ says 78 'is still "FILL-IN"' muffle check schema.toml private.csv --separator ';
 echo '39,State-gov' >no-header.csv
 says 65 'perhaps the first line is a record' muffle init no-header.csv --out none.toml </dev/null
 check "a record is no header" test ! -e none.toml
-says 0 '' muffle init no-header.csv --no-header --out none.toml </dev/null
+says 0 'are numbered' muffle init no-header.csv --no-header --out none.toml </dev/null
+printf '%s\n' 'needle,surgery,died' 'Bob Jones,maternity,home' >texts.csv
+says 65 'all columns .* hold text' muffle init texts.csv --out texts.toml </dev/null
+check "nor is one all of text, which nobody sees" bash -c "test ! -e texts.toml && ! grep -qE 'needle|Bob' log"
+says 0 '' muffle init texts.csv --header --out texts.toml </dev/null
 check "columns without names get numbers" grep -q 'name = "column-2"' none.toml
 printf 'a,b\n1,2\n3,4,5\n' >ragged.csv
 says 65 "row 2 of 'ragged.csv' has 3 fields" muffle init ragged.csv --out none-2.toml </dev/null
@@ -110,6 +115,8 @@ printf 'a,b\n1,2\n' >two.csv
 printf '%s\n' '' '' 0 9 never '' label category 1 2 '' | script -qec "'$MUFFLE' schema init two.csv --out asked.toml" /dev/null >typed
 says 0 'Every row fits' muffle check asked.toml two.csv
 check "what was asked" grep -q 'Column 2 of 2: b' typed
+printf '%s\n' person '' '' '' '' label | script -qec "'$MUFFLE' schema init private.csv --separator ';' --from-public-sample private.csv --out roles.toml" /dev/null >typed
+check "roles are asked for where a sample has filled in the rest" bash -c "grep -A 2 patient roles.toml | grep -q person && grep -A 2 outcome roles.toml | grep -q label"
 
 # What the documentation prints loads as it stands.
 # shellcheck disable=SC2016

@@ -103,6 +103,31 @@ TEST(Draft, WritesWhatWasAnswered) {
   EXPECT_EQ(t.columns[6].type, ColumnType::kIgnore);
 }
 
+// A public sample says nothing of roles: which column is the class, and whose a row is, is asked all the
+// same.
+TEST(Draft, AsksForTheRolesOfColumnsThatASampleHasFilledIn) {
+  std::vector<DraftColumn> columns =
+      of_types({ColumnType::kInteger, ColumnType::kIgnore, ColumnType::kCategory, ColumnType::kCategory});
+  for (DraftColumn& c : columns) c.guessed = false, c.missing.emplace();
+  columns[0].lo = 0, columns[0].hi = 9;
+  columns[1].note = "an identifier";
+  columns[2].values = columns[3].values = {"no", "yes"};
+  columns[2].missing = {"?"};
+  const std::string asked = ask(columns,
+                                "\n"                  // a feature
+                                "category\nperson\n"  // of a sample's identifiers
+                                "label\n"
+                                "label\nperson\n\n");  // both are taken
+  EXPECT_THAT(asked, HasSubstr("an identifier"));
+  EXPECT_THAT(asked, HasSubstr("'c3' has this role already"));
+  EXPECT_THAT(asked, Not(HasSubstr("least value"))) << "it is filled in";
+  const Table t = read(columns);
+  EXPECT_EQ(t.person(), 1U);
+  ASSERT_EQ(t.label(), 2U);
+  EXPECT_EQ(t.columns[2].values.back().name, "?") << "a label is always there: this is a value of it";
+  EXPECT_EQ(t.columns[3].role, ColumnRole::kFeature);
+}
+
 TEST(Draft, LeavesOpenWhatNobodyAnswers) {
   std::vector<DraftColumn> columns = of_types({ColumnType::kInteger, ColumnType::kCategory});
   ask(columns, "\n\n\n\n\n\n\n\n\n");

@@ -172,6 +172,11 @@ TEST(TableToml, RefusesWhatContradictsItself) {
   refused(a + "lo = 0\nhi = 9\nbins = [0, 5, 5, 10]\n", {"edges must be finite and ascend"});
   refused(a + "lo = 0\nhi = 9\nbins = [1, 10]\n", {"edges must span"});
   refused(a + "lo = 0\nhi = 9\nbins = [0, 0.2, 0.5, 10]\n", {"holds no value"});
+  // No double is 2^53 + 1: it may not become 0, nor its neighbour.
+  refused(a + "lo = 9007199254740993\nhi = 9007199254740999\n",
+          {"(1) line 4: column 'a': lo has more digits", "(2) line 5"});
+  refused(a + "lo = 0\nhi = 9\nbins = [0, 9007199254740993]\n", {"line 6: column 'a': bins has more digits"});
+  refused(a + "lo = 0\nhi = 9\nstep = 9007199254740993\n", {"step has more digits"});
   refused(a + "lo = 0\nhi = 9\nvalues = [\"x\"]\n", {"'values' is for categories"});
   refused(a + "lo = 0\nhi = 9\nbims = 3\n", {"line 6", "did you mean 'bins'"});
   refused(a + "lo = 0\nhi = 9\nstep = 2\n", {"whole number of steps"});

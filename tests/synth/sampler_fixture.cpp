@@ -35,7 +35,8 @@ const std::map<SamplerModel, Recipe>& recipes() {
       {SamplerModel::kMomentImages, {{3, 8, 8}, 2, "moments", {}, "image"}},
       {SamplerModel::kLargeMomentImages, {{3, 64, 64}, 2, "moments", {}, "image"}},
       {SamplerModel::kMomentColumns, {{400}, 2, "moments", {}, "vector"}},
-      {SamplerModel::kMomentPlane, {{2}, 2, "moments", {}, "fourier"}}};
+      {SamplerModel::kMomentPlane, {{2}, 2, "moments", {}, "fourier"}},
+      {SamplerModel::kTable, {{4}, 2, "pair-graph", {}, ""}}};
   return table;
 }
 
@@ -55,6 +56,13 @@ model::ModelInfo write_sampler_model(const std::filesystem::path& path, SamplerM
   info.release_hash = "release";
   info.train_hash = "train";
   info.is_private = which != SamplerModel::kPlane;
+  if (which == SamplerModel::kTable) {
+    info.schema = table_schema({4, 3, 9, 2}, recipe.classes, 1);
+    info.generator = generator(recipe.kind);
+    const auto release = random_release(info.schema, make_map("pairs", {}, info.schema), 800);
+    model::save_model(path, info, info.generator->closed_form()->fit(release, {}));
+    return info;
+  }
   if (!recipe.lift.empty()) {
     info.generator = generator(recipe.kind);
     const auto release = random_release(info.schema, make_moments({{"lift", recipe.lift}}, info.schema), 800);

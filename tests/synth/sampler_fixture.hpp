@@ -17,6 +17,7 @@ enum class SamplerModel {
   kLargeImages,        ///< fully connected, 1 x 128 x 128, 5 classes
   kLargeMomentImages,  ///< closed form, 3 x 64 x 64, 2 classes
   kLargeConvolutions,  ///< convolutional with 16 and 8 channels, 1 x 32 x 32, 3 classes
+  kTable,              ///< pair graph, 4 columns of a table, 2 classes
   kOverflowing,        ///< kPlane with weights that overflow float32
 };
 

@@ -18,7 +18,7 @@ TEST(SamplerMpi, TheSameBytesAsOneProcess) {
   spec.count = 4 * kTileRecords + 77;
   for (const auto which :
        {test::SamplerModel::kImages, test::SamplerModel::kPlane, test::SamplerModel::kMomentImages,
-        test::SamplerModel::kMomentColumns, test::SamplerModel::kMomentPlane}) {
+        test::SamplerModel::kMomentColumns, test::SamplerModel::kMomentPlane, test::SamplerModel::kTable}) {
     if (world.is_root()) test::write_sampler_model(folder / "model.mfl", which);
     const std::string hash =
         sample(world, folder / "model.mfl", folder / "out", spec, test::formats_and(), "settings", 1);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace muffle {
@@ -37,6 +38,10 @@ class CounterStream {
       : seed_(seed), purpose_(purpose), substream_(substream) {}
 
   std::uint64_t bits(std::uint64_t index) const noexcept;
+  /// The four 32-bit words of each of many blocks, side by side and a few times faster: word w of block
+  /// blocks[i] + offset goes to out[w * blocks.size() + i]. bits(2 b) and bits(2 b + 1) are words 1, 0 and 3,
+  /// 2 of block b. @param out  4 x blocks.size()
+  void words(std::span<const std::uint64_t> blocks, std::uint64_t offset, std::uint32_t* out) const noexcept;
   /// Uniform in the open interval (0, 1): an odd multiple of 2^-53.
   double uniform(std::uint64_t index) const noexcept;
   /// Standard normal by inversion (normal_quantile), correct to about 1e-15 out to 8 standard deviations.

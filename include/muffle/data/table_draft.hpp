@@ -12,7 +12,9 @@ namespace muffle::data {
 /// categories and missing values are from its records; what looks like an identifier or free text there
 /// becomes "ignore". Of the others only the types are guessed, from all records of the file.
 /// @param sample  null, or a CSV file that is public by its owner's word
-/// @param named  the headers are known to hold names; else one with a number in it is taken for a record
+/// @param named  the headers are known to hold names; else a first line that may be a record is refused: with
+/// a number, a date or a missing value in it, with a field that a later row has in the same column, or where
+/// nothing tells it from the rows below, as all columns hold text (of those that the sample lacks)
 /// @throws DataError  no header, a name that is empty or there twice, rows that are none;  IoError.
 /// Privacy: the guesses are a look at private records that nothing covers; of the records only flags are
 /// kept. The draft stays with whoever holds the file until a person has checked it.

@@ -31,9 +31,10 @@ struct DraftColumn {
 /// The schema, TOML. @param comment  its first lines, without '#'
 std::string draft_toml(std::span<const DraftColumn> columns, std::string_view comment);
 
-/// Asks a person on a terminal for what is open: type and role (an empty answer keeps what is there), bounds,
-/// categories and spellings of missing values (an empty answer leaves them open). A wrong answer is asked for
-/// again. Returns early at the end of `in`.
+/// Asks a person on a terminal, column by column: for type (where something is open, or the column is
+/// ignored) and role (an empty answer keeps what is there), and for what is open of bounds, categories and
+/// spellings of missing values (an empty answer leaves them open). A wrong answer is asked for again. Returns
+/// early at the end of `in`.
 void ask_for_columns(std::span<DraftColumn> columns, std::istream& in, std::ostream& out);
 
 }  // namespace muffle::schema
