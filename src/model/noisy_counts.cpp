@@ -11,7 +11,7 @@ namespace {
 
 using Eigen::Index;
 
-constexpr int kSteps = 50;
+constexpr int kPriorSteps = 50;
 
 double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 double below(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
@@ -61,7 +61,7 @@ std::vector<Eigen::VectorXd> posterior_counts(const std::vector<NoisyCounts>& co
     }
   }
   std::vector<double> weight(intervals, 1.0 / static_cast<double>(intervals));
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kPriorSteps; ++step) {
     std::vector<double> seen(intervals, 1.0 / static_cast<double>(intervals));
     for (const std::vector<Inside>& code : codes) {
       double sum = 0;

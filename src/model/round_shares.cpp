@@ -14,7 +14,7 @@ constexpr double kStrongest = 0.3, kFalls = 5.0;
 /// A round more must keep so much more of the pairs' energy.
 constexpr double kWorthARound = 0.02;
 
-const std::vector<std::vector<double>> kShares{{1.0}, {0.3, 0.7}, {0.18, 0.3, 0.52}};
+const std::vector<std::vector<double>> kShares{{1.0}, {0.4, 0.6}, {0.18, 0.4, 0.42}};
 
 /// Which part of the pairs' energy a Wiener filter keeps, if `again` of the strongest pairs are counted with
 /// the last share, and all before with another: 0 for none again.
