@@ -134,7 +134,6 @@ MomentsModel read_moments(const schema::Schema& schema, double plain_share, cons
   const JsonFields stated = fields.object("lift");
   std::unique_ptr<features::Lift> lift = read_lift(stated, schema);
   const bool affine = lift->affine() != nullptr;
-  model.tails = affine && lift->is_nearly_normal();
   const std::size_t side = fields.integer("grid_side", 0, kMaxSize), dims = schema.dims(),
                     classes = schema.classes;
   if ((fields.choice("law", {"gaussian", "grid"}) == 0) != affine)

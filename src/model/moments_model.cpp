@@ -22,10 +22,7 @@ Eigen::MatrixXd root(const Eigen::MatrixXd& covariance) {
   return solver.eigenvectors() * solver.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal();
 }
 
-/// Half the degrees of freedom of Student's law.
-constexpr int kTailShape = 3;
-
-// Substreams of Stream::kSampleLatent beside those of the header.
+// Substreams of Stream::kSampleLatent beside kCoinSubstream.
 constexpr std::uint32_t kNormals = 0, kPlaces = 2;
 
 void check_labels(std::span<const std::int64_t> labels, std::size_t classes, std::span<float> out,
@@ -40,7 +37,7 @@ void check_labels(std::span<const std::int64_t> labels, std::size_t classes, std
 class GaussianSampler : public Sampler {
  public:
   explicit GaussianSampler(const MomentsModel& model)
-      : lift_(model.moments.lift), tails_(model.tails), plain_share_(model.plain_share) {
+      : lift_(model.moments.lift), plain_share_(model.plain_share) {
     for (std::size_t c = 0; c < model.mean.size(); ++c) {
       const Eigen::VectorXd& mean = model.mean[c];
       const Eigen::MatrixXd& factor = model.factor[c];
@@ -73,15 +70,13 @@ class GaussianSampler : public Sampler {
     const Eigen::Index n = law.mean.size();
     const std::size_t d = lift_->dims();
     const CounterStream normals(seed, Stream::kSampleLatent, kNormals),
-        coins(seed, Stream::kSampleLatent, kCoinSubstream),
-        scales(seed, Stream::kSampleLatent, kTailSubstream);
+        coins(seed, Stream::kSampleLatent, kCoinSubstream);
     Eigen::MatrixXf e(n, static_cast<Eigen::Index>(rows.size()));
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const std::uint64_t from = (first + rows[r]) * static_cast<std::uint64_t>(n);
-      const double scale = tails_ ? tail_scale(scales, first + rows[r]) : 1.0;
       for (Eigen::Index j = 0; j < n; ++j)
         e(j, static_cast<Eigen::Index>(r)) =
-            static_cast<float>(scale * normals.normal(from + static_cast<std::uint64_t>(j)));
+            static_cast<float>(normals.normal(from + static_cast<std::uint64_t>(j)));
     }
     const Eigen::MatrixXf around = law.factor * e;
     std::vector<double> x(d);
@@ -99,7 +94,6 @@ class GaussianSampler : public Sampler {
   }
 
   std::shared_ptr<const features::Lift> lift_;
-  bool tails_;
   double plain_share_;
   std::vector<Law> laws_;
 };
@@ -139,13 +133,6 @@ class GridSampler : public Sampler {
 
 }  // namespace
 
-double tail_scale(const CounterStream& uniforms, std::uint64_t record) {
-  double gamma = 0;  // of shape kTailShape: a sum of exponentials
-  for (std::uint64_t i = 0; i < kTailShape; ++i)
-    gamma -= portable_log(uniforms.uniform(kTailShape * record + i));
-  return std::sqrt((kTailShape - 1) / gamma);
-}
-
 const features::SecondMoments* moments_of(const std::vector<features::NamedMap>& maps) {
   for (const features::NamedMap& map : maps) {
     if (map.role == features::MapRole::kMatch && map.map->has_second_moments())
@@ -176,7 +163,6 @@ MomentsModel fit_moments_model(const release::NoisyMoments& moments, double plai
   settings::Problems problems;
   check_model_size(moments.moments, moments.classes, problems);
   if (!problems.empty()) throw ConfigError(problems.take().front() + ".");
-  model.tails = moments.moments.lift->is_nearly_normal();
   ClassGaussians laws = fit_class_gaussians(moments, heartbeat);
   model.mean = std::move(laws.mean);
   for (const Eigen::MatrixXd& covariance : laws.covariance) {

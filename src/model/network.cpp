@@ -122,8 +122,8 @@ BaseGenerator::BaseGenerator(const NetworkSettings& settings, const schema::Sche
 
 Tensor BaseGenerator::codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
                             std::size_t n) const {
-  Tensor e = latent_codes(seed, training, substream, first, n, static_cast<std::size_t>(code_));
-  if (!base_) return e;
+  const Tensor normals = latent_codes(seed, training, substream, first, n, static_cast<std::size_t>(code_));
+  if (!base_) return normals;
   // As the closed form draws them.
   const CounterStream coins = training
                                   ? CounterStream(seed, Stream::kTrainCoins, substream)
@@ -131,16 +131,7 @@ Tensor BaseGenerator::codes(std::uint64_t seed, bool training, std::uint32_t sub
   Tensor coin = torch::empty({as_int(n), 1});
   for (std::size_t i = 0; i < n; ++i)
     coin.data_ptr<float>()[i] = static_cast<float>(coins.uniform(first + i));
-  if (base_->tails()) {
-    const CounterStream scales = training
-                                     ? CounterStream(seed, Stream::kTrainTails, substream)
-                                     : CounterStream(seed, Stream::kSampleLatent, substream + kTailSubstream);
-    Tensor scale = torch::empty({as_int(n), 1});
-    for (std::size_t i = 0; i < n; ++i)
-      scale.data_ptr<float>()[i] = static_cast<float>(tail_scale(scales, first + i));
-    e *= scale;
-  }
-  return torch::cat({e, coin}, 1);
+  return torch::cat({normals, coin}, 1);
 }
 
 void BaseGenerator::set_closed_form(const MomentsModel& model) {

@@ -26,10 +26,8 @@ class ClosedFormTensors : public torch::nn::Module {
   /// @throws InvariantError  a model of another shape.
   void set(const MomentsModel& model);
 
-  /// MomentsModel::tails of what it holds.
-  bool tails() const { return side_ > 0; }
   /// Records before they are clipped to [0, 1].
-  /// @param code    n x (coefficients + 1): e, with its tails, and the record's coin in [0, 1)
+  /// @param code    n x (coefficients + 1): e, and the record's coin in [0, 1)
   /// @param labels  n, int64
   torch::Tensor forward(const torch::Tensor& code, const torch::Tensor& labels) const;
 

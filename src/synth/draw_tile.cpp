@@ -18,8 +18,6 @@ namespace {
 
 /// Of a stray's disc, as a share of the image's shorter side: 5 pixels of 28.
 constexpr double kPatchRadius = 5.0 / 28.0;
-/// Images that have strays at all, and the most that is taken over of one (or more images have some).
-constexpr double kPatchedImages = 0.2, kMostPatched = 0.5;
 
 std::vector<std::int64_t> labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
   return model::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
@@ -73,9 +71,7 @@ struct Disc {
   std::size_t width() const { return 2 * reach + 1; }
 };
 
-/// Pixels of images vary with their neighbours: single ones of another image would be seen as salt. Few
-/// images with many patches rather than a few in all: as much is taken over at each pixel, but most images
-/// stay whole.
+/// Pixels of images vary with their neighbours: single ones of another image would be seen as salt.
 void stray_patches(std::span<float> x, const schema::Schema& schema, const SampleSpec& spec,
                    std::uint64_t first) {
   const std::size_t channels = schema.shape[0], height = schema.shape[1], width = schema.shape[2];
@@ -85,28 +81,24 @@ void stray_patches(std::span<float> x, const schema::Schema& schema, const Sampl
   const CounterStream stream(spec.seed, Stream::kSampleFinish);
   const std::vector<float> drawn(x.begin(), x.end());
   const std::size_t dims = schema.dims(), n = x.size() / dims;
-  const double patched = std::max(kPatchedImages, spec.stray / kMostPatched);
-  // Discs overlap: at random places, so many that exp(-sum of their shares) is left of a pixel in the mean.
-  const double share = -portable_log(1 - spec.stray / patched) / disc.area;
   for (std::size_t r = 0; r < n; ++r) {
-    // The last number of the record's that for_strays() never comes to.
-    if (!(stream.uniform(2 * (first + r) * (places + 1) + 2 * places) < patched)) continue;
-    for_strays(stream, share, first + r, places, n, [&](std::size_t place, std::size_t donor) {
-      // Rows and columns count from `reach` outside the image, as the disc's do from its own corner.
-      const std::size_t top = place / columns, left = place % columns;
-      for (std::size_t i = 0; i < disc.width(); ++i) {
-        if (top + i < 2 * disc.reach || top + i >= height + 2 * disc.reach) continue;
-        for (std::size_t j = 0; j < disc.width(); ++j) {
-          if (left + j < 2 * disc.reach || left + j >= width + 2 * disc.reach) continue;
-          const float share = disc.share[i * disc.width() + j];
-          const std::size_t pixel = (top + i - 2 * disc.reach) * width + (left + j - 2 * disc.reach);
-          for (std::size_t c = 0; c < channels; ++c) {
-            float& own = x[r * dims + c * height * width + pixel];
-            own += share * (drawn[donor * dims + c * height * width + pixel] - own);
+    for_strays(
+        stream, spec.stray / disc.area, first + r, places, n, [&](std::size_t place, std::size_t donor) {
+          // Rows and columns count from `reach` outside the image, as the disc's do from its own corner.
+          const std::size_t top = place / columns, left = place % columns;
+          for (std::size_t i = 0; i < disc.width(); ++i) {
+            if (top + i < 2 * disc.reach || top + i >= height + 2 * disc.reach) continue;
+            for (std::size_t j = 0; j < disc.width(); ++j) {
+              if (left + j < 2 * disc.reach || left + j >= width + 2 * disc.reach) continue;
+              const float share = disc.share[i * disc.width() + j];
+              const std::size_t pixel = (top + i - 2 * disc.reach) * width + (left + j - 2 * disc.reach);
+              for (std::size_t c = 0; c < channels; ++c) {
+                float& own = x[r * dims + c * height * width + pixel];
+                own += share * (drawn[donor * dims + c * height * width + pixel] - own);
+              }
+            }
           }
-        }
-      }
-    });
+        });
   }
 }
 

@@ -159,27 +159,17 @@ void print_pixels(SampleScorer& scorer, const release::NoisyMoments& sums,
                   const std::filesystem::path& samples) {
   fmt::print(
       "\nAccuracy by pixels' law and finishing (logistic regression / MLP)\n\n"
-      "| law, plain_share, floor, stray; epsilon | 1 | 10 |\n|---|---|---|\n");
-  const Recipe rows[] = {{.floor = 0, .stray = 0, .tails = false},
-                         {.floor = 0, .stray = 0},
-                         {.floor = 0.1, .stray = 0},
-                         {.floor = 0.05},
-                         {.floor = 0.1, .stray = 0.025},
-                         {},
-                         {.tails = false},
-                         {.floor = 0.15},
-                         {.floor = 0.15, .tails = false},
-                         {.stray = 0.1},
-                         {.plain_share = 0},
-                         {.plain_share = 1}};
-  for (const Recipe& recipe : rows) {
-    const std::string name = fmt::format("{}, {}, {}, {}", recipe.tails ? "tails" : "normal",
-                                         recipe.plain_share, recipe.floor, recipe.stray);
+      "| plain_share, floor, stray; epsilon | 1 | 10 |\n|---|---|---|\n");
+  const double rows[][3] = {{0, 0, 0},         {0.5, 0, 0},       {1, 0, 0},        {0.5, 0.15, 0},
+                            {0.5, 0.05, 0.05}, {0.5, 0.1, 0.02},  {0.5, 0.1, 0.03}, {0.5, 0.15, 0.02},
+                            {0.5, 0.15, 0.03}, {0.5, 0.15, 0.05}, {0.5, 0.2, 0.05}, {0.5, 0.15, 0.1},
+                            {0, 0.15, 0.05},   {1, 0.15, 0.05}};
+  for (const auto& [plain_share, floor, stray] : rows) {
+    const Recipe recipe{.plain_share = plain_share, .floor = floor, .stray = stray};
     std::filesystem::path keep;
     if (!samples.empty())
-      keep = samples / fmt::format("{}-plain-{}-floor-{}-stray-{}", recipe.tails ? "tails" : "normal",
-                                   recipe.plain_share, recipe.floor, recipe.stray);
-    fmt::print("| {} |{}{}\n", name, cell(scorer.mean(sums, 1.0, recipe, keep)),
+      keep = samples / fmt::format("plain-{}-floor-{}-stray-{}", plain_share, floor, stray);
+    fmt::print("| {}, {}, {} |{}{}\n", plain_share, floor, stray, cell(scorer.mean(sums, 1.0, recipe, keep)),
                cell(scorer.mean(sums, 10.0, recipe)));
     std::fflush(stdout);
   }

@@ -38,13 +38,18 @@ while read -r plain floor stray; do
     "$here/twelve_classifiers.py" "$folder/samples.npz" "$data" --validate --only gaussian_nb,decision_tree,adaboost | tail -1
   fi
 done << END
+1.0 0.05 0.0
 0.5 0.05 0.0
-0.5 0.1 0.0
+0.5 0.15 0.0
 0.5 0.05 0.05
-0.5 0.1 0.05
 0.5 0.15 0.05
-0.5 0.1 0.025
-0.5 0.1 0.1
-0.0 0.1 0.05
-1.0 0.1 0.05
+0.5 0.2 0.05
+0.5 0.05 0.1
+0.5 0.2 0.1
+0.25 0.05 0.1
+0.25 0.15 0.1
+0.0 0.05 0.1
+0.0 0.1 0.1
+0.0 0.15 0.1
+0.0 0.2 0.1
 END

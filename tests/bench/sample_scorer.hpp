@@ -63,8 +63,7 @@ inline release::NoisyMoments with_noise(release::NoisyMoments moments, double ep
 /// How samples are made of noisy moments; the defaults are those of configs/fashion-mnist-moments.toml.
 struct Recipe {
   model::CovarianceEstimator estimate = model::class_covariance;
-  double plain_share = 0.5, floor = 0.1, stray = 0.05;
-  bool tails = true;
+  double plain_share = 0.5, floor = 0.15, stray = 0.05;
 };
 
 struct Accuracy {
@@ -75,12 +74,7 @@ struct Accuracy {
 inline schema::Records draw_samples(const release::NoisyMoments& moments, const schema::Schema& schema,
                                     const Recipe& recipe) {
   const model::ClassGaussians laws = model::fit_class_gaussians(moments, {}, recipe.estimate);
-  model::MomentsModel fitted{.moments = moments.moments,
-                             .mean = laws.mean,
-                             .factor = {},
-                             .grid = {},
-                             .tails = recipe.tails,
-                             .plain_share = recipe.plain_share};
+  model::MomentsModel fitted{moments.moments, laws.mean, {}, {}, recipe.plain_share};
   for (const Eigen::MatrixXd& covariance : laws.covariance) {
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance);
     fitted.factor.push_back(solver.eigenvectors() *

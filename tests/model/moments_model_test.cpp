@@ -108,53 +108,6 @@ TEST(MomentsModel, PlainShareChoosesTheLaw) {
   EXPECT_NEAR(off[1], 0.5 * (off[0] + off[2]), 0.01);
 }
 
-TEST(MomentsModel, ScalesOfTailsAreStudents) {
-  const CounterStream uniforms(8, Stream::kTest);
-  constexpr std::uint64_t kDraws = 100'000;
-  double mean = 0, below_median = 0;
-  for (std::uint64_t i = 0; i < kDraws; ++i) {
-    const double square = tail_scale(uniforms, i) * tail_scale(uniforms, i);
-    mean += square / kDraws;
-    below_median += square < 2 / 2.674060 ? 1.0 / kDraws : 0;  // the median of a Gamma law of shape 3
-  }
-  EXPECT_NEAR(mean, 1, 0.02);
-  EXPECT_NEAR(below_median, 0.5, 0.01);
-}
-
-/// Grey images far from both bounds: nothing is clipped.
-TEST(MomentsModel, ImagesHaveTailsAndTheirVariance) {
-  MomentsModel model;
-  model.moments = *test::make_moments({{"lift", "image"}, {"coefficients", "2"}}, test::schema_of({1, 8, 8}))
-                       ->second_moments();
-  const std::vector<float> grey(64, 0.5F);
-  model.mean.emplace_back(4);
-  model.moments.lift->forward(grey.data(), model.mean[0].data());
-  model.factor.push_back(0.01 * Eigen::MatrixXd::Identity(4, 4));
-  model.plain_share = 1;
-  std::vector<double> far, variance;
-  for (const bool tails : {false, true}) {
-    model.tails = tails;
-    const std::vector<float> drawn = draw(model, 20000, 0);
-    const MeanVariance of = of_number(drawn, 64, 0);
-    variance.push_back(of.variance);
-    double& beyond = far.emplace_back();
-    for (std::size_t r = 0; r < drawn.size(); r += 64)
-      beyond += std::fabs(static_cast<double>(drawn[r]) - of.mean) > 3 * std::sqrt(of.variance);
-  }
-  EXPECT_NEAR(variance[1] / variance[0], 1, 0.05);
-  // 0.0027 and 0.0104 of 20,000; the streams are fixed.
-  EXPECT_NEAR(far[0], 54, 25);
-  EXPECT_NEAR(far[1], 208, 60);
-}
-
-TEST(MomentsModel, OnlyImagesHaveTails) {
-  const std::vector<std::vector<float>> real{bars(1, 100, true, 1)};
-  EXPECT_TRUE(
-      fit_moments_model(moments_of({{"lift", "image"}, {"coefficients", "4"}}, {1, 8, 8}, real, 0.5), 0.5)
-          .tails);
-  EXPECT_FALSE(fit_moments_model(plant(2, 5, 1000, 1.0, 2).moments, 0.5).tails);
-}
-
 /// Blobs at two corners for class 0, at the other two for class 1.
 std::vector<std::vector<float>> blobs() {
   std::vector<std::vector<float>> out(2);

@@ -30,7 +30,6 @@ ClosedForm closed_form(bool image) {
   ClosedForm out{image ? test::schema_of({2, 8, 12}, 3) : test::schema_of({5}, 3), {}};
   MomentsModel& m = out.model;
   m.plain_share = 0.4;
-  m.tails = image;
   m.moments =
       *test::make_moments(image ? test::MapKeys{{"lift", "image"}, {"coefficients", "3"}} : test::MapKeys{},
                           out.schema)

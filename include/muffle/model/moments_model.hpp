@@ -9,7 +9,6 @@
 
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/core/json_fields.hpp"
-#include "muffle/core/philox.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/feature_map.hpp"
 #include "muffle/model/sampler.hpp"
@@ -49,8 +48,6 @@ struct MomentsModel {
   std::vector<Eigen::VectorXd> mean;    ///< C of n: of the coefficients u
   std::vector<Eigen::MatrixXd> factor;  ///< C of n x n: u = mean + factor e, e standard normal
   std::optional<GridDensity> grid;
-  /// Images: records lie beside the mean by a length of their own (tail_scale()).
-  bool tails = false;
   /// Affine lifts: the share of records whose numbers are the Gaussian's, clipped, from 0 to 1; the others
   /// keep mean and variance of each number through the clipping.
   double plain_share = 0.5;
@@ -77,13 +74,8 @@ ModelContent content_of(const MomentsModel& model);
 MomentsModel read_moments(const schema::Schema& schema, double plain_share, const JsonFields& fields,
                           std::span<const std::byte> payload);
 
-/// Substreams of Stream::kSampleLatent: the coins that choose between a record's two laws, and
-/// tail_scale()'s.
-inline constexpr std::uint32_t kCoinSubstream = 1, kTailSubstream = 3;
-
-/// What a record's e is multiplied by where its model has tails: e is then of Student's t law with 6 degrees
-/// of freedom, scaled to variance 1. @param uniforms  three numbers a record
-double tail_scale(const CounterStream& uniforms, std::uint64_t record);
+/// Substream of Stream::kSampleLatent with the coins that choose between a record's two laws.
+inline constexpr std::uint32_t kCoinSubstream = 1;
 
 /// How the numbers of one class's records follow from u = mean + factor e, g = back(u) - centre: d each.
 struct PixelLaw {
@@ -99,11 +91,11 @@ inline constexpr double kMostStretch = 2.0;
 PixelLaw make_pixel_law(const features::AffineLift& lift, const Eigen::VectorXd& mean,
                         const Eigen::MatrixXd& factor);
 
-/// Affine lifts: u = mean + factor e, e with or without tails, x = back(u) = mean record + g, and then each
-/// number of the record follows one of two laws, by a coin of the record's own: clip(mean + g, 0, 1) with
-/// probability plain_share, and clip(location + scale g / deviation, 0, 1) otherwise, whose mean and variance
-/// are those of the Gaussian (model/clipped_normal.hpp), but for make_pixel_law()'s bound. Others: a cell of
-/// the grid by its mass, and a uniform place in it.
+/// Affine lifts: u = mean + factor e, x = back(u) = mean record + g, and then each number of the record
+/// follows one of two laws, by a coin of the record's own: clip(mean + g, 0, 1) with probability plain_share,
+/// and clip(location + scale g / deviation, 0, 1) otherwise, whose mean and variance are those of the
+/// Gaussian (model/clipped_normal.hpp), but for make_pixel_law()'s bound. Others: a cell of the grid by its
+/// mass, and a uniform place in it.
 std::unique_ptr<Sampler> make_sampler(const MomentsModel& model);
 
 }  // namespace muffle::model
