@@ -16,14 +16,14 @@ namespace {
 using features::CountTable;
 
 constexpr double kRecords = 10000;
-const std::vector<std::size_t> kCodes{6, 4, 5, 3};
+const std::vector<std::size_t> kRoundCodes{6, 4, 5, 3};
 
 /// All columns and pairs.
 features::CountTables workload() {
-  features::CountTables out{kCodes, {}};
-  for (std::size_t i = 0; i < kCodes.size(); ++i) {
+  features::CountTables out{kRoundCodes, {}};
+  for (std::size_t i = 0; i < kRoundCodes.size(); ++i) {
     out.tables.push_back({{i}, {}, 0.7});
-    for (std::size_t j = i + 1; j < kCodes.size(); ++j) out.tables.push_back({{i, j}, {}, 1.0});
+    for (std::size_t j = i + 1; j < kRoundCodes.size(); ++j) out.tables.push_back({{i, j}, {}, 1.0});
   }
   return out;
 }
@@ -31,7 +31,7 @@ features::CountTables workload() {
 /// Expected records of codes (0.4, the rest evenly) of independent columns; column 1 follows column 0.
 double records_at(const std::vector<std::size_t>& code) {
   const auto share = [](std::size_t j, std::size_t x) {
-    return x == 0 ? 0.4 : 0.6 / static_cast<double>(kCodes[j] - 1);
+    return x == 0 ? 0.4 : 0.6 / static_cast<double>(kRoundCodes[j] - 1);
   };
   double out = kRecords;
   for (std::size_t j = 0; j < code.size(); ++j) {
@@ -53,15 +53,16 @@ void count(release::NoisyTables& into, const std::vector<CountTable>& tables, do
     for (std::size_t k = 0; k < table.columns.size(); ++k) {
       const bool grouped = k < table.groups.size() && !table.groups[k].empty();
       out.sizes.push_back(grouped ? 1 + *std::max_element(table.groups[k].begin(), table.groups[k].end())
-                                  : kCodes[table.columns[k]]);
+                                  : kRoundCodes[table.columns[k]]);
       cells *= out.sizes.back();
     }
     EXPECT_EQ(cells, table.cells);
     for (std::size_t c = 0; c < into.classes; ++c) {
       std::vector<double> counts(cells, 0.0);
-      std::vector<std::size_t> code(kCodes.size(), 0);
+      std::vector<std::size_t> code(kRoundCodes.size(), 0);
       for (std::size_t all = 0; all < 6 * 4 * 5 * 3; ++all) {
-        for (std::size_t j = code.size(), left = all; j-- > 0; left /= kCodes[j]) code[j] = left % kCodes[j];
+        for (std::size_t j = code.size(), left = all; j-- > 0; left /= kRoundCodes[j])
+          code[j] = left % kRoundCodes[j];
         std::size_t cell = 0;
         for (std::size_t k = 0; k < table.columns.size(); ++k) {
           const std::size_t x = code[table.columns[k]];
@@ -80,7 +81,7 @@ void count(release::NoisyTables& into, const std::vector<CountTable>& tables, do
 /// The tables of every round.
 std::vector<std::vector<CountTable>> all_rounds(const features::CountTables& wanted, std::size_t classes,
                                                 std::size_t rounds, double sigma) {
-  release::NoisyTables so_far{classes, kCodes, {}, kRecords, true};
+  release::NoisyTables so_far{classes, kRoundCodes, {}, kRecords, true};
   const std::vector<double> shares = round_shares(wanted, classes, kRecords, sigma, rounds);
   std::vector<std::vector<CountTable>> out;
   for (std::size_t r = 0; r < shares.size(); ++r) {
@@ -94,13 +95,15 @@ TEST(PairRounds, SharesSumToOne) {
   for (std::size_t rounds = 0; rounds <= kMostPairRounds; ++rounds) {
     const std::vector<double> shares = round_shares(workload(), 1, kRecords, 10, rounds);
     EXPECT_DOUBLE_EQ(std::accumulate(shares.begin(), shares.end(), 0.0), 1.0);
-    if (rounds > 0) EXPECT_EQ(shares.size(), rounds);
+    if (rounds > 0) {
+      EXPECT_EQ(shares.size(), rounds);
+    }
   }
   EXPECT_THROW(round_shares(workload(), 1, kRecords, 10, 4), ConfigError);
 }
 
 TEST(PairRounds, WithoutPairsOrNoiseOneRoundIsEnough) {
-  EXPECT_EQ(round_shares({kCodes, {{{0}, {}, 1.0}}}, 1, kRecords, 10, 0).size(), 1u);
+  EXPECT_EQ(round_shares({kRoundCodes, {{{0}, {}, 1.0}}}, 1, kRecords, 10, 0).size(), 1u);
   EXPECT_EQ(round_shares(workload(), 1, kRecords, 1e-3, 0).size(), 1u);
 }
 
@@ -137,7 +140,7 @@ TEST(PairRounds, GroupsNest) {
         for (std::size_t k = 0; k < 2; ++k) {
           std::set<std::pair<std::size_t, std::size_t>> lie;
           std::set<std::size_t> fine;
-          for (std::size_t x = 0; x < kCodes[table.columns[k]]; ++x) {
+          for (std::size_t x = 0; x < kRoundCodes[table.columns[k]]; ++x) {
             const std::size_t f = table.groups[k].empty() ? x : table.groups[k][x];
             lie.insert({f, before.groups[k].empty() ? x : before.groups[k][x]});
             fine.insert(f);
@@ -170,7 +173,8 @@ TEST(PairRounds, UnderHugeNoiseThereIsStillSomethingToCount) {
 
 TEST(PairRounds, LaterRoundsNeedTheEarlierOnes) {
   const std::vector<double> shares = round_shares(workload(), 1, kRecords, 10, 2);
-  EXPECT_THROW(tables_of_round(workload(), {1, kCodes, {}, kRecords, true}, 1, 1, shares, 10), ConfigError);
+  EXPECT_THROW(tables_of_round(workload(), {1, kRoundCodes, {}, kRecords, true}, 1, 1, shares, 10),
+               ConfigError);
 }
 
 }  // namespace
