@@ -15,7 +15,7 @@ namespace {
 
 using Eigen::Index;
 
-constexpr std::size_t kChains = 3000, kFitSteps = 30;
+constexpr std::size_t kChains = 20000, kFitSteps = 40;
 /// More sweeps than these are drawn, but not fitted to.
 constexpr std::size_t kMostFittedSweeps = 16;
 /// Share of a step's log ratio that is taken. A record lies in many pairs, which all correct it, but a

@@ -1,10 +1,10 @@
 // How near the pair graph's rows come to a table's 3-way and 4-way marginals
 // (docs/explanation/pair-graph.md):
-//   pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES] [ROUNDS]
+//   pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES] [ROUNDS] [FIRST]
 // CODES.npy holds n x d codes, uint8 or int32. Exact tables of all pairs, and of columns with weight SINGLES
 // (the map's default), get noise for (EPSILON, 1e-5), replacing one record; in ROUNDS rounds (1 to 3, 0: as
 // many as are best by public numbers; 1), what the later ones count is chosen as the product chooses it.
-// Prints mean total variation over all sets of three and of four columns.
+// Noise has the seeds FIRST (1), FIRST + 1, ... Prints mean total variation over all sets of three and of four columns.
 
 #include <algorithm>
 #include <chrono>
@@ -178,15 +178,16 @@ double mean_distance(const Codes& a, const Codes& b, std::size_t ways) {
 int main(int argc, char** argv) try {
   if (argc < 3)
     throw std::runtime_error(
-        "usage: pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES] [ROUNDS]");
+        "usage: pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES] [ROUNDS] [FIRST]");
   const Codes data = read_npy(argv[1]);
   const double epsilon = std::strtod(argv[2], nullptr);
   const std::uint64_t releases = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
   const std::size_t sweeps = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : model::kPairSweeps;
   const double singles = argc > 5 ? std::strtod(argv[5], nullptr) : 0.7;
   const std::size_t rounds = argc > 6 ? std::strtoull(argv[6], nullptr, 10) : 1;
+  const std::uint64_t first = argc > 7 ? std::strtoull(argv[7], nullptr, 10) : 1;
   double three = 0, four = 0;
-  for (std::uint64_t release = 1; release <= releases; ++release) {
+  for (std::uint64_t release = first; release < first + releases; ++release) {
     const release::NoisyTables tables = noisy_tables(data, epsilon, singles, rounds, release);
     const auto start = std::chrono::steady_clock::now();
     const model::PairGraphModel fitted = model::fit_pair_graph(tables, sweeps);
