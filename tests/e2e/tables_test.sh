@@ -198,4 +198,9 @@ ends 0 on 1 run "${job[@]}" --set data.features=semicolons.csv --set data.id=sem
 check "each line has semicolons and texts in quotes, no header" test "$(grep -cE '^[0-9]+;"(north|south, west|intensive ""care""|NA)";2020-[-0-9]+;202[-0-9]+;"(yes|no)"$' \
   "$work/semicolons/samples.csv")" = 700
 there "$work/semicolons" metrics.json
+
+# All that drowns is in the plan's JSON; without a number of records it says why there is no outlook.
+says 0 '"age x admitted"' "$MUFFLE" plan "${job[@]}" --set privacy.epsilon=0.01 --format json
+says 0 'm is private, so they are left out: give --records M' "$MUFFLE" plan "${job[@]}" --set privacy.adjacency=add-remove-one --set data.records=0
+says 0 'outlook +noise' "$MUFFLE" plan "${job[@]}" --set privacy.adjacency=add-remove-one --set data.records=0 --records 600
 finish
