@@ -15,7 +15,7 @@ namespace {
 
 using Eigen::Index;
 
-constexpr std::size_t kChains = 3000, kSteps = 30;
+constexpr std::size_t kChains = 3000, kFitSteps = 30;
 /// More sweeps than these are drawn, but not fitted to.
 constexpr std::size_t kMostFittedSweeps = 16;
 /// Share of a step's log ratio that is taken. A record lies in many pairs, which all correct it, but a
@@ -289,10 +289,10 @@ PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sw
     if (kept.empty() || sweeps == 0) continue;
     Chains chains(model.codes, law, std::min(sweeps, kMostFittedSweeps), static_cast<std::uint32_t>(c));
     Parameters parameters(law, kept);
-    for (std::size_t step = 1; step <= kSteps; ++step) {
+    for (std::size_t step = 1; step <= kFitSteps; ++step) {
       beat(heartbeat);
       parameters.step(chains.show(law));
-      if (2 * step > kSteps) parameters.remember();
+      if (2 * step > kFitSteps) parameters.remember();
     }
     parameters.settle();
   }

@@ -86,10 +86,7 @@ std::vector<Interaction> posterior_means(const std::vector<NoisyInteraction>& pa
       const Eigen::ArrayXXd gain = prior / (prior + noise);
       const Eigen::MatrixXd mean = (gain * (a.basis.transpose() * pair.measured * b.basis).array()).matrix();
       if (round == kRounds) {
-        const Eigen::MatrixXd rows = a.basis.cwiseAbs2(), columns_of = b.basis.cwiseAbs2();
-        out[p] = {a.basis * mean * b.basis.transpose(), noise * gain.sum(),
-                  rows * prior.matrix() * columns_of.transpose(),
-                  rows * (gain * noise).matrix() * columns_of.transpose()};
+        out[p] = {a.basis * mean * b.basis.transpose(), noise * gain.sum()};
         continue;
       }
       const Eigen::MatrixXd variance = (gain * noise).matrix();

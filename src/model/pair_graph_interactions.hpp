@@ -26,8 +26,6 @@ std::vector<std::vector<NoisyInteraction>> noisy_interactions(const Margins& mar
 struct Interaction {
   Eigen::MatrixXd mean;   ///< records
   double variance = 0.0;  ///< summed over the cells
-  /// Of each cell: its variance before it was measured, under the fitted law, and what is left of that.
-  Eigen::MatrixXd prior, left;
   /// It says more than it leaves open: others would hide more of the joint law than they tell.
   bool is_seen() const { return mean.squaredNorm() > variance; }
 };

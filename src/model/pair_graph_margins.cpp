@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "noisy_counts.hpp"
+
 namespace muffle::model {
 namespace {
 
@@ -111,19 +113,6 @@ View combine(std::vector<View> views) {
   return out;
 }
 
-/// The nearest vector that is not negative and sums to `total`.
-Eigen::VectorXd onto_simplex(const Eigen::VectorXd& v, double total) {
-  std::vector<double> sorted(v.data(), v.data() + v.size());
-  std::sort(sorted.begin(), sorted.end(), std::greater<>());
-  double sum = 0, shift = 0;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    sum += sorted[i];
-    const double next = (sum - total) / static_cast<double>(i + 1);
-    if (sorted[i] > next) shift = next;
-  }
-  return (v.array() - shift).max(0.0);
-}
-
 /// Number j of a record among a table's columns; none: columns.size().
 std::size_t axis_of(const release::NoisyTable& table, std::size_t j) {
   return static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), j) -
@@ -149,17 +138,17 @@ std::vector<double> class_sizes(const release::NoisyTables& tables) {
   return {size.data(), size.data() + size.size()};
 }
 
-/// One column's counts in each class: each class's drawn to its share of all classes' by the ratio of noise
-/// (James and Stein).
-std::vector<Eigen::VectorXd> column_laws(const release::NoisyTables& tables, std::size_t j,
-                                         const std::vector<double>& size) {
-  const std::size_t classes = tables.classes;
+/// One column's counts as the tables have them.
+struct ColumnCounts {
+  std::vector<Eigen::VectorXd> counts;  ///< C of the codes
+  double variance = 0;                  ///< of a cell
+};
+
+ColumnCounts column_counts(const release::NoisyTables& tables, std::size_t j,
+                           const std::vector<double>& size) {
   const auto codes = static_cast<Index>(tables.codes[j]);
-  const double records = std::accumulate(size.begin(), size.end(), 0.0);
-  std::vector<Eigen::VectorXd> counts;
-  Eigen::VectorXd all = Eigen::VectorXd::Zero(codes);
-  double variance = 0;
-  for (std::size_t c = 0; c < classes; ++c) {
+  ColumnCounts out;
+  for (std::size_t c = 0; c < tables.classes; ++c) {
     std::vector<View> views;
     for (const release::NoisyTable& table : tables.tables) {
       const std::size_t axis = axis_of(table, j);
@@ -174,21 +163,40 @@ std::vector<Eigen::VectorXd> column_laws(const release::NoisyTables& tables, std
         const std::size_t g = view.row_group[static_cast<std::size_t>(x)];
         fine(x) = view.counts(static_cast<Index>(g), 0) / members[g];
       }
-      variance = view.variance;
+      out.variance = view.variance;
     }
-    all += fine;
-    counts.push_back(std::move(fine));
+    out.counts.push_back(std::move(fine));
   }
-  all = onto_simplex(all, records);
-  for (std::size_t c = 0; c < classes; ++c) {
-    const Eigen::VectorXd shared = all * (size[c] / records), own = counts[c] - shared;
-    // What is above the noise, and not more than its records can differ by.
-    const double noise = variance * static_cast<double>(codes - 1);
-    const double signal = std::clamp(own.squaredNorm() - noise, 0.0, size[c] * size[c]);
-    const double keep = classes == 1 ? 1.0 : signal > 0 ? signal / (signal + noise) : 0.0;
-    counts[c] = onto_simplex(shared + keep * own, size[c]);
+  return out;
+}
+
+/// Every column's counts in each class: each class's drawn to its share of all classes' by the ratio of noise
+/// (James and Stein).
+std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables& tables,
+                                                      const std::vector<double>& size) {
+  const std::size_t classes = tables.classes;
+  const double records = std::accumulate(size.begin(), size.end(), 0.0);
+  std::vector<ColumnCounts> columns;
+  std::vector<NoisyCounts> all;
+  for (std::size_t j = 0; j < tables.codes.size(); ++j) {
+    const ColumnCounts& column = columns.emplace_back(column_counts(tables, j, size));
+    NoisyCounts& sum =
+        all.emplace_back(NoisyCounts{column.counts.front(), column.variance * static_cast<double>(classes)});
+    for (std::size_t c = 1; c < classes; ++c) sum.counts += column.counts[c];
   }
-  return counts;
+  const std::vector<Eigen::VectorXd> shared = posterior_counts(all, records);
+  std::vector<std::vector<Eigen::VectorXd>> out(classes);
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    for (std::size_t c = 0; c < classes; ++c) {
+      const Eigen::VectorXd share = shared[j] * (size[c] / records), own = columns[j].counts[c] - share;
+      // What is above the noise, and not more than its records can differ by.
+      const double noise = columns[j].variance * static_cast<double>(own.size() - 1);
+      const double signal = std::clamp(own.squaredNorm() - noise, 0.0, size[c] * size[c]);
+      const double keep = classes > 1 && signal > 0 ? signal / (signal + noise) : 0.0;
+      out[c].push_back(onto_simplex(share + keep * own, size[c]));
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -197,11 +205,7 @@ Margins combine_tables(const release::NoisyTables& tables) {
   Margins out;
   out.codes = tables.codes;
   out.size = class_sizes(tables);
-  out.column.resize(tables.classes);
-  for (std::size_t j = 0; j < tables.codes.size(); ++j) {
-    std::vector<Eigen::VectorXd> laws = column_laws(tables, j, out.size);
-    for (std::size_t c = 0; c < tables.classes; ++c) out.column[c].push_back(std::move(laws[c]));
-  }
+  out.column = column_laws(tables, out.size);
   for (std::size_t i = 0; i < tables.codes.size(); ++i) {
     for (std::size_t j = i + 1; j < tables.codes.size(); ++j) {
       PairCounts pair{i, j, {}, {}, {}, 0.0};

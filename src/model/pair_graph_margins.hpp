@@ -40,7 +40,7 @@ using PairLaw = std::vector<Eigen::MatrixXd>;
 /// Each pair's interaction, shrunk by its noise. @returns one for each of margins.pairs
 std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat& heartbeat);
 
-/// The non-negative table nearest to `table` in the sense of iterative proportional fitting, with these
+/// The non-negative table nearest to `table` (least squares, then iterative proportional fitting) with these
 /// margins, both with the same sum. Cells are at least a trace of independence.
 Eigen::MatrixXd with_margins(Eigen::MatrixXd table, const Eigen::VectorXd& rows,
                              const Eigen::VectorXd& columns);

@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "noisy_counts.hpp"
 #include "pair_graph_interactions.hpp"
 #include "pair_graph_margins.hpp"
 
@@ -10,6 +11,8 @@ namespace muffle::model {
 namespace {
 
 using Eigen::Index;
+
+constexpr int kProjections = 20;
 
 Eigen::MatrixXd double_centred(Eigen::MatrixXd m) {
   m.colwise() -= m.rowwise().mean().eval();
@@ -36,6 +39,24 @@ Eigen::VectorXd shares(const Eigen::VectorXd& counts, const std::vector<std::siz
   return out;
 }
 
+/// The nearest table that is not negative and has these margins: Dykstra's alternating projections. Cells
+/// that noise alone fills lose as much as the noise took from others; cut off at 0 only, they would all keep
+/// theirs.
+Eigen::MatrixXd nearest_table(Eigen::MatrixXd table, const Eigen::VectorXd& rows,
+                              const Eigen::VectorXd& columns) {
+  Eigen::MatrixXd by_rows = Eigen::MatrixXd::Zero(table.rows(), table.cols()), by_columns = by_rows;
+  for (int step = 0; step < kProjections; ++step) {
+    by_rows += table;
+    for (Index x = 0; x < table.rows(); ++x)
+      table.row(x) = onto_simplex(by_rows.row(x).transpose(), rows(x)).transpose();
+    by_rows -= table;
+    by_columns += table;
+    for (Index y = 0; y < table.cols(); ++y) table.col(y) = onto_simplex(by_columns.col(y), columns(y));
+    by_columns -= table;
+  }
+  return table;
+}
+
 }  // namespace
 
 Eigen::MatrixXd with_margins(Eigen::MatrixXd table, const Eigen::VectorXd& rows,
@@ -43,7 +64,7 @@ Eigen::MatrixXd with_margins(Eigen::MatrixXd table, const Eigen::VectorXd& rows,
   const double total = rows.sum();
   if (!(total > 0)) return Eigen::MatrixXd::Zero(table.rows(), table.cols());
   const Eigen::MatrixXd independent = rows * columns.transpose() / total;
-  table = table.cwiseMax(1e-3 * independent);
+  table = nearest_table(std::move(table), rows, columns).cwiseMax(1e-3 * independent);
   for (int step = 0; step < 30; ++step) {
     for (Index x = 0; x < table.rows(); ++x) {
       const double sum = table.row(x).sum();

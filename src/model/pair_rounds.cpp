@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "code_groups.hpp"
@@ -18,6 +19,8 @@ using Eigen::Index;
 
 /// Cells of two merged columns hold so many records for one of noise, were the columns independent.
 constexpr double kLeast = 0.05;
+/// Of a round's tables, in all classes.
+constexpr std::size_t kMostCells = std::size_t{1} << 22;
 
 /// A pair of columns that the workload counts, by itself or within three.
 struct Candidate {
@@ -90,8 +93,12 @@ std::vector<Groups> bounds_of(const release::NoisyTables& so_far) {
   for (const std::size_t k : so_far.codes) out.emplace_back(k, 0u);
   for (const release::NoisyTable& table : so_far.tables) {
     for (std::size_t k = 0; k < table.columns.size(); ++k) {
-      if (k >= table.groups.size() || table.groups[k].empty()) continue;
+      if (table.columns.size() == 1) continue;
       Groups& bound = out[table.columns[k]];
+      if (k >= table.groups.size() || table.groups[k].empty()) {
+        bound = codes_themselves(bound.size());
+        continue;
+      }
       // The common refinement.
       std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number;
       for (std::size_t x = 0; x < bound.size(); ++x)
@@ -103,15 +110,28 @@ std::vector<Groups> bounds_of(const release::NoisyTables& so_far) {
   return out;
 }
 
+double margins_records(const Margins& margins) {
+  return std::accumulate(margins.size.begin(), margins.size.end(), 0.0);
+}
+
 double least_records(double sigma, double records, double share) {
   return std::sqrt(share * sigma * std::max(1.0, records));
 }
 
-std::vector<Groups> merged_columns(const Margins& margins, double least, const std::vector<Groups>& bounds) {
+/// Every column's codes, merged until the groups hold `least` records, and on until the tables of all pairs
+/// are small enough together.
+std::vector<Groups> merged_columns(const Margins& margins, double least, const std::vector<Groups>& bounds,
+                                   const std::vector<Candidate>& pairs) {
   std::vector<Groups> out;
-  for (std::size_t j = 0; j < margins.codes.size(); ++j)
-    out.push_back(merged_codes(counts_of(margins, j), least, bounds[j]));
-  return out;
+  for (double needed = least;; needed = 2 * needed + 1) {
+    out.clear();
+    for (std::size_t j = 0; j < margins.codes.size(); ++j)
+      out.push_back(merged_codes(counts_of(margins, j), needed, bounds[j]));
+    std::size_t cells = 0;
+    for (const Candidate& pair : pairs) cells += group_count(out[pair.first]) * group_count(out[pair.second]);
+    // With groups of all records, no bound lets them be coarser.
+    if (cells * margins.classes() <= kMostCells || !(needed < margins_records(margins))) return out;
+  }
 }
 
 double weight_of(const std::vector<Candidate>& pairs) {
@@ -126,7 +146,8 @@ std::vector<features::CountTable> all_pairs(const features::CountTables& workloa
                                             double sigma_round) {
   const std::vector<Candidate> pairs = candidates(workload);
   const double sigma = sigma_round * weight_of(pairs);  // of weight 1
-  const std::vector<Groups> groups = merged_columns(margins, least_records(sigma, records, kLeast), bounds);
+  const std::vector<Groups> groups =
+      merged_columns(margins, least_records(sigma, records, kLeast), bounds, pairs);
   std::vector<features::CountTable> out;
   for (const Candidate& pair : pairs) {
     if (std::min(group_count(groups[pair.first]), group_count(groups[pair.second])) > 1)
@@ -135,122 +156,86 @@ std::vector<features::CountTable> all_pairs(const features::CountTables& workloa
   return out;
 }
 
-/// Interactions known on groups, spread over codes by the columns' counts.
-std::vector<std::vector<Eigen::MatrixXd>> open_variances(const Margins& margins) {
-  std::vector<std::vector<Eigen::MatrixXd>> out;
-  const auto interactions = noisy_interactions(margins);
-  for (std::size_t c = 0; c < margins.classes(); ++c) {
-    const std::vector<Interaction> known = posterior_means(interactions[c], {});
-    auto& open = out.emplace_back();
-    for (std::size_t p = 0; p < known.size(); ++p) {
-      const PairCounts& pair = margins.pairs[p];
-      const Eigen::VectorXd &a = margins.column[c][pair.first], &b = margins.column[c][pair.second];
-      const NoisyInteraction& on = interactions[c][p];
-      Eigen::MatrixXd variance(a.size(), b.size());
-      for (Index x = 0; x < a.size(); ++x) {
-        for (Index y = 0; y < b.size(); ++y) {
-          const auto g = static_cast<Index>(pair.first_group[static_cast<std::size_t>(x)]),
-                     h = static_cast<Index>(pair.second_group[static_cast<std::size_t>(y)]);
-          const double whole = on.rows(g) * on.columns(h);
-          const double share = whole > 0 ? a(x) * b(y) / whole : 1.0;
-          variance(x, y) = share * share * known[p].left(g, h) + share * (1 - share) * known[p].prior(g, h);
-        }
-      }
-      open.push_back(std::move(variance));
-    }
-  }
-  return out;
+/// By how much the part of an interaction's energy that is told from noise grows, if it is counted again with
+/// `sigma`: a Wiener filter keeps E^2 / (E + N) of an energy E under the energy N of noise.
+double gain_of(const NoisyInteraction& known, double sigma) {
+  const auto free = static_cast<double>((known.measured.rows() - 1) * (known.measured.cols() - 1));
+  const double now = free * known.sigma * known.sigma, next = free * sigma * sigma;
+  const double energy = known.measured.squaredNorm() - now;
+  if (!(energy > 0)) return 0;
+  const double both = now + next > 0 ? now * next / (now + next) : 0.0;
+  return energy * energy * (1 / (energy + both) - 1 / (energy + now));
 }
 
-/// By how much the expected absolute errors of a pair's codes fall, if its groups are counted with this
-/// noise.
-double gain_of(const Eigen::MatrixXd& open, const Groups& first, const Groups& second, double sigma) {
-  Eigen::MatrixXd sum =
-      Eigen::MatrixXd::Zero(static_cast<Index>(group_count(first)), static_cast<Index>(group_count(second)));
-  for (Index x = 0; x < open.rows(); ++x) {
-    for (Index y = 0; y < open.cols(); ++y)
-      sum(first[static_cast<std::size_t>(x)], second[static_cast<std::size_t>(y)]) += open(x, y);
-  }
-  double gain = 0;
-  for (Index x = 0; x < open.rows(); ++x) {
-    for (Index y = 0; y < open.cols(); ++y) {
-      const double v = open(x, y);
-      const double left =
-          v * (1 - v / (sum(first[static_cast<std::size_t>(x)], second[static_cast<std::size_t>(y)]) +
-                        sigma * sigma));
-      gain += std::sqrt(v) - std::sqrt(std::max(0.0, left));
+/// Pairs that are worth most, as many as are worth most together: the more there are, the noisier is each.
+std::vector<features::CountTable> chosen_pairs(const features::CountTables& workload, const Margins& margins,
+                                               const std::vector<Groups>& bounds, double records,
+                                               double sigma_round) {
+  const std::vector<std::vector<NoisyInteraction>> known = noisy_interactions(margins);
+  const std::vector<Candidate> all = candidates(workload);
+  std::vector<std::pair<Candidate, std::size_t>> pairs;  // and where among the margins' pairs
+  for (std::size_t p = 0; p < margins.pairs.size(); ++p) {
+    for (const Candidate& pair : all) {
+      if (pair.first == margins.pairs[p].first && pair.second == margins.pairs[p].second)
+        pairs.push_back({pair, p});
     }
   }
-  return gain;
-}
-
-std::vector<features::CountTable> chosen_pairs(const features::CountTables& workload,
-                                               const release::NoisyTables& so_far, const Margins& margins,
-                                               const std::vector<Groups>& bounds, double sigma_round) {
-  const std::vector<std::vector<Eigen::MatrixXd>> open = open_variances(margins);
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> place;
-  for (std::size_t p = 0; p < margins.pairs.size(); ++p)
-    place[{margins.pairs[p].first, margins.pairs[p].second}] = p;
-  std::vector<Candidate> pairs;
-  for (const Candidate& pair : candidates(workload)) {
-    if (place.count({pair.first, pair.second}) > 0) pairs.push_back(pair);
-  }
-  double best = -1;
-  std::vector<features::CountTable> out;
+  const double usual_weight =
+      weight_of(all) / std::sqrt(static_cast<double>(std::max<std::size_t>(1, all.size())));
+  double most = 0;
+  std::vector<features::CountTable> best;
   for (std::size_t count = 1; count <= pairs.size(); count = std::max(count + 1, count * 9 / 8)) {
-    const double sigma = sigma_round * std::sqrt(static_cast<double>(count));
+    const double sigma = sigma_round * std::sqrt(static_cast<double>(count)) * usual_weight;  // of weight 1
     const std::vector<Groups> groups =
-        merged_columns(margins, least_records(sigma, so_far.records, kLeast), bounds);
+        merged_columns(margins, least_records(sigma, records, kLeast), bounds, all);
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t k = 0; k < pairs.size(); ++k) {
+      const auto& [pair, p] = pairs[k];
       double gain = 0;
-      for (const auto& of_class : open)
-        gain += gain_of(of_class[place[{pairs[k].first, pairs[k].second}]], groups[pairs[k].first],
-                        groups[pairs[k].second], sigma);
-      order.push_back({-gain, k});
+      for (const auto& of_class : known) gain += gain_of(of_class[p], sigma / pair.weight);
+      order.push_back({-gain * pair.weight * pair.weight, k});
     }
     std::sort(order.begin(), order.end());
     double sum = 0;
     for (std::size_t k = 0; k < count; ++k) sum -= order[k].first;
-    if (!(sum > best)) continue;
-    best = sum;
-    out.clear();
+    if (!(sum > most)) continue;
+    most = sum;
+    best.clear();
     for (std::size_t k = 0; k < count; ++k) {
-      const Candidate& pair = pairs[order[k].second];
-      out.push_back(table_of(pair, groups[pair.first], groups[pair.second]));
+      const Candidate& pair = pairs[order[k].second].first;
+      best.push_back(table_of(pair, groups[pair.first], groups[pair.second]));
     }
   }
-  return out;
+  return best;
+}
+
+void check_round(const release::NoisyTables& so_far, const features::CountTables& workload,
+                 std::size_t classes, std::size_t round, std::size_t rounds) {
+  if (round < rounds && so_far.codes == workload.codes && so_far.classes == classes && !so_far.tables.empty())
+    return;
+  throw ConfigError("round " + std::to_string(round + 1) + " of " + std::to_string(rounds) +
+                    " needs the noisy tables of the rounds before, of the same columns and classes");
 }
 
 }  // namespace
-
-std::vector<double> round_shares(const features::CountTables& workload, std::size_t classes, double records,
-                                 double sigma, std::size_t rounds) {
-  (void)workload, (void)classes, (void)records, (void)sigma;
-  if (rounds == 0) rounds = 3;
-  if (rounds == 1) return {1.0};
-  if (rounds == 2) return {0.3, 0.7};
-  return {0.18, 0.3, 0.52};
-}
 
 std::vector<features::CountTable> tables_of_round(const features::CountTables& workload,
                                                   const release::NoisyTables& so_far, std::size_t classes,
                                                   std::size_t round, std::span<const double> shares,
                                                   double sigma_round) {
-  (void)classes;
   std::vector<features::CountTable> out;
-  if (shares.size() == 3 && round == 0) {
-    out = single_columns(workload);
+  if (round == 0 && shares.size() < kMostPairRounds) {
+    out = workload.tables;
+    std::erase_if(out, [](const features::CountTable& table) { return !(table.weight > 0); });
   } else if (round > 0) {
+    check_round(so_far, workload, classes, round, shares.size());
     const Margins margins = combine_tables(so_far);
     const std::vector<Groups> bounds = bounds_of(so_far);
-    if (round + 1 < shares.size())
-      out = all_pairs(workload, margins, bounds, so_far.records, sigma_round);
-    else
-      out = chosen_pairs(workload, so_far, margins, bounds, sigma_round);
+    out = round + 1 < shares.size() ? all_pairs(workload, margins, bounds, so_far.records, sigma_round)
+                                    : chosen_pairs(workload, margins, bounds, so_far.records, sigma_round);
   }
-  if (out.empty()) out = workload.tables;
+  // Where noise hides all pairs, the columns are what is left to count.
+  if (out.empty()) out = single_columns(workload);
   return laid_out(std::move(out), workload.codes);
 }
 

@@ -1,5 +1,6 @@
 #include "muffle/synth/sampler.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -19,8 +20,11 @@ namespace {
 /// What a rank may hold of its own tiles, and what root gathers of all ranks' at a time.
 constexpr std::size_t kDrawnBytes = std::size_t{256} << 20;
 constexpr std::size_t kGatheredBytes = std::size_t{64} << 20;
-/// Tiles that a rank draws between two meetings, so that few threads do not meet all the time.
-constexpr std::uint64_t kLeastTiles = 8;
+/// Tiles that a rank draws between two meetings, so that few threads do not meet all the time: as many as
+/// make so many bytes, within bounds. Small records are drawn in no time, and each meeting waits for the
+/// slowest.
+constexpr std::size_t kRoundBytes = std::size_t{4} << 20;
+constexpr std::uint64_t kLeastTiles = 8, kMostTiles = 128;
 
 /// How many tiles of so many bytes fit; at least one.
 std::uint64_t tiles_in(std::size_t bytes, const Draw& draw) {
@@ -33,7 +37,8 @@ std::uint64_t tiles_per_round(comm::HostComm& comm, const Draw& draw, int thread
   std::int64_t most = std::max(1, threads);
   comm.all_reduce_max(std::span(&most, 1));
   const auto each = static_cast<std::uint64_t>(most);
-  return std::min(each * std::max<std::uint64_t>(1, kLeastTiles / each), tiles_in(kDrawnBytes, draw));
+  const std::uint64_t least = std::clamp(tiles_in(kRoundBytes, draw), kLeastTiles, kMostTiles);
+  return std::min(each * std::max<std::uint64_t>(1, least / each), tiles_in(kDrawnBytes, draw));
 }
 
 /// This rank's tiles in [first, end), ascending.

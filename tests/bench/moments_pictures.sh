@@ -1,7 +1,7 @@
 #!/bin/bash
 # How near the closed form's images come to FashionMNIST's, by finishing (docs/explanation/moments.md): one release of the first
-# 50,000 training images at epsilon 1; 20,000 samples a line, compared with the last 10,000. Test images are not read.
-# usage: [TWELVE=1] moments_pictures.sh MUFFLE OUT [DATADIR]   (TWELVE=1: three of the papers' classifiers too)
+# 50,000 training images at epsilon 1, or EPSILON; 20,000 samples a line, compared with the last 10,000. Test images are not read.
+# usage: [TWELVE=1] [EPSILON=10.0] moments_pictures.sh MUFFLE OUT [DATADIR]   (TWELVE=1: three of the papers' classifiers too)
 set -euo pipefail
 muffle=${1:?usage: moments_pictures.sh MUFFLE OUT [DATADIR]}
 out=${2:?usage: moments_pictures.sh MUFFLE OUT [DATADIR]}
@@ -20,10 +20,11 @@ part images-idx3-ubyte 16 784
 part labels-idx1-ubyte 8 1
 
 job=(--config "$here/../../configs/fashion-mnist-moments.toml" --set "data.dir=\"$out/data\"" --set data.records=50000
+  --set "privacy.epsilon=${EPSILON:-1.0}"
   --set data.features=fit-images-idx3-ubyte --set data.labels=fit-labels-idx1-ubyte
   --set data.test_features=held-out-images-idx3-ubyte --set data.test_labels=held-out-labels-idx1-ubyte
   --set sample.count=20000 --set 'evaluate.metrics=["classifiers","feature-distance"]'
-  --set 'evaluate.classifiers=["logistic_regression","mlp"]')
+  --set 'evaluate.classifiers=["logistic_regression","mlp","cnn"]')
 "$muffle" release "${job[@]}" --out "$out" > "$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
 while read -r plain floor stray; do
   folder=$out/plain-$plain-floor-$floor-stray-$stray
@@ -41,7 +42,10 @@ done << END
 1.0 0.05 0.0
 0.5 0.05 0.0
 0.5 0.15 0.0
+0.5 0.1 0.025
+0.5 0.1 0.035
 0.5 0.05 0.05
+0.5 0.1 0.05
 0.5 0.15 0.05
 0.5 0.2 0.05
 0.5 0.05 0.1

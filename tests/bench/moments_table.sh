@@ -1,7 +1,7 @@
 #!/bin/bash
 # Scores of the closed form on FashionMNIST's real test set: three releases at each epsilon, whose noise comes from the
 # operating system's entropy, so no two runs agree to the digit. Prints one line a run.
-# usage: [TWELVE=1] moments_table.sh MUFFLE OUT [DATADIR]   (TWELVE=1: at epsilon 1 the papers' twelve classifiers too)
+# usage: [TWELVE=1] [EPSILONS="1.0 10.0"] moments_table.sh MUFFLE OUT [DATADIR]   (TWELVE=1: at epsilon 1 the papers' twelve classifiers too)
 set -euo pipefail
 muffle=${1:?usage: moments_table.sh MUFFLE OUT [DATADIR]}
 out=${2:?usage: moments_table.sh MUFFLE OUT [DATADIR]}
@@ -9,7 +9,7 @@ data=${3:-/usr/share/datasets/fashion-mnist}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 config=$here/../../configs/fashion-mnist-moments.toml
 
-for epsilon in 0.2 1.0 10.0; do
+for epsilon in ${EPSILONS:-0.2 1.0 10.0}; do
   for run in 1 2 3; do
     folder=$out/epsilon-$epsilon-run-$run
     "$muffle" run --config "$config" --out "$folder" --set "data.dir=\"$data\"" \

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A large table through muffle: rows a second and memory a rank, beside a plain loop and pandas on the same file.
+Seconds on the clock, and of processors (of all ranks together), which other work on the machine changes less.
 
 table_rows.py MUFFLE LOOP FOLDER [--rows 10000000] [--ranks 2]
 LOOP is build/PRESET/bench/table_loop (MUFFLE_BENCH=ON); FOLDER takes about 110 bytes a row twice. pandas is left out where it is not
@@ -68,18 +69,25 @@ metrics = []
     return file
 
 
+def processor(of):
+    usage = resource.getrusage(of)
+    return usage.ru_utime + usage.ru_stime
+
+
 def timed(command):
-    start = time.monotonic()
+    """(seconds, seconds of processors, what was said)"""
+    start, before = time.monotonic(), processor(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return time.monotonic() - start, done.stdout + done.stderr
+    return time.monotonic() - start, processor(resource.RUSAGE_CHILDREN) - before, done.stdout + done.stderr
 
 
 def main():
     if sys.argv[1:2] == ["--rank"]:  # a rank, watched
         code = subprocess.run(sys.argv[2:]).returncode
-        print(f"peak {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MB", flush=True)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        print(f"rank: peak {peak:.0f} MB, {processor(resource.RUSAGE_CHILDREN):.1f} s of a processor", flush=True)
         sys.exit(code)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("muffle")
@@ -96,23 +104,24 @@ def main():
     job = ["--config", str(args.folder / "job.toml"), "--out", str(args.folder / f"out-{time.time_ns()}"), "-q"]
 
     seconds = {}
-    seconds["plain loop, 1 thread"], _ = timed([args.loop, str(file), "64"])
+    seconds["plain loop, 1 thread"] = timed([args.loop, str(file), "64"])
     try:
         import pandas
-        start = time.monotonic()
+        start, before = time.monotonic(), processor(resource.RUSAGE_SELF)
         pandas.read_csv(file)
-        seconds["pandas.read_csv, 1 thread"] = time.monotonic() - start
+        seconds["pandas.read_csv, 1 thread"] = time.monotonic() - start, processor(resource.RUSAGE_SELF) - before
         print(f"pandas {pandas.__version__}")
     except ImportError:
         print("pandas is not installed: left out")
     for verb in ["release", "train", "sample"]:
         name = {"release": f"muffle release, {args.ranks} ranks", "train": "muffle train (the fit)",
                 "sample": f"muffle sample, {args.ranks} ranks"}[verb]
-        seconds[name], said = timed([*watched, verb, *job])
-        print(f"{name}: {', '.join(line for line in said.splitlines() if line.startswith('peak'))}")
+        seconds[name] = timed([*watched, verb, *job])
+        print(f"{name}: {'; '.join(line for line in seconds[name][2].splitlines() if line.startswith('rank'))}")
     base = seconds["plain loop, 1 thread"]
     for name, s in seconds.items():
-        print(f"{name:28} {s:8.1f} s {args.rows / s:12.0f} rows/s {base / s:8.2f} x the plain loop")
+        print(f"{name:28} {s[0]:8.1f} s {args.rows / s[0]:12.0f} rows/s {base[0] / s[0]:8.2f} x the plain loop;"
+              f" of processors {s[1]:8.1f} s {base[1] / s[1]:8.2f} x")
 
 
 if __name__ == "__main__":

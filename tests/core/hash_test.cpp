@@ -36,6 +36,22 @@ TEST(Sha256, PiecesHashLikeTheWhole) {
   EXPECT_EQ(Sha256().update("mu").update("").update("ffle").digest(), sha256("muffle"));
 }
 
+/// The processor takes whole blocks, the library what is left of them.
+TEST(Sha256, HashesAnyPiecesAsTheLibraryDoes) {
+  std::string text;
+  for (std::size_t i = 0; i < 3000; ++i) text += static_cast<char>(i * i / 7);
+  for (std::size_t length = 0; length < text.size(); length += 37) {
+    const std::string_view all = std::string_view(text).substr(0, length);
+    Sha256 hash;
+    for (std::size_t from = 0, piece = length % 200; from < length;
+         from += piece, piece = (piece * 5 + 1) % 300)
+      hash.update(all.substr(from, piece));
+    Sha256Digest expected;
+    crypto_hash_sha256(expected.data(), reinterpret_cast<const unsigned char*>(all.data()), all.size());
+    EXPECT_EQ(hash.digest(), expected) << length;
+  }
+}
+
 TEST(Sha256, FileHashIsTheHashOfItsBytes) {
   const test::TemporaryFolder folder;
   const std::string text(3 << 20, 'x');  // more than one read

@@ -1,0 +1,99 @@
+#include "noisy_counts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <numbers>
+
+namespace muffle::model {
+namespace {
+
+using Eigen::Index;
+
+constexpr int kPriorSteps = 50;
+
+double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
+double below(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
+
+/// What a noisy count says, if the count lies in an interval and is uniform there.
+struct Inside {
+  double evidence = 0, mean = 0, square = 0;  ///< square: the mean of the squared count
+};
+
+Inside inside(double y, double sigma, double from, double to) {
+  const double a = (from - y) / sigma, b = (to - y) / sigma;
+  // The upper tail is a difference of small numbers.
+  const double mass = a > 0 ? below(-a) - below(-b) : below(b) - below(a);
+  if (!(mass > 1e-280)) return {};
+  const double shift = (density(a) - density(b)) / mass;
+  const double spread = 1 + (a * density(a) - b * density(b)) / mass;
+  const double mean = std::clamp(y + sigma * shift, from, to);
+  const double square = y * y + 2 * y * sigma * shift + sigma * sigma * spread;
+  return {mass / (to - from), mean, std::max(square, mean * mean)};
+}
+
+}  // namespace
+
+Eigen::VectorXd onto_simplex(const Eigen::VectorXd& v, double total) {
+  std::vector<double> sorted(v.data(), v.data() + v.size());
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  double sum = 0, shift = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    sum += sorted[i];
+    const double next = (sum - total) / static_cast<double>(i + 1);
+    if (sorted[i] > next) shift = next;
+  }
+  return (v.array() - shift).max(0.0);
+}
+
+std::vector<Eigen::VectorXd> posterior_counts(const std::vector<NoisyCounts>& columns, double records) {
+  std::vector<double> edge{0, 1};
+  while (edge.back() < records) edge.push_back(2 * edge.back());
+  const std::size_t intervals = edge.size() - 1;
+  std::vector<std::vector<Inside>> codes;  // all columns' codes, of each interval
+  for (const NoisyCounts& column : columns) {
+    const double sigma = std::sqrt(std::max(column.variance, 1e-6));
+    for (Index x = 0; x < column.counts.size(); ++x) {
+      std::vector<Inside>& of = codes.emplace_back();
+      const double y = std::clamp(column.counts(x), -8 * sigma, records + 8 * sigma);
+      for (std::size_t i = 0; i < intervals; ++i) of.push_back(inside(y, sigma, edge[i], edge[i + 1]));
+    }
+  }
+  std::vector<double> weight(intervals, 1.0 / static_cast<double>(intervals));
+  for (int step = 0; step < kPriorSteps; ++step) {
+    std::vector<double> seen(intervals, 1.0 / static_cast<double>(intervals));
+    for (const std::vector<Inside>& code : codes) {
+      double sum = 0;
+      for (std::size_t i = 0; i < intervals; ++i) sum += weight[i] * code[i].evidence;
+      if (!(sum > 0)) continue;
+      for (std::size_t i = 0; i < intervals; ++i) seen[i] += weight[i] * code[i].evidence / sum;
+    }
+    double all = 0;
+    for (const double s : seen) all += s;
+    for (std::size_t i = 0; i < intervals; ++i) weight[i] = seen[i] / all;
+  }
+  std::vector<Eigen::VectorXd> out;
+  std::size_t next = 0;
+  for (const NoisyCounts& column : columns) {
+    Eigen::VectorXd mean(column.counts.size()), variance(column.counts.size());
+    for (Index x = 0; x < mean.size(); ++x) {
+      const std::vector<Inside>& code = codes[next++];
+      double sum = 0, first = 0, second = 0;
+      for (std::size_t i = 0; i < intervals; ++i) {
+        const double share = weight[i] * code[i].evidence;
+        sum += share;
+        first += share * code[i].mean;
+        second += share * code[i].square;
+      }
+      mean(x) = sum > 0 ? first / sum : std::clamp(column.counts(x), 0.0, records);
+      variance(x) = sum > 0 ? std::max(0.0, second / sum - mean(x) * mean(x)) : column.variance;
+    }
+    // What they miss of the records, or have too much, goes to those that are least known.
+    if (variance.sum() > 0) mean += variance * ((records - mean.sum()) / variance.sum());
+    out.push_back(onto_simplex(mean, records));
+  }
+  return out;
+}
+
+}  // namespace muffle::model

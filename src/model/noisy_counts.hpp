@@ -1,0 +1,24 @@
+// Counts of single columns, cleaned of noise: most codes of most columns are rare, and noise must not make
+// them frequent.
+#pragma once
+
+#include <Eigen/Core>
+#include <vector>
+
+namespace muffle::model {
+
+/// One column's counts with independent Gaussian noise of one variance.
+struct NoisyCounts {
+  Eigen::VectorXd counts;
+  double variance = 0.0;
+};
+
+/// The counts' posterior means, which sum to `records` in each column. How frequent codes are beforehand is
+/// a law that all columns' codes share, uniform between powers of two, and is fitted to them by
+/// expectation-maximisation (empirical Bayes).
+std::vector<Eigen::VectorXd> posterior_counts(const std::vector<NoisyCounts>& columns, double records);
+
+/// The nearest vector that is not negative and sums to `total`.
+Eigen::VectorXd onto_simplex(const Eigen::VectorXd& v, double total);
+
+}  // namespace muffle::model

@@ -1,0 +1,181 @@
+#include "muffle/model/pair_rounds.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/philox.hpp"
+
+namespace muffle::model {
+namespace {
+
+using features::CountTable;
+
+constexpr double kRecords = 10000;
+const std::vector<std::size_t> kRoundCodes{6, 4, 5, 3};
+
+/// All columns and pairs.
+features::CountTables workload() {
+  features::CountTables out{kRoundCodes, {}};
+  for (std::size_t i = 0; i < kRoundCodes.size(); ++i) {
+    out.tables.push_back({{i}, {}, 0.7});
+    for (std::size_t j = i + 1; j < kRoundCodes.size(); ++j) out.tables.push_back({{i, j}, {}, 1.0});
+  }
+  return out;
+}
+
+/// Expected records of codes (0.4, the rest evenly) of independent columns; column 1 follows column 0.
+double records_at(const std::vector<std::size_t>& code) {
+  const auto share = [](std::size_t j, std::size_t x) {
+    return x == 0 ? 0.4 : 0.6 / static_cast<double>(kRoundCodes[j] - 1);
+  };
+  double out = kRecords;
+  for (std::size_t j = 0; j < code.size(); ++j) {
+    if (j == 1)
+      out *= 0.2 * share(1, code[1]) + (code[1] == code[0] * 2 / 3 ? 0.8 : 0.0);
+    else
+      out *= share(j, code[j]);
+  }
+  return out;
+}
+
+/// The wanted tables' counts, the same in each class, with noise.
+void count(release::NoisyTables& into, const std::vector<CountTable>& tables, double sigma) {
+  const CounterStream random(5, Stream::kTest, static_cast<std::uint32_t>(into.tables.size()));
+  std::uint64_t next = 0;
+  for (const CountTable& table : tables) {
+    release::NoisyTable out{table.columns, table.groups, {}, {}, sigma};
+    std::size_t cells = 1;
+    for (std::size_t k = 0; k < table.columns.size(); ++k) {
+      const bool grouped = k < table.groups.size() && !table.groups[k].empty();
+      out.sizes.push_back(grouped ? 1 + *std::max_element(table.groups[k].begin(), table.groups[k].end())
+                                  : kRoundCodes[table.columns[k]]);
+      cells *= out.sizes.back();
+    }
+    EXPECT_EQ(cells, table.cells);
+    for (std::size_t c = 0; c < into.classes; ++c) {
+      std::vector<double> counts(cells, 0.0);
+      std::vector<std::size_t> code(kRoundCodes.size(), 0);
+      for (std::size_t all = 0; all < 6 * 4 * 5 * 3; ++all) {
+        for (std::size_t j = code.size(), left = all; j-- > 0; left /= kRoundCodes[j])
+          code[j] = left % kRoundCodes[j];
+        std::size_t cell = 0;
+        for (std::size_t k = 0; k < table.columns.size(); ++k) {
+          const std::size_t x = code[table.columns[k]];
+          const bool grouped = k < table.groups.size() && !table.groups[k].empty();
+          cell = cell * out.sizes[k] + (grouped ? table.groups[k][x] : x);
+        }
+        counts[cell] += records_at(code) / static_cast<double>(into.classes);
+      }
+      for (double& n : counts) n += sigma * random.normal(next++);
+      out.counts.insert(out.counts.end(), counts.begin(), counts.end());
+    }
+    into.tables.push_back(std::move(out));
+  }
+}
+
+/// The tables of every round.
+std::vector<std::vector<CountTable>> all_rounds(const features::CountTables& wanted, std::size_t classes,
+                                                std::size_t rounds, double sigma) {
+  release::NoisyTables so_far{classes, kRoundCodes, {}, kRecords, true};
+  const std::vector<double> shares = round_shares(wanted, classes, kRecords, sigma, rounds);
+  std::vector<std::vector<CountTable>> out;
+  for (std::size_t r = 0; r < shares.size(); ++r) {
+    out.push_back(tables_of_round(wanted, so_far, classes, r, shares, sigma));
+    count(so_far, out.back(), sigma);
+  }
+  return out;
+}
+
+TEST(PairRounds, SharesSumToOne) {
+  for (std::size_t rounds = 0; rounds <= kMostPairRounds; ++rounds) {
+    const std::vector<double> shares = round_shares(workload(), 1, kRecords, 10, rounds);
+    EXPECT_DOUBLE_EQ(std::accumulate(shares.begin(), shares.end(), 0.0), 1.0);
+    if (rounds > 0) {
+      EXPECT_EQ(shares.size(), rounds);
+    }
+  }
+  EXPECT_THROW(round_shares(workload(), 1, kRecords, 10, 4), ConfigError);
+}
+
+TEST(PairRounds, WithoutPairsOrNoiseOneRoundIsEnough) {
+  EXPECT_EQ(round_shares({kRoundCodes, {{{0}, {}, 1.0}}}, 1, kRecords, 10, 0).size(), 1u);
+  EXPECT_EQ(round_shares(workload(), 1, kRecords, 1e-3, 0).size(), 1u);
+}
+
+TEST(PairRounds, TheSameNumbersGiveTheSameTables) {
+  const auto a = all_rounds(workload(), 2, 3, 20), b = all_rounds(workload(), 2, 3, 20);
+  for (std::size_t r = 0; r < a.size(); ++r) {
+    ASSERT_EQ(a[r].size(), b[r].size());
+    for (std::size_t t = 0; t < a[r].size(); ++t) {
+      EXPECT_EQ(a[r][t].columns, b[r][t].columns);
+      EXPECT_EQ(a[r][t].groups, b[r][t].groups);
+      EXPECT_EQ(a[r][t].weight, b[r][t].weight);
+    }
+  }
+}
+
+TEST(PairRounds, TheStrongPairIsCountedAgain) {
+  for (const std::size_t rounds : {2u, 3u}) {
+    for (const std::size_t classes : {1u, 2u}) {
+      const std::vector<CountTable> last = all_rounds(workload(), classes, rounds, 30).back();
+      EXPECT_EQ(last.front().columns, (std::vector<std::size_t>{0, 1}));
+      EXPECT_LE(last.size(), 3u) << "the others are independent";
+    }
+  }
+}
+
+/// Every table's groups lie in those of the pair's tables before it, so that all of them can be combined.
+TEST(PairRounds, GroupsNest) {
+  for (const double sigma : {1.0, 100.0, 700.0}) {
+    const auto rounds = all_rounds(workload(), 1, 3, sigma);
+    for (const CountTable& table : rounds[2]) {
+      if (table.columns.size() == 1) continue;
+      for (const CountTable& before : rounds[1]) {
+        if (before.columns != table.columns) continue;
+        for (std::size_t k = 0; k < 2; ++k) {
+          std::set<std::pair<std::size_t, std::size_t>> lie;
+          std::set<std::size_t> fine;
+          for (std::size_t x = 0; x < kRoundCodes[table.columns[k]]; ++x) {
+            const std::size_t f = table.groups[k].empty() ? x : table.groups[k][x];
+            lie.insert({f, before.groups[k].empty() ? x : before.groups[k][x]});
+            fine.insert(f);
+          }
+          EXPECT_EQ(lie.size(), fine.size());
+          EXPECT_EQ(*fine.rbegin() + 1, fine.size()) << "numbered without gaps";
+        }
+      }
+    }
+  }
+}
+
+TEST(PairRounds, WhatIsNotInTheWorkloadIsNeverCounted) {
+  features::CountTables some = workload();
+  std::erase_if(some.tables, [](const CountTable& table) { return table.columns.back() == 3; });
+  some.tables.push_back({{0, 3}, {}, 0.0});
+  for (const std::size_t rounds : {1u, 2u, 3u}) {
+    for (const auto& tables : all_rounds(some, 1, rounds, 20)) {
+      EXPECT_FALSE(tables.empty());
+      for (const CountTable& table : tables) EXPECT_THAT(table.columns, testing::Not(testing::Contains(3u)));
+    }
+  }
+}
+
+TEST(PairRounds, UnderHugeNoiseThereIsStillSomethingToCount) {
+  for (const std::size_t rounds : {2u, 3u}) {
+    for (const auto& tables : all_rounds(workload(), 2, rounds, 1e9)) EXPECT_FALSE(tables.empty());
+  }
+}
+
+TEST(PairRounds, LaterRoundsNeedTheEarlierOnes) {
+  const std::vector<double> shares = round_shares(workload(), 1, kRecords, 10, 2);
+  EXPECT_THROW(tables_of_round(workload(), {1, kRoundCodes, {}, kRecords, true}, 1, 1, shares, 10),
+               ConfigError);
+}
+
+}  // namespace
+}  // namespace muffle::model
