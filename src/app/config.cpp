@@ -136,6 +136,8 @@ class Loader {
   Config finish(Stages stages) {
     apply(true);
     if (stages.release) stages = with_named(stages);
+    config_.sample.text.separator = config_.data.separator;
+    config_.sample.text.header = config_.data.header;
     // Nothing else can be meant by a path with the rank's number in it.
     if (!named_.contains("data.shards") && data::names_rank(config_.data, config_.data.features))
       config_.data.shards = data::ShardRule::kPerRank;
@@ -369,6 +371,10 @@ std::string stage_hash(const Config& config, Stage stage) {
   for (const Key& k : reading_keys(config)) {
     if (k.stage == stage) hash.update(k.name + "=" + k.get() + "\n");
   }
+  const data::DataSpec comma;
+  if (stage == Stage::kSample &&
+      (config.data.separator != comma.separator || config.data.header != comma.header))
+    hash.update(fmt::format("separator={}\nheader={}\n", config.data.separator, config.data.header));
   if (stage == Stage::kRelease && config.data.schema.table)
     hash.update("table=" + schema::table_hash(*config.data.schema.table) + "\n");
   return to_hex(hash.digest());

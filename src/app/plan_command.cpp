@@ -115,7 +115,8 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"noise_norm", known(b.noise_norm)},
                     {"signal_to_noise_most", known(b.signal_to_noise_most)},
                     {"kernel_where_equal", known(b.kernel_where_equal)},
-                    {"outlook", b.outlook}});
+                    {"outlook", b.outlook},
+                    {"drowned", b.drowned}});
   }
   const Json memory = {{"release", p.release.memory},
                        {"release_root", p.release.root},
@@ -181,6 +182,11 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
           b.signal_most, b.signal_to_noise_most, b.kernel_where_equal);
       if (!b.outlook.empty()) out += fmt::format("    outlook          {}\n", b.outlook);
     }
+  } else {
+    out +=
+        "\nsignal and noise of the mean embedding, outlook\n  m is private, so they are left out: give "
+        "--records "
+        "M, a public guess of it\n";
   }
   if (p.count_noise) out += fmt::format("  class counts       +- {:.3g} records\n", *p.count_noise);
   const bool trains = p.train.parameters > 0;

@@ -44,10 +44,12 @@ Places places_of_header(const CsvRows& rows, const TableFields& fields) {
                             ", which the schema does not know."});
 }
 
-/// Without a header: the schema's order.
-Places in_order(const schema::Table& table) {
-  Places places(table.columns.size());
-  for (std::size_t j = 0; j < places.size(); ++j) places[j] = j;
+/// Without a header: the schema's order. @param as_written  without the columns that samples lack
+Places in_order(const schema::Table& table, bool as_written) {
+  Places places;
+  for (std::size_t j = 0; j < table.columns.size(); ++j) {
+    if (!as_written || is_written(table.columns[j])) places.push_back(j);
+  }
   return places;
 }
 
@@ -57,7 +59,7 @@ class CsvFile {
   CsvFile(const std::string& path, const DataSpec& spec, const TableFields& fields)
       : rows_(path, {spec.separator, spec.comment.empty() ? '\0' : spec.comment.front()}) {
     if (!spec.header) {
-      places_ = in_order(fields.table());
+      places_ = in_order(fields.table(), spec.as_written);
       return;
     }
     if (!rows_.read_header()) {

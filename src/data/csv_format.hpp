@@ -6,8 +6,14 @@
 #include <vector>
 
 #include "muffle/data/format.hpp"
+#include "muffle/schema/table.hpp"
 
 namespace muffle::data {
+
+/// Samples have the column: it is neither ignored nor the person's.
+inline bool is_written(const schema::Column& column) {
+  return column.type != schema::ColumnType::kIgnore && column.role != schema::ColumnRole::kPerson;
+}
 
 /// CSV files of a table. The two kinds read the same, plain and gzip; they differ in what they write.
 class CsvFormat : public Format {

@@ -19,15 +19,16 @@ namespace {
 using schema::Cell;
 using schema::Column;
 
-constexpr char kFieldSeparator = ',';   // as DataSpec's default
 constexpr int kGzipLevel = 3;           // half the time of zlib's default, for a tenth more bytes
 constexpr int kGzipWrapping = 15 + 16;  // deflateInit2: the largest window, gzip wrapping
 
 /// As RFC 4180 wants it; blanks at either end are quoted too, as readers may drop them.
-void append_field(std::string_view field, std::string& out) {
+/// @param always  in quotes whatever it holds
+void append_field(std::string_view field, char separator, bool always, std::string& out) {
   const bool blanks =
       field.starts_with(' ') || field.ends_with(' ') || field.starts_with('\t') || field.ends_with('\t');
-  if (!blanks && field.find_first_of(",\"\r\n") == std::string_view::npos) {
+  if (!always && !blanks && field.find_first_of("\"\r\n") == std::string_view::npos &&
+      field.find(separator) == std::string_view::npos) {
     out += field;
     return;
   }
@@ -104,11 +105,11 @@ struct WrittenColumn {
   std::optional<NumberTexts> numbers = std::nullopt;
 };
 
-std::vector<WrittenColumn> written_columns(const schema::Table& table) {
+std::vector<WrittenColumn> written_columns(const schema::RecordKind& kind) {
   std::vector<WrittenColumn> columns;
   std::size_t numbers = 0;
-  for (const Column& column : table.columns) {
-    if (column.type == schema::ColumnType::kIgnore || column.role == schema::ColumnRole::kPerson) continue;
+  for (const Column& column : kind.table->columns) {
+    if (!is_written(column)) continue;
     WrittenColumn& written = columns.emplace_back(WrittenColumn{schema::ColumnText(column)});
     if (column.is_feature()) written.number = numbers++;
     written.fields.resize(column.codes());
@@ -116,7 +117,8 @@ std::vector<WrittenColumn> written_columns(const schema::Table& table) {
       if (column.is_number() && code != column.missing_code()) continue;
       std::string text;
       written.text.write({code, 0.5f}, text);
-      append_field(text, written.fields[code]);
+      append_field(text, kind.text.separator, kind.text.quote_texts && !column.is_number(),
+                   written.fields[code]);
     }
   }
   return columns;
@@ -124,19 +126,23 @@ std::vector<WrittenColumn> written_columns(const schema::Table& table) {
 
 /// Appends a line of what `append(column, out)` writes of each column.
 template <class Append>
-void append_line(const std::vector<WrittenColumn>& columns, std::string& out, const Append& append) {
+void append_line(const std::vector<WrittenColumn>& columns, char separator, std::string& out,
+                 const Append& append) {
   const std::size_t begin = out.size();
   for (std::size_t j = 0; j < columns.size(); ++j) {
-    if (j > 0) out += kFieldSeparator;
+    if (j > 0) out += separator;
     append(columns[j], out);
   }
   if (out.size() == begin) out += "\"\"";  // a blank line is no row
   out += '\n';
 }
 
-void append_header(const std::vector<WrittenColumn>& columns, std::string& out) {
-  append_line(columns, out,
-              [](const WrittenColumn& c, std::string& line) { append_field(c.text.column().name, line); });
+void append_header(const std::vector<WrittenColumn>& columns, const schema::TextStyle& text,
+                   std::string& out) {
+  if (!text.header) return;
+  append_line(columns, text.separator, out, [&](const WrittenColumn& c, std::string& line) {
+    append_field(c.text.column().name, text.separator, text.quote_texts, line);
+  });
 }
 
 /// The longest field that such a column can have, with its quotes and separator.
@@ -202,11 +208,11 @@ class ByteWriter {
 class CsvWriter final : public schema::RecordWriter {
  public:
   CsvWriter(const std::filesystem::path& path, const schema::RecordKind& kind, bool compressed)
-      : RecordWriter(kind), columns_(written_columns(*kind.table)), file_(path, compressed) {
+      : RecordWriter(kind), columns_(written_columns(kind)), file_(path, compressed) {
     for (WrittenColumn& written : columns_) {
       if (written.text.column().is_number()) written.numbers.emplace(written.text.column());
     }
-    append_header(columns_, lines_);
+    append_header(columns_, kind.text, lines_);
     file_.write(lines_);
   }
 
@@ -215,7 +221,7 @@ class CsvWriter final : public schema::RecordWriter {
     const std::size_t dims = kind().dims();
     lines_.clear();
     for (std::size_t i = 0; i < some.count(); ++i) {
-      append_line(columns_, lines_, [&](const WrittenColumn& c, std::string& line) {
+      append_line(columns_, kind().text.separator, lines_, [&](const WrittenColumn& c, std::string& line) {
         const std::size_t codes = c.fields.size();
         const Cell cell =
             c.number ? schema::cell_at(some.floats[i * dims + *c.number], codes) : Cell{some.labels[i], 0.5f};
@@ -242,10 +248,10 @@ class CsvWriter final : public schema::RecordWriter {
 
 std::uint64_t CsvFormat::bytes_on_disk(const schema::RecordKind& kind) const {
   std::uint64_t row = 1;
-  const std::vector<WrittenColumn> columns = written_columns(*kind.table);
+  const std::vector<WrittenColumn> columns = written_columns(kind);
   for (const WrittenColumn& column : columns) row += longest_field(column);
   std::string header;
-  append_header(columns, header);
+  append_header(columns, kind.text, header);
   const std::uint64_t bytes = kind.count * row + header.size();
   return compressed_ ? bytes + bytes / 1000 + 64 : bytes;  // what does not compress grows by less
 }

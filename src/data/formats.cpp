@@ -44,7 +44,7 @@ DataSpec Format::written(const std::string& name) const {
   return spec;
 }
 
-DataSpec written_records(const std::filesystem::path& file) {
+DataSpec written_records(const std::filesystem::path& file, const DataSpec& text) {
   const std::string name = file.filename().string();
   std::string known;
   for (const FormatKind& kind : format_kinds()) {
@@ -52,6 +52,9 @@ DataSpec written_records(const std::filesystem::path& file) {
     if (name.ends_with(ending)) {
       DataSpec spec = kind.format->written(name.substr(0, name.size() - ending.size()));
       spec.dir = file.parent_path().string();
+      spec.separator = text.separator;
+      spec.header = text.header;
+      spec.as_written = true;
       return spec;
     }
     known += fmt::format("{}*{}", known.empty() ? "" : ", ", ending);

@@ -65,9 +65,9 @@ std::size_t limited(std::uint64_t count, std::uint64_t limit) {
 }  // namespace
 
 LabelledRecords read_samples(const std::filesystem::path& path, const schema::Schema& schema,
-                             std::uint64_t limit, const Heartbeat& heartbeat) {
+                             std::uint64_t limit, const Heartbeat& heartbeat, const data::DataSpec& text) {
   const std::string name = fmt::format("'{}'", path.string());
-  data::DataSpec spec = data::written_records(path);
+  data::DataSpec spec = data::written_records(path, text);
   spec.schema = schema;
   const auto records = data::open_records(spec);
   const schema::SampleScaling scaling(schema, records->holds_bytes());

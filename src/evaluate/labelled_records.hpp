@@ -22,9 +22,11 @@ struct LabelledRecords {
 /// The first `limit` (0: all) records of synthetic records, scaled to [0, 1]: bytes by 1/255, floats by the
 /// schema's bounds and clamped to them. @throws IoError; DataError: another number of values per record than
 /// the schema, a value that is not finite, a label >= C, or a class without a record.
-/// @param heartbeat  called from time to time; what it throws comes out of here.
+/// @param heartbeat  called from time to time; what it throws comes out of here. @param text  of
+/// data::written_records()
 LabelledRecords read_samples(const std::filesystem::path& path, const schema::Schema& schema,
-                             std::uint64_t limit, const Heartbeat& heartbeat);
+                             std::uint64_t limit, const Heartbeat& heartbeat,
+                             const data::DataSpec& text = {});
 
 /// The first `limit` (0: all) records of real data, without those whose label the schema does not know
 /// (on_error clamp).

@@ -68,7 +68,7 @@ class MarginalsMetric final : public Metric {
   Outcome score(const Subject& subject) const override {
     if (!subject.train.schema.table)
       throw ConfigError("\"marginals\" compares the columns of tables: set data.schema.");
-    data::DataSpec samples = data::written_records(subject.samples);
+    data::DataSpec samples = data::written_records(subject.samples, subject.train);
     samples.schema = subject.train.schema;
     const std::vector<std::string> names = names_of_columns(samples.schema);
     const bool held_out = !subject.test.features.empty();

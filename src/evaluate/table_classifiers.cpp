@@ -149,7 +149,8 @@ TableClassifierReport evaluate_table_classifiers(const Subject& subject, const T
   const auto test = data::open_shard(subject.test, 0, 1);  // its headers are checked before minutes are spent
   const Features features(schema);
   const Rows samples = rows_of(
-      read_samples(subject.samples, schema, spec.training.train_limit, subject.heartbeat), features, schema);
+      read_samples(subject.samples, schema, spec.training.train_limit, subject.heartbeat, subject.train),
+      features, schema);
   Rows real{&features, schema.classes, {}, {}};
   if (spec.training.also_real) {
     require(subject.train.schema.shape == schema.shape && subject.train.schema.classes == schema.classes,

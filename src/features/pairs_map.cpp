@@ -244,6 +244,13 @@ class PairsMap final : public FeatureMap {
   }
 
   std::string outlook(double noise, double records) const override;
+  std::vector<std::string> drowned(double noise) const override {
+    std::vector<std::string> names;
+    for (const Joint& joint : joints(noise)) {
+      if (joint.drowned > 1.0) names.push_back(name_of(*joint.table));
+    }
+    return names;
+  }
 
   /// Every record is in one cell of the first table: of all, that with the least noise in its sum.
   std::optional<CountsInside> counts_inside(const Lattice& lattice) const override {
@@ -279,6 +286,22 @@ class PairsMap final : public FeatureMap {
   }
 
  private:
+  struct Joint {
+    double drowned;  ///< noise in a cell over the records in it, were all values and classes equally frequent
+    const CountTable* table;
+  };
+  /// Of two columns and more, those that drown most first.
+  std::vector<Joint> joints(double noise) const {
+    std::vector<Joint> out;
+    for (const CountTable& table : all_.tables) {
+      if (table.columns.size() > 1)
+        out.push_back(
+            {noise * std::sqrt(all_.sum_of_squares()) / table.weight * static_cast<double>(table.cells),
+             &table});
+    }
+    std::ranges::stable_sort(out, std::ranges::greater(), &Joint::drowned);
+    return out;
+  }
   void choose_tables(std::vector<std::size_t> codes);
   void weigh(settings::Problems& problems);
   void require_few_cells() const;
@@ -392,11 +415,7 @@ std::string PairsMap::name_of(const CountTable& table) const {
 std::string PairsMap::outlook(double noise, double records) const {
   const double root = std::sqrt(all_.sum_of_squares());
   double single = 0.0, least = 1e300, most = 0.0;
-  struct Joint {
-    double drowned;  ///< noise in a cell over the records in it, were all values and classes equally frequent
-    const CountTable* table;
-  };
-  std::vector<Joint> joints;
+  const std::vector<Joint> joints = this->joints(noise);
   std::vector<double> shown;  // of each pair: the correlation from which it shows
   for (const CountTable& table : all_.tables) {
     const double sigma = noise * root / table.weight;  // over the records of a class
@@ -405,7 +424,6 @@ std::string PairsMap::outlook(double noise, double records) const {
       continue;
     }
     least = std::min(least, sigma), most = std::max(most, sigma);
-    joints.push_back({sigma * static_cast<double>(table.cells), &table});
     if (table.columns.size() > 2) continue;
     // Of all classes together: a table whose values are equally frequent and whose only singular value beside
     // the margins' is r has r m / sqrt(k l) there, noise up to sigma (sqrt(k) + sqrt(l)).
@@ -438,7 +456,6 @@ std::string PairsMap::outlook(double noise, double records) const {
   out += fmt::format("; {} drown, with more noise than records in a cell on average",
                      count == 0 ? "none" : fmt::format("{}", count));
   if (count == 0) return out;
-  std::ranges::sort(joints, std::ranges::greater(), &Joint::drowned);
   for (std::size_t i = 0; i < std::min<std::size_t>(static_cast<std::size_t>(count), 3); ++i)
     out += (i == 0 ? " (" : ", ") + name_of(*joints[i].table);
   return out +

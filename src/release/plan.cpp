@@ -188,10 +188,14 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     f.noise_norm = f.noise_per_class * std::sqrt(classes);
     f.signal_to_noise_most = f.signal_most / f.noise_per_class;
     f.kernel_where_equal = 1.0 / (f.signal_to_noise_most * f.signal_to_noise_most);
-    f.outlook = map.map->outlook(f.noise_per_number / map.weight * classes, *records / classes);
-    if (map.round > 1)
+    if (map.round > 1) {
       f.outlook =
           fmt::format("round {}: what it counts is chosen from the noisy numbers before it", map.round);
+      continue;
+    }
+    const double noise = f.noise_per_number / map.weight * classes;
+    f.outlook = map.map->outlook(noise, *records / classes);
+    f.drowned = map.map->drowned(noise);
   }
   return out;
 }

@@ -61,7 +61,7 @@ bool left_over(const fs::path& working, const schema::RecordFormat& format, cons
 }
 
 schema::RecordKind kind_of(const Draw& draw) {
-  return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count, draw.info.schema.table};
+  return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count, draw.info.schema.table, draw.spec.text};
 }
 
 /// What one of spec.files holds.
@@ -270,6 +270,12 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
                       {"release_hash", draw_.info.release_hash},
                       {"sample_hash", sample_hash},
                       {"is_private", draw_.info.is_private}});
+  if (draw_.info.schema.table) {
+    const schema::TextStyle& text = draw_.spec.text;
+    description["text"] = {{"separator", std::string(1, text.separator)},
+                           {"header", text.header},
+                           {"quotes", text.quote_texts ? "texts" : "needed"}};
+  }
   write_file_atomically(folder_.working() / kSamplesJson, description.dump(2) + "\n");
   folder_.publish(names);
   spdlog::info("sample: {} records{} in {}", draw_.spec.count,

@@ -39,6 +39,10 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
   keys.names("formats", s.formats, names_of(formats), "files to write");
   keys.count("files", s.files, 1, schema::kMostParts,
              "files that the records are split over: samples-00000-of-0000N and so on");
+  keys.choice<bool>(
+      "quotes", s.text.quote_texts, {{"needed", false}, {"texts", true}},
+      "in a CSV file: around what needs them, or around all names and categories; separator and "
+      "header are as data.separator and data.header say");
   keys.count("seed", s.seed, 0, INT64_MAX, "seed of the samples");
   keys.number("floor", s.floor, {0, 1}, "numbers of a record (scaled to [0, 1]) below it become 0");
   keys.number(

@@ -119,10 +119,13 @@ def main():
     names = given.only.split(",") if given.only else [name for name in muffle if name in CLASSIFIERS]
 
     as_text = {"dtype": str, "keep_default_na": False, "skipinitialspace": True}
-    x, y = rows_of(columns, pd.read_csv(given.samples, **as_text))
-    layout = {"sep": config.get("separator", ","), "comment": config.get("comment") or None}
+    layout = {"sep": config.get("separator", ",")}
+    written = dict(layout)  # samples are written as the records are, without the columns that are ignored or a person's
+    layout["comment"] = config.get("comment") or None
     if not config.get("header", True):
         layout |= {"header": None, "names": [column["name"] for column in columns]}
+        written |= {"header": None, "names": [c["name"] for c in columns if c["type"] != "ignore" and c.get("role") != "person"]}
+    x, y = rows_of(columns, pd.read_csv(given.samples, **written, **as_text))
     test_x, test_y = rows_of(columns, pd.read_csv(given.data / config["test_features"], **layout, **as_text))
 
     warnings.filterwarnings("ignore")  # the defaults stop some solvers before they converge

@@ -400,7 +400,27 @@ TEST_F(Csv, WritesTheColumnsInTheirOrderAndQuotesWhereItMust) {
             "age,height,job,income\n30,1.5,\"cook, chef\",<=50K\n80,2.3,?,>50K\n10,0.5,\"n\"\"urse\",>50K\n");
   DataSpec back = written_records(folder_ / "w.csv");
   back.schema = schema;
-  EXPECT_EQ(codes(back), Codes({{1, 1, 1, 0}, {3, 2, 3, 1}, {0, 0, 2, 1}}));
+  const Codes want{{1, 1, 1, 0}, {3, 2, 3, 1}, {0, 0, 2, 1}};
+  EXPECT_EQ(codes(back), want);
+  // As the files of the records are written: another separator, no header, all texts in quotes.
+  schema::RecordKind kind = some.kind();
+  kind.table = schema.table;
+  for (const bool header : {false, true}) {
+    kind.text = {.separator = ';', .header = header, .quote_texts = true};
+    const auto files = find_format("csv").writers(folder_.path(), "w", kind);
+    files.front().writer->add(some);
+    files.front().writer->finish([] {});
+    const std::string names = "\"age\";\"height\";\"job\";\"income\"\n";
+    const std::string rows =
+        "30;1.5;\"cook, chef\";\"<=50K\"\n80;2.3;\"?\";\">50K\"\n10;0.5;\"n\"\"urse\";\">50K\"\n";
+    EXPECT_EQ(read_file(folder_ / "w.csv"), (header ? names : "") + rows);
+    DataSpec like;
+    like.separator = ';';
+    like.header = header;
+    DataSpec other = written_records(folder_ / "w.csv", like);
+    other.schema = schema;
+    EXPECT_EQ(codes(other), want) << "without the ignored column";
+  }
   schema::Table one;
   one.columns.push_back(category(" a\nb", {{"", {}}, {"x", {}}}));
   const schema::Schema single = schema_of(one);

@@ -177,4 +177,30 @@ cd "$work/rank-\$OMPI_COMM_WORLD_RANK" && exec "$MUFFLE" "\$@"
 EOF
 chmod +x "$work/muffle-there"
 run_with=in_own_folder expect_error 78 "the schema's column 'age' is" 2 release "${job[@]}" --set data.schema=s.toml
+
+# Masks on any number of ranks, one of them without a record; the sums under shares of noise are compared in TablesRound.*.
+for n in 1 3; do
+  ends 0 on "$n" release "${job[@]}" --secure-aggregation --insecure-seeded-noise 7 --out "$work/masked-$n"
+  check "$n masked rank(s) release the same" test "$(sums "masked-$n")" = "$(sums alone-1)"
+done
+ends 0 on 4 release "${job[@]}" --set 'data.features=part-{rank}.csv' --set evaluate.metrics=[] --secure-aggregation --insecure-seeded-noise 7 \
+  --out "$work/masked-parts"
+check "masked, one file a rank, one of them empty" test "$(sums masked-parts)" = "$(sums alone-1)"
+
+# Samples are spelt as the records are: separator, header or none; quotes as a setting says. And they are read back so.
+python3 - "$work/data" <<'EOF'
+import csv, sys
+with open(sys.argv[1] + "/all.csv", newline="") as old, open(sys.argv[1] + "/semicolons.csv", "w", newline="") as new:
+    csv.writer(new, delimiter=";", quoting=csv.QUOTE_NONNUMERIC).writerows(list(csv.reader(old))[1:])
+EOF
+ends 0 on 1 run "${job[@]}" --set data.features=semicolons.csv --set data.id=semicolons --set 'data.separator=;' --set data.header=false \
+  --set sample.quotes=texts --set 'sample.formats=["csv"]' --set 'data.test_features=semicolons.csv' --out "$work/semicolons"
+check "each line has semicolons and texts in quotes, no header" test "$(grep -cE '^[0-9]+;"(north|south, west|intensive ""care""|NA)";2020-[-0-9]+;202[-0-9]+;"(yes|no)"$' \
+  "$work/semicolons/samples.csv")" = 700
+there "$work/semicolons" metrics.json
+
+# All that drowns is in the plan's JSON; without a number of records it says why there is no outlook.
+says 0 '"age x admitted"' "$MUFFLE" plan "${job[@]}" --set privacy.epsilon=0.01 --format json
+says 0 'm is private, so they are left out: give --records M' "$MUFFLE" plan "${job[@]}" --set privacy.adjacency=add-remove-one --set data.records=0
+says 0 'outlook +noise' "$MUFFLE" plan "${job[@]}" --set privacy.adjacency=add-remove-one --set data.records=0 --records 600
 finish

@@ -328,6 +328,10 @@ TEST(PairsMap, TheOutlookSaysWhichNoiseEveryCellHasAndWhatDrowns) {
   EXPECT_THAT(map->outlook(0.01, 10000.0),
               AllOf(HasSubstr("no correlation shows"), HasSubstr("6 drown"), HasSubstr(", ...)"),
                     HasSubstr("epsilon would leave 6"), HasSubstr("every column 6")));
+  EXPECT_THAT(map->drowned(0.0001), testing::IsEmpty());
+  const std::vector<std::string> drowned = map->drowned(0.01);
+  EXPECT_THAT(map->outlook(0.01, 10000.0), HasSubstr(std::to_string(drowned.size()) + " drown"));
+  EXPECT_THAT(map->outlook(0.01, 10000.0), HasSubstr("(" + drowned.at(0)));
   EXPECT_THAT(map->outlook(0.0001, 1e6), HasSubstr("none drown"));
   EXPECT_THAT(pairs({}, table_schema({4}))->outlook(0.001, 1000.0), HasSubstr("up to 1 records"));
 }

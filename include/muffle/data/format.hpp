@@ -84,8 +84,9 @@ const Format& find_format(std::string_view name);
 std::unique_ptr<RecordStream> open_records(const DataSpec& spec, int rank = 0);
 
 /// How to read records that a format has written (such as samples.npz), known by the file's name; the schema
-/// is the caller's. @throws DataError  no format writes such files: lists what there is.
-DataSpec written_records(const std::filesystem::path& file);
+/// is the caller's. @param text  text files have its separator, and a header if it has
+/// @throws DataError  no format writes such files: lists what there is.
+DataSpec written_records(const std::filesystem::path& file, const DataSpec& text = {});
 
 /// Writes an IDX file, plain: magic 0 0 type rank, then `rank` sizes as big-endian u32, then the elements,
 /// row-major: uint8 (type 0x08) or big-endian float32 (0x0D). Atomic.

@@ -31,6 +31,7 @@ struct DataSpec {
   // Text files:
   char separator = ',';      ///< between fields
   bool header = true;        ///< the first line names the columns
+  bool as_written = false;   ///< without a header: the columns are those that samples have, not all
   std::string comment = {};  ///< lines that begin with this character are passed over; empty: none are
   /// q: of each person of a table's person column q records count, by what they hold and a secret key, and
   /// the others contribute zero; 0: nobody is counted, and the column need not be there. Counted over the

@@ -74,6 +74,8 @@ class FeatureMap {
   /// After resolve(): what to expect of samples with that noise, for the plan and a line before the charge. A
   /// public guess; empty: nothing is known. @param records  of a class, were all as large
   virtual std::string outlook(double /*noise*/, double /*records*/) const { return {}; }
+  /// All of what the outlook says drowns in that noise, the worst first.
+  virtual std::vector<std::string> drowned(double /*noise*/) const { return {}; }
 
   /// Resolved settings as a release states them, and back. @throws ProtocolError.
   virtual nlohmann::json to_json() const = 0;

@@ -90,13 +90,14 @@ struct MapForecast {
   std::size_t features = 0;  ///< D_b
   double norm = 1.0;         ///< B, the map's weight included
   double weight = 1.0;
-  double signal_most = 0.0;           ///< p B for balanced classes, p = 1 / C
-  double noise_per_number = 0.0;      ///< sigma / m
-  double noise_per_class = 0.0;       ///< sigma sqrt(D) / m: expected norm of a column's noise
-  double noise_norm = 0.0;            ///< sigma sqrt(D C) / m: of the whole map
-  double signal_to_noise_most = 0.0;  ///< signal_most / noise_per_class
-  double kernel_where_equal = 0.0;    ///< kappa at which a class's signal is as long as its noise
-  std::string outlook{};              ///< FeatureMap::outlook()
+  double signal_most = 0.0;            ///< p B for balanced classes, p = 1 / C
+  double noise_per_number = 0.0;       ///< sigma / m
+  double noise_per_class = 0.0;        ///< sigma sqrt(D) / m: expected norm of a column's noise
+  double noise_norm = 0.0;             ///< sigma sqrt(D C) / m: of the whole map
+  double signal_to_noise_most = 0.0;   ///< signal_most / noise_per_class
+  double kernel_where_equal = 0.0;     ///< kappa at which a class's signal is as long as its noise
+  std::string outlook{};               ///< FeatureMap::outlook()
+  std::vector<std::string> drowned{};  ///< FeatureMap::drowned()
 };
 /// Of all maps. @param records  m, or a guess of it; none: no signal and noise
 std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode,

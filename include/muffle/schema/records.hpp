@@ -13,12 +13,23 @@
 
 namespace muffle::schema {
 
+/// How a table is written as text (RFC 4180): as the files of its records are, so that whatever reads those
+/// reads it too.
+struct TextStyle {
+  char separator = ',';
+  bool header = true;        ///< the first line names the columns
+  bool quote_texts = false;  ///< names and categories are all in quotes; else what must be
+
+  bool operator==(const TextStyle&) const = default;
+};
+
 /// What records are to be written, and how many in all.
 struct RecordKind {
   std::vector<std::size_t> shape;  ///< of one record
   bool floats = false;             ///< float32 in original units; else uint8
   std::uint64_t count = 0;
   std::shared_ptr<const Table> table = nullptr;  ///< of tables: `floats` are positions (table.hpp)
+  TextStyle text = {};
 
   std::size_t dims() const { return numbers_of(shape); }
   std::size_t record_bytes() const { return dims() * (floats ? sizeof(float) : 1); }

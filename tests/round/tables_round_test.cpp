@@ -1,0 +1,79 @@
+// Counts of a table through whole rounds: with masks or without, with the coordinator's noise or a share of
+// it from every site, on 1 to 4 sites, one of them without a record, what comes out is the same sum and the
+// noise that was drawn.
+#include <gtest/gtest.h>
+
+#include "embed/shards.hpp"
+#include "round/round_setup.hpp"
+#include "support/planned_release.hpp"
+#include "support/thread_comm.hpp"
+
+namespace muffle::round {
+namespace {
+
+const std::vector<std::size_t> kCodes{3, 16, 2, 7};
+constexpr std::size_t kClasses = 3, kRecords = 5000;
+
+class TablesRound : public testing::TestWithParam<int> {
+ protected:
+  embed::Embedder embedder_ = embed::make_embedder(release::make_plan(
+      {test::table_schema(kCodes, kClasses),
+       {},
+       {test::named("p", test::make_map("pairs", {}, test::table_schema(kCodes, kClasses)))},
+       test::epsilon_of(1.0),
+       false,
+       kRecords}));
+  data::Batch records_ = test::made_up(kRecords, kCodes.size(), kClasses);
+  std::vector<std::uint64_t> sums_ = test::sums_of(embedder_, records_);
+
+  /// The last of several sites has no record.
+  std::vector<std::size_t> shard(int site) const {
+    const int owners = std::max(1, GetParam() - 1);
+    if (site >= owners) return {};
+    return test::shard(kRecords, test::Deal::kShuffledUneven, static_cast<std::size_t>(site),
+                       static_cast<std::size_t>(owners));
+  }
+
+  privacy::NoisySum release(Transport& transport, const Terms& terms) const {
+    Round r(terms, transport.site());
+    agree_on_keys(r, transport, "test", nullptr);
+    draw_shares(r, transport, *test::entropy_at(transport.site()), [](std::string_view) {});
+    test::MemorySource source(records_, shard(transport.site()));
+    r.embed(embed::embed_shard(embedder_, source, 1, {}));
+    test::charge(r);
+    return sum_up(r, transport);
+  }
+
+  /// What is left of the released numbers without the noise, which is known as its seeds are.
+  static std::vector<std::uint64_t> without_noise(const privacy::NoisySum& noisy, const Terms& terms,
+                                                  int sites) {
+    std::vector<std::uint64_t> sums(noisy.values.begin(), noisy.values.end());
+    const auto take_off = [&](const std::vector<privacy::NoisePart>& parts, int site) {
+      const auto noise = privacy::draw_noise(parts, *test::entropy_at(site));
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] -= static_cast<std::uint64_t>(noise[i]);
+    };
+    if (!terms.shares) take_off(terms.parts, 0);
+    for (int s = 0; s < sites && terms.shares; ++s) take_off(terms.shares->shares, s);
+    return sums;
+  }
+};
+
+TEST_P(TablesRound, TheSumsAreTheSameInEveryMode) {
+  const int sites = GetParam();
+  for (const auto& [masked, distributed] : {std::pair{false, false}, {true, false}, {true, true}}) {
+    const Terms terms = Terms::of(test::noise_of(sums_.size()),
+                                  {.masked = masked, .distributed = distributed, .ranks = sites});
+    test::run_thread_ranks(sites, [&](comm::HostComm& comm) {
+      const privacy::NoisySum noisy = release(*make_transport(comm), terms);
+      if (!comm.is_root()) return;
+      EXPECT_NE(std::vector<std::uint64_t>(noisy.values.begin(), noisy.values.end()), sums_);
+      EXPECT_EQ(without_noise(noisy, terms, sites), sums_)
+          << "masked " << masked << ", shares " << distributed;
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sites, TablesRound, testing::Values(1, 2, 3, 4));
+
+}  // namespace
+}  // namespace muffle::round
