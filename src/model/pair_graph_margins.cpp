@@ -171,7 +171,9 @@ ColumnCounts column_counts(const release::NoisyTables& tables, std::size_t j,
 }
 
 /// Every column's counts in each class: each class's drawn to its share of all classes' by the ratio of noise
-/// (James and Stein).
+/// (James and Stein), and then, as all classes' were, to what its codes' counts are beforehand: most codes of
+/// a class are rare, and one that has none of them may not seem to have some (a few incomes of 99,999 are a
+/// law of their own).
 std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables& tables,
                                                       const std::vector<double>& size) {
   const std::size_t classes = tables.classes;
@@ -185,16 +187,19 @@ std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables
     for (std::size_t c = 1; c < classes; ++c) sum.counts += column.counts[c];
   }
   const std::vector<Eigen::VectorXd> shared = posterior_counts(all, records);
-  std::vector<std::vector<Eigen::VectorXd>> out(classes);
-  for (std::size_t j = 0; j < columns.size(); ++j) {
-    for (std::size_t c = 0; c < classes; ++c) {
+  if (classes == 1) return {shared};
+  std::vector<std::vector<Eigen::VectorXd>> out;
+  for (std::size_t c = 0; c < classes; ++c) {
+    std::vector<NoisyCounts> drawn;
+    for (std::size_t j = 0; j < columns.size(); ++j) {
       const Eigen::VectorXd share = shared[j] * (size[c] / records), own = columns[j].counts[c] - share;
       // What is above the noise, and not more than its records can differ by.
       const double noise = columns[j].variance * static_cast<double>(own.size() - 1);
       const double signal = std::clamp(own.squaredNorm() - noise, 0.0, size[c] * size[c]);
-      const double keep = classes > 1 && signal > 0 ? signal / (signal + noise) : 0.0;
-      out[c].push_back(onto_simplex(share + keep * own, size[c]));
+      const double keep = signal > 0 ? signal / (signal + noise) : 0.0;
+      drawn.push_back({share + keep * own, keep * keep * columns[j].variance});
     }
+    out.push_back(posterior_counts(drawn, size[c]));
   }
   return out;
 }

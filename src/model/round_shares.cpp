@@ -69,6 +69,8 @@ std::vector<double> round_shares(const features::CountTables& workload, std::siz
   for (std::size_t r = 1; r < best.size(); ++r) {
     if (best[r] > best[chosen] * (1 + kWorthARound)) chosen = r;
   }
+  // What tells labels is each class's own columns, on which the first of three rounds is spent.
+  if (chosen == 1 && classes > 1) chosen = 2;
   return kShares[chosen];
 }
 
