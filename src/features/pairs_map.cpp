@@ -445,6 +445,8 @@ std::string PairsMap::outlook(double noise, double records) const {
                   most > 1.001 * least ? fmt::format(" to {:.3g}", most * records) : "", joints.size(),
                   shown.size() == joints.size() ? "pairs" : "pairs and triples",
                   single > 0.0 ? fmt::format(", {:.3g} of single columns", single * records) : "");
+  if (shown.size() < joints.size())
+    out += "; a generator takes no more from a triple than its pairs: triples are for readers of the tables";
   if (!shown.empty()) {
     const auto middle = shown.begin() + static_cast<std::ptrdiff_t>(shown.size() / 2);
     std::ranges::nth_element(shown, middle);

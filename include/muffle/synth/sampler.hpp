@@ -23,9 +23,9 @@ struct SampleSpec {
   double floor = 0.0;  ///< numbers in [0, 1] below it become 0
   double stray = 0.0;  ///< below 1: share of a record that is taken over from others of the tile
   std::vector<std::string> formats{"npz"};  ///< names
-  std::uint64_t files = 1;  ///< above 1: of each format, schema::part_name(); file p of N has the records
-                            ///< floor(p count / N) .. floor((p+1) count / N) - 1
-  schema::TextStyle text;   ///< of tables; separator and header are those of [data]
+  std::uint64_t files = 1;   ///< above 1: of each format, schema::part_name(); file p of N has the records
+                             ///< floor(p count / N) .. floor((p+1) count / N) - 1
+  schema::TextStyle text{};  ///< of tables; separator and header are those of [data]
 
   /// What the records of file p are called, but for the format's ending.
   std::string file_name(std::uint64_t file) const {
