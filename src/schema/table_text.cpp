@@ -135,9 +135,13 @@ Grid::Grid(const Column& column)
   }
   first_.front() = 0;
   first_.back() = count_;  // the last bin holds its upper edge too
-  constexpr std::uint64_t kMostCells = std::uint64_t{1} << 14;
-  for (std::uint64_t index = 0; index < std::min(count_, kMostCells); ++index)
-    cells_.push_back(computed_cell(index));
+  // More values than these are not worth a table for each reader of a schema.
+  const std::uint64_t cells = std::min(count_, std::uint64_t{1} << 12);
+  cells_.resize(cells);
+  for (std::uint32_t b = 0; b + 1 < first_.size(); ++b) {
+    for (std::uint64_t index = first_[b]; index < std::min(first_[b + 1], cells); ++index)
+      cells_[index] = cell_in(b, index);
+  }
 }
 
 double Grid::value(std::uint64_t index) const {
@@ -155,8 +159,9 @@ std::uint32_t Grid::bin(std::uint64_t index) const {
                                     first_.begin() - 1);
 }
 
-Cell Grid::computed_cell(std::uint64_t index) const {
-  const std::uint32_t b = bin(index);
+Cell Grid::computed_cell(std::uint64_t index) const { return cell_in(bin(index), index); }
+
+Cell Grid::cell_in(std::uint32_t b, std::uint64_t index) const {
   const auto width = static_cast<double>(first_[b + 1] - first_[b]);
   return {b, static_cast<float>((static_cast<double>(index - first_[b]) + 0.5) / width)};
 }

@@ -37,6 +37,7 @@ class Grid {
   std::vector<Cell> cells_;           ///< of the first indices, as files are read by the million
 
   Cell computed_cell(std::uint64_t index) const;
+  Cell cell_in(std::uint32_t bin, std::uint64_t index) const;
 };
 
 /// A number as files write it: of an integer, a decimal, a date (days since 1970-01-01) or a datetime
