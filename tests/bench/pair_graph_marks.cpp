@@ -4,7 +4,8 @@
 // CODES.npy holds n x d codes, uint8 or int32. Exact tables of all pairs, and of columns with weight SINGLES
 // (the map's default), get noise for (EPSILON, 1e-5), replacing one record; in ROUNDS rounds (1 to 3, 0: as
 // many as are best by public numbers; 1), what the later ones count is chosen as the product chooses it.
-// Noise has the seeds FIRST (1), FIRST + 1, ... Prints mean total variation over all sets of three and of four columns.
+// Noise has the seeds FIRST (1), FIRST + 1, ... Prints mean total variation over all sets of three and of
+// four columns.
 
 #include <algorithm>
 #include <chrono>
