@@ -7,6 +7,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/crypto/signature.hpp"
 
 namespace muffle::release {
@@ -18,6 +19,14 @@ bool keep_file(const std::filesystem::path& file, const std::string& text) {
     return false;
   write_file_atomically(file, text);
   return true;
+}
+
+/// Of a release that is whole. What is left, nobody reads again.
+void remove_rounds(const std::filesystem::path& release) {
+  const std::filesystem::path file = rounds_file(release);
+  const WatchedStep removing("removing", file);
+  std::error_code left;
+  std::filesystem::remove(file, left);
 }
 
 }  // namespace
@@ -82,8 +91,7 @@ bool ReleaseTransaction::settle() {
   sign(bytes);
   // A job that was killed right after its COMMIT has none yet; and what is there may be another's.
   write_statements(artifact);
-  std::error_code left;
-  std::filesystem::remove(rounds_file(order_.file), left);
+  remove_rounds(order_.file);
   state_ = State::kFinished;
   return true;
 }
@@ -170,8 +178,7 @@ std::string ReleaseTransaction::finish(Artifact artifact) {
   sign(bytes);
   ledger_.commit(charge_, hash);
   write_statements(artifact);
-  std::error_code left;  // which nobody reads again
-  std::filesystem::remove(rounds_file(order_.file), left);
+  remove_rounds(order_.file);
   return hash;
 }
 

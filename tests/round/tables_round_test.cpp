@@ -60,7 +60,8 @@ class TablesRound : public testing::TestWithParam<int> {
 
 TEST_P(TablesRound, TheSumsAreTheSameInEveryMode) {
   const int sites = GetParam();
-  for (const auto& [masked, distributed] : {std::pair{false, false}, {true, false}, {true, true}}) {
+  for (const auto& mode : {std::pair{false, false}, {true, false}, {true, true}}) {
+    const bool masked = mode.first, distributed = mode.second;
     const Terms terms = Terms::of(test::noise_of(sums_.size()),
                                   {.masked = masked, .distributed = distributed, .ranks = sites});
     test::run_thread_ranks(sites, [&](comm::HostComm& comm) {
