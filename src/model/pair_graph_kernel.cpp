@@ -214,10 +214,10 @@ MUFFLE_INLINE void raise_rows_here(FloatPacket* logarithms, std::size_t rows, st
                                    FloatPacket* factors) {
   const std::size_t packets = (codes + kPacket - 1) / kPacket;
   for (std::size_t at = 0; at < rows * packets; at += packets) {
-    float* const from = logarithms[at].lane;
-    float most = from[0];
-    for (std::size_t x = 1; x < codes; ++x) most = from[x] > most ? from[x] : most;
-    for (std::size_t x = 0; x < codes; ++x) from[x] -= most;
+    const auto from = [&](std::size_t x) -> float& { return logarithms[at + x / kPacket].lane[x % kPacket]; };
+    float most = from(0);
+    for (std::size_t x = 1; x < codes; ++x) most = from(x) > most ? from(x) : most;
+    for (std::size_t x = 0; x < codes; ++x) from(x) -= most;
     for (std::size_t p = 0; p < packets; ++p) {
       Floats v = floats(logarithms[at + p]);
       const Floats least = Floats{} + kLeastLogarithm;
@@ -225,7 +225,8 @@ MUFFLE_INLINE void raise_rows_here(FloatPacket* logarithms, std::size_t rows, st
       power_of_two(v);
       floats(factors[at + p]) = v;
     }
-    for (std::size_t x = codes; x < packets * kPacket; ++x) factors[at].lane[x] = 0;
+    float* const last = factors[at + packets - 1].lane;
+    for (std::size_t x = codes - (packets - 1) * kPacket; x < kPacket; ++x) last[x] = 0;
   }
 }
 
