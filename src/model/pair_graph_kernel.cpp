@@ -1,5 +1,7 @@
 #include "pair_graph_kernel.hpp"
 
+#include <cstring>
+
 namespace muffle::model {
 namespace {
 
@@ -8,16 +10,13 @@ namespace {
 // Lanes of a vector; compilers split it where registers are narrower.
 typedef float Floats __attribute__((vector_size(32), may_alias));
 typedef std::int32_t Ints __attribute__((vector_size(32), may_alias));
-typedef std::uint32_t Words __attribute__((vector_size(32), may_alias, aligned(4)));
+typedef std::uint32_t Words __attribute__((vector_size(32), may_alias));
 static_assert(sizeof(Floats) == sizeof(FloatPacket));
 
 MUFFLE_INLINE const Floats& floats(const FloatPacket& packet) {
   return reinterpret_cast<const Floats&>(packet);
 }
 MUFFLE_INLINE Floats& floats(FloatPacket& packet) { return reinterpret_cast<Floats&>(packet); }
-
-MUFFLE_INLINE const Words& words_at(const std::uint32_t* at) { return reinterpret_cast<const Words&>(*at); }
-MUFFLE_INLINE Words& words_at(std::uint32_t* at) { return reinterpret_cast<Words&>(*at); }
 
 /// Rows of eight numbers become columns, in place.
 MUFFLE_INLINE void transpose(Floats (&r)[kPacket]) {
@@ -126,7 +125,9 @@ MUFFLE_INLINE void join_rows(const FloatPacket* rows, const ColumnRows& from, co
 
 /// In (0, 1): odd multiples of 2^-24.
 MUFFLE_INLINE void uniforms(const std::uint32_t* words, Floats& out) {
-  const Words w = words_at(words) >> 9;
+  Words w;
+  std::memcpy(&w, words, sizeof w);  // which lie at any place
+  w >>= 9;
   out = (__builtin_convertvector(reinterpret_cast<const Ints&>(w), Floats) + 0.5f) * 0x1p-23f;
 }
 
@@ -138,7 +139,7 @@ MUFFLE_INLINE void find_codes(const FloatPacket* bounds, std::size_t codes, cons
   place *= total;
   Ints passed = {};
   for (std::size_t x = 0; x + 1 < codes; ++x) passed -= floats(bounds[x]) <= place;
-  words_at(out) = reinterpret_cast<const Words&>(passed);
+  std::memcpy(out, &passed, sizeof passed);
 }
 
 MUFFLE_INLINE std::uint32_t* codes_at(const RecordLanes& records, std::size_t column, std::size_t first) {
