@@ -87,7 +87,7 @@ class NumberTexts {
     out.append(digits + n - behind, behind);
   }
 
-  static constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 16;
+  static constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 14;
   static constexpr int kMostDecimals = 15;
 
   Column column_;

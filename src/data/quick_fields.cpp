@@ -8,7 +8,7 @@
 namespace muffle::data {
 namespace {
 
-constexpr std::uint64_t kMostPositions = std::uint64_t{1} << 16;
+constexpr std::uint64_t kMostPositions = std::uint64_t{1} << 14;
 /// A decimal of so many digits is exact in 64 bits, and its quotients in double are within far less than half
 /// a step of a grid of so many values.
 constexpr int kMostDigits = 15;
