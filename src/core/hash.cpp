@@ -2,35 +2,17 @@
 
 #include <sodium.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "muffle/core/files.hpp"
-#include "sha256_blocks.hpp"
 
 namespace muffle {
 
 Sha256::Sha256() { crypto_hash_sha256_init(&state_); }
 
 Sha256& Sha256::update(const PublicBytes& data) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(data.bytes.data());
-  std::size_t n = data.bytes.size();
-  const auto by_library = [&](std::size_t some) {
-    crypto_hash_sha256_update(&state_, bytes, some);
-    bytes += some;
-    n -= some;
-  };
-  if (has_sha256_blocks()) {
-    // state_.count is in bits. Whole blocks go past the library, which keeps what is left of one.
-    by_library(std::min<std::size_t>(n, (64 - state_.count / 8 % 64) % 64));
-    if (const std::size_t blocks = n / 64; blocks > 0) {
-      sha256_blocks(state_.state, bytes, blocks);
-      state_.count += std::uint64_t{blocks} * 64 * 8;
-      bytes += blocks * 64;
-      n %= 64;
-    }
-  }
-  by_library(n);
+  crypto_hash_sha256_update(&state_, reinterpret_cast<const unsigned char*>(data.bytes.data()),
+                            data.bytes.size());
   return *this;
 }
 
