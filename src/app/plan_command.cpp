@@ -183,10 +183,8 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
       if (!b.outlook.empty()) out += fmt::format("    outlook          {}\n", b.outlook);
     }
   } else {
-    out +=
-        "\nsignal and noise of the mean embedding, outlook\n  m is private, so they are left out: give "
-        "--records "
-        "M, a public guess of it\n";
+    out += "\nsignal and noise of the mean embedding, outlook\n";
+    out += "  m is private, so they are left out: give --records M, a public guess of it\n";
   }
   if (p.count_noise) out += fmt::format("  class counts       +- {:.3g} records\n", *p.count_noise);
   const bool trains = p.train.parameters > 0;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <utility>
 
 #include "float_environment.hpp"
 #include "muffle/core/error.hpp"
@@ -175,8 +177,15 @@ class PairsBlock final : public Block {
 
 }  // namespace
 
-std::size_t pairs_scratch_bytes(std::size_t dims) {
-  return 4 * (kTile * dims + kRecordsAtOnce * (dims + 1 + kTablesAtOnce));
+std::size_t pairs_scratch_bytes(const CountTables& all) {
+  const std::size_t dims = all.codes.size();
+  std::set<std::pair<std::size_t, std::vector<std::uint32_t>>> grouped;
+  for (const CountTable& table : all.tables) {
+    for (std::size_t c = 0; c < table.groups.size(); ++c) {
+      if (!table.groups[c].empty()) grouped.emplace(table.columns[c], table.groups[c]);
+    }
+  }
+  return 4 * (kTile * dims + kRecordsAtOnce * (dims + grouped.size() + 1 + kTablesAtOnce));
 }
 
 std::unique_ptr<Block> make_pairs_block(const CountTables& all, const Lattice& lattice) {

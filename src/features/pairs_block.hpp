@@ -7,8 +7,8 @@
 
 namespace muffle::features {
 
-/// Scratch of each thread, bytes, at most. @param views  numbers of a record, and groupings of them
-std::size_t pairs_scratch_bytes(std::size_t dims);
+/// Scratch of each thread.
+std::size_t pairs_scratch_bytes(const CountTables& all);
 
 /// @throws ConfigError  the lattice is too coarse for some table.
 std::unique_ptr<Block> make_pairs_block(const CountTables& all, const Lattice& lattice);

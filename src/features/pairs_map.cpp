@@ -216,7 +216,7 @@ class PairsMap final : public FeatureMap {
 
   MapCost cost() const override {
     return {2.0 * static_cast<double>(all_.tables.size()), 64 * all_.tables.size(),
-            pairs_scratch_bytes(dims())};
+            pairs_scratch_bytes(all_)};
   }
   double numbers_in_map() const override {
     return static_cast<double>(dims()) + 6.0 * static_cast<double>(all_.tables.size());

@@ -44,22 +44,6 @@ std::vector<Candidate> candidates(const features::CountTables& workload) {
   return out;
 }
 
-/// Fills in where the tables' cells are.
-std::vector<features::CountTable> laid_out(std::vector<features::CountTable> tables,
-                                           const std::vector<std::size_t>& codes) {
-  std::size_t next = 0;
-  for (features::CountTable& table : tables) {
-    table.first = next;
-    table.cells = 1;
-    for (std::size_t k = 0; k < table.columns.size(); ++k) {
-      const bool grouped = k < table.groups.size() && !table.groups[k].empty();
-      table.cells *= grouped ? group_count(table.groups[k]) : codes[table.columns[k]];
-    }
-    next += table.cells;
-  }
-  return tables;
-}
-
 /// Every column of the workload by itself.
 std::vector<features::CountTable> single_columns(const features::CountTables& workload) {
   std::map<std::size_t, double> weight;
@@ -224,7 +208,7 @@ std::vector<features::CountTable> tables_of_round(const features::CountTables& w
                                                   std::size_t round, std::span<const double> shares,
                                                   double sigma_round) {
   std::vector<features::CountTable> out;
-  if (round == 0 && shares.size() < kMostPairRounds) {
+  if (round == 0 && shares.size() < privacy::kMostRounds) {
     out = workload.tables;
     std::erase_if(out, [](const features::CountTable& table) { return !(table.weight > 0); });
   } else if (round > 0) {
@@ -236,7 +220,9 @@ std::vector<features::CountTable> tables_of_round(const features::CountTables& w
   }
   // Where noise hides all pairs, the columns are what is left to count.
   if (out.empty()) out = single_columns(workload);
-  return laid_out(std::move(out), workload.codes);
+  features::CountTables placed{workload.codes, std::move(out)};
+  placed.lay_out();
+  return std::move(placed.tables);
 }
 
 }  // namespace muffle::model

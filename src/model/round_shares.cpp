@@ -43,9 +43,9 @@ double kept(const features::CountTables& workload, double records, double varian
 
 std::vector<double> round_shares(const features::CountTables& workload, std::size_t classes, double records,
                                  double sigma, std::size_t rounds) {
-  if (rounds > kMostPairRounds)
+  if (rounds > privacy::kMostRounds)
     throw ConfigError("privacy.rounds is " + std::to_string(rounds) + ", at most " +
-                      std::to_string(kMostPairRounds) + " are possible");
+                      std::to_string(privacy::kMostRounds) + " are possible");
   if (rounds > 0) return kShares[rounds - 1];
   std::size_t pairs = 0;
   double squares = 0, pair_squares = 0;

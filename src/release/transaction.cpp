@@ -104,8 +104,9 @@ std::optional<KeptRounds> ReleaseTransaction::resume() {
     return std::nullopt;
   const std::string bytes = read_file(file);
   const auto useless = [&](const std::string& why) -> std::optional<KeptRounds> {
-    spdlog::warn("release: the rounds in '{}' cannot be gone on with: {}. A new release is a new charge.",
-                 printable(file.string()), why);
+    spdlog::warn(
+        "release: the rounds in '{}' cannot be gone on with ({}), and a new release is a new charge.",
+        printable(file.string()), why);
     return std::nullopt;
   };
   KeptRounds kept;

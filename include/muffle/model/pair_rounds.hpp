@@ -9,9 +9,6 @@
 
 namespace muffle::model {
 
-/// Most rounds of counts.
-inline constexpr std::size_t kMostPairRounds = 3;
-
 /// How many rounds a release of counts takes, and which share of mu^2 each gets: by the error that is to be
 /// expected, from public numbers alone (docs/explanation/pair-graph.md, "Rounds").
 /// @param workload  the map's own tables
@@ -20,7 +17,7 @@ inline constexpr std::size_t kMostPairRounds = 3;
 /// multiplier times the sensitivity, sqrt(2) under replace-one
 /// @param rounds  1 to 3; 0: chosen
 /// @returns  a share for each round, which sum to 1
-/// @throws ConfigError  `rounds` is above kMostPairRounds
+/// @throws ConfigError  `rounds` is above privacy::kMostRounds
 std::vector<double> round_shares(const features::CountTables& workload, std::size_t classes, double records,
                                  double sigma, std::size_t rounds);
 
