@@ -49,6 +49,12 @@ class ReleaseCommandKillTest : public release::KillFixture {
     }
     data::write_idx(folder_ / "points.idx", std::vector<std::size_t>{kRecords, 2}, points);
     data::write_idx(folder_ / "labels.idx", std::vector<std::size_t>{kRecords}, labels);
+    std::string rows = "a,b\n";
+    for (std::size_t i = 0; i < kRecords; ++i) rows += i % 3 == 0 ? "x,u\n" : "y,v\n";
+    write_file_atomically(folder_ / "rows.csv", rows);
+    write_file_atomically(folder_ / "schema.toml",
+                          "[[columns]]\nname = \"a\"\ntype = \"category\"\nvalues = [\"x\", \"y\"]\n"
+                          "[[columns]]\nname = \"b\"\ntype = \"category\"\nvalues = [\"u\", \"v\"]\n");
   }
 
   /// The noise is one block of entropy: 16 numbers.
@@ -61,14 +67,23 @@ class ReleaseCommandKillTest : public release::KillFixture {
     }
     argv.insert(argv.end(), {words_of("MUFFLE_FAULTY").at(0), "release", "--out", run.string()});
     const auto set = [&](const std::string& setting) { argv.insert(argv.end(), {"--set", setting}); };
-    set("data.features=" + (folder_ / "points.idx").string());
-    set("data.labels=" + (folder_ / "labels.idx").string());
     set("data.id=kill-test");
+    if (in_rounds_) {
+      set("data.features=" + (folder_ / "rows.csv").string());
+      set("data.schema=" + (folder_ / "schema.toml").string());
+      for (const char* setting : {"map.pairs.kind=pairs", "privacy.rounds=3", "model.generator=pair-graph"})
+        set(setting);
+    } else {
+      set("data.features=" + (folder_ / "points.idx").string());
+      set("data.labels=" + (folder_ / "labels.idx").string());
+      for (const char* setting :
+           {"data.classes=2", "data.shape=[2]", "data.lo=0.0", "data.hi=1.0", "map.rff.kind=rff",
+            "map.rff.count=8", "map.rff.length_scale=0.5", "model.generator=fully-connected"})
+        set(setting);
+    }
     for (const char* setting :
-         {"data.records=40", "data.classes=2", "data.shape=[2]", "data.lo=0.0", "data.hi=1.0",
-          "map.rff.kind=rff", "map.rff.count=8", "map.rff.length_scale=0.5", "privacy.noise_multiplier=8.0",
-          "privacy.max_records_per_person=1", "model.generator=fully-connected", "evaluate.metrics=[]",
-          "runtime.deadline_s=120", "runtime.threads=1"})
+         {"data.records=40", "privacy.noise_multiplier=8.0", "privacy.max_records_per_person=1",
+          "evaluate.metrics=[]", "runtime.deadline_s=120", "runtime.threads=1"})
       set(setting);
     for (const std::string& setting : more_) set(setting);
     set("privacy.ledger=" + file_.string());
@@ -104,6 +119,7 @@ class ReleaseCommandKillTest : public release::KillFixture {
   std::filesystem::path run() const { return here_ / "run"; }
   int ranks_ = 1;
   std::vector<std::string> more_;  ///< further settings
+  bool in_rounds_ = false;         ///< counts of a table, in three rounds
 };
 
 // The requeued job of the specification: the artifact is there, COMMIT is not.
@@ -178,6 +194,36 @@ TEST_F(ReleaseCommandKillTest, ReleasesWithDistributedNoiseComeBackToo) {
     EXPECT_EQ(state.charges.front().pending.has_value(), true) << "bound before the rename";
     EXPECT_EQ(state.charges.back().artifact, state.charges.back().pending);
   }
+}
+
+// One charge pays for three rounds: killed between two of them, the job goes on with the next, on any number
+// of ranks, and draws none again; killed while a round is written, it pays anew.
+TEST_F(ReleaseCommandKillTest, BetweenTwoRoundsAJobGoesOnForItsOneCharge) {
+  in_rounds_ = true;
+  for (const int ranks : {1, 2}) {
+    for (const std::string round : {"", "#2"}) {
+      SCOPED_TRACE(std::to_string(ranks) + " rank(s), rounds' file" + round);
+      fresh_ledger();
+      ranks_ = ranks;
+      ASSERT_TRUE(is_killed(("rename@release.mfl.rounds" + round).c_str(), "kill-after"));
+      ASSERT_TRUE(privacy::read_ledger(file_).charges.front().between_rounds());
+      ASSERT_EQ(drawn_charges().size(), round.empty() ? 1u : 2u);
+      ranks_ = 3 - ranks;
+      recover(run());
+      if (HasFatalFailure()) return;
+      const privacy::LedgerState state = privacy::read_ledger(file_);
+      ASSERT_EQ(state.charges.size(), 1u);
+      EXPECT_TRUE(state.charges.front().artifact);
+      EXPECT_EQ(drawn_charges().size(), 3u);
+      EXPECT_NEAR(state.spent_mu(), 0.125, 1e-4);
+      EXPECT_FALSE(std::filesystem::exists(run() / "release.mfl.rounds"));
+    }
+  }
+  fresh_ledger();
+  ASSERT_TRUE(is_killed("rename@release.mfl.rounds", "kill-before"));
+  recover(run());
+  EXPECT_EQ(privacy::read_ledger(file_).charges.size(), 2u);
+  EXPECT_EQ(drawn_charges().size(), 4u);
 }
 
 // Bound to its charge, but the file never came: the hash alone is no release.
