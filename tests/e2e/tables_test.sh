@@ -139,7 +139,8 @@ ends 0 on 3 run "${job[@]}" "${rounds[@]}" --secure-aggregation --distributed-no
 ends 0 "$MUFFLE" verify "$work/rounds-distributed/release.mfl" --allow-unsigned
 check "one charge pays for all rounds" test "$(cat "$work"/ledger-*.jsonl | grep -c "rounds-distributed/release.mfl")" = 1
 says 0 'in 3 rounds' "$MUFFLE" plan "${job[@]}" "${rounds[@]}"
-ends 0 on 2 run "${job[@]}" "${rounds[@]}" --set privacy.adjacency=add-remove-one --set data.records=0 --out "$work/rounds-private-m"
+ends 0 on 2 run "${job[@]}" "${rounds[@]}" --set data.id=private-m --set privacy.adjacency=add-remove-one \
+  --set data.records=0 --out "$work/rounds-private-m"
 ends 0 "$MUFFLE" verify "$work/rounds-private-m/release.mfl" --allow-unsigned
 expect_error 78 "privacy.rounds releases one map of counts" 1 release "${job[@]}" "${rounds[@]}" --set 'map.more.kind=pairs'
 
