@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <numbers>
 
 namespace muffle::model {
@@ -12,6 +13,8 @@ namespace {
 using Eigen::Index;
 
 constexpr int kPriorSteps = 50;
+/// Fewer codes have no shape to speak of; more would take long.
+constexpr Index kFewestSmoothed = 8, kMostSmoothed = 1024;
 
 double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 double below(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
@@ -33,7 +36,51 @@ Inside inside(double y, double sigma, double from, double to) {
   return {mass / (to - from), mean, std::max(square, mean * mean)};
 }
 
+/// The cosine transform's rows: orthonormal, of 0, 1, ... half waves over all codes.
+Eigen::MatrixXd cosines(Index codes) {
+  Eigen::MatrixXd out(codes, codes);
+  const auto k = static_cast<double>(codes);
+  for (Index f = 0; f < codes; ++f) {
+    for (Index x = 0; x < codes; ++x)
+      out(f, x) = std::sqrt((f == 0 ? 1 : 2) / k) *
+                  std::cos(std::numbers::pi * static_cast<double>(f) * (static_cast<double>(x) + 0.5) / k);
+  }
+  return out;
+}
+
 }  // namespace
+
+NoisyCounts smoothed(const NoisyCounts& noisy) {
+  const Index codes = noisy.counts.size();
+  if (codes < kFewestSmoothed || codes > kMostSmoothed || !(noisy.variance > 0)) return noisy;
+  const Eigen::MatrixXd waves = cosines(codes);
+  const Eigen::ArrayXd seen = (waves * noisy.counts).array().tail(codes - 1),
+                       wave = Eigen::ArrayXd::LinSpaced(codes - 1, 1.0, static_cast<double>(codes - 1));
+  const double most = std::max(1.0, seen.abs().maxCoeff() / std::sqrt(noisy.variance));
+  Eigen::ArrayXd gains = Eigen::ArrayXd::Zero(codes - 1);
+  double weights = 0, best = -std::numeric_limits<double>::infinity();
+  for (double longest = 1; longest < static_cast<double>(2 * codes); longest *= 2) {
+    for (const double white : {0.0, 1e-3, 1e-2, 1e-1}) {
+      const Eigen::ArrayXd law = 1 / (1 + (wave / longest).square()) + white;
+      for (double scale = 0.25; scale < 4 * most * most; scale *= 2) {
+        const Eigen::ArrayXd all = noisy.variance * (1 + scale * law);
+        const double evidence = -(all.log() + seen.square() / all).sum() / 2;
+        if (evidence > best) {
+          gains *= std::exp(best - evidence);
+          weights *= std::exp(best - evidence);
+          best = evidence;
+        }
+        const double weight = std::exp(evidence - best);
+        gains += weight * scale * law / (1 + scale * law);
+        weights += weight;
+      }
+    }
+  }
+  gains /= weights;
+  Eigen::VectorXd kept = waves * noisy.counts;
+  kept.tail(codes - 1).array() *= gains;
+  return {waves.transpose() * kept, noisy.variance * (1 + gains.sum()) / static_cast<double>(codes)};
+}
 
 Eigen::VectorXd onto_simplex(const Eigen::VectorXd& v, double total) {
   std::vector<double> sorted(v.data(), v.data() + v.size());

@@ -14,6 +14,9 @@ using Eigen::Index;
 constexpr int kRounds = 15;
 /// What the guess of a column's K is worth: so many observed directions.
 constexpr double kGuessWeight = 15.0;
+/// Neighbouring codes are guessed to be so much alike, and others by e less for each such part of all codes
+/// that lies between.
+constexpr double kAlike = 0.5, kAlikeWithin = 0.125;
 /// What a pair's mean square contingency is guessed to be, and what that is worth: so many observed numbers.
 constexpr double kGuess = 0.01, kGuessed = 10.0;
 /// Eigenvalues of a K whose trace is its rank; below is the constant direction.
@@ -32,6 +35,13 @@ struct Codes {
     const auto codes = static_cast<double>(counts.size());
     const Eigen::VectorXd share = (counts.array().max(0.0) + 1) / (counts.array().max(0.0).sum() + codes);
     guess = share.asDiagonal();
+    const Eigen::VectorXd spread = share.cwiseSqrt();
+    for (Index x = 0; x < guess.rows(); ++x) {
+      for (Index y = 0; y < guess.cols(); ++y) {
+        const double apart = std::fabs(static_cast<double>(x - y)) / (kAlikeWithin * codes);
+        if (x != y) guess(x, y) = kAlike * spread(x) * spread(y) * std::exp(-apart);
+      }
+    }
     guess.colwise() -= guess.rowwise().mean().eval();
     guess.rowwise() -= guess.colwise().mean().eval();
     const double trace = guess.trace();

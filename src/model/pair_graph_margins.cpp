@@ -186,6 +186,7 @@ std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables
         all.emplace_back(NoisyCounts{column.counts.front(), column.variance * static_cast<double>(classes)});
     for (std::size_t c = 1; c < classes; ++c) sum.counts += column.counts[c];
   }
+  for (NoisyCounts& sum : all) sum = smoothed(sum);
   const std::vector<Eigen::VectorXd> shared = posterior_counts(all, records);
   if (classes == 1) return {shared};
   std::vector<std::vector<Eigen::VectorXd>> out;
