@@ -31,11 +31,11 @@ struct Interaction {
 };
 
 /// R_ij ~ N(0, tau_ij K_i (x) K_j): K_i, shared by all partners of a column, says which of its codes tend to
-/// move together, and how much. Beforehand it is guessed to be diag(counts), centred: with whitened
-/// interactions that are alike in every direction. K and tau are fitted by expectation-maximisation; in the
-/// bases of the K's eigenvectors the noise stays independent, and each number is multiplied by its variance
-/// over its variance and the noise's (Wiener). Pairs counted on coarser groups than a column's codes have a K
-/// of their own for these groups.
+/// move together, and how much. Beforehand it is guessed to be sqrt(count_x count_y) times what x and y
+/// have in common, 1 for x = y and less the further they are apart, centred. K and tau are fitted by
+/// expectation-maximisation; in the bases of the K's eigenvectors the noise stays independent, and each
+/// number is multiplied by its variance over its variance and the noise's (Wiener). Pairs counted on coarser
+/// groups than a column's codes have a K of their own for these groups.
 std::vector<Interaction> posterior_means(const std::vector<NoisyInteraction>& pairs,
                                          const Heartbeat& heartbeat);
 
