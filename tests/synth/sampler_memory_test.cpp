@@ -19,9 +19,10 @@
 namespace muffle::synth {
 namespace {
 
-/// Of 8 bytes and a label: 18 MB in all. Keeping half of it would be seen.
-constexpr std::uint64_t kFew = 20 * kTileRecords, kMany = 4000 * kTileRecords;
-constexpr long kAllowedKb = 8000;
+/// Of 8 bytes and a label: 36 MB in all. Keeping half of it would be seen; what is drawn at a time is 8 MB,
+/// and held twice.
+constexpr std::uint64_t kFew = 20 * kTileRecords, kMany = 8000 * kTileRecords;
+constexpr long kAllowedKb = 17000;
 
 Draw draw_of(const std::filesystem::path& model, SampleSpec spec) {
   Draw draw;
