@@ -354,6 +354,54 @@ TEST(PowerLaw, FindsTheExponentThroughNoise) {
   EXPECT_GT(power_law(-variances, white(0.035), spectrum).minCoeff(), 0.0);
 }
 
+/// The spectrum of k x k coefficients of images.
+Spectrum image_spectrum(Eigen::Index k) {
+  Spectrum out{VectorXd::Ones(k * k), VectorXd(k * k), 50.0,
+               VectorXd(k * k),       VectorXd(k * k), VectorXd(k * k)};
+  for (Eigen::Index i = 0; i < k * k; ++i) {
+    const auto row = static_cast<double>(i / k), column = static_cast<double>(i % k);
+    out.pitch(i) = 1 + std::hypot(row, column);
+    out.product(i) = (1 + row) * (1 + column);
+    out.odd_rows(i) = static_cast<double>(i / k % 2);
+    out.odd_columns(i) = static_cast<double>(i % k % 2);
+  }
+  return out;
+}
+
+/// Root mean square of the logarithms' differences, the scale apart.
+double shape_error(const VectorXd& got, const VectorXd& truth) {
+  const Eigen::ArrayXd off = got.array().log() - truth.array().log();
+  return std::sqrt((off - off.mean()).square().mean());
+}
+
+TEST(PowerLaw, OfImagesFallsAlongTheAxesAndIsNearlySymmetric) {
+  const Spectrum spectrum = image_spectrum(8);
+  const VectorXd truth =
+      4.0 * spectrum.product.array().pow(-2.0) *
+      (std::log(0.1) * spectrum.odd_columns + std::log(0.5) * spectrum.odd_rows).array().exp();
+  const CounterStream random(2, Stream::kTest);
+  VectorXd noisy = truth;
+  for (Eigen::Index i = 0; i < 64; ++i) noisy(i) += 0.02 * random.normal(static_cast<std::uint64_t>(i));
+  Spectrum plain = spectrum;
+  plain.product.resize(0);
+  const CovarianceNoise noise = white(0.02 / std::sqrt(2.0));
+  const VectorXd got = power_law(noisy, noise, spectrum);
+  EXPECT_LT(shape_error(got, truth), 0.3);
+  EXPECT_GT(shape_error(power_law(noisy, noise, plain), truth), 1.0);
+  EXPECT_LT(got(1), 0.6 * got(2)) << "a wave that changes its sign in the mirror";
+  EXPECT_LT(got(9), 0.5 * got(1)) << "neither along one axis nor the other";
+}
+
+/// What falls in all directions alike, and is not symmetric, is found as before; what noise hides is the
+/// guess.
+TEST(PowerLaw, OfImagesIsRoundWhereTheyAre) {
+  const Spectrum spectrum = image_spectrum(8);
+  const VectorXd truth = 4.0 * spectrum.pitch.array().pow(-3.0);
+  EXPECT_LT(shape_error(power_law(truth, white(0.005), spectrum), truth), 0.1);
+  const VectorXd guess = spectrum.law(features::AffineLift::kExponent);
+  EXPECT_LT(shape_error(power_law(VectorXd::Zero(64), white(1e6), spectrum), guess), 1e-3);
+}
+
 TEST(UndoWeighting, GivesBackANormalLawThatWasWeighted) {
   // Records drawn from a normal law q stand for the weighted law; weighing them by r^2 undoes it.
   const double offset = 1.5;

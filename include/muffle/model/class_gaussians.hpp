@@ -19,6 +19,9 @@ struct ClassGaussians {
 struct Spectrum {
   Eigen::VectorXd gain, pitch;  ///< n: squares of the lift's weights; 1 + |frequency|
   double energy = 0;            ///< of u, the sum of the mean squares
+  /// Of images, n, else empty: (1 + row frequency) (1 + column frequency); 1 where a frequency is odd, whose
+  /// wave changes its sign when the image is mirrored, else 0.
+  Eigen::VectorXd product = {}, odd_rows = {}, odd_columns = {};
 
   /// gain pitch^-exponent, so that it adds up to `energy`.
   Eigen::VectorXd law(double exponent) const;
@@ -114,7 +117,8 @@ Eigen::MatrixXd wiener_covariance(const Eigen::MatrixXd& noisy, const Covariance
 Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
                                   const Spectrum& spectrum, const Heartbeat& heartbeat = {});
 
-/// The law of the spectrum that is most plausible of noisy variances. Positive.
+/// The law of the spectrum that is most plausible of noisy variances; of images in |frequency| or along each
+/// axis, with factors for odd frequencies. Positive.
 Eigen::VectorXd power_law(const Eigen::VectorXd& variances, const CovarianceNoise& noise,
                           const Spectrum& spectrum);
 
