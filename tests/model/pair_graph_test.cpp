@@ -286,8 +286,18 @@ class PairGraphFile : public ::testing::Test {
     EXPECT_THROW(read(description, payload), ProtocolError) << description.dump();
   }
 
-  const DrawnRows real_ = planted(3000, 2);
-  const PairGraphModel model_ = fit_pair_graph(count_tables(real_, 2, 5.0), 3);
+  // Fitted once: it takes long under the sanitizers.
+  static const DrawnRows& real() {
+    static const DrawnRows rows = planted(3000, 2);
+    return rows;
+  }
+  static const PairGraphModel& model() {
+    static const PairGraphModel fitted = fit_pair_graph(count_tables(real(), 2, 5.0), 3);
+    return fitted;
+  }
+
+  const DrawnRows& real_ = real();
+  const PairGraphModel& model_ = model();
   const ModelContent content_ = content_of(model_);
   const schema::Schema schema_ = test::table_schema(real_.codes, 2);
 };
