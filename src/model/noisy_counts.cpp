@@ -54,7 +54,8 @@ NoisyCounts smoothed(const NoisyCounts& noisy) {
   const Index codes = noisy.counts.size();
   if (codes < kFewestSmoothed || codes > kMostSmoothed || !(noisy.variance > 0)) return noisy;
   const Eigen::MatrixXd waves = cosines(codes);
-  const Eigen::ArrayXd seen = (waves * noisy.counts).array().tail(codes - 1),
+  Eigen::VectorXd kept = waves * noisy.counts;
+  const Eigen::ArrayXd seen = kept.array().tail(codes - 1),
                        wave = Eigen::ArrayXd::LinSpaced(codes - 1, 1.0, static_cast<double>(codes - 1));
   const double most = std::max(1.0, seen.abs().maxCoeff() / std::sqrt(noisy.variance));
   Eigen::ArrayXd gains = Eigen::ArrayXd::Zero(codes - 1);
@@ -71,13 +72,12 @@ NoisyCounts smoothed(const NoisyCounts& noisy) {
           best = evidence;
         }
         const double weight = std::exp(evidence - best);
-        gains += weight * scale * law / (1 + scale * law);
+        gains += weight * (1 - 1 / (1 + scale * law));
         weights += weight;
       }
     }
   }
   gains /= weights;
-  Eigen::VectorXd kept = waves * noisy.counts;
   kept.tail(codes - 1).array() *= gains;
   return {waves.transpose() * kept, noisy.variance * (1 + gains.sum()) / static_cast<double>(codes)};
 }

@@ -1,11 +1,11 @@
 // How near the pair graph's rows come to a table's 3-way and 4-way marginals
 // (docs/explanation/pair-graph.md):
-//   pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES] [ROUNDS] [FIRST]
+//   pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES] [ROUNDS] [FIRST] [TIMES]
 // CODES.npy holds n x d codes, uint8 or int32. Exact tables of all pairs, and of columns with weight SINGLES
 // (the map's default), get noise for (EPSILON, 1e-5), replacing one record; in ROUNDS rounds (1 to 3, 0: as
 // many as are best by public numbers; 1), what the later ones count is chosen as the product chooses it.
-// Noise has the seeds FIRST (1), FIRST + 1, ... Prints mean total variation over all sets of three and of
-// four columns.
+// Noise has the seeds FIRST (1), FIRST + 1, ...; TIMES (1) n rows are drawn. Prints mean total variation over
+// all sets of three and of four columns.
 
 #include <algorithm>
 #include <chrono>
@@ -150,12 +150,12 @@ double distance(const Codes& a, const Codes& b, const std::vector<std::size_t>& 
       difference[cell] += weight;
     }
   };
-  // Counts are whole numbers as long as both tables have as many rows.
-  count(a, 1.0f);
+  // Counts are whole numbers as long as one table has a multiple of the other's rows.
+  count(a, static_cast<float>(b.rows()) / static_cast<float>(a.rows()));
   count(b, -1.0f);
   double sum = 0;
   for (const float v : difference) sum += std::fabs(static_cast<double>(v));
-  return sum / 2 / static_cast<double>(a.rows());
+  return sum / 2 / static_cast<double>(b.rows());
 }
 
 double mean_distance(const Codes& a, const Codes& b, std::size_t ways) {
@@ -179,7 +179,7 @@ double mean_distance(const Codes& a, const Codes& b, std::size_t ways) {
 int main(int argc, char** argv) try {
   if (argc < 3)
     throw std::runtime_error(
-        "usage: pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES] [ROUNDS] [FIRST]");
+        "usage: pair_graph_marks CODES.npy EPSILON [RELEASES] [SWEEPS] [SINGLES] [ROUNDS] [FIRST] [TIMES]");
   const Codes data = read_npy(argv[1]);
   const double epsilon = std::strtod(argv[2], nullptr);
   const std::uint64_t releases = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
@@ -187,6 +187,7 @@ int main(int argc, char** argv) try {
   const double singles = argc > 5 ? std::strtod(argv[5], nullptr) : 0.7;
   const std::size_t rounds = argc > 6 ? std::strtoull(argv[6], nullptr, 10) : 1;
   const std::uint64_t first = argc > 7 ? std::strtoull(argv[7], nullptr, 10) : 1;
+  const std::size_t times = argc > 8 ? std::strtoull(argv[8], nullptr, 10) : 1;
   double three = 0, four = 0;
   for (std::uint64_t release = first; release < first + releases; ++release) {
     const release::NoisyTables tables = noisy_tables(data, epsilon, singles, rounds, release);
@@ -194,8 +195,8 @@ int main(int argc, char** argv) try {
     const model::PairGraphModel fitted = model::fit_pair_graph(tables, sweeps);
     const double fit_s = seconds_since(start);
     const auto sampled = std::chrono::steady_clock::now();
-    std::vector<float> rows(data.values.size());
-    make_sampler(fitted)->draw(release, 0, std::vector<std::int64_t>(data.rows(), 0), rows);
+    std::vector<float> rows(times * data.values.size());
+    make_sampler(fitted)->draw(release, 0, std::vector<std::int64_t>(times * data.rows(), 0), rows);
     const double draw_s = seconds_since(sampled);
     Codes made{data.columns, {}, data.sizes};
     for (std::size_t i = 0; i < rows.size(); ++i)
