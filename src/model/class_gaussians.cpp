@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "resemblance.hpp"
+
 namespace muffle::model {
 namespace {
 
@@ -35,6 +37,7 @@ constexpr double kTraceSpread = 0.3;
 constexpr double kLeastRest = 0.2;
 constexpr int kSteps = 30;
 constexpr int kNewtonSteps = 2;
+constexpr int kScaleTurns = 4;
 
 double square(double x) { return x * x; }
 
@@ -183,6 +186,20 @@ Posterior shrunk(const MatrixXd& y, const VectorXd& noise, const Spectrum& spect
   return out;
 }
 
+/// How the classes' means resemble each other beside their centre. Scale and G say the size together, so the
+/// scale is brought to what makes G's mean variance 1, by turns.
+Resemblance likeness_of_means(const NoisyByClass& beside, VectorXd scale) {
+  Resemblance law;
+  for (int turn = 0; turn < kScaleTurns; ++turn) {
+    law = most_plausible_resemblance(beside, scale, 1.0);
+    const double size = law.between.trace() / static_cast<double>(law.between.rows());
+    law.between /= size;
+    law.scale *= size;
+    scale = law.scale;
+  }
+  return law;
+}
+
 /// A class's noisy covariance: what the mean's own uncertainty adds to m m^T was never there.
 MatrixXd centred(const ConditionalMoments& m, std::size_t c) {
   return m.second[c] - m.mean[c] * m.mean[c].transpose() - m.mean_error[c];
@@ -258,8 +275,18 @@ ConditionalMoments conditional_moments(const release::NoisyMoments& moments, con
       shrunk(centre, VectorXd::Constant(1, static_cast<double>(classes) * noise / square(total)), spectrum);
   const MatrixXd beside = (rows * norm.cwiseInverse().asDiagonal()).colwise() - centre;
   const VectorXd noises = noise * norm.array().square().inverse() * (1 - norm.array() / total);
-  const Posterior own =
+  Posterior own =
       classes == 1 ? Posterior{0 * beside, 0 * beside, 0 * beside} : shrunk(beside, noises, spectrum);
+  // What a class is guessed to lie beside the centre, without its own numbers.
+  ByClass guess{0 * beside, own.law};
+  if (classes >= kFewestToResemble && noise > 0) {
+    const NoisyByClass noisy_beside{beside, noises};
+    const Resemblance law = likeness_of_means(noisy_beside, own.law.col(0));
+    const ByClass known = given_all(noisy_beside, law);
+    own.mean = known.mean;
+    own.variance = known.variance;
+    guess = given_others(noisy_beside, law);
+  }
 
   ConditionalMoments out;
   for (Index c = 0; c < classes; ++c) {
@@ -267,8 +294,9 @@ ConditionalMoments conditional_moments(const release::NoisyMoments& moments, con
     out.row.push_back(rows.col(c) / norm(c));
     out.row_noise.push_back(noise / square(norm(c)));
     // Of one class the centre is its own row once more.
-    out.guess.push_back(classes == 1 ? VectorXd::Zero(n) : VectorXd(all.mean));
-    out.guess_variance.push_back(classes == 1 ? VectorXd(all.law) : VectorXd(all.variance + own.law.col(c)));
+    out.guess.push_back(classes == 1 ? VectorXd::Zero(n) : VectorXd(all.mean + guess.mean.col(c)));
+    out.guess_variance.push_back(classes == 1 ? VectorXd(all.law)
+                                              : VectorXd(all.variance + guess.variance.col(c)));
     out.mean.push_back(all.mean + own.mean.col(c));
     out.mean_error.push_back((all.variance + own.variance.col(c)).asDiagonal());
     out.second.push_back(square(offset) / norm(c) * sum.bottomRightCorner(n, n));
@@ -408,10 +436,10 @@ MatrixXd shared_covariance(const MatrixXd& noisy, const CovarianceNoise& noise, 
   return edge_covariance(noisy, noise, wiener_covariance(noisy, noise, smooth, heartbeat), heartbeat);
 }
 
-MatrixXd class_covariance(const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& shared,
+MatrixXd class_covariance(const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& prior,
                           const Heartbeat& heartbeat) {
-  return 0.5 * (edge_covariance(noisy, noise, shared, heartbeat) +
-                wiener_covariance(noisy, noise, shared, heartbeat));
+  return 0.5 * (edge_covariance(noisy, noise, prior, heartbeat) +
+                wiener_covariance(noisy, noise, prior, heartbeat));
 }
 
 VectorXd power_law(const VectorXd& variances, const CovarianceNoise& noise, const Spectrum& spectrum) {
@@ -430,6 +458,48 @@ void undo_weighting(double offset, VectorXd& mean, MatrixXd& covariance) {
   mean += 2 / norm * pull;
 }
 
+std::vector<MatrixXd> class_priors(const ConditionalMoments& given, const MatrixXd& shared,
+                                   const Heartbeat& heartbeat) {
+  const auto classes = static_cast<Index>(given.mean.size());
+  if (classes < kFewestToResemble || given.second_noise[0] == 0 || !(shared.trace() > 0))
+    return std::vector<MatrixXd>(given.mean.size(), shared);
+  const auto solver = diagonalised(shared, heartbeat);
+  const MatrixXd& basis = solver.eigenvectors();
+  const Index n = shared.rows();
+  const VectorXd p = solver.eigenvalues().cwiseMax(1e-6 * shared.trace() / static_cast<double>(n));
+  // An entry a row; those on the diagonal by sqrt(2) smaller, for their noise and their law are larger by it.
+  NoisyByClass entries{MatrixXd(n * (n + 1) / 2, classes), VectorXd(classes)};
+  VectorXd scale(entries.numbers.rows());
+  for (Index j = 0, row = 0; j < n; row += ++j) scale.segment(row, j + 1) = p(j) * p.head(j + 1);
+  double deviation = 0;
+  for (Index c = 0; c < classes; ++c) {
+    const auto of = static_cast<std::size_t>(c);
+    const CovarianceNoise noise = noise_of(given, of);
+    const MatrixXd noisy = centred(given, of);
+    const double size = credible_trace(noisy, noise, shared) / p.sum();
+    MatrixXd off = basis.transpose() * noisy * basis / size;
+    off.diagonal() -= p;
+    const MatrixXd variances = noise.variances(basis) / square(size);
+    deviation += deviation_scale(off, p, variances) / static_cast<double>(classes);
+    entries.noise(c) = variances.mean();
+    off.diagonal() /= std::sqrt(2.0);
+    for (Index j = 0, row = 0; j < n; row += ++j)
+      entries.numbers.col(c).segment(row, j + 1) = off.col(j).head(j + 1);
+  }
+  entries.numbers = given_others(entries, most_plausible_resemblance(entries, scale, deviation)).mean;
+  std::vector<MatrixXd> out;
+  for (Index c = 0; c < classes; ++c) {
+    MatrixXd off(n, n);
+    for (Index j = 0, row = 0; j < n; row += ++j)
+      off.col(j).head(j + 1) = entries.numbers.col(c).segment(row, j + 1);
+    off.diagonal() = std::sqrt(2.0) * off.diagonal() + p;
+    off = off.selfadjointView<Eigen::Upper>();
+    const MatrixXd prior = nearest_psd(basis * off * basis.transpose(), heartbeat);
+    out.push_back(p.sum() / prior.trace() * prior);
+  }
+  return out;
+}
+
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat,
                                    const CovarianceEstimator& estimate) {
   const features::Lift& lift = *moments.moments.lift;
@@ -440,11 +510,12 @@ ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const H
   // evidence.
   means_of_rows_and_blocks(given, shared, heartbeat);
   shared = pooled_covariance(given, spectrum, heartbeat);
+  const std::vector<MatrixXd> priors = class_priors(given, shared, heartbeat);
   ClassGaussians out;
   out.mean = given.mean;
   for (std::size_t c = 0; c < moments.classes; ++c) {
     // A mean that is not known is one more reason for records to differ.
-    out.covariance.push_back(estimate(centred(given, c), noise_of(given, c), shared, heartbeat) +
+    out.covariance.push_back(estimate(centred(given, c), noise_of(given, c), priors[c], heartbeat) +
                              given.mean_error[c]);
     if (!lift.is_nearly_normal()) continue;
     undo_weighting(moments.moments.offset, out.mean[c], out.covariance[c]);

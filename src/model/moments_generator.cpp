@@ -92,10 +92,11 @@ class MomentsSettings : public ClosedFormSettings {
     const features::SecondMoments* const moments = moments_of(plan.maps);
     if (moments == nullptr) return 0;
     const std::uint64_t q = moments->order(), all = plan.classes() * q * q;
-    // To the end: the release's bytes and numbers, the moments. Writing takes more than fitting (the classes'
-    // moments, covariances and factors): factors, the file's payload and its bytes, and, since what is
-    // written is read first, the payload and the factors once more.
-    if (moments->lift->affine() != nullptr) return 16 * plan.size() + 8 * all + 5 * 8 * all;
+    // To the end: the release's bytes and numbers, the moments. Fitting: the classes' moments and what is not
+    // known of their means, and seven half matrices a class to see which classes are alike. Writing takes
+    // five: factors, the file's payload and its bytes, and, since what is written is read first, the payload
+    // and the factors once more.
+    if (moments->lift->affine() != nullptr) return 16 * plan.size() + 8 * all + 6 * 8 * all;
     // A density on a grid instead: each cell's z, the cells' kernel in double and in float, the moments.
     const std::size_t dims = moments->lift->dims();
     std::uint64_t cells = 1;

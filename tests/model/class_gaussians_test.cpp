@@ -103,6 +103,9 @@ TEST(ClassGaussians, BetweenIsCalledBeforeEachDiagonalisationAndMayEndTheFit) {
   fit_class_gaussians(planted.moments, [&] { ++calls; });
   EXPECT_EQ(calls, 2 * 3 + (1 + 5) + 5 * 3)
       << "wiener two and edge one, of the shared covariance and of each class's; means in between";
+  calls = 0;
+  fit_class_gaussians(plant(6, 8, 1000, 0.5, 3).moments, [&] { ++calls; });
+  EXPECT_EQ(calls, 2 * 3 + (1 + 6) + (1 + 6) + 6 * 3) << "six classes: which are alike, too";
   const auto stop_at_7 = [&] {
     if (++calls == 7) throw DataError("stopped");
   };
@@ -238,6 +241,36 @@ TEST(SharedCovariance, ComesCloserThanTheNoisyOneAndTheSmoothPrior) {
   const double error = (shared_covariance(noisy, white(0.3), spectrum) - truth).norm();
   EXPECT_LT(error, 0.4 * (noisy - truth).norm());
   EXPECT_LT(error, 0.5 * (smooth - truth).norm());
+}
+
+/// Two kinds of classes: what is seen of three tells of the fourth.
+TEST(ClassPriors, OfClassesThatAreAlikeComeCloserThanTheSharedOne) {
+  constexpr std::size_t kClasses = 8;
+  constexpr Eigen::Index kSize = 20;
+  constexpr double kNoise = 0.3;
+  const PlantedMoments kinds = plant(2, kSize, 1000, 0.0, 7);
+  ConditionalMoments given;
+  MatrixXd shared = MatrixXd::Zero(kSize, kSize);
+  std::vector<MatrixXd> truth;
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    truth.push_back(kinds.covariance[c % 2]);
+    shared += truth[c] / kClasses;
+    given.mean.push_back(VectorXd::Zero(kSize));
+    given.mean_error.push_back(MatrixXd::Zero(kSize, kSize));
+    given.second.push_back(truth[c] + planted_noise(kSize, kNoise, 70 + c));
+    given.second_noise.push_back(kNoise);
+  }
+  const std::vector<MatrixXd> all(kClasses, shared);
+  EXPECT_LT(distance(class_priors(given, shared), truth), 0.8 * distance(all, truth));
+  // A class's own numbers say nothing of its prior: those of an empty class may be anything.
+  const MatrixXd before = class_priors(given, shared)[3];
+  given.second_noise[3] = 1e6;
+  given.second[3] = planted_noise(kSize, 1e6, 80);
+  EXPECT_LT((class_priors(given, shared)[3] - before).norm(), 0.35 * before.norm());
+  given.mean.resize(5);
+  const std::vector<MatrixXd> few = class_priors(given, shared);
+  ASSERT_EQ(few.size(), 5U);
+  for (const MatrixXd& prior : few) EXPECT_EQ(prior, shared) << "too few classes";
 }
 
 TEST(CredibleTrace, FollowsTheNoisyOneAsFarAsTheNoiseAllows) {

@@ -46,20 +46,20 @@ struct CovarianceNoise {
   Eigen::VectorXd along(const Eigen::MatrixXd& directions) const;
 };
 
-/// Step 4, for each class: the mean of edge_covariance() and wiener_covariance(), the shared covariance being
-/// the prior: their errors differ, so that the mean errs less than either.
+/// Step 4, for each class: the mean of edge_covariance() and wiener_covariance(): their errors differ, so
+/// that the mean errs less than either. @param prior  the class's of class_priors()
 Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
-                                 const Eigen::MatrixXd& shared, const Heartbeat& heartbeat = {});
+                                 const Eigen::MatrixXd& prior, const Heartbeat& heartbeat = {});
 /// A function such as class_covariance().
 using CovarianceEstimator =
     std::function<Eigen::MatrixXd(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
-                                  const Eigen::MatrixXd& shared, const Heartbeat& heartbeat)>;
+                                  const Eigen::MatrixXd& prior, const Heartbeat& heartbeat)>;
 
 /// The closed form, from the release's moments to the laws; the steps below in their order. Each step weighs
 /// what it keeps by the noise's known size, the number of records and the moments themselves: no scores, no
 /// settings. What noise hides of a class is what all classes share, and what it hides of that a public guess.
 /// Without noise: the exact moments (of images, were they normal). Step 2 is done again after step 3. Each
-/// class takes three diagonalisations of n x n, images four, and what they share seven. Needs an affine lift.
+/// class takes four diagonalisations of n x n, images five, and what they share eight. Needs an affine lift.
 /// @param estimate  step 4, called once a class, in their order: what the step is worth is measured with
 /// others (tests/bench/moments_ablation.cpp)
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {},
@@ -82,7 +82,8 @@ struct ConditionalMoments {
 
 /// Step 1: second = c0^2 C[1:, 1:] / C[0, 0], and means c0 C[0, 1:] / C[0, 0] by empirical Bayes: the centre
 /// of all classes, and a class's distance to it, each coefficient's mean square near a power law whose scale
-/// and exponent are fitted. C[0, 0] itself is drawn to the classes' mean, and that to a guess from m.
+/// and exponent are fitted; what other classes' distances say of a class's is its guess (six classes or
+/// more). C[0, 0] itself is drawn to the classes' mean, and that to a guess from m.
 ConditionalMoments conditional_moments(const release::NoisyMoments& moments, const Spectrum& spectrum);
 
 /// Step 3: means once more, from the row and from the block, where m m^T stands beside the covariance: its
@@ -116,6 +117,13 @@ Eigen::MatrixXd wiener_covariance(const Eigen::MatrixXd& noisy, const Covariance
 /// diagonal prior of power_law(), which is the prior of edge_covariance().
 Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
                                   const Spectrum& spectrum, const Heartbeat& heartbeat = {});
+
+/// Before step 4: what each class's covariance is guessed to be without its own numbers: the shared one, and
+/// with six classes or more what classes that resemble it lie beside that. In the basis of the shared one's
+/// eigenvectors (eigenvalues p), entries beside p have the covariance p_i p_j G between the classes, G
+/// fitted.
+std::vector<Eigen::MatrixXd> class_priors(const ConditionalMoments& given, const Eigen::MatrixXd& shared,
+                                          const Heartbeat& heartbeat = {});
 
 /// The law of the spectrum that is most plausible of noisy variances; of images in |frequency| or along each
 /// axis, with factors for odd frequencies. Positive.
