@@ -11,7 +11,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 /// The guess of G weighs as much as so many rows.
-constexpr double kRowsOfGuess = 20;
+constexpr double kRowsOfGuess = 10;
 constexpr int kMostSteps = 200;
 constexpr double kStill = 1e-5;
 

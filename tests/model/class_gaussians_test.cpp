@@ -247,7 +247,7 @@ TEST(SharedCovariance, ComesCloserThanTheNoisyOneAndTheSmoothPrior) {
 TEST(ClassPriors, OfClassesThatAreAlikeComeCloserThanTheSharedOne) {
   constexpr std::size_t kClasses = 8;
   constexpr Eigen::Index kSize = 20;
-  constexpr double kNoise = 0.3;
+  constexpr double kNoise = 0.03;
   const PlantedMoments kinds = plant(2, kSize, 1000, 0.0, 7);
   ConditionalMoments given;
   MatrixXd shared = MatrixXd::Zero(kSize, kSize);

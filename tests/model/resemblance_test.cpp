@@ -40,7 +40,7 @@ Planted plant(Index rows, const MatrixXd& between, double noise, std::uint64_t s
   Planted out{MatrixXd(rows, kClasses), {MatrixXd(rows, kClasses), VectorXd(kClasses)}, VectorXd(rows)};
   for (Index c = 0; c < kClasses; ++c) out.noisy.noise(c) = noise * (1 + 0.2 * static_cast<double>(c));
   for (Index i = 0; i < rows; ++i) {
-    out.scale(i) = 2.0 / (1 + 0.01 * static_cast<double>(i));
+    out.scale(i) = 4.0 / (1 + 0.001 * static_cast<double>(i));
     VectorXd z(kClasses);
     for (Index c = 0; c < kClasses; ++c) z(c) = random.normal(next++);
     out.truth.row(i) = std::sqrt(out.scale(i)) * (root * z).transpose();
@@ -58,7 +58,7 @@ double error_alone(const Planted& p) {
 
 TEST(Resemblance, IsFoundAndComesCloserThanEachClassAlone) {
   const MatrixXd between = two_kinds(0.6);
-  const Planted p = plant(600, between, 1.0, 1);
+  const Planted p = plant(4000, between, 1.0, 1);
   const Resemblance law = most_plausible_resemblance(p.noisy, p.scale, 1.0);
   EXPECT_LT((law.between - between).norm(), 0.25 * between.norm());
   EXPECT_LT((given_all(p.noisy, law).mean - p.truth).norm(), 0.9 * error_alone(p));
