@@ -33,16 +33,16 @@ MatrixXd without_negative(const MatrixXd& noisy, const CovarianceNoise&, const M
   return model::nearest_psd(noisy);
 }
 
-MatrixXd shared_alone(const MatrixXd&, const CovarianceNoise&, const MatrixXd& shared, const Heartbeat&) {
-  return shared;
+MatrixXd prior_alone(const MatrixXd&, const CovarianceNoise&, const MatrixXd& prior, const Heartbeat&) {
+  return prior;
 }
 
-/// Drawn to the shared one by James and Stein's factor: ||noise||^2 is n (n + 1) noise^2 in the mean.
-MatrixXd one_factor(const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& shared,
+/// Drawn to the prior by James and Stein's factor: ||noise||^2 is n (n + 1) noise^2 in the mean.
+MatrixXd one_factor(const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& prior,
                     const Heartbeat&) {
   const auto n = static_cast<double>(noisy.rows());
-  const double factor = 1 - n * (n + 1) * noise.white * noise.white / (noisy - shared).squaredNorm();
-  return model::nearest_psd(shared + std::max(0.0, factor) * (noisy - shared));
+  const double factor = 1 - n * (n + 1) * noise.white * noise.white / (noisy - prior).squaredNorm();
+  return model::nearest_psd(prior + std::max(0.0, factor) * (noisy - prior));
 }
 
 struct Estimator {
@@ -52,8 +52,8 @@ struct Estimator {
 
 const std::vector<Estimator>& estimators() {
   static const std::vector<Estimator> all{{"noisy, eigenvalues below 0 removed", without_negative},
-                                          {"drawn to the shared one by one factor a class", one_factor},
-                                          {"the shared one for every class", shared_alone},
+                                          {"drawn to the prior by one factor a class", one_factor},
+                                          {"the prior alone: what the other classes say", prior_alone},
                                           {"edge", model::edge_covariance},
                                           {"wiener", model::wiener_covariance},
                                           {"**the mean of edge and wiener**", model::class_covariance}};
@@ -70,22 +70,19 @@ model::ConditionalMoments conditional(const release::NoisyMoments& moments) {
 struct Given {
   std::vector<MatrixXd> noisy;
   std::vector<CovarianceNoise> noise;
-  MatrixXd shared, noisy_shared;
+  std::vector<MatrixXd> prior;
 };
 
 Given given(const release::NoisyMoments& moments) {
   Given out;
   model::fit_class_gaussians(
       moments, {},
-      [&](const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& shared, const auto&) {
+      [&](const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& prior, const auto&) {
         out.noisy.push_back(noisy);
         out.noise.push_back(noise);
-        out.shared = shared;
+        out.prior.push_back(prior);
         return noisy;
       });
-  const std::vector<double> weight = conditional(moments).weight;
-  out.noisy_shared = MatrixXd::Zero(out.shared.rows(), out.shared.cols());
-  for (std::size_t c = 0; c < weight.size(); ++c) out.noisy_shared += weight[c] * out.noisy[c];
   return out;
 }
 
@@ -93,7 +90,7 @@ Given given(const release::NoisyMoments& moments) {
 double mean_error(const Given& at, const Given& exact, const model::CovarianceEstimator& estimate) {
   double sum = 0;
   for (std::size_t c = 0; c < at.noisy.size(); ++c)
-    sum += (estimate(at.noisy[c], at.noise[c], at.shared, {}) - exact.noisy[c]).norm();
+    sum += (estimate(at.noisy[c], at.noise[c], at.prior[c], {}) - exact.noisy[c]).norm();
   return sum / static_cast<double>(at.noisy.size());
 }
 
@@ -111,16 +108,12 @@ void print_covariances(const release::NoisyMoments& sums, std::uint64_t seeds) {
       seeds, norm, *least, *most);
   std::vector<std::string> lines;
   for (const Estimator& e : estimators()) lines.push_back(fmt::format("| {} |", e.name));
-  lines.insert(lines.end(),
-               {"| the shared one itself: noisy |", "| the shared one itself: wiener, then edge |"});
   for (const double epsilon : kEpsilons) {
     std::vector<double> errors(lines.size());
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       const Given at = given(with_noise(sums, epsilon, seed));
       for (std::size_t e = 0; e < estimators().size(); ++e)
         errors[e] += mean_error(at, exact, estimators()[e].estimate);
-      errors[lines.size() - 2] += (at.noisy_shared - exact.noisy_shared).norm();
-      errors[lines.size() - 1] += (at.shared - exact.noisy_shared).norm();
     }
     for (std::size_t i = 0; i < lines.size(); ++i)
       lines[i] += fmt::format(" {:.1f} |", errors[i] / static_cast<double>(seeds));
