@@ -311,16 +311,19 @@ void means_of_rows_and_blocks(ConditionalMoments& given, const MatrixXd& shared,
   const auto n = static_cast<double>(shared.rows());
   const auto solver = diagonalised(shared, heartbeat);
   const MatrixXd& basis = solver.eigenvectors();
+  const std::vector<MatrixXd> priors = class_priors(given, shared, heartbeat);
   for (std::size_t c = 0; c < given.mean.size(); ++c) {
     if (given.second_noise[c] == 0) continue;  // the row has the mean itself
     beat(heartbeat);
-    // As in wiener_covariance(): the class's covariance is near p, off it by entries of variance t p_i p_j.
+    // As in wiener_covariance(): the class's covariance is near its prior, off it by entries of variance t
+    // p_i p_j.
     const CovarianceNoise noise = noise_of(given, c);
     const MatrixXd noisy = centred(given, c);
     VectorXd p = solver.eigenvalues().cwiseMax(1e-6 * shared.trace() / n);
     p *= credible_trace(noisy, noise, shared) / p.sum();
     MatrixXd off = basis.transpose() * noisy * basis;
-    off.diagonal() -= p;
+    const MatrixXd expected = p.sum() / priors[c].trace() * (basis.transpose() * priors[c] * basis);
+    off -= expected;
     const double t = deviation_scale(off, p, noise.variances(basis));
     const MatrixXd precision = (square(noise.white) + t * (p * p.transpose()).array()).inverse();
 
@@ -328,7 +331,7 @@ void means_of_rows_and_blocks(ConditionalMoments& given, const MatrixXd& shared,
     const MatrixXd of_guess =
         basis.transpose() * (given.guess_variance[c].cwiseInverse().asDiagonal() * basis);
     const double of_row = 1 / given.row_noise[c];
-    const MatrixXd block = basis.transpose() * given.second[c] * basis - MatrixXd(p.asDiagonal());
+    const MatrixXd block = basis.transpose() * given.second[c] * basis - expected;
     VectorXd m = basis.transpose() * given.mean[c];
     Eigen::LDLT<MatrixXd> information;
     for (int step = 0; step < kNewtonSteps; ++step) {

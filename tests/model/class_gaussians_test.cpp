@@ -105,7 +105,7 @@ TEST(ClassGaussians, BetweenIsCalledBeforeEachDiagonalisationAndMayEndTheFit) {
       << "wiener two and edge one, of the shared covariance and of each class's; means in between";
   calls = 0;
   fit_class_gaussians(plant(6, 8, 1000, 0.5, 3).moments, [&] { ++calls; });
-  EXPECT_EQ(calls, 2 * 3 + (1 + 6) + (1 + 6) + 6 * 3) << "six classes: which are alike, too";
+  EXPECT_EQ(calls, 2 * 3 + (1 + 6) + 2 * (1 + 6) + 6 * 3) << "six classes: which are alike, too";
   const auto stop_at_7 = [&] {
     if (++calls == 7) throw DataError("stopped");
   };

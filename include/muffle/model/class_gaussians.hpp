@@ -59,7 +59,7 @@ using CovarianceEstimator =
 /// what it keeps by the noise's known size, the number of records and the moments themselves: no scores, no
 /// settings. What noise hides of a class is what all classes share, and what it hides of that a public guess.
 /// Without noise: the exact moments (of images, were they normal). Step 2 is done again after step 3. Each
-/// class takes four diagonalisations of n x n, images five, and what they share eight. Needs an affine lift.
+/// class takes five diagonalisations of n x n, images six, and what they share nine. Needs an affine lift.
 /// @param estimate  step 4, called once a class, in their order: what the step is worth is measured with
 /// others (tests/bench/moments_ablation.cpp)
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {},
@@ -88,7 +88,7 @@ ConditionalMoments conditional_moments(const release::NoisyMoments& moments, con
 
 /// Step 3: means once more, from the row and from the block, where m m^T stands beside the covariance: its
 /// entries tell of m with noise second_noise / |m|, less than the row's where |m| is above c0. Newton's
-/// method for the most plausible m, the class's covariance being near the shared one as in
+/// method for the most plausible m, the class's covariance being near its prior (class_priors()) as in
 /// wiener_covariance().
 void means_of_rows_and_blocks(ConditionalMoments& given, const Eigen::MatrixXd& shared,
                               const Heartbeat& heartbeat = {});
@@ -118,9 +118,9 @@ Eigen::MatrixXd wiener_covariance(const Eigen::MatrixXd& noisy, const Covariance
 Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, const CovarianceNoise& noise,
                                   const Spectrum& spectrum, const Heartbeat& heartbeat = {});
 
-/// Before step 4: what each class's covariance is guessed to be without its own numbers: the shared one, and
-/// with six classes or more what classes that resemble it lie beside that. In the basis of the shared one's
-/// eigenvectors (eigenvalues p), entries beside p have the covariance p_i p_j G between the classes, G
+/// For steps 3 and 4: what each class's covariance is guessed to be without its own numbers: the shared one,
+/// and with six classes or more what classes that resemble it lie beside that. In the basis of the shared
+/// one's eigenvectors (eigenvalues p), entries beside p have the covariance p_i p_j G between the classes, G
 /// fitted.
 std::vector<Eigen::MatrixXd> class_priors(const ConditionalMoments& given, const Eigen::MatrixXd& shared,
                                           const Heartbeat& heartbeat = {});
