@@ -37,7 +37,6 @@ constexpr double kTraceSpread = 0.3;
 constexpr double kLeastRest = 0.2;
 constexpr int kSteps = 30;
 constexpr int kNewtonSteps = 2;
-constexpr int kScaleTurns = 4;
 
 double square(double x) { return x * x; }
 
@@ -186,20 +185,6 @@ Posterior shrunk(const MatrixXd& y, const VectorXd& noise, const Spectrum& spect
   return out;
 }
 
-/// How the classes' means resemble each other beside their centre. Scale and G say the size together, so the
-/// scale is brought to what makes G's mean variance 1, by turns.
-Resemblance likeness_of_means(const NoisyByClass& beside, VectorXd scale) {
-  Resemblance law;
-  for (int turn = 0; turn < kScaleTurns; ++turn) {
-    law = most_plausible_resemblance(beside, scale, 1.0);
-    const double size = law.between.trace() / static_cast<double>(law.between.rows());
-    law.between /= size;
-    law.scale *= size;
-    scale = law.scale;
-  }
-  return law;
-}
-
 /// A class's noisy covariance: what the mean's own uncertainty adds to m m^T was never there.
 MatrixXd centred(const ConditionalMoments& m, std::size_t c) {
   return m.second[c] - m.mean[c] * m.mean[c].transpose() - m.mean_error[c];
@@ -281,7 +266,7 @@ ConditionalMoments conditional_moments(const release::NoisyMoments& moments, con
   ByClass guess{0 * beside, own.law};
   if (classes >= kFewestToResemble && noise > 0) {
     const NoisyByClass noisy_beside{beside, noises};
-    const Resemblance law = likeness_of_means(noisy_beside, own.law.col(0));
+    const Resemblance law = most_plausible_resemblance(noisy_beside, own.law.col(0), 1.0);
     const ByClass known = given_all(noisy_beside, law);
     own.mean = known.mean;
     own.variance = known.variance;

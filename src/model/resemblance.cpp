@@ -10,8 +10,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-/// The guess of G weighs as much as so many rows.
-constexpr double kRowsOfGuess = 10;
+/// The guess of G weighs as much as so many rows a class: G has C (C + 1) / 2 numbers of its own.
+constexpr double kRowsOfGuess = 3;
 constexpr int kMostSteps = 200;
 constexpr double kStill = 1e-5;
 
@@ -50,6 +50,7 @@ Resemblance most_plausible_resemblance(const NoisyByClass& noisy, const VectorXd
   const MatrixXd beforehand = guess * MatrixXd::Identity(classes, classes);
   Resemblance law{scale, beforehand};
   const auto rows = static_cast<double>(scale.size());
+  const double rows_of_guess = kRowsOfGuess * static_cast<double>(classes);
   for (int step = 0; step < kMostSteps; ++step) {
     // The expected sum over the rows of truth truth^T / scale, given the numbers.
     const Diagonal d = diagonal_of(law.between, noisy.noise);
@@ -63,7 +64,7 @@ Resemblance most_plausible_resemblance(const NoisyByClass& noisy, const VectorXd
     MatrixXd sum = truth.transpose() * truth;
     sum.diagonal() += unknown;
     const MatrixXd next =
-        (d.back.transpose() * sum * d.back + kRowsOfGuess * beforehand) / (rows + kRowsOfGuess);
+        (d.back.transpose() * sum * d.back + rows_of_guess * beforehand) / (rows + rows_of_guess);
     const bool still = (next - law.between).norm() < kStill * law.between.norm();
     law.between = 0.5 * (next + next.transpose());
     if (still) break;

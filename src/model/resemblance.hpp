@@ -13,7 +13,7 @@ struct NoisyByClass {
 
 /// Where noise is no obstacle, or classes are few, a class is left to itself: what lies beside a mean of C
 /// classes has noises that are correlated by -1 / (C - 1), which is taken for nothing here.
-inline constexpr Eigen::Index kFewestToResemble = 6;
+inline constexpr Eigen::Index kFewestToResemble = 8;
 
 /// A law of what is true: row i is normal about 0 with covariance scale(i) G, G the C x C matrix `between` of
 /// how classes vary and resemble each other (vector empirical Bayes: Efron and Morris, 1972). Public:

@@ -227,9 +227,9 @@ TEST(PlanCommand, ClosedFormsHaveTheirMemoryOnTheCoordinator) {
   };
   // By hand: the release's 10 x 19,503 numbers twice, and six times 10 matrices of 197 x 197 doubles.
   const json own = memory(closed, {});
-  EXPECT_EQ(own.at("fit_root"), 16 * 195'030 + 48 * 10 * 197 * 197);
+  EXPECT_EQ(own.at("fit_root"), 16 * 195'030 + 56 * 10 * 197 * 197);
   EXPECT_EQ(own.at("train"), 0);
-  EXPECT_THAT(muffle({"plan", "--config", closed}), HasSubstr("fit      the coordinator alone, 21.7 MB"));
+  EXPECT_THAT(muffle({"plan", "--config", closed}), HasSubstr("fit      the coordinator alone, 24.9 MB"));
   EXPECT_THAT(muffle({"plan", "--config", closed, "--set", "data.records=1000"}),
               HasSubstr("noise leaves about"));
   // A thousand coefficients: 25 times the numbers.

@@ -119,7 +119,7 @@ Eigen::MatrixXd shared_covariance(const Eigen::MatrixXd& noisy, const Covariance
                                   const Spectrum& spectrum, const Heartbeat& heartbeat = {});
 
 /// For steps 3 and 4: what each class's covariance is guessed to be without its own numbers: the shared one,
-/// and with six classes or more what classes that resemble it lie beside that. In the basis of the shared
+/// and with eight classes or more what classes that resemble it lie beside that. In the basis of the shared
 /// one's eigenvectors (eigenvalues p), entries beside p have the covariance p_i p_j G between the classes, G
 /// fitted.
 std::vector<Eigen::MatrixXd> class_priors(const ConditionalMoments& given, const Eigen::MatrixXd& shared,
