@@ -1,11 +1,13 @@
 #include "resemblance.hpp"
 
 #include <Eigen/Eigenvalues>
+#include <cmath>
+#include <map>
+#include <vector>
 
 namespace muffle::model {
 namespace {
 
-using Eigen::ArrayXd;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -14,6 +16,8 @@ using Eigen::VectorXd;
 constexpr double kRowsOfGuess = 3;
 constexpr int kMostSteps = 200;
 constexpr double kStill = 1e-5;
+/// Rows whose scales differ by less are taken together.
+constexpr double kAlikeScales = 1.05;
 
 /// A row's covariance scale G + noise, made diagonal for every scale at once: rows times `forward` have
 /// variances scale values + 1.
@@ -28,6 +32,25 @@ Diagonal diagonal_of(const MatrixXd& between, const VectorXd& noise) {
   const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(whitening * between * whitening);
   return {whitening * solver.eigenvectors(), solver.eigenvectors().transpose() * root.asDiagonal(),
           solver.eigenvalues().cwiseMax(0.0)};
+}
+
+/// Rows of about one scale: all that they say of G.
+struct AlikeRows {
+  double count = 0, scale = 0;  ///< how many; their mean scale
+  MatrixXd products;            ///< C x C: the sum over them of y y^T
+};
+
+/// So a step costs some hundred times C^3 at most, and not N C^2: covariances have millions of rows.
+std::vector<AlikeRows> by_scale(const MatrixXd& numbers, const VectorXd& scale) {
+  std::map<double, std::vector<Index>> alike;
+  for (Index i = 0; i < scale.size(); ++i)
+    alike[std::floor(std::log(scale(i)) / std::log(kAlikeScales))].push_back(i);
+  std::vector<AlikeRows> out;
+  for (const auto& [_, rows] : alike) {
+    const MatrixXd theirs = numbers(rows, Eigen::all);
+    out.push_back({static_cast<double>(rows.size()), scale(rows).mean(), theirs.transpose() * theirs});
+  }
+  return out;
 }
 
 /// (scale G + noise)^-1 times each row, and its diagonal for each row: N x C.
@@ -49,22 +72,22 @@ Resemblance most_plausible_resemblance(const NoisyByClass& noisy, const VectorXd
   const Index classes = noisy.numbers.cols();
   const MatrixXd beforehand = guess * MatrixXd::Identity(classes, classes);
   Resemblance law{scale, beforehand};
-  const auto rows = static_cast<double>(scale.size());
+  const auto all_rows = static_cast<double>(scale.size());
   const double rows_of_guess = kRowsOfGuess * static_cast<double>(classes);
+  const std::vector<AlikeRows> groups = by_scale(noisy.numbers, scale);
   for (int step = 0; step < kMostSteps; ++step) {
     // The expected sum over the rows of truth truth^T / scale, given the numbers.
     const Diagonal d = diagonal_of(law.between, noisy.noise);
-    MatrixXd truth = noisy.numbers * d.forward;
-    VectorXd unknown(classes);
-    for (Index c = 0; c < classes; ++c) {
-      const ArrayXd signal = scale.array() * d.values(c), share = signal / (signal + 1);
-      truth.col(c).array() *= share / scale.array().sqrt();
-      unknown(c) = (share / scale.array()).sum();
+    MatrixXd sum = MatrixXd::Zero(classes, classes);
+    for (const AlikeRows& rows : groups) {
+      const VectorXd signal = rows.scale * d.values, share = signal.array() / (signal.array() + 1);
+      const MatrixXd truth =
+          share.asDiagonal() * (d.forward.transpose() * rows.products * d.forward) * share.asDiagonal();
+      sum += truth / rows.scale;
+      sum.diagonal() += rows.count / rows.scale * share;
     }
-    MatrixXd sum = truth.transpose() * truth;
-    sum.diagonal() += unknown;
     const MatrixXd next =
-        (d.back.transpose() * sum * d.back + rows_of_guess * beforehand) / (rows + rows_of_guess);
+        (d.back.transpose() * sum * d.back + rows_of_guess * beforehand) / (all_rows + rows_of_guess);
     const bool still = (next - law.between).norm() < kStill * law.between.norm();
     law.between = 0.5 * (next + next.transpose());
     if (still) break;

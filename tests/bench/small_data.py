@@ -3,10 +3,13 @@
 chooses, with sides tried one by one, and random features with a network.
 
 usage: small_data.py MUFFLE OUT [--data DATADIR] [--records M,M...] [--epsilons E,E...] [--sides K,K...] [--runs N] [--network N]
+                     [--releases FOLDER]
 
 The last 10,000 training images score (logistic regression); test images are not read. Prints a line of a Markdown table
 for each m and epsilon: means over N runs, whose noise comes from the operating system's entropy, and in brackets the
-standard deviation of one run. --network 0 leaves random features out; --sides '' leaves the other sides out.
+standard deviation of one run. --network 0 leaves random features out; --sides '' leaves the other sides out. --releases
+FOLDER makes no releases: it takes those of an earlier call, whose OUT was FOLDER, so that two builds' estimators are
+compared by the same noise.
 """
 
 import argparse
@@ -34,12 +37,15 @@ def cut(source, target, first, last):
 
 def score(given, folder, config, settings):
     """Accuracy of one job, and the side that it used."""
-    command = [given.muffle, "run", "--config", CONFIGS / config, "--out", folder]
-    for setting in settings:
-        command += ["--set", setting]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stderr}")
+    release = given.releases and given.releases / folder.name / "release.mfl"
+    stages = [["train", "--release", release], ["sample"], ["evaluate"]] if release else [["run"]]
+    for stage in stages:
+        command = [given.muffle, *stage, "--config", CONFIGS / config, "--out", folder]
+        for setting in settings:
+            command += ["--set", setting]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(map(str, command))}\n{done.stderr}")
     metrics = json.loads((folder / "metrics.json").read_text())
     resolved = (folder / "config.resolved.toml").read_text()
     side = next((line.split("=")[1].strip() for line in resolved.splitlines() if line.startswith("coefficients")), "")
@@ -56,6 +62,7 @@ def main():
     parser.add_argument("--sides", default="4,6,8,10,14,20")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--network", type=int, default=1)
+    parser.add_argument("--releases", type=pathlib.Path)
     given = parser.parse_args()
     given.out.mkdir(parents=True)
     for kind in ("images-idx3", "labels-idx1"):

@@ -57,9 +57,10 @@ using CovarianceEstimator =
 
 /// The closed form, from the release's moments to the laws; the steps below in their order. Each step weighs
 /// what it keeps by the noise's known size, the number of records and the moments themselves: no scores, no
-/// settings. What noise hides of a class is what all classes share, and what it hides of that a public guess.
-/// Without noise: the exact moments (of images, were they normal). Step 2 is done again after step 3. Each
-/// class takes five diagonalisations of n x n, images six, and what they share nine. Needs an affine lift.
+/// settings. What noise hides of a class is what its likes and all classes have, what it hides of that a
+/// public guess. Without noise: the exact moments (of images, were they normal). Step 2 is done again after
+/// step 3. Each class takes five diagonalisations of n x n, images six, and what they share nine. Needs an
+/// affine lift.
 /// @param estimate  step 4, called once a class, in their order: what the step is worth is measured with
 /// others (tests/bench/moments_ablation.cpp)
 ClassGaussians fit_class_gaussians(const release::NoisyMoments& moments, const Heartbeat& heartbeat = {},
@@ -82,7 +83,7 @@ struct ConditionalMoments {
 
 /// Step 1: second = c0^2 C[1:, 1:] / C[0, 0], and means c0 C[0, 1:] / C[0, 0] by empirical Bayes: the centre
 /// of all classes, and a class's distance to it, each coefficient's mean square near a power law whose scale
-/// and exponent are fitted; what other classes' distances say of a class's is its guess (six classes or
+/// and exponent are fitted; what other classes' distances say of a class's is its guess (eight classes or
 /// more). C[0, 0] itself is drawn to the classes' mean, and that to a guess from m.
 ConditionalMoments conditional_moments(const release::NoisyMoments& moments, const Spectrum& spectrum);
 
