@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <thread>
 
 #include "muffle/core/error.hpp"
@@ -16,8 +17,13 @@
 namespace muffle::synth {
 namespace {
 
-/// Of a stray's disc, as a share of the image's shorter side: 5 pixels of 28.
-constexpr double kPatchRadius = 5.0 / 28.0;
+/// How many times as far an outlier lies from its class's mean.
+constexpr float kFar = 4.0F;
+/// Of a stray's disc, as a share of the image's shorter side: 3 pixels of 28. Narrower ones than of
+/// kLeastRadius pixels would be seen as salt.
+constexpr double kPatchRadius = 3.0 / 28.0, kLeastRadius = 2.0;
+/// Substreams of Stream::kSampleFinish.
+constexpr std::uint32_t kStrays = 0, kOutliers = 1;
 
 std::vector<std::int64_t> labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
   return model::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
@@ -39,8 +45,30 @@ void for_strays(const CounterStream& stream, double share, std::uint64_t record,
   }
 }
 
+/// A contaminated normal law (Tukey 1960), about the mean of the class's records in this tile.
+void move_outliers(std::span<float> x, std::span<const std::int64_t> labels, const SampleSpec& spec,
+                   std::uint64_t first) {
+  const CounterStream stream(spec.seed, Stream::kSampleFinish, kOutliers);
+  const std::size_t dims = x.size() / labels.size();
+  std::map<std::int64_t, std::vector<std::size_t>> classes;
+  for (std::size_t r = 0; r < labels.size(); ++r) classes[labels[r]].push_back(r);
+  for (const auto& [_, rows] : classes) {
+    std::vector<float> mean(dims);
+    for (const std::size_t r : rows) {
+      for (std::size_t i = 0; i < dims; ++i) mean[i] += x[r * dims + i] / static_cast<float>(rows.size());
+    }
+    for (const std::size_t r : rows) {
+      if (!(stream.uniform(first + r) < spec.outliers)) continue;
+      for (std::size_t i = 0; i < dims; ++i) {
+        float& own = x[r * dims + i];
+        own = std::clamp(mean[i] + kFar * (own - mean[i]), 0.0F, 1.0F);
+      }
+    }
+  }
+}
+
 void stray_numbers(std::span<float> x, std::size_t dims, const SampleSpec& spec, std::uint64_t first) {
-  const CounterStream stream(spec.seed, Stream::kSampleFinish);
+  const CounterStream stream(spec.seed, Stream::kSampleFinish, kStrays);
   const std::vector<float> drawn(x.begin(), x.end());
   const std::size_t n = x.size() / dims;
   for (std::size_t r = 0; r < n; ++r) {
@@ -75,10 +103,10 @@ struct Disc {
 void stray_patches(std::span<float> x, const schema::Schema& schema, const SampleSpec& spec,
                    std::uint64_t first) {
   const std::size_t channels = schema.shape[0], height = schema.shape[1], width = schema.shape[2];
-  const Disc disc(std::max(1.0, kPatchRadius * static_cast<double>(std::min(height, width))));
+  const Disc disc(std::max(kLeastRadius, kPatchRadius * static_cast<double>(std::min(height, width))));
   // Their middles lie up to `reach` outside too, so that the margins have as many strays as the rest.
   const std::size_t columns = width + 2 * disc.reach, places = (height + 2 * disc.reach) * columns;
-  const CounterStream stream(spec.seed, Stream::kSampleFinish);
+  const CounterStream stream(spec.seed, Stream::kSampleFinish, kStrays);
   const std::vector<float> drawn(x.begin(), x.end());
   const std::size_t dims = schema.dims(), n = x.size() / dims;
   for (std::size_t r = 0; r < n; ++r) {
@@ -137,8 +165,10 @@ std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile) {
   return out;
 }
 
-void finish_records(std::span<float> x, const schema::Schema& schema, const SampleSpec& spec,
-                    std::uint64_t first) {
+void finish_records(std::span<float> x, std::span<const std::int64_t> labels, const schema::Schema& schema,
+                    const SampleSpec& spec, std::uint64_t first) {
+  require(x.size() == labels.size() * schema.dims(), "records to finish do not fit their labels");
+  if (spec.outliers > 0) move_outliers(x, labels, spec, first);
   if (spec.stray > 0 && schema.is_image()) {
     stray_patches(x, schema, spec, first);
   } else if (spec.stray > 0) {
@@ -154,11 +184,11 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   const std::uint64_t first = tile * kTileRecords;
   const std::size_t n = draw.tile_records(tile), dims = schema.dims();
   std::vector<float> unit(n * dims);
-  draw.sampler->draw(draw.spec.seed, first, labels_of(draw, first, n), unit);
-  finish_records(unit, schema, draw.spec, first);
+  const std::vector<std::int64_t> labels = labels_of(draw, first, n);
+  draw.sampler->draw(draw.spec.seed, first, labels, unit);
+  finish_records(unit, labels, schema, draw.spec, first);
   require_finite(unit, dims, first);
   if (draw.rules) {
-    const std::vector<std::int64_t> labels = labels_of(draw, first, n);
     for (std::size_t r = 0; r < n; ++r) draw.rules->mend(std::span(unit).subspan(r * dims, dims), labels[r]);
   }
   const schema::SampleScaling scaling(schema);

@@ -45,10 +45,11 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
       "header are as data.separator and data.header say");
   keys.count("seed", s.seed, 0, INT64_MAX, "seed of the samples");
   keys.number("floor", s.floor, {0, 1}, "numbers of a record (scaled to [0, 1]) below it become 0");
-  keys.number(
-      "stray", s.stray, {0, 0.5},
-      "share of a record that is taken over from others, of images in soft patches: against classifiers that "
-      "believe \"never\"");
+  keys.number("outliers", s.outliers, {0, 0.5},
+              "share of records that lie four times as far from their class's mean: against classifiers that "
+              "believe \"never\"");
+  keys.number("stray", s.stray, {0, 0.5},
+              "share of a record that is taken over from others, of images in soft patches: likewise");
 }
 
 void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {
@@ -81,9 +82,10 @@ void problems(const SampleSpec& spec, const schema::Schema& schema, Formats form
       !kind.is_picture() || std::max(schema.shape[1], schema.shape[2]) <= kMostPictureSide,
       fmt::format("data.shape has images with a side above {} pixels, of which samples.png cannot be made",
                   kMostPictureSide));
-  p.unless(
-      !schema.table || (spec.floor == 0 && spec.stray == 0),
-      "sample.floor and sample.stray are for images and vectors: a table's columns have values of their own");
+  p.unless(!schema.table || (spec.floor == 0 && spec.outliers == 0 && spec.stray == 0),
+           "sample.floor, sample.outliers and sample.stray are for images and vectors: a table's columns "
+           "have values of "
+           "their own");
   const double record =
       static_cast<double>(schema.dims()) * static_cast<double>(schema::SampleScaling(schema).number_bytes());
   p.unless(static_cast<double>(spec.count) * record <= kMostSampleBytes,
