@@ -45,15 +45,15 @@ class GaussianSampler : public Sampler {
     }
   }
 
-  void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-            std::span<float> out) const override {
+  void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
+                   std::span<float> out, std::span<const float> spread) const override {
     check_labels(labels, laws_.size(), out, lift_->dims());
     for (std::size_t c = 0; c < laws_.size(); ++c) {
       std::vector<std::size_t> rows;
       for (std::size_t i = 0; i < labels.size(); ++i) {
         if (labels[i] == static_cast<std::int64_t>(c)) rows.push_back(i);
       }
-      if (!rows.empty()) draw_class(laws_[c], seed, first, rows, out);
+      if (!rows.empty()) draw_class(laws_[c], seed, first, rows, out, spread);
     }
   }
 
@@ -66,7 +66,8 @@ class GaussianSampler : public Sampler {
   };
 
   void draw_class(const Law& law, std::uint64_t seed, std::uint64_t first,
-                  const std::vector<std::size_t>& rows, std::span<float> out) const {
+                  const std::vector<std::size_t>& rows, std::span<float> out,
+                  std::span<const float> spread) const {
     const Eigen::Index n = law.mean.size();
     const std::size_t d = lift_->dims();
     const CounterStream normals(seed, Stream::kSampleLatent, kNormals),
@@ -74,9 +75,10 @@ class GaussianSampler : public Sampler {
     Eigen::MatrixXf e(n, static_cast<Eigen::Index>(rows.size()));
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const std::uint64_t from = (first + rows[r]) * static_cast<std::uint64_t>(n);
+      const double factor = spread.empty() ? 1.0 : static_cast<double>(spread[rows[r]]);
       for (Eigen::Index j = 0; j < n; ++j)
         e(j, static_cast<Eigen::Index>(r)) =
-            static_cast<float>(normals.normal(from + static_cast<std::uint64_t>(j)));
+            static_cast<float>(factor * normals.normal(from + static_cast<std::uint64_t>(j)));
     }
     const Eigen::MatrixXf around = law.factor * e;
     std::vector<double> x(d);
@@ -109,8 +111,8 @@ class GridSampler : public Sampler {
     }
   }
 
-  void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-            std::span<float> out) const override {
+  void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
+                   std::span<float> out, std::span<const float>) const override {
     check_labels(labels, bounds_.size(), out, dims_);
     const CounterStream places(seed, Stream::kSampleLatent, kPlaces);
     for (std::size_t i = 0; i < labels.size(); ++i) {

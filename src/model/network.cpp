@@ -83,12 +83,18 @@ std::shared_ptr<Generator> read_network(const ModelInfo& info, const NetworkSett
 
 class NetworkSampler : public Sampler {
  public:
-  explicit NetworkSampler(std::shared_ptr<Generator> generator) : generator_(std::move(generator)) {}
+  /// @param code  the first so many of the generator's codes are normal
+  NetworkSampler(std::shared_ptr<Generator> generator, std::size_t code)
+      : generator_(std::move(generator)), code_(as_int(code)) {}
 
-  void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-            std::span<float> out) const override {
+  void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
+                   std::span<float> out, std::span<const float> spread) const override {
     const torch::NoGradGuard no_grad;
     const Tensor codes = generator_->codes(seed, /*training=*/false, /*substream=*/0, first, labels.size());
+    if (!spread.empty()) {
+      const Tensor of_record = torch::tensor(c10::ArrayRef<float>(spread.data(), spread.size()));
+      codes.narrow(1, 0, code_).mul_(of_record.unsqueeze(1));
+    }
     const Tensor of = torch::tensor(c10::ArrayRef<std::int64_t>(labels.data(), labels.size()), torch::kInt64);
     const Tensor made = generator_->draw(codes, of).contiguous();
     require(static_cast<std::size_t>(made.numel()) == out.size(),
@@ -98,6 +104,7 @@ class NetworkSampler : public Sampler {
 
  private:
   std::shared_ptr<Generator> generator_;
+  std::int64_t code_;
 };
 
 }  // namespace
@@ -189,7 +196,7 @@ std::shared_ptr<SyncBatchNorm> BaseGenerator::add_norm(const std::string& name, 
 
 std::unique_ptr<Sampler> NetworkSettings::open(const ModelInfo& info, const JsonFields& description,
                                                std::span<const std::byte> payload) const {
-  return std::make_unique<NetworkSampler>(read_network(info, *this, description, payload));
+  return std::make_unique<NetworkSampler>(read_network(info, *this, description, payload), code);
 }
 
 ModelContent content_of(const Generator& generator) {

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
-#include <map>
 #include <thread>
 
 #include "muffle/core/error.hpp"
@@ -17,7 +16,7 @@
 namespace muffle::synth {
 namespace {
 
-/// How many times as far an outlier lies from its class's mean.
+/// What an outlier's deviation from its class's mean is multiplied by.
 constexpr float kFar = 4.0F;
 /// Of a stray's disc, as a share of the image's shorter side: 3 pixels of 28. Narrower ones than of
 /// kLeastRadius pixels would be seen as salt.
@@ -45,26 +44,14 @@ void for_strays(const CounterStream& stream, double share, std::uint64_t record,
   }
 }
 
-/// A contaminated normal law (Tukey 1960), about the mean of the class's records in this tile.
-void move_outliers(std::span<float> x, std::span<const std::int64_t> labels, const SampleSpec& spec,
-                   std::uint64_t first) {
+/// A contaminated normal law (Tukey 1960). Empty: no record is an outlier.
+std::vector<float> spread_of(const SampleSpec& spec, std::uint64_t first, std::size_t n) {
+  std::vector<float> spread;
+  if (spec.outliers == 0) return spread;
   const CounterStream stream(spec.seed, Stream::kSampleFinish, kOutliers);
-  const std::size_t dims = x.size() / labels.size();
-  std::map<std::int64_t, std::vector<std::size_t>> classes;
-  for (std::size_t r = 0; r < labels.size(); ++r) classes[labels[r]].push_back(r);
-  for (const auto& [_, rows] : classes) {
-    std::vector<float> mean(dims);
-    for (const std::size_t r : rows) {
-      for (std::size_t i = 0; i < dims; ++i) mean[i] += x[r * dims + i] / static_cast<float>(rows.size());
-    }
-    for (const std::size_t r : rows) {
-      if (!(stream.uniform(first + r) < spec.outliers)) continue;
-      for (std::size_t i = 0; i < dims; ++i) {
-        float& own = x[r * dims + i];
-        own = std::clamp(mean[i] + kFar * (own - mean[i]), 0.0F, 1.0F);
-      }
-    }
-  }
+  for (std::size_t r = 0; r < n; ++r)
+    spread.push_back(stream.uniform(first + r) < spec.outliers ? kFar : 1.0F);
+  return spread;
 }
 
 void stray_numbers(std::span<float> x, std::size_t dims, const SampleSpec& spec, std::uint64_t first) {
@@ -165,10 +152,8 @@ std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile) {
   return out;
 }
 
-void finish_records(std::span<float> x, std::span<const std::int64_t> labels, const schema::Schema& schema,
-                    const SampleSpec& spec, std::uint64_t first) {
-  require(x.size() == labels.size() * schema.dims(), "records to finish do not fit their labels");
-  if (spec.outliers > 0) move_outliers(x, labels, spec, first);
+void finish_records(std::span<float> x, const schema::Schema& schema, const SampleSpec& spec,
+                    std::uint64_t first) {
   if (spec.stray > 0 && schema.is_image()) {
     stray_patches(x, schema, spec, first);
   } else if (spec.stray > 0) {
@@ -185,8 +170,8 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   const std::size_t n = draw.tile_records(tile), dims = schema.dims();
   std::vector<float> unit(n * dims);
   const std::vector<std::int64_t> labels = labels_of(draw, first, n);
-  draw.sampler->draw(draw.spec.seed, first, labels, unit);
-  finish_records(unit, labels, schema, draw.spec, first);
+  draw.sampler->draw(draw.spec.seed, first, labels, unit, spread_of(draw.spec, first, n));
+  finish_records(unit, schema, draw.spec, first);
   require_finite(unit, dims, first);
   if (draw.rules) {
     for (std::size_t r = 0; r < n; ++r) draw.rules->mend(std::span(unit).subspan(r * dims, dims), labels[r]);

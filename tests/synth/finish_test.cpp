@@ -19,12 +19,6 @@ schema::Schema of_shape(std::vector<std::size_t> shape) {
 }
 const schema::Schema kColumns = of_shape({kDims});
 
-/// Finishes records of one class.
-void finish(std::vector<float>& x, const schema::Schema& schema, const SampleSpec& spec,
-            std::uint64_t first) {
-  finish_records(x, std::vector<std::int64_t>(x.size() / schema.dims()), schema, spec, first);
-}
-
 /// Number j of record i is (i + 1) / 501 - j / 1e5: it says where it comes from.
 std::vector<float> telling() {
   std::vector<float> x(kRecords * kDims);
@@ -36,7 +30,7 @@ std::vector<float> telling() {
 
 TEST(Finish, NothingIsDoneUnlessAskedFor) {
   std::vector<float> x = telling();
-  finish(x, kColumns, SampleSpec{}, 1000);
+  finish_records(x, kColumns, SampleSpec{}, 1000);
   EXPECT_EQ(x, telling());
 }
 
@@ -44,7 +38,7 @@ TEST(Finish, SmallNumbersBecomeZeroAndNoOthers) {
   std::vector<float> x{0.0F, 0.049F, 0.05F, 0.051F, 1.0F};
   SampleSpec spec;
   spec.floor = 0.05;
-  finish(x, of_shape({x.size()}), spec, 0);
+  finish_records(x, of_shape({x.size()}), spec, 0);
   EXPECT_EQ(x, (std::vector<float>{0.0F, 0.0F, 0.05F, 0.051F, 1.0F}));
 }
 
@@ -54,7 +48,7 @@ TEST(Finish, StraysComeFromTheirOwnPlaceInAnyRecordAsOftenAsAsked) {
     spec.stray = share;
     const std::vector<float> before = telling();
     std::vector<float> x = before;
-    finish(x, kColumns, spec, 5000);
+    finish_records(x, kColumns, spec, 5000);
     double moved = 0, above = 0;
     std::vector<double> at_place(kDims);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -80,63 +74,14 @@ TEST(Finish, RecordsAndSeedsHaveStraysOfTheirOwn) {
   SampleSpec spec;
   spec.stray = 0.1;
   std::vector<float> x = telling(), again = telling(), later = telling(), other = telling();
-  finish(x, kColumns, spec, 0);
-  finish(again, kColumns, spec, 0);
-  finish(later, kColumns, spec, kRecords);
+  finish_records(x, kColumns, spec, 0);
+  finish_records(again, kColumns, spec, 0);
+  finish_records(later, kColumns, spec, kRecords);
   spec.seed = 2;
-  finish(other, kColumns, spec, 0);
+  finish_records(other, kColumns, spec, 0);
   EXPECT_EQ(x, again);
   EXPECT_NE(x, later);
   EXPECT_NE(x, other);
-}
-
-/// Records of two classes, every other one each, near 0.2 and 0.6.
-std::vector<float> two_classes() {
-  std::vector<float> x(kRecords * kDims);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double middle = i / kDims % 2 == 0 ? 0.2 : 0.6,
-                 around = static_cast<double>(i * 7919 % 101) / 1e3 - 0.05;
-    x[i] = static_cast<float>(middle + around);
-  }
-  return x;
-}
-
-TEST(Finish, OutliersLieFourTimesAsFarFromTheirClasssMeanAsOftenAsAsked) {
-  SampleSpec spec;
-  spec.outliers = 0.1;
-  std::vector<std::int64_t> labels;
-  for (std::size_t r = 0; r < kRecords; ++r) labels.push_back(static_cast<std::int64_t>(r % 2));
-  std::vector<double> mean(2 * kDims);
-  double moved = 0;
-  constexpr std::uint64_t kTiles = 20;
-  const std::vector<float> before = two_classes();
-  for (std::size_t i = 0; i < before.size(); ++i)
-    mean[i / kDims % 2 * kDims + i % kDims] += static_cast<double>(before[i]) / (kRecords / 2.0);
-  for (std::uint64_t tile = 0; tile < kTiles; ++tile) {
-    std::vector<float> x = before;
-    finish_records(x, labels, kColumns, spec, tile * kRecords);
-    for (std::size_t r = 0; r < kRecords; ++r) {
-      const bool far = x[r * kDims] != before[r * kDims];
-      moved += far;
-      for (std::size_t i = r * kDims; i < (r + 1) * kDims; ++i) {
-        const double middle = mean[r % 2 * kDims + i % kDims], own = static_cast<double>(before[i]);
-        ASSERT_NEAR(static_cast<double>(x[i]), far ? std::max(0.0, middle + 4 * (own - middle)) : own, 1e-5);
-      }
-    }
-  }
-  const double expected = 0.1 * kTiles * kRecords;  // a fixed stream
-  EXPECT_NEAR(moved, expected, 5 * std::sqrt(expected));
-}
-
-TEST(Finish, OutliersStayInRangeAndALoneRecordStaysItself) {
-  SampleSpec spec;
-  spec.outliers = 0.5;
-  std::vector<float> x{0.0F, 1.0F, 1.0F, 0.0F, 0.7F, 0.3F};
-  for (std::uint64_t first = 0; first < 50; ++first) {
-    std::vector<float> some = x;
-    finish_records(some, std::vector<std::int64_t>{3, 3, 8}, of_shape({2}), spec, first);
-    EXPECT_EQ(some, x);
-  }
 }
 
 /// Two channels of 12 x 10 pixels: record i is i % 2 all over, but for its first channel's, twice as bright.
@@ -151,7 +96,7 @@ class Patches : public testing::Test {
     }
     SampleSpec spec;
     spec.stray = stray;
-    finish(x, of_shape({2, kHeight, kWidth}), spec, first);
+    finish_records(x, of_shape({2, kHeight, kWidth}), spec, first);
     return x;
   }
 };
@@ -198,7 +143,7 @@ TEST_F(Patches, ImagesOfOnePixelHaveThemToo) {
   const std::vector<float> before = x;
   SampleSpec spec;
   spec.stray = 0.2;
-  finish(x, of_shape({1, 1, 1}), spec, 0);
+  finish_records(x, of_shape({1, 1, 1}), spec, 0);
   EXPECT_NE(x, before);
 }
 

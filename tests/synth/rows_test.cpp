@@ -39,8 +39,8 @@ right = "until"
 class Careless : public model::Sampler {
  public:
   explicit Careless(bool finite = true) : finite_(finite) {}
-  void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t>,
-            std::span<float> out) const override {
+  void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t>,
+                   std::span<float> out, std::span<const float>) const override {
     const CounterStream stream(seed, Stream::kSampleFinish);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(stream.uniform(first * 2 + i));
     if (!finite_) out[3] = std::numeric_limits<float>::quiet_NaN();
