@@ -469,7 +469,7 @@ std::vector<MatrixXd> class_priors(const ConditionalMoments& given, const Matrix
     off.diagonal() -= p;
     const MatrixXd variances = noise.variances(basis) / square(size);
     deviation += deviation_scale(off, p, variances) / static_cast<double>(classes);
-    entries.noise(c) = variances.mean();
+    entries.noise(c) = (1 - 1 / static_cast<double>(classes)) * variances.mean();
     off.diagonal() /= std::sqrt(2.0);
     for (Index j = 0, row = 0; j < n; row += ++j)
       entries.numbers.col(c).segment(row, j + 1) = off.col(j).head(j + 1);

@@ -5,14 +5,16 @@
 
 namespace muffle::model {
 
-/// N numbers of each of C classes and their noise, independent, of one variance a class. A column a class.
+/// N numbers of each of C classes beside the mean of all, and their noise, of one variance a class. A column
+/// a class.
 struct NoisyByClass {
   Eigen::MatrixXd numbers;  ///< N x C
-  Eigen::VectorXd noise;    ///< C: variances, above 0
+  Eigen::VectorXd noise;    ///< C: variances, above 0, the mean's part taken off
 };
 
 /// Where noise is no obstacle, or classes are few, a class is left to itself: what lies beside a mean of C
-/// classes has noises that are correlated by -1 / (C - 1), which is taken for nothing here.
+/// classes has noises that are correlated by -1 / (C - 1), which given_all() and given_others() take for
+/// nothing.
 inline constexpr Eigen::Index kFewestToResemble = 8;
 
 /// A law of what is true: row i is normal about 0 with covariance scale(i) G, G the C x C matrix `between` of
@@ -23,8 +25,9 @@ struct Resemblance {
   Eigen::MatrixXd between;  ///< C x C, positive semi-definite
 };
 
-/// The most plausible G, by expectation-maximisation; beforehand near `guess` on the diagonal and 0 beside
-/// it, as if a few rows had said so. Where all is noise, G stays there.
+/// The most plausible G, by expectation-maximisation of the restricted likelihood, which asks nothing of the
+/// mean of all classes; beforehand near `guess` on the diagonal and 0 beside it, as if some rows had said so,
+/// and so many of them as let half of the rows foresee the others best. Where all is noise, G stays there.
 Resemblance most_plausible_resemblance(const NoisyByClass& noisy, const Eigen::VectorXd& scale, double guess);
 
 /// A normal law of each number, N x C.
