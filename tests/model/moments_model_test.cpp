@@ -93,6 +93,27 @@ TEST(MomentsModel, DrawsColourImagesWithTheirMoments) {
   }
 }
 
+TEST(MomentsModel, SpreadMultipliesDeviationsFromTheMean) {
+  const CounterStream random(9, Stream::kTest);
+  std::vector<float> narrow;
+  for (std::uint64_t i = 0; i < 8000; ++i)
+    narrow.push_back(static_cast<float>(0.5 + 0.02 * random.normal(i)));  // never clipped
+  const MomentsModel model =
+      fit_moments_model(moments_of({{"lift", "vector"}}, {2}, {narrow}, 0.0), /*plain_share=*/1);
+  const std::vector<std::int64_t> labels(4, 0);
+  const std::vector<float> spread{1, 3, 0, 1};
+  std::vector<float> out(8), ones(8), wide(8);
+  const auto sampler = make_sampler(model);
+  sampler->draw(5, 7, labels, out);
+  sampler->draw(5, 7, labels, ones, std::vector<float>(4, 1.0F));
+  sampler->draw(5, 7, labels, wide, spread);
+  EXPECT_EQ(ones, out);
+  for (std::size_t i = 0; i < 8; ++i)  // record 2 is the mean itself
+    EXPECT_NEAR(wide[i] - wide[4 + i % 2], spread[i / 2] * (out[i] - wide[4 + i % 2]), 1e-6F) << i;
+  EXPECT_NE(wide[2], out[2]);
+  EXPECT_THROW(sampler->draw(5, 7, labels, out, std::vector<float>(3, 1.0F)), InvariantError);
+}
+
 TEST(MomentsModel, PlainShareChoosesTheLaw) {
   std::vector<float> skewed;
   const CounterStream random(3, Stream::kTest);

@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -82,6 +86,42 @@ TEST(Finish, RecordsAndSeedsHaveStraysOfTheirOwn) {
   EXPECT_EQ(x, again);
   EXPECT_NE(x, later);
   EXPECT_NE(x, other);
+}
+
+/// Records that say by how much their normal numbers were multiplied: 1/4 and 3/4 for 1 and 3.
+class Spread : public model::Sampler {
+  void draw_spread(std::uint64_t, std::uint64_t, std::span<const std::int64_t>, std::span<float> out,
+                   std::span<const float> spread) const override {
+    for (std::size_t r = 0; r < out.size(); ++r) out[r] = (spread.empty() ? 1.0F : spread[r]) / 4.0F;
+  }
+};
+
+TEST(Outliers, AreAsOftenAsAskedAndASeedsOwn) {
+  Draw draw;
+  draw.info.schema.shape = {1};
+  draw.info.schema.hi = 1.0;
+  draw.sampler = std::make_shared<Spread>();
+  draw.class_share = {1.0};
+  draw.spec.count = 20 * kTileRecords;
+  const auto drawn = [&](double outliers, std::uint64_t seed) {
+    draw.spec.outliers = outliers;
+    draw.spec.seed = seed;
+    std::vector<float> all;
+    for (std::uint64_t tile = 0; tile < draw.tiles(); ++tile) {
+      const std::string bytes = draw_tile(draw, tile);
+      for (std::size_t i = 0; i < bytes.size(); i += sizeof(float))
+        std::memcpy(&all.emplace_back(), bytes.data() + i, sizeof(float));
+    }
+    return all;
+  };
+  EXPECT_EQ(drawn(0, 1), std::vector<float>(20 * kTileRecords, 0.25F));
+  const std::vector<float> some = drawn(0.05, 1);
+  const auto far = static_cast<double>(std::count(some.begin(), some.end(), 0.75F));
+  const auto others = static_cast<double>(std::count(some.begin(), some.end(), 0.25F));
+  const double expected = 0.05 * static_cast<double>(some.size());
+  EXPECT_NEAR(far, expected, 5 * std::sqrt(expected));
+  EXPECT_EQ(far + others, static_cast<double>(some.size()));
+  EXPECT_NE(drawn(0.05, 2), some);
 }
 
 /// Two channels of 12 x 10 pixels: record i is i % 2 all over, but for its first channel's, twice as bright.
