@@ -17,7 +17,7 @@ namespace muffle::synth {
 namespace {
 
 /// What an outlier's deviation from its class's mean is multiplied by.
-constexpr float kFar = 3.0F;
+constexpr float kFar = 4.0F;
 /// Of a stray's disc, as a share of the image's shorter side: 3 pixels of 28. Narrower ones than of
 /// kLeastRadius pixels would be seen as salt.
 constexpr double kPatchRadius = 3.0 / 28.0, kLeastRadius = 2.0;

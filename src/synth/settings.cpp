@@ -46,7 +46,7 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
   keys.count("seed", s.seed, 0, INT64_MAX, "seed of the samples");
   keys.number("floor", s.floor, {0, 1}, "numbers of a record (scaled to [0, 1]) below it become 0");
   keys.number("outliers", s.outliers, {0, 0.5},
-              "share of records whose normal numbers are three times as large: against classifiers that "
+              "share of records whose normal numbers are four times as large: against classifiers that "
               "believe \"never\"");
   keys.number("stray", s.stray, {0, 0.5},
               "share of a record that is taken over from others, of images in soft patches: likewise");

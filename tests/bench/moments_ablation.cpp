@@ -153,10 +153,10 @@ void print_pixels(SampleScorer& scorer, const release::NoisyMoments& sums,
   fmt::print(
       "\nAccuracy by pixels' law and finishing (logistic regression / MLP)\n\n"
       "| plain_share, floor, outliers, stray; epsilon | 1 | 10 |\n|---|---|---|\n");
-  const double rows[][4] = {{0, 0, 0, 0},          {0.5, 0, 0, 0},          {1, 0, 0, 0},
-                            {0.5, 0.15, 0, 0},     {0.5, 0.15, 0, 0.03},    {0.5, 0.15, 0, 0.05},
-                            {0.5, 0.15, 0.03, 0},  {0.5, 0.15, 0.03, 0.03}, {0.5, 0.1, 0.03, 0.03},
-                            {0, 0.15, 0.03, 0.03}, {1, 0.15, 0.03, 0.03}};
+  const double rows[][4] = {{0, 0, 0, 0},           {0.5, 0, 0, 0},           {1, 0, 0, 0},
+                            {0.5, 0.15, 0, 0},      {0.5, 0.15, 0, 0.025},    {0.5, 0.15, 0, 0.05},
+                            {0.5, 0.15, 0.02, 0},   {0.5, 0.15, 0.02, 0.025}, {0.5, 0.1, 0.02, 0.025},
+                            {0, 0.15, 0.02, 0.025}, {1, 0.15, 0.02, 0.025}};
   for (const auto& [plain_share, floor, outliers, stray] : rows) {
     const Recipe recipe{.plain_share = plain_share, .floor = floor, .outliers = outliers, .stray = stray};
     std::filesystem::path keep;

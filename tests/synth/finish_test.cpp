@@ -88,11 +88,11 @@ TEST(Finish, RecordsAndSeedsHaveStraysOfTheirOwn) {
   EXPECT_NE(x, other);
 }
 
-/// Records that say by how much their normal numbers were multiplied: 1/4 and 3/4 for 1 and 3.
+/// Records that say by how much their normal numbers were multiplied: 1/8 and 1/2 for 1 and 4.
 class Spread : public model::Sampler {
   void draw_spread(std::uint64_t, std::uint64_t, std::span<const std::int64_t>, std::span<float> out,
                    std::span<const float> spread) const override {
-    for (std::size_t r = 0; r < out.size(); ++r) out[r] = (spread.empty() ? 1.0F : spread[r]) / 4.0F;
+    for (std::size_t r = 0; r < out.size(); ++r) out[r] = (spread.empty() ? 1.0F : spread[r]) / 8.0F;
   }
 };
 
@@ -114,10 +114,10 @@ TEST(Outliers, AreAsOftenAsAskedAndASeedsOwn) {
     }
     return all;
   };
-  EXPECT_EQ(drawn(0, 1), std::vector<float>(20 * kTileRecords, 0.25F));
+  EXPECT_EQ(drawn(0, 1), std::vector<float>(20 * kTileRecords, 0.125F));
   const std::vector<float> some = drawn(0.05, 1);
-  const auto far = static_cast<double>(std::count(some.begin(), some.end(), 0.75F));
-  const auto others = static_cast<double>(std::count(some.begin(), some.end(), 0.25F));
+  const auto far = static_cast<double>(std::count(some.begin(), some.end(), 0.5F));
+  const auto others = static_cast<double>(std::count(some.begin(), some.end(), 0.125F));
   const double expected = 0.05 * static_cast<double>(some.size());
   EXPECT_NEAR(far, expected, 5 * std::sqrt(expected));
   EXPECT_EQ(far + others, static_cast<double>(some.size()));

@@ -21,7 +21,7 @@ struct SampleSpec {
   bool uniform_labels = true;  ///< false: by the released counts' shares
   std::uint64_t seed = 1;
   double floor = 0.0;     ///< numbers in [0, 1] below it become 0
-  double outliers = 0.0;  ///< below 1: share of records whose normal numbers are three times as large
+  double outliers = 0.0;  ///< below 1: share of records whose normal numbers are four times as large
   double stray = 0.0;     ///< below 1: share of a record that is taken over from others of the tile
   std::vector<std::string> formats{"npz"};  ///< names
   std::uint64_t files = 1;   ///< above 1: of each format, schema::part_name(); file p of N has the records
