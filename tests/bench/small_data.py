@@ -9,7 +9,7 @@ The last 10,000 training images score (logistic regression); test images are not
 for each m and epsilon: means over N runs, whose noise comes from the operating system's entropy, and in brackets the
 standard deviation of one run. --network 0 leaves random features out; --sides '' leaves the other sides out. --releases
 FOLDER makes no releases: it takes those of an earlier call, whose OUT was FOLDER, so that two builds' estimators are
-compared by the same noise.
+compared by the same noise (the side, which the release has, is not printed).
 """
 
 import argparse
@@ -92,7 +92,8 @@ def main():
             tried = [mean(f"{name}-side-{side}", given.runs, "fashion-mnist-moments.toml",
                           common + [f"map.moments.coefficients={side}"]) for side in sides]
             best = max([own] + tried)
-            line = f"| {m:,} | {epsilon} | {own[0]:.3f}{own[1]}, {own[2]} | {best[0]:.3f}{best[1]}, {best[2]} |"
+            shown = [f"{result[0]:.3f}{result[1]}" + (f", {result[2]}" if result[2] else "") for result in (own, best)]
+            line = f"| {m:,} | {epsilon} | {shown[0]} | {shown[1]} |"
             if given.network:
                 network = mean(f"{name}-network", given.network, "fashion-mnist.toml", common)
                 line += f" {network[0]:.3f}{network[1]}"

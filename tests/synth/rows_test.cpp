@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -85,6 +86,19 @@ TEST(Rows, EveryRowThatIsWrittenKeepsTheRules) {
 TEST(Rows, NumbersThatAreNotFiniteEndTheSamplingFirst) {
   muffle::test::expect_error(ExitCode::kInvariant, {"not finite", "sample 1"},
                              [] { (void)draw_tile(draw_of(true, false), 0); });
+}
+
+TEST(Rows, FinishingIsNotForTables) {
+  const schema::Schema table = draw_of(false).info.schema;
+  for (double SampleSpec::*const setting : {&SampleSpec::floor, &SampleSpec::outliers, &SampleSpec::stray}) {
+    SampleSpec spec{.formats = {}};
+    settings::Problems none, found;
+    problems(spec, table, {}, none);
+    EXPECT_TRUE(none.empty());
+    spec.*setting = 0.1;
+    problems(spec, table, {}, found);
+    EXPECT_THAT(found.take(), testing::ElementsAre(testing::HasSubstr("sample.outliers")));
+  }
 }
 
 }  // namespace
