@@ -45,15 +45,19 @@ class GaussianSampler : public Sampler {
     }
   }
 
-  void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-                   std::span<float> out, std::span<const float> spread) const override {
+  void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
+                    std::span<float> out, std::span<const Departure> departures) const override {
     check_labels(labels, laws_.size(), out, lift_->dims());
+    for (const Departure& departure : departures) {
+      require(departure.other >= 0 && static_cast<std::size_t>(departure.other) < laws_.size(),
+              "a record departs to a class that the model does not have");
+    }
     for (std::size_t c = 0; c < laws_.size(); ++c) {
       std::vector<std::size_t> rows;
       for (std::size_t i = 0; i < labels.size(); ++i) {
         if (labels[i] == static_cast<std::int64_t>(c)) rows.push_back(i);
       }
-      if (!rows.empty()) draw_class(laws_[c], seed, first, rows, out, spread);
+      if (!rows.empty()) draw_class(laws_[c], seed, first, rows, out, departures);
     }
   }
 
@@ -67,7 +71,7 @@ class GaussianSampler : public Sampler {
 
   void draw_class(const Law& law, std::uint64_t seed, std::uint64_t first,
                   const std::vector<std::size_t>& rows, std::span<float> out,
-                  std::span<const float> spread) const {
+                  std::span<const Departure> departures) const {
     const Eigen::Index n = law.mean.size();
     const std::size_t d = lift_->dims();
     const CounterStream normals(seed, Stream::kSampleLatent, kNormals),
@@ -75,7 +79,7 @@ class GaussianSampler : public Sampler {
     Eigen::MatrixXf e(n, static_cast<Eigen::Index>(rows.size()));
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const std::uint64_t from = (first + rows[r]) * static_cast<std::uint64_t>(n);
-      const double factor = spread.empty() ? 1.0 : static_cast<double>(spread[rows[r]]);
+      const double factor = departures.empty() ? 1.0 : static_cast<double>(departures[rows[r]].spread);
       for (Eigen::Index j = 0; j < n; ++j)
         e(j, static_cast<Eigen::Index>(r)) =
             static_cast<float>(factor * normals.normal(from + static_cast<std::uint64_t>(j)));
@@ -83,7 +87,9 @@ class GaussianSampler : public Sampler {
     const Eigen::MatrixXf around = law.factor * e;
     std::vector<double> x(d);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      const Eigen::VectorXd u = law.mean + around.col(static_cast<Eigen::Index>(r)).cast<double>();
+      Eigen::VectorXd u = law.mean + around.col(static_cast<Eigen::Index>(r)).cast<double>();
+      if (const Departure d = departures.empty() ? Departure{} : departures[rows[r]]; d.toward > 0)
+        u += static_cast<double>(d.toward) * (laws_[static_cast<std::size_t>(d.other)].mean - law.mean);
       lift_->affine()->back(u.data(), x.data());
       float* const record = out.data() + rows[r] * d;
       const bool plain = coins.uniform(first + rows[r]) < plain_share_;
@@ -111,8 +117,8 @@ class GridSampler : public Sampler {
     }
   }
 
-  void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-                   std::span<float> out, std::span<const float>) const override {
+  void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
+                    std::span<float> out, std::span<const Departure>) const override {
     check_labels(labels, bounds_.size(), out, dims_);
     const CounterStream places(seed, Stream::kSampleLatent, kPlaces);
     for (std::size_t i = 0; i < labels.size(); ++i) {

@@ -87,16 +87,27 @@ class NetworkSampler : public Sampler {
   NetworkSampler(std::shared_ptr<Generator> generator, std::size_t code)
       : generator_(std::move(generator)), code_(as_int(code)) {}
 
-  void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-                   std::span<float> out, std::span<const float> spread) const override {
+  /// Towards another class: between what the network makes of the same code with either label.
+  void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
+                    std::span<float> out, std::span<const Departure> departures) const override {
     const torch::NoGradGuard no_grad;
     const Tensor codes = generator_->codes(seed, /*training=*/false, /*substream=*/0, first, labels.size());
-    if (!spread.empty()) {
-      const Tensor of_record = torch::tensor(c10::ArrayRef<float>(spread.data(), spread.size()));
-      codes.narrow(1, 0, code_).mul_(of_record.unsqueeze(1));
+    std::vector<std::int64_t> mixed, other;
+    std::vector<float> toward;
+    for (std::size_t r = 0; r < departures.size(); ++r) {
+      codes[as_int(r)].narrow(0, 0, code_).mul_(departures[r].spread);
+      if (departures[r].toward == 0) continue;
+      mixed.push_back(as_int(r));
+      other.push_back(departures[r].other);
+      toward.push_back(departures[r].toward);
     }
     const Tensor of = torch::tensor(c10::ArrayRef<std::int64_t>(labels.data(), labels.size()), torch::kInt64);
-    const Tensor made = generator_->draw(codes, of).contiguous();
+    Tensor made = generator_->draw(codes, of).contiguous();
+    if (!mixed.empty()) {
+      const Tensor rows = torch::tensor(mixed);
+      const Tensor ends = generator_->draw(codes.index_select(0, rows), torch::tensor(other));
+      made.index_copy_(0, rows, made.index_select(0, rows).lerp(ends, torch::tensor(toward).unsqueeze(1)));
+    }
     require(static_cast<std::size_t>(made.numel()) == out.size(),
             "records do not fit the place for them: this is a bug in muffle.");
     std::memcpy(out.data(), made.data_ptr<float>(), made.nbytes());

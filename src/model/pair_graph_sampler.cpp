@@ -58,8 +58,8 @@ class PairGraphSampler : public Sampler {
     }
   }
 
-  void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-                   std::span<float> out, std::span<const float>) const override {
+  void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
+                    std::span<float> out, std::span<const Departure>) const override {
     require(out.size() == labels.size() * codes_.size(),
             "records do not fit the place for them: this is a bug in muffle.");
     std::vector<std::vector<std::size_t>> of_class(laws_.size());

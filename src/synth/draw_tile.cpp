@@ -18,11 +18,13 @@ namespace {
 
 /// What an outlier's deviation from its class's mean is multiplied by.
 constexpr float kFar = 4.0F;
+/// How far a mixed record lies on the way to another class: nearer to its own, or its label would be wrong.
+constexpr float kMixed = 0.4F;
 /// Of a stray's disc, as a share of the image's shorter side: 3 pixels of 28. Narrower ones than of
 /// kLeastRadius pixels would be seen as salt.
 constexpr double kPatchRadius = 3.0 / 28.0, kLeastRadius = 2.0;
 /// Substreams of Stream::kSampleFinish.
-constexpr std::uint32_t kStrays = 0, kOutliers = 1;
+constexpr std::uint32_t kStrays = 0, kOutliers = 1, kMixtures = 2;
 
 std::vector<std::int64_t> labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
   return model::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
@@ -44,14 +46,26 @@ void for_strays(const CounterStream& stream, double share, std::uint64_t record,
   }
 }
 
-/// A contaminated normal law (Tukey 1960). Empty: no record is an outlier.
-std::vector<float> spread_of(const SampleSpec& spec, std::uint64_t first, std::size_t n) {
-  std::vector<float> spread;
-  if (spec.outliers == 0) return spread;
-  const CounterStream stream(spec.seed, Stream::kSampleFinish, kOutliers);
-  for (std::size_t r = 0; r < n; ++r)
-    spread.push_back(stream.uniform(first + r) < spec.outliers ? kFar : 1.0F);
-  return spread;
+/// A contaminated normal law (Tukey 1960), and records between two classes (as of mixup: Zhang et al. 2018).
+/// Empty: no record departs from its law.
+/// @param classes  C, labels below it
+std::vector<model::Departure> departures_of(const SampleSpec& spec, std::size_t classes, std::uint64_t first,
+                                            const std::vector<std::int64_t>& labels) {
+  std::vector<model::Departure> out;
+  if (spec.outliers == 0 && spec.mixed == 0) return out;
+  const CounterStream outliers(spec.seed, Stream::kSampleFinish, kOutliers),
+      mixtures(spec.seed, Stream::kSampleFinish, kMixtures);
+  for (std::size_t r = 0; r < labels.size(); ++r) {
+    const std::uint64_t record = first + r;
+    model::Departure& departure = out.emplace_back();
+    departure.other = labels[r];
+    if (outliers.uniform(record) < spec.outliers) departure.spread = kFar;
+    if (classes == 1 || !(mixtures.uniform(2 * record) < spec.mixed)) continue;
+    const auto further = static_cast<std::int64_t>(1 + mixtures.below(2 * record + 1, classes - 1));
+    departure.other = (labels[r] + further) % static_cast<std::int64_t>(classes);
+    departure.toward = kMixed;
+  }
+  return out;
 }
 
 void stray_numbers(std::span<float> x, std::size_t dims, const SampleSpec& spec, std::uint64_t first) {
@@ -170,7 +184,8 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   const std::size_t n = draw.tile_records(tile), dims = schema.dims();
   std::vector<float> unit(n * dims);
   const std::vector<std::int64_t> labels = labels_of(draw, first, n);
-  draw.sampler->draw(draw.spec.seed, first, labels, unit, spread_of(draw.spec, first, n));
+  draw.sampler->draw(draw.spec.seed, first, labels, unit,
+                     departures_of(draw.spec, schema.classes, first, labels));
   finish_records(unit, schema, draw.spec, first);
   require_finite(unit, dims, first);
   if (draw.rules) {

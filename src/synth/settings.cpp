@@ -48,6 +48,8 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
   keys.number("outliers", s.outliers, {0, 0.5},
               "share of records whose normal numbers are four times as large: against classifiers that "
               "believe \"never\"");
+  keys.number("mixed", s.mixed, {0, 0.5},
+              "share of records that lie 0.4 of the way to another class's mean: likewise");
   keys.number("stray", s.stray, {0, 0.5},
               "share of a record that is taken over from others, of images in soft patches: likewise");
 }
@@ -82,10 +84,9 @@ void problems(const SampleSpec& spec, const schema::Schema& schema, Formats form
       !kind.is_picture() || std::max(schema.shape[1], schema.shape[2]) <= kMostPictureSide,
       fmt::format("data.shape has images with a side above {} pixels, of which samples.png cannot be made",
                   kMostPictureSide));
-  p.unless(!schema.table || (spec.floor == 0 && spec.outliers == 0 && spec.stray == 0),
-           "sample.floor, sample.outliers and sample.stray are for images and vectors: a table's columns "
-           "have values of "
-           "their own");
+  p.unless(!schema.table || (spec.floor == 0 && spec.outliers == 0 && spec.mixed == 0 && spec.stray == 0),
+           "sample.floor, sample.outliers, sample.mixed and sample.stray are for images and vectors: a "
+           "table's columns have values of their own");
   const double record =
       static_cast<double>(schema.dims()) * static_cast<double>(schema::SampleScaling(schema).number_bytes());
   p.unless(static_cast<double>(spec.count) * record <= kMostSampleBytes,

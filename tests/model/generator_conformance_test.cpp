@@ -153,26 +153,31 @@ TEST_P(EveryGenerator, ARecordDependsOnItsNumberLabelAndSeedAlone) {
       << "records and their copy";
 }
 
-TEST_P(EveryGenerator, SpreadIsEachRecordsOwn) {
+TEST_P(EveryGenerator, DeparturesAreEachRecordsOwn) {
   const Model model = parse_model(write(), "model.mfl");
   const std::vector<std::int64_t> labels{0, 1, 2, 1};
   const std::size_t d = schema_.dims();
   const std::vector<float> usual = draw(*model.sampler, 0, labels);
-  std::vector<float> ones(usual.size()), wide(usual.size());
-  model.sampler->draw(5, 0, labels, ones, std::vector<float>{1, 1, 1, 1});
-  EXPECT_EQ(ones, usual);
-  model.sampler->draw(5, 0, labels, wide, std::vector<float>{1, 3, 1, 1});
-  double moved = 0;
-  for (std::size_t i = 0; i < wide.size(); ++i) {
-    ASSERT_TRUE(wide[i] >= -1e-6f && wide[i] <= 1 + 1e-6f);
-    const double by = std::fabs(static_cast<double>(wide[i] - usual[i]));
-    if (i / d == 1) {
-      moved += by;
-    } else {
-      ASSERT_LE(by, 1e-5);
+  std::vector<float> out(usual.size());
+  std::vector<Departure> departures;
+  for (const std::int64_t label : labels) departures.push_back({.other = label});
+  model.sampler->draw(5, 0, labels, out, departures);
+  EXPECT_EQ(out, usual);
+  for (const Departure departure : {Departure{.spread = 3, .other = 1}, {.toward = 0.4F, .other = 2}}) {
+    departures[1] = departure;
+    model.sampler->draw(5, 0, labels, out, departures);
+    double moved = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      ASSERT_TRUE(out[i] >= -1e-6f && out[i] <= 1 + 1e-6f);
+      const double by = std::fabs(static_cast<double>(out[i] - usual[i]));
+      if (i / d == 1) {
+        moved += by;
+      } else {
+        ASSERT_LE(by, 1e-5);
+      }
     }
+    EXPECT_TRUE(moved > 0 || settings_->network() == nullptr);
   }
-  EXPECT_TRUE(moved > 0 || settings_->network() == nullptr);
 }
 
 TEST_P(EveryGenerator, WhatIsDrawnIsTheNetworksOutput) {

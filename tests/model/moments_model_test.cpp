@@ -102,16 +102,38 @@ TEST(MomentsModel, SpreadMultipliesDeviationsFromTheMean) {
       fit_moments_model(moments_of({{"lift", "vector"}}, {2}, {narrow}, 0.0), /*plain_share=*/1);
   const std::vector<std::int64_t> labels(4, 0);
   const std::vector<float> spread{1, 3, 0, 1};
+  std::vector<Departure> departures(4);
   std::vector<float> out(8), ones(8), wide(8);
   const auto sampler = make_sampler(model);
   sampler->draw(5, 7, labels, out);
-  sampler->draw(5, 7, labels, ones, std::vector<float>(4, 1.0F));
-  sampler->draw(5, 7, labels, wide, spread);
+  sampler->draw(5, 7, labels, ones, departures);
+  for (std::size_t r = 0; r < 4; ++r) departures[r].spread = spread[r];
+  sampler->draw(5, 7, labels, wide, departures);
   EXPECT_EQ(ones, out);
   for (std::size_t i = 0; i < 8; ++i)  // record 2 is the mean itself
     EXPECT_NEAR(wide[i] - wide[4 + i % 2], spread[i / 2] * (out[i] - wide[4 + i % 2]), 1e-6F) << i;
   EXPECT_NE(wide[2], out[2]);
-  EXPECT_THROW(sampler->draw(5, 7, labels, out, std::vector<float>(3, 1.0F)), InvariantError);
+  EXPECT_THROW(sampler->draw(5, 7, labels, out, std::vector<Departure>(3)), InvariantError);
+}
+
+TEST(MomentsModel, MixedRecordsLieBetweenTheMeansOfTwoClasses) {
+  const CounterStream random(9, Stream::kTest);
+  std::vector<std::vector<float>> classes(2);
+  for (std::uint64_t i = 0; i < 16000; ++i)
+    classes[i % 2].push_back(static_cast<float>(0.3 + 0.3 * (i % 2) + 0.02 * random.normal(i)));  // unclipped
+  const MomentsModel model =
+      fit_moments_model(moments_of({{"lift", "vector"}}, {2}, classes, 0.0), /*plain_share=*/1);
+  const std::vector<std::int64_t> labels{0, 0, 1, 1};
+  std::vector<float> out(8), mixed(8);
+  const auto sampler = make_sampler(model);
+  sampler->draw(5, 7, labels, out);
+  std::vector<Departure> departures{
+      {.other = 0}, {.toward = 0.25F, .other = 1}, {.toward = 0.25F, .other = 0}, {.other = 1}};
+  sampler->draw(5, 7, labels, mixed, departures);
+  const std::vector<float> moved{0.0F, 0.075F, -0.075F, 0.0F};  // a quarter of the way
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(mixed[i] - out[i], moved[i / 2], 2e-3F) << i;
+  departures[3].other = 2;
+  EXPECT_THROW(sampler->draw(5, 7, labels, out, departures), InvariantError);
 }
 
 TEST(MomentsModel, PlainShareChoosesTheLaw) {

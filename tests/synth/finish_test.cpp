@@ -88,23 +88,38 @@ TEST(Finish, RecordsAndSeedsHaveStraysOfTheirOwn) {
   EXPECT_NE(x, other);
 }
 
-/// Records that say by how much their normal numbers were multiplied: 1/8 and 1/2 for 1 and 4.
-class Spread : public model::Sampler {
-  void draw_spread(std::uint64_t, std::uint64_t, std::span<const std::int64_t>, std::span<float> out,
-                   std::span<const float> spread) const override {
-    for (std::size_t r = 0; r < out.size(); ++r) out[r] = (spread.empty() ? 1.0F : spread[r]) / 8.0F;
+/// Records that say how they departed: their label, spread / 8, toward, the other class (classes / 8).
+class Telling : public model::Sampler {
+  void draw_records(std::uint64_t, std::uint64_t, std::span<const std::int64_t> labels, std::span<float> out,
+                    std::span<const model::Departure> departures) const override {
+    for (std::size_t r = 0; r < labels.size(); ++r) {
+      const model::Departure departure =
+          departures.empty() ? model::Departure{.other = labels[r]} : departures[r];
+      out[4 * r] = static_cast<float>(labels[r]) / 8;
+      out[4 * r + 1] = departure.spread / 8;
+      out[4 * r + 2] = departure.toward;
+      out[4 * r + 3] = static_cast<float>(departure.other) / 8;
+    }
   }
 };
 
-TEST(Outliers, AreAsOftenAsAskedAndASeedsOwn) {
-  Draw draw;
-  draw.info.schema.shape = {1};
-  draw.info.schema.hi = 1.0;
-  draw.sampler = std::make_shared<Spread>();
-  draw.class_share = {1.0};
-  draw.spec.count = 20 * kTileRecords;
-  const auto drawn = [&](double outliers, std::uint64_t seed) {
+class Departures : public testing::Test {
+ protected:
+  static constexpr std::size_t kDrawn = 20 * kTileRecords;
+  static constexpr double kShare = 0.05;
+
+  /// What Telling says, four numbers a record.
+  static std::vector<float> drawn(double outliers, double mixed, std::uint64_t seed = 1,
+                                  std::size_t classes = 4) {
+    Draw draw;
+    draw.info.schema.shape = {4};
+    draw.info.schema.hi = 1.0;
+    draw.info.schema.classes = classes;
+    draw.sampler = std::make_shared<Telling>();
+    draw.class_share.assign(classes, 1 / static_cast<double>(classes));
+    draw.spec.count = kDrawn;
     draw.spec.outliers = outliers;
+    draw.spec.mixed = mixed;
     draw.spec.seed = seed;
     std::vector<float> all;
     for (std::uint64_t tile = 0; tile < draw.tiles(); ++tile) {
@@ -113,15 +128,55 @@ TEST(Outliers, AreAsOftenAsAskedAndASeedsOwn) {
         std::memcpy(&all.emplace_back(), bytes.data() + i, sizeof(float));
     }
     return all;
-  };
-  EXPECT_EQ(drawn(0, 1), std::vector<float>(20 * kTileRecords, 0.125F));
-  const std::vector<float> some = drawn(0.05, 1);
-  const auto far = static_cast<double>(std::count(some.begin(), some.end(), 0.5F));
-  const auto others = static_cast<double>(std::count(some.begin(), some.end(), 0.125F));
-  const double expected = 0.05 * static_cast<double>(some.size());
-  EXPECT_NEAR(far, expected, 5 * std::sqrt(expected));
-  EXPECT_EQ(far + others, static_cast<double>(some.size()));
-  EXPECT_NE(drawn(0.05, 2), some);
+  }
+  static void expect_share(double count, double share) {
+    const double expected = share * static_cast<double>(kDrawn);
+    EXPECT_NEAR(count, expected, 5 * std::sqrt(expected));
+  }
+};
+
+TEST_F(Departures, NoneUnlessAsked) {
+  const std::vector<float> all = drawn(0, 0);
+  for (std::size_t r = 0; r < kDrawn; ++r) {
+    ASSERT_EQ(all[4 * r + 1], 0.125F);
+    ASSERT_EQ(all[4 * r + 2], 0.0F);
+  }
+}
+
+TEST_F(Departures, OutliersAreAsOftenAsAskedAndASeedsOwn) {
+  const std::vector<float> some = drawn(kShare, 0);
+  double far = 0;
+  for (std::size_t r = 0; r < kDrawn; ++r) {
+    ASSERT_TRUE(some[4 * r + 1] == 0.5F || some[4 * r + 1] == 0.125F);
+    ASSERT_EQ(some[4 * r + 2], 0.0F);
+    far += some[4 * r + 1] == 0.5F ? 1 : 0;
+  }
+  expect_share(far, kShare);
+  EXPECT_NE(drawn(kShare, 0, 2), some);
+}
+
+TEST_F(Departures, MixedOnesGoToEachOtherClassAsOften) {
+  const std::vector<float> some = drawn(0, kShare), both = drawn(kShare, kShare);
+  std::vector<double> pairs(16);
+  double far_too = 0;
+  for (std::size_t r = 0; r < kDrawn; ++r) {
+    EXPECT_EQ(both[4 * r + 2], some[4 * r + 2]) << "whatever outliers there are";
+    const std::size_t own = static_cast<std::size_t>(8 * some[4 * r]),
+                      other = static_cast<std::size_t>(8 * some[4 * r + 3]);
+    ASSERT_LT(other, 4u);
+    ASSERT_EQ(some[4 * r + 2] > 0, other != own);
+    ASSERT_LT(some[4 * r + 2], 0.5F) << "nearer to its own";
+    if (other != own) pairs[4 * own + other] += 1;
+    far_too += both[4 * r + 1] == 0.5F && both[4 * r + 2] > 0 ? 1 : 0;
+  }
+  for (std::size_t pair = 0; pair < 16; ++pair) expect_share(pairs[pair], pair % 5 == 0 ? 0 : kShare / 12);
+  expect_share(far_too, kShare * kShare);
+  EXPECT_NE(drawn(0, kShare, 2), some);
+}
+
+TEST_F(Departures, OneClassHasNoOther) {
+  const std::vector<float> all = drawn(0, 0.5, 1, 1);
+  for (std::size_t r = 0; r < kDrawn; ++r) ASSERT_EQ(all[4 * r + 2], 0.0F);
 }
 
 /// Two channels of 12 x 10 pixels: record i is i % 2 all over, but for its first channel's, twice as bright.

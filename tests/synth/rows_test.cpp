@@ -40,8 +40,8 @@ right = "until"
 class Careless : public model::Sampler {
  public:
   explicit Careless(bool finite = true) : finite_(finite) {}
-  void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t>,
-                   std::span<float> out, std::span<const float>) const override {
+  void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t>,
+                    std::span<float> out, std::span<const model::Departure>) const override {
     const CounterStream stream(seed, Stream::kSampleFinish);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(stream.uniform(first * 2 + i));
     if (!finite_) out[3] = std::numeric_limits<float>::quiet_NaN();
@@ -90,14 +90,15 @@ TEST(Rows, NumbersThatAreNotFiniteEndTheSamplingFirst) {
 
 TEST(Rows, FinishingIsNotForTables) {
   const schema::Schema table = draw_of(false).info.schema;
-  for (double SampleSpec::*const setting : {&SampleSpec::floor, &SampleSpec::outliers, &SampleSpec::stray}) {
+  for (double SampleSpec::*const setting : {&SampleSpec::floor, &SampleSpec::outliers, &SampleSpec::mixed,
+                                            &SampleSpec::stray}) {
     SampleSpec spec{.formats = {}};
     settings::Problems none, found;
     problems(spec, table, {}, none);
     EXPECT_TRUE(none.empty());
     spec.*setting = 0.1;
     problems(spec, table, {}, found);
-    EXPECT_THAT(found.take(), testing::ElementsAre(testing::HasSubstr("sample.outliers")));
+    EXPECT_THAT(found.take(), testing::ElementsAre(testing::HasSubstr("sample.mixed")));
   }
 }
 

@@ -85,7 +85,7 @@ struct PixelLaw {
 
 /// Most of a pixel's stretch. A pixel near 0 whose variance is large by noise alone would ask for tens: it
 /// would be black or white where its neighbours are grey, and be seen as salt.
-inline constexpr double kMostStretch = 2.0;
+inline constexpr double kMostStretch = 4.0;
 
 /// Of images the stretch is at most kMostStretch: means are kept still, larger variances not.
 PixelLaw make_pixel_law(const features::AffineLift& lift, const Eigen::VectorXd& mean,

@@ -15,6 +15,14 @@ std::vector<std::int64_t> draw_labels(std::uint64_t seed, bool training, std::ui
                                       std::uint64_t first, std::size_t n, std::uint64_t total,
                                       const std::vector<double>& class_share, bool stratified);
 
+/// How a record differs from what its class's law makes of its normal numbers; as it is here: not at all.
+/// Laws that are made of no normal numbers take no notice.
+struct Departure {
+  float spread = 1.0F;     ///< what the normal numbers are multiplied by
+  float toward = 0.0F;     ///< the share of the way, below 1, to the other class
+  std::int64_t other = 0;  ///< a class, its own where toward is 0
+};
+
 /// Draws records from a trained network or a closed form. Immutable and thread-safe.
 class Sampler {
  public:
@@ -23,17 +31,16 @@ class Sampler {
   /// function of the model, the seed and the records that are drawn in one call (products run over a call's
   /// records together).
   /// @param out  labels.size() x d row-major, in [0, 1] up to rounding
-  /// @param spread  for each record what its normal numbers are multiplied by (of a normal law: how many
-  /// times as far it lies from the mean); empty: 1. Laws that are made of no normal numbers take no notice.
+  /// @param departures  of each record; empty: none
   void draw(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-            std::span<float> out, std::span<const float> spread = {}) const {
-    require(spread.empty() || spread.size() == labels.size(), "records do not fit their spread");
-    draw_spread(seed, first, labels, out, spread);
+            std::span<float> out, std::span<const Departure> departures = {}) const {
+    require(departures.empty() || departures.size() == labels.size(), "records do not fit their departures");
+    draw_records(seed, first, labels, out, departures);
   }
 
  private:
-  virtual void draw_spread(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-                           std::span<float> out, std::span<const float> spread) const = 0;
+  virtual void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
+                            std::span<float> out, std::span<const Departure> departures) const = 0;
 };
 
 }  // namespace muffle::model

@@ -22,6 +22,7 @@ struct SampleSpec {
   std::uint64_t seed = 1;
   double floor = 0.0;     ///< numbers in [0, 1] below it become 0
   double outliers = 0.0;  ///< below 1: share of records whose normal numbers are four times as large
+  double mixed = 0.0;     ///< below 1: share of records that lie 0.4 of the way to another class's mean
   double stray = 0.0;     ///< below 1: share of a record that is taken over from others of the tile
   std::vector<std::string> formats{"npz"};  ///< names
   std::uint64_t files = 1;   ///< above 1: of each format, schema::part_name(); file p of N has the records
