@@ -90,8 +90,8 @@ TEST(Rows, NumbersThatAreNotFiniteEndTheSamplingFirst) {
 
 TEST(Rows, FinishingIsNotForTables) {
   const schema::Schema table = draw_of(false).info.schema;
-  for (double SampleSpec::*const setting : {&SampleSpec::floor, &SampleSpec::outliers, &SampleSpec::mixed,
-                                            &SampleSpec::stray}) {
+  for (double SampleSpec::*const setting :
+       {&SampleSpec::floor, &SampleSpec::outliers, &SampleSpec::mixed, &SampleSpec::stray}) {
     SampleSpec spec{.formats = {}};
     settings::Problems none, found;
     problems(spec, table, {}, none);
