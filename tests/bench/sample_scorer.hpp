@@ -63,7 +63,7 @@ inline release::NoisyMoments with_noise(release::NoisyMoments moments, double ep
 /// How samples are made of noisy moments; the defaults are those of configs/fashion-mnist-moments.toml.
 struct Recipe {
   model::CovarianceEstimator estimate = model::class_covariance;
-  double plain_share = 0.5, floor = 0.1, outliers = 0.02, mixed = 0.1, stray = 0.025;
+  double plain_share = 0.25, floor = 0.1, outliers = 0.02, mixed = 0.1, stray = 0.025;
 };
 
 struct Accuracy {
