@@ -7,6 +7,7 @@ muffle=${1:?usage: moments_table.sh MUFFLE OUT [DATADIR]}
 out=${2:?usage: moments_table.sh MUFFLE OUT [DATADIR]}
 data=${3:-/usr/share/datasets/fashion-mnist}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+mkdir -p "$out"
 config=$here/../../configs/fashion-mnist-moments.toml
 
 for epsilon in ${EPSILONS:-0.2 1.0 10.0}; do
