@@ -88,8 +88,11 @@ class GaussianSampler : public Sampler {
     std::vector<double> x(d);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       Eigen::VectorXd u = law.mean + around.col(static_cast<Eigen::Index>(r)).cast<double>();
-      if (const Departure d = departures.empty() ? Departure{} : departures[rows[r]]; d.toward > 0)
-        u += static_cast<double>(d.toward) * (laws_[static_cast<std::size_t>(d.other)].mean - law.mean);
+      const Departure departure = departures.empty() ? Departure{} : departures[rows[r]];
+      if (departure.toward > 0) {
+        const Law& other = laws_[static_cast<std::size_t>(departure.other)];
+        u += static_cast<double>(departure.toward) * (other.mean - law.mean);
+      }
       lift_->affine()->back(u.data(), x.data());
       float* const record = out.data() + rows[r] * d;
       const bool plain = coins.uniform(first + rows[r]) < plain_share_;
