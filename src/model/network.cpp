@@ -95,7 +95,7 @@ class NetworkSampler : public Sampler {
     std::vector<std::int64_t> mixed, other;
     std::vector<float> toward;
     for (std::size_t r = 0; r < departures.size(); ++r) {
-      codes[as_int(r)].narrow(0, 0, code_).mul_(departures[r].spread);
+      if (departures[r].spread != 1) codes[as_int(r)].narrow(0, 0, code_).mul_(departures[r].spread);
       if (departures[r].toward == 0) continue;
       mixed.push_back(as_int(r));
       other.push_back(departures[r].other);

@@ -158,6 +158,7 @@ TEST_P(EveryGenerator, DeparturesAreEachRecordsOwn) {
   const std::vector<std::int64_t> labels{0, 1, 2, 1};
   const std::size_t d = schema_.dims();
   const std::vector<float> usual = draw(*model.sampler, 0, labels);
+  const std::vector<float> of_other = draw(*model.sampler, 0, {0, 2, 2, 1});
   std::vector<float> out(usual.size());
   std::vector<Departure> departures;
   for (const std::int64_t label : labels) departures.push_back({.other = label});
@@ -172,6 +173,9 @@ TEST_P(EveryGenerator, DeparturesAreEachRecordsOwn) {
       const double by = std::fabs(static_cast<double>(out[i] - usual[i]));
       if (i / d == 1) {
         moved += by;
+        if (settings_->network() != nullptr && departure.toward > 0) {
+          ASSERT_NEAR(out[i], usual[i] + departure.toward * (of_other[i] - usual[i]), 1e-5);
+        }
       } else {
         ASSERT_LE(by, 1e-5);
       }

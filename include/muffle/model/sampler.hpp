@@ -20,7 +20,7 @@ std::vector<std::int64_t> draw_labels(std::uint64_t seed, bool training, std::ui
 struct Departure {
   float spread = 1.0F;     ///< what the normal numbers are multiplied by
   float toward = 0.0F;     ///< the share of the way, below 1, to the other class
-  std::int64_t other = 0;  ///< a class, its own where toward is 0
+  std::int64_t other = 0;  ///< a class, 0 .. C-1; of no effect where toward is 0
 };
 
 /// Draws records from a trained network or a closed form. Immutable and thread-safe.
