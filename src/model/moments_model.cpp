@@ -45,6 +45,15 @@ class GaussianSampler : public Sampler {
     }
   }
 
+  /// Pixels a frequency that is kept, less one.
+  double blur() const override {
+    const features::AffineLift& lift = *lift_->affine();
+    if (lift.rows.empty()) return Sampler::blur();
+    const auto pixels = static_cast<double>(std::min(lift.height, lift.width));
+    return std::clamp(pixels / static_cast<double>(lift.side) - 1.0, 0.0, 1.0);
+  }
+
+ private:
   void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
                     std::span<float> out, std::span<const Departure> departures) const override {
     check_labels(labels, laws_.size(), out, lift_->dims());
@@ -61,7 +70,6 @@ class GaussianSampler : public Sampler {
     }
   }
 
- private:
   /// What a class's records are made of.
   struct Law {
     Eigen::VectorXd mean;    ///< n

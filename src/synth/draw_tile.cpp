@@ -12,6 +12,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/schema/scaling.hpp"
+#include "sharpen.hpp"
 
 namespace muffle::synth {
 namespace {
@@ -167,12 +168,13 @@ std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile) {
 }
 
 void finish_records(std::span<float> x, const schema::Schema& schema, const SampleSpec& spec,
-                    std::uint64_t first) {
+                    std::uint64_t first, double blur) {
   if (spec.stray > 0 && schema.is_image()) {
     stray_patches(x, schema, spec, first);
   } else if (spec.stray > 0) {
     stray_numbers(x, schema.dims(), spec, first);
   }
+  if (spec.sharpen * blur > 0 && schema.is_image()) sharpen(x, schema, spec.sharpen * blur);
   for (float& value : x) {
     if (static_cast<double>(value) < spec.floor) value = 0.0F;
   }
@@ -186,7 +188,7 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   const std::vector<std::int64_t> labels = labels_of(draw, first, n);
   draw.sampler->draw(draw.spec.seed, first, labels, unit,
                      departures_of(draw.spec, schema.classes, first, labels));
-  finish_records(unit, schema, draw.spec, first);
+  finish_records(unit, schema, draw.spec, first, draw.sampler->blur());
   require_finite(unit, dims, first);
   if (draw.rules) {
     for (std::size_t r = 0; r < n; ++r) draw.rules->mend(std::span(unit).subspan(r * dims, dims), labels[r]);

@@ -36,12 +36,14 @@ std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile);
 
 /// What becomes of the records first .. first + n - 1 that a model drew, n = x.size() / schema.dims()
 /// (docs/explanation/moments.md, "Finishing"): first spec.stray of them is taken over from others of these n,
-/// chosen uniformly: of images in soft discs, of other records number by number; then numbers below
-/// spec.floor become 0. A pure function of its arguments. Strays are few: each costs two random numbers, and
-/// what has none costs nothing. (Outliers are the model's to draw.)
+/// chosen uniformly: of images in soft discs, of other records number by number; then images are sharpened,
+/// by spec.sharpen x blur; then numbers below spec.floor become 0. A pure function of its arguments. Strays
+/// are few: each costs two random numbers, and what has none costs nothing. (Outliers are the model's to
+/// draw.)
 /// @param x  n x dims row-major, in [0, 1]
+/// @param blur  the model's: Sampler::blur()
 void finish_records(std::span<float> x, const schema::Schema& schema, const SampleSpec& spec,
-                    std::uint64_t first);
+                    std::uint64_t first, double blur = 1.0);
 
 /// The tile's records as they are stored: uint8, or float32 in this machine's byte order. Thread-safe.
 /// @throws InvariantError if the generator makes a number that is not finite.

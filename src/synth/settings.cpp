@@ -52,6 +52,10 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
               "share of records that lie 0.4 of the way to another class's mean: likewise");
   keys.number("stray", s.stray, {0, 0.5},
               "share of a record that is taken over from others, of images in soft patches: likewise");
+  keys.number("sharpen", s.sharpen, {0, 10},
+              "of images that lack their highest frequencies: how far a pixel moves away from the mean of "
+              "its neighbours, as a multiple of its distance to it, and at most to the least or greatest of "
+              "them; of a closed form of k x k coefficients this x (side / k - 1), where that is below 1");
 }
 
 void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {
@@ -87,6 +91,8 @@ void problems(const SampleSpec& spec, const schema::Schema& schema, Formats form
   p.unless(!schema.table || (spec.floor == 0 && spec.outliers == 0 && spec.mixed == 0 && spec.stray == 0),
            "sample.floor, sample.outliers, sample.mixed and sample.stray are for images and vectors: a "
            "table's columns have values of their own");
+  p.unless(schema.is_image() || spec.sharpen == 0,
+           "sample.sharpen is for images: other records' numbers have no neighbours");
   const double record =
       static_cast<double>(schema.dims()) * static_cast<double>(schema::SampleScaling(schema).number_bytes());
   p.unless(static_cast<double>(spec.count) * record <= kMostSampleBytes,

@@ -152,27 +152,32 @@ void print_pixels(SampleScorer& scorer, const release::NoisyMoments& sums,
                   const std::filesystem::path& samples) {
   fmt::print(
       "\nAccuracy by pixels' law and finishing (logistic regression / MLP)\n\n"
-      "| plain_share, floor, outliers, mixed, stray; epsilon | 1 | 10 |\n|---|---|---|\n");
-  const double rows[][5] = {{0, 0, 0, 0, 0},
-                            {0.5, 0, 0, 0, 0},
-                            {1, 0, 0, 0, 0},
-                            {0.5, 0.1, 0, 0, 0},
-                            {0.5, 0.1, 0, 0, 0.025},
-                            {0.5, 0.1, 0.02, 0, 0},
-                            {0.5, 0.1, 0, 0.1, 0},
-                            {0.5, 0.1, 0.02, 0, 0.025},
-                            {0.5, 0.1, 0.02, 0.1, 0.025},
-                            {0, 0.1, 0.02, 0.1, 0.025},
-                            {1, 0.1, 0.02, 0.1, 0.025}};
-  for (const auto& [plain_share, floor, outliers, mixed, stray] : rows) {
-    const Recipe recipe{
-        .plain_share = plain_share, .floor = floor, .outliers = outliers, .mixed = mixed, .stray = stray};
+      "| plain_share, floor, outliers, mixed, stray, sharpen; epsilon | 1 | 10 |\n|---|---|---|\n");
+  const double rows[][6] = {{0, 0, 0, 0, 0, 0},
+                            {0.5, 0, 0, 0, 0, 0},
+                            {1, 0, 0, 0, 0, 0},
+                            {0.5, 0.1, 0, 0, 0, 0},
+                            {0.5, 0.1, 0, 0, 0.015, 0},
+                            {0.5, 0.1, 0.03, 0, 0, 0},
+                            {0.5, 0.1, 0, 0.04, 0, 0},
+                            {0.5, 0.1, 0, 0, 0, 1},
+                            {0.5, 0.1, 0.03, 0.04, 0.015, 0},
+                            {0.5, 0.1, 0.03, 0.04, 0.015, 1},
+                            {0, 0.1, 0.03, 0.04, 0.015, 1},
+                            {1, 0.1, 0.03, 0.04, 0.015, 1}};
+  for (const auto& [plain_share, floor, outliers, mixed, stray, sharpen] : rows) {
+    const Recipe recipe{.plain_share = plain_share,
+                        .floor = floor,
+                        .outliers = outliers,
+                        .mixed = mixed,
+                        .stray = stray,
+                        .sharpen = sharpen};
     std::filesystem::path keep;
     if (!samples.empty()) {
-      keep = samples / fmt::format("plain-{}-floor-{}-outliers-{}-mixed-{}-stray-{}", plain_share, floor,
-                                   outliers, mixed, stray);
+      keep = samples / fmt::format("plain-{}-floor-{}-outliers-{}-mixed-{}-stray-{}-sharpen-{}", plain_share,
+                                   floor, outliers, mixed, stray, sharpen);
     }
-    fmt::print("| {}, {}, {}, {}, {} |{}{}\n", plain_share, floor, outliers, mixed, stray,
+    fmt::print("| {}, {}, {}, {}, {}, {} |{}{}\n", plain_share, floor, outliers, mixed, stray, sharpen,
                cell(scorer.mean(sums, 1.0, recipe, keep)), cell(scorer.mean(sums, 10.0, recipe)));
     std::fflush(stdout);
   }

@@ -26,27 +26,28 @@ job=(--config "$here/../../configs/fashion-mnist-moments.toml" --set "data.dir=\
   --set sample.count=20000 --set 'evaluate.metrics=["classifiers","feature-distance"]'
   --set 'evaluate.classifiers=["logistic_regression","mlp","cnn"]')
 "$muffle" release "${job[@]}" --out "$out" > "$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
-while read -r plain floor outliers mixed stray; do
-  folder=$out/plain-$plain-floor-$floor-outliers-$outliers-mixed-$mixed-stray-$stray
+while read -r plain floor outliers mixed stray sharpen; do
+  folder=$out/plain-$plain-floor-$floor-outliers-$outliers-mixed-$mixed-stray-$stray-sharpen-$sharpen
   mkdir -p "$folder"
   line=("${job[@]}" --set "model.plain_share=$plain" --set "sample.floor=$floor" --set "sample.outliers=$outliers"
-    --set "sample.mixed=$mixed" --set "sample.stray=$stray" --out "$folder")
+    --set "sample.mixed=$mixed" --set "sample.stray=$stray" --set "sample.sharpen=$sharpen" --out "$folder")
   { "$muffle" train "${line[@]}" --release "$out/release.mfl" && "$muffle" sample "${line[@]}" && "$muffle" evaluate "${line[@]}"; } > "$folder/log" 2>&1 ||
     { cat "$folder/log" >&2; exit 1; }
-  printf 'plain_share %s, floor %s, outliers %s, mixed %s, stray %s: ' "$plain" "$floor" "$outliers" "$mixed" "$stray"
+  printf 'plain_share %s, floor %s, outliers %s, mixed %s, stray %s, sharpen %s: ' "$plain" "$floor" "$outliers" "$mixed" "$stray" "$sharpen"
   tr -d '\n ' < "$folder/metrics.json" | sed 's/,"format".*/}/'
   echo
   if [[ -n ${TWELVE:-} ]]; then
     "$here/twelve_classifiers.py" "$folder/samples.npz" "$data" --validate --only gaussian_nb,decision_tree,adaboost | tail -1
   fi
 done << END
-0.5 0.0 0.0 0.0 0.0
-1.0 0.0 0.0 0.0 0.0
-0.5 0.1 0.0 0.0 0.0
-0.5 0.1 0.0 0.0 0.025
-0.5 0.1 0.02 0.0 0.0
-0.5 0.1 0.0 0.1 0.0
-0.5 0.1 0.02 0.0 0.025
-0.5 0.1 0.02 0.1 0.025
-0.5 0.15 0.02 0.1 0.025
+0.5 0.0 0.0 0.0 0.0 0.0
+1.0 0.0 0.0 0.0 0.0 0.0
+0.5 0.1 0.0 0.0 0.0 0.0
+0.5 0.1 0.0 0.0 0.015 0.0
+0.5 0.1 0.03 0.0 0.0 0.0
+0.5 0.1 0.0 0.04 0.0 0.0
+0.5 0.1 0.0 0.0 0.0 1.0
+0.5 0.1 0.03 0.04 0.015 0.0
+0.5 0.1 0.03 0.04 0.015 1.0
+0.25 0.1 0.03 0.04 0.015 1.0
 END

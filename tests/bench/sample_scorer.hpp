@@ -63,7 +63,7 @@ inline release::NoisyMoments with_noise(release::NoisyMoments moments, double ep
 /// How samples are made of noisy moments; the defaults are those of configs/fashion-mnist-moments.toml.
 struct Recipe {
   model::CovarianceEstimator estimate = model::class_covariance;
-  double plain_share = 0.25, floor = 0.1, outliers = 0.02, mixed = 0.1, stray = 0.025;
+  double plain_share = 0.5, floor = 0.1, outliers = 0.03, mixed = 0.04, stray = 0.015, sharpen = 1.0;
 };
 
 struct Accuracy {
@@ -91,6 +91,7 @@ inline schema::Records draw_samples(const release::NoisyMoments& moments, const 
   draw.spec.outliers = recipe.outliers;
   draw.spec.mixed = recipe.mixed;
   draw.spec.stray = recipe.stray;
+  draw.spec.sharpen = recipe.sharpen;
   schema::Records out;
   out.shape = schema.shape;
   for (std::uint64_t tile = 0; tile < draw.tiles(); ++tile) {

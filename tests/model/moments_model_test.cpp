@@ -93,6 +93,19 @@ TEST(MomentsModel, DrawsColourImagesWithTheirMoments) {
   }
 }
 
+TEST(MomentsModel, ImagesAreBlurredByWhatFrequenciesTheyLack) {
+  const std::vector<std::vector<float>> real{bars(1, 100, true, 1)};
+  const auto blur = [&](const char* k) {
+    return make_sampler(fit_moments_model(
+                            moments_of({{"lift", "image"}, {"coefficients", k}}, {1, 8, 8}, real, 0.1), 0))
+        ->blur();
+  };
+  EXPECT_EQ(blur("8"), 0.0);
+  EXPECT_DOUBLE_EQ(blur("5"), 0.6);
+  EXPECT_EQ(blur("4"), 1.0);
+  EXPECT_EQ(blur("2"), 1.0);
+}
+
 TEST(MomentsModel, SpreadMultipliesDeviationsFromTheMean) {
   const CounterStream random(9, Stream::kTest);
   std::vector<float> narrow;

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "muffle/core/philox.hpp"
 #include "synth/draw_tile.hpp"
 
 namespace muffle::synth {
@@ -240,6 +242,71 @@ TEST_F(Patches, ImagesOfOnePixelHaveThemToo) {
   spec.stray = 0.2;
   finish_records(x, of_shape({1, 1, 1}), spec, 0);
   EXPECT_NE(x, before);
+}
+
+/// As sharpen.hpp says it, pixel by pixel.
+std::vector<float> sharpened_plainly(const std::vector<float>& x, std::size_t height, std::size_t width,
+                                     long reach, double amount) {
+  std::vector<float> out;
+  const auto last_row = static_cast<long>(height) - 1, last_column = static_cast<long>(width) - 1;
+  for (std::size_t start = 0; start < x.size(); start += height * width) {
+    for (long i = 0; i <= last_row; ++i) {
+      for (long j = 0; j <= last_column; ++j) {
+        double sum = 0, least = 2, greatest = -1, count = 0;
+        for (long p = i - reach; p <= i + reach; ++p) {
+          for (long q = j - reach; q <= j + reach; ++q) {
+            const auto at = static_cast<std::size_t>(std::clamp(p, 0L, last_row) * (last_column + 1) +
+                                                     std::clamp(q, 0L, last_column));
+            const auto v = static_cast<double>(x[start + at]);
+            sum += v;
+            least = std::min(least, v);
+            greatest = std::max(greatest, v);
+            ++count;
+          }
+        }
+        const auto v = static_cast<double>(x[start + static_cast<std::size_t>(i * (last_column + 1) + j)]);
+        out.push_back(static_cast<float>(std::clamp(v + amount * (v - sum / count), least, greatest)));
+      }
+    }
+  }
+  return out;
+}
+
+TEST(Sharpen, MovesPixelsAwayFromTheirNeighboursMeanAndNoFurtherThanThese) {
+  struct Case {
+    std::vector<std::size_t> shape;
+    long reach;
+  };
+  for (const Case& c : {Case{{1, 28, 28}, 1}, Case{{3, 9, 5}, 1}, Case{{1, 1, 1}, 1}, Case{{2, 1, 7}, 1},
+                        Case{{1, 60, 56}, 2}}) {
+    const CounterStream random(3, Stream::kTest);
+    std::vector<float> x(2 * c.shape[0] * c.shape[1] * c.shape[2]);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(random.uniform(i));
+    for (const double amount : {0.3, 1.0, 8.0}) {
+      SampleSpec spec;
+      spec.sharpen = 2 * amount;
+      std::vector<float> sharp = x, left = x;
+      finish_records(sharp, of_shape(c.shape), spec, 0, 0.5);
+      EXPECT_THAT(sharp, testing::Pointwise(testing::FloatNear(1e-5F),
+                                            sharpened_plainly(x, c.shape[1], c.shape[2], c.reach, amount)));
+      finish_records(left, of_shape(c.shape), spec, 0, 0.0);
+      EXPECT_EQ(left, x) << "nothing is blurred";
+    }
+  }
+}
+
+TEST(Sharpen, MakesEdgesSteepAndLeavesThePlain) {
+  const std::vector<float> ramp{0.2F, 0.2F, 0.2F, 0.35F, 0.5F, 0.65F, 0.8F, 0.8F, 0.8F};
+  std::vector<float> x = ramp;
+  SampleSpec spec;
+  spec.sharpen = 4;
+  finish_records(x, of_shape({1, 1, ramp.size()}), spec, 0);
+  EXPECT_THAT(x, testing::Pointwise(testing::FloatNear(1e-6F),
+                                    {0.2F, 0.2F, 0.2F, 0.35F, 0.5F, 0.65F, 0.8F, 0.8F, 0.8F}))
+      << "a straight ramp has nothing to steepen but its ends, which are least and greatest already";
+  x = {0.2F, 0.2F, 0.25F, 0.5F, 0.75F, 0.8F, 0.8F};
+  finish_records(x, of_shape({1, 1, x.size()}), spec, 0);
+  EXPECT_THAT(x, testing::Pointwise(testing::FloatNear(1e-6F), {0.2F, 0.2F, 0.2F, 0.5F, 0.8F, 0.8F, 0.8F}));
 }
 
 }  // namespace

@@ -102,5 +102,21 @@ TEST(Rows, FinishingIsNotForTables) {
   }
 }
 
+TEST(Rows, OnlyImagesAreSharpened) {
+  schema::Schema of_numbers;
+  of_numbers.shape = {5};
+  schema::Schema images;
+  images.shape = {1, 5, 5};
+  SampleSpec spec{.formats = {}};
+  spec.sharpen = 1;
+  settings::Problems none, vectors, tables;
+  problems(spec, images, {}, none);
+  EXPECT_TRUE(none.empty());
+  problems(spec, of_numbers, {}, vectors);
+  EXPECT_THAT(vectors.take(), testing::ElementsAre(testing::HasSubstr("sample.sharpen")));
+  problems(spec, draw_of(false).info.schema, {}, tables);
+  EXPECT_THAT(tables.take(), testing::ElementsAre(testing::HasSubstr("sample.sharpen")));
+}
+
 }  // namespace
 }  // namespace muffle::synth

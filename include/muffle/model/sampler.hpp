@@ -37,6 +37,9 @@ class Sampler {
     require(departures.empty() || departures.size() == labels.size(), "records do not fit their departures");
     draw_records(seed, first, labels, out, departures);
   }
+  /// Of images: how blurred what it draws is, from 0 (all of the pixels' frequencies are in it) to 1 (at most
+  /// half of them along an axis, or it does not know). Finishing sharpens in proportion.
+  virtual double blur() const { return 1.0; }
 
  private:
   virtual void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
