@@ -49,7 +49,7 @@ class GaussianSampler : public Sampler {
   double blur() const override {
     const features::AffineLift& lift = *lift_->affine();
     if (lift.rows.empty()) return Sampler::blur();
-    const auto pixels = static_cast<double>(std::min(lift.height, lift.width));
+    const auto pixels = static_cast<double>(std::max(lift.height, lift.width));
     return std::clamp(pixels / static_cast<double>(lift.side) - 1.0, 0.0, 1.0);
   }
 

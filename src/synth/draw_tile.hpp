@@ -43,7 +43,7 @@ std::vector<std::uint8_t> tile_labels(const Draw& draw, std::uint64_t tile);
 /// @param x  n x dims row-major, in [0, 1]
 /// @param blur  the model's: Sampler::blur()
 void finish_records(std::span<float> x, const schema::Schema& schema, const SampleSpec& spec,
-                    std::uint64_t first, double blur = 1.0);
+                    std::uint64_t first, double blur);
 
 /// The tile's records as they are stored: uint8, or float32 in this machine's byte order. Thread-safe.
 /// @throws InvariantError if the generator makes a number that is not finite.

@@ -54,8 +54,9 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
               "share of a record that is taken over from others, of images in soft patches: likewise");
   keys.number("sharpen", s.sharpen, {0, 10},
               "of images that lack their highest frequencies: how far a pixel moves away from the mean of "
-              "its neighbours, as a multiple of its distance to it, and at most to the least or greatest of "
-              "them; of a closed form of k x k coefficients this x (side / k - 1), where that is below 1");
+              "the square around it (3 x 3 up to 41 pixels a side), as a multiple of its distance to it, and "
+              "at most to the square's least or greatest; of a closed form of k x k coefficients this x "
+              "(longer side / k - 1), where that is below 1; of networks all of it");
 }
 
 void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {

@@ -21,8 +21,12 @@ namespace {
 Config config_of(std::size_t columns, const std::string& file) {
   ConfigSources sources;
   sources.file = std::string(MUFFLE_CONFIGS) + "/" + file;
-  sources.set = {"data.shape=[" + std::to_string(columns) + "]", "data.classes=20", "data.records=2000",
-                 "map.moments.lift=\"vector\"", "privacy.epsilon=100.0"};
+  sources.set = {"data.shape=[" + std::to_string(columns) + "]",
+                 "data.classes=20",
+                 "data.records=2000",
+                 "map.moments.lift=\"vector\"",
+                 "privacy.epsilon=100.0",
+                 "sample.sharpen=0.0"};
   if (file == "fashion-mnist-init.toml") {
     sources.set.insert(sources.set.end(),
                        {"model.generator=\"fully-connected\"", "model.hidden=[16]", "map.rff.count=64",

@@ -94,16 +94,17 @@ TEST(MomentsModel, DrawsColourImagesWithTheirMoments) {
 }
 
 TEST(MomentsModel, ImagesAreBlurredByWhatFrequenciesTheyLack) {
-  const std::vector<std::vector<float>> real{bars(1, 100, true, 1)};
-  const auto blur = [&](const char* k) {
-    return make_sampler(fit_moments_model(
-                            moments_of({{"lift", "image"}, {"coefficients", k}}, {1, 8, 8}, real, 0.1), 0))
+  const std::vector<std::vector<float>> real{bars(2, 100, true, 1)};
+  const auto blur = [&](const char* k, const std::vector<std::size_t>& shape = {2, 8, 8}) {
+    return make_sampler(
+               fit_moments_model(moments_of({{"lift", "image"}, {"coefficients", k}}, shape, real, 0.1), 0))
         ->blur();
   };
   EXPECT_EQ(blur("8"), 0.0);
   EXPECT_DOUBLE_EQ(blur("5"), 0.6);
   EXPECT_EQ(blur("4"), 1.0);
   EXPECT_EQ(blur("2"), 1.0);
+  EXPECT_EQ(blur("8", {1, 8, 16}), 1.0) << "half of the frequencies along its rows are lacking";
 }
 
 TEST(MomentsModel, SpreadMultipliesDeviationsFromTheMean) {

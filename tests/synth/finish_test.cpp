@@ -36,7 +36,7 @@ std::vector<float> telling() {
 
 TEST(Finish, NothingIsDoneUnlessAskedFor) {
   std::vector<float> x = telling();
-  finish_records(x, kColumns, SampleSpec{}, 1000);
+  finish_records(x, kColumns, SampleSpec{}, 1000, 1);
   EXPECT_EQ(x, telling());
 }
 
@@ -44,7 +44,7 @@ TEST(Finish, SmallNumbersBecomeZeroAndNoOthers) {
   std::vector<float> x{0.0F, 0.049F, 0.05F, 0.051F, 1.0F};
   SampleSpec spec;
   spec.floor = 0.05;
-  finish_records(x, of_shape({x.size()}), spec, 0);
+  finish_records(x, of_shape({x.size()}), spec, 0, 1);
   EXPECT_EQ(x, (std::vector<float>{0.0F, 0.0F, 0.05F, 0.051F, 1.0F}));
 }
 
@@ -54,7 +54,7 @@ TEST(Finish, StraysComeFromTheirOwnPlaceInAnyRecordAsOftenAsAsked) {
     spec.stray = share;
     const std::vector<float> before = telling();
     std::vector<float> x = before;
-    finish_records(x, kColumns, spec, 5000);
+    finish_records(x, kColumns, spec, 5000, 1);
     double moved = 0, above = 0;
     std::vector<double> at_place(kDims);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -80,11 +80,11 @@ TEST(Finish, RecordsAndSeedsHaveStraysOfTheirOwn) {
   SampleSpec spec;
   spec.stray = 0.1;
   std::vector<float> x = telling(), again = telling(), later = telling(), other = telling();
-  finish_records(x, kColumns, spec, 0);
-  finish_records(again, kColumns, spec, 0);
-  finish_records(later, kColumns, spec, kRecords);
+  finish_records(x, kColumns, spec, 0, 1);
+  finish_records(again, kColumns, spec, 0, 1);
+  finish_records(later, kColumns, spec, kRecords, 1);
   spec.seed = 2;
-  finish_records(other, kColumns, spec, 0);
+  finish_records(other, kColumns, spec, 0, 1);
   EXPECT_EQ(x, again);
   EXPECT_NE(x, later);
   EXPECT_NE(x, other);
@@ -193,7 +193,7 @@ class Patches : public testing::Test {
     }
     SampleSpec spec;
     spec.stray = stray;
-    finish_records(x, of_shape({2, kHeight, kWidth}), spec, first);
+    finish_records(x, of_shape({2, kHeight, kWidth}), spec, first, 1);
     return x;
   }
 };
@@ -240,7 +240,7 @@ TEST_F(Patches, ImagesOfOnePixelHaveThemToo) {
   const std::vector<float> before = x;
   SampleSpec spec;
   spec.stray = 0.2;
-  finish_records(x, of_shape({1, 1, 1}), spec, 0);
+  finish_records(x, of_shape({1, 1, 1}), spec, 0, 1);
   EXPECT_NE(x, before);
 }
 
@@ -272,13 +272,13 @@ std::vector<float> sharpened_plainly(const std::vector<float>& x, std::size_t he
   return out;
 }
 
-TEST(Sharpen, MovesPixelsAwayFromTheirNeighboursMeanAndNoFurtherThanThese) {
+TEST(Sharpen, MovesPixelsAwayFromTheMeanAroundThemWithinLeastAndGreatest) {
   struct Case {
     std::vector<std::size_t> shape;
     long reach;
   };
   for (const Case& c : {Case{{1, 28, 28}, 1}, Case{{3, 9, 5}, 1}, Case{{1, 1, 1}, 1}, Case{{2, 1, 7}, 1},
-                        Case{{1, 60, 56}, 2}}) {
+                        Case{{1, 60, 56}, 2}, Case{{1, 28, 60}, 1}}) {
     const CounterStream random(3, Stream::kTest);
     std::vector<float> x(2 * c.shape[0] * c.shape[1] * c.shape[2]);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(random.uniform(i));
@@ -300,13 +300,64 @@ TEST(Sharpen, MakesEdgesSteepAndLeavesThePlain) {
   std::vector<float> x = ramp;
   SampleSpec spec;
   spec.sharpen = 4;
-  finish_records(x, of_shape({1, 1, ramp.size()}), spec, 0);
+  finish_records(x, of_shape({1, 1, ramp.size()}), spec, 0, 1);
   EXPECT_THAT(x, testing::Pointwise(testing::FloatNear(1e-6F),
                                     {0.2F, 0.2F, 0.2F, 0.35F, 0.5F, 0.65F, 0.8F, 0.8F, 0.8F}))
       << "a straight ramp has nothing to steepen but its ends, which are least and greatest already";
   x = {0.2F, 0.2F, 0.25F, 0.5F, 0.75F, 0.8F, 0.8F};
-  finish_records(x, of_shape({1, 1, x.size()}), spec, 0);
+  finish_records(x, of_shape({1, 1, x.size()}), spec, 0, 1);
   EXPECT_THAT(x, testing::Pointwise(testing::FloatNear(1e-6F), {0.2F, 0.2F, 0.2F, 0.5F, 0.8F, 0.8F, 0.8F}));
+}
+
+TEST(Sharpen, ComesAfterStraysAndBeforeTheFloor) {
+  const schema::Schema images = of_shape({1, 8, 8});
+  const CounterStream random(4, Stream::kTest);
+  std::vector<float> x(kRecords * images.dims());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(random.uniform(i));
+  SampleSpec all, strays, sharp, floor;
+  all.stray = strays.stray = 0.2;
+  all.sharpen = sharp.sharpen = 1;
+  all.floor = floor.floor = 0.3;
+  std::vector<float> at_once = x, in_turn = x;
+  finish_records(at_once, images, all, 0, 1);
+  for (const SampleSpec& one : {strays, sharp, floor}) finish_records(in_turn, images, one, 0, 1);
+  EXPECT_EQ(at_once, in_turn);
+  EXPECT_NE(at_once, x);
+}
+
+/// Images of noise, as blurred as it is told.
+class Blurred : public model::Sampler {
+ public:
+  explicit Blurred(double blur) : blur_(blur) {}
+  double blur() const override { return blur_; }
+
+ private:
+  void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t>,
+                    std::span<float> out, std::span<const model::Departure>) const override {
+    const CounterStream random(seed, Stream::kTest);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(random.uniform(first + i));
+  }
+  double blur_;
+};
+
+TEST(Sharpen, TilesAreSharpenedAsMuchAsTheirModelBlurs) {
+  Draw draw;
+  draw.info.schema.shape = {1, 9, 9};
+  draw.info.schema.hi = 255;
+  draw.info.schema.classes = 1;
+  draw.class_share = {1.0};
+  draw.spec.count = 20;
+  std::vector<float> drawn(20 * 81);
+  Blurred(0).draw(draw.spec.seed, 0, std::vector<std::int64_t>(20), drawn);
+  draw.spec.sharpen = 2;
+  for (const double blur : {0.0, 0.5, 1.0}) {
+    draw.sampler = std::make_shared<Blurred>(blur);
+    const std::string bytes = draw_tile(draw, 0);
+    const std::vector<float> wanted = sharpened_plainly(drawn, 9, 9, 1, 2 * blur);
+    ASSERT_EQ(bytes.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      ASSERT_NEAR(static_cast<std::uint8_t>(bytes[i]), 255 * wanted[i], 0.51F) << i;
+  }
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct SampleSpec {
   double outliers = 0.0;  ///< below 1: share of records whose normal numbers are four times as large
   double mixed = 0.0;     ///< below 1: share of records that lie 0.4 of the way to another class's mean
   double stray = 0.0;     ///< below 1: share of a record that is taken over from others of the tile
-  double sharpen = 0.0;   ///< of images: unsharp masking's amount, of a model that is all blurred
+  double sharpen = 0.0;   ///< of images, 0 to 10, 0: none: unsharp masking's amount where all is blurred
   std::vector<std::string> formats{"npz"};  ///< names
   std::uint64_t files = 1;   ///< above 1: of each format, schema::part_name(); file p of N has the records
                              ///< floor(p count / N) .. floor((p+1) count / N) - 1
