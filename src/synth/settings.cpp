@@ -93,7 +93,7 @@ void problems(const SampleSpec& spec, const schema::Schema& schema, Formats form
            "sample.floor, sample.outliers, sample.mixed and sample.stray are for images and vectors: a "
            "table's columns have values of their own");
   p.unless(schema.is_image() || spec.sharpen == 0,
-           "sample.sharpen is for images: other records' numbers have no neighbours");
+           "sample.sharpen is for images: other records' numbers have no neighbours; leave it at 0");
   const double record =
       static_cast<double>(schema.dims()) * static_cast<double>(schema::SampleScaling(schema).number_bytes());
   p.unless(static_cast<double>(spec.count) * record <= kMostSampleBytes,

@@ -95,6 +95,23 @@ TEST_F(Sampler, OtherRecordsAreScaledBack) {
   EXPECT_FALSE(description()["is_private"]);
 }
 
+TEST_F(Sampler, ImagesSayHowTheyWereFinished) {
+  spec_.floor = 0.1;
+  spec_.outliers = 0.02;
+  spec_.mixed = 0.03;
+  spec_.stray = 0.04;
+  spec_.sharpen = 0.5;
+  const std::string finished = sample_alone(images_, out_);
+  const auto said = description();
+  EXPECT_EQ(said["floor"], 0.1);
+  EXPECT_EQ(said["outliers"], 0.02);
+  EXPECT_EQ(said["mixed"], 0.03);
+  EXPECT_EQ(said["stray"], 0.04);
+  EXPECT_EQ(said["sharpen"], 0.5);
+  spec_.sharpen = 0;
+  EXPECT_NE(sample_alone(images_, out_), finished) << "a network's images are sharpened too";
+}
+
 TEST_F(Sampler, SeedsDiffer) {
   const std::string one = sample_alone(images_, out_);
   spec_.seed = 2;
