@@ -75,12 +75,14 @@ void Keys::number(const char* key, double& field, Range range, std::string help)
        [&field] { return number_literal(field); }});
 }
 
-void Keys::optional_number(const char* key, std::optional<double>& field, std::string help) {
+void Keys::optional_number(const char* key, std::optional<double>& field, std::string help,
+                           std::optional<Range> range) {
   add({key, stage_, std::move(help),
-       [&field](const Value& v) {
+       [&field, range](const Value& v) {
          const bool none = v.kind == Value::Kind::kString && v.text == "none";
          const std::optional<double> x = as_number(v);
-         if (!none && !x) return wanted("a number, or \"none\"", v);
+         if (!none && (!x || (range && !range->has(*x))))
+           return wanted((range ? range->text() : "a number") + ", or \"none\"", v);
          field = x;
          return std::string();
        },

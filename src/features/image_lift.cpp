@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 
 #include "kernels.hpp"
 #include "lift_settings.hpp"
@@ -21,6 +22,9 @@ constexpr double kNoiseOfDefault = 9e-4, kNoisePower = 3.0 / 16;
 constexpr std::size_t kLeastSide = 5;
 /// c0 is chosen among the default over 2^(i / 4), i = 0 .. kOffsets - 1.
 constexpr int kOffsets = 5;
+/// The weights' exponent is chosen among kMostExponent - i / 4, i = 0 .. kExponents - 1.
+constexpr double kMostExponent = 0.5;
+constexpr int kExponents = 3;
 
 // Public guesses, for separation() (docs/explanation/moments.md, "How many coefficients").
 
@@ -63,15 +67,17 @@ class ImageLift final : public Lift {
   void declare(settings::Keys& keys) override {
     keys.count("coefficients", side_, 0, 1 << 13,
                "k, cosine coefficients per side and channel; 0: by the records' size and the noise");
-    keys.number("weight_exponent", exponent_, {-4, 4},
-                "coefficients are scaled by (1 + |frequency|)^exponent");
+    keys.optional_number("weight_exponent", exponent_,
+                         "coefficients are scaled by (1 + |frequency|)^exponent; \"none\": by the noise",
+                         settings::Range{-4, 4});
     keys.number("blob_height", height_, {0, 1}, "height of the public blob that is subtracted");
     keys.number("blob_radius", radius_, {0, 1e6}, "its radius in pixels; 0: a quarter of the shorter side");
   }
 
   bool is_natural_for(const schema::Schema& schema) const override { return schema.is_image(); }
 
-  // The side and c0 that let most of what tells classes apart through the noise, by a public guess. The side
+  // The side, c0 and the weights' exponent that let most of what tells classes apart through the noise, by a
+  // public guess. A smaller exponent costs less where the side is too large for the noise. The side
   // is at most a power law whose constants give images of 28 x 28 a side of 14 at 9e-4 and 20 at 1.2e-4,
   // which served FashionMNIST best (docs/explanation/moments.md, "How many coefficients").
   double choose_sizes(const schema::Schema& schema, double noise, double offset) override {
@@ -92,13 +98,18 @@ class ImageLift final : public Lift {
       offsets.clear();
       for (int i = 0; i < kOffsets; ++i) offsets.push_back(usual * std::exp2(-0.25 * i));
     }
+    std::vector<double> exponents{exponent_.value_or(kMostExponent)};
+    for (int i = 1; !exponent_ && i < kExponents; ++i) exponents.push_back(kMostExponent - 0.25 * i);
     side_ = most;
+    exponent_ = exponents[0];
     double best = 0, chosen = offsets[0];
     for (std::size_t k = least; k <= most; ++k) {
       for (const double c0 : offsets) {
-        const double through = separation(shape, k, noise, c0);
-        if (!(through > best)) continue;
-        side_ = k, chosen = c0, best = through;
+        for (const double exponent : exponents) {
+          const double through = separation(shape, k, noise, c0, exponent);
+          if (!(through > best)) continue;
+          side_ = k, chosen = c0, exponent_ = exponent, best = through;
+        }
       }
     }
     return chosen;
@@ -109,7 +120,8 @@ class ImageLift final : public Lift {
     // Beyond some hundred frequencies next to nothing is added.
     const std::size_t most = std::min<std::size_t>(256, std::max(affine_.height, affine_.width));
     const double c0 = offset > 0 ? offset : default_offset();
-    const double left = separation(shape, side_, noise, c0) / separation(shape, most, 0.0, c0);
+    const double left =
+        separation(shape, side_, noise, c0, *exponent_) / separation(shape, most, 0.0, c0, *exponent_);
     return fmt::format(
         "with {} x {} coefficients noise leaves about {:.2g} % of what tells classes apart (a public guess: "
         "below 1 % samples are little better than chance, at 10 % rough, from 30 % on good)",
@@ -126,11 +138,12 @@ class ImageLift final : public Lift {
     affine_.height = height;
     affine_.width = width;
     if (side_ == 0) side_ = default_side(schema.shape);
+    exponent_ = exponent_.value_or(kMostExponent);
     if (radius_ == 0.0) radius_ = 7.0 * static_cast<double>(shorter) / 28.0;
     problems.unless(
         side_ <= shorter,
         fmt::format("{} coefficients a side are more than an image of {} x {} has", side_, height, width));
-    problems.within("the weights' exponent", exponent_, -4, 4);
+    problems.within("the weights' exponent", *exponent_, -4, 4);
     problems.within("the blob's height", height_, 0, 1);
     problems.within("the blob's radius", radius_, 1e-3, 1e6);
     problems.coefficients(coefficients());
@@ -155,7 +168,7 @@ class ImageLift final : public Lift {
         for (std::size_t b = 0; b < k; ++b) {
           const double frequency = std::sqrt(static_cast<double>(a * a + b * b));
           affine_.pitch.push_back(1.0 + frequency);
-          affine_.weights.push_back(rounded_to_float(std::pow(1.0 + frequency, exponent_)));
+          affine_.weights.push_back(rounded_to_float(std::pow(1.0 + frequency, *exponent_)));
         }
       }
     }
@@ -171,7 +184,7 @@ class ImageLift final : public Lift {
 
   nlohmann::json to_json() const override {
     return {{"coefficients", side_},
-            {"weight_exponent", exponent_},
+            {"weight_exponent", *exponent_},
             {"blob_height", height_},
             {"blob_radius", radius_}};
   }
@@ -234,7 +247,8 @@ class ImageLift final : public Lift {
   /// (distance of a class's mean to the centre)^2 over the variance, with what noise leaves in that.
   /// Distances fall faster than the rest by one power of the pitch. @param noise  of a number in a class's
   /// mean z z^T
-  double separation(const std::vector<std::size_t>& shape, std::size_t k, double noise, double c0) const {
+  double separation(const std::vector<std::size_t>& shape, std::size_t k, double noise, double c0,
+                    double exponent) const {
     const double channels = real(shape[0]);
     const double all = AffineLift::kMeanSquare * channels * real(shape[1]) * real(shape[2]);
     const double law = all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent);
@@ -245,7 +259,7 @@ class ImageLift final : public Lift {
     for (std::size_t a = 0; a < std::min(k, shape[1]); ++a) {
       for (std::size_t b = 0; b < std::min(k, shape[2]); ++b) {
         pitches.push_back(1 + std::hypot(real(a), real(b)));
-        energy += law * std::pow(pitches.back(), 2 * exponent_ - AffineLift::kExponent);
+        energy += law * std::pow(pitches.back(), 2 * exponent - AffineLift::kExponent);
       }
     }
     // Channels share a frequency's mean square; each has its own part of the sum.
@@ -253,24 +267,25 @@ class ImageLift final : public Lift {
     const double of_row = channels * white * white / (c0 * c0);
     double known = 0;  // of |m|^2, by the rows: blocks tell of m what lies along it
     for (const double pitch : pitches) {
-      const double mean = kOfMeans * law * std::pow(pitch, 2 * exponent_ - AffineLift::kExponent);
+      const double mean = kOfMeans * law * std::pow(pitch, 2 * exponent - AffineLift::kExponent);
       known += mean / (mean + of_row) * mean;
     }
     const double of_mean = channels * white * white / (c0 * c0 + known);
     const double of_variance = kLeftInVariance * white * real(k) * std::sqrt(channels);
     double sum = 0;
     for (const double pitch : pitches) {
-      const double apart = between * std::pow(pitch, 2 * exponent_ - AffineLift::kExponent - 1);
-      const double variance = law * std::pow(pitch, 2 * exponent_ - AffineLift::kExponent);
+      const double apart = between * std::pow(pitch, 2 * exponent - AffineLift::kExponent - 1);
+      const double variance = law * std::pow(pitch, 2 * exponent - AffineLift::kExponent);
       sum += apart / (apart + of_mean) * apart / (variance + channels * of_variance);
     }
     const double share = energy / squares;
     return (1 - kDistortion * share * share) * sum;
   }
-  std::size_t side_ = 0;   ///< k; 0: left open
-  double exponent_ = 0.5;  ///< W = (1 + sqrt(a^2 + b^2))^exponent for frequencies a, b = 0 .. k-1
-  double height_ = 0.5;    ///< m0 = height exp(-r^2 / (2 radius^2)), r from the image's centre
-  double radius_ = 0.0;    ///< 0: 7 at 28 x 28, in proportion to the shorter side
+  std::size_t side_ = 0;  ///< k; 0: left open
+  /// W = (1 + sqrt(a^2 + b^2))^exponent for frequencies a, b = 0 .. k-1; set after resolve()
+  std::optional<double> exponent_;
+  double height_ = 0.5;  ///< m0 = height exp(-r^2 / (2 radius^2)), r from the image's centre
+  double radius_ = 0.0;  ///< 0: 7 at 28 x 28, in proportion to the shorter side
   std::size_t dims_ = 0;
   AffineLift affine_;
   std::vector<double> columns_transposed_;  ///< w x padded_side(), 0 beyond k

@@ -7,9 +7,9 @@ usage: small_data.py MUFFLE OUT [--data DATADIR] [--records M,M...] [--epsilons 
 
 The last 10,000 training images score (logistic regression); test images are not read. Prints a line of a Markdown table
 for each m and epsilon: means over N runs, whose noise comes from the operating system's entropy, and in brackets the
-standard deviation of one run. --network 0 leaves random features out; --sides '' leaves the other sides out. --releases
-FOLDER makes no releases: it takes those of an earlier call, whose OUT was FOLDER, so that two builds' estimators are
-compared by the same noise (the side, which the release has, is not printed).
+standard deviation of one run; each side tried goes to standard error. --network 0 leaves random features out; --sides ''
+leaves the other sides out. --releases FOLDER makes no releases: it takes those of an earlier call, whose OUT was FOLDER,
+so that two builds' estimators are compared by the same noise (the side, which the release has, is not printed).
 """
 
 import argparse
@@ -18,6 +18,7 @@ import json
 import pathlib
 import statistics
 import subprocess
+import sys
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs"
 HELD_OUT = 10000
@@ -91,6 +92,8 @@ def main():
             own = mean(name, given.runs, "fashion-mnist-moments.toml", common)
             tried = [mean(f"{name}-side-{side}", given.runs, "fashion-mnist-moments.toml",
                           common + [f"map.moments.coefficients={side}"]) for side in sides]
+            for side, result in zip(sides, tried):
+                print(f"{m:,}, {epsilon}, side {side}: {result[0]:.3f}{result[1]}", file=sys.stderr, flush=True)
             best = max([own] + tried)
             shown = [f"{result[0]:.3f}{result[1]}" + (f", {result[2]}" if result[2] else "") for result in (own, best)]
             line = f"| {m:,} | {epsilon} | {shown[0]} | {shown[1]} |"

@@ -160,12 +160,31 @@ TEST(ReleasePlan, TheOffsetFollowsThePublicNoiseToo) {
     return maps.resolved(schema).at(0).map->to_json()["offset"].get<double>();
   };
   EXPECT_EQ(offset(1, 60'000), 8.0);
-  EXPECT_EQ(offset(0.1, 1'000), 8.0) << "nothing is seen of the means";
+  EXPECT_EQ(offset(0.1, 1'000, "weight_exponent", "0.5"), 8.0) << "nothing is seen of the means";
   EXPECT_LT(offset(1, 3'000), 6.0);
   EXPECT_GE(offset(1, 3'000), 4.0) << "half the usual one at least";
   EXPECT_LT(offset(1, 3'000, "coefficients", "10"), 6.0) << "the side is written, c0 is not";
   EXPECT_EQ(offset(1, 3'000, "offset", "7"), 7.0) << "what is written stands";
   EXPECT_EQ(offset(1, 0), 8.0);
+}
+
+// A side that is too large for the noise costs less where high frequencies take less of a record's length.
+TEST(ReleasePlan, TheWeightsExponentFollowsThePublicNoiseToo) {
+  const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
+  const auto exponent = [&](double epsilon, std::uint64_t records, const char* key = "",
+                            const char* written = "") {
+    features::MapsSettings maps;
+    maps.maps["m"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
+    if (*key) test::set_key(*maps.maps["m"].map, key, written);
+    choose_sizes(maps, schema, privacy_of({.epsilon = epsilon}), false, records);
+    return maps.resolved(schema).at(0).map->to_json()["lift_settings"]["weight_exponent"].get<double>();
+  };
+  EXPECT_EQ(exponent(1, 60'000), 0.5);
+  EXPECT_EQ(exponent(0.2, 10'000), 0.5);
+  EXPECT_LT(exponent(0.2, 3'000, "coefficients", "14"), 0.5) << "5 would be chosen";
+  EXPECT_GE(exponent(0.1, 1), 0.0) << "no less";
+  EXPECT_EQ(exponent(0.1, 300, "weight_exponent", "-1.5"), -1.5) << "what is written stands";
+  EXPECT_EQ(exponent(1, 0), 0.5);
 }
 
 TEST(MapsSettings, AllProblemsOfAllMapsAreSaidAtOnce) {

@@ -64,8 +64,9 @@ class Keys {
   const std::string& section() const { return section_; }
 
   void number(const char* key, double& field, Range range, std::string help);
-  /// "none": not set.
-  void optional_number(const char* key, std::optional<double>& field, std::string help);
+  /// "none": not set. @param range  none: whoever reads the field says what it may be
+  void optional_number(const char* key, std::optional<double>& field, std::string help,
+                       std::optional<Range> range = std::nullopt);
   template <class Integer>
   void count(const char* key, Integer& field, std::int64_t least, std::int64_t most, std::string help) {
     integer(
