@@ -1,15 +1,11 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "labelled_records.hpp"
 #include "muffle/evaluate/evaluate.hpp"
+#include "rounded.hpp"
 
 namespace muffle::evaluate {
 namespace {
-
-/// As the table says it: with all its digits a share of the test records tells how many there are.
-double four_decimals(double score) { return std::round(score * 1e4) / 1e4; }
 
 nlohmann::json to_json(const std::vector<Score>& scores) {
   nlohmann::json out = nlohmann::json::object();

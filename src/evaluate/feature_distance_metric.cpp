@@ -3,6 +3,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/evaluate.hpp"
+#include "rounded.hpp"
 
 namespace muffle::evaluate {
 namespace {
@@ -46,11 +47,12 @@ class FeatureDistanceMetric final : public Metric {
     shape_problems(subject.test.schema, wrong);
     if (!wrong.empty()) throw ConfigError(wrong.take().front() + ".");
     const FeatureDistances found = feature_distances(subject);
+    const double synthetic = three_digits(found.synthetic), real = three_digits(found.real_training);
     Outcome out;
-    out.json["feature_distance"] = {{"synthetic", found.synthetic}, {"real_training", found.real_training}};
+    out.json["feature_distance"] = {{"synthetic", synthetic}, {"real_training", real}};
     out.table = fmt::format(
-        "distance to real test images in a CNN's activations: {:.4g}; of real training images: {:.4g}\n",
-        found.synthetic, found.real_training);
+        "distance to real test images in a CNN's activations: {:.3g}; of real training images: {:.3g}\n",
+        synthetic, real);
     return out;
   }
 

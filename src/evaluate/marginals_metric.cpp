@@ -1,21 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "marginals.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/metric.hpp"
+#include "rounded.hpp"
 
 namespace muffle::evaluate {
 namespace {
 
 constexpr std::size_t kMostListed = 500;  ///< pairs of columns in metrics.json
 constexpr std::size_t kMostWorst = 5;     ///< columns and pairs in the table for people
-
-/// With all its digits a share of real records tells how many there are.
-double rounded(double tvd) { return std::round(tvd * 1e4) / 1e4; }
 
 double mean_of(const std::vector<SetDistance>& all) {
   double sum = 0;
@@ -87,12 +84,12 @@ class MarginalsMetric final : public Metric {
       const std::vector<SetDistance> distances =
           total_variation(subject.train, samples, sets, subject.heartbeat);
       nlohmann::json& json = out.json["marginals"][std::to_string(size)];
-      json = {{"mean_tvd", rounded(mean_of(distances))}, {"sets", sets.size()}, {"seed", seed_}};
+      json = {{"mean_tvd", four_decimals(mean_of(distances))}, {"sets", sets.size()}, {"seed", seed_}};
       if (left_out > 0) json["sets_with_too_many_cells"] = left_out;
       std::string beside;
       if (held_out) {
         const double real = mean_of(total_variation(subject.train, subject.test, sets, subject.heartbeat));
-        json["mean_tvd_of_real_test"] = rounded(real);
+        json["mean_tvd_of_real_test"] = four_decimals(real);
         beside = fmt::format(" {:12.4f}", real);
       }
       out.table += fmt::format("{:24} {:12.4f}{} {:8}\n", size == 1 ? "columns" : fmt::format("{}-way", size),
@@ -134,7 +131,7 @@ class MarginalsMetric final : public Metric {
                      [](const SetDistance& a, const SetDistance& b) { return a.tvd > b.tvd; });
     nlohmann::json& listed = json[size == 1 ? "columns" : "pairs"];
     for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i)
-      listed[name(all[i])] = rounded(all[i].tvd);
+      listed[name(all[i])] = four_decimals(all[i].tvd);
     std::string lines = size == 1 ? "farthest columns:" : "farthest pairs:";
     for (std::size_t i = 0; i < std::min(all.size(), kMostWorst); ++i)
       lines += fmt::format("{} {} {:.4f}", i == 0 ? "" : ",", name(all[i]), all[i].tvd);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <functional>
 
 #include "muffle/core/error.hpp"
@@ -28,7 +27,6 @@ struct TableContestant {
   const Rows* rows;
   bool real;
   std::unique_ptr<TableClassifier> classifier;
-  double seconds = 0.0;
   std::vector<double> scores;  ///< test records x C
 };
 
@@ -42,21 +40,20 @@ Rows rows_of(const LabelledRecords& records, const Features& features, const sch
   return rows;
 }
 
+/// @param show_progress  false where its times would tell a private number of records
 void train_table_classifiers(std::vector<TableContestant>& contestants, const Subject& subject,
-                             std::uint64_t seed) {
+                             std::uint64_t seed, bool show_progress) {
   std::vector<TableContestant*> order;
   for (TableContestant& c : contestants) order.push_back(&c);
   std::stable_sort(order.begin(), order.end(),
                    [](const auto* a, const auto* b) { return a->kind->cost > b->kind->cost; });
   Progress progress("evaluate: training classifiers", order.size(), "classifiers",
-                    spdlog::should_log(spdlog::level::info));
+                    show_progress && spdlog::should_log(spdlog::level::info));
   std::atomic<std::uint64_t> done = 0;
   std::vector<std::function<void(const Heartbeat&)>> trainings;
   for (TableContestant* c : order) {
     trainings.emplace_back([c, seed, &done](const Heartbeat& heartbeat) {
-      const auto start = std::chrono::steady_clock::now();
       c->classifier = c->kind->train(*c->rows, seed, heartbeat);
-      c->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       ++done;
     });
   }
@@ -163,17 +160,18 @@ TableClassifierReport evaluate_table_classifiers(const Subject& subject, const T
     if (is_real && !spec.training.also_real) continue;
     for (const std::string& name : spec.classifiers) {
       const TableClassifierKind& kind = find_kind(table_classifier_kinds(), name, "classifier of tables");
-      contestants.push_back({&kind, is_real ? &real : &samples, is_real, {}, 0.0, {}});
+      contestants.push_back({&kind, is_real ? &real : &samples, is_real, {}, {}});
     }
   }
-  train_table_classifiers(contestants, subject, spec.seed);
+  train_table_classifiers(contestants, subject, spec.seed,
+                          !spec.training.also_real || subject.train.records > 0);
   const std::vector<std::int32_t> truth = score_test_records(*test, features, subject, contestants);
   require_tested_classes(truth, subject);
   TableClassifierReport report;
   for (const TableContestant& c : contestants) {
     beat(subject.heartbeat);
     (c.real ? report.real : report.synthetic)
-        .push_back({std::string(c.kind->name), measure(truth, c.scores, schema.classes), c.seconds});
+        .push_back({std::string(c.kind->name), measure(truth, c.scores, schema.classes)});
   }
   return report;
 }

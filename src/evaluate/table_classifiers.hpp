@@ -24,7 +24,6 @@ struct TableClassifiersSpec {
 struct TableScore {
   std::string name;
   Measures measures;
-  double seconds = 0.0;  ///< that its training took
 };
 
 /// In the order asked for.
@@ -38,7 +37,8 @@ Measures mean_of(const std::vector<TableScore>& scores);
 
 /// Train on synthetic, test on real (single process). Reads REAL data: its result is not covered by the
 /// release's guarantee, and choosing anything by it costs privacy; callers say so.
-/// @param subject  `train` is used only with also_real. `threads` classifiers are trained at a time, each by
+/// @param subject  `train` is used only with also_real; if its `records` is 0, m is private and no progress
+/// is shown. `threads` classifiers are trained at a time, each by
 /// one thread: the measures do not depend on it. `heartbeat` is called while files are read, now and then in
 /// each training (not within LIBLINEAR's) and before every batch of test records, by one thread at a time;
 /// what it throws ends the evaluation and comes out of here.

@@ -1,18 +1,15 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "rounded.hpp"
 #include "table_classifiers.hpp"
 
 namespace muffle::evaluate {
 namespace {
 
-/// As the table says it: with all its digits a measure tells how many test records there are.
-double rounded(double measure) { return std::round(measure * 1e4) / 1e4; }
-
 nlohmann::json json_of(const Measures& measures) {
   nlohmann::json out = nlohmann::json::object();
-  for (const MeasureName& measure : measure_names()) out[measure.name] = rounded(measures.*measure.field);
+  for (const MeasureName& measure : measure_names())
+    out[measure.name] = four_decimals(measures.*measure.field);
   return out;
 }
 
@@ -34,9 +31,8 @@ std::string line_of(const std::string& name, const Measures& measures) {
 std::string table_of(const char* title, const std::vector<TableScore>& scores) {
   std::string table = fmt::format("{:22}", title);
   for (const MeasureName& measure : measure_names()) table += fmt::format(" {:>12}", measure.name);
-  table += fmt::format(" {:>8}\n", "seconds");
-  for (const TableScore& s : scores)
-    table += fmt::format("{} {:8.1f}\n", line_of(s.name, s.measures), s.seconds);
+  table += "\n";
+  for (const TableScore& s : scores) table += line_of(s.name, s.measures) + "\n";
   return table + line_of("mean", mean_of(scores)) + "\n";
 }
 

@@ -3,6 +3,7 @@
 // A data set whose private values are known and easy to recognise, and the search for them in everything that
 // a run wrote.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -49,8 +50,8 @@ inline Maps::value_type moments() { return {"moments", {}}; }
 /// The data set, its files and its exact sums, in a folder of its own.
 class Canary {
  public:
-  explicit Canary(const Maps& maps = {rff()}) {
-    schema_ = {{kDims}, kClasses, 0.0, 1.0, schema::OnError::kRejectFile};
+  explicit Canary(const Maps& maps = {rff()}, const std::vector<std::size_t>& shape = {kDims}) {
+    schema_ = {shape, kClasses, 0.0, 1.0, schema::OnError::kRejectFile};
     for (const auto& [kind, settings] : maps)
       maps_.push_back(test::named(kind, test::make_map(kind, settings, schema_)));
     std::string name = (fs::temp_directory_path() / "muffle-canary-XXXXXX").string();
@@ -61,17 +62,17 @@ class Canary {
     for (std::size_t c = 0; c < kClasses; ++c) {
       for (std::size_t i = 0; i < kCounts[c]; ++i) labels_.push_back(static_cast<std::uint8_t>(c));
     }
-    for (std::size_t i = 0; i < labels_.size() * kDims; ++i) {
+    for (std::size_t i = 0; i < labels_.size() * schema_.dims(); ++i) {
       points_.push_back(static_cast<float>(0.1 + 0.8 * random.uniform(i)));
     }
-    write("points", points_, {kDims});
+    write("points", points_, shape);
     write("labels", labels_);
     std::vector<std::uint8_t> wrong = labels_;
     wrong[kBadRecord] = kBadLabel;  // outside every schema
     write("bad-labels", wrong);
     std::vector<float> outside = points_;
-    outside[kBadRecord * kDims] = kBadNumber;
-    write("bad-points", outside, {kDims});
+    outside[kBadRecord * schema_.dims()] = kBadNumber;
+    write("bad-points", outside, shape);
   }
   ~Canary() { fs::remove_all(folder_); }
   Canary(const Canary&) = delete;
@@ -98,11 +99,11 @@ class Canary {
   /// Flips a number's last bit, one for which that leaves the exact sums as they are.
   void change_one_byte() {
     const auto sums = exact_sums(true);
-    for (std::size_t i = 0; i < points_.size() / kRanks; ++i) {
+    for (std::size_t i = 0; i < points_.size() / kRanks; ++i) {  // of a record that is a test record, too
       const float before = points_[i];
       if (before >= 0.125f) continue;  // of small numbers the last bit means little
       points_[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(before) ^ 1u);
-      write("points", points_, {kDims});
+      write("points", points_, schema_.shape);
       if (exact_sums(true) == sums) return;
       points_[i] = before;
     }
@@ -122,7 +123,8 @@ class Canary {
         out[std::to_string(share)] = "a rank's number of records";
     }
     for (std::size_t i = 0; i < 400; ++i) {
-      const std::size_t at = i * points_.size() / 400 / kDims * kDims;  // a record's first number
+      const std::size_t at =
+          i * points_.size() / 400 / schema_.dims() * schema_.dims();  // a record's first number
       const float value = points_[at];
       out[fmt::format("{:.6f}", value)] = "a record's number as text";
       out[fmt::format("{}", value)] = "a record's number as its shortest text";
@@ -144,7 +146,7 @@ class Canary {
   void write(const std::string& name, const std::vector<T>& numbers,
              const std::vector<std::size_t>& shape = {}) const {
     const auto part = [&](const std::string& file, std::size_t first, std::size_t last) {
-      const auto d = static_cast<std::ptrdiff_t>(shape.empty() ? 1 : shape.front());
+      const auto d = static_cast<std::ptrdiff_t>(shape.empty() ? 1 : schema_.dims());
       std::vector<std::size_t> sizes{last - first};
       sizes.insert(sizes.end(), shape.begin(), shape.end());
       data::write_idx(folder_ / "data" / (file + ".idx"), sizes,
@@ -244,15 +246,15 @@ inline std::string map_flags(const Maps& maps = {rff()}) {
 }
 
 /// The settings of a job on the canary, without its maps. @param records  data.records: 0 where m is private
-inline std::string common(std::size_t records) {
+inline std::string common(std::size_t records, const std::vector<std::size_t>& shape = {kDims}) {
   return fmt::format(
       "-vv --set data.features=data/points.idx --set data.labels=data/labels.idx --set data.records={} --set "
-      "data.classes={} --set 'data.shape=[{}]' --set data.lo=0.0 --set data.hi=1.0 "
+      "data.classes={} --set 'data.shape={}' --set data.lo=0.0 --set data.hi=1.0 "
       "--set privacy.epsilon=1.0 --set privacy.max_records_per_person=1 --set privacy.release_counts=true "
       "--set model.generator=fully-connected --set 'model.hidden=[16]' --set train.steps=5 --set "
       "train.batch=60 "
       "--set sample.count=90 --set runtime.deadline_s=60",
-      records, kClasses, kDims);
+      records, kClasses, shape);
 }
 
 /// Has `muffle run` score the samples; without, it leaves the scores out.

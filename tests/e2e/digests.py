@@ -2,11 +2,13 @@
 """Looks for digests of a canary's records in all that runs left: tests/e2e/digests.py FOLDER... [--self-test]
 
 The first FOLDER/data has points.idx (n x d float32) and labels.idx, beside other files of records, and every folder has the same there;
-everything else below the folders is searched, whole, for MD5, SHA-1, SHA-2, SHA-3 and BLAKE2 of each file, of its numbers alone, of each column
-and each record with and without its label, in either byte order; as bytes, hexadecimal digits and base64, also in the midst of others.
+everything else below the folders is searched, whole, for MD5, SHA-1, SHA-2, SHA-3 and BLAKE2 (libsodium's lengths among them) of each file, of its
+numbers alone, of each column and each record with and without its label, in either byte order; as bytes, hexadecimal digits and base64, whole or
+their first 8 bytes alone, also in the midst of others.
 --self-test hides one of each kind in each encoding and must find them.
 """
 import base64
+import functools
 import hashlib
 import pathlib
 import re
@@ -14,10 +16,11 @@ import struct
 import sys
 import tempfile
 
-FUNCTIONS = [getattr(hashlib, name) for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s")]
+FUNCTIONS = [functools.partial(hashlib.new, name) for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s")]
+FUNCTIONS += [functools.partial(hashlib.blake2b, digest_size=size) for size in (16, 32)]  # crypto_generichash: the length is hashed, too
 BEGINNING = 8  # bytes of a digest: enough to know it
-HEX = re.compile(rb"[0-9a-fA-F]{32,}")
-BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{22,}")
+HEX = re.compile(rb"[0-9a-fA-F]{16,}")
+BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{11,}")
 
 
 def idx(path):
@@ -82,12 +85,13 @@ def self_test(data, wanted):
             digest = function(piece).digest()
             text = digest.hex().encode()
             written = [digest, text, text.upper(), b"abc" + text, base64.b64encode(digest), base64.urlsafe_b64encode(digest), base64.b64encode(b"12" + digest)]
+            written += [digest[:BEGINNING], text[: 2 * BEGINNING], base64.b64encode(digest[:BEGINNING]), base64.b64encode(digest[:BEGINNING]).rstrip(b"=")]
             with tempfile.TemporaryDirectory() as scratch:
                 for number, form in enumerate(written):
                     (pathlib.Path(scratch) / str(number)).write_bytes(b"{" + form + b"}")
                 names = {line.split(":")[0] for line in found(pathlib.Path(scratch), wanted)}
             if len(names) < len(written):
-                sys.exit(f"digests.py does not find {function.__name__} of {what} in {len(written) - len(names)} encodings")
+                sys.exit(f"digests.py does not find {function.args or function.keywords} of {what} in {len(written) - len(names)} encodings")
 
 
 def main():

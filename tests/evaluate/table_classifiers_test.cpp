@@ -152,6 +152,20 @@ TEST_F(TableClassifiers, OnRequestAlsoTrainedOnRealRecords) {
   EXPECT_LT(report.synthetic[0].measures.accuracy, 0.7) << "the synthetic rows were noise";
 }
 
+/// The time that trainings take tells how many rows there are: where that is private no line shows it.
+TEST_F(TableClassifiers, ShowNoProgressThatTellsAPrivateNumberOfRecords) {
+  TableClassifiersSpec spec = only({"lda"});
+  spec.training.also_real = true;
+  const data::DataSpec test = file("test.csv", people(300, true, 0));
+  for (const std::uint64_t known : {0, 300}) {
+    data::DataSpec train = test;
+    train.records = known;
+    testing::internal::CaptureStderr();
+    evaluate_table_classifiers({folder_ / "test.csv", test, train, 1, {}}, spec);
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find("training") != std::string::npos, known > 0);
+  }
+}
+
 TEST_F(TableClassifiers, TrainLimitTakesTheFirstRows) {
   // Behind the first thousand rows the rule is turned round.
   const std::string turned = people(4000, true, 3, "low", "high");

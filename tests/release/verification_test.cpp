@@ -230,6 +230,38 @@ TEST(Verification, WithoutAKeyAndALedgerNobodyVouches) {
   }
 }
 
+// The noise of epsilon 1, and a header that says in every field, by every hash, what half of it would have
+// taken. No arithmetic can tell, so nobody but a key that is trusted makes it good.
+TEST(Verification, AReleaseRewrittenToHalfItsEpsilonIsNotVouchedFor) {
+  const crypto::SiteKey ours = crypto::SiteKey::generate("clinic-1"),
+                        forger = crypto::SiteKey::generate("clinic-1");
+  const std::string honest = artifact_bytes(sample_artifact()),
+                    signature = crypto::sign_release(ours, honest);
+  const std::string half = artifact_bytes(sample_artifact({.epsilon = 0.5}));
+  const std::string forged = with_header(honest, [&](json& h) {
+    for (const char* field : {"privacy", "maps"})
+      h[field] = parse_container(half, "muffle-release", kArtifactVersion, "x").header[field];
+  });
+  const auto judged = [&](const std::string& by, bool trusted) {
+    return judge(forged, [&](Evidence& e) {
+      if (!by.empty()) e.signature = by;
+      if (trusted) e.trusted = crypto::SignerKey{"clinic-1", ours.public_key()};
+    });
+  };
+  EXPECT_EQ(parse_artifact(forged, "x").values, parse_artifact(honest, "x").values);
+  EXPECT_EQ(json::parse(verification_json(judged("", false)))["statement"]["epsilon"], 0.5);
+  const std::string signed_by_forger = crypto::sign_release(forger, forged);
+  for (const std::string& by : {std::string(), signed_by_forger}) {
+    EXPECT_THAT(failed(judged(by, false)), IsEmpty()) << verification_text(judged(by, false));
+    EXPECT_EQ(judged(by, false).code(), ExitCode::kUnvouched);
+  }
+  for (const std::string& by : {std::string(), signed_by_forger, signature}) {
+    EXPECT_EQ(judged(by, true).code(), ExitCode::kProtocol);
+    EXPECT_THAT(failed(judged(by, true)), ElementsAre("signature"));
+  }
+  EXPECT_EQ(judged(signature, false).code(), ExitCode::kProtocol) << "the signature of other bytes";
+}
+
 TEST(Verification, TheVerdictSaysThatFeatureMapsWereNotChecked) {
   const std::string release = artifact_bytes(sample_artifact());
   const std::string skipped =

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cctype>
+#include <string>
+#include <vector>
+
+namespace muffle::test {
+
+/// The numbers with a decimal point in `text` that have more than four significant digits: more than a score
+/// on real records may have.
+inline std::vector<std::string> unrounded(const std::string& text) {
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  std::vector<std::string> found;
+  for (std::size_t dot = text.find('.'); dot != std::string::npos; dot = text.find('.', dot + 1)) {
+    std::size_t begin = dot, end = dot + 1;
+    while (begin > 0 && is_digit(text[begin - 1])) --begin;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    if (end == dot + 1) continue;  // of a sentence
+    std::string digits = text.substr(begin, end - begin);
+    std::erase(digits, '.');
+    digits.erase(0, digits.find_first_not_of('0'));
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.size() > 4) found.push_back(text.substr(begin, end - begin));
+  }
+  return found;
+}
+
+}  // namespace muffle::test
