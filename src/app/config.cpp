@@ -369,14 +369,15 @@ std::map<std::string, std::string> settings_in(const std::string& file) {
 std::string stage_hash(const Config& config, Stage stage) {
   Sha256 hash;
   for (const Key& k : reading_keys(config)) {
-    if (k.stage == stage) hash.update(k.name + "=" + k.get() + "\n");
+    if (k.stage == stage) hash.update(PublicBytes(k.name + "=" + k.get() + "\n"));
   }
   const data::DataSpec comma;
   if (stage == Stage::kSample &&
       (config.data.separator != comma.separator || config.data.header != comma.header))
-    hash.update(fmt::format("separator={}\nheader={}\n", config.data.separator, config.data.header));
+    hash.update(
+        PublicBytes(fmt::format("separator={}\nheader={}\n", config.data.separator, config.data.header)));
   if (stage == Stage::kRelease && config.data.schema.table)
-    hash.update("table=" + schema::table_hash(*config.data.schema.table) + "\n");
+    hash.update(PublicBytes("table=" + schema::table_hash(*config.data.schema.table) + "\n"));
   return to_hex(hash.digest());
 }
 

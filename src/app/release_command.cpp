@@ -37,7 +37,7 @@ std::string name_of_data(const Config& config) {
   Sha256 hash;
   for (const std::string& file : {config.data.features, config.data.labels}) {
     if (file.empty()) continue;  // unlabelled records, or labels beside them
-    hash.update(plain(data::resolve_path(config.data, file, 0)).string() + "\n");
+    hash.update(PublicBytes(plain(data::resolve_path(config.data, file, 0)).string() + "\n"));
   }
   return "unnamed-" + to_hex(hash.digest()).substr(0, 16);
 }

@@ -185,7 +185,7 @@ void agree(int rank, const std::string& host, const Exchange& exchange, const st
 }
 
 void require_same_settings(Messages& comm, const std::map<std::string, std::string>& settings) {
-  const std::string mine = encode(settings), my_hash = to_hex(sha256(mine));
+  const std::string mine = encode(settings), my_hash = to_hex(sha256(PublicBytes(mine)));
   const std::vector<std::string> hashes = comm.all_gather(my_hash);
   // Every rank sees the same hashes: all find a difference, or none does.
   if (std::count(hashes.begin(), hashes.end(), my_hash) == std::ssize(hashes)) return;

@@ -47,7 +47,7 @@ std::string serialize(const Container& container) {
   out += header;
   put<std::uint64_t>(out, container.payload.size());
   out.append(reinterpret_cast<const char*>(container.payload.data()), container.payload.size());
-  const Sha256Digest digest = sha256(out);
+  const Sha256Digest digest = sha256(PublicBytes(out));
   out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
   return out;
 }
@@ -75,7 +75,7 @@ Container parse_container(std::string_view bytes, std::string_view format, int v
   const auto payload_size = take<std::uint64_t>(bytes);
   if (bytes.size() < kDigestSize || payload_size != bytes.size() - kDigestSize)
     throw bad("its length does not agree with what it declares (truncated, or bytes added)");
-  const Sha256Digest digest = sha256(whole.substr(0, whole.size() - kDigestSize));
+  const Sha256Digest digest = sha256(PublicBytes(whole.substr(0, whole.size() - kDigestSize)));
   if (std::memcmp(digest.data(), whole.data() + whole.size() - kDigestSize, kDigestSize) != 0)
     throw bad("its checksum does not match its content (a flipped byte, or an edit)");
   Container out;

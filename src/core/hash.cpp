@@ -16,8 +16,6 @@ Sha256& Sha256::update(const PublicBytes& data) {
   return *this;
 }
 
-Sha256& Sha256::update(std::string_view text) { return update(PublicBytes(std::as_bytes(std::span(text)))); }
-
 Sha256Digest Sha256::digest() {
   Sha256Digest out;
   crypto_hash_sha256_final(&state_, out.data());
@@ -25,7 +23,6 @@ Sha256Digest Sha256::digest() {
 }
 
 Sha256Digest sha256(const PublicBytes& data) { return Sha256().update(data).digest(); }
-Sha256Digest sha256(std::string_view text) { return Sha256().update(text).digest(); }
 
 std::string to_hex(std::span<const unsigned char> bytes) {
   std::string hex(2 * bytes.size() + 1, '\0');  // libsodium ends it with a zero

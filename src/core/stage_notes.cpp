@@ -40,7 +40,7 @@ std::string hash_of(const PublicFile& file_or_folder, const Heartbeat& heartbeat
   std::sort(files.begin(), files.end());
   Sha256 all;
   for (const fs::path& file : files)
-    all.update(file.lexically_relative(path).string() + "\n" + hash(file) + "\n");
+    all.update(PublicBytes(file.lexically_relative(path).string() + "\n" + hash(file) + "\n"));
   return to_hex(all.digest());
 }
 

@@ -134,7 +134,7 @@ KeyExchange::KeyExchange(const MaskSpec& spec) : spec_(spec) {
   mine.rank = static_cast<std::uint32_t>(spec.rank);
   mine.ranks = static_cast<std::uint32_t>(spec.ranks);
   mine.length = spec.length;
-  mine.context = sha256(spec.context);
+  mine.context = sha256(PublicBytes(spec.context));
   if (spec.identity != nullptr) mine.roster = spec.identity->roster.hash();
   randombytes_buf(mine.nonce.data(), mine.nonce.size());
   ephemeral_ = SecretBytes(kKeyBytes);

@@ -40,7 +40,7 @@ std::filesystem::path signature_file(const std::filesystem::path& release) {
 }
 
 std::string sign_release(const SiteKey& key, std::string_view release) {
-  ReleaseSignature s{key.name(), key.public_key(), to_hex(sha256(release)), {}};
+  ReleaseSignature s{key.name(), key.public_key(), to_hex(sha256(PublicBytes(release))), {}};
   s.signature = key.sign(signed_text(s.signer, s.artifact_sha256));
   return render(s);
 }
@@ -65,7 +65,7 @@ ReleaseSignature parse_signature(std::string_view text, const std::string& name)
 }
 
 void check_signature(const ReleaseSignature& s, std::string_view release, const std::string& name) {
-  if (const std::string hash = to_hex(sha256(release)); hash != s.artifact_sha256) {
+  if (const std::string hash = to_hex(sha256(PublicBytes(release))); hash != s.artifact_sha256) {
     throw ProtocolError(fmt::format(
         "the signature of '{}' is of another file: it names SHA-256 {}, and this file has {}. The file was "
         "changed after it was signed, or the two do not belong together: use neither.",

@@ -288,7 +288,7 @@ std::map<std::string, int> SiteRoster::ranks_by_site() const {
 Sha256Digest SiteRoster::hash() const {
   Sha256 hash;
   for (int rank = 0; rank < ranks(); ++rank)
-    hash.update(fmt::format("{} {} {}\n", rank, at(rank).name, to_hex(at(rank).key)));
+    hash.update(PublicBytes(fmt::format("{} {} {}\n", rank, at(rank).name, to_hex(at(rank).key))));
   return hash.digest();
 }
 

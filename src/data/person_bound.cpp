@@ -3,47 +3,24 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "muffle/core/error.hpp"
 
 namespace muffle::data {
 namespace {
 
-constexpr std::size_t kKeyBytes = crypto_generichash_KEYBYTES;
 constexpr std::uint64_t kRecordsABeat = std::uint64_t{1} << 15;
 // What is hashed: no text of one kind is one of another.
 constexpr char kPerson = 'p', kContent = 'c', kRepeated = 'r';
 
 }  // namespace
 
-std::string new_person_key() {
-  require(sodium_init() >= 0, "libsodium could not be set up");
-  std::string key(kKeyBytes, '\0');
-  randombytes_buf(key.data(), key.size());
-  return key;
-}
+std::string new_person_key() { return PrivateHasher::new_key(); }
 
 PersonBound::PersonBound(std::uint64_t most, const std::string& key, std::uint64_t records)
-    : most_(most), key_(key) {
+    : most_(most), hasher_(key) {
   require(most_ > 0, "a person bound of no records");
-  require(key_.size() == kKeyBytes, "a person bound needs a key of its own");
   entries_.reserve(records);
-}
-
-PersonBound::~PersonBound() { sodium_memzero(key_.data(), key_.size()); }
-
-std::uint64_t PersonBound::hash(char domain, const void* bytes, std::size_t size) const {
-  unsigned char out[crypto_generichash_BYTES_MIN];
-  crypto_generichash_state state;
-  crypto_generichash_init(&state, reinterpret_cast<const unsigned char*>(key_.data()), key_.size(),
-                          sizeof out);
-  crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(&domain), 1);
-  crypto_generichash_update(&state, static_cast<const unsigned char*>(bytes), size);
-  crypto_generichash_final(&state, out, sizeof out);
-  std::uint64_t first;
-  std::memcpy(&first, out, sizeof first);
-  return first;
 }
 
 void PersonBound::add(const Row& row) {
@@ -51,22 +28,21 @@ void PersonBound::add(const Row& row) {
   if (row.person.empty() || row.label < 0) return;
   content_.assign(reinterpret_cast<const char*>(&row.label), sizeof row.label);
   content_.append(reinterpret_cast<const char*>(row.floats.data()), row.floats.size() * sizeof(float));
-  entries_.push_back({hash(kPerson, row.person.data(), row.person.size()),
-                      hash(kContent, content_.data(), content_.size()), record});
+  entries_.push_back({hasher_.hash(kPerson, row.person), hasher_.hash(kContent, content_), record});
 }
 
 /// One person's records, sorted: those that hold the same get places of their own in the order, so that
 /// each has the same chance.
 void PersonBound::tell_apart(std::size_t first, std::size_t end) {
-  std::uint64_t content = entries_[first].order, ordinal = 0;
+  PrivateDigest content = entries_[first].order;
+  std::uint64_t ordinal = 0;
   for (std::size_t i = first + 1; i < end; ++i) {
     if (entries_[i].order != content) {
       content = entries_[i].order;
       ordinal = 0;
       continue;
     }
-    const std::uint64_t repeated[] = {content, ++ordinal};
-    entries_[i].order = hash(kRepeated, repeated, sizeof repeated);
+    entries_[i].order = hasher_.hash(kRepeated, content, ++ordinal);
   }
 }
 

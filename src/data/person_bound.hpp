@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "muffle/core/private_digest.hpp"
 #include "muffle/data/format.hpp"
 
 namespace muffle::data {
@@ -14,9 +15,9 @@ namespace muffle::data {
 /// person's records alone, not on their order, their files or when they were read, so that one person changes
 /// at most so many of the records that count.
 ///
-/// The key is random and secret, and neither it nor a hash leaves this object: a hash of records tells as
-/// much as they do. Two people whose 64-bit hashes agree share the bound between them; that this befalls a
-/// given person among n has a probability of n / 2^64, far below any delta.
+/// The key is random and secret, and neither it nor a hash leaves this object (PrivateDigest). Two people
+/// whose 64-bit hashes agree share the bound between them; that this befalls a given person among n has a
+/// probability of n / 2^64, far below any delta.
 /// Memory: 24 bytes a record until kept() is called, then a bit a record.
 class PersonBound {
  public:
@@ -24,8 +25,6 @@ class PersonBound {
   /// @param key      new_person_key()
   /// @param records  about how many will come
   PersonBound(std::uint64_t most, const std::string& key, std::uint64_t records);
-  ~PersonBound();
-  PersonBound& operator=(PersonBound&&) = delete;
 
   /// The next record. One without a person or a label never counts.
   void add(const Row& row);
@@ -34,14 +33,14 @@ class PersonBound {
 
  private:
   struct Entry {
-    std::uint64_t person, order, record;
+    PrivateDigest person, order;
+    std::uint64_t record;
   };
 
-  std::uint64_t hash(char domain, const void* bytes, std::size_t size) const;
   void tell_apart(std::size_t first, std::size_t end);
 
   std::uint64_t most_;
-  std::string key_;
+  PrivateHasher hasher_;
   std::vector<Entry> entries_;
   std::uint64_t records_ = 0;
   std::string content_;

@@ -278,7 +278,7 @@ class MomentsMap final : public FeatureMap {
     const std::vector<double> all = joined(
         {moments.lift->numbers(), {static_cast<double>(dims()), static_cast<double>(order() - 1), offset_}});
     Sha256 hash;
-    hash.update(std::string(moments.lift->kind()) + "\n");
+    hash.update(PublicBytes(std::string(moments.lift->kind()) + "\n"));
     hash.update(PublicBytes(std::as_bytes(std::span(all))));
     return to_hex(hash.digest());
   }

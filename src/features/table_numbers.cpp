@@ -119,7 +119,7 @@ class TableNumbers final : public TableNumbersMap {
     std::string all = inner_->hash();
     for (const MixedLayout::Number& number : layout_.numbers)
       all += fmt::format(" {}:{}", number.column, number.knots.size());
-    return to_hex(sha256(all));
+    return to_hex(sha256(PublicBytes(all)));
   }
   std::unique_ptr<FeatureMap> shrunk(std::size_t features) const override {
     auto small = std::make_unique<TableNumbers>(*this);

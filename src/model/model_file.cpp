@@ -116,7 +116,7 @@ std::string save_model(const std::filesystem::path& path, const ModelInfo& info,
   const std::string bytes = serialize(file);
   parse_model(bytes, path.string());  // what we write, we can read
   write_file_atomically(path, bytes);
-  return to_hex(sha256(bytes));
+  return to_hex(sha256(PublicBytes(bytes)));
 }
 
 }  // namespace muffle::model

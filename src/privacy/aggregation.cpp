@@ -31,6 +31,29 @@ std::string against_one_rank(const AggregationMode& mode, const std::optional<Gu
                      exact_text(promised->delta));
 }
 
+/// Masks hide a site's part of a total from others only where two more sites have theirs in it. Sites count,
+/// not ranks; without a roster, which alone says whose a rank is, two ranks are the two sides.
+bool one_or_two(const AggregationMode& mode) { return mode.sites == 1 || mode.sites == 2 || mode.ranks == 2; }
+
+std::string what_masks_hid(const AggregationMode& mode) {
+  if (!one_or_two(mode))
+    return "no rank, no machine between them and not the coordinator saw another rank's sum.";
+  const std::string nobody_between = "no machine between them saw a sum. ";
+  if (mode.sites == 1)
+    return nobody_between +
+           "But all ranks are one site's, and the masks hid nothing from it: it saw every rank's sum and the "
+           "exact total. It is trusted with both, and added the noise.";
+  const std::string side = mode.sites == 2 ? "site" : "rank";
+  if (mode.distributed)
+    return nobody_between + "But each of the two " + side +
+           "s can take its own part off the released total: what is left is the other " + side +
+           "'s sum, with no noise but that which the other added.";
+  return nobody_between +
+         "But the masks hid nothing from the coordinator: it saw the exact total, which minus the sum of its "
+         "own " +
+         side + " is the other " + side + "'s own. It is trusted with both, and added the noise.";
+}
+
 }  // namespace
 
 std::string describe(const AggregationMode& mode, const std::optional<Guarantee>& promised) {
@@ -47,20 +70,11 @@ std::string describe(const AggregationMode& mode, const std::optional<Guarantee>
   const std::string keys = mode.signed_keys ? "keys signed by the sites of the roster"
                                             : "keys not signed: this protects against those who watch the "
                                               "ranks' messages, not against those who change them";
-  if (mode.ranks == 2 && !mode.distributed) {
-    return fmt::format(
-        "The 2 ranks' sums were masked ({}): no machine between them saw a sum. But the masks hid nothing "
-        "from the coordinator: it saw the exact total, which minus its own sum is the other rank's. It is "
-        "trusted with both, and added the noise.",
-        keys);
-  }
-  const std::string masks = fmt::format(
-      "The {} ranks' sums were masked ({}): no rank, no machine between them and not the coordinator saw "
-      "another rank's sum.",
-      mode.ranks, keys);
+  const std::string masks =
+      fmt::format("The {} ranks' sums were masked ({}): {}", mode.ranks, keys, what_masks_hid(mode));
   // What any site learns in either mode.
   const std::string own =
-      mode.sites == 1 ? " All ranks are one site's, from which the masks hide nothing."
+      mode.sites == 1 || (mode.sites == 0 && mode.ranks == 2) ? ""
       : mode.sites == 0
           ? " A site with several ranks knows what each of them knows: unsigned keys do not say whose a rank "
             "is."
@@ -68,12 +82,12 @@ std::string describe(const AggregationMode& mode, const std::optional<Guarantee>
                 " {} sites take part, none with more than {} of the ranks; a site knows its own ranks' "
                 "sums.",
                 mode.sites, mode.largest_site);
+  if (!mode.distributed && one_or_two(mode)) return masks + own;
   if (!mode.distributed) {
     return masks + own +
            " The coordinator saw the exact total and added the noise to it: it is trusted with the total, "
-           "and with what follows from it: minus the sums of its own site that is the sum of all others, " +
-           (mode.sites == 2 ? "which here is the other site's own."
-                            : "whatever the masks hide of each of them.");
+           "and with what follows from it: minus the sums of its own site that is the sum of all others, "
+           "whatever the masks hide of each of them.";
   }
   const std::string against =
       mode.colluding == 0

@@ -236,7 +236,7 @@ void Ledger::write(const std::string& line) const {
 
 void Ledger::believe(const std::string& line) {
   state_ = read_ledger(file_);
-  require(state_.torn.empty() && state_.head == to_hex(sha256(line)),
+  require(state_.torn.empty() && state_.head == to_hex(sha256(PublicBytes(line))),
           "the ledger '" + file_.string() + "' does not end with the line that was just written to it.");
   if (!state_.unit || state_.unit->adjacency != Adjacency::kAddRemoveOne) return;
   round_times(file_);
@@ -245,7 +245,7 @@ void Ledger::believe(const std::string& line) {
 
 void Ledger::repair() {
   const std::string whole = read_file(file_, ledger::kMaxFile).substr(0, state_.good_bytes);
-  ledger::RepairLine line{state_.torn.size(), to_hex(sha256(state_.torn)), 0.0, std::nullopt};
+  ledger::RepairLine line{state_.torn.size(), to_hex(sha256(PublicBytes(state_.torn))), 0.0, std::nullopt};
   if (const auto torn = ledger::charge_of_fragment(state_.torn)) {
     require_unit(state_, torn->unit);  // muffle writes none that is refused here
     line.mu = torn->mu;

@@ -142,7 +142,7 @@ std::string render(const Entry& entry) {
   json["host"] = entry.host;
   std::string line = dump(json);
   line.pop_back();
-  const std::string hash = to_hex(sha256(line));
+  const std::string hash = to_hex(sha256(PublicBytes(line)));
   return line.append(kHashKey).append(hash).append("\"}");
 }
 
@@ -153,7 +153,7 @@ Entry parse(std::string_view line) {
   const std::string_view body = line.substr(0, line.size() - tail);
   demand(line.substr(body.size(), kHashKey.size()) == kHashKey && line.substr(line.size() - 2) == "\"}",
          "a line that does not end with its hash");
-  demand(to_hex(sha256(body)) == line.substr(body.size() + kHashKey.size(), 64),
+  demand(to_hex(sha256(PublicBytes(body))) == line.substr(body.size() + kHashKey.size(), 64),
          "a line that does not have the hash that it states: it was changed");
   Entry entry;
   try {

@@ -235,7 +235,7 @@ void require_whole(const LedgerState& state, const std::string& file, const std:
   if (head.empty()) return;
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);) {
-    if (to_hex(sha256(line)) == head) return;
+    if (to_hex(sha256(PublicBytes(line))) == head) return;
   }
   throw ProtocolError(
       fmt::format("The ledger '{}' has no line with SHA-256 {}, though its chain is whole: it was rolled "

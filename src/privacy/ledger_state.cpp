@@ -115,7 +115,7 @@ LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
       }
       demand(entry.data_id == state.data_id, "a line of another data set");
       std::visit(Apply{state, places, entry}, entry.content);
-      state.head = to_hex(sha256(line));
+      state.head = to_hex(sha256(PublicBytes(line)));
       ++state.lines;
       at = newline + 1;
     }

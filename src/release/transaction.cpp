@@ -87,7 +87,7 @@ bool ReleaseTransaction::settle() {
   const Artifact artifact = parse_artifact(bytes, order_.file.string());
   require_ordered(order_, artifact);
   const privacy::ChargeTerms stated = terms(artifact.noise, artifact.is_private);
-  ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(bytes))});
+  ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(PublicBytes(bytes)))});
   sign(bytes);
   // A job that was killed right after its COMMIT has none yet; and what is there may be another's.
   write_statements(artifact);
@@ -122,7 +122,7 @@ std::optional<KeptRounds> ReleaseTransaction::resume() {
       charge->terms.config_hash != order_.config_hash || charge->terms.secure_noise != order_.secure_noise)
     return useless("the ledger has no such charge for this release");
   if (!charge->between_rounds() || charge->rounds_kept != kept.rounds() ||
-      charge->kept != to_hex(sha256(bytes)))
+      charge->kept != to_hex(sha256(PublicBytes(bytes))))
     return useless(
         fmt::format("a job was cut off in a round of charge {}, or the file is not the one that it kept; "
                     "no noise is drawn twice for one charge",
@@ -148,7 +148,7 @@ void ReleaseTransaction::keep(KeptRounds rounds) {
   state_ = State::kKept;
   rounds.charge = charge_;
   const std::string bytes = rounds_bytes(rounds);
-  ledger_.keep_round(charge_, rounds.rounds(), to_hex(sha256(bytes)));
+  ledger_.keep_round(charge_, rounds.rounds(), to_hex(sha256(PublicBytes(bytes))));
   const std::filesystem::path file = rounds_file(order_.file);
   write_file_atomically(file, bytes);
   round_times(file);  // when it was written would tell how long a round took
@@ -172,7 +172,7 @@ std::string ReleaseTransaction::finish(Artifact artifact) {
           "the release is not the one that was charged: this is a bug in muffle.");
   state_ = State::kFinished;
   artifact.ledger_charge = charge_;
-  const std::string bytes = artifact_bytes(artifact), hash = to_hex(sha256(bytes));
+  const std::string bytes = artifact_bytes(artifact), hash = to_hex(sha256(PublicBytes(bytes)));
   // Before the file has its name: a file that is found there later is adopted by this hash alone.
   ledger_.bind(charge_, hash);
   write_file_atomically(order_.file, bytes);

@@ -219,7 +219,7 @@ class Verifier {
              fmt::format("has no COMMIT for charge {}: the job that paid for it was cut off, and only that "
                          "job, run again, can tell whether this is its release",
                          a.ledger_charge));
-      const std::string hash = to_hex(sha256(evidence_.release));
+      const std::string hash = to_hex(sha256(PublicBytes(evidence_.release)));
       demand(*charge->artifact == hash,
              fmt::format("committed charge {} for a file with SHA-256 {}, and this one has {}",
                          a.ledger_charge, *charge->artifact, hash));

@@ -128,7 +128,7 @@ Constraint read_constraint(const JsonFields& f) {
 }
 
 std::string hash_of(const json& spelling) {
-  return to_hex(sha256(spelling.dump(-1, ' ', false, json::error_handler_t::replace)));
+  return to_hex(sha256(PublicBytes(spelling.dump(-1, ' ', false, json::error_handler_t::replace))));
 }
 
 }  // namespace

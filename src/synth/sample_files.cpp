@@ -222,7 +222,7 @@ void SampleFiles::add(std::string_view tile) {
   const std::uint64_t first = tiles_ * kTileRecords;
   const schema::Records records = records_of(draw_, tiles_++, tile);
   const std::uint64_t end = first + records.count();
-  numbers_.update(tile);
+  numbers_.update(PublicBytes(tile));
   for (const std::uint8_t label : records.labels) ++class_counts_[label];
   for (const Part& part : files_) {
     const std::uint64_t from = std::max(first, part.first), to = std::min(end, part.end);

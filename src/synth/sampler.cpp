@@ -106,7 +106,7 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
     if (comm.is_root()) model_bytes = read_file(model_file);
   });
   model_bytes = comm::broadcast_text(comm, model_bytes);
-  const std::string model_hash = to_hex(sha256(model_bytes));
+  const std::string model_hash = to_hex(sha256(PublicBytes(model_bytes)));
 
   // Records must not depend on how a sum is split over threads: each tile is computed by one.
   const ScopedThreads one_thread(1);

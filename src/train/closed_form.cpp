@@ -20,7 +20,7 @@ void fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_
     const model::ModelInfo info{generator.clone(),
                                 artifact.schema,
                                 release::class_share(artifact),
-                                to_hex(sha256(bytes)),
+                                to_hex(sha256(PublicBytes(bytes))),
                                 train_hash,
                                 artifact.is_private,
                                 release::noisy_counts(artifact).has_value()};

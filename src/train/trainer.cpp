@@ -55,7 +55,7 @@ class Training {
   void read_release(const std::string& bytes, const std::string& name) {
     comm::agree(comm_, "checking the release", true, [&] {
       release_ = release::parse_artifact(bytes, name);
-      release_hash_ = to_hex(sha256(bytes));
+      release_hash_ = to_hex(sha256(PublicBytes(bytes)));
       class_share_ = release::class_share(release_);
     });
   }

@@ -29,7 +29,7 @@ Container parse(std::string_view bytes) { return parse_container(bytes, "example
 std::string resigned(std::string bytes) {
   if (bytes.size() < 32) return bytes;
   bytes.resize(bytes.size() - 32);
-  const Sha256Digest digest = sha256(bytes);
+  const Sha256Digest digest = sha256(PublicBytes(bytes));
   return bytes.append(reinterpret_cast<const char*>(digest.data()), digest.size());
 }
 

@@ -43,8 +43,9 @@ TEST(CanaryTest, TheSearchItselfFindsWhatItLooksFor) {
   EXPECT_NONFATAL_FAILURE(both.expect_nowhere(m), "in the second run, in the file name");
   // Digests, too.
   EXPECT_EQ(run_inside(both.first(), "python3 " + setting("DIGESTS") + " . --self-test"), 0);
-  write_file_atomically(both.second().folder() / "another",
-                        "it is " + to_hex(sha256(read_file(both.first().folder() / "data/points-1.idx"))));
+  write_file_atomically(
+      both.second().folder() / "another",
+      "it is " + to_hex(sha256(PublicBytes(read_file(both.first().folder() / "data/points-1.idx")))));
   EXPECT_NONFATAL_FAILURE(both.expect_clean({}), "another: a digest of points-1.idx");
   // The exact sums are what muffle computes, not zeros; and the ranks' sums are parts of them.
   const Canary& canary = both.first();
@@ -183,7 +184,8 @@ void expect_one_byte_changes_no_hash(const std::vector<std::size_t>& shape, cons
     }
     scored = json.dump();
     // The search notices a hash of settings and records, in a file by itself and beside a time.
-    const std::string hash = to_hex(sha256("settings" + read_file(canary.folder() / "data/points.idx")));
+    const std::string hash =
+        to_hex(sha256(PublicBytes("settings" + read_file(canary.folder() / "data/points.idx"))));
     jobs.back()["leak"] = hash;
     jobs.back()["log"] = fmt::format("{}: {}", job, hash);
     fs::remove_all(canary.folder() / "run");

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool mend = input.byte() != 'R';
   std::string bytes(input.rest());
   if (mend && bytes.size() >= 32) {
-    const Sha256Digest digest = sha256(std::string_view(bytes).substr(0, bytes.size() - 32));
+    const Sha256Digest digest = sha256(PublicBytes(std::string_view(bytes).substr(0, bytes.size() - 32)));
     std::copy(digest.begin(), digest.end(), bytes.end() - 32);
   }
   try {

@@ -24,10 +24,11 @@ std::string mend(std::string_view text) {
       line.replace(at + kPrevious.size(), 64, previous);
     }
     if (line.size() > kTail && line.compare(line.size() - kTail, kHash.size(), kHash) == 0) {
-      const std::string hash = to_hex(sha256(std::string_view(line).substr(0, line.size() - kTail)));
+      const std::string hash =
+          to_hex(sha256(PublicBytes(std::string_view(line).substr(0, line.size() - kTail))));
       line.replace(line.size() - 66, 64, hash);
     }
-    previous = to_hex(sha256(line));
+    previous = to_hex(sha256(PublicBytes(line)));
     out += line;
     if (end != std::string_view::npos) out += '\n';
   }

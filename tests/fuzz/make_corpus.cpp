@@ -129,7 +129,7 @@ void ledgers() {
     entry.content = content;
     const std::string line = render(entry);
     text += line + "\n";
-    entry.previous = to_hex(sha256(line));
+    entry.previous = to_hex(sha256(PublicBytes(line)));
     ++entry.sequence;
   };
   const std::string charge(32, '7'), hash(64, 'c');

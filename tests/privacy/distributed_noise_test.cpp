@@ -292,6 +292,31 @@ TEST(AggregationModeTest, ContradictionsAreRefusedTogether) {
     refused({"cannot be"}, {true, true, false, 3, 0, sites, largest});
 }
 
+// Whose a rank is decides what masks hide: whoever is one of two sites takes its own part off the total.
+TEST(AggregationModeTest, TheStatementCountsSitesNotRanks) {
+  using ::testing::AllOf;
+  using ::testing::HasSubstr;
+  using ::testing::Not;
+  const Guarantee promised = complete_guarantee(1.0, 1e-5, std::nullopt);
+  const auto told = [&](bool distributed, int ranks, int sites, int largest) {
+    const AggregationMode mode{true, true, distributed, ranks, distributed ? largest : 0, sites, largest};
+    require_valid(mode);
+    return describe(mode, promised);
+  };
+  const auto hidden = HasSubstr("not the coordinator saw another rank's sum"), few = HasSubstr("hid nothing");
+  EXPECT_THAT(told(false, 3, 1, 3),
+              AllOf(HasSubstr("it saw every rank's sum"), few, Not(hidden), Not(HasSubstr("other"))));
+  for (const auto& [ranks, largest] :
+       {std::pair{2, 1}, {3, 2}, {4, 2}}) {  // (north, north, south) the second
+    EXPECT_THAT(told(false, ranks, 2, largest), AllOf(HasSubstr("is the other site's own"), few, Not(hidden),
+                                                      HasSubstr("2 sites take part")));
+    EXPECT_THAT(told(true, ranks, 2, largest),
+                AllOf(HasSubstr("what is left is the other site's sum"), Not(hidden), Not(few)));
+  }
+  for (const bool distributed : {false, true})
+    EXPECT_THAT(told(distributed, 3, 3, 1), AllOf(hidden, HasSubstr("3 sites take part"), Not(few)));
+}
+
 TEST(AggregationModeTest, TheStatementSaysWhoIsTrusted) {
   using ::testing::HasSubstr;
   using ::testing::Not;
@@ -309,7 +334,7 @@ TEST(AggregationModeTest, TheStatementSaysWhoIsTrusted) {
                     three = told({true, true, false, 3, 0});
   EXPECT_THAT(one, HasSubstr("hid nothing"));
   EXPECT_THAT(two, HasSubstr("hid nothing from the coordinator"));
-  EXPECT_THAT(two, HasSubstr("minus its own sum is the other rank's"));
+  EXPECT_THAT(two, HasSubstr("minus the sum of its own rank is the other rank's"));
   for (const std::string& few : {one, two}) EXPECT_THAT(few, Not(HasSubstr("not the coordinator saw")));
   EXPECT_THAT(three, HasSubstr("not the coordinator saw"));
   EXPECT_THAT(three, Not(HasSubstr("hid nothing")));

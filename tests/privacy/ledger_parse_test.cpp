@@ -39,9 +39,9 @@ std::string reseal(std::vector<std::string> lines) {
     const auto tail = line.rfind(R"(,"sha256":")");
     if (tail != std::string::npos) {
       line.resize(tail);
-      line += R"(,"sha256":")" + to_hex(sha256(line)) + "\"}";
+      line += R"(,"sha256":")" + to_hex(sha256(PublicBytes(line))) + "\"}";
     }
-    previous = to_hex(sha256(line));
+    previous = to_hex(sha256(PublicBytes(line)));
   }
   return join(lines);
 }

@@ -45,10 +45,10 @@ TEST_F(LedgerTest, LinesAreWhatTheDocumentsSay) {
   EXPECT_THAT(intent,
               ::testing::StartsWith(
                   R"({"format":"muffle-ledger","version":2,"seq":1,"prev":")" +
-                  to_hex(sha256(text.substr(0, text.find('\n')))) +
+                  to_hex(sha256(PublicBytes(text.substr(0, text.find('\n'))))) +
                   R"(","kind":"INTENT","adjacency":"replace-one","max_records_per_person":1,"mu":0.5,)"));
   const auto own = intent.rfind(R"(,"sha256":")");
-  EXPECT_EQ(intent.substr(own + 11, 64), to_hex(sha256(intent.substr(0, own))));
+  EXPECT_EQ(intent.substr(own + 11, 64), to_hex(sha256(PublicBytes(intent.substr(0, own)))));
 }
 
 TEST_F(LedgerTest, APreviewSeesWhatOpenWouldAndWritesNothing) {

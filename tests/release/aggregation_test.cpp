@@ -93,7 +93,7 @@ TEST(AggregationTest, TheStatementSaysWhoIsTrusted) {
   EXPECT_THAT(text, HasSubstr("3 sites take part, none with more than 2 of the ranks"));
   EXPECT_THAT(json, HasSubstr("\"sites\": 3"));
   EXPECT_THAT(privacy_statement_text(made_by({true, true, false, 3, 0, 2, 2})),
-              HasSubstr("which here is the other site's own"));
+              HasSubstr("is the other site's own"));
   EXPECT_THAT(privacy_statement_text(made_by({true, true, false, 3, 0, 3, 1})),
               HasSubstr("is the sum of all others"));
   EXPECT_THAT(privacy_statement_text(made_by({true, false, false, 3, 0})),

@@ -43,8 +43,8 @@ class VerificationLedger : public ::testing::Test {
   }
   void commit(const std::string& id, const std::string& release) {
     auto ledger = open();
-    ledger.bind(id, to_hex(sha256(release)));
-    ledger.commit(id, to_hex(sha256(release)));
+    ledger.bind(id, to_hex(sha256(PublicBytes(release))));
+    ledger.commit(id, to_hex(sha256(PublicBytes(release))));
   }
   Verification judge_with_ledger(const std::string& release, bool named = true) {
     return judge(release, [&](Evidence& e) {
@@ -94,7 +94,7 @@ TEST_F(VerificationLedger, WithoutItsCommitOrWithAnotherFilesItIsRefused) {
   const std::string id = charge(a), release = artifact_bytes(a);
   expect_refused(release, "no COMMIT");
   commit(id, release + "x");
-  expect_refused(release, to_hex(sha256(release)));
+  expect_refused(release, to_hex(sha256(PublicBytes(release))));
 }
 
 TEST_F(VerificationLedger, AChargeItDoesNotKnowIsRefused) {

@@ -19,7 +19,7 @@ inline std::string container_around(std::string_view header, std::string_view pa
   out += header;
   put(payload.size(), 8);
   out += payload;
-  const Sha256Digest digest = sha256(out);
+  const Sha256Digest digest = sha256(PublicBytes(out));
   return out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
 }
 

@@ -306,7 +306,7 @@ TEST_F(Train, BadInputIsRefusedOnEveryRank) {
   refused(ExitCode::kProtocol, {"release.mfl"});
 
   release::Artifact foreign = test::release_of(toy_);
-  foreign.map_hashes[0] = to_hex(sha256("other frequencies"));
+  foreign.map_hashes[0] = to_hex(sha256(PublicBytes("other frequencies")));
   write_file_atomically(folder_ / "release.mfl", release::artifact_bytes(foreign));
   refused(ExitCode::kProtocol, {"feature map", "version"});
 }

@@ -16,11 +16,12 @@ namespace muffle {
 
 using Sha256Digest = std::array<unsigned char, 32>;
 
-/// Numbers or bytes that are no record, nor computed from records without noise. Whoever hashes some says so:
-/// a hash of records is as good as the records to those who know all of them but one. tests/room_links.py
-/// names every file that hashes, and why it may.
+/// Numbers, bytes or a text that are no record, nor computed from records without noise. Whoever hashes some
+/// says so: a hash of records is as good as the records to those who know all of them but one (of those:
+/// PrivateHasher). tests/room_links.py names every file that hashes, and why it may.
 struct PublicBytes {
   explicit PublicBytes(std::span<const std::byte> all) : bytes(all) {}
+  explicit PublicBytes(std::string_view text) : bytes(std::as_bytes(std::span(text))) {}
   std::span<const std::byte> bytes;
 };
 /// The same of a file.
@@ -34,7 +35,6 @@ class Sha256 {
  public:
   Sha256();
   Sha256& update(const PublicBytes& data);
-  Sha256& update(std::string_view text);
   /// Ends the computation; the object may not be used afterwards.
   Sha256Digest digest();
 
@@ -43,7 +43,6 @@ class Sha256 {
 };
 
 Sha256Digest sha256(const PublicBytes& data);
-Sha256Digest sha256(std::string_view text);
 /// Lower-case hexadecimal digits: of a digest 64.
 std::string to_hex(std::span<const unsigned char> bytes);
 bool is_hex(std::string_view text, std::size_t digits);
