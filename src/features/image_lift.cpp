@@ -100,13 +100,14 @@ class ImageLift final : public Lift {
     }
     std::vector<double> exponents{exponent_.value_or(kMostExponent)};
     for (int i = 1; !exponent_ && i < kExponents; ++i) exponents.push_back(kMostExponent - 0.25 * i);
+    const Guess guess = guess_of(shape);
     side_ = most;
     exponent_ = exponents[0];
     double best = 0, chosen = offsets[0];
     for (std::size_t k = least; k <= most; ++k) {
       for (const double c0 : offsets) {
         for (const double exponent : exponents) {
-          const double through = separation(shape, k, noise, c0, exponent);
+          const double through = separation(shape, guess, k, noise, c0, exponent);
           if (!(through > best)) continue;
           side_ = k, chosen = c0, exponent_ = exponent, best = through;
         }
@@ -120,8 +121,9 @@ class ImageLift final : public Lift {
     // Beyond some hundred frequencies next to nothing is added.
     const std::size_t most = std::min<std::size_t>(256, std::max(affine_.height, affine_.width));
     const double c0 = offset > 0 ? offset : default_offset();
-    const double left =
-        separation(shape, side_, noise, c0, *exponent_) / separation(shape, most, 0.0, c0, *exponent_);
+    const Guess guess = guess_of(shape);
+    const double left = separation(shape, guess, side_, noise, c0, *exponent_) /
+                        separation(shape, guess, most, 0.0, c0, *exponent_);
     return fmt::format(
         "with {} x {} coefficients noise leaves about {:.2g} % of what tells classes apart (a public guess: "
         "below 1 % samples are little better than chance, at 10 % rough, from 30 % on good)",
@@ -243,17 +245,23 @@ class ImageLift final : public Lift {
     return (side_ + lanes - 1) / lanes * lanes;
   }
 
+  /// Mean squares at frequency 0, of all coefficients together: of records, and of what tells classes apart.
+  struct Guess {
+    double law, between;
+  };
+  static Guess guess_of(const std::vector<std::size_t>& shape) {
+    const double all = AffineLift::kMeanSquare * real(shape[0]) * real(shape[1]) * real(shape[2]);
+    return {all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent),
+            kBetween * all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent + 1)};
+  }
+
   /// How far noise lets classes be told apart by k x k coefficients: the sum over them of what is left of
   /// (distance of a class's mean to the centre)^2 over the variance, with what noise leaves in that.
   /// Distances fall faster than the rest by one power of the pitch. @param noise  of a number in a class's
   /// mean z z^T
-  double separation(const std::vector<std::size_t>& shape, std::size_t k, double noise, double c0,
-                    double exponent) const {
-    const double channels = real(shape[0]);
-    const double all = AffineLift::kMeanSquare * channels * real(shape[1]) * real(shape[2]);
-    const double law = all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent);
-    const double between =
-        kBetween * all / law_over_frequencies(shape[1], shape[2], AffineLift::kExponent + 1);
+  static double separation(const std::vector<std::size_t>& shape, const Guess& guess, std::size_t k,
+                           double noise, double c0, double exponent) {
+    const double channels = real(shape[0]), law = guess.law;
     std::vector<double> pitches;
     double energy = 0;
     for (std::size_t a = 0; a < std::min(k, shape[1]); ++a) {
@@ -274,7 +282,7 @@ class ImageLift final : public Lift {
     const double of_variance = kLeftInVariance * white * real(k) * std::sqrt(channels);
     double sum = 0;
     for (const double pitch : pitches) {
-      const double apart = between * std::pow(pitch, 2 * exponent - AffineLift::kExponent - 1);
+      const double apart = guess.between * std::pow(pitch, 2 * exponent - AffineLift::kExponent - 1);
       const double variance = law * std::pow(pitch, 2 * exponent - AffineLift::kExponent);
       sum += apart / (apart + of_mean) * apart / (variance + channels * of_variance);
     }

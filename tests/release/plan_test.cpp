@@ -123,15 +123,20 @@ TEST(ReleasePlan, PrivacySettingsThatMeanNothingAreRefused) {
   refused({"one person"}, {rff("a")}, {.records_per_person = 0});
 }
 
+/// What the moments of images of 28 x 28 and 10 classes choose by the noise, beside one key that is written.
+nlohmann::json chosen(double epsilon, std::uint64_t records, const char* key = "", const char* written = "") {
+  const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
+  features::MapsSettings maps;
+  maps.maps["m"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
+  if (*key) test::set_key(*maps.maps["m"].map, key, written);
+  choose_sizes(maps, schema, privacy_of({.epsilon = epsilon}), false, records);
+  return maps.resolved(schema).at(0).map->to_json();
+}
+
 // Chosen by the noise in a class's mean embedding, from public numbers: docs/explanation/moments.md.
 TEST(ReleasePlan, SizesFollowThePublicNoise) {
-  const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
-  const auto side = [&](double epsilon, std::uint64_t records, const std::string& written = "") {
-    features::MapsSettings maps;
-    maps.maps["m"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
-    if (!written.empty()) test::set_key(*maps.maps["m"].map, "coefficients", written);
-    choose_sizes(maps, schema, privacy_of({.epsilon = epsilon}), false, records);
-    return maps.resolved(schema).at(0).map->to_json()["lift_settings"]["coefficients"].get<int>();
+  const auto side = [](double epsilon, std::uint64_t records, const char* written = "0") {
+    return chosen(epsilon, records, "coefficients", written)["lift_settings"]["coefficients"].get<int>();
   };
   EXPECT_EQ(side(1, 60'000), 14);
   EXPECT_EQ(side(0.2, 60'000), 14);
@@ -150,15 +155,7 @@ TEST(ReleasePlan, SizesFollowThePublicNoise) {
 // Blocks tell of means that are longer than c0 what rows do not, once noise lets the means be seen; where
 // there is little noise, a small c0 only weighs records unevenly.
 TEST(ReleasePlan, TheOffsetFollowsThePublicNoiseToo) {
-  const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
-  const auto offset = [&](double epsilon, std::uint64_t records, const char* key = "",
-                          const char* written = "") {
-    features::MapsSettings maps;
-    maps.maps["m"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
-    if (*key) test::set_key(*maps.maps["m"].map, key, written);
-    choose_sizes(maps, schema, privacy_of({.epsilon = epsilon}), false, records);
-    return maps.resolved(schema).at(0).map->to_json()["offset"].get<double>();
-  };
+  const auto offset = [](auto... given) { return chosen(given...)["offset"].template get<double>(); };
   EXPECT_EQ(offset(1, 60'000), 8.0);
   EXPECT_EQ(offset(0.1, 1'000, "weight_exponent", "0.5"), 8.0) << "nothing is seen of the means";
   EXPECT_LT(offset(1, 3'000), 6.0);
@@ -170,14 +167,8 @@ TEST(ReleasePlan, TheOffsetFollowsThePublicNoiseToo) {
 
 // A side that is too large for the noise costs less where high frequencies take less of a record's length.
 TEST(ReleasePlan, TheWeightsExponentFollowsThePublicNoiseToo) {
-  const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
-  const auto exponent = [&](double epsilon, std::uint64_t records, const char* key = "",
-                            const char* written = "") {
-    features::MapsSettings maps;
-    maps.maps["m"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
-    if (*key) test::set_key(*maps.maps["m"].map, key, written);
-    choose_sizes(maps, schema, privacy_of({.epsilon = epsilon}), false, records);
-    return maps.resolved(schema).at(0).map->to_json()["lift_settings"]["weight_exponent"].get<double>();
+  const auto exponent = [](auto... given) {
+    return chosen(given...)["lift_settings"]["weight_exponent"].template get<double>();
   };
   EXPECT_EQ(exponent(1, 60'000), 0.5);
   EXPECT_EQ(exponent(0.2, 10'000), 0.5);

@@ -6,8 +6,8 @@
 
 namespace muffle::test {
 
-/// The numbers with a decimal point in `text` that have more than four significant digits: more than a score
-/// on real records may have.
+/// The numbers with a decimal point in `text` that have more digits than a score on real records may have:
+/// four decimals of a share, or else three significant digits.
 inline std::vector<std::string> unrounded(const std::string& text) {
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   std::vector<std::string> found;
@@ -19,8 +19,11 @@ inline std::vector<std::string> unrounded(const std::string& text) {
     std::string digits = text.substr(begin, end - begin);
     std::erase(digits, '.');
     digits.erase(0, digits.find_first_not_of('0'));
+    const std::size_t before = digits.size();
     digits.erase(digits.find_last_not_of('0') + 1);
-    if (digits.size() > 4) found.push_back(text.substr(begin, end - begin));
+    const std::size_t decimals = end - dot - 1 - (before - digits.size());
+    const bool share = dot == begin + 1 && text[begin] == '0';
+    if (digits.size() > 3 && (!share || decimals > 4)) found.push_back(text.substr(begin, end - begin));
   }
   return found;
 }
