@@ -117,6 +117,9 @@ Files files_of(const Canary& canary) {
     if (!entry.is_regular_file() || name.starts_with("data/")) continue;
     std::replace_if(
         name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; }, '#');
+    const auto rest =
+        std::unique(name.begin(), name.end(), [](char a, char b) { return a == '#' && b == '#'; });
+    name.erase(rest, name.end());  // a process may have a longer number than the one before
     files[name] += read_file(entry.path());
   }
   return files;
