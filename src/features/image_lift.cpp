@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <optional>
+#include <span>
 
 #include "kernels.hpp"
 #include "lift_settings.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 /// Signal at the k-th frequency ~ k^(-1 / kNoisePower); it equals kNoiseOfDefault at the default side.
 constexpr double kNoiseOfDefault = 9e-4, kNoisePower = 3.0 / 16;
-/// The least side that is chosen.
+/// The least side that is chosen, unless another is written.
 constexpr std::size_t kLeastSide = 5;
 /// c0 is chosen among the default over 2^(i / 4), i = 0 .. kOffsets - 1.
 constexpr int kOffsets = 5;
@@ -65,8 +66,12 @@ class ImageLift final : public Lift {
   std::unique_ptr<Lift> clone() const override { return std::make_unique<ImageLift>(*this); }
 
   void declare(settings::Keys& keys) override {
-    keys.count("coefficients", side_, 0, 1 << 13,
-               "k, cosine coefficients per side and channel; 0: by the records' size and the noise");
+    keys.count(
+        "coefficients", side_, 0, 1 << 13,
+        "k, cosine coefficients per side and channel, at most: fewer where noise hides the rest; 0: by "
+        "the records' size and the noise");
+    keys.count("fewest_coefficients", fewest_, 0, 1 << 13,
+               "no fewer are used, however much noise there is; 0: as few as are best, from 5 on");
     keys.optional_number("weight_exponent", exponent_,
                          "coefficients are scaled by (1 + |frequency|)^exponent; \"none\": by the noise",
                          settings::Range{-4, 4});
@@ -77,21 +82,20 @@ class ImageLift final : public Lift {
   bool is_natural_for(const schema::Schema& schema) const override { return schema.is_image(); }
 
   // The side, c0 and the weights' exponent that let most of what tells classes apart through the noise, by a
-  // public guess. A smaller exponent costs less where the side is too large for the noise. The side
-  // is at most a power law whose constants give images of 28 x 28 a side of 14 at 9e-4 and 20 at 1.2e-4,
-  // which served FashionMNIST best (docs/explanation/moments.md, "How many coefficients").
+  // public guess. The side is at most a power law whose constants give images of 28 x 28 a side of 14 at 9e-4
+  // and 20 at 1.2e-4, which served FashionMNIST best (docs/explanation/moments.md, "How many coefficients"),
+  // and what is written: one that is too large for the noise costs nothing.
   double choose_sizes(const schema::Schema& schema, double noise, double offset) override {
     const auto& shape = schema.shape;
     if (shape.size() != 3 || std::find(shape.begin(), shape.end(), 0u) != shape.end() || !(noise > 0))
       return offset;
     const std::size_t shorter = std::min(shape[1], shape[2]);
-    if (side_ > shorter) return offset;  // resolve() says so
-    std::size_t least = side_, most = side_;
-    if (side_ == 0) {
-      const double growth = std::fmax(1.0, std::pow(kNoiseOfDefault / noise, kNoisePower));
-      most = static_cast<std::size_t>(std::fmin(real(default_side(shape)) * growth, real(shorter)));
-      least = std::min(kLeastSide, most);
-    }
+    const std::size_t allowed = side_ == 0 ? shorter : side_;
+    if (allowed > shorter || fewest_ > allowed) return offset;  // resolve() says so
+    const double growth = std::fmax(1.0, std::pow(kNoiseOfDefault / noise, kNoisePower));
+    const auto law = static_cast<std::size_t>(std::fmin(real(default_side(shape)) * growth, real(allowed)));
+    const std::size_t most = std::max(law, fewest_),
+                      least = fewest_ == 0 ? std::min(kLeastSide, law) : fewest_;
     std::vector<double> offsets{offset};
     if (offset == 0) {
       const double usual = default_offset_of(shape[0] * shape[1] * shape[2]);
@@ -101,12 +105,15 @@ class ImageLift final : public Lift {
     std::vector<double> exponents{exponent_.value_or(kMostExponent)};
     for (int i = 1; !exponent_ && i < kExponents; ++i) exponents.push_back(kMostExponent - 0.25 * i);
     const Guess guess = guess_of(shape);
+    written_ = side_;
     side_ = most;
     exponent_ = exponents[0];
     double best = 0, chosen = offsets[0];
     for (std::size_t k = least; k <= most; ++k) {
+      // A smaller exponent is for the least side, where that is too large for the noise.
+      const std::span tried(exponents.data(), k == least ? exponents.size() : 1);
       for (const double c0 : offsets) {
-        for (const double exponent : exponents) {
+        for (const double exponent : tried) {
           const double through = separation(shape, guess, k, noise, c0, exponent);
           if (!(through > best)) continue;
           side_ = k, chosen = c0, exponent_ = exponent, best = through;
@@ -124,10 +131,12 @@ class ImageLift final : public Lift {
     const Guess guess = guess_of(shape);
     const double left = separation(shape, guess, side_, noise, c0, *exponent_) /
                         separation(shape, guess, most, 0.0, c0, *exponent_);
+    const std::string fewer =
+        side_ < written_ ? fmt::format(" (fewer than the {} written: noise hides the rest)", written_) : "";
     return fmt::format(
-        "with {} x {} coefficients noise leaves about {:.2g} % of what tells classes apart (a public guess: "
-        "below 1 % samples are little better than chance, at 10 % rough, from 30 % on good)",
-        side_, side_, 100 * left);
+        "with {} x {} coefficients{} noise leaves about {:.2g} % of what tells classes apart (a public "
+        "guess: below 1 % samples are little better than chance, at 10 % rough, from 30 % on good)",
+        side_, side_, fewer, 100 * left);
   }
 
   void resolve(const schema::Schema& schema) override {
@@ -139,12 +148,14 @@ class ImageLift final : public Lift {
     affine_.channels = schema.shape[0];
     affine_.height = height;
     affine_.width = width;
-    if (side_ == 0) side_ = default_side(schema.shape);
+    if (side_ == 0) side_ = std::max(default_side(schema.shape), fewest_);
     exponent_ = exponent_.value_or(kMostExponent);
     if (radius_ == 0.0) radius_ = 7.0 * static_cast<double>(shorter) / 28.0;
     problems.unless(
         side_ <= shorter,
         fmt::format("{} coefficients a side are more than an image of {} x {} has", side_, height, width));
+    problems.unless(fewest_ <= side_,
+                    fmt::format("coefficients = {} is less than fewest_coefficients = {}", side_, fewest_));
     problems.within("the weights' exponent", *exponent_, -4, 4);
     problems.within("the blob's height", height_, 0, 1);
     problems.within("the blob's radius", radius_, 1e-3, 1e6);
@@ -289,7 +300,9 @@ class ImageLift final : public Lift {
     const double share = energy / squares;
     return (1 - kDistortion * share * share) * sum;
   }
-  std::size_t side_ = 0;  ///< k; 0: left open
+  std::size_t side_ = 0;     ///< k, until choose_sizes() the most that it may be; 0: left open
+  std::size_t fewest_ = 0;   ///< of k, for what is left open alone: no part of the map
+  std::size_t written_ = 0;  ///< side_ before choose_sizes(), for outlook() alone
   /// W = (1 + sqrt(a^2 + b^2))^exponent for frequencies a, b = 0 .. k-1; set after resolve()
   std::optional<double> exponent_;
   double height_ = 0.5;  ///< m0 = height exp(-r^2 / (2 radius^2)), r from the image's centre

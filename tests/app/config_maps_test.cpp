@@ -221,7 +221,7 @@ TEST(ConfigMaps,
   };
   EXPECT_EQ(side({}), "14");
   EXPECT_EQ(side({"privacy.epsilon=10"}), "20");
-  EXPECT_EQ(side({"privacy.epsilon=10", "map.moments.coefficients=9"}), "9") << "what is written stands";
+  EXPECT_EQ(side({"privacy.epsilon=10", "map.moments.coefficients=9"}), "9") << "no more than is written";
   EXPECT_EQ(side({"privacy.epsilon=10", "map.moments.lift=auto"}), "20");
 }
 
@@ -238,7 +238,7 @@ TEST(ConfigMaps, SumsOfAPrivateNumberOfRecordsHaveRoom) {
 
 TEST(ConfigMaps, AClosedFormLargerThanAFileIsRefused) {
   const std::string images = shipped("fashion-mnist-moments.toml");
-  const std::vector<std::string> large{"data.shape=[1, 256, 256]", "map.moments.coefficients=60",
+  const std::vector<std::string> large{"data.shape=[1, 256, 256]", "map.moments.fewest_coefficients=60",
                                        "data.classes=60", "map.moments.bits=18", "evaluate.metrics=[]"};
   EXPECT_THAT(problem_with({images, {}, large, {}}), HasSubstr("larger than a model file"));
 }

@@ -232,8 +232,10 @@ TEST(PlanCommand, ClosedFormsHaveTheirMemoryOnTheCoordinator) {
   EXPECT_THAT(muffle({"plan", "--config", closed}), HasSubstr("fit      the coordinator alone, 24.9 MB"));
   EXPECT_THAT(muffle({"plan", "--config", closed, "--set", "data.records=1000"}),
               HasSubstr("noise leaves about"));
+  EXPECT_THAT(muffle({"plan", "--config", closed, "--set", "map.moments.coefficients=28"}),
+              HasSubstr("with 14 x 14 coefficients (fewer than the 28 written"));
   // A thousand coefficients: 25 times the numbers.
-  const double many = memory(closed, {"--set", "map.moments.coefficients=28"}).at("fit_root");
+  const double many = memory(closed, {"--set", "map.moments.fewest_coefficients=28"}).at("fit_root");
   EXPECT_GT(many, 15 * own.at("fit_root").get<double>());
   const json from = memory(start, {}), plain = memory(start, {"--set", "train.init=\"random\""});
   EXPECT_EQ(from.at("fit_root"), 0) << "it is part of the training";

@@ -91,7 +91,8 @@ def main():
             name = f"{m}-{epsilon}"
             own = mean(name, given.runs, "fashion-mnist-moments.toml", common)
             tried = [mean(f"{name}-side-{side}", given.runs, "fashion-mnist-moments.toml",
-                          common + [f"map.moments.coefficients={side}"]) for side in sides]
+                          common + [f"map.moments.{key}={side}" for key in ("coefficients", "fewest_coefficients")])
+                     for side in sides]
             for side, result in zip(sides, tried):
                 print(f"{m:,}, {epsilon}, side {side}: {result[0]:.3f}{result[1]}", file=sys.stderr, flush=True)
             best = max([own] + tried)

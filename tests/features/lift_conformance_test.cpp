@@ -147,7 +147,9 @@ TEST_P(LiftConformance, EveryKeyRefusesNonsenseAndChangesTheMapsHash) {
       } catch (const std::exception&) {  // the key refuses the value, or the records do
       }
     }
-    if (lift_->dims() > 1) {
+    if (leaf == "fewest_coefficients") {
+      EXPECT_EQ(changed, 0) << "for the choice of the others alone";
+    } else if (lift_->dims() > 1) {
       EXPECT_GT(changed, 0) << key.name;
     }
   }

@@ -121,6 +121,9 @@ TEST(MomentLift, WhatCannotBeLiftedIsRefusedWithAllProblems) {
   refused({{"lift", "vector"}}, {std::size_t{1} << 60}, {"numbers"});
   refused({{"lift", "vector"}}, {10'000}, {"use fewer"});
   refused({{"lift", "image"}, {"coefficients", "9"}}, {1, 8, 8}, {"9 coefficients", "8 x 8"});
+  refused({{"lift", "image"}, {"fewest_coefficients", "9"}}, {1, 8, 8}, {"9 coefficients", "8 x 8"});
+  refused({{"lift", "image"}, {"coefficients", "4"}, {"fewest_coefficients", "5"}}, {1, 8, 8},
+          {"coefficients = 4 is less than fewest_coefficients = 5"});
   refused({{"lift", "fourier"}, {"coefficients", "7"}}, {2}, {"even"});
   refused({{"lift", "hermite"}, {"coefficients", "8000"}}, {2}, {"use fewer"});
 

@@ -123,20 +123,23 @@ TEST(ReleasePlan, PrivacySettingsThatMeanNothingAreRefused) {
   refused({"one person"}, {rff("a")}, {.records_per_person = 0});
 }
 
-/// What the moments of images of 28 x 28 and 10 classes choose by the noise, beside one key that is written.
-nlohmann::json chosen(double epsilon, std::uint64_t records, const char* key = "", const char* written = "") {
+/// What the moments of images of 28 x 28 and 10 classes choose by the noise, beside keys that are written.
+nlohmann::json chosen(double epsilon, std::uint64_t records, const test::MapKeys& written = {}) {
   const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
   features::MapsSettings maps;
   maps.maps["m"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
-  if (*key) test::set_key(*maps.maps["m"].map, key, written);
+  for (const auto& [key, value] : written) test::set_key(*maps.maps["m"].map, key, value);
   choose_sizes(maps, schema, privacy_of({.epsilon = epsilon}), false, records);
   return maps.resolved(schema).at(0).map->to_json();
 }
 
 // Chosen by the noise in a class's mean embedding, from public numbers: docs/explanation/moments.md.
 TEST(ReleasePlan, SizesFollowThePublicNoise) {
-  const auto side = [](double epsilon, std::uint64_t records, const char* written = "0") {
-    return chosen(epsilon, records, "coefficients", written)["lift_settings"]["coefficients"].get<int>();
+  const auto side = [](double epsilon, std::uint64_t records, const char* most = "0",
+                       const char* fewest = "0") {
+    return chosen(epsilon, records,
+                  {{"coefficients", most}, {"fewest_coefficients", fewest}})["lift_settings"]["coefficients"]
+        .get<int>();
   };
   EXPECT_EQ(side(1, 60'000), 14);
   EXPECT_EQ(side(0.2, 60'000), 14);
@@ -145,7 +148,15 @@ TEST(ReleasePlan, SizesFollowThePublicNoise) {
   EXPECT_EQ(side(0.1, 1), 5);
   EXPECT_LT(side(1, 3'000), 14);
   EXPECT_GT(side(1, 3'000), side(1, 1'000));
-  EXPECT_EQ(side(10, 60'000, "9"), 9) << "what is written stands";
+  EXPECT_EQ(side(10, 60'000, "9"), 9);
+  EXPECT_EQ(side(0.2, 1'000, "3"), 3);
+  for (const auto& [epsilon, records] : {std::pair(0.2, 1'000), {1.0, 3'000}, {1.0, 60'000}, {10.0, 60'000}})
+    EXPECT_EQ(side(epsilon, records, "28"), side(epsilon, records)) << "one that is too large costs nothing";
+  EXPECT_EQ(side(1, 3'000, "28", "14"), 14) << "unless it is asked for";
+  EXPECT_EQ(side(1, 3'000, "0", "14"), 14);
+  EXPECT_EQ(side(1, 60'000, "0", "28"), 28);
+  EXPECT_EQ(side(1, 0, "0", "20"), 20);
+  EXPECT_EQ(side(0.2, 1'000, "0", "3"), 3) << "fewer than 5, if they may be";
   EXPECT_EQ(side(90, 60'000'000), 28) << "no more than the image has";
   EXPECT_GT(side(1, 6'000'000), 20) << "more records: less noise in a mean";
   EXPECT_EQ(side(-1, 60'000), 14) << "make_plan() says what is wrong";
@@ -157,11 +168,13 @@ TEST(ReleasePlan, SizesFollowThePublicNoise) {
 TEST(ReleasePlan, TheOffsetFollowsThePublicNoiseToo) {
   const auto offset = [](auto... given) { return chosen(given...)["offset"].template get<double>(); };
   EXPECT_EQ(offset(1, 60'000), 8.0);
-  EXPECT_EQ(offset(0.1, 1'000, "weight_exponent", "0.5"), 8.0) << "nothing is seen of the means";
+  EXPECT_EQ(offset(0.1, 1'000, test::MapKeys{{"weight_exponent", "0.5"}}), 8.0)
+      << "nothing is seen of the means";
   EXPECT_LT(offset(1, 3'000), 6.0);
   EXPECT_GE(offset(1, 3'000), 4.0) << "half the usual one at least";
-  EXPECT_LT(offset(1, 3'000, "coefficients", "10"), 6.0) << "the side is written, c0 is not";
-  EXPECT_EQ(offset(1, 3'000, "offset", "7"), 7.0) << "what is written stands";
+  EXPECT_LT(offset(1, 3'000, test::MapKeys{{"coefficients", "10"}, {"fewest_coefficients", "10"}}), 6.0)
+      << "the side is written, c0 is not";
+  EXPECT_EQ(offset(1, 3'000, test::MapKeys{{"offset", "7"}}), 7.0) << "what is written stands";
   EXPECT_EQ(offset(1, 0), 8.0);
 }
 
@@ -172,9 +185,11 @@ TEST(ReleasePlan, TheWeightsExponentFollowsThePublicNoiseToo) {
   };
   EXPECT_EQ(exponent(1, 60'000), 0.5);
   EXPECT_EQ(exponent(0.2, 10'000), 0.5);
-  EXPECT_LT(exponent(0.2, 3'000, "coefficients", "14"), 0.5) << "5 would be chosen";
+  EXPECT_LT(exponent(0.2, 3'000, test::MapKeys{{"fewest_coefficients", "14"}}), 0.5) << "5 would be chosen";
   EXPECT_GE(exponent(0.1, 1), 0.0) << "no less";
-  EXPECT_EQ(exponent(0.1, 300, "weight_exponent", "-1.5"), -1.5) << "what is written stands";
+  EXPECT_EQ(exponent(10, 60'000, test::MapKeys{{"coefficients", "14"}}), 0.5)
+      << "there is no noise to speak of";
+  EXPECT_EQ(exponent(0.1, 300, test::MapKeys{{"weight_exponent", "-1.5"}}), -1.5) << "what is written stands";
   EXPECT_EQ(exponent(1, 0), 0.5);
 }
 
