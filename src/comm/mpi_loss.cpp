@@ -62,11 +62,12 @@ void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s)
     found = roll_call_->find_out(options_.termination_grace);
   }
   die();
+  const auto ended_by = [&](int rank, int code) {
+    return fmt::format("{}: {} has ended the job with exit code {} ({}); its own message says why", where,
+                       roll_call_->name(rank), code, describe(static_cast<ExitCode>(code)));
+  };
   if (found.farewell) {
-    const auto code = static_cast<ExitCode>(found.farewell_code);
-    Error error(
-        code, fmt::format("{}: {} has ended the job with exit code {} ({}); its own message says why", where,
-                          roll_call_->name(*found.farewell), found.farewell_code, describe(code)));
+    Error error(static_cast<ExitCode>(found.farewell_code), ended_by(*found.farewell, found.farewell_code));
     throw error.mark_quiet();
   }
   std::string message;
@@ -84,6 +85,8 @@ void MpiComm::give_up(Waited outcome, const std::string& where, double waited_s)
                           roll_call_->names(found.silent), kWhatToDo);
   } else if (rank_ == 0) {
     message = fmt::format("{}: {}; {}. {}", where, why(outcome), missing, kWhatToDo);
+  } else if (found.ender) {
+    message = ended_by(*found.ender, found.ender_code);
   } else {
     message = fmt::format("{}: {}, and the others, which are there, did not come to it in time", where,
                           why(outcome));

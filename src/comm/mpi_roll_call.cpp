@@ -130,6 +130,7 @@ RollCall::Findings RollCall::find_out(std::chrono::milliseconds grace) noexcept 
         // A rank that failed as this one did, and ends for the same reason, is not the cause.
         if (failing_[i]) {
           found.lower_rank_speaks = found.lower_rank_speaks || r < rank_;
+          if (farewell_[i] && !found.ender) found.ender = r, found.ender_code = *farewell_[i];
         } else if (farewell_[i]) {
           if (!found.farewell) found.farewell = r, found.farewell_code = *farewell_[i];
         } else if (watch_.has_ended(r)) {

@@ -83,6 +83,8 @@ class RollCall {
     std::vector<std::int64_t> silent;  ///< not heard from within the grace; they may be alive and busy
     std::optional<int> farewell;       ///< the rank that ends the job for a reason of its own
     int farewell_code = 0;
+    std::optional<int> ender;  ///< a rank that fails as this one does, and ends the job for it
+    int ender_code = 0;
     /// A rank before this one is failing too: it tells the user, so that one does.
     bool lower_rank_speaks = false;
   };

@@ -9,11 +9,18 @@
 #include <csignal>
 #include <thread>
 
+#include "comm/mpi_comm.hpp"
 #include "muffle/comm/detachment.hpp"
 #include "muffle/comm/termination.hpp"
 #include "support/mpi_world.hpp"
 
 namespace muffle::comm {
+
+/// abort() without the process's end.
+struct TestAccess {
+  static void say_farewell(HostComm& comm) { dynamic_cast<MpiComm&>(comm).say_farewell(ExitCode::kPeer); }
+};
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -77,6 +84,21 @@ TEST(Deadline, ARollCallNamesTheAbsentRankSooner) {
   if (comm->rank() == absent) return;
   EXPECT_THAT(message, HasSubstr("roll call (collective"));
   EXPECT_THAT(message, HasSubstr("not heard from: " + named(absent)));
+}
+
+// The others, which gave up first, are all there: only rank 0, which ended the job for it, knew who was
+// missing.
+TEST(Deadline, WhoComesLateSaysWhoEndedTheJob) {
+  const auto comm = short_lived();
+  const int late = comm->size() - 1;
+  failure_without(late, *comm, [&] { comm->barrier(); });
+  if (comm->is_root()) TestAccess::say_farewell(*comm);
+  test::world().barrier();
+  if (comm->rank() != late) return;
+  const std::string message = failure_of([&] { comm->check_lost("working"); });
+  EXPECT_THAT(message, HasSubstr("working on rank " + std::to_string(late)));
+  EXPECT_THAT(message, HasSubstr(named(0)));
+  EXPECT_THAT(message, HasSubstr("has ended the job with exit code 69"));
 }
 
 TEST(Deadline, SendersAndReceiversHaveOne) {
