@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "muffle/app/commands.hpp"
@@ -19,6 +20,8 @@ constexpr int kMaxRanks = 1'000'000;
 struct JobPlan {
   std::optional<double> records;  ///< m, or the guess of it
   std::vector<release::MapForecast> maps;
+  std::map<std::string, std::string>
+      sizes;                          ///< keys that follow from the noise where m is public, by the guess
   std::optional<double> count_noise;  ///< counts, or the moments' traces: standard deviation in records
   release::Cost release;
   train::Cost train;                  ///< of the model that is made of the release
@@ -73,12 +76,25 @@ void warn(const Config& c, JobPlan& plan) {
     warnings.push_back("class counts are released, but sample.labels = \"uniform\" does not use them");
 }
 
+/// The keys that would follow from the noise were m public and `records`, with their values.
+std::map<std::string, std::string> sizes_for(const Config& config, std::uint64_t records) {
+  Config told = config;
+  release::choose_sizes(told.features, told.data.schema, told.privacy, told.release_counts, records);
+  const std::map<std::string, std::string> before = flatten(config);
+  std::map<std::string, std::string> sizes = flatten(told);
+  std::erase_if(sizes, [&](const auto& key) { return before.at(key.first) == key.second; });
+  return sizes;
+}
+
 /// @param guess  of m, where the configuration has none.
 JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std::uint64_t> guess) {
   JobPlan plan;
   const release::ReleasePlan& release = config.plan;
   if (config.data.records > 0) plan.records = static_cast<double>(config.data.records);
-  if (guess) plan.records = static_cast<double>(*guess);
+  if (guess) {
+    plan.records = static_cast<double>(*guess);
+    plan.sizes = sizes_for(config, *guess);
+  }
   const privacy::AggregationMode mode = config.aggregation.mode(ranks);
   plan.maps = release::forecast(release, mode, plan.records);
   plan.count_noise = release::count_noise(release, mode);
@@ -138,6 +154,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"released_values", c.plan.size()},
                     {"round_shares", model::shares_of_rounds(c.plan)},
                     {"maps", maps},
+                    {"sizes", p.sizes},
                     {"count_noise", or_null(p.count_noise)},
                     {"generator_parameters", p.train.parameters},
                     {"memory_bytes", memory},
@@ -181,6 +198,11 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
           b.name, b.features, exact_text(b.norm), b.noise_per_number, b.noise_per_class, b.noise_norm,
           b.signal_most, b.signal_to_noise_most, b.kernel_where_equal);
       if (!b.outlook.empty()) out += fmt::format("    outlook          {}\n", b.outlook);
+    }
+    if (!p.sizes.empty()) {
+      out += "  with that many records better:";
+      for (const auto& [key, value] : p.sizes) out += fmt::format(" --set {}={}", key, value);
+      out += "\n";
     }
   } else {
     out += "\nsignal and noise of the mean embedding, outlook\n";

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <optional>
-#include <span>
 
 #include "kernels.hpp"
 #include "lift_settings.hpp"
@@ -21,6 +20,8 @@ namespace {
 constexpr double kNoiseOfDefault = 9e-4, kNoisePower = 3.0 / 16;
 /// The least side that is chosen, unless another is written.
 constexpr std::size_t kLeastSide = 5;
+/// Where noise decides, images smaller than 28 x 28 may have as many as those: a frequency says as much.
+constexpr std::size_t kLargeEnough = 14;
 /// c0 is chosen among the default over 2^(i / 4), i = 0 .. kOffsets - 1.
 constexpr int kOffsets = 5;
 /// The weights' exponent is chosen among kMostExponent - i / 4, i = 0 .. kExponents - 1.
@@ -39,11 +40,12 @@ constexpr double kDistortion = 0.1;
 double rounded_to_float(double v) { return static_cast<float>(v); }
 double real(std::size_t n) { return static_cast<double>(n); }
 
-/// 14 at 28 x 28; at most some 300 coefficients in all, because each adds noise.
-std::size_t default_side(const std::vector<std::size_t>& shape) {
-  const std::size_t half = (std::min(shape[1], shape[2]) + 1) / 2;
+/// Half of an image's shorter side, 14 at 28 x 28; at most some 300 coefficients in all, because each adds
+/// noise. @param least  as many at least, if the image has them
+std::size_t default_side(const std::vector<std::size_t>& shape, std::size_t least = 1) {
+  const std::size_t shorter = std::min(shape[1], shape[2]), half = (shorter + 1) / 2;
   const auto most = static_cast<std::size_t>(std::sqrt(300.0 / real(shape[0])));
-  return std::max<std::size_t>(1, std::min(half, most));
+  return std::max<std::size_t>(1, std::min({std::max(half, least), shorter, most}));
 }
 
 /// The k lowest rows of the orthonormal DCT-II of length n: k x n row-major.
@@ -66,10 +68,10 @@ class ImageLift final : public Lift {
   std::unique_ptr<Lift> clone() const override { return std::make_unique<ImageLift>(*this); }
 
   void declare(settings::Keys& keys) override {
-    keys.count(
-        "coefficients", side_, 0, 1 << 13,
-        "k, cosine coefficients per side and channel, at most: fewer where noise hides the rest; 0: by "
-        "the records' size and the noise");
+    keys.count("coefficients", side_, 0, 1 << 13,
+               "k, cosine coefficients per side and channel; where m is public, at most: fewer where noise "
+               "hides the rest; 0: by "
+               "the records' size and the noise");
     keys.count("fewest_coefficients", fewest_, 0, 1 << 13,
                "no fewer are used, however much noise there is; 0: as few as are best, from 5 on");
     keys.optional_number("weight_exponent", exponent_,
@@ -82,45 +84,45 @@ class ImageLift final : public Lift {
   bool is_natural_for(const schema::Schema& schema) const override { return schema.is_image(); }
 
   // The side, c0 and the weights' exponent that let most of what tells classes apart through the noise, by a
-  // public guess. The side is at most a power law whose constants give images of 28 x 28 a side of 14 at 9e-4
-  // and 20 at 1.2e-4, which served FashionMNIST best (docs/explanation/moments.md, "How many coefficients"),
-  // and what is written: one that is too large for the noise costs nothing.
+  // public guess. The side is at most what is written, and a power law whose constants give images of 28 x 28
+  // a side of 14 at 9e-4 and 20 at 1.2e-4, which served FashionMNIST best (docs/explanation/moments.md, "How
+  // many coefficients"). So one that is written too large for the noise costs nothing.
   double choose_sizes(const schema::Schema& schema, double noise, double offset) override {
     const auto& shape = schema.shape;
     if (shape.size() != 3 || std::find(shape.begin(), shape.end(), 0u) != shape.end() || !(noise > 0))
       return offset;
-    const std::size_t shorter = std::min(shape[1], shape[2]);
-    const std::size_t allowed = side_ == 0 ? shorter : side_;
+    const std::size_t shorter = std::min(shape[1], shape[2]), allowed = side_ == 0 ? shorter : side_;
     if (allowed > shorter || fewest_ > allowed) return offset;  // resolve() says so
     const double growth = std::fmax(1.0, std::pow(kNoiseOfDefault / noise, kNoisePower));
-    const auto law = static_cast<std::size_t>(std::fmin(real(default_side(shape)) * growth, real(allowed)));
-    const std::size_t most = std::max(law, fewest_),
-                      least = fewest_ == 0 ? std::min(kLeastSide, law) : fewest_;
+    const auto law =
+        static_cast<std::size_t>(std::fmin(real(default_side(shape, kLargeEnough)) * growth, real(shorter)));
+    const std::size_t least = std::min(fewest_ == 0 ? std::min(kLeastSide, law) : fewest_, allowed);
+    const std::size_t most = std::max(std::min(law, allowed), least);
     std::vector<double> offsets{offset};
     if (offset == 0) {
       const double usual = default_offset_of(shape[0] * shape[1] * shape[2]);
       offsets.clear();
       for (int i = 0; i < kOffsets; ++i) offsets.push_back(usual * std::exp2(-0.25 * i));
     }
-    std::vector<double> exponents{exponent_.value_or(kMostExponent)};
-    for (int i = 1; !exponent_ && i < kExponents; ++i) exponents.push_back(kMostExponent - 0.25 * i);
     const Guess guess = guess_of(shape);
-    written_ = side_;
-    side_ = most;
-    exponent_ = exponents[0];
-    double best = 0, chosen = offsets[0];
-    for (std::size_t k = least; k <= most; ++k) {
-      // A smaller exponent is for the least side, where that is too large for the noise.
-      const std::span tried(exponents.data(), k == least ? exponents.size() : 1);
+    Choice best{most, offsets[0], exponent_.value_or(kMostExponent), 0};
+    const auto consider = [&](std::size_t side, double exponent, Choice& choice) {
       for (const double c0 : offsets) {
-        for (const double exponent : tried) {
-          const double through = separation(shape, guess, k, noise, c0, exponent);
-          if (!(through > best)) continue;
-          side_ = k, chosen = c0, exponent_ = exponent, best = through;
-        }
+        const double through = separation(shape, guess, side, noise, c0, exponent);
+        if (through > choice.through) choice = {side, c0, exponent, through};
       }
+    };
+    Choice open = best;
+    for (std::size_t k = 1; k <= law; ++k) consider(k, best.exponent, open);
+    for (std::size_t k = least; k <= most; ++k) consider(k, best.exponent, best);
+    // Where fewer than can be had would be best, high frequencies take less of a record's length.
+    if (!exponent_ && open.side <= least && open.side < std::max(law, least)) {
+      for (int i = 1; i < kExponents; ++i) consider(least, kMostExponent - 0.25 * i, best);
     }
-    return chosen;
+    written_ = side_;
+    side_ = best.side;
+    exponent_ = best.exponent;
+    return best.offset;
   }
 
   std::string outlook(double noise, double offset) const override {
@@ -132,7 +134,9 @@ class ImageLift final : public Lift {
     const double left = separation(shape, guess, side_, noise, c0, *exponent_) /
                         separation(shape, guess, most, 0.0, c0, *exponent_);
     const std::string fewer =
-        side_ < written_ ? fmt::format(" (fewer than the {} written: noise hides the rest)", written_) : "";
+        side_ < written_
+            ? fmt::format(" (fewer than the {} written: more cost more than they tell),", written_)
+            : "";
     return fmt::format(
         "with {} x {} coefficients{} noise leaves about {:.2g} % of what tells classes apart (a public "
         "guess: below 1 % samples are little better than chance, at 10 % rough, from 30 % on good)",
@@ -259,6 +263,11 @@ class ImageLift final : public Lift {
   /// Mean squares at frequency 0, of all coefficients together: of records, and of what tells classes apart.
   struct Guess {
     double law, between;
+  };
+  struct Choice {
+    std::size_t side;
+    double offset, exponent;
+    double through;  ///< separation()
   };
   static Guess guess_of(const std::vector<std::size_t>& shape) {
     const double all = AffineLift::kMeanSquare * real(shape[0]) * real(shape[1]) * real(shape[2]);

@@ -295,6 +295,29 @@ TEST(PlanCommand, PrivateNumberOfRecordsNeedsAGuess) {
   EXPECT_GT(plan_json(guessed).at("maps").at(0).at("signal_to_noise_most").get<double>(), 8.0);
 }
 
+TEST(PlanCommand, AGuessOfAPrivateNumberSaysWhatToWrite) {
+  const std::string closed = MUFFLE_CONFIGS + std::string("/fashion-mnist-moments.toml");
+  const auto plan = [&](std::vector<std::string> more) {
+    std::vector<std::string> args{
+        "plan", "--config", closed, "--set", "privacy.adjacency=add-remove-one", "--set", "data.records=0"};
+    args.insert(args.end(), more.begin(), more.end());
+    return muffle(args);
+  };
+  const auto sizes = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--format", "json"});
+    return json::parse(plan(more)).at("sizes");
+  };
+  EXPECT_EQ(sizes({}), json::object());
+  EXPECT_EQ(sizes({"--records", "1000", "--set", "privacy.epsilon=0.2"}).at("map.moments.coefficients"), "5");
+  EXPECT_EQ(
+      sizes({"--records", "1000", "--set", "privacy.epsilon=0.2", "--set", "map.moments.coefficients=28"})
+          .at("map.moments.coefficients"),
+      "5");
+  EXPECT_FALSE(sizes({"--records", "60000", "--set", "map.moments.coefficients=14"})
+                   .contains("map.moments.coefficients"));
+  EXPECT_THAT(plan({"--records", "1000"}), HasSubstr("better: --set map.moments.coefficients="));
+}
+
 /// What no thread could draw later is refused before anything is charged.
 TEST(PlanCommand, RefusesRecordsThatAreTooLongToBeDrawn) {
   const std::string file = MUFFLE_CONFIGS + std::string("/fashion-mnist-moments.toml");

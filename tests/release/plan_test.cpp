@@ -123,9 +123,10 @@ TEST(ReleasePlan, PrivacySettingsThatMeanNothingAreRefused) {
   refused({"one person"}, {rff("a")}, {.records_per_person = 0});
 }
 
-/// What the moments of images of 28 x 28 and 10 classes choose by the noise, beside keys that are written.
-nlohmann::json chosen(double epsilon, std::uint64_t records, const test::MapKeys& written = {}) {
-  const schema::Schema schema = test::schema_of({1, 28, 28}, 10);
+/// What the moments of images and 10 classes choose by the noise, beside keys that are written.
+nlohmann::json chosen(double epsilon, std::uint64_t records, const test::MapKeys& written = {},
+                      std::vector<std::size_t> shape = {1, 28, 28}) {
+  const schema::Schema schema = test::schema_of(std::move(shape), 10);
   features::MapsSettings maps;
   maps.maps["m"].map = test::prepared_map("moments", {{"lift", "image"}}, schema);
   for (const auto& [key, value] : written) test::set_key(*maps.maps["m"].map, key, value);
@@ -163,6 +164,20 @@ TEST(ReleasePlan, SizesFollowThePublicNoise) {
   EXPECT_EQ(side(1, 0), 14);
 }
 
+// A frequency says as much of a small image as of a large one.
+TEST(ReleasePlan, SmallImagesMayHaveTheSidesOfLargeOnes) {
+  const auto side = [](double epsilon, std::uint64_t records, std::vector<std::size_t> shape) {
+    return chosen(epsilon, records, {}, std::move(shape))["lift_settings"]["coefficients"].get<int>();
+  };
+  EXPECT_EQ(side(10, 10'000, {1, 14, 14}), 14);
+  EXPECT_EQ(side(1, 3'000, {1, 14, 14}), side(1, 3'000, {1, 28, 28}));
+  EXPECT_EQ(side(1, 10'000, {1, 8, 7}), 7);
+  EXPECT_EQ(side(1, 1'000, {1, 7, 7}), 5);
+  EXPECT_EQ(side(1, 10'000, {1, 4, 4}), 4);
+  EXPECT_EQ(side(1, 0, {1, 8, 8}), 4) << "half, where nothing is known";
+  EXPECT_EQ(side(1, 60'000, {3, 16, 16}), 10) << "300 coefficients in all";
+}
+
 // Blocks tell of means that are longer than c0 what rows do not, once noise lets the means be seen; where
 // there is little noise, a small c0 only weighs records unevenly.
 TEST(ReleasePlan, TheOffsetFollowsThePublicNoiseToo) {
@@ -189,6 +204,9 @@ TEST(ReleasePlan, TheWeightsExponentFollowsThePublicNoiseToo) {
   EXPECT_GE(exponent(0.1, 1), 0.0) << "no less";
   EXPECT_EQ(exponent(10, 60'000, test::MapKeys{{"coefficients", "14"}}), 0.5)
       << "there is no noise to speak of";
+  EXPECT_EQ(exponent(10, 60'000, test::MapKeys{{"coefficients", "5"}}), 0.5);
+  EXPECT_EQ(exponent(10, 10'000, test::MapKeys{}, std::vector<std::size_t>{1, 4, 4}), 0.5);
+  EXPECT_LT(exponent(0.2, 300, test::MapKeys{}, std::vector<std::size_t>{1, 4, 4}), 0.5);
   EXPECT_EQ(exponent(0.1, 300, test::MapKeys{{"weight_exponent", "-1.5"}}), -1.5) << "what is written stands";
   EXPECT_EQ(exponent(1, 0), 0.5);
 }
