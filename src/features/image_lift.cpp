@@ -115,7 +115,7 @@ class ImageLift final : public Lift {
     Choice open = best;
     for (std::size_t k = 1; k <= law; ++k) consider(k, best.exponent, open);
     for (std::size_t k = least; k <= most; ++k) consider(k, best.exponent, best);
-    // Where fewer than can be had would be best, high frequencies take less of a record's length.
+    // Where the fewest, or fewer still, would be best, high frequencies take less of a record's length.
     if (!exponent_ && open.side <= least && open.side < std::max(law, least)) {
       for (int i = 1; i < kExponents; ++i) consider(least, kMostExponent - 0.25 * i, best);
     }
