@@ -20,8 +20,7 @@ constexpr int kMaxRanks = 1'000'000;
 struct JobPlan {
   std::optional<double> records;  ///< m, or the guess of it
   std::vector<release::MapForecast> maps;
-  std::map<std::string, std::string>
-      sizes;                          ///< keys that follow from the noise where m is public, by the guess
+  std::map<std::string, std::string> sizes;  ///< sizes_for() the guess
   std::optional<double> count_noise;  ///< counts, or the moments' traces: standard deviation in records
   release::Cost release;
   train::Cost train;                  ///< of the model that is made of the release
