@@ -68,9 +68,10 @@ class ImageLift final : public Lift {
   std::unique_ptr<Lift> clone() const override { return std::make_unique<ImageLift>(*this); }
 
   void declare(settings::Keys& keys) override {
-    keys.count("coefficients", side_, 0, 1 << 13,
-               "k, cosine coefficients per side and channel; where m is public, at most: fewer where more cost "
-               "more than they tell; 0: by the records' size and the noise");
+    keys.count(
+        "coefficients", side_, 0, 1 << 13,
+        "k, cosine coefficients per side and channel; where m is public, at most: fewer where more cost "
+        "more than they tell; 0: by the records' size and the noise");
     keys.count("fewest_coefficients", fewest_, 0, 1 << 13,
                "no fewer are used, however much noise there is; 0: as few as are best, from 5 on");
     keys.optional_number("weight_exponent", exponent_,
