@@ -31,18 +31,19 @@ const char* verdict(const Audited& a) {
 
 /// What was attacked, and what was not.
 std::string path_of(const privacy::AggregationMode& mode) {
-  std::string path =
-      fmt::format("{} rank{}, {}", mode.ranks, mode.ranks == 1 ? "" : "s", privacy::name_of(mode));
-  if (mode.distributed && mode.colluding > 0)
-    path += fmt::format("; {} of the ranks tell the attacker their shares of the noise", mode.colluding);
+  const int ranks = privacy::ranks_of(mode);
+  std::string path = fmt::format("{} rank{}, {}", ranks, ranks == 1 ? "" : "s", privacy::name_of(mode));
+  if (const auto* shares = privacy::distributed(mode); shares != nullptr && shares->colluding > 0)
+    path += fmt::format("; {} of the ranks tell the attacker their shares of the noise", shares->colluding);
   return path;
 }
 
 std::string not_covered(const privacy::AggregationMode& mode) {
   std::string rest = "readers of files, ledger, artifact, signatures";
-  if (mode.masked) rest = "site keys, " + rest;
-  if (mode.masked && mode.ranks == 1) rest = "masks (one rank has none: use mpirun), " + rest;
-  if (!mode.masked) rest = "masks and shares of noise (not configured), " + rest;
+  const bool masked = privacy::is_masked(mode);
+  if (masked) rest = "site keys, " + rest;
+  if (masked && privacy::ranks_of(mode) == 1) rest = "masks (one rank has none: use mpirun), " + rest;
+  if (!masked) rest = "masks and shares of noise (not configured), " + rest;
   return rest;
 }
 
@@ -59,6 +60,7 @@ std::string as_json(const Audited& a, const AuditCommand& command) {
                         {"mu_lower", f.mu},
                         {"epsilon_lower_any_mechanism", f.epsilon_any}});
   }
+  const privacy::DistributedNoise* shares = privacy::distributed(a.mode);
   const Json out = {{"format", "muffle-audit"},
                     {"version", 1},
                     {"exceeds", a.report.exceeds()},
@@ -66,8 +68,8 @@ std::string as_json(const Audited& a, const AuditCommand& command) {
                     {"confidence", command.confidence},
                     {"path",
                      {{"aggregation", privacy::name_of(a.mode)},
-                      {"ranks", a.mode.ranks},
-                      {"colluding", a.mode.colluding},
+                      {"ranks", privacy::ranks_of(a.mode)},
+                      {"colluding", shares == nullptr ? 0 : shares->colluding},
                       {"not_covered", not_covered(a.mode)}}},
                     {"claim",
                      {{"epsilon", a.noise().epsilon},

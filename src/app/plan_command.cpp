@@ -8,6 +8,7 @@
 #include "muffle/core/process.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/model/rounds.hpp"
+#include "muffle/release/plan_json.hpp"
 
 namespace muffle::app {
 namespace {
@@ -151,6 +152,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"sigma", c.plan.noise.sigma},
                     {"records", or_null(p.records)},
                     {"released_values", c.plan.size()},
+                    {"plan_sha256", release::plan_hash(c.plan)},
                     {"round_shares", model::shares_of_rounds(c.plan)},
                     {"maps", maps},
                     {"sizes", p.sizes},
@@ -182,6 +184,7 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
       c.plan.max_records_per_person == 1 ? "" : "s", c.plan.noise.sigma, c.plan.noise.noise_multiplier,
       c.plan.noise.sensitivity.value);
   out += fmt::format("  {}{} numbers are released\n", c.plan.rounds() > 1 ? "about " : "", c.plan.size());
+  out += fmt::format("  the release plan is {}\n", release::plan_hash(c.plan));
   if (c.plan.rounds() > 1)
     out += fmt::format("  in {} rounds, with {:.2f} of mu^2 each, charged together before the first\n",
                        c.plan.rounds(), fmt::join(model::shares_of_rounds(c.plan), ", "));

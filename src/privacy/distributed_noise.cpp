@@ -51,7 +51,7 @@ double log_closeness_bound(std::uint64_t share_sigma, int ranks) {
 
 DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, int colluding) {
   settings::Problems problems;
-  require_valid({.masked = true, .distributed = true, .ranks = ranks, .colluding = colluding});
+  require_valid(DistributedNoise{ranks, colluding});
   problems.unless(ranks <= kMaxRanks,
                   fmt::format("{} ranks take part, and it must be 1 to {}", ranks, kMaxRanks));
   problems.throw_if_any("the noise cannot be distributed", settings::Problems::kNotReleased);

@@ -57,11 +57,7 @@ Artifact parse_artifact(std::string_view bytes, const std::string& name) {
   if (const std::vector<std::string> wrong = contradictions(artifact); !wrong.empty()) {
     throw refuse(fmt::format("{}", fmt::join(wrong, "; ")));
   }
-  // The proof in this muffle's own words: whatever a file says of it would be printed as if it were one.
-  privacy::NoisePlan& noise = artifact.noise;
-  for (std::size_t b = 0; b < artifact.maps.size(); ++b)
-    noise.sensitivity_input.blocks[b].theorem = artifact.maps[b].bound().theorem;
-  noise.sensitivity = privacy::combined_sensitivity(noise.sensitivity_input);
+  own_proof(artifact);
   return artifact;
 }
 

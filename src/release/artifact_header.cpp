@@ -5,94 +5,40 @@
 #include <limits>
 
 #include "muffle/core/error.hpp"
-#include "muffle/schema/schema.hpp"
+#include "muffle/release/plan_json.hpp"
 
 namespace muffle::release {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxMaps = 64, kMaxRuns = 16;
-constexpr char kMechanism[] = "rounded Gaussian on the integer lattice";
-
-const char* name_of(features::MapRole role) { return role == features::MapRole::kProxy ? "proxy" : "match"; }
-
-/// A run of the noise's parts, {count, unit, sigma_lattice}.
-json run_to_header(const privacy::NoiseRun& run) {
-  return {{"count", run.count}, {"unit", run.unit}, {"sigma_lattice", run.sigma_lattice}};
+json aggregation_to_header(const privacy::AggregationMode& mode) {
+  json header = {{"mode", privacy::name_of(mode)}, {"ranks", privacy::ranks_of(mode)}};
+  if (const privacy::DistributedNoise* shares = privacy::distributed(mode))
+    header["colluding_ranks"] = shares->colluding;
+  if (const std::optional<privacy::SignedSites> sites = privacy::sites_of(mode))
+    header["sites"] = {{"count", sites->count}, {"largest", sites->largest}};
+  return header;
 }
 
-privacy::NoiseRun read_run(const JsonFields& f) {
-  return {f.integer("count", 1, std::uint64_t{1} << 40), f.number("unit"),
-          f.integer("sigma_lattice", 1, privacy::kMaxSigmaLattice)};
-}
-
-/// Reads an entry of `maps` into the maps, their hashes, the bounds and the noise parts, by the schema.
-void read_map(const JsonFields& f, Artifact& a) {
-  features::NamedMap named;
-  named.name = f.text("name", 32);
-  named.role =
-      f.choice("role", {"match", "proxy"}) == 0 ? features::MapRole::kMatch : features::MapRole::kProxy;
-  named.weight = f.number("weight");
-  if (f.has("round")) named.round = f.integer("round", 2, privacy::kMostRounds);
-  std::unique_ptr<features::FeatureMap> map;
-  try {
-    map = features::make_map(f.text("kind", 64));
-  } catch (const ConfigError& e) {
-    f.fail("kind", e.what());
+privacy::AggregationMode read_aggregation(const JsonFields& f) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+  const auto ranks = static_cast<int>(f.integer("ranks", 1, kMost));
+  std::optional<privacy::SignedSites> sites;
+  if (f.has("sites")) {
+    const JsonFields s = f.object("sites");
+    sites = {static_cast<int>(s.integer("count", 1, kMost)),
+             static_cast<int>(s.integer("largest", 1, kMost))};
   }
-  map->read_json(f.object("map"));
-  // What a release states is resolved already: resolving it changes nothing.
-  try {
-    map->resolve(a.schema);
-  } catch (const ConfigError& e) {
-    f.fail("map", std::string("describes no map of such records: ") + e.what());
+  switch (f.choice("mode", {"single coordinator", "masked", "distributed noise"})) {
+    case 0:
+      return privacy::SingleCoordinator{ranks};
+    case 1:
+      return privacy::Masked{ranks, sites};
+    default:
+      return privacy::DistributedNoise{ranks, static_cast<int>(f.integer("colluding_ranks", 0, kMost)),
+                                       sites};
   }
-  if (map->to_json() != f.at("map"))
-    f.fail("map", "is of other records than the schema's, or leaves something open");
-  named.map = std::move(map);
-  a.map_hashes.push_back(f.text("map_sha256", 64));
-  const JsonFields bound = f.object("bound");
-  a.noise.sensitivity_input.blocks.push_back(
-      {bound.number("norm"), bound.flag("nonnegative_kernel"), bound.text("theorem", 1 << 12)});
-  privacy::NoisePart part{{}, a.classes()};
-  for (const JsonFields& run : f.objects("numbers", kMaxRuns)) part.runs.push_back(read_run(run));
-  a.noise.parts.push_back(std::move(part));
-  a.maps.push_back(std::move(named));
-}
-
-void read_aggregation(const JsonFields& f, Artifact& a) {
-  privacy::AggregationMode& mode = a.aggregation;
-  const std::size_t which = f.choice("mode", {"single coordinator", "masked", "distributed noise"});
-  mode.masked = which >= 1;
-  mode.distributed = which == 2;
-  mode.signed_keys = f.flag("signed_keys");
-  mode.colluding = static_cast<int>(f.integer("colluding_ranks", 0, std::numeric_limits<int>::max()));
-  mode.ranks = a.ranks;
-  mode.sites = static_cast<int>(f.integer("sites", 0, std::numeric_limits<int>::max()));
-  mode.largest_site = static_cast<int>(f.integer("largest_site", 0, std::numeric_limits<int>::max()));
-}
-
-void read_privacy(const JsonFields& f, Artifact& a) {
-  (void)f.choice("mechanism", {kMechanism});
-  a.adjacency = f.choice("adjacency", {to_string(privacy::Adjacency::kReplaceOne),
-                                       to_string(privacy::Adjacency::kAddRemoveOne)}) == 0
-                    ? privacy::Adjacency::kReplaceOne
-                    : privacy::Adjacency::kAddRemoveOne;
-  a.max_records_per_person = f.integer("max_records_per_person", 1, privacy::kMaxRecordsPerPerson);
-  privacy::NoisePlan& noise = a.noise;
-  noise.epsilon = f.number("epsilon");
-  noise.delta = f.number("delta");
-  noise.noise_multiplier = f.number("noise_multiplier");
-  noise.sensitivity.value = f.number("sensitivity");
-  noise.sensitivity.derivation = f.text("sensitivity_derivation", 1 << 16);
-  noise.sigma = f.number("sigma");
-}
-
-void read_counts(const JsonFields& f, Artifact& a) {
-  a.counts = f.flag("released");
-  a.counts_weight = f.number("weight");
-  if (a.counts) a.noise.parts.push_back({{read_run(f.object("numbers"))}, 1});
 }
 
 /// Whether the header is what this muffle would have written for what it says: no field more, which readers
@@ -105,64 +51,22 @@ bool is_own_spelling(const json& header, std::uint64_t count, const Artifact& a)
 
 }  // namespace
 
-json map_to_header(const Artifact& a, std::size_t b) {
-  const features::NamedMap& map = a.maps.at(b);
-  const features::BlockBound& bound = a.noise.sensitivity_input.blocks.at(b);
-  json runs = json::array();
-  for (const privacy::NoiseRun& run : a.noise.parts.at(b).runs) runs.push_back(run_to_header(run));
-  json header = {
-      {"name", map.name},
-      {"kind", map.map->kind()},
-      {"role", name_of(map.role)},
-      {"map", map.map->to_json()},
-      {"map_sha256", a.map_hashes.at(b)},
-      {"weight", map.weight},
-      {"bound",
-       {{"norm", bound.norm}, {"nonnegative_kernel", bound.nonnegative_kernel}, {"theorem", bound.theorem}}},
-      {"numbers", runs}};
-  if (map.round > 1) header["round"] = map.round;
-  return header;
-}
-
 json to_header(const Artifact& a) {
-  json maps = json::array();
-  for (std::size_t b = 0; b < a.maps.size(); ++b) maps.push_back(map_to_header(a, b));
-  json counts = {{"released", a.counts}, {"weight", a.counts_weight}};
-  if (a.counts) counts["numbers"] = run_to_header(a.noise.parts.back().runs.front());
-  json header = {
-      {"format", "muffle-release"},
-      {"version", kArtifactVersion},
-      {"muffle_version", a.muffle_version},
-      {"private", a.is_private},
-      {"maps", maps},
-      {"schema", schema::to_json(a.schema)},
-      {"lattice_bits", a.lattice.bits},
-      {"counts", counts},
-      {"records", a.records},
-      {"ranks", a.ranks},
-      {"aggregation",
-       {{"mode", privacy::name_of(a.aggregation)},
-        {"signed_keys", a.aggregation.signed_keys},
-        {"colluding_ranks", a.aggregation.colluding},
-        {"sites", a.aggregation.sites},
-        {"largest_site", a.aggregation.largest_site}}},
-      {"config_sha256", a.config_hash},
-      {"ledger", {{"data_id", a.data_id}, {"charge", a.ledger_charge}}},
-      {"privacy",
-       {{"mechanism", kMechanism},
-        {"adjacency", to_string(a.adjacency)},
-        {"max_records_per_person", a.max_records_per_person},
-        {"epsilon", a.noise.epsilon},
-        {"delta", a.noise.delta},
-        {"noise_multiplier", a.noise.noise_multiplier},
-        {"sensitivity", a.noise.sensitivity.value},
-        {"sensitivity_derivation", a.noise.sensitivity.derivation},
-        {"sigma", a.noise.sigma}}},
-      {"values",
-       {{"count", a.values.size()},
-        {"type", "int64 little-endian"},
-        {"layout", "maps of classes x features, then counts"}}},
-  };
+  json header = plan_json(a);
+  json hashes = json::object();
+  for (std::size_t b = 0; b < a.maps.size(); ++b) hashes[a.maps[b].name] = a.map_hashes.at(b);
+  header.update({{"format", "muffle-release"},
+                 {"version", kArtifactVersion},
+                 {"muffle_version", a.muffle_version},
+                 {"private", a.is_private},
+                 {"map_sha256", std::move(hashes)},
+                 {"aggregation", aggregation_to_header(a.aggregation)},
+                 {"config_sha256", a.config_hash},
+                 {"ledger", {{"data_id", a.data_id}, {"charge", a.ledger_charge}}},
+                 {"values",
+                  {{"count", a.values.size()},
+                   {"type", "int64 little-endian"},
+                   {"layout", "maps of classes x features, then counts"}}}});
   if (!a.is_private) header["warning"] = kNotPrivate;
   return header;
 }
@@ -173,23 +77,15 @@ Artifact from_header(const json& header, const std::string& name) {
       "Copy the file again from where it was made; a release must not be drawn again to replace it."};
   const JsonFields f(header, document);
   Artifact a;
+  static_cast<ReleasePlan&>(a) = read_plan(f);
+  const JsonFields hashes = f.object("map_sha256");
+  for (const features::NamedMap& map : a.maps) a.map_hashes.push_back(hashes.text(map.name, 64));
   a.muffle_version = f.text("muffle_version", 64);
   a.is_private = f.flag("private");
-  a.schema = schema::read_schema(f.object("schema"));
-  a.lattice.bits = static_cast<int>(f.integer("lattice_bits", 8, 24));
-  for (const JsonFields& entry : f.objects("maps", kMaxMaps)) read_map(entry, a);
-  read_counts(f.object("counts"), a);
-  a.records = f.integer("records", 0, std::uint64_t{1} << 62);
-  a.ranks = static_cast<int>(f.integer("ranks", 1, std::numeric_limits<int>::max()));
-  read_aggregation(f.object("aggregation"), a);
+  a.aggregation = read_aggregation(f.object("aggregation"));
   a.config_hash = f.text("config_sha256", 128);
   a.data_id = f.object("ledger").text("data_id", 128);
   a.ledger_charge = f.object("ledger").text("charge", 32);
-  read_privacy(f.object("privacy"), a);
-  a.noise.sensitivity_input.adjacency = a.adjacency;
-  a.noise.sensitivity_input.counts = a.counts;
-  a.noise.sensitivity_input.counts_weight = a.counts_weight;
-  a.noise.sensitivity_input.max_records_per_person = a.max_records_per_person;
   const JsonFields values = f.object("values");
   (void)values.choice("type", {"int64 little-endian"});
   (void)values.choice("layout", {"maps of classes x features, then counts"});

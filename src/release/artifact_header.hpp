@@ -14,8 +14,9 @@ nlohmann::json to_header(const Artifact& artifact);
 /// starts with `name` and names the field.
 Artifact from_header(const nlohmann::json& header, const std::string& name);
 
-/// Map b as an entry of the header's list `maps`: its kind, settings, weight, bound, units and noise.
-nlohmann::json map_to_header(const Artifact& artifact, std::size_t b);
+/// The bounds' theorems and the sensitivity's derivation, in this muffle's own words: of a plan that was
+/// read.
+void own_proof(ReleasePlan& plan);
 
 /// What contradicts what: ranges, counts, and the guarantee derived once more. Empty if all is well.
 std::vector<std::string> contradictions(const Artifact& artifact);

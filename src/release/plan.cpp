@@ -168,8 +168,9 @@ ReleasePlan make_plan(ReleaseSettings settings) {
 
 double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mode, std::size_t part,
                      std::size_t run) {
-  if (!mode.distributed) return static_cast<double>(plan.noise.parts.at(part).runs.at(run).sigma_lattice);
-  const auto shares = privacy::plan_distributed_noise(plan.noise, mode.ranks, mode.colluding);
+  const privacy::DistributedNoise* apart = privacy::distributed(mode);
+  if (apart == nullptr) return static_cast<double>(plan.noise.parts.at(part).runs.at(run).sigma_lattice);
+  const auto shares = privacy::plan_distributed_noise(plan.noise, apart->ranks, apart->colluding);
   return shares.total_sigma(shares.shares.at(part).runs.at(run));
 }
 

@@ -148,7 +148,6 @@ Artifact released_so_far(const ReleasePlan& plan, const privacy::AggregationMode
     out.noise.parts.push_back(plan.noise.parts[b]);
   }
   if (plan.counts) out.noise.parts.push_back(plan.noise.parts.back());
-  out.ranks = mode.ranks;
   out.aggregation = mode;
   out.values = joined(out, rounds);
   return out;

@@ -5,6 +5,7 @@
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/release/plan_json.hpp"
 
 namespace muffle::release {
 namespace {
@@ -36,8 +37,11 @@ std::string meaning_of_adjacency(const Artifact& a) {
                               which);
 }
 
-privacy::DistributedNoisePlan shares(const Artifact& a) {
-  return privacy::plan_distributed_noise(a.noise, a.aggregation.ranks, a.aggregation.colluding);
+/// None where ranks added no shares.
+std::optional<privacy::DistributedNoisePlan> shares(const Artifact& a) {
+  const privacy::DistributedNoise* mode = privacy::distributed(a.aggregation);
+  if (mode == nullptr) return std::nullopt;
+  return privacy::plan_distributed_noise(a.noise, mode->ranks, mode->colluding);
 }
 
 /// "s = 125176246 (1 is 16777216)" for each size of noise that is drawn.
@@ -58,8 +62,7 @@ std::string mechanism(const Artifact& a) {
       "Gaussian mechanism on the sums of the feature vectors, each released once. Every feature vector is "
       "held "
       "in integers, in lattice units, and its norm is checked in them. ";
-  if (a.aggregation.distributed) {
-    const privacy::DistributedNoisePlan plan = shares(a);
+  if (const auto plan = shares(a)) {
     text += fmt::format(
         "To every integer sum each of the {} ranks added its own round(N(0, s^2)), drawn exactly (Karney, "
         "ACM TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a "
@@ -67,7 +70,8 @@ std::string mechanism(const Artifact& a) {
         "than 1e-30, post-processing of the ideal Gaussian mechanism (Kairouz, Liu & Steinke, ICML 2021; "
         "docs/explanation/secure-aggregation.md, theorem 2), so the tight analytic bound holds (Balle & "
         "Wang, ICML 2018, Theorem 8).",
-        plan.ranks, drawn_text(a, plan.shares), plan.ranks - plan.colluding, drawn_text(a, a.noise.parts));
+        plan->ranks, drawn_text(a, plan->shares), plan->ranks - plan->colluding,
+        drawn_text(a, a.noise.parts));
   } else {
     text += fmt::format(
         "To every integer sum, round(N(0, s^2)) was added, drawn exactly (Karney, ACM TOMS 42(1), 2016), "
@@ -115,7 +119,7 @@ std::vector<std::string> trust_model(const Artifact& a) {
         "sees to it within the files that it reads, so the sums may hold fewer records than there are.",
         printable(a.schema.table->columns[*person].name)));
   out.push_back(
-      a.aggregation.masked
+      privacy::is_masked(a.aggregation)
           ? privacy::describe(a.aggregation, promised)
           : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way of "
             "the reduction see partial sums: they are trusted. Nobody else sees anything but the noisy "
@@ -169,28 +173,29 @@ std::vector<std::pair<double, double>> curve(const Artifact& a) {
 }  // namespace
 
 std::string privacy_statement_json(const Artifact& a) {
-  json maps = json::array();
+  json maps = plan_json(a).at("maps");
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
-    json map = map_to_header(a, b);
+    json& map = maps[b];
+    map["map_sha256"] = a.map_hashes.at(b);
+    map["bound"]["theorem"] = a.noise.sensitivity_input.blocks.at(b).theorem;
     map["features"] = a.features(b);
-    maps.push_back(std::move(map));
   }
   json at_deltas = json::array();
   if (a.is_private) {
     for (const auto& [delta, epsilon] : curve(a))
       at_deltas.push_back({{"delta", delta}, {"epsilon", epsilon}});
   }
-  json aggregation = {{"mode", privacy::name_of(a.aggregation)}, {"ranks", a.ranks}};
-  if (a.aggregation.masked) aggregation["signed_keys"] = a.aggregation.signed_keys;
-  if (a.aggregation.signed_keys) aggregation["sites"] = a.aggregation.sites;
-  if (a.aggregation.distributed) {
-    const privacy::DistributedNoisePlan plan = shares(a);
-    aggregation["colluding_ranks"] = plan.colluding;
-    for (const privacy::NoisePart& part : plan.shares) {
+  json aggregation = {{"mode", privacy::name_of(a.aggregation)}, {"ranks", privacy::ranks_of(a.aggregation)}};
+  const std::optional<privacy::SignedSites> sites = privacy::sites_of(a.aggregation);
+  if (privacy::is_masked(a.aggregation)) aggregation["signed_keys"] = sites.has_value();
+  if (sites) aggregation["sites"] = sites->count;
+  if (const auto plan = shares(a)) {
+    aggregation["colluding_ranks"] = plan->colluding;
+    for (const privacy::NoisePart& part : plan->shares) {
       for (const privacy::NoiseRun& run : part.runs) {
         aggregation["shares"].push_back({{"share_sigma_lattice", run.sigma_lattice},
-                                         {"honest_sigma_lattice", plan.honest_sigma(run)},
-                                         {"total_sigma_lattice", plan.total_sigma(run)}});
+                                         {"honest_sigma_lattice", plan->honest_sigma(run)},
+                                         {"total_sigma_lattice", plan->total_sigma(run)}});
       }
     }
   }
@@ -213,6 +218,7 @@ std::string privacy_statement_json(const Artifact& a) {
       {"noise_multiplier", a.noise.noise_multiplier},
       {"sensitivity", a.noise.sensitivity.value},
       {"sensitivity_derivation", a.noise.sensitivity.derivation},
+      {"plan_sha256", plan_hash(a)},
       {"maps", maps},
       {"sigma", a.noise.sigma},
       {"lattice_bits", a.lattice.bits},
@@ -250,7 +256,7 @@ std::string privacy_statement_text(const Artifact& a) {
       "others up.)\n",
       rounded_down_text(a.noise.sigma, 10), rounded_down_text(a.noise.noise_multiplier, 10),
       rounded_up_text(a.noise.sensitivity.value, 10), rounded_up_text(mu_of(a), 6));
-  if (a.aggregation.masked) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
+  if (privacy::is_masked(a.aggregation)) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
   out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";
   const auto list = [&](const char* title, const std::vector<std::string>& items) {
     out += fmt::format("\n{}\n", title);

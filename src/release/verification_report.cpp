@@ -4,6 +4,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/plan_json.hpp"
 #include "muffle/release/verification.hpp"
 
 namespace muffle::release {
@@ -128,8 +129,8 @@ std::string verification_text(const Verification& v) {
   if (refused(v)) return out;
   const std::string line(78, '*');
   if (!v.artifact->is_private) out += fmt::format("\n{}\n{:^78}\n{}\n", line, "N O T   P R I V A T E", line);
-  out += fmt::format("\n{}\nSigned by: {}\nLedger: {}\n", privacy_statement_text(*v.artifact), signed_by(v),
-                     ledger_line(v));
+  out += fmt::format("\n{}\nPlan: {}\nSigned by: {}\nLedger: {}\n", privacy_statement_text(*v.artifact),
+                     plan_hash(*v.artifact), signed_by(v), ledger_line(v));
   out += fmt::format(
       "No file can prove that the noise was drawn, that the sums were bounded, or how they came together "
       "(here: {}). For that {} vouches.\n",

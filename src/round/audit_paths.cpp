@@ -54,20 +54,20 @@ class AuditedPath {
         terms_(Terms::of(embedder.plan.noise, mode)),
         transport_(std::move(transport)),
         entropy_(privacy::os_entropy()) {
-    require(mode.ranks == transport_->sites(),
+    require(privacy::ranks_of(mode) == transport_->sites(),
             "an audit was planned for other ranks: this is a bug in muffle.");
   }
 
   Released release(data::RecordSource& records) {
     Released released = release_once(records);
     released.resize(embedder_.plan.size(), 0);
-    if (terms_.mode.colluding > 0) take_off_curious_shares(released);
+    if (terms_.shares && terms_.shares->colluding > 0) take_off_curious_shares(released);
     return released;
   }
 
  private:
   bool curious() const {
-    return terms_.mode.distributed && transport_->site() >= terms_.mode.ranks - terms_.mode.colluding;
+    return terms_.shares && transport_->site() >= terms_.shares->ranks - terms_.shares->colluding;
   }
 
   Released release_once(data::RecordSource& records) {

@@ -8,7 +8,7 @@ namespace muffle::round {
 
 void agree_on_keys(Round& round, Transport& transport, const std::string& purpose,
                    const crypto::SiteIdentity* identity) {
-  if (!round.terms().mode.masked) return;
+  if (!privacy::is_masked(round.terms().mode)) return;
   std::string message;
   transport.agree("making the key of the secure sum", true,
                   [&] { message = round.begin_keys(purpose, identity); });
@@ -23,7 +23,7 @@ void agree_on_keys(Round& round, Transport& transport, const std::string& purpos
 
 void draw_shares(Round& round, Transport& transport, privacy::EntropySource& entropy,
                  const NamedHeartbeat& heartbeat) {
-  if (!round.terms().mode.distributed) return;
+  if (!round.terms().shares) return;
   constexpr const char* kStep = "drawing the shares of the noise";
   transport.agree(kStep, true, [&] { round.draw_share(entropy, [&] { heartbeat(kStep); }); });
 }
@@ -31,7 +31,7 @@ void draw_shares(Round& round, Transport& transport, privacy::EntropySource& ent
 privacy::NoisySum sum_up(Round& round, Transport& transport) {
   round.take_total(transport.sum_to_coordinator(round.summand()));
   // Noise that came with the sums was in them; the coordinator's may still fail to be added.
-  if (round.terms().mode.distributed) return round.publish();
+  if (round.terms().shares) return round.publish();
   privacy::NoisySum noisy;
   transport.agree("adding the noise", true, [&] { noisy = round.publish(); });
   return noisy;

@@ -13,6 +13,7 @@
 #include "muffle/core/progress.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/privacy/entropy.hpp"
+#include "muffle/release/plan_json.hpp"
 #include "muffle/round/drive.hpp"
 #include "release_checks.hpp"
 
@@ -225,9 +226,9 @@ class Run {
   /// Before records are embedded, so that bad keys show early and the sampler has nothing private to be timed
   /// against.
   void agree_on_keys_and_shares(Round& round) {
-    if (!mode_.masked) return;
+    if (!privacy::is_masked(mode_)) return;
     std::optional<crypto::SiteIdentity> identity;
-    if (mode_.signed_keys) {
+    if (privacy::sites_of(mode_)) {
       transport_.agree("reading the site keys", true, [&] {
         identity.emplace(crypto::SiteIdentity{
             crypto::SiteKey::load(data::resolve_path({}, job_.aggregation.site_key, transport_.site())),
@@ -238,10 +239,10 @@ class Run {
     // site to site.
     const std::string data_id =
         transport_.from_coordinator(transport_.coordinates() ? job_.order().data_id : "");
-    std::string purpose = "release " + job_.config_hash + " of data " + data_id;
+    std::string purpose = "release " + release::plan_hash(job_.plan) + " of data " + data_id;
     if (number_ > 1) purpose += fmt::format(", round {}", number_);
     agree_on_keys(round, transport_, purpose, identity ? &*identity : nullptr);
-    if (mode_.distributed) draw_shares(round, transport_, *entropy(), heartbeat_);
+    if (privacy::distributed(mode_) != nullptr) draw_shares(round, transport_, *entropy(), heartbeat_);
   }
 
   void embed_records(Round& round, data::RecordSource& source) {
@@ -279,7 +280,7 @@ class Run {
       require_room(job_.file.parent_path(), plan_.size() * sizeof(std::int64_t) + kBesideNumbers);
       commitment([&] {
         const auto draw = [&](const release::Charge& charge) {
-          const auto source = mode_.distributed ? nullptr : entropy();
+          const auto source = privacy::distributed(mode_) != nullptr ? nullptr : entropy();
           round.draw_noise(charge, source.get(), [&] { transport_.check_lost("drawing the noise"); });
         };
         if (number_ == 1) {
@@ -323,7 +324,6 @@ class Run {
     artifact.config_hash = job_.config_hash;
     artifact.muffle_version = job_.muffle_version;
     artifact.data_id = job_.order().data_id;
-    artifact.ranks = mode_.ranks;
     artifact.aggregation = mode_;
     artifact.is_private = noisy.is_private && (rounds_ == 1 || kept_.is_private);
     std::vector<std::vector<std::int64_t>> rounds = std::move(kept_.values);

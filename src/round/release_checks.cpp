@@ -86,7 +86,7 @@ privacy::AggregationMode plan_aggregation(Transport& transport, const ReleaseJob
     if (roster) roster->require_ranks(transport.sites());
     terms = Terms::of(plan, job.aggregation.mode(transport.sites(), roster ? &*roster : nullptr));
   });
-  if (terms.mode.distributed) require_same_entropy(transport, job);
+  if (terms.shares) require_same_entropy(transport, job);
   std::optional<privacy::Guarantee> promised;
   if (!job.insecure_seed) promised = {plan.epsilon, plan.delta, plan.noise_multiplier};
   spdlog::info("release: {}", privacy::describe(terms.mode, promised));

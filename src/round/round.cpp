@@ -12,7 +12,8 @@ namespace muffle::round {
 Terms Terms::of(const privacy::NoisePlan& noise, const privacy::AggregationMode& mode) {
   privacy::require_valid(mode);
   Terms terms{mode, noise.parts, std::nullopt};
-  if (mode.distributed) terms.shares = privacy::plan_distributed_noise(noise, mode.ranks, mode.colluding);
+  if (const privacy::DistributedNoise* apart = privacy::distributed(mode))
+    terms.shares = privacy::plan_distributed_noise(noise, apart->ranks, apart->colluding);
   return terms;
 }
 
@@ -24,7 +25,7 @@ std::string_view name_of(Round::State state) {
 }
 
 Round::Round(Terms terms, int site) : terms_(std::move(terms)), site_(site) {
-  if (!terms_.mode.masked) state_.emplace<KeysAgreed>();
+  if (!privacy::is_masked(terms_.mode)) state_.emplace<KeysAgreed>();
 }
 
 Round::State Round::state() const { return static_cast<State>(state_.index()); }
@@ -51,7 +52,8 @@ S Round::take(std::string_view step) {
 
 const std::string& Round::begin_keys(const std::string& purpose, const crypto::SiteIdentity* identity) {
   take<Proposed>("make its keys");
-  const crypto::MaskSpec spec{site_, terms_.mode.ranks, privacy::length_of(terms_.parts), purpose, identity};
+  const crypto::MaskSpec spec{site_, privacy::ranks_of(terms_.mode), privacy::length_of(terms_.parts),
+                              purpose, identity};
   return state_.emplace<KeysMade>(KeysMade{crypto::KeyExchange(spec)}).exchange.hello();
 }
 
@@ -101,7 +103,7 @@ void Round::draw_noise(const release::Charge&, privacy::EntropySource* entropy, 
   if (!coordinates()) refuse("draw the coordinator's noise elsewhere");
   Closed closed = take<Closed>("draw the noise");
   std::optional<privacy::NoiseVector> noise;
-  if (!terms_.mode.distributed) noise.emplace(terms_.parts, *entropy, check_lost);
+  if (!terms_.shares) noise.emplace(terms_.parts, *entropy, check_lost);
   state_.emplace<Charged>(Charged{std::move(closed), std::move(noise)});
 }
 
@@ -128,7 +130,7 @@ std::vector<std::uint64_t> Round::summand() {
 void Round::take_total(std::vector<std::uint64_t>&& total) {
   Summing summing = take<Summing>("take a total");
   Summed summed{std::move(summing.hold), std::move(summing.noise), std::nullopt, {}};
-  if (terms_.mode.distributed) {
+  if (terms_.shares) {
     // Read as two's complement, as NoiseVector::publish does.
     summed.noisy.is_private = summing.secure_share;
     summed.noisy.values.assign(total.begin(), total.end());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "muffle/core/error.hpp"
+
 namespace muffle::round {
 
 void AggregationSettings::declare(settings::Keys& keys) {
@@ -37,17 +39,19 @@ void AggregationSettings::problems(privacy::Adjacency adjacency, bool own_record
 }
 
 privacy::AggregationMode AggregationSettings::mode(int ranks, const crypto::SiteRoster* roster) const {
-  privacy::AggregationMode mode;
-  mode.masked = secure;
-  mode.signed_keys = roster != nullptr;
+  std::optional<privacy::SignedSites> sites;
   if (roster != nullptr) {
-    const auto sites = roster->ranks_by_site();
-    mode.sites = static_cast<int>(sites.size());
-    for (const auto& [name, held] : sites) mode.largest_site = std::max(mode.largest_site, held);
+    const auto held = roster->ranks_by_site();
+    sites = {static_cast<int>(held.size()), 0};
+    for (const auto& [name, count] : held) sites->largest = std::max(sites->largest, count);
   }
-  mode.distributed = distributed;
-  mode.ranks = ranks;
-  mode.colluding = distributed ? static_cast<int>(colluding) : 0;
+  require(secure || !distributed, "noise in shares was planned without masks: this is a bug in muffle.");
+  privacy::AggregationMode mode = privacy::SingleCoordinator{ranks};
+  if (distributed) {
+    mode = privacy::DistributedNoise{ranks, static_cast<int>(colluding), sites};
+  } else if (secure) {
+    mode = privacy::Masked{ranks, sites};
+  }
   privacy::require_valid(mode);
   return mode;
 }

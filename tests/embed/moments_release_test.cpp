@@ -79,7 +79,7 @@ TEST(NoisyMoments, TheNoiseIsThatOfTheMapsWeight) {
   EXPECT_NEAR(m.noise_diagonal, a.noise.sigma / 2 * shrink * shrink, 1e-6);
   EXPECT_NEAR(m.noise_off_diagonal * std::sqrt(2.0), m.noise_diagonal, 1e-6);
   release::Artifact shares = a;
-  shares.aggregation = {true, false, true, shares.ranks, 1};
+  shares.aggregation = privacy::DistributedNoise{2, 1};
   EXPECT_NEAR(release::make_noisy_moments(shares).noise_diagonal / m.noise_diagonal, std::sqrt(2.0), 1e-6);
 }
 

@@ -64,13 +64,9 @@ void artifacts() {
                                    .weight = 0.3}}) {
     Artifact a = testing_artifact::sample_artifact(settings);
     a.is_private = number != 1;
-    if (number > 0)
-      a.aggregation = {
-          .masked = true, .signed_keys = true, .ranks = a.ranks, .sites = a.ranks, .largest_site = 1};
-    if (number > 1) {
-      a.aggregation.distributed = true;
-      a.aggregation.colluding = 1;
-    }
+    const privacy::SignedSites sites{2, 1};
+    if (number == 1) a.aggregation = privacy::Masked{2, sites};
+    if (number > 1) a.aggregation = privacy::DistributedNoise{2, 1, sites};
     seed_both("artifact", "-" + std::to_string(number++),
               parse_container(artifact_bytes(a), "muffle-release", kArtifactVersion, "seed"));
   }

@@ -271,25 +271,25 @@ TEST(NoiseShareTest, RefusesOtherLengths) {
 
 TEST(AggregationModeTest, ContradictionsAreRefusedTogether) {
   EXPECT_NO_THROW(require_valid({}));
-  EXPECT_NO_THROW(require_valid({true, true, true, 5, 4, 2, 4}));
-  EXPECT_NO_THROW(require_valid({true, false, true, 1, 0}));
+  EXPECT_NO_THROW(require_valid(DistributedNoise{5, 4, SignedSites{2, 4}}));
+  EXPECT_NO_THROW(require_valid(DistributedNoise{1, 0}));
   const auto refused = [](std::initializer_list<std::string> parts, const AggregationMode& mode) {
     expect_error(ExitCode::kConfig, parts, [&] { require_valid(mode); });
   };
-  refused({"distributed noise needs secure aggregation"}, {false, false, true, 3, 1});
-  refused({"site keys are given"}, {false, true, false, 3, 0});
+  refused({"0 ranks take part"}, Masked{0});
   for (const int t : {-1, 3, 4})
-    refused({"privacy.colluding_ranks is a number from 0 to 2"}, {true, false, true, 3, t});
-  refused({"only distributed noise"}, {true, false, false, 3, 1});
-  refused({"needs secure aggregation", "from 0 to 2", "site keys"}, {false, true, true, 3, 9});
-  refused({"holds 2 of the ranks", "colluding_ranks to 2 or more"}, {true, true, true, 3, 1, 2, 2});
+    refused({"privacy.colluding_ranks is a number from 0 to 2"}, DistributedNoise{3, t});
+  refused({"from 0 to 2", "cannot be"}, DistributedNoise{3, 9, SignedSites{4, 1}});
+  refused({"holds 2 of the ranks", "colluding_ranks to 2 or more"},
+          DistributedNoise{3, 1, SignedSites{2, 2}});
   // Whoever holds a share faces less than the full noise: no site may, whatever t is.
-  refused({"holds 1 of the ranks", "colluding_ranks to 1 or more"}, {true, true, true, 2, 0, 2, 1});
-  EXPECT_NO_THROW(require_valid({true, true, true, 2, 1, 2, 1}));
-  EXPECT_NO_THROW(require_valid({true, false, true, 2, 0}));
-  EXPECT_NO_THROW(require_valid({true, true, true, 1, 0, 1, 1}));
+  refused({"holds 1 of the ranks", "colluding_ranks to 1 or more"},
+          DistributedNoise{2, 0, SignedSites{2, 1}});
+  EXPECT_NO_THROW(require_valid(DistributedNoise{2, 1, SignedSites{2, 1}}));
+  EXPECT_NO_THROW(require_valid(DistributedNoise{2, 0}));
+  EXPECT_NO_THROW(require_valid(DistributedNoise{1, 0, SignedSites{1, 1}}));
   for (const auto& [sites, largest] : {std::pair{0, 0}, {4, 1}, {3, 2}, {2, 1}, {-1, 1}})
-    refused({"cannot be"}, {true, true, false, 3, 0, sites, largest});
+    refused({"cannot be"}, Masked{3, SignedSites{sites, largest}});
 }
 
 // Whose a rank is decides what masks hide: whoever is one of two sites takes its own part off the total.
@@ -299,7 +299,9 @@ TEST(AggregationModeTest, TheStatementCountsSitesNotRanks) {
   using ::testing::Not;
   const Guarantee promised = complete_guarantee(1.0, 1e-5, std::nullopt);
   const auto told = [&](bool distributed, int ranks, int sites, int largest) {
-    const AggregationMode mode{true, true, distributed, ranks, distributed ? largest : 0, sites, largest};
+    const SignedSites held{sites, largest};
+    const AggregationMode mode = distributed ? AggregationMode(DistributedNoise{ranks, largest, held})
+                                             : AggregationMode(Masked{ranks, held});
     require_valid(mode);
     return describe(mode, promised);
   };
@@ -324,35 +326,34 @@ TEST(AggregationModeTest, TheStatementSaysWhoIsTrusted) {
   const auto told = [&](const AggregationMode& mode) { return describe(mode, promised); };
   EXPECT_EQ(name_of({}), "single coordinator");
   EXPECT_THAT(told({}), HasSubstr("saw the exact sum"));
-  const AggregationMode masked{true, false, false, 4, 0};
+  const AggregationMode masked = Masked{4};
   EXPECT_EQ(name_of(masked), "masked");
   EXPECT_THAT(told(masked), HasSubstr("trusted with the total"));
   EXPECT_THAT(told(masked), HasSubstr("not signed"));
-  EXPECT_THAT(told({true, true, false, 4, 0}), HasSubstr("signed by the sites"));
+  EXPECT_THAT(told(Masked{4, SignedSites{4, 1}}), HasSubstr("signed by the sites"));
   // With one rank or two, masks hide nothing from the coordinator.
-  const std::string one = told({true, false, false, 1, 0}), two = told({true, true, false, 2, 0}),
-                    three = told({true, true, false, 3, 0});
+  const std::string one = told(Masked{1}), two = told(Masked{2}), three = told(Masked{3});
   EXPECT_THAT(one, HasSubstr("hid nothing"));
   EXPECT_THAT(two, HasSubstr("hid nothing from the coordinator"));
   EXPECT_THAT(two, HasSubstr("minus the sum of its own rank is the other rank's"));
   for (const std::string& few : {one, two}) EXPECT_THAT(few, Not(HasSubstr("not the coordinator saw")));
   EXPECT_THAT(three, HasSubstr("not the coordinator saw"));
   EXPECT_THAT(three, Not(HasSubstr("hid nothing")));
-  EXPECT_THAT(told({true, false, true, 1, 0}), HasSubstr("hid nothing"));
-  const AggregationMode distributed{true, true, true, 4, 2};
+  EXPECT_THAT(told(DistributedNoise{1, 0}), HasSubstr("hid nothing"));
+  const AggregationMode distributed = DistributedNoise{4, 2};
   EXPECT_EQ(name_of(distributed), "distributed noise");
   EXPECT_THAT(told(distributed), HasSubstr("any 2 of the ranks"));
   EXPECT_THAT(told(distributed), Not(HasSubstr("trusted with the total")));
   // With t = 0 the words say what one rank faces: mu is sqrt(P / (P - 1)) times the stated one.
-  const std::string none = told({true, false, true, 2, 0});
+  const std::string none = told(DistributedNoise{2, 0});
   EXPECT_THAT(none, HasSubstr("holds no share"));
   EXPECT_NEAR(*epsilon_to_tell(std::sqrt(2.0) / promised.noise_multiplier, 1e-5), 1.465, 1e-3);
   EXPECT_THAT(
       none,
       HasSubstr(
           "a noise multiplier of 2.63795 where 3.73063 is stated, that is epsilon 1.466 at delta 1e-05"));
-  EXPECT_THAT(describe({true, false, true, 2, 0}, std::nullopt), Not(HasSubstr("epsilon")));
-  EXPECT_THAT(told({true, false, true, 2, 1}), Not(HasSubstr("multiplier")));
+  EXPECT_THAT(describe(DistributedNoise{2, 0}, std::nullopt), Not(HasSubstr("epsilon")));
+  EXPECT_THAT(told(DistributedNoise{2, 1}), Not(HasSubstr("multiplier")));
 }
 
 }  // namespace

@@ -17,19 +17,17 @@ using ::testing::Not;
 
 Artifact made_by(const privacy::AggregationMode& mode, const testing_artifact::Settings& settings = {}) {
   Artifact a = testing_artifact::sample_artifact(settings);
-  a.ranks = mode.ranks;
   a.aggregation = mode;
   return a;
 }
 
-const privacy::AggregationMode kShares{true, true, true, 4, 2, 3, 2};
+const privacy::AggregationMode kShares = privacy::DistributedNoise{4, 2, privacy::SignedSites{3, 2}};
 
 TEST(AggregationTest, TheArtifactKeepsTheMode) {
-  for (const privacy::AggregationMode& mode : {privacy::AggregationMode{false, false, false, 3, 0},
-                                               {true, false, false, 3, 0},
-                                               {true, true, false, 3, 0, 3, 1},
-                                               {true, false, true, 3, 0},
-                                               kShares}) {
+  for (const privacy::AggregationMode& mode :
+       {privacy::AggregationMode(privacy::SingleCoordinator{3}), privacy::AggregationMode(privacy::Masked{3}),
+        privacy::AggregationMode(privacy::Masked{3, privacy::SignedSites{3, 1}}),
+        privacy::AggregationMode(privacy::DistributedNoise{3, 0}), kShares}) {
     EXPECT_EQ(parse_artifact(artifact_bytes(made_by(mode)), "x").aggregation, mode);
   }
 }
@@ -41,33 +39,30 @@ TEST(AggregationTest, TheFieldIsNeededAndMustMakeSense) {
   };
   refused("'aggregation' is missing", [](auto& h) { h.erase("aggregation"); });
   refused("aggregation.mode", [](auto& h) { h["aggregation"]["mode"] = "trust me"; });
-  refused("aggregation.signed_keys", [](auto& h) { h["aggregation"].erase("signed_keys"); });
+  refused("aggregation.ranks", [](auto& h) { h["aggregation"].erase("ranks"); });
   refused("privacy.colluding_ranks", [](auto& h) { h["aggregation"]["colluding_ranks"] = 4; });
-  refused("only distributed noise", [](auto& h) { h["aggregation"]["mode"] = "masked"; });
+  refused("does not know", [](auto& h) { h["aggregation"]["mode"] = "masked"; });
   refused("is not", [](auto& h) { h["aggregation"]["colluding_ranks"] = -1; });
-  refused("aggregation.sites", [](auto& h) { h["aggregation"].erase("sites"); });
-  refused("cannot be", [](auto& h) { h["aggregation"]["sites"] = 4; });
-  refused("cannot be", [](auto& h) { h["aggregation"]["largest_site"] = 1; });
+  refused("aggregation.sites", [](auto& h) { h["aggregation"]["sites"].erase("count"); });
+  refused("cannot be", [](auto& h) { h["aggregation"]["sites"]["count"] = 4; });
+  refused("cannot be", [](auto& h) { h["aggregation"]["sites"]["largest"] = 1; });
   refused("holds 2 of the ranks", [](auto& h) { h["aggregation"]["colluding_ranks"] = 1; });
 }
 
 TEST(AggregationTest, ContradictionsAreNotWritten) {
-  Artifact a = made_by(kShares);
-  a.ranks = 5;
-  expect_error(ExitCode::kInvariant, {"another"}, [&] { (void)artifact_bytes(a); });
-  a = made_by({false, false, true, 4, 2});
-  expect_error(ExitCode::kInvariant, {"secure aggregation"}, [&] { (void)artifact_bytes(a); });
+  const Artifact a = made_by(privacy::DistributedNoise{4, 4});
+  expect_error(ExitCode::kInvariant, {"4 of 4 ranks may collude"}, [&] { (void)artifact_bytes(a); });
 }
 
 TEST(AggregationTest, SharesCarryMoreNoiseThanIsNeeded) {
   const auto carried = [](const Artifact& a, std::size_t part, std::size_t run) {
     return carried_sigma(a, a.aggregation, part, run);
   };
-  const Artifact plain = made_by({false, false, false, 4, 0}), shares = made_by(kShares);
+  const Artifact plain = made_by(privacy::SingleCoordinator{4}), shares = made_by(kShares);
   EXPECT_EQ(carried(plain, 0, 0), static_cast<double>(testing_artifact::sigma_lattice(plain)));
   EXPECT_NEAR(carried(shares, 0, 0) / carried(plain, 0, 0), std::sqrt(4.0 / 2.0), 1e-6);
   const testing_artifact::Settings both{.counts = true, .moments = true, .weight = 2};
-  const Artifact p = made_by({false, false, false, 4, 0}, both), s = made_by(kShares, both);
+  const Artifact p = made_by(privacy::SingleCoordinator{4}, both), s = made_by(kShares, both);
   for (std::size_t part = 0; part < 3; ++part) {
     for (std::size_t run = 0; run < p.noise.parts[part].runs.size(); ++run)
       EXPECT_NEAR(carried(s, part, run) / carried(p, part, run), std::sqrt(2.0), 1e-6);
@@ -82,7 +77,7 @@ TEST(AggregationTest, TrainingReckonsWithTheNoiseThatIsThere) {
     a.values[a.offset(a.maps.size())] = std::int64_t{1} << a.lattice.bits;  // one record in class 0
     return make_target(a).column_weight[0];
   };
-  EXPECT_NEAR(weight({false, false, false, 4, 0}) / weight(kShares), std::sqrt(2.0), 1e-6);
+  EXPECT_NEAR(weight(privacy::SingleCoordinator{4}) / weight(kShares), std::sqrt(2.0), 1e-6);
 }
 
 TEST(AggregationTest, TheStatementSaysWhoIsTrusted) {
@@ -92,18 +87,17 @@ TEST(AggregationTest, TheStatementSaysWhoIsTrusted) {
   EXPECT_THAT(text, HasSubstr("any 2 of the ranks"));
   EXPECT_THAT(text, HasSubstr("3 sites take part, none with more than 2 of the ranks"));
   EXPECT_THAT(json, HasSubstr("\"sites\": 3"));
-  EXPECT_THAT(privacy_statement_text(made_by({true, true, false, 3, 0, 2, 2})),
+  EXPECT_THAT(privacy_statement_text(made_by(privacy::Masked{3, privacy::SignedSites{2, 2}})),
               HasSubstr("is the other site's own"));
-  EXPECT_THAT(privacy_statement_text(made_by({true, true, false, 3, 0, 3, 1})),
+  EXPECT_THAT(privacy_statement_text(made_by(privacy::Masked{3, privacy::SignedSites{3, 1}})),
               HasSubstr("is the sum of all others"));
-  EXPECT_THAT(privacy_statement_text(made_by({true, false, false, 3, 0})),
-              HasSubstr("do not say whose a rank is"));
+  EXPECT_THAT(privacy_statement_text(made_by(privacy::Masked{3})), HasSubstr("do not say whose a rank is"));
   EXPECT_THAT(text, HasSubstr("each of the 4 ranks added its own"));
   EXPECT_THAT(text, Not(HasSubstr("sees the exact sums before")));
   EXPECT_THAT(json, HasSubstr("\"mode\": \"distributed noise\""));
   EXPECT_THAT(json, HasSubstr("\"share_sigma_lattice\""));
   EXPECT_THAT(json, HasSubstr("\"colluding_ranks\": 2"));
-  EXPECT_THAT(privacy_statement_text(made_by({false, false, false, 4, 0})),
+  EXPECT_THAT(privacy_statement_text(made_by(privacy::SingleCoordinator{4})),
               HasSubstr("sees the exact sums before"));
 }
 

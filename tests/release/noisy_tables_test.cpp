@@ -101,7 +101,7 @@ TEST(NoisyTables, SigmaIsInRecordsAndThatOfTheNoise) {
   EXPECT_NEAR(squares / numbers, 1.0, 4 * std::sqrt(2 / numbers));
   Artifact shares = release_of(maps(), 1.0);
   const double plain = make_noisy_tables(shares).tables[0].sigma;
-  shares.aggregation = {true, false, true, shares.ranks = 2, 1};
+  shares.aggregation = privacy::DistributedNoise{2, 1};
   EXPECT_NEAR(make_noisy_tables(shares).tables[0].sigma / plain, std::sqrt(2.0), 1e-5);
 }
 

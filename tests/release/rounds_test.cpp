@@ -90,8 +90,7 @@ TEST(Rounds, TheWholeVectorIsThatOfTheMapsInTheirOrder) {
 TEST(Rounds, WhatWasReleasedSoFarIsReadAsTables) {
   ReleasePlan plan = rounds_plan();
   plan.count_in(1, tables_of_round(2));
-  privacy::AggregationMode alone;
-  alone.ranks = 1;
+  const privacy::AggregationMode alone;
   const NoisyTables first = make_noisy_tables(released_so_far(plan, alone, {numbers(plan, 1)}));
   EXPECT_EQ(first.tables.size(), 3u);
   const NoisyTables two =

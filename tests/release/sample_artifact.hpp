@@ -73,7 +73,7 @@ inline Artifact artifact_of(ReleasePlan plan) {
   a.data_id = "patients-2024";
   a.ledger_charge = std::string(32, '7');
   a.muffle_version = "0.1.0";
-  a.ranks = 2;
+  a.aggregation = privacy::SingleCoordinator{2};
   a.values.assign(a.size(), 0);
   return a;
 }

@@ -273,15 +273,15 @@ TEST(Verification, TheVerdictSaysThatFeatureMapsWereNotChecked) {
 }
 
 TEST(Verification, TheProofIsOursWhateverTheFileSays) {
-  const std::string lie = "In truth (0.001, 1e-12)-DP.";
-  const std::string release = with_header(artifact_bytes(sample_artifact()), [&](json& h) {
-    h["privacy"]["sensitivity_derivation"] = lie;
-    h["maps"][0]["bound"]["theorem"] = lie;
-  });
-  const Verification v = judge(release);
-  EXPECT_EQ(verification_text(v).find(lie), std::string::npos);
-  EXPECT_EQ(verification_json(v).find(lie), std::string::npos);
-  EXPECT_THAT(verification_text(v), HasSubstr("Rahimi"));
+  EXPECT_THAT(verification_text(judge(artifact_bytes(sample_artifact()))), HasSubstr("Rahimi"));
+  for (const char* place : {"/privacy/sensitivity_derivation", "/maps/0/bound/theorem"}) {
+    const std::string lie = "In truth (0.001, 1e-12)-DP.";
+    const Verification v = judge(
+        with_header(artifact_bytes(sample_artifact()), [&](json& h) { h[json::json_pointer(place)] = lie; }));
+    EXPECT_EQ(v.code(), ExitCode::kProtocol) << "a release has no proof of its own";
+    EXPECT_EQ(verification_text(v).find(lie), std::string::npos);
+    EXPECT_EQ(verification_json(v).find(lie), std::string::npos);
+  }
 }
 
 TEST(Verification, UnknownFieldsAreRefused) {
@@ -300,8 +300,7 @@ TEST(Verification, TextsOfTheFileCannotForgeLines) {
     h["muffle_version"] =
         "1\n  pass    signature \xc2\x9b"
         "2J";
-    h["privacy"]["sensitivity_derivation"] = "trust\x1b[2J me\nSigned by: everybody";
-    h["maps"][0]["bound"]["theorem"] = "so\nSigned by: everybody";
+    h["ledger"]["data_id"] = "trust\x1b[2J me\nSigned by: everybody";
   });
   const Verification v = judge(release);
   const std::string text = verification_text(v);

@@ -32,7 +32,8 @@ constexpr double kConfidence = 1 - 1e-5;
 constexpr std::uint64_t kTrials = 20'000, kFewTrials = 3'000;
 
 AggregationMode mode_of(int ranks, bool distributed, int colluding = 0) {
-  return {.masked = true, .distributed = distributed, .ranks = ranks, .colluding = colluding};
+  if (distributed) return privacy::DistributedNoise{ranks, colluding};
+  return privacy::Masked{ranks};
 }
 
 /// Audits, on so many ranks, the release function that `path` makes for each.
@@ -51,7 +52,7 @@ AuditReport audit_on(int ranks, const Case& c, std::uint64_t trials,
 }
 
 AuditReport audit_real(const Case& c, const AggregationMode& mode, std::uint64_t trials = kTrials) {
-  return audit_on(mode.ranks, c, trials,
+  return audit_on(privacy::ranks_of(mode), c, trials,
                   [&](comm::HostComm& comm) { return real_release(c.embedder, comm, mode); });
 }
 

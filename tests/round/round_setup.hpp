@@ -29,9 +29,14 @@ inline privacy::NoisePlan noise_of(std::size_t n = kNumbers) {
   return plan;
 }
 
+inline privacy::AggregationMode mode_of(int sites, bool masked, bool distributed = false, int colluding = 0) {
+  if (distributed) return privacy::DistributedNoise{sites, colluding};
+  if (masked) return privacy::Masked{sites};
+  return privacy::SingleCoordinator{sites};
+}
+
 inline round::Terms terms_of(int sites, bool masked, bool distributed = false, int colluding = 0) {
-  return round::Terms::of(
-      noise_of(), {.masked = masked, .distributed = distributed, .ranks = sites, .colluding = colluding});
+  return round::Terms::of(noise_of(), mode_of(sites, masked, distributed, colluding));
 }
 
 inline std::unique_ptr<privacy::EntropySource> entropy_at(int site) {

@@ -26,9 +26,10 @@ TEST(AggregationSettings, ContradictionsAreProblems) {
 }
 
 TEST(AggregationSettings, MakeAModeOfTheRanks) {
-  EXPECT_EQ((AggregationSettings{.colluding = 5}.mode(3)), (privacy::AggregationMode{.ranks = 3}));
+  EXPECT_EQ((AggregationSettings{.colluding = 5}.mode(3)),
+            privacy::AggregationMode(privacy::SingleCoordinator{3}));
   EXPECT_EQ((AggregationSettings{.secure = true, .distributed = true, .site_key = "k"}.mode(3)),
-            (privacy::AggregationMode{true, false, true, 3, 1}));
+            privacy::AggregationMode(privacy::DistributedNoise{3, 1}));
   test::expect_error(ExitCode::kConfig, {"colluding"}, [] {
     static_cast<void>(AggregationSettings{.secure = true, .distributed = true}.mode(1));
   });

@@ -62,8 +62,7 @@ TEST_P(TablesRound, TheSumsAreTheSameInEveryMode) {
   const int sites = GetParam();
   for (const auto& mode : {std::pair{false, false}, {true, false}, {true, true}}) {
     const bool masked = mode.first, distributed = mode.second;
-    const Terms terms = Terms::of(test::noise_of(sums_.size()),
-                                  {.masked = masked, .distributed = distributed, .ranks = sites});
+    const Terms terms = Terms::of(test::noise_of(sums_.size()), test::mode_of(sites, masked, distributed));
     test::run_thread_ranks(sites, [&](comm::HostComm& comm) {
       const privacy::NoisySum noisy = release(*make_transport(comm), terms);
       if (!comm.is_root()) return;

@@ -2,22 +2,52 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "muffle/privacy/accountant.hpp"
 
 namespace muffle::privacy {
 
-/// How the ranks' sums came together, and so who is trusted with what. Public; artifact and statement say it.
-struct AggregationMode {
-  bool masked = false;       ///< secure aggregation: nobody saw a summand
-  bool signed_keys = false;  ///< masked, and the keys were signed by the sites of a roster
-  bool distributed = false;  ///< every rank added a share of the noise; only with masked
-  int ranks = 1;             ///< P
-  int colluding = 0;         ///< distributed: how many ranks may pool what they know; 0 <= t < P; else 0
-  int sites = 0;             ///< of the roster; 0 without signed keys, which alone say whose a rank is
-  int largest_site = 0;      ///< how many ranks the site with most of them holds; 0 likewise
-  bool operator==(const AggregationMode&) const = default;
+// How the ranks' sums came together, and so who is trusted with what. Public; artifact and statement say it.
+
+/// The sites of a roster that signed the ranks' keys: signatures alone say whose a rank is.
+struct SignedSites {
+  int count = 1;
+  int largest = 1;  ///< how many ranks the site with most of them holds
+  bool operator==(const SignedSites&) const = default;
 };
+
+/// A single coordinator saw the exact sum and added the noise; nothing was masked.
+struct SingleCoordinator {
+  int ranks = 1;  ///< P
+  bool operator==(const SingleCoordinator&) const = default;
+};
+
+/// Secure aggregation: nobody saw a summand. A coordinator added the noise.
+struct Masked {
+  int ranks = 1;
+  std::optional<SignedSites> sites{};  ///< none: keys were not signed
+  bool operator==(const Masked&) const = default;
+};
+
+/// Masked, and every rank added a share of the noise.
+struct DistributedNoise {
+  int ranks = 1;
+  int colluding = 0;  ///< t, how many ranks may pool what they know; 0 <= t < P
+  std::optional<SignedSites> sites{};
+  bool operator==(const DistributedNoise&) const = default;
+};
+
+using AggregationMode = std::variant<SingleCoordinator, Masked, DistributedNoise>;
+
+int ranks_of(const AggregationMode& mode);
+bool is_masked(const AggregationMode& mode);
+/// None where keys were not signed, or nothing was masked.
+std::optional<SignedSites> sites_of(const AggregationMode& mode);
+/// Null in the other modes.
+inline const DistributedNoise* distributed(const AggregationMode& mode) {
+  return std::get_if<DistributedNoise>(&mode);
+}
 
 /// "single coordinator", "masked", "distributed noise".
 std::string name_of(const AggregationMode& mode);
@@ -26,9 +56,8 @@ std::string name_of(const AggregationMode& mode);
 /// rank that takes off its own share.
 std::string describe(const AggregationMode& mode, const std::optional<Guarantee>& promised);
 
-/// @throws ConfigError  a site that holds more ranks than may collude, unless there is one rank; distributed
-/// noise without masks (whoever sees a rank's vector would subtract everybody else's share from the total);
-/// signed keys without masks; ranks, colluding or sites out of range; all problems in one message.
+/// @throws ConfigError  a site that holds more ranks than may collude, unless there is one rank; ranks,
+/// colluding or sites out of range; all problems in one message.
 void require_valid(const AggregationMode& mode);
 
 }  // namespace muffle::privacy

@@ -19,12 +19,11 @@ struct Artifact : ReleasePlan {
   std::string muffle_version;
   std::string data_id;        ///< the data set's name in the privacy ledger; empty: made without a ledger
   std::string ledger_charge;  ///< id of the ledger's INTENT that paid for this release; empty likewise
-  int ranks = 1;
-  privacy::AggregationMode aggregation;  ///< how the sums came together; its `ranks` is `ranks`, if masked
+  privacy::AggregationMode aggregation;  ///< how the sums came together, of how many ranks
   std::vector<std::int64_t> values;      ///< the released vector, in lattice units, noisy
 };
 
-inline constexpr int kArtifactVersion = 3;
+inline constexpr int kArtifactVersion = 4;
 
 /// The map with second moments. @throws ConfigError  there is none: `user` needs it.
 std::size_t require_second_moments(const ReleasePlan& plan, const std::string& user);
