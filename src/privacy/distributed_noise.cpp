@@ -6,32 +6,17 @@
 #include <cmath>
 #include <limits>
 
+#include "lattice_squares.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/privacy/aggregation.hpp"
 
 namespace muffle::privacy {
 namespace {
 
-__extension__ using Uint128 = unsigned __int128;
-
-/// What the calibration's margin covers with ease (docs/explanation/secure-aggregation.md): ln(1e-40).
-constexpr double kMaxLogCloseness = -92.1034037197618;
-
 constexpr int kMaxRanks = 1 << 20;
 
 constexpr char kNotPlanned[] =
     "noise was to be distributed that had not been planned: this is a bug in muffle.";
-
-/// The least integer s with parts s^2 >= sigma^2; sigma <= 2^50 and parts <= 2^20: the products fit.
-std::uint64_t least_share(std::uint64_t sigma, std::uint64_t parts) {
-  const Uint128 wanted = Uint128{sigma} * sigma;
-  std::uint64_t low = 0, high = sigma;  // low fails, high holds
-  while (high - low > 1) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    (Uint128{middle} * middle * parts >= wanted ? high : low) = middle;
-  }
-  return high;
-}
 
 }  // namespace
 
@@ -64,7 +49,8 @@ DistributedNoisePlan plan_distributed_noise(const NoisePlan& plan, int ranks, in
   for (NoisePart& part : out.shares) {
     for (NoiseRun& run : part.runs) {
       require(run.sigma_lattice >= 1 && run.sigma_lattice <= kMaxSigmaLattice, kNotPlanned);
-      run.sigma_lattice = least_share(run.sigma_lattice, static_cast<std::uint64_t>(ranks - colluding));
+      run.sigma_lattice =
+          least_root(square(run.sigma_lattice), static_cast<std::uint64_t>(ranks - colluding));
       least = least == 0 ? run.sigma_lattice : std::min(least, run.sigma_lattice);
       most = std::max(most, run.sigma_lattice);
     }
@@ -90,7 +76,7 @@ double DistributedNoisePlan::honest_sigma(const NoiseRun& share) const {
   const double root = std::sqrt(static_cast<double>(honest)) * static_cast<double>(s);
   // The planned sigma is a whole number at most as large: where one is that near, the comparison is exact.
   const auto whole = static_cast<std::uint64_t>(std::llround(root));
-  const bool reached = Uint128{whole} * whole <= Uint128{s} * s * honest;
+  const bool reached = square(whole) <= square(s) * honest;
   return std::fmax(root * (1 - 1e-15), reached ? static_cast<double>(whole) : 0.0);
 }
 

@@ -9,6 +9,8 @@ namespace muffle::privacy {
 
 /// Longest vector that distributed noise may cover; the bound on log_closeness is stated for it.
 inline constexpr std::uint64_t kMaxDistributedLength = std::uint64_t{1} << 35;
+/// What the calibration's margin covers with ease (docs/explanation/secure-aggregation.md): ln(1e-40).
+inline constexpr double kMaxLogCloseness = -92.1034037197618;
 
 /// Shares of the noise such that any `colluding` ranks, the coordinator counted among them, may pool what
 /// they know (records, keys and shares) and the shares of the others are still the full noise. Public.
