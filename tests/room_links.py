@@ -59,6 +59,7 @@ HASHES_OF_APP = {
 }
 # Hashes of private bytes that stay in memory: why they are there, and why none gets out.
 HASHES_IN_MEMORY = {
+    "src/crypto/pair_keys.cpp": "a vector of sums, with fresh entropy, into a secret key that is used once",
     "src/core/private_digest.cpp": "keyed, and made a PrivateDigest, which can be compared and nothing else",
     "include/muffle/schema/table_text.hpp": "of a field, to look its category up in a map",
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "mask_stream.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/wipe.hpp"
@@ -21,9 +22,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "secure sums are written for little-endian ranks");
 
 constexpr std::size_t kKeyBytes = 32;
-constexpr std::size_t kChunkNumbers = 8192;  // 64 KiB: the fastest (stays in the cache)
 static_assert(crypto_scalarmult_BYTES == kKeyBytes && crypto_scalarmult_SCALARBYTES == kKeyBytes);
-static_assert(crypto_stream_chacha20_ietf_KEYBYTES == kKeyBytes);
+static_assert(kMaskKeyBytes == kKeyBytes);
 
 /// What a rank tells the others first. All of it is public, and all ranks' hellos together are the
 /// transcript that is signed.
@@ -198,23 +198,11 @@ void Masks::apply(std::span<std::uint64_t> values) && {
   require(values.size() == length_, fmt::format("a secure sum of {} numbers was given {}: this is a bug in "
                                                 "muffle.",
                                                 length_, values.size()));
-  // The key is used for this one stream, so that a fixed nonce is right.
-  constexpr std::array<unsigned char, crypto_stream_chacha20_ietf_NONCEBYTES> kNonce{};
-  static constexpr std::array<unsigned char, kChunkNumbers * sizeof(std::uint64_t)> kZeros{};
-  std::vector<std::uint64_t> stream(std::min(kChunkNumbers, values.size()));
-  for (std::size_t at = 0; at < values.size(); at += kChunkNumbers) {
-    const std::span<std::uint64_t> chunk = values.subspan(at, std::min(kChunkNumbers, values.size() - at));
-    const auto block = static_cast<std::uint32_t>(at * sizeof(std::uint64_t) / 64);
+  std::vector<std::uint64_t> stream(std::min(kMaskChunk, values.size()));
+  for (std::size_t at = 0; at < values.size(); at += kMaskChunk) {
+    const std::span<std::uint64_t> chunk = values.subspan(at, std::min(kMaskChunk, values.size() - at));
     for (std::size_t peer = 0; peer < ranks_; ++peer) {
-      if (peer == rank_) continue;
-      crypto_stream_chacha20_ietf_xor_ic(reinterpret_cast<unsigned char*>(stream.data()), kZeros.data(),
-                                         chunk.size_bytes(), kNonce.data(), block,
-                                         keys_.get() + kKeyBytes * peer);
-      if (rank_ < peer) {
-        for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] += stream[i];
-      } else {
-        for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] -= stream[i];
-      }
+      if (peer != rank_) mask_chunk(keys_.get() + kKeyBytes * peer, at, chunk, rank_ < peer, stream);
     }
   }
   wipe(stream);

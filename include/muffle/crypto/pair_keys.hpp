@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "muffle/crypto/site_keys.hpp"
+
+namespace muffle::crypto {
+
+// What covers a site's contribution to a round between institutions: one stream of random numbers for each
+// key holder, who alone can make it again (docs/explanation/secure-aggregation.md, "between institutions").
+
+/// An X25519 public key.
+using ExchangePoint = std::array<unsigned char, 32>;
+/// The round: SHA-256 of its proposal.
+using RoundId = std::array<unsigned char, 32>;
+using PairMac = std::array<unsigned char, 16>;
+using PairCommitment = std::array<unsigned char, 32>;
+
+/// An X25519 key pair for one use: a key holder's of one round, or a site's of one contribution. Secret;
+/// move-only; in locked memory, wiped.
+class ExchangeKey {
+ public:
+  /// From the operating system's entropy. @throws InvariantError  there is none.
+  static ExchangeKey generate();
+  /// For a contribution: fresh entropy, hashed with the round and the vector that will be masked. A machine
+  /// that was restored, and finds the same entropy again, masks the same vector alike, and any other one with
+  /// other masks. @param bare  the vector without its masks, noise included; private
+  static ExchangeKey for_vector(const RoundId& round, std::span<const std::uint64_t> bare);
+  /// As for_vector(), with this entropy: for tests. @param fresh  32 bytes
+  static ExchangeKey for_vector(const RoundId& round, std::span<const std::uint64_t> bare,
+                                const SecretBytes& fresh);
+  /// A round key as its holder keeps it. @param secret  32 bytes
+  explicit ExchangeKey(SecretBytes secret);
+
+  const ExchangePoint& point() const { return point_; }
+
+ private:
+  friend class PairKey;
+  SecretBytes secret_;
+  ExchangePoint point_{};
+};
+
+/// Whom a pair's key is for, and in which round: both derive it from the same. Public.
+struct PairContext {
+  RoundId round{};
+  SitePublicKey site{}, holder{};  ///< their Ed25519 keys, which name them for good
+  ExchangePoint site_point{}, holder_point{};
+};
+
+/// What a site and a key holder share in one round. Secret; move-only; in locked memory, wiped.
+class PairKey {
+ public:
+  /// @param mine  the site's key or the holder's: one of the context's points is its own
+  /// @throws ProtocolError  the other point is of small order: its "secret" is everybody's.
+  /// @throws InvariantError  `mine` has neither of the points.
+  PairKey(const ExchangeKey& mine, const PairContext& context);
+
+  /// Of the contribution's public header: shows the holder that both have the same key.
+  PairMac mac(std::string_view header) const;
+  /// In constant time.
+  bool has_made(const PairMac& mac, std::string_view header) const;
+  /// Ties the site to this key: whoever learns the key can tell that it is the one.
+  PairCommitment commitment() const;
+
+  /// Adds the pair's stream to `values`, modulo 2^64, and wipes the key: a stream is used once at either end.
+  /// @throws InvariantError  a second use, or more numbers than kMaxMaskedLength.
+  void add_to(std::span<std::uint64_t> values) &&;
+
+ private:
+  SecretBytes keys_;  ///< the stream's, then the MAC's
+  PairContext context_;
+};
+
+}  // namespace muffle::crypto
