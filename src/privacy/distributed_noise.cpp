@@ -84,13 +84,14 @@ double DistributedNoisePlan::total_sigma(const NoiseRun& share) const {
   return std::sqrt(static_cast<double>(ranks)) * static_cast<double>(share.sigma_lattice);
 }
 
-NoiseShare::NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy, const Heartbeat& heartbeat)
+NoiseShare::NoiseShare(const std::vector<NoisePart>& shares, EntropySource& entropy,
+                       const Heartbeat& heartbeat)
     : secure_(entropy.is_secure()) {
-  const std::uint64_t n = length_of(plan.shares);
+  const std::uint64_t n = length_of(shares);
   require(
       n > 0 && n <= kMaxDistributedLength,
       "a share of noise was asked for a vector without numbers, or with too many: this is a bug in muffle.");
-  noise_.values = draw_noise(plan.shares, entropy, heartbeat);
+  noise_.values = draw_noise(shares, entropy, heartbeat);
 }
 
 std::vector<std::uint64_t> NoiseShare::cover(std::vector<std::uint64_t>&& partial) && {

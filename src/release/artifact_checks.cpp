@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "artifact_header.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
@@ -44,29 +42,10 @@ void check_aggregation(const Artifact& a, Problems&) {
     privacy::plan_distributed_noise(a.noise, shares->ranks, shares->colluding);
 }
 
-/// Noise beyond 100 sigma does not happen, and no record's number is above its block's norm bound.
 void check_values(const Artifact& a, Problems& wrong) {
-  const bool replace = a.adjacency == privacy::Adjacency::kReplaceOne;
-  std::size_t next = 0;
-  for (std::size_t p = 0; p < a.noise.parts.size(); ++p) {
-    const privacy::NoisePart& part = a.noise.parts[p];
-    const double norm = p < a.maps.size() ? a.noise.sensitivity_input.blocks[p].norm : a.counts_weight;
-    std::vector<double> limits;
-    for (std::size_t r = 0; r < part.runs.size(); ++r) {
-      const double sum =
-          replace ? static_cast<double>(a.records) * norm * part.runs[r].unit * (1 + 1e-12) : 0x1p62;
-      limits.push_back(sum + 100.0 * carried_sigma(a, a.aggregation, p, r));
-    }
-    for (std::uint64_t i = 0; i < part.repeat; ++i) {
-      for (std::size_t r = 0; r < part.runs.size(); ++r) {
-        for (const std::size_t end = next + part.runs[r].count; next < end; ++next) {
-          if (std::fabs(static_cast<double>(a.values[next])) <= limits[r]) continue;
-          wrong.add(fmt::format("value {} is larger than the records and the noise can make it", next));
-          return;
-        }
-      }
-    }
-  }
+  const auto carried = [&](std::size_t p, std::size_t r) { return carried_sigma(a, a.aggregation, p, r); };
+  if (const auto index = out_of_range(a, a.values, carried))
+    wrong.add(fmt::format("value {} is larger than the records and the noise can make it", *index));
 }
 
 }  // namespace

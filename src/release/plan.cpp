@@ -174,6 +174,31 @@ double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mo
   return shares.total_sigma(shares.shares.at(part).runs.at(run));
 }
 
+std::optional<std::size_t> out_of_range(
+    const ReleasePlan& plan, std::span<const std::int64_t> values,
+    const std::function<double(std::size_t part, std::size_t run)>& carried) {
+  const bool replace = plan.adjacency == privacy::Adjacency::kReplaceOne;
+  std::size_t next = 0;
+  for (std::size_t p = 0; p < plan.noise.parts.size(); ++p) {
+    const privacy::NoisePart& part = plan.noise.parts[p];
+    const double norm = p < plan.maps.size() ? plan.maps[p].bound().norm : plan.counts_weight;
+    std::vector<double> limits;
+    for (std::size_t r = 0; r < part.runs.size(); ++r) {
+      const double sum =
+          replace ? static_cast<double>(plan.records) * norm * part.runs[r].unit * (1 + 1e-12) : 0x1p62;
+      limits.push_back(sum + 100.0 * carried(p, r));
+    }
+    for (std::uint64_t i = 0; i < part.repeat; ++i) {
+      for (std::size_t r = 0; r < part.runs.size(); ++r) {
+        for (const std::size_t end = next + part.runs[r].count; next < end; ++next) {
+          if (!(std::fabs(static_cast<double>(values[next])) <= limits[r])) return next;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode,
                                   std::optional<double> records) {
   std::vector<MapForecast> out;

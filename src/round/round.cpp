@@ -78,7 +78,7 @@ void Round::draw_share(privacy::EntropySource& entropy, const Heartbeat& heartbe
   const KeysAgreed& now = in<KeysAgreed>("draw its share of the noise");
   if (!terms_.shares || now.share) refuse("draw a share of the noise twice, or without a plan");
   KeysAgreed keys = take<KeysAgreed>("draw its share of the noise");
-  keys.share.emplace(*terms_.shares, entropy, heartbeat);
+  keys.share.emplace(terms_.shares->shares, entropy, heartbeat);
   state_.emplace<KeysAgreed>(std::move(keys));
 }
 

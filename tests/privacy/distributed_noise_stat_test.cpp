@@ -33,7 +33,7 @@ DistributedNoisePlan plan_for(int ranks, int colluding) {
 Numbers draw_share(const DistributedNoisePlan& plan) {
   const auto entropy = os_entropy();
   Numbers out;
-  for (const std::uint64_t v : NoiseShare(plan, *entropy).cover(std::vector<std::uint64_t>(kNumbers)))
+  for (const std::uint64_t v : NoiseShare(plan.shares, *entropy).cover(std::vector<std::uint64_t>(kNumbers)))
     out.push_back(static_cast<std::int64_t>(v));
   return out;
 }

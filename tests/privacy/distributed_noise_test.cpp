@@ -66,7 +66,7 @@ TEST(DistributedNoisePlanTest, EveryRunHasItsOwnShare) {
   }
   EXPECT_EQ(shares.log_closeness, log_closeness_bound(shares.shares[0].runs[1].sigma_lattice, 4));
   const auto entropy = insecure_seeded_entropy(5), same = insecure_seeded_entropy(5);
-  const auto covered = NoiseShare(shares, *entropy).cover(std::vector<std::uint64_t>(38, 0));
+  const auto covered = NoiseShare(shares.shares, *entropy).cover(std::vector<std::uint64_t>(38, 0));
   const std::vector<std::int64_t> expected = draw_noise(shares.shares, *same);
   for (std::size_t i = 0; i < 38; ++i) EXPECT_EQ(static_cast<std::int64_t>(covered[i]), expected[i]) << i;
   plan.parts[1].runs[0].sigma_lattice = 5;
@@ -245,7 +245,7 @@ TEST(NoiseShareTest, IsAddedModulo2To64AndSpentOnce) {
                 !std::is_move_assignable_v<NoiseShare> && !SpendableTwice<NoiseShare>);
   const DistributedNoisePlan plan = plan_distributed_noise(plan_with(1 << 20, 100), 4, 1);
   const auto entropy = insecure_seeded_entropy(5), same = insecure_seeded_entropy(5);
-  NoiseShare share(plan, *entropy);
+  NoiseShare share(plan.shares, *entropy);
   EXPECT_FALSE(share.is_secure());
   const std::vector<std::int64_t> expected =
       draw_noise(test::one_noise(100, share_of(plan).sigma_lattice), *same);
@@ -258,14 +258,14 @@ TEST(NoiseShareTest, IsAddedModulo2To64AndSpentOnce) {
 TEST(NoiseShareTest, RefusesOtherLengths) {
   const DistributedNoisePlan plan = plan_distributed_noise(plan_with(1 << 20, 100), 4, 1);
   const auto entropy = os_entropy();
-  NoiseShare share(plan, *entropy);
+  NoiseShare share(plan.shares, *entropy);
   EXPECT_TRUE(share.is_secure());
   expect_error(ExitCode::kInvariant, {"99 numbers", "100"},
                [&] { std::move(share).cover(std::vector<std::uint64_t>(99)); });
   expect_error(ExitCode::kInvariant, {"without numbers"},
-               [&] { NoiseShare(DistributedNoisePlan{}, *entropy); });
+               [&] { NoiseShare(std::vector<NoisePart>{}, *entropy); });
   expect_error(ExitCode::kInvariant, {"too many"}, [&] {
-    NoiseShare(plan_distributed_noise(plan_with(1 << 20, kMaxDistributedLength + 1), 4, 1), *entropy);
+    NoiseShare(plan_with(1 << 20, kMaxDistributedLength + 1).parts, *entropy);
   });
 }
 

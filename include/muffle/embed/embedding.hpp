@@ -10,8 +10,9 @@
 #include "muffle/release/plan.hpp"
 
 namespace muffle::round {
+class Contributor;
 class Round;
-}
+}  // namespace muffle::round
 
 namespace muffle::embed {
 
@@ -33,6 +34,7 @@ class PartialSum {
  public:
   /// Who may take the sums out: a round alone.
   class Key {
+    friend class round::Contributor;
     friend class round::Round;
     Key() {}
   };

@@ -45,7 +45,8 @@ double log_closeness_bound(std::uint64_t share_sigma, int ranks);
 class NoiseShare {
  public:
   /// @throws InvariantError  the plan covers no numbers or more than kMaxDistributedLength, or entropy fails.
-  NoiseShare(const DistributedNoisePlan& plan, EntropySource& entropy, const Heartbeat& heartbeat = {});
+  /// @param shares  of a DistributedNoisePlan or a SiteNoisePlan
+  NoiseShare(const std::vector<NoisePart>& shares, EntropySource& entropy, const Heartbeat& heartbeat = {});
 
   /// False: seeded noise, for tests; the release is NOT PRIVATE if one rank's is.
   bool is_secure() const { return secure_; }

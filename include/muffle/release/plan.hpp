@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,6 +82,14 @@ ReleasePlan make_plan(ReleaseSettings settings);
 /// sigma_lattice or, where the ranks added shares of which some may be known to others, more. At least 1.
 double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mode, std::size_t part,
                      std::size_t run);
+
+/// The first of the released numbers that neither records nor noise can have made: noise beyond 100 sigma
+/// does not happen, and no record's number is above its map's norm bound. @param values  of plan.size()
+/// numbers
+/// @param carried  sigma of the noise in a run of a part, lattice units
+std::optional<std::size_t> out_of_range(
+    const ReleasePlan& plan, std::span<const std::int64_t> values,
+    const std::function<double(std::size_t part, std::size_t run)>& carried);
 
 /// Signal and noise of one map's mean embedding mu~ = S~ / m, in units of the features. The signal's upper
 /// bound is public: a class with share p has ||mu_c|| <= p B, reached if all its records were alike. How far

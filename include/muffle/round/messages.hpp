@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muffle/crypto/pair_keys.hpp"
+#include "muffle/privacy/site_noise.hpp"
+#include "muffle/release/plan.hpp"
+
+namespace muffle::round {
+
+// The messages of a round between institutions (docs/explanation/between-institutions.md). Each is a file: a
+// container whose header its sender has signed, with a vector of numbers behind it, or none. Whoever carries
+// it can neither change it nor learn a sum from it. All of this is public, or covered by masks.
+
+enum class MessageKind { kProposal, kDecline, kContribution, kSeal, kOpening };
+std::string_view name_of(MessageKind kind);
+
+/// What a sender has signed: all of a message but its numbers, of which it holds the hash.
+struct SignedHeader {
+  MessageKind kind = MessageKind::kProposal;
+  crypto::RoundId round{};         ///< id() of the proposal; zeros in a proposal
+  crypto::SitePublicKey sender{};  ///< Ed25519
+  Sha256Digest answers{};          ///< id() of the message that it answers; zeros: none
+  nlohmann::json body{};
+  std::uint64_t numbers = 0;
+  Sha256Digest numbers_sha256{};  ///< zeros where there are none
+  crypto::SiteSignature signature{};
+
+  /// Names the message: SHA-256 of what is signed.
+  Sha256Digest id() const;
+  bool operator==(const SignedHeader&) const = default;
+};
+
+/// A message that was read, its signature and its numbers checked: the sender has said this. Whether the
+/// sender may say it, and to whom, is the reader's business.
+struct Message {
+  SignedHeader header;
+  std::vector<std::uint64_t> numbers;
+};
+
+/// Signs a header: fills in numbers, their hash and the signature.
+/// @param numbers  masked, or public; empty: none
+SignedHeader sign(SignedHeader header, const crypto::SiteKey& key,
+                  std::span<const std::uint64_t> numbers = {});
+/// A message's bytes. @param numbers  those that were signed
+std::string message_bytes(const SignedHeader& header, std::span<const std::uint64_t> numbers = {});
+/// @param name  what errors call it. @throws ProtocolError  no message, another spelling, a signature that is
+/// not its sender's, other numbers than were signed.
+Message parse_message(std::string_view bytes, const std::string& name);
+
+/// A header as it stands inside another message, with its signature, and back, checked as parse_message()
+/// does.
+nlohmann::json header_json(const SignedHeader& header);
+SignedHeader read_header(const JsonFields& fields);
+
+/// A key holder, and its key of one round.
+struct HolderKey {
+  crypto::SignerKey holder;
+  std::uint64_t number = 0;  ///< of the round key: no number is named twice
+  crypto::ExchangePoint point{};
+};
+
+/// What a coordinator proposes: what is released, by whom, and who may be missing or curious.
+struct Proposal {
+  std::string title;  ///< for people
+  release::ReleasePlan plan;
+  privacy::RoundParties parties;
+  std::vector<crypto::SignerKey> sites;  ///< n of them, each key once
+  std::vector<HolderKey> holders;        ///< m of them, each key once
+  // Seconds since 1970. The deadlines are the coordinator's; what has expired, each party judges by its own
+  // clock.
+  std::uint64_t contribute_until = 0, open_until = 0;
+};
+nlohmann::json body_of(const Proposal& proposal);
+/// @throws ProtocolError  fields, names, keys that stand twice, counts that are not the lists' lengths, a
+/// plan that contradicts itself, deadlines that do not follow one another. @throws ConfigError  parties or
+/// noise that the theorem does not cover.
+Proposal read_proposal(const SignedHeader& header, const std::string& name);
+
+/// Why a site does not take part: a public code, by public numbers or a person's decision alone.
+enum class DeclineCode { kPerson, kPolicy, kBudget, kSchema, kVersion, kNeedsTorch };
+std::string_view name_of(DeclineCode code);
+
+/// What a contribution says beside its numbers.
+struct Contribution {
+  crypto::ExchangePoint point{};                      ///< e_i G, fresh
+  std::vector<crypto::PairCommitment> commitments{};  ///< by holder, in the proposal's order
+  std::vector<crypto::PairMac> macs{};                ///< likewise, of the signed header without them
+  std::string charge{};                               ///< id in the site's own ledger
+  std::uint64_t records = 0;                          ///< m_i under replace-one; 0 where m is private
+  bool secure_noise = true;  ///< false: seeded test noise; the release is NOT PRIVATE
+};
+nlohmann::json body_of(const Contribution& contribution);
+Contribution read_contribution(const SignedHeader& header, std::size_t holders);
+/// What the MACs are of.
+std::string text_under_macs(const SignedHeader& contribution);
+
+/// The headers of the contributions that count, in the order of the proposal's sites.
+struct Seal {
+  std::vector<SignedHeader> contributions;
+};
+nlohmann::json body_of(const Seal& seal);
+Seal read_seal(const SignedHeader& header, std::size_t most);
+
+/// What an opening says beside its numbers.
+struct Opening {
+  std::vector<crypto::SitePublicKey> objections{};  ///< sites whose MAC is wrong: their key is not ours
+  bool secure_noise = true;                         ///< as a contribution's
+};
+nlohmann::json body_of(const Opening& opening);
+Opening read_opening(const SignedHeader& header, std::size_t most);
+
+}  // namespace muffle::round

@@ -1,0 +1,288 @@
+#include "muffle/round/messages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <set>
+
+#include "muffle/core/container.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/json_fields.hpp"
+#include "muffle/core/text.hpp"
+#include "muffle/release/plan_json.hpp"
+
+namespace muffle::round {
+namespace {
+
+using nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "the numbers are copied as they are");
+
+constexpr char kFormat[] = "muffle-message";
+constexpr int kVersion = 1;
+constexpr std::size_t kMostSites = std::size_t{1} << 16, kMostHolders = 10;
+/// 9999-12-31.
+constexpr std::uint64_t kLastSecond = 253402300799;
+
+// In the order of their enumerators.
+const std::initializer_list<std::string_view> kKinds = {"proposal", "decline", "contribution", "seal",
+                                                        "opening"};
+const std::initializer_list<std::string_view> kDeclines = {"person", "policy",  "budget",
+                                                           "schema", "version", "needs-torch"};
+
+JsonDocument document_of(const std::string& name) {
+  return {name, "a message of a round that muffle can use",
+          "Fetch it again from where it was put; if it stays so, its sender has to send it again."};
+}
+
+template <std::size_t kSize>
+std::array<unsigned char, kSize> bytes_at(const JsonFields& f, std::string_view key) {
+  std::array<unsigned char, kSize> out{};
+  (void)crypto::from_hex(f.hex(key, 2 * kSize), out);
+  return out;
+}
+
+/// What the signature is of, but for its first line.
+json signed_json(const SignedHeader& h) {
+  return {{"kind", name_of(h.kind)},
+          {"round", to_hex(h.round)},
+          {"sender", to_hex(h.sender)},
+          {"answers", to_hex(h.answers)},
+          {"body", h.body},
+          {"numbers", h.numbers},
+          {"numbers_sha256", to_hex(h.numbers_sha256)}};
+}
+
+/// The first line keeps it apart from everything else that a site's key signs.
+std::string signed_text(const json& header) { return "muffle round message 1\n" + header.dump(); }
+
+Sha256Digest hash_of(std::span<const std::uint64_t> numbers) {
+  if (numbers.empty()) return {};
+  return sha256(PublicBytes(std::as_bytes(numbers)));
+}
+
+std::vector<SignedHeader> read_headers(const JsonFields& f, std::string_view key, std::size_t most) {
+  std::vector<SignedHeader> out;
+  for (const JsonFields& entry : f.objects(key, most)) out.push_back(read_header(entry));
+  return out;
+}
+
+json signer_json(const crypto::SignerKey& signer) {
+  return {{"name", signer.name}, {"key", to_hex(signer.key)}};
+}
+
+crypto::SignerKey read_signer(const JsonFields& f) {
+  crypto::SignerKey signer{f.text("name", 64), bytes_at<32>(f, "key")};
+  if (!crypto::valid_site_name(signer.name)) f.fail("name", "is no name of a site");
+  return signer;
+}
+
+template <class List, class Project>
+void require_different(const JsonFields& f, std::string_view key, const List& list, const Project& project) {
+  std::set<std::decay_t<decltype(project(list.front()))>> seen;
+  for (const auto& entry : list) {
+    if (!seen.insert(project(entry)).second) f.fail(key, "names somebody, or a key, twice");
+  }
+}
+
+int count(const JsonFields& f, std::string_view key) {
+  return static_cast<int>(f.integer(key, 0, kMostSites));
+}
+
+}  // namespace
+
+std::string_view name_of(MessageKind kind) { return kKinds.begin()[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(DeclineCode code) { return kDeclines.begin()[static_cast<std::size_t>(code)]; }
+
+Sha256Digest SignedHeader::id() const { return sha256(PublicBytes(signed_text(signed_json(*this)))); }
+
+SignedHeader sign(SignedHeader header, const crypto::SiteKey& key, std::span<const std::uint64_t> numbers) {
+  header.sender = key.public_key();
+  header.numbers = numbers.size();
+  header.numbers_sha256 = hash_of(numbers);
+  header.signature = key.sign(signed_text(signed_json(header)));
+  return header;
+}
+
+json header_json(const SignedHeader& header) {
+  json out = signed_json(header);
+  out["signature"] = to_hex(header.signature);
+  return out;
+}
+
+SignedHeader read_header(const JsonFields& f) {
+  f.only({"kind", "round", "sender", "answers", "body", "numbers", "numbers_sha256", "signature"});
+  SignedHeader h;
+  h.kind = static_cast<MessageKind>(f.choice("kind", kKinds));
+  h.round = bytes_at<32>(f, "round");
+  h.sender = bytes_at<32>(f, "sender");
+  h.answers = bytes_at<32>(f, "answers");
+  h.body = f.at("body");
+  h.numbers = f.integer("numbers", 0, crypto::kMaxMaskedLength);
+  h.numbers_sha256 = bytes_at<32>(f, "numbers_sha256");
+  h.signature = bytes_at<64>(f, "signature");
+  if (!crypto::verify(h.sender, signed_text(signed_json(h)), h.signature))
+    f.fail("signature", "is not the sender's of what the message says");
+  return h;
+}
+
+std::string message_bytes(const SignedHeader& header, std::span<const std::uint64_t> numbers) {
+  require(hash_of(numbers) == header.numbers_sha256 && numbers.size() == header.numbers,
+          "a message was to be sent with other numbers than were signed: this is a bug in muffle.");
+  Container container;
+  container.header = {{"format", kFormat}, {"version", kVersion}, {"message", header_json(header)}};
+  const auto bytes = std::as_bytes(numbers);
+  container.payload.assign(bytes.begin(), bytes.end());
+  return serialize(container);
+}
+
+Message parse_message(std::string_view bytes, const std::string& name) {
+  const Container container = parse_container(bytes, kFormat, kVersion, name);
+  const JsonDocument document = document_of(name);
+  const JsonFields f(container.header, document);
+  f.only({"format", "version", "message"});
+  Message out{read_header(f.object("message")), {}};
+  if (container.payload.size() != out.header.numbers * sizeof(std::uint64_t))
+    f.fail("message", "is signed for another number of values than there are");
+  out.numbers.resize(out.header.numbers);
+  std::memcpy(out.numbers.data(), container.payload.data(), container.payload.size());
+  if (hash_of(out.numbers) != out.header.numbers_sha256) f.fail("message", "is signed for other values");
+  return out;
+}
+
+json body_of(const Proposal& p) {
+  const auto number = [](int value) { return static_cast<std::uint64_t>(value); };
+  json sites = json::array(), holders = json::array();
+  for (const crypto::SignerKey& site : p.sites) sites.push_back(signer_json(site));
+  for (const HolderKey& h : p.holders) {
+    holders.push_back(signer_json(h.holder));
+    holders.back().update({{"number", h.number}, {"point", to_hex(h.point)}});
+  }
+  return {{"title", p.title},
+          {"plan", release::plan_json(p.plan)},
+          {"sites", std::move(sites)},
+          {"holders", std::move(holders)},
+          {"expected", number(p.parties.expected)},
+          {"least", number(p.parties.least)},
+          {"colluding", number(p.parties.colluding)},
+          {"colluding_holders", number(p.parties.colluding_holders)},
+          {"missing_holders", number(p.parties.missing_holders)},
+          {"contribute_until", p.contribute_until},
+          {"open_until", p.open_until}};
+}
+
+Proposal read_proposal(const SignedHeader& header, const std::string& name) {
+  const JsonDocument document = document_of(name);
+  const JsonFields f(header.body, document);
+  f.only({"title", "plan", "sites", "holders", "expected", "least", "colluding", "colluding_holders",
+          "missing_holders", "contribute_until", "open_until"});
+  if (header.kind != MessageKind::kProposal || header.round != crypto::RoundId{} || header.numbers != 0)
+    f.fail("", "is no proposal");
+  Proposal p;
+  p.title = f.text("title", 256);
+  p.plan = release::parse_plan(f.at("plan").dump(), name);
+  for (const JsonFields& site : f.objects("sites", kMostSites)) {
+    site.only({"name", "key"});
+    p.sites.push_back(read_signer(site));
+  }
+  for (const JsonFields& holder : f.objects("holders", kMostHolders)) {
+    holder.only({"name", "key", "number", "point"});
+    p.holders.push_back({read_signer(holder), holder.integer("number", 0, std::uint64_t{1} << 32),
+                         bytes_at<32>(holder, "point")});
+  }
+  require_different(f, "sites", p.sites, [](const auto& s) { return s.key; });
+  require_different(f, "sites", p.sites, [](const auto& s) { return s.name; });
+  require_different(f, "holders", p.holders, [](const auto& h) { return h.holder.key; });
+  require_different(f, "holders", p.holders, [](const auto& h) { return h.point; });
+  p.parties = {.sites = static_cast<int>(p.sites.size()),
+               .expected = count(f, "expected"),
+               .least = count(f, "least"),
+               .colluding = count(f, "colluding"),
+               .holders = static_cast<int>(p.holders.size()),
+               .colluding_holders = count(f, "colluding_holders"),
+               .missing_holders = count(f, "missing_holders")};
+  p.contribute_until = f.integer("contribute_until", 1, kLastSecond);
+  p.open_until = f.integer("open_until", p.contribute_until, kLastSecond);
+  privacy::SiteNoisePlan(p.plan.noise, p.parties);
+  return p;
+}
+
+json body_of(const Contribution& c) {
+  json commitments = json::array(), macs = json::array();
+  for (const crypto::PairCommitment& commitment : c.commitments) commitments.push_back(to_hex(commitment));
+  for (const crypto::PairMac& mac : c.macs) macs.push_back(to_hex(mac));
+  return {{"point", to_hex(c.point)}, {"commitments", std::move(commitments)},
+          {"macs", std::move(macs)},  {"charge", c.charge},
+          {"records", c.records},     {"secure_noise", c.secure_noise}};
+}
+
+namespace {
+
+template <std::size_t kSize>
+std::vector<std::array<unsigned char, kSize>> hex_list(const JsonFields& f, std::string_view key,
+                                                       std::size_t least, std::size_t most) {
+  const json& list = f.at(key);
+  if (!list.is_array() || list.size() < least || list.size() > most)
+    f.fail(key, fmt::format("is no list of {}",
+                            least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most)));
+  std::vector<std::array<unsigned char, kSize>> out;
+  for (const json& entry : list) {
+    std::array<unsigned char, kSize>& bytes = out.emplace_back();
+    const auto* text = entry.get_ptr<const std::string*>();
+    if (text == nullptr || !is_hex(*text, 2 * kSize) || !crypto::from_hex(*text, bytes))
+      f.fail(key, fmt::format("has an entry that is not {} hexadecimal digits", 2 * kSize));
+  }
+  return out;
+}
+
+}  // namespace
+
+Contribution read_contribution(const SignedHeader& header, std::size_t holders) {
+  const JsonDocument document = document_of("a contribution");
+  const JsonFields f(header.body, document);
+  f.only({"point", "commitments", "macs", "charge", "records", "secure_noise"});
+  return {bytes_at<32>(f, "point"),
+          hex_list<32>(f, "commitments", holders, holders),
+          hex_list<16>(f, "macs", holders, holders),
+          f.hex("charge", 32),
+          f.integer("records", 0, std::uint64_t{1} << 62),
+          f.flag("secure_noise")};
+}
+
+std::string text_under_macs(const SignedHeader& contribution) {
+  json bare = signed_json(contribution);
+  bare["body"].erase("macs");
+  return bare.dump();
+}
+
+json body_of(const Seal& seal) {
+  json out = json::array();
+  for (const SignedHeader& header : seal.contributions) out.push_back(header_json(header));
+  return {{"contributions", std::move(out)}};
+}
+
+Seal read_seal(const SignedHeader& header, std::size_t most) {
+  const JsonDocument document = document_of("a seal");
+  const JsonFields f(header.body, document);
+  f.only({"contributions"});
+  return {read_headers(f, "contributions", most)};
+}
+
+json body_of(const Opening& opening) {
+  json objections = json::array();
+  for (const crypto::SitePublicKey& site : opening.objections) objections.push_back(to_hex(site));
+  return {{"objections", std::move(objections)}, {"secure_noise", opening.secure_noise}};
+}
+
+Opening read_opening(const SignedHeader& header, std::size_t most) {
+  const JsonDocument document = document_of("an opening");
+  const JsonFields f(header.body, document);
+  f.only({"objections", "secure_noise"});
+  return {hex_list<32>(f, "objections", 0, most), f.flag("secure_noise")};
+}
+
+}  // namespace muffle::round
