@@ -8,57 +8,22 @@
 #include "muffle/core/wipe.hpp"
 
 namespace muffle::round {
+
+using release::Contribution;
+using release::MessageKind;
+using release::Opening;
+using release::Seal;
+using release::SignedHeader;
+
 namespace {
-
-constexpr char kNotRevealed[] = "Nothing was revealed.";
-
-/// Of a message that is no part of this round; the reader says what came of it.
-[[noreturn]] void refuse(const std::string& what) { throw ProtocolError(what + " " + kNotRevealed); }
-
-void require_of_round(const ProposedRound& round, const SignedHeader& header, MessageKind kind,
-                      const Sha256Digest& answers) {
-  if (header.kind != kind)
-    refuse(fmt::format("a {} was needed, and this is a {}.", name_of(kind), name_of(header.kind)));
-  if (header.round != round.id)
-    refuse(fmt::format("this {} is of another round, {}.", name_of(kind), to_hex(header.round)));
-  if (header.answers != answers)
-    refuse(fmt::format("this {} answers another message than the round has, {}.", name_of(kind),
-                       to_hex(header.answers)));
-}
-
-template <class List, class Project>
-std::optional<std::size_t> place(const List& list, const crypto::SitePublicKey& key, const Project& project) {
-  const auto at = std::ranges::find(list, key, project);
-  if (at == list.end()) return std::nullopt;
-  return static_cast<std::size_t>(at - list.begin());
-}
 
 crypto::PairContext pair_of(const ProposedRound& round, std::size_t site, std::size_t holder,
                             const crypto::ExchangePoint& site_point) {
-  const HolderKey& h = round.proposal.holders[holder];
+  const release::HolderKey& h = round.proposal.holders[holder];
   return {round.id, round.proposal.sites[site].key, h.holder.key, site_point, h.point};
 }
 
 }  // namespace
-
-ProposedRound::ProposedRound(const Message& message, const std::string& name)
-    : id(message.header.id()),
-      coordinator(message.header.sender),
-      proposal(read_proposal(message.header, name)),
-      noise(proposal.plan.noise, proposal.parties),
-      length(proposal.plan.size()) {
-  if (proposal.parties.missing_holders > 0)
-    throw ConfigError(
-        "key holders may be missing in this round, and this muffle makes no stand-ins for them.");
-}
-
-std::optional<std::size_t> ProposedRound::site(const crypto::SitePublicKey& key) const {
-  return place(proposal.sites, key, [](const auto& s) { return s.key; });
-}
-
-std::optional<std::size_t> ProposedRound::holder(const crypto::SitePublicKey& key) const {
-  return place(proposal.holders, key, [](const auto& h) { return h.holder.key; });
-}
 
 Contributor::Contributor(const ProposedRound& round, const crypto::SiteKey& key) : round_(round), key_(key) {
   if (!round.site(key.public_key()))
@@ -95,35 +60,6 @@ std::string Contributor::contribute(embed::PartialSum&& sums, privacy::NoiseShar
   header.body = body_of(body);
   header = sign(std::move(header), key_, values.values);
   return message_bytes(header, values.values);
-}
-
-std::size_t check_contribution(const ProposedRound& round, const SignedHeader& header) {
-  require_of_round(round, header, MessageKind::kContribution, round.id);
-  const std::optional<std::size_t> site = round.site(header.sender);
-  if (!site)
-    refuse(fmt::format("a contribution is of a key that was not invited, {}.", to_hex(header.sender)));
-  const std::string& name = round.proposal.sites[*site].name;
-  if (header.numbers != round.length)
-    refuse(fmt::format("the contribution of '{}' has {} numbers, and the round sums {}.", name,
-                       header.numbers, round.length));
-  (void)read_contribution(header, round.proposal.holders.size());
-  return *site;
-}
-
-SealedRound::SealedRound(const ProposedRound& round, const SignedHeader& header)
-    : id(header.id()), seal(read_seal(header, round.proposal.sites.size())) {
-  require_of_round(round, header, MessageKind::kSeal, round.id);
-  if (header.sender != round.coordinator || header.numbers != 0)
-    refuse("this seal is not the coordinator's.");
-  for (const SignedHeader& contribution : seal.contributions) {
-    const std::size_t site = check_contribution(round, contribution);
-    if (!sites.empty() && site <= sites.back())
-      refuse("a seal counts a site twice, or not in the proposal's order.");
-    sites.push_back(site);
-  }
-  if (sites.size() < static_cast<std::size_t>(round.proposal.parties.least))
-    refuse(fmt::format("a seal counts {} contributions, and the round needs {}.", sites.size(),
-                       round.proposal.parties.least));
 }
 
 std::string make_seal(const ProposedRound& round, const crypto::SiteKey& key,
@@ -177,71 +113,6 @@ std::string KeyHolder::open(const SealedRound& seal, privacy::EntropySource& ent
   header.body = body_of(body);
   header = sign(std::move(header), key_, values.values);
   return message_bytes(header, values.values);
-}
-
-Summation::Summation(const ProposedRound& round, const SealedRound& seal)
-    : round_(round),
-      seal_(seal),
-      total_(round.length),
-      added_(seal.sites.size()),
-      opened_(round.proposal.holders.size()) {}
-
-void Summation::add_contribution(const Message& contribution) {
-  const Sha256Digest id = contribution.header.id();
-  const auto at =
-      std::ranges::find(seal_.seal.contributions, id, [](const SignedHeader& h) { return h.id(); });
-  if (at == seal_.seal.contributions.end())
-    refuse(fmt::format("a contribution is not among those that were sealed, {}.", to_hex(id)));
-  const auto i = static_cast<std::size_t>(at - seal_.seal.contributions.begin());
-  if (added_[i]) refuse("a contribution was to be added twice.");
-  added_[i] = true;
-  secure_ = secure_ && read_contribution(contribution.header, opened_.size()).secure_noise;
-  for (std::size_t n = 0; n < total_.size(); ++n) total_[n] += contribution.numbers[n];
-}
-
-void Summation::take_opening(const Message& opening) {
-  require_of_round(round_, opening.header, MessageKind::kOpening, seal_.id);
-  const std::optional<std::size_t> holder = round_.holder(opening.header.sender);
-  if (!holder) refuse("an opening is of a key that is none of the round's key holders'.");
-  if (opened_[*holder])
-    refuse(fmt::format("'{}' has opened the seal already.", round_.proposal.holders[*holder].holder.name));
-  if (opening.numbers.size() != round_.length)
-    refuse("an opening has another number of values than the round.");
-  const Opening body = read_opening(opening.header, seal_.sites.size());
-  for (const crypto::SitePublicKey& key : body.objections) {
-    const std::optional<std::size_t> site = round_.site(key);
-    if (!site) refuse("an opening objects to a site that was not invited.");
-    objections_.push_back(round_.proposal.sites[*site].name);
-  }
-  opened_[*holder] = true;
-  secure_ = secure_ && body.secure_noise;
-  for (std::size_t n = 0; n < total_.size(); ++n) total_[n] -= opening.numbers[n];
-}
-
-privacy::NoisySum Summation::finish() && {
-  for (std::size_t i = 0; i < added_.size(); ++i) {
-    if (!added_[i])
-      refuse(fmt::format("the contribution of '{}' was sealed, and is missing.",
-                         round_.proposal.sites[seal_.sites[i]].name));
-  }
-  for (std::size_t h = 0; h < opened_.size(); ++h) {
-    if (!opened_[h])
-      refuse(fmt::format("'{}' has not opened the seal.", round_.proposal.holders[h].holder.name));
-  }
-  privacy::NoisySum out{std::vector<std::int64_t>(total_.begin(), total_.end()), secure_};
-  const auto sealed = static_cast<int>(seal_.sites.size());
-  const auto holders = static_cast<int>(opened_.size());
-  const auto carried = [&](std::size_t part, std::size_t run) {
-    return round_.noise.total_sigma(sealed, holders, part, run);
-  };
-  if (const auto index = release::out_of_range(round_.proposal.plan, out.values, carried))
-    refuse(fmt::format(
-        "number {} of the sum is larger than records and noise can make it: somebody's vector is not what "
-        "the "
-        "protocol says{}. There is no release.",
-        *index,
-        objections_.empty() ? "" : fmt::format("; key holders object to {}", fmt::join(objections_, ", "))));
-  return out;
 }
 
 }  // namespace muffle::round

@@ -12,6 +12,9 @@
 #include "support/maps.hpp"
 
 namespace muffle::round {
+
+using namespace release;
+
 namespace {
 
 using nlohmann::json;

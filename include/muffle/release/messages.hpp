@@ -11,7 +11,7 @@
 #include "muffle/privacy/site_noise.hpp"
 #include "muffle/release/plan.hpp"
 
-namespace muffle::round {
+namespace muffle::release {
 
 // The messages of a round between institutions (docs/explanation/between-institutions.md). Each is a file: a
 // container whose header its sender has signed, with a vector of numbers behind it, or none. Whoever carries
@@ -68,7 +68,7 @@ struct HolderKey {
 /// What a coordinator proposes: what is released, by whom, and who may be missing or curious.
 struct Proposal {
   std::string title;  ///< for people
-  release::ReleasePlan plan;
+  ReleasePlan plan;
   privacy::RoundParties parties;
   std::vector<crypto::SignerKey> sites;  ///< n of them, each key once
   std::vector<HolderKey> holders;        ///< m of them, each key once
@@ -115,4 +115,4 @@ struct Opening {
 nlohmann::json body_of(const Opening& opening);
 Opening read_opening(const SignedHeader& header, std::size_t most);
 
-}  // namespace muffle::round
+}  // namespace muffle::release

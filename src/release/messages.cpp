@@ -1,4 +1,4 @@
-#include "muffle/round/messages.hpp"
+#include "muffle/release/messages.hpp"
 
 #include <fmt/format.h>
 
@@ -13,9 +13,10 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/crypto/masks.hpp"
 #include "muffle/release/plan_json.hpp"
 
-namespace muffle::round {
+namespace muffle::release {
 namespace {
 
 using nlohmann::json;
@@ -163,7 +164,7 @@ json body_of(const Proposal& p) {
     holders.back().update({{"number", h.number}, {"point", to_hex(h.point)}});
   }
   return {{"title", p.title},
-          {"plan", release::plan_json(p.plan)},
+          {"plan", plan_json(p.plan)},
           {"sites", std::move(sites)},
           {"holders", std::move(holders)},
           {"expected", number(p.parties.expected)},
@@ -184,7 +185,7 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
     f.fail("", "is no proposal");
   Proposal p;
   p.title = f.text("title", 256);
-  p.plan = release::parse_plan(f.at("plan").dump(), name);
+  p.plan = parse_plan(f.at("plan").dump(), name);
   for (const JsonFields& site : f.objects("sites", kMostSites)) {
     site.only({"name", "key"});
     p.sites.push_back(read_signer(site));
@@ -285,4 +286,4 @@ Opening read_opening(const SignedHeader& header, std::size_t most) {
   return {hex_list<32>(f, "objections", 0, most), f.flag("secure_noise")};
 }
 
-}  // namespace muffle::round
+}  // namespace muffle::release

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muffle/release/messages.hpp"
+
+namespace muffle::release {
+
+// A round between institutions as its messages tell it: what was proposed, whose contributions count, what
+// they add up to. Public: whoever has the messages has the release, and can tell that it is theirs.
+
+/// A proposal that was read, and what follows from it. Public.
+struct ProposedRound {
+  crypto::RoundId id{};
+  crypto::SitePublicKey coordinator{};
+  Proposal proposal;
+  privacy::SiteNoisePlan noise;
+  std::size_t length = 0;  ///< L: numbers in the released vector
+
+  /// @throws ProtocolError, ConfigError  as read_proposal().
+  ProposedRound(const Message& message, const std::string& name);
+  /// Which of the sites, or of the holders, has this key.
+  std::optional<std::size_t> site(const crypto::SitePublicKey& key) const;
+  std::optional<std::size_t> holder(const crypto::SitePublicKey& key) const;
+};
+
+/// The site of this contribution, by its place in the proposal.
+/// @throws ProtocolError  it is of another round or kind, of nobody who was invited, or of another length.
+std::size_t check_contribution(const ProposedRound& round, const SignedHeader& header);
+
+/// A seal that was read: whose contributions count.
+struct SealedRound {
+  Sha256Digest id{};
+  Seal seal;
+  std::vector<std::size_t> sites;  ///< by their place in the proposal, ascending
+
+  /// @throws ProtocolError  it is not the coordinator's, of another round, counts too few, or somebody twice.
+  SealedRound(const ProposedRound& round, const SignedHeader& header);
+};
+
+/// Adds a round up, message by message, in any order. Anybody with the messages can: the result is public.
+class Summation {
+ public:
+  /// @param round, seal  outlive this object
+  Summation(const ProposedRound& round, const SealedRound& seal);
+
+  /// @throws ProtocolError  it is none that was sealed, or was there already.
+  void add_contribution(const Message& contribution);
+  /// @throws ProtocolError  it is of another seal or of nobody who holds a key, or was there already.
+  void take_opening(const Message& opening);
+  /// Sites, by name, whose MACs a holder found wrong: the sum cannot be theirs.
+  const std::vector<std::string>& objections() const { return objections_; }
+
+  /// @throws ProtocolError  a contribution or an opening is missing; or a number is beyond what records and
+  /// noise can make it: somebody's vector is not what the protocol says. Then there is no release.
+  privacy::NoisySum finish() &&;
+
+ private:
+  const ProposedRound& round_;
+  const SealedRound& seal_;
+  std::vector<std::uint64_t> total_;
+  std::vector<bool> added_, opened_;
+  std::vector<std::string> objections_;
+  bool secure_ = true;
+};
+
+}  // namespace muffle::release
