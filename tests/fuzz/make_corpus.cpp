@@ -10,6 +10,7 @@
 #include "muffle/features/rff.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
+#include "muffle/release/messages.hpp"
 #include "muffle/schema/schema.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "privacy/ledger_entry.hpp"
@@ -117,6 +118,38 @@ void moments_models() {
   add("vector", "vector", schema);
 }
 
+/// Made by the keys of one moment: another run writes others.
+void messages() {
+  using namespace release;
+  const crypto::SiteKey key = crypto::SiteKey::generate("north");
+  const ReleasePlan plan = testing_artifact::sample_plan({.classes = 1, .features = 2});
+  Proposal proposal{
+      .title = "stays", .plan = plan, .parties = {2, 2, 2, 1, 3, 1, 0}, .sites = {}, .holders = {}};
+  for (const char* name : {"north", "south"})
+    proposal.sites.push_back({name, crypto::SiteKey::generate(name).public_key()});
+  for (const char* name : {"a", "b", "c"})
+    proposal.holders.push_back(
+        {{name, crypto::SiteKey::generate(name).public_key()}, 1, crypto::ExchangeKey::generate().point()});
+  proposal.contribute_until = proposal.open_until = 1'800'000'000;
+  const Contribution contribution{.commitments = std::vector<crypto::PairCommitment>(3),
+                                  .macs = std::vector<crypto::PairMac>(3),
+                                  .charge = std::string(32, 'c')};
+  const auto add = [&](char letter, MessageKind kind, nlohmann::json body,
+                       std::vector<std::uint64_t> numbers) {
+    const std::string name(name_of(kind));
+    SignedHeader header{.kind = kind};
+    header.body = std::move(body);
+    header = sign(std::move(header), key, numbers);
+    seed("messages", name, letter + header.body.dump());
+    seed("messages", name + "-file", "R" + message_bytes(header, numbers));
+    return header;
+  };
+  add('P', MessageKind::kProposal, body_of(proposal), {});
+  const SignedHeader one = add('C', MessageKind::kContribution, body_of(contribution), {1, 2, 3});
+  add('S', MessageKind::kSeal, body_of(Seal{{one, one}}), {});
+  add('O', MessageKind::kOpening, body_of(Opening{{key.public_key()}, true}), {4, 5});
+}
+
 void ledgers() {
   using namespace privacy::ledger;
   Entry entry{0, std::string(64, '0'), "patients-2024", "2026-11-21T01:19:12Z", "host", BudgetLine{}};
@@ -165,6 +198,7 @@ int main(int argc, char** argv) {
   checkpoints();
   moments_models();
   ledgers();
+  messages();
   keys();
   return 0;
 }

@@ -11,7 +11,7 @@
 namespace muffle::crypto {
 
 // What covers a site's contribution to a round between institutions: one stream of random numbers for each
-// key holder, who alone can make it again (docs/explanation/secure-aggregation.md, "between institutions").
+// key holder, who alone can make it again (docs/explanation/between-institutions.md).
 
 /// An X25519 public key.
 using ExchangePoint = std::array<unsigned char, 32>;

@@ -28,7 +28,7 @@ void require_valid(const RoundParties& parties);
 /// The noise of a round between institutions: every site adds a share to its contribution, before anybody
 /// knows how many others come; if too few do, every key holder adds a top-up to its opening. Whoever pools
 /// what t sites and t_h key holders know faces the full noise all the same, with f holders missing
-/// (docs/explanation/secure-aggregation.md, theorem 3). Public.
+/// (docs/explanation/between-institutions.md, theorem 3). Public.
 class SiteNoisePlan {
  public:
   /// @throws ConfigError  as require_valid(); a share or a top-up too small for the theorem (below 4 lattice
