@@ -18,20 +18,25 @@ constexpr const char* kPrivate = "Private: this is about the records. It stays w
 
 /// What to do about it.
 std::string advice(const std::vector<data::RecordCheck>& checks, schema::OnError on_error) {
-  bool misfits = false, refused = false;
+  bool misfits = false, refused = false, doubts = false;
   for (const data::RecordCheck& check : checks) {
     misfits = misfits || check.misfits > 0;
     refused = refused || check.refused;
+    doubts = doubts || !check.doubts.empty();
   }
-  if (!misfits) return "Everything fits.";
-  if (refused)
-    return "Mend the files or the settings: some of this ends a job, whatever data.on_error says.";
+  if (!misfits)
+    return doubts ? "Everything fits; look at what may be a mistake all the same." : "Everything fits.";
+  if (refused) return "Mend the files or the settings: some of this ends a job, whatever data.on_error says.";
   if (on_error == schema::OnError::kClamp)
-    return "data.on_error = \"clamp\": in a job the nearest bound or the missing value takes the place of what "
-           "does not fit, and a record without a class or a person counts as nothing. The budget is charged all "
+    return "data.on_error = \"clamp\": in a job the nearest bound or the missing value takes the place of "
+           "what "
+           "does not fit, and a record without a class or a person counts as nothing. The budget is charged "
+           "all "
            "the same. Mend the files or the schema.";
-  return "data.on_error = \"reject-file\" refuses the job for it. Mend the files or the schema; under \"clamp\" "
-         "the nearest bound or the missing value would take the place of what does not fit, and a record without "
+  return "data.on_error = \"reject-file\" refuses the job for it. Mend the files or the schema; under "
+         "\"clamp\" "
+         "the nearest bound or the missing value would take the place of what does not fit, and a record "
+         "without "
          "a class or a person would count as nothing.";
 }
 
@@ -104,7 +109,8 @@ void check(const ConfigSources& sources, const CheckCommand& command, std::ostre
   }
   std::string note;
   if (data.shards == data::ShardRule::kPerRank)
-    note = fmt::format("Each rank has files of its own: these are rank {}'s; --rank names another. ", command.rank);
+    note = fmt::format("Each rank has files of its own: these are rank {}'s; --rank names another. ",
+                       command.rank);
   const std::string what_to_do = note + advice(checks, data.schema.on_error);
   if (command.format == "json") {
     Json all = Json::array();
@@ -122,7 +128,8 @@ void check(const ConfigSources& sources, const CheckCommand& command, std::ostre
   }
   for (const data::RecordCheck& check : checks) {
     if (check.misfits > 0)
-      throw DataError("something does not fit: what and where stands in the standard output of muffle check.");
+      throw DataError(
+          "something does not fit: what and where stands in the standard output of muffle check.");
   }
 }
 

@@ -246,9 +246,9 @@ class Loader {
   Config config_;
   std::vector<Assignment> waiting_;
   settings::Problems problems_;
-  std::set<std::string> named_;     ///< keys that some source names
-  std::set<std::string> bad_maps_;  ///< names that no map can have
-  bool schema_stands_ = true;       ///< no schema's file is named, or it could be read
+  std::set<std::string> named_;          ///< keys that some source names
+  std::set<std::string> bad_maps_;       ///< names that no map can have
+  bool schema_stands_ = true;            ///< no schema's file is named, or it could be read
   std::filesystem::path schema_folder_;  ///< from which data.schema goes
 };
 

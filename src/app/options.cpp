@@ -269,7 +269,8 @@ void CommandLine::add_check() {
   Options o(*verb);
   o.sources(sources);
   add_data_files(*verb);
-  o.preset("--rank", check_.rank, "R", "whose files, where each rank has its own")->check(CLI::Range(0, 1 << 20));
+  o.preset("--rank", check_.rank, "R", "whose files, where each rank has its own")
+      ->check(CLI::Range(0, 1 << 20));
   o.format(check_.format);
 }
 
@@ -294,8 +295,7 @@ void CommandLine::add_schema() {
       ->excludes(init->add_flag_callback("--header", header(true),
                                          "the first line names the columns, whatever it looks like"));
   i.value("--comment", s.comment, "CHAR", "lines before the first row that begin with it are passed over");
-  for (CLI::App* verb : {init, hash})
-    verb->callback([this, verb] { schema_.verb = verb->get_name(); });
+  for (CLI::App* verb : {init, hash}) verb->callback([this, verb] { schema_.verb = verb->get_name(); });
 }
 
 void CommandLine::add_verify() {

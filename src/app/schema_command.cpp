@@ -36,15 +36,16 @@ std::string as_settings(const SchemaCommand& command) {
   return out;
 }
 
-/// There is no rank with a log of its own here: where a row is malformed is told to whoever holds the file, with
-/// the options that may be wrong.
+/// There is no rank with a log of its own here: where a row is malformed is told to whoever holds the file,
+/// with the options that may be wrong.
 template <class Work>
 void with_details(const Work& work) {
   try {
     work();
   } catch (const DataError& e) {
     if (e.local_detail().empty()) throw;
-    throw DataError(printable(e.local_detail()) + " Mend the file, or correct --separator, --no-header or --comment.");
+    throw DataError(printable(e.local_detail()) +
+                    " Mend the file, or correct --separator, --no-header or --comment.");
   }
 }
 

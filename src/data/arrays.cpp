@@ -132,7 +132,8 @@ class ArrayRecords final : public RecordStream {
     if (shapes_agree(stored, wanted)) return;
     if (stored.size() == 3 && schema.is_image() && stored == std::vector{wanted[1], wanted[2], wanted[0]}) {
       throw DataError(fmt::format(
-          "{} holds images with their channels last, {}; the schema says {}, and muffle needs the channels first. "
+          "{} holds images with their channels last, {}; the schema says {}, and muffle needs the channels "
+          "first. "
           "Move them and save the file again: in NumPy, x.transpose(0, 3, 1, 2). Leave data.shape as it is.",
           numbers_.name(), shape_text(stored), shape_text(wanted)));
     }

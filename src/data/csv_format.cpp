@@ -32,14 +32,13 @@ Places places_of_header(const CsvRows& rows, const TableFields& fields) {
                     " names few of the schema's columns, or none. Is it a header (data.header), separated by "
                     "data.separator, and the schema's file the right one?");
   }
-  throw DataError(
-      fmt::format("the header of {} and the schema have different columns: the header {}. "
-                  "Correct whichever is wrong (columns that nobody needs have the type "
-                  "\"ignore\" in the schema).",
-                  rows.name(), match.differences()),
-      LocalDetail{match.unknown.empty() ? std::string()
-                                        : "the schema does not know " + match.unknown_places() +
-                                              " in the header of " + rows.name() + "."});
+  throw DataError(fmt::format("the header of {} and the schema have different columns: the header {}. "
+                              "Correct whichever is wrong (columns that nobody needs have the type "
+                              "\"ignore\" in the schema).",
+                              rows.name(), match.differences()),
+                  LocalDetail{match.unknown.empty() ? std::string()
+                                                    : "the schema does not know " + match.unknown_places() +
+                                                          " in the header of " + rows.name() + "."});
 }
 
 /// Without a header: the schema's order. @param as_written  without the columns that samples lack

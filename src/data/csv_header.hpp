@@ -22,8 +22,8 @@ struct HeaderMatch {
   std::size_t known = 0;
 
   bool matches() const { return missing.empty() && twice.empty() && unknown.empty(); }
-  /// No more names than are missing are known: perhaps the line is a record, of which nothing may be told, nor
-  /// which of its fields is a column's name.
+  /// No more names than are missing are known: perhaps the line is a record, of which nothing may be told,
+  /// nor which of its fields is a column's name.
   bool may_be_record() const { return known <= missing.size(); }
   /// "lacks 'a', has 'b' twice, has 2 that the schema does not know": public, of what is no record.
   std::string differences() const;
@@ -33,7 +33,8 @@ struct HeaderMatch {
   static std::string listed(const std::vector<std::string>& names);
 };
 
-/// Where a line was taken for one field, or for fewer than there are, and another separator is in it: what to say,
+/// Where a line was taken for one field, or for fewer than there are, and another separator is in it: what to
+/// say,
 /// "(\";\" stands in it)" with a blank in front. Else empty.
 std::string other_separator(std::span<const std::string_view> fields, char separator);
 

@@ -108,8 +108,9 @@ DataError CsvRows::malformed(const std::string& how) const {
       name_ +
           " has a line that is no row of the schema's columns in CSV (RFC 4180, UTF-8); this rank's own log "
           "says which one and why. Mend the file, or correct data.separator, data.header or data.comment.",
-      LocalDetail{where() + " " + how +
-                  " (the first row after the header is 1; blank lines, and comments before it, do not count)."});
+      LocalDetail{
+          where() + " " + how +
+          " (the first row after the header is 1; blank lines, and comments before it, do not count)."});
 }
 
 std::string CsvRows::long_rows() const {

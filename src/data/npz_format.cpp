@@ -127,7 +127,8 @@ class NpzTableWriter final : public schema::RecordWriter {
     schema::ColumnText text;
     std::optional<std::size_t> number;  ///< of a record; none: the label
     std::size_t bytes;                  ///< of a number or text in the file
-    std::vector<std::vector<std::uint32_t>> texts;  ///< of the codes, in characters; empty: numbers are written
+    std::vector<std::vector<std::uint32_t>>
+        texts;  ///< of the codes, in characters; empty: numbers are written
   };
 
   static std::string text_of(const schema::ColumnText& column, std::uint32_t code) {

@@ -50,7 +50,8 @@ class PlainChecker {
         ++classes_[static_cast<std::size_t>(row.label)];
       } else {
         ++others_[row.label];
-        notes_.misfit(fmt::format("{} has a label that is not one of the classes", where(stream.last().label)));
+        notes_.misfit(
+            fmt::format("{} has a label that is not one of the classes", where(stream.last().label)));
       }
     }
     stream.expect_end();
@@ -82,16 +83,17 @@ class PlainChecker {
   }
 
   void tell_of_numbers() {
-    HeldValues held{"numbers", fmt::format("{} to {}", exact_text(schema_.lo), exact_text(schema_.hi)), {}, {}, {}};
+    HeldValues held{
+        "numbers", fmt::format("{} to {}", exact_text(schema_.lo), exact_text(schema_.hi)), {}, {}, {}};
     if (least_ <= largest_) {
       held.least = fmt::format("{}", least_);
       held.largest = fmt::format("{}", largest_);
       const double width = static_cast<double>(largest_) - static_cast<double>(least_);
       if (width < kSmallPart * (schema_.hi - schema_.lo))
-        notes_.found.doubts.push_back(
-            fmt::format("all numbers lie within {} to {}, a small part of data.lo to data.hi: {}. Are the bounds "
-                        "those of these numbers?",
-                        held.least, held.largest, held.bounds));
+        notes_.found.doubts.push_back(fmt::format(
+            "all numbers lie within {} to {}, a small part of data.lo to data.hi: {}. Are the bounds "
+            "those of these numbers?",
+            held.least, held.largest, held.bounds));
     }
     notes_.found.holds.push_back(std::move(held));
   }
@@ -128,11 +130,13 @@ class PlainChecker {
 
 void doubt_shape(const schema::Schema& schema, CheckNotes& notes) {
   if (!schema.is_image() || schema.shape[2] > 4 || schema.shape[0] <= 4 || schema.shape[1] <= 4) return;
-  notes.found.doubts.push_back(fmt::format(
-      "data.shape = [{0}, {1}, {2}] means {0} channels of {1} x {2}; if the images have {2} channels, these stand "
-      "last in the file, and muffle needs them first: move them there, in NumPy by x.transpose(0, 3, 1, 2), and "
-      "set data.shape = [{2}, {0}, {1}]",
-      schema.shape[0], schema.shape[1], schema.shape[2]));
+  notes.found.doubts.push_back(
+      fmt::format("data.shape = [{0}, {1}, {2}] means {0} channels of {1} x {2}; if the images have {2} "
+                  "channels, these stand "
+                  "last in the file, and muffle needs them first: move them there, in NumPy by "
+                  "x.transpose(0, 3, 1, 2), and "
+                  "set data.shape = [{2}, {0}, {1}]",
+                  schema.shape[0], schema.shape[1], schema.shape[2]));
 }
 
 }  // namespace
@@ -161,7 +165,8 @@ RecordCheck check_records(const DataSpec& spec, int rank, std::size_t most_place
     notes.refused(with_detail(e));
   }
   RecordCheck& found = notes.found;
-  if (spec.records != 0 && spec.shards != ShardRule::kPerRank && found.records != spec.records && !found.refused) {
+  if (spec.records != 0 && spec.shards != ShardRule::kPerRank && found.records != spec.records &&
+      !found.refused) {
     notes.refused(fmt::format("{} holds {} records, data.records says {}: correct whichever is wrong",
                               found.files, found.records, spec.records));
   }

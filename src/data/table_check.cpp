@@ -33,7 +33,8 @@ bool has_decimal_comma(std::string_view field) {
 bool is_date_in_other_order(std::string_view field) {
   std::size_t at = 0;
   for (int part = 0; part < 3; ++part) {
-    if (part > 0 && (at == field.size() || std::string_view("./-").find(field[at++]) == std::string_view::npos))
+    if (part > 0 &&
+        (at == field.size() || std::string_view("./-").find(field[at++]) == std::string_view::npos))
       return false;
     const std::size_t end = std::min(field.find_first_not_of("0123456789", at), field.size());
     if (end == at || end - at > 4) return false;
@@ -45,11 +46,7 @@ bool is_date_in_other_order(std::string_view field) {
 class TableChecker {
  public:
   TableChecker(const DataSpec& spec, CheckNotes& notes)
-      : spec_(spec),
-        table_(*spec.schema.table),
-        notes_(notes),
-        rules_(table_),
-        row_(table_.columns.size()) {
+      : spec_(spec), table_(*spec.schema.table), notes_(notes), rules_(table_), row_(table_.columns.size()) {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
       if (c.type == ColumnType::kIgnore) continue;
@@ -72,7 +69,8 @@ class TableChecker {
     }
     for (std::size_t i = 0; i < broken_.size(); ++i)
       notes_.count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
-    notes_.count(wrong_widths_, fmt::format("rows with more or fewer fields than columns: {}", wrong_widths_));
+    notes_.count(wrong_widths_,
+                 fmt::format("rows with more or fewer fields than columns: {}", wrong_widths_));
     notes_.count(malformed_, fmt::format("files with a row that is no CSV: {}", malformed_));
     notes_.count(headers_, fmt::format("files with other columns than the schema: {}", headers_));
   }
@@ -123,9 +121,9 @@ class TableChecker {
   void tell_of_column(const schema::Column& column, const Use& use) {
     const std::string name = fmt::format("column '{}'", column.name);
     for (std::size_t k = 0; k < use.misfits.size(); ++k) {
-      notes_.count(use.misfits[k],
-                   fmt::format("{}: {}", name,
-                               schema::misfits_text(use.misfits[k], static_cast<Misfit>(k), column)));
+      notes_.count(
+          use.misfits[k],
+          fmt::format("{}: {}", name, schema::misfits_text(use.misfits[k], static_cast<Misfit>(k), column)));
     }
     notes_.count(use.decimal_commas,
                  fmt::format("{}: fields with a decimal comma, where a point is needed: {}", name,
@@ -187,10 +185,11 @@ class TableChecker {
     if (match.matches()) return true;
     ++headers_;
     if (match.may_be_record()) {
-      notes_.refused(fmt::format(
-          "the first line of {} names few of the schema's columns, or none: is it a header (data.header), and "
-          "is data.separator right{}? The file was not looked at",
-          rows.name(), other_separator(rows.fields(), spec_.separator)));
+      notes_.refused(
+          fmt::format("the first line of {} names few of the schema's columns, or none: is it a header "
+                      "(data.header), and "
+                      "is data.separator right{}? The file was not looked at",
+                      rows.name(), other_separator(rows.fields(), spec_.separator)));
       return false;
     }
     notes_.refused(fmt::format("the header of {} {}{}", rows.name(), match.differences(),
@@ -299,7 +298,8 @@ class TableChecker {
 
 }  // namespace
 
-void check_table(const DataSpec& spec, const std::vector<std::string>& files, bool arrays, CheckNotes& notes) {
+void check_table(const DataSpec& spec, const std::vector<std::string>& files, bool arrays,
+                 CheckNotes& notes) {
   TableChecker checker(spec, notes);
   for (const std::string& file : files) {
     try {

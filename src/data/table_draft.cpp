@@ -196,8 +196,8 @@ class NamedRows {
     const std::string hint = other_separator(rows_.fields(), spec.separator);
     if (rows_.fields().size() == 1 && !named && !hint.empty()) {
       throw DataError(fmt::format(
-          "the first line of {} is one field{}: say which --separator there is between fields{}.", rows_.name(),
-          hint, spec.header ? ", or --header if that is the name of an only column" : ""));
+          "the first line of {} is one field{}: say which --separator there is between fields{}.",
+          rows_.name(), hint, spec.header ? ", or --header if that is the name of an only column" : ""));
     }
     if (spec.header) {
       read_names(named);
@@ -217,9 +217,9 @@ class NamedRows {
       pending_ = false;
       const auto fields = rows_.fields();
       if (fields.size() != names_.size()) {
-        throw rows_.malformed(
-            fmt::format("has {} field{}, the file has {} columns{}", fields.size(), fields.size() == 1 ? "" : "s",
-                        names_.size(), other_separator(fields, separator_)));
+        throw rows_.malformed(fmt::format("has {} field{}, the file has {} columns{}", fields.size(),
+                                          fields.size() == 1 ? "" : "s", names_.size(),
+                                          other_separator(fields, separator_)));
       }
       for (std::size_t j = 0; j < fields.size(); ++j) look(j, stripped(fields[j]));
     }

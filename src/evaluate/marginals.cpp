@@ -47,11 +47,12 @@ std::uint64_t for_batches(const data::DataSpec& spec, std::span<const std::size_
     count(out);
   }
   if (rows > 0) return rows;
-  throw DataError(source->shard_size() == 0
-                      ? fmt::format("a table without rows cannot be compared: '{}' has none.", spec.features)
-                      : fmt::format("'{}' has rows, but none fits the schema: their labels are none of its values, "
-                                    "or fields are missing. `muffle check` says which.",
-                                    spec.features));
+  throw DataError(
+      source->shard_size() == 0
+          ? fmt::format("a table without rows cannot be compared: '{}' has none.", spec.features)
+          : fmt::format("'{}' has rows, but none fits the schema: their labels are none of its values, "
+                        "or fields are missing. `muffle check` says which.",
+                        spec.features));
 }
 
 struct Counted {

@@ -19,7 +19,8 @@ Grid grid_with(Column column, std::vector<double> edges = {}) {
 /// An edge is the value that its bin begins with, to the last bit, or the one behind the last: the quotients
 /// of decimals are rounded, and an edge beside its value would leave a bin without one.
 /// @param firsts  of each bin, ascending, and count() at the end
-std::vector<double> edges_at(const Column& column, const Grid& grid, const std::vector<std::uint64_t>& firsts) {
+std::vector<double> edges_at(const Column& column, const Grid& grid,
+                             const std::vector<std::uint64_t>& firsts) {
   std::vector<double> edges;
   for (const std::uint64_t index : firsts) edges.push_back(grid.value(index));
   edges.front() = std::min(edges.front(), column.lo);

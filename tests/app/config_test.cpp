@@ -188,7 +188,8 @@ TEST_F(TableConfigTest, ARelativeSchemaLiesBesideTheConfigurationThatNamesIt) {
   EXPECT_THROW(load_config({config_.string(), {{"MUFFLE_DATA__SCHEMA", "stays.toml"}}, {}, {}}), IoError);
   // Its content is what counts: a copy elsewhere is the same release, and the same to the other ranks.
   write_file_atomically(folder_ / "copy.toml", kStays);
-  const Config copy = load_config({config_.string(), {}, {"data.schema=" + (folder_ / "copy.toml").string()}, {}});
+  const Config copy =
+      load_config({config_.string(), {}, {"data.schema=" + (folder_ / "copy.toml").string()}, {}});
   EXPECT_EQ(stage_hash(copy, Stage::kRelease), stage_hash(config, Stage::kRelease));
   EXPECT_EQ(agreed_settings(copy), agreed_settings(config));
 }

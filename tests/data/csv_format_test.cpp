@@ -80,12 +80,14 @@ TEST_F(Csv, TakesOtherSeparatorsCommentsAndBlanksAroundFields) {
   EXPECT_EQ(codes(adult), Codes({{1, 1, 0, 0}, {3, 2, 1, 1}}));
 }
 
-// A record may not decide whether it is one: behind the header, or without one behind the first row, every line is.
+// A record may not decide whether it is one: behind the header, or without one behind the first row, every
+// line is.
 TEST_F(Csv, ARecordThatBeginsLikeACommentIsARow) {
   DataSpec one = spec();
   one.comment = "#";
   one.schema.on_error = schema::OnError::kClamp;
-  put("people.csv", std::string("# by hand\n") + kHeader + "#20,1.0,clerk,,<=50K\n20,1.0,clerk,,<=50K\n#20,1,clerk,,<=50K\n");
+  put("people.csv", std::string("# by hand\n") + kHeader +
+                        "#20,1.0,clerk,,<=50K\n20,1.0,clerk,,<=50K\n#20,1,clerk,,<=50K\n");
   EXPECT_EQ(open_records(one)->records(), 3U);
   EXPECT_EQ(codes(one), Codes({{0, 1, 0, -1}, {1, 1, 0, 0}, {0, 1, 0, -1}}));
   put("people.csv", std::string(kHeader) + "20,1.0,clerk,,<=50K\n# no row of these columns\n");

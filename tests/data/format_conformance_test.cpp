@@ -253,7 +253,8 @@ TEST_P(FormatConformance, OneFileARankIsWhollyItsOwn) {
 }
 
 TEST_P(FormatConformance, StreamsInBoundedMemory) {
-  // 16 MiB of numbers, of tables 2 MiB; a reader may hold its buffers and a record. Arrays: a buffer a column.
+  // 16 MiB of numbers, of tables 2 MiB; a reader may hold its buffers and a record. Arrays: a buffer a
+  // column.
   const std::size_t columns = table() ? 16 : 4096, n = table() ? 32768u : floats() ? 1024u : 4096u;
   const std::size_t bound = table() && format().is_text() ? 1u << 20 : 4u << 20;
   const auto live = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };

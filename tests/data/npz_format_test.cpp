@@ -208,14 +208,16 @@ TEST_F(Npz, MembersAreStoredAndAlignedAsNumpyWantsInAnyTimeZone) {
 TEST_F(Npz, ChannelsThatStandLastAreNamed) {
   DataSpec images = zipped(array("|u1", "(1, 2, 2, 3)", "abcdefghijkl"), array("|u1", "(1,)", "\1"));
   images.schema.shape = {3, 2, 2};
-  expect_error(ExitCode::kData, {"channels last, 2 x 2 x 3", "the schema says 3 x 2 x 2", "transpose(0, 3, 1, 2)"},
+  expect_error(ExitCode::kData,
+               {"channels last, 2 x 2 x 3", "the schema says 3 x 2 x 2", "transpose(0, 3, 1, 2)"},
                [&] { read_all(images); });
   EXPECT_THAT(check_records(images, 0, 20).places, testing::ElementsAre(testing::HasSubstr("channels last")));
   images = zipped(array("|u1", "(1, 5, 8, 3)", std::string(120, 'a')), array("|u1", "(1,)", "\1"));
   images.schema.shape = {5, 8, 3};
   images.schema.hi = 255;
-  EXPECT_THAT(check_records(images, 0, 20).doubts,
-              testing::Contains(testing::HasSubstr("means 5 channels of 8 x 3; if the images have 3 channels")));
+  EXPECT_THAT(
+      check_records(images, 0, 20).doubts,
+      testing::Contains(testing::HasSubstr("means 5 channels of 8 x 3; if the images have 3 channels")));
 }
 
 class NpzTables : public Tables {

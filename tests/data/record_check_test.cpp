@@ -37,13 +37,13 @@ constexpr const char* kHeader = "age,height,job,note,income\n";
 
 TEST_F(TableChecks, PointsAtRowAndColumn) {
   const RecordCheck found = check(std::string(kHeader) +
-                                     "20,1.0,clerk,x,<=50K\n"
-                                     "100,1.0,clerk,x,<=50K\n"
-                                     "-1,x,?,x,>50K.\n"
-                                     "\n"
-                                     "3.5,,\"plumber\",,rich\n"
-                                     "20,1.0,clerk,<=50K\n",
-                                 people_table());
+                                      "20,1.0,clerk,x,<=50K\n"
+                                      "100,1.0,clerk,x,<=50K\n"
+                                      "-1,x,?,x,>50K.\n"
+                                      "\n"
+                                      "3.5,,\"plumber\",,rich\n"
+                                      "20,1.0,clerk,<=50K\n",
+                                  people_table());
   EXPECT_EQ(found.records, 5U);
   EXPECT_THAT(found.places,
               ElementsAre("row 2 of 'p.csv', column 'age': the field is above the column's hi",
@@ -141,7 +141,8 @@ TEST_F(TableChecks, CommentsAreOverWithTheFirstRow) {
   DataSpec one = spec("p.csv");
   one.comment = "#";
   put("p.csv", std::string("#a\n") + kHeader + "#20,1.0,clerk,x,<=50K\n20,1.0,clerk,x,<=50K\n");
-  EXPECT_THAT(check(one).places, ElementsAre("row 1 of 'p.csv', column 'age': the field is not a whole number"));
+  EXPECT_THAT(check(one).places,
+              ElementsAre("row 1 of 'p.csv', column 'age': the field is not a whole number"));
   put("p.csv", std::string("#a\n") + kHeader + "20,1.0,clerk,x,<=50K\n#b\n");
   EXPECT_TRUE(check(one).refused);
 }
@@ -175,8 +176,8 @@ TEST_F(TableChecks, SaysWhatThereIs) {
 /// Records that are no table's, in IDX files.
 class PlainChecks : public testing::Test {
  protected:
-  RecordCheck check(const std::vector<float>& numbers, const std::vector<std::uint8_t>& labels, std::size_t classes,
-                    double hi) {
+  RecordCheck check(const std::vector<float>& numbers, const std::vector<std::uint8_t>& labels,
+                    std::size_t classes, double hi) {
     const std::size_t n = labels.size(), dims = numbers.size() / n;
     const std::size_t shape[] = {n, dims}, count[] = {n};
     write_idx(folder_ / "x.idx", shape, std::span(numbers));

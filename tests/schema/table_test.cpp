@@ -189,8 +189,8 @@ TEST(TableToml, BinsOfDecimalsHoldEquallyManyValues) {
             return fmt::format("{:.{}f}", static_cast<double>(units) * unit, decimals);
           };
           const std::string column = fmt::format(
-              "[[columns]]\nname = \"a\"\ntype = \"decimal\"\nlo = {}\nhi = {}\nstep = {}\ndecimals = {}\n", decimal(lo),
-              decimal(lo + steps * step), decimal(step), decimals);
+              "[[columns]]\nname = \"a\"\ntype = \"decimal\"\nlo = {}\nhi = {}\nstep = {}\ndecimals = {}\n",
+              decimal(lo), decimal(lo + steps * step), decimal(step), decimals);
           for (const std::uint64_t bins : {3, 16, 100}) {
             const Column c = parse_table_toml(column + fmt::format("bins = {}\n", bins), "s").columns[0];
             const Grid grid(c);

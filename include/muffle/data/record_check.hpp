@@ -15,14 +15,15 @@ struct HeldValues {
   std::string name;            ///< "column 'age'", "numbers", "labels"
   std::string bounds;          ///< of numbers: the schema's, "0 to 120"
   std::string least, largest;  ///< of numbers, outside the bounds too; empty: there is none
-  std::vector<std::pair<std::string, std::uint64_t>> counts;  ///< of labels: of each class, then of what is none
+  std::vector<std::pair<std::string, std::uint64_t>>
+      counts;  ///< of labels: of each class, then of what is none
 };
 
 /// What in whole files does not fit schema and settings, and what they hold. Of a field that does not fit, or
 /// of a line that may be a record, never content.
 /// Privacy: all of it is private; it is for the terminal of whoever holds the files.
 struct RecordCheck {
-  std::string files;                ///< as the settings name them
+  std::string files;  ///< as the settings name them
   std::uint64_t records = 0;
   std::uint64_t misfits = 0;        ///< files, headers, rows, fields and broken constraints; 0: all fits
   bool refused = false;             ///< some of it ends a job under OnError::kClamp, too

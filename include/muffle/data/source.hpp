@@ -29,9 +29,9 @@ struct DataSpec {
   ShardRule shards = ShardRule::kContiguous;
 
   // Text files:
-  char separator = ',';      ///< between fields
-  bool header = true;        ///< the first line names the columns
-  bool as_written = false;   ///< without a header: the columns are those that samples have, not all
+  char separator = ',';     ///< between fields
+  bool header = true;       ///< the first line names the columns
+  bool as_written = false;  ///< without a header: the columns are those that samples have, not all
   /// Lines before the header, or without one before the first record, that begin with this character are
   /// passed over; empty: none are.
   std::string comment = {};

@@ -78,9 +78,9 @@ class ColumnText {
 
   /// Spaces around the field do not count. A decimal between two values of the grid is taken to the nearer.
   FieldReading read(std::string_view field) const;
-  /// The same from a number that a file holds as such: integers and decimals by value, dates in days and times
-  /// in seconds, categories by their index in Column::values, or, where numbers_are_texts(), as the text that
-  /// this number is. NaN: absent; so is a number that a missing value is spelt as.
+  /// The same from a number that a file holds as such: integers and decimals by value, dates in days and
+  /// times in seconds, categories by their index in Column::values, or, where numbers_are_texts(), as the
+  /// text that this number is. NaN: absent; so is a number that a missing value is spelt as.
   FieldReading read(double number) const;
   /// Of categories: one of their texts is a number, and not its own index ("1", "2", "3"). A number in a file
   /// then means what it means as text; one that two categories are spelt as ("1" and "01") means none.
@@ -106,7 +106,8 @@ class ColumnText {
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>
       codes_;  ///< of spellings, missing ones too
   std::unordered_map<double, std::optional<std::uint32_t>>
-      numbers_;  ///< of categories that numbers_are_texts(), of other columns missing values: codes_ of numbers
+      numbers_;  ///< of categories that numbers_are_texts(), of other columns missing values: codes_ of
+                 ///< numbers
   bool numbers_are_texts_ = false;
 };
 
