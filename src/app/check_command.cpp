@@ -30,14 +30,12 @@ std::string advice(const std::vector<data::RecordCheck>& checks, schema::OnError
   if (on_error == schema::OnError::kClamp)
     return "data.on_error = \"clamp\": in a job the nearest bound or the missing value takes the place of "
            "what "
-           "does not fit, and a record without a class or a person counts as nothing. The budget is charged "
-           "all "
+           "does not fit. A record without a class or a person counts as nothing. The budget is charged all "
            "the same. Mend the files or the schema.";
-  return "data.on_error = \"reject-file\" refuses the job for it. Mend the files or the schema; under "
+  return "data.on_error = \"reject-file\" refuses the job for it. Mend the files or the schema. Under "
          "\"clamp\" "
          "the nearest bound or the missing value would take the place of what does not fit, and a record "
-         "without "
-         "a class or a person would count as nothing.";
+         "without a class or a person would count as nothing.";
 }
 
 std::string as_text(const data::RecordCheck& check) {
@@ -98,14 +96,28 @@ data::Settings checked_settings(const ConfigSources& sources) {
   return data;
 }
 
+/// Of held-out records, which may be elsewhere.
+data::RecordCheck held_out(const data::Settings& data, int rank) {
+  data::RecordCheck check;
+  try {
+    check = data::check_records(data.test(), rank, kPlacesShown);
+  } catch (const IoError& e) {
+    check.files = fmt::format("'{}'", data::resolve_path(data, data.test_features, rank));
+    check.misfits = 1;
+    check.refused = true;
+    check.places = {e.what()};
+  }
+  check.files += " (data.test_features)";
+  return check;
+}
+
 }  // namespace
 
 void check(const ConfigSources& sources, const CheckCommand& command, std::ostream& out) {
   const data::Settings data = checked_settings(sources);
   std::vector<data::RecordCheck> checks{data::check_records(data, command.rank, kPlacesShown)};
   if (!data.test_features.empty()) {
-    checks.push_back(data::check_records(data.test(), command.rank, kPlacesShown));
-    checks.back().files += " (data.test_features)";
+    checks.push_back(held_out(data, command.rank));
   }
   std::string note;
   if (data.shards == data::ShardRule::kPerRank)

@@ -37,15 +37,18 @@ std::string as_settings(const SchemaCommand& command) {
 }
 
 /// There is no rank with a log of its own here: where a row is malformed is told to whoever holds the file,
-/// with the options that may be wrong.
+/// on standard output.
 template <class Work>
-void with_details(const Work& work) {
+void with_details(std::ostream& out, const Work& work) {
   try {
     work();
   } catch (const DataError& e) {
     if (e.local_detail().empty()) throw;
-    throw DataError(printable(e.local_detail()) +
-                    " Mend the file, or correct --separator, --no-header or --comment.");
+    out << printable(e.local_detail()) << std::endl;
+    throw DataError(
+        "a line of the file is no row of its columns in CSV (RFC 4180, UTF-8): standard output says which "
+        "one "
+        "and why. Mend the file, or correct --separator, --no-header or --comment.");
   }
 }
 
@@ -102,7 +105,7 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   sample.features = command.sample;
   std::vector<schema::DraftColumn> columns;
   with_details(
-      [&] { columns = data::draft_columns(spec, command.sample.empty() ? nullptr : &sample, named); });
+      out, [&] { columns = data::draft_columns(spec, command.sample.empty() ? nullptr : &sample, named); });
   const auto guesses = [&] {
     return std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.guessed; });
   };

@@ -33,9 +33,8 @@ struct HeaderMatch {
   static std::string listed(const std::vector<std::string>& names);
 };
 
-/// Where a line was taken for one field, or for fewer than there are, and another separator is in it: what to
-/// say,
-/// "(\";\" stands in it)" with a blank in front. Else empty.
+/// " (";" stands in it)" of a line that was taken for fewer fields than there are, if another separator is in
+/// one of them. For whoever holds the file.
 std::string other_separator(std::span<const std::string_view> fields, char separator);
 
 /// @param needed  whether a column of the schema must be in the file.

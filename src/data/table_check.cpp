@@ -187,8 +187,7 @@ class TableChecker {
     if (match.may_be_record()) {
       notes_.refused(
           fmt::format("the first line of {} names few of the schema's columns, or none: is it a header "
-                      "(data.header), and "
-                      "is data.separator right{}? The file was not looked at",
+                      "(data.header), and is data.separator right{}? The file was not looked at",
                       rows.name(), other_separator(rows.fields(), spec_.separator)));
       return false;
     }

@@ -74,6 +74,7 @@ one_run() {
   says 0 'not set: data.id, privacy.ledger, privacy.budget_epsilon. What releases of the same records reveal adds up' \
     on 2 release "${release[@]}" "${records[@]}" --out "$work/unnamed/run"
   check "once" test "$(grep -c 'not set: data.id' "$work/log")" = 1
+  check "where misfits would stand is told where there are none, too" grep -q 'private logs alone (.*unnamed/run/logs). .muffle check' "$work/log"
   says 0 'not set: privacy.budget_epsilon. What' on 1 release "${release[@]}" "${records[@]}" --set data.id=named --set "privacy.ledger=$work/named" \
     --out "$work/unnamed/named"
   says 0 'the budget is' on 1 release "${release[@]}" "${records[@]}" --set data.id=named --set "privacy.ledger=$work/budgeted" \
