@@ -68,7 +68,7 @@ HASHES = re.compile(
     r"\b(sha256\w*|Sha256|Public(Bytes|File)|crypto_\w*hash\w*|crypto_(onetime)?auth\w*|EVP_\w+|XXH\w+|md5\w*|crc32\w*|adler32\w*|std::hash)\b"
 )
 READS = re.compile(r"\b(open_shard|open_records|RecordSource|RecordStream|Batch|Row)\b")
-WRITES = re.compile(r"\b(NewFile|write_file\w*|ofstream|fopen|printf|log_local|spdlog|to_hex|fmt|cout|cerr|LocalDetail|\w*Comm|Messages)\b")
+WRITES = re.compile(r"\b(NewFile|write_file\w*|ofstream|fopen|printf|log_local|note_local|spdlog|to_hex|fmt|cout|cerr|LocalDetail|\w*Comm|Messages)\b")
 AFTER_THE_RELEASE = {"model", "train", "synth"}
 TORCH_IN_HEADERS = {"model", "train", "evaluate"}
 

@@ -50,12 +50,14 @@ class CommandLine {
   void add_account();
   void add_plan_and_audit();
   void add_run_verbs();
+  void add_data_files(CLI::App& verb);
   void add_data_options(CLI::App& verb);
   void add_doctor();
   void add_ledger();
   void add_verify();
   void add_slurm();
   void add_schema();
+  void add_check();
 
   /// @throws UsageError  the word is no verb, with the one that it may stand for.
   void require_verb(const std::string& word) const;
@@ -65,6 +67,7 @@ class CommandLine {
   PlanCommand plan_;
   LedgerCommand ledger_;
   SchemaCommand schema_;
+  CheckCommand check_;
   release::ReleaseFiles verify_;
   std::string verify_format_ = "text";
   std::string keygen_name_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <set>
 
@@ -72,12 +73,13 @@ std::optional<std::string> map_of(const std::string& key) {
 /// Reads assignments from all sources and applies them in rounds: map.NAME.kind brings further keys.
 class Loader {
  public:
-  void set(const std::string& key, Value value, const std::string& where) {
-    waiting_.push_back({key, std::move(value), std::nullopt, where});
+  void set(const std::string& key, Value value, const std::string& where,
+           const std::filesystem::path& folder) {
+    waiting_.push_back({key, std::move(value), std::nullopt, where, folder});
   }
   /// `--set data.dir=2024` means the folder "2024": what is no value for the key is taken as a bare text.
   void set_text(const std::string& key, const std::string& text, const std::string& where) {
-    waiting_.push_back({key, from_text(text), text, where});
+    waiting_.push_back({key, from_text(text), text, where, {}});
   }
   void refuse(std::string problem) { problems_.add(std::move(problem)); }
 
@@ -99,7 +101,8 @@ class Loader {
       if (prepared) break;
       if (schema_too) {
         problems_.check("", [&] {
-          config_.data.read_schema([&](const std::string& key) { return named_.contains("data." + key); });
+          const auto named = [&](const std::string& key) { return named_.contains("data." + key); };
+          config_.data.read_schema(schema_folder_, named);
         });
         schema_stands_ = config_.data.schema_file.empty() || config_.data.schema.table != nullptr;
       }
@@ -164,6 +167,7 @@ class Loader {
     Value value;
     std::optional<std::string> text;  ///< as typed
     std::string where;
+    std::filesystem::path folder;  ///< of the file that has it; empty: it was typed
   };
 
   void read_table(const toml::table& table, const std::string& prefix, const std::string& path) {
@@ -174,7 +178,7 @@ class Loader {
       };
       const toml::table* inner = value.as_table();
       if (inner == nullptr) {
-        set(name, from_toml(value), where());
+        set(name, from_toml(value), where(), std::filesystem::path(path).parent_path());
       } else if (inner->empty() && prefix == kMap) {
         make_map(name + ".", where());
       } else if (inner->empty() && name + "." != kMap && !has_section(keys_of(config_), name)) {
@@ -219,6 +223,7 @@ class Loader {
         problem.clear();
       if (problem.empty()) {
         named_.insert(a.key);
+        if (a.key == "data.schema") schema_folder_ = a.folder;
       } else {
         refuse(fmt::format("{}: {} {}", a.where, a.key, problem));
       }
@@ -241,9 +246,10 @@ class Loader {
   Config config_;
   std::vector<Assignment> waiting_;
   settings::Problems problems_;
-  std::set<std::string> named_;     ///< keys that some source names
-  std::set<std::string> bad_maps_;  ///< names that no map can have
-  bool schema_stands_ = true;       ///< no schema's file is named, or it could be read
+  std::set<std::string> named_;          ///< keys that some source names
+  std::set<std::string> bad_maps_;       ///< names that no map can have
+  bool schema_stands_ = true;            ///< no schema's file is named, or it could be read
+  std::filesystem::path schema_folder_;  ///< from which data.schema goes
 };
 
 std::string lower_case(std::string text) {
@@ -336,7 +342,10 @@ std::map<std::string, std::string> flatten(const Config& config) {
 
 std::map<std::string, std::string> agreed_settings(const Config& config) {
   std::map<std::string, std::string> out = flatten(config);
-  if (config.data.schema.table) out.merge(schema::column_hashes(*config.data.schema.table));
+  if (config.data.schema.table) {
+    out.erase("data.schema");  // each rank may have its own copy
+    out.merge(schema::column_hashes(*config.data.schema.table));
+  }
   return out;
 }
 

@@ -108,6 +108,7 @@ CommandLine::CommandLine() : app_(kAbout, "muffle") {
   add_plan_and_audit();
   add_run_verbs();
   add_schema();
+  add_check();
   add_doctor();
   Options mixture(
       *app_.add_subcommand("make-mixture", "write the papers' 2-D Gaussian mixture as IDX files"));
@@ -195,7 +196,7 @@ void CommandLine::add_run_verbs() {
                            "the samples; default: those in OUT, of a format in sample.formats");
 }
 
-void CommandLine::add_data_options(CLI::App& verb) {
+void CommandLine::add_data_files(CLI::App& verb) {
   Options o(verb);
   o.function(
       "--data", "FILE",
@@ -207,6 +208,11 @@ void CommandLine::add_data_options(CLI::App& verb) {
       });
   o.function("--labels", "FILE", "labels (data.labels), likewise",
              [this](const std::string& v) { sources.flags.emplace_back("data.labels", from_here(v)); });
+}
+
+void CommandLine::add_data_options(CLI::App& verb) {
+  add_data_files(verb);
+  Options o(verb);
   o.guarantee(sources);
   const auto yes = [this](const char* key) {
     return [this, key] { sources.flags.emplace_back(key, "true"); };
@@ -255,36 +261,41 @@ void CommandLine::add_ledger() {
   budget->add_flag("--none", ledger_.no_budget, "lift the budget")->excludes(epsilon);
 }
 
+void CommandLine::add_check() {
+  auto* verb = app_.add_subcommand("check",
+                                   "read whole record files: what does not fit the settings, and what they "
+                                   "hold; PRIVATE output, for whoever holds the files; exit code 65 if "
+                                   "anything does not fit");
+  Options o(*verb);
+  o.sources(sources);
+  add_data_files(*verb);
+  o.preset("--rank", check_.rank, "R", "whose files, where each rank has its own")
+      ->check(CLI::Range(0, 1 << 20));
+  o.format(check_.format);
+}
+
 void CommandLine::add_schema() {
-  auto* command = app_.add_subcommand("schema", "draft, check or compare the public schema of a table (CSV)");
+  auto* command = app_.add_subcommand("schema", "draft or compare the public schema of a table (CSV)");
   command->require_subcommand(1);
   auto* init = command->add_subcommand(
       "init",
       "draft a schema from the names and types of a CSV file's columns; asks on a terminal for the rest");
-  auto* check = command->add_subcommand(
-      "check",
-      "read whole CSV or NumPy files; exit code 65 and the places, without content, of what does not fit");
   auto* hash = command->add_subcommand("hash", "print the schema's SHA-256, for sites to compare");
   auto& s = schema_;
-  Options i(*init), c(*check), h(*hash);
-  i.value("file", s.files, "FILE", "the CSV file, plain or .gz")->required()->expected(1);
+  Options i(*init), h(*hash);
+  i.value("file", s.file, "FILE", "the CSV file, plain or .gz")->required();
   i.preset("-o,--out", s.out, "FILE", "the draft; never overwrites a file");
   i.value("--from-public-sample", s.sample, "FILE",
           "a CSV file that is PUBLIC: bounds, categories and missing values are filled in from it");
-  for (Options* o : {&c, &h}) o->value("schema", s.schema, "SCHEMA", "the schema, a TOML file")->required();
-  c.value("files", s.files, "FILE", "CSV files, plain or .gz, or .npz and .npy")->required();
-  for (CLI::App* verb : {init, check}) {
-    Options o(*verb);
-    o.preset("--separator", s.separator, "CHAR", "between fields: a comma, a semicolon, | or tab")
-        ->check(CLI::IsMember({",", ";", "|", "tab"}));
-    const auto header = [&s](bool there) { return [&s, there] { s.header = there; }; };
-    verb->add_flag_callback("--no-header", header(false), "the first line is a row: it names no columns")
-        ->excludes(verb->add_flag_callback("--header", header(true),
-                                           "the first line names the columns, whatever it looks like"));
-    o.value("--comment", s.comment, "CHAR", "lines that begin with it are passed over");
-  }
-  for (CLI::App* verb : {init, check, hash})
-    verb->callback([this, verb] { schema_.verb = verb->get_name(); });
+  h.value("schema", s.schema, "SCHEMA", "the schema, a TOML file")->required();
+  i.preset("--separator", s.separator, "CHAR", "between fields: a comma, a semicolon, | or tab")
+      ->check(CLI::IsMember({",", ";", "|", "tab"}));
+  const auto header = [&s](bool there) { return [&s, there] { s.header = there; }; };
+  init->add_flag_callback("--no-header", header(false), "the first line is a row: it names no columns")
+      ->excludes(init->add_flag_callback("--header", header(true),
+                                         "the first line names the columns, whatever it looks like"));
+  i.value("--comment", s.comment, "CHAR", "lines before the first row that begin with it are passed over");
+  for (CLI::App* verb : {init, hash}) verb->callback([this, verb] { schema_.verb = verb->get_name(); });
 }
 
 void CommandLine::add_verify() {

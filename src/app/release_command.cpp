@@ -68,6 +68,16 @@ release::ReleaseOrder release_order(const Context& context) {
   return order;
 }
 
+/// Whether records were clamped is private: this line is there whatever they hold.
+void say_where_misfits_are(const Context& context) {
+  if (context.config.data.schema.on_error != schema::OnError::kClamp) return;
+  spdlog::info(
+      "release: data.on_error = \"clamp\": what did not fit was clamped or counts as nothing; whether there "
+      "was "
+      "any stands in the private logs alone ({}). `muffle check --config FILE` tells it beforehand",
+      (context.out / "logs").string());
+}
+
 void say_outlook(const Config& config) {
   if (config.data.records == 0) return;
   for (const release::MapForecast& map :
@@ -132,6 +142,7 @@ void release(Context& context) {
   const auto heartbeat = [&](std::string_view doing) { context.comm.check_peers(doing); };
   const bool kept = round::release(*transport, heartbeat, job);
   if (context.dry_run) return;
+  if (context.comm.is_root()) say_where_misfits_are(context);
   if (kept) end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
   on_root("exporting the tables", [&] { export_tables(context, job.file); });
 }

@@ -9,15 +9,12 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/data/settings.hpp"
-#include "muffle/data/table_check.hpp"
 #include "muffle/data/table_draft.hpp"
 #include "muffle/schema/draft.hpp"
 #include "muffle/schema/table_toml.hpp"
 
 namespace muffle::app {
 namespace {
-
-constexpr std::size_t kPlacesShown = 20;
 
 data::DataSpec spelling(const SchemaCommand& command) {
   data::DataSpec spec;
@@ -30,14 +27,28 @@ data::DataSpec spelling(const SchemaCommand& command) {
   return spec;
 }
 
-/// Where a row is malformed may be told to whoever holds the file.
+/// How a configuration says the same of the file's spelling, as options.
+std::string as_settings(const SchemaCommand& command) {
+  std::string out;
+  if (command.separator != ",") out += fmt::format(" --set data.separator='{}'", command.separator);
+  if (!command.header.value_or(true)) out += " --set data.header=false";
+  if (!command.comment.empty()) out += fmt::format(" --set data.comment='{}'", printable(command.comment));
+  return out;
+}
+
+/// There is no rank with a log of its own here: where a row is malformed is told to whoever holds the file,
+/// on standard output.
 template <class Work>
-void with_details(const Work& work) {
+void with_details(std::ostream& out, const Work& work) {
   try {
     work();
   } catch (const DataError& e) {
-    if (!e.local_detail().empty()) std::cerr << printable(e.local_detail()) << std::endl;
-    throw;
+    if (e.local_detail().empty()) throw;
+    out << printable(e.local_detail()) << std::endl;
+    throw DataError(
+        "a line of the file is no row of its columns in CSV (RFC 4180, UTF-8): standard output says which "
+        "one "
+        "and why. Mend the file, or correct --separator, --no-header or --comment.");
   }
 }
 
@@ -88,13 +99,13 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
         fmt::format("'{}' is there already, and a draft never overwrites a file: name another by --out.",
                     printable(command.out)));
   data::DataSpec spec = spelling(command);
-  spec.features = command.files.front();
+  spec.features = command.file;
   const bool named = command.header.value_or(false);
   data::DataSpec sample = spec;
   sample.features = command.sample;
   std::vector<schema::DraftColumn> columns;
   with_details(
-      [&] { columns = data::draft_columns(spec, command.sample.empty() ? nullptr : &sample, named); });
+      out, [&] { columns = data::draft_columns(spec, command.sample.empty() ? nullptr : &sample, named); });
   const auto guesses = [&] {
     return std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.guessed; });
   };
@@ -104,7 +115,7 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
         "The types of {} of {} columns are a guess, from a look at the private file '{}': the draft stays "
         "with its owner until a person has checked names and types. Nothing else in it is from the file's "
         "rows.\n",
-        guesses(), columns.size(), printable(command.files.front()));
+        guesses(), columns.size(), printable(command.file));
   }
   if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
     out << "Answers are public: they come from a code book, the law or experience, never from these records. "
@@ -114,41 +125,18 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   write_file_atomically(command.out, schema::draft_toml(columns, comment_of_draft(spec, guesses() > 0,
                                                                                   !command.sample.empty())));
   const auto open = std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.is_open(); });
-  out << fmt::format("Draft written to '{}'{}. Then: muffle schema check {} {}\n", printable(command.out),
+  out << fmt::format("Draft written to '{}'{}. Then: muffle check --set data.schema={} --data {}{}\n",
+                     printable(command.out),
                      open == 0 ? std::string()
                                : fmt::format(": fill in what says \"{}\", in {} of {} columns",
                                              schema::kFillIn, open, columns.size()),
-                     printable(command.out), printable(command.files.front()));
-}
-
-void check(const SchemaCommand& command, std::ostream& out) {
-  data::DataSpec spec = spelling(command);
-  spec.schema.table = std::make_shared<const schema::Table>(schema::read_table_toml(command.schema));
-  const data::TableCheck found = data::check_table(spec, command.files, kPlacesShown);
-  for (const std::string& place : found.places) out << printable(place) << "\n";
-  if (found.misfits > found.places.size())
-    out << fmt::format("... and {} more\n", found.misfits - found.places.size());
-  if (!found.counts.empty()) out << "In all:\n";
-  for (const std::string& line : found.counts) out << "  " << printable(line) << "\n";
-  for (const std::string& doubt : found.doubts) out << "Look at this: " << printable(doubt) << ".\n";
-  out << fmt::format(
-             "{} rows in {} file{}; places and counts are private, they stay with whoever holds the files.\n",
-             found.rows, command.files.size(), command.files.size() == 1 ? "" : "s")
-      << std::flush;
-  if (found.misfits > 0) {
-    throw DataError(fmt::format(
-        "The files do not fit the schema '{}': mend what is listed above, in the files or in "
-        "the schema; or let data.on_error = \"clamp\" take the nearest bound or the missing value.",
-        printable(command.schema)));
-  }
-  out << "Every row fits the schema.\n";
+                     printable(command.out), printable(command.file), as_settings(command));
 }
 
 }  // namespace
 
 void schema_command(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   if (command.verb == "init") return init(command, in, out);
-  if (command.verb == "check") return check(command, out);
   out << schema::table_hash(schema::read_table_toml(command.schema)) << "\n";
 }
 

@@ -6,6 +6,8 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -57,6 +59,12 @@ std::shared_ptr<spdlog::logger>& own_file() {
   return logger;
 }
 
+/// What note_local() has said in that file.
+std::set<std::string>& noted() {
+  static std::set<std::string> texts;
+  return texts;
+}
+
 spdlog::level::level_enum level_of(int verbosity) {
   if (verbosity < 0) return spdlog::level::err;
   if (verbosity == 0) return spdlog::level::info;
@@ -67,6 +75,7 @@ spdlog::level::level_enum level_of(int verbosity) {
 
 void set_up_logging(const LogOptions& options) {
   own_file().reset();
+  noted().clear();
   Progress::show(options.verbosity >= 0);
   std::vector<spdlog::sink_ptr> sinks;
   auto console = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
@@ -110,6 +119,12 @@ void set_up_logging(const LogOptions& options) {
 
 void log_local(std::string_view text) {
   if (own_file()) own_file()->error("{}", text);
+}
+
+void note_local(const std::string& text) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  if (own_file() && noted().insert(text).second) own_file()->warn("{}", text);
 }
 
 std::string log_file_name(int rank) { return "rank-" + std::to_string(rank) + ".jsonl"; }

@@ -130,6 +130,13 @@ class ArrayRecords final : public RecordStream {
     const std::vector<std::uint64_t> stored(sizes.begin(), sizes.end());
     const std::vector<std::uint64_t> wanted(schema.shape.begin(), schema.shape.end());
     if (shapes_agree(stored, wanted)) return;
+    if (stored.size() == 3 && schema.is_image() && stored == std::vector{wanted[1], wanted[2], wanted[0]}) {
+      throw DataError(fmt::format(
+          "{} holds images with their channels last, {}; the schema says {}, and muffle needs the channels "
+          "first. Move them and save the file again: in NumPy, x.transpose(0, 3, 1, 2). Leave data.shape as "
+          "it is.",
+          numbers_.name(), shape_text(stored), shape_text(wanted)));
+    }
     throw DataError(numbers_.name() + " holds records of shape " + shape_text(stored) + ", the schema says " +
                     shape_text(wanted) + ". Correct the schema's shape or the file's name.");
   }

@@ -20,28 +20,25 @@ constexpr std::uint64_t kRowsABeat = std::uint64_t{1} << 18;  // a fraction of a
 /// Columns of the schema, for each of a file's columns.
 using Places = std::vector<std::size_t>;
 
-/// Which column of the schema each name of a header is. Columns that nobody needs may be missing. Names that
-/// the schema does not know are told to the rank alone, and only where most others are known: else the line
-/// may be a record.
+/// Which column of the schema each name of a header is. Columns that nobody needs may be missing. Where names
+/// stand that the schema does not know is told to the rank alone.
 /// @throws DataError  naming the columns that are missing or there twice.
 Places places_of_header(const CsvRows& rows, const TableFields& fields) {
   HeaderMatch match =
       match_header(rows.fields(), fields.table(), [&](std::size_t j) { return fields.needs(j); });
   if (match.matches()) return std::move(match.places);
-  if (match.known == 0) {
+  if (match.may_be_record()) {
     throw DataError("the first line of " + rows.name() +
-                    " names none of the schema's columns. Is it a header (data.header), separated by "
+                    " names few of the schema's columns, or none. Is it a header (data.header), separated by "
                     "data.separator, and the schema's file the right one?");
   }
-  throw DataError(
-      fmt::format("the header of {} and the schema have different columns: the header {}. "
-                  "Correct whichever is wrong (columns that nobody needs have the type "
-                  "\"ignore\" in the schema).",
-                  rows.name(), match.differences()),
-      LocalDetail{match.unknown.empty() || match.known <= match.missing.size()
-                      ? std::string()
-                      : "the header of " + rows.name() + " has " + HeaderMatch::listed(match.unknown) +
-                            ", which the schema does not know."});
+  throw DataError(fmt::format("the header of {} and the schema have different columns: the header {}. "
+                              "Correct whichever is wrong (columns that nobody needs have the type "
+                              "\"ignore\" in the schema).",
+                              rows.name(), match.differences()),
+                  LocalDetail{match.unknown.empty() ? std::string()
+                                                    : "the schema does not know " + match.unknown_places() +
+                                                          " in the header of " + rows.name() + "."});
 }
 
 /// Without a header: the schema's order. @param as_written  without the columns that samples lack
@@ -99,7 +96,7 @@ class CsvRecords final : public RecordStream {
       while (file.rows().skip()) {
         if (file.rows().rows() % kRowsABeat == 0) beat(spec.heartbeat);
       }
-      if (const std::string rows = file.rows().long_rows(); !rows.empty()) log_local("data: " + rows + ".");
+      if (const std::string rows = file.rows().long_rows(); !rows.empty()) note_local("data: " + rows + ".");
       files_.push_back({std::move(path), file.rows().rows()});
       records_ += files_.back().records;
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 namespace muffle::data {
@@ -19,6 +20,19 @@ std::string HeaderMatch::differences() const {
   return fmt::format("{}", fmt::join(wrong, ", "));
 }
 
+std::string HeaderMatch::unknown_places() const {
+  return fmt::format("name{} {}", unknown.size() == 1 ? "" : "s", fmt::join(unknown, ", "));
+}
+
+std::string other_separator(std::span<const std::string_view> fields, char separator) {
+  for (const char other : {';', '\t', '|', ','}) {
+    const auto has = [&](std::string_view field) { return field.find(other) != std::string_view::npos; };
+    if (other != separator && std::any_of(fields.begin(), fields.end(), has))
+      return fmt::format(" (\"{}\" stands in it)", other == '\t' ? "tab" : std::string(1, other));
+  }
+  return {};
+}
+
 HeaderMatch match_header(std::span<const std::string_view> names, const schema::Table& table,
                          const std::function<bool(std::size_t)>& needed) {
   std::map<std::string_view, std::size_t> columns;
@@ -29,7 +43,7 @@ HeaderMatch match_header(std::span<const std::string_view> names, const schema::
     const auto found = columns.find(name);
     match.places.push_back(found == columns.end() ? HeaderMatch::kUnknown : found->second);
     if (found == columns.end()) {
-      match.unknown.emplace_back(name);
+      match.unknown.push_back(match.places.size());
     } else {
       ++match.known;
       if (++seen[found->second] == 2) match.twice.emplace_back(name);

@@ -108,8 +108,9 @@ DataError CsvRows::malformed(const std::string& how) const {
       name_ +
           " has a line that is no row of the schema's columns in CSV (RFC 4180, UTF-8); this rank's own log "
           "says which one and why. Mend the file, or correct data.separator, data.header or data.comment.",
-      LocalDetail{where() + " " + how +
-                  " (the first row after the header is 1; blank lines and comments do " + "not count)."});
+      LocalDetail{
+          where() + " " + how +
+          " (the first row after the header is 1; blank lines, and comments before it, do not count)."});
 }
 
 std::string CsvRows::long_rows() const {
@@ -132,6 +133,7 @@ bool CsvRows::take(bool parse_it, bool counts) {
   in_header_ = !counts;
   fields_.clear();
   if (!pass_blank_lines()) return false;
+  begun_ = true;
   rows_ += counts ? 1 : 0;
   breaks_ = 0;
   const bool ends_in_quotes = parse_it ? find_row<true>() : find_row<false>();
@@ -172,7 +174,7 @@ bool CsvRows::pass_blank_lines() {
       continue;
     }
     if (in_comment) continue;
-    if (at_start && dialect_.comment != '\0' && c == dialect_.comment) {
+    if (at_start && !begun_ && dialect_.comment != '\0' && c == dialect_.comment) {
       in_comment = true;
       continue;
     }

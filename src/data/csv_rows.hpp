@@ -25,7 +25,9 @@ inline constexpr std::uint64_t kManyBreaks = 100;
 /// How a CSV file is spelt beyond RFC 4180.
 struct CsvDialect {
   char separator = ',';
-  char comment = '\0';  ///< lines that begin with it are passed over; 0: there are none
+  /// Lines before the first row (the header, where there is one) that begin with it are passed over; behind
+  /// that no record may decide whether its line is one. 0: there are none.
+  char comment = '\0';
 };
 
 /// The rows of a CSV file (RFC 4180, plain or gzip), one at a time: libcsv takes rows with quotes apart;
@@ -85,6 +87,7 @@ class CsvRows {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  ///< what of the buffer is not yet taken
   bool ended_ = false;               ///< of the file
+  bool begun_ = false;               ///< a row was there, or the header: comments are over
   std::string_view row_;             ///< as it is in the file, with its line's end
   bool has_quotes_ = false;          ///< row_
   bool plain_ = false;               ///< row_ outside quotes: ASCII without NUL; of rows that are parsed

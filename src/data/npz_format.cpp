@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "arrays.hpp"
 #include "muffle/core/error.hpp"
@@ -77,8 +80,22 @@ class NpzWriter final : public schema::RecordWriter {
   NewArchive archive_;
 };
 
+/// The characters of a text in UTF-8, which the schema's are.
+std::vector<std::uint32_t> characters(std::string_view text) {
+  std::vector<std::uint32_t> out;
+  for (const char c : text) {
+    const auto byte = static_cast<std::uint32_t>(static_cast<unsigned char>(c));
+    if ((byte & 0xC0) == 0x80 && !out.empty()) {
+      out.back() = out.back() << 6 | (byte & 0x3F);
+    } else {
+      out.push_back(byte < 0x80 ? byte : byte < 0xE0 ? byte & 0x1F : byte < 0xF0 ? byte & 0x0F : byte & 0x07);
+    }
+  }
+  return out;
+}
+
 /// A table: an array for each column that samples have, named as it is. Numbers are float64, NaN: missing;
-/// categories are their codes, the last one: missing.
+/// categories are their codes, the last one: missing; or texts (U), where numbers would be taken for these.
 class NpzTableWriter final : public schema::RecordWriter {
  public:
   NpzTableWriter(const std::filesystem::path& path, const schema::RecordKind& kind)
@@ -86,13 +103,20 @@ class NpzTableWriter final : public schema::RecordWriter {
     std::size_t numbers = 0;
     for (const schema::Column& column : kind.table->columns) {
       if (column.type == schema::ColumnType::kIgnore || column.role == schema::ColumnRole::kPerson) continue;
-      Array array{schema::ColumnText(column), std::nullopt, sizeof(double)};
+      Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}};
       if (column.is_feature()) array.number = numbers++;
-      if (!column.is_number()) array.bytes = column.codes() <= 256 ? 1 : column.codes() <= 65536 ? 2 : 4;
-      const char* const descr = column.is_number() ? "<f8"
-                                : array.bytes == 1 ? "|u1"
-                                : array.bytes == 2 ? "<u2"
-                                                   : "<u4";
+      std::string descr = "<f8";
+      if (array.text.numbers_are_texts()) {
+        for (std::uint32_t code = 0; code < column.codes(); ++code)
+          array.texts.push_back(characters(text_of(array.text, code)));
+        std::size_t longest = 1;
+        for (const auto& text : array.texts) longest = std::max(longest, text.size());
+        array.bytes = longest * sizeof(std::uint32_t);
+        descr = "<U" + std::to_string(longest);
+      } else if (!column.is_number()) {
+        array.bytes = column.codes() <= 256 ? 1 : column.codes() <= 65536 ? 2 : 4;
+        descr = array.bytes == 1 ? "|u1" : array.bytes == 2 ? "<u2" : "<u4";
+      }
       archive_.begin(column.name, descr, {kind.count});
       arrays_.push_back(std::move(array));
     }
@@ -102,8 +126,19 @@ class NpzTableWriter final : public schema::RecordWriter {
   struct Array {
     schema::ColumnText text;
     std::optional<std::size_t> number;  ///< of a record; none: the label
-    std::size_t bytes;                  ///< of a number in the file
+    std::size_t bytes;                  ///< of a number or text in the file
+    std::vector<std::vector<std::uint32_t>>
+        texts;  ///< of the codes, in characters; empty: numbers are written
   };
+
+  static std::string text_of(const schema::ColumnText& column, std::uint32_t code) {
+    std::string text;
+    column.write({code, 0.5f}, text);
+    return text;
+  }
+  void store(std::uint64_t bits, std::size_t bytes) {
+    for (std::size_t b = 0; b < bytes; ++b) stored_.push_back(static_cast<std::byte>(bits >> (8 * b) & 0xFF));
+  }
 
   void write(const schema::Records& some) override {
     const std::size_t dims = kind().dims();
@@ -115,10 +150,13 @@ class NpzTableWriter final : public schema::RecordWriter {
         const schema::Cell cell = array.number
                                       ? schema::cell_at(some.floats[i * dims + *array.number], column.codes())
                                       : schema::Cell{some.labels[i], 0.5f};
-        const std::uint64_t bits =
-            column.is_number() ? std::bit_cast<std::uint64_t>(array.text.number(cell)) : cell.code;
-        for (std::size_t b = 0; b < array.bytes; ++b)
-          stored_.push_back(static_cast<std::byte>(bits >> (8 * b) & 0xFF));
+        if (array.texts.empty()) {
+          store(column.is_number() ? std::bit_cast<std::uint64_t>(array.text.number(cell)) : cell.code,
+                array.bytes);
+          continue;
+        }
+        for (const std::uint32_t c : array.texts.at(cell.code)) store(c, sizeof c);
+        stored_.resize((i + 1) * array.bytes);
       }
       archive_.write(a, stored_);
     }

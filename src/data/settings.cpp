@@ -34,8 +34,10 @@ DataSpec Settings::test() const {
   return spec;
 }
 
-void Settings::read_schema(const std::function<bool(const std::string& key)>& named) {
+void Settings::read_schema(const std::filesystem::path& folder,
+                           const std::function<bool(const std::string& key)>& named) {
   if (schema_file.empty() || schema.table) return;
+  schema_file = std::filesystem::absolute(folder / schema_file).lexically_normal().string();
   const schema::Schema said = schema;
   describe_table(schema, std::make_shared<const schema::Table>(schema::read_table_toml(schema_file)));
   settings::Problems other;
@@ -61,9 +63,12 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.name("generate", s.generate, {"", "gaussian-mixture-2d"},
             "data that muffle makes itself, in OUT/data (leave data.dir empty)");
   keys.name("format", s.format, names_of(format_kinds()), formats_help());
+  keys.stage(kRuntime);  // what is in the file decides, not its name
   keys.text(
       "schema", s.schema_file,
-      "of tables: the file that says what is public about their columns (`muffle schema init` drafts it)");
+      "of tables: the file that says what is public about their columns (`muffle schema init` drafts it); a "
+      "relative name is looked up beside the configuration that names it");
+  keys.stage(kRelease);
   keys.text("features", s.features,
             "the files of records, by data.format; \"{rank}\" stands for the rank's number");
   keys.choice<char>("separator", s.separator,
@@ -71,8 +76,10 @@ void declare(settings::Keys& keys, Settings& s) {
                     "between the fields of a CSV file");
   keys.flag("header", s.header,
             "the first line of a CSV file names its columns, in any order; false: the schema's order");
-  keys.text("comment", s.comment,
-            "one character: lines of a CSV file that begin with it are passed over; empty: none");
+  keys.text(
+      "comment", s.comment,
+      "one character: lines of a CSV file before its header (without one: before the first record) that "
+      "begin with it are passed over; empty: none");
   keys.text("labels", s.labels, "labels; empty when classes = 1 or the format has them beside the records");
   keys.stage(kEvaluate);
   keys.text("test_features", s.test_features, "held-out real records, for evaluate alone");

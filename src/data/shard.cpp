@@ -95,18 +95,18 @@ class Shard final : public RecordSource {
   void tell_misfits() {
     if (std::exchange(told_, true)) return;
     if (clamped_ + unusable_ > 0) {
-      log_local(fmt::format(
+      note_local(fmt::format(
           "data: of this rank's records {} had a number that was clamped to the bounds, and {} "
           "count as nothing: a label that is no class, or a field that nothing can take the place of",
           clamped_, unusable_));
     }
     if (beyond_bound_ > 0)
-      log_local(
+      note_local(
           fmt::format("data: {} of this rank's records are beyond the bound of records a person and "
                       "count as nothing",
                       beyond_bound_));
     if (const std::string misfits = stream_->misfits(); !misfits.empty())
-      log_local("data: fields of this rank's records that did not fit: " + misfits);
+      note_local("data: fields of this rank's records that did not fit: " + misfits);
   }
 
   void make_room(std::size_t n, Batch& batch) const {

@@ -1,17 +1,16 @@
-#include "muffle/data/table_check.hpp"
-
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 
+#include "check_notes.hpp"
 #include "csv_header.hpp"
 #include "csv_rows.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
-#include "npy_files.hpp"
 #include "table_arrays.hpp"
 
 namespace muffle::data {
@@ -20,14 +19,34 @@ namespace {
 using schema::ColumnType;
 using schema::Misfit;
 
+/// "1.234,5": a number to people, and none to muffle.
+bool has_decimal_comma(std::string_view field) {
+  std::string text(field);
+  std::erase(text, '.');
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos) return false;
+  text[comma] = '.';
+  return schema::parse_number(ColumnType::kDecimal, text).has_value();
+}
+
+/// "31.12.2021", "12/31/21", "2021/12/31": three numbers with points, strokes or slashes between them.
+bool is_date_in_other_order(std::string_view field) {
+  std::size_t at = 0;
+  for (int part = 0; part < 3; ++part) {
+    if (part > 0 &&
+        (at == field.size() || std::string_view("./-").find(field[at++]) == std::string_view::npos))
+      return false;
+    const std::size_t end = std::min(field.find_first_not_of("0123456789", at), field.size());
+    if (end == at || end - at > 4) return false;
+    at = end;
+  }
+  return at == field.size() || field[at] == ' ' || field[at] == 'T';
+}
+
 class TableChecker {
  public:
-  TableChecker(const DataSpec& spec, std::size_t most_places)
-      : spec_(spec),
-        table_(*spec.schema.table),
-        most_places_(most_places),
-        rules_(table_),
-        row_(table_.columns.size()) {
+  TableChecker(const DataSpec& spec, CheckNotes& notes)
+      : spec_(spec), table_(*spec.schema.table), notes_(notes), rules_(table_), row_(table_.columns.size()) {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
       if (c.type == ColumnType::kIgnore) continue;
@@ -38,49 +57,29 @@ class TableChecker {
         read.missing = true;
         if (read.spellings.empty()) read.spellings = {""};
       }
+      if (c.role == schema::ColumnRole::kLabel) use.classes.resize(c.codes());
       use.text.emplace(std::move(read));
     }
     broken_.resize(table_.constraints.size());
   }
 
-  void file(const std::string& path) {
-    if (is_npy(path) || path.ends_with(".npz")) {
-      arrays(path);
-    } else {
-      csv(path);
-    }
-  }
-
-  TableCheck finish() {
-    const auto count = [&](std::uint64_t n, const std::string& text) {
-      if (n > 0) out_.counts.push_back(text);
-    };
+  void finish() {
     for (std::size_t j = 0; j < uses_.size(); ++j) {
-      for (std::size_t k = 0; k < uses_[j].misfits.size(); ++k) {
-        count(uses_[j].misfits[k],
-              fmt::format("column '{}': {} that {}", table_.columns[j].name, uses_[j].misfits[k],
-                          schema::misfit_text(static_cast<Misfit>(k), table_.columns[j])));
-      }
+      if (uses_[j].text) tell_of_column(table_.columns[j], uses_[j]);
     }
     for (std::size_t i = 0; i < broken_.size(); ++i)
-      count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
-    count(wrong_widths_, fmt::format("rows with more or fewer fields than columns: {}", wrong_widths_));
-    count(malformed_, fmt::format("files with a row that is no CSV: {}", malformed_));
-    count(headers_, fmt::format("files with other columns than the schema: {}", headers_));
-    return std::move(out_);
+      notes_.count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
+    notes_.count(wrong_widths_,
+                 fmt::format("rows with more or fewer fields than columns: {}", wrong_widths_));
+    notes_.count(malformed_, fmt::format("files with a row that is no CSV: {}", malformed_));
+    notes_.count(headers_, fmt::format("files with other columns than the schema: {}", headers_));
   }
-
- private:
-  struct Use {
-    std::optional<schema::ColumnText> text;  ///< none: ignored
-    std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit
-  };
 
   void arrays(const std::string& path) {
     TableArrays arrays(path, table_, [this](std::size_t j) { return uses_[j].text.has_value(); });
     while (arrays.position() < arrays.records()) {
       arrays.read();
-      ++out_.rows;
+      ++notes_.found.records;
       const auto where = [&] { return fmt::format("row {} of '{}'", arrays.position(), path); };
       begin();
       arrays.each([&](std::size_t j, const ElementType& type, const std::byte* stored) {
@@ -98,20 +97,67 @@ class TableChecker {
     try {
       if (!header(rows)) return;
       while (rows.read()) {
-        ++out_.rows;
+        ++notes_.found.records;
         record(rows);
       }
-      if (std::string doubt = rows.long_rows(); !doubt.empty()) out_.doubts.push_back(std::move(doubt));
+      if (std::string doubt = rows.long_rows(); !doubt.empty())
+        notes_.found.doubts.push_back(std::move(doubt));
     } catch (const DataError& e) {
-      if (e.local_detail().empty()) throw;  // nothing can be read of it
+      if (e.local_detail().empty()) throw;
       ++malformed_;
-      misfit(e.local_detail() + " What follows in that file was not looked at.");
+      notes_.refused(e.local_detail() + " What follows in that file was not looked at.");
     }
   }
 
-  void misfit(std::string place) {
-    ++out_.misfits;
-    if (out_.places.size() < most_places_) out_.places.push_back(std::move(place));
+ private:
+  struct Use {
+    std::optional<schema::ColumnText> text;  ///< none: ignored
+    std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit
+    std::uint64_t decimal_commas = 0, other_orders = 0;
+    double least = INFINITY, largest = -INFINITY;  ///< of numbers
+    std::vector<std::uint64_t> classes;            ///< of the label
+  };
+
+  void tell_of_column(const schema::Column& column, const Use& use) {
+    const std::string name = fmt::format("column '{}'", column.name);
+    for (std::size_t k = 0; k < use.misfits.size(); ++k) {
+      notes_.count(
+          use.misfits[k],
+          fmt::format("{}: {}", name, schema::misfits_text(use.misfits[k], static_cast<Misfit>(k), column)));
+    }
+    notes_.count(use.decimal_commas,
+                 fmt::format("{}: fields with a decimal comma, where a point is needed: {}", name,
+                             use.decimal_commas));
+    notes_.count(use.other_orders,
+                 fmt::format("{}: dates in another order than YYYY-MM-DD: {}", name, use.other_orders));
+    HeldValues held{name, {}, {}, {}, {}};
+    if (column.is_number()) {
+      held.bounds = fmt::format("{} to {}", written(column, column.lo), written(column, column.hi));
+      if (use.least <= use.largest) {
+        held.least = written(column, use.least);
+        held.largest = written(column, use.largest);
+      }
+    } else if (column.role == schema::ColumnRole::kLabel) {
+      for (std::size_t code = 0; code < use.classes.size(); ++code)
+        held.counts.emplace_back(column.values[code].name, use.classes[code]);
+      if (const std::uint64_t none = use.misfits[static_cast<std::size_t>(Misfit::kUnknown)] +
+                                     use.misfits[static_cast<std::size_t>(Misfit::kAbsent)];
+          none > 0)
+        held.counts.emplace_back("none of them", none);
+    } else {
+      return;
+    }
+    notes_.found.holds.push_back(std::move(held));
+  }
+
+  static std::string written(const schema::Column& column, double value) {
+    const bool days = column.type == ColumnType::kDate || column.type == ColumnType::kDatetime;
+    constexpr double kMostDays = 2.9e6;  // of years with four digits
+    if (days && std::abs(value) > kMostDays * (column.type == ColumnType::kDate ? 1 : 86400))
+      return fmt::format("{}", value);
+    std::string text;
+    schema::write_number(column, value, text);
+    return text;
   }
 
   /// Of the constraint, for people.
@@ -130,7 +176,7 @@ class TableChecker {
     }
     if (!rows.read_header()) {
       ++headers_;
-      misfit(rows.name() + " is empty: it has no header");
+      notes_.refused(rows.name() + " is empty: it has no header");
       return false;
     }
     HeaderMatch match =
@@ -138,15 +184,15 @@ class TableChecker {
     places_ = std::move(match.places);
     if (match.matches()) return true;
     ++headers_;
-    if (match.known == 0) {  // the line may be a record
-      misfit("the first line of " + rows.name() +
-             " names none of the schema's columns: is it a header (--no-header), and is --separator right? "
-             "The file "
-             "was not looked at");
+    if (match.may_be_record()) {
+      notes_.refused(
+          fmt::format("the first line of {} names few of the schema's columns, or none: is it a header "
+                      "(data.header), and is data.separator right{}? The file was not looked at",
+                      rows.name(), other_separator(rows.fields(), spec_.separator)));
       return false;
     }
-    misfit(fmt::format("the header of {} {}{}", rows.name(), match.differences(),
-                       match.unknown.empty() ? "" : ": " + HeaderMatch::listed(match.unknown)));
+    notes_.refused(fmt::format("the header of {} {}{}", rows.name(), match.differences(),
+                               match.unknown.empty() ? "" : ": " + match.unknown_places()));
     return true;
   }
 
@@ -154,8 +200,9 @@ class TableChecker {
     const auto fields = rows.fields();
     if (fields.size() != places_.size()) {
       ++wrong_widths_;
-      return misfit(fmt::format("{} has {} field{}, the file has {} columns", rows.where(), fields.size(),
-                                fields.size() == 1 ? "" : "s", places_.size()));
+      return notes_.refused(fmt::format("{} has {} field{}, the file has {} columns{}", rows.where(),
+                                        fields.size(), fields.size() == 1 ? "" : "s", places_.size(),
+                                        other_separator(fields, spec_.separator)));
     }
     const auto where = [&] { return rows.where(); };
     begin();
@@ -177,15 +224,15 @@ class TableChecker {
     if (which == Misfit::kNone) return;
     whole_ = false;
     ++uses_[j].misfits.at(static_cast<std::size_t>(which));
-    misfit(fmt::format("{}, column '{}': the field {}", where(), table_.columns[j].name,
-                       schema::misfit_text(which, table_.columns[j])));
+    notes_.misfit(fmt::format("{}, column '{}': the field {}", where(), table_.columns[j].name,
+                              schema::misfit_text(which, table_.columns[j])));
   }
   template <class Where>
   void end(const Where& where) {
     if (!whole_ || read_ < needed_columns()) return;
     if (const auto rule = rules_.broken(row_)) {
       ++broken_[*rule];
-      misfit(fmt::format("{} breaks {}", where(), constraint(*rule)));
+      notes_.misfit(fmt::format("{} breaks {}", where(), constraint(*rule)));
     }
   }
 
@@ -195,9 +242,31 @@ class TableChecker {
   template <class Value>
   Misfit field(std::size_t j, const Value& value) {
     if (is_person(j)) return person(j, value);
-    const schema::FieldReading reading = uses_[j].text->read(value);
+    Use& use = uses_[j];
+    const schema::Column& column = table_.columns[j];
+    const schema::FieldReading reading = use.text->read(value);
     if (reading.cell) row_[j] = *reading.cell;
+    if (!column.is_number()) {
+      if (column.role == schema::ColumnRole::kLabel && reading.misfit == Misfit::kNone)
+        ++use.classes.at(reading.cell->code);
+    } else if (reading.misfit != Misfit::kNone || reading.cell->code < column.bins()) {
+      look_at_number(column, use, value);
+    }
     return reading.misfit;
+  }
+  static void look_at_number(const schema::Column&, Use& use, double value) {
+    if (!std::isfinite(value)) return;
+    use.least = std::min(use.least, value);
+    use.largest = std::max(use.largest, value);
+  }
+  static void look_at_number(const schema::Column& column, Use& use, std::string_view field) {
+    if (const auto value = schema::parse_number(column.type, field)) {
+      look_at_number(column, use, *value);
+    } else if (column.type == ColumnType::kDate || column.type == ColumnType::kDatetime) {
+      use.other_orders += is_date_in_other_order(field) ? 1 : 0;
+    } else {
+      use.decimal_commas += has_decimal_comma(field) ? 1 : 0;
+    }
   }
   Misfit person(std::size_t j, std::string_view text) const {
     // Any text that does not stand for nothing is a person.
@@ -215,7 +284,7 @@ class TableChecker {
 
   const DataSpec& spec_;
   const schema::Table& table_;
-  std::size_t most_places_;
+  CheckNotes& notes_;
   schema::RowRules rules_;
   std::vector<schema::Cell> row_;
   std::vector<Use> uses_;
@@ -224,16 +293,25 @@ class TableChecker {
   std::vector<std::size_t> places_;  ///< of the file's columns: the schema's
   bool whole_ = true;                ///< all fields of the row so far fit
   std::size_t read_ = 0;             ///< fields of the row
-  TableCheck out_;
 };
 
 }  // namespace
 
-TableCheck check_table(const DataSpec& spec, const std::vector<std::string>& files, std::size_t most_places) {
-  require(spec.schema.table != nullptr, "a check needs a table");
-  TableChecker checker(spec, most_places);
-  for (const std::string& file : files) checker.file(file);
-  return checker.finish();
+void check_table(const DataSpec& spec, const std::vector<std::string>& files, bool arrays,
+                 CheckNotes& notes) {
+  TableChecker checker(spec, notes);
+  for (const std::string& file : files) {
+    try {
+      if (arrays) {
+        checker.arrays(file);
+      } else {
+        checker.csv(file);
+      }
+    } catch (const DataError& e) {  // nothing, or no more, can be read of it
+      notes.refused(fmt::format("{} {}", e.what(), e.local_detail()));
+    }
+  }
+  checker.finish();
 }
 
 }  // namespace muffle::data

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "csv_header.hpp"
 #include "csv_rows.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -188,9 +189,16 @@ class PublicColumn {
 class NamedRows {
  public:
   NamedRows(const DataSpec& spec, bool named)
-      : rows_(spec.features, {spec.separator, spec.comment.empty() ? '\0' : spec.comment.front()}) {
+      : rows_(spec.features, {spec.separator, spec.comment.empty() ? '\0' : spec.comment.front()}),
+        separator_(spec.separator) {
     const bool any = spec.header ? rows_.read_header() : rows_.read();
     if (!any) throw DataError(rows_.name() + " is empty. Is it the right file?");
+    const std::string hint = other_separator(rows_.fields(), spec.separator);
+    if (rows_.fields().size() == 1 && !named && !hint.empty()) {
+      throw DataError(fmt::format(
+          "the first line of {} is one field{}: say which --separator there is between fields{}.",
+          rows_.name(), hint, spec.header ? ", or --header if that is the name of an only column" : ""));
+    }
     if (spec.header) {
       read_names(named);
     } else {
@@ -209,8 +217,9 @@ class NamedRows {
       pending_ = false;
       const auto fields = rows_.fields();
       if (fields.size() != names_.size()) {
-        throw rows_.malformed(
-            fmt::format("has {} fields, the file has {} columns", fields.size(), names_.size()));
+        throw rows_.malformed(fmt::format("has {} field{}, the file has {} columns{}", fields.size(),
+                                          fields.size() == 1 ? "" : "s", names_.size(),
+                                          other_separator(fields, separator_)));
       }
       for (std::size_t j = 0; j < fields.size(); ++j) look(j, stripped(fields[j]));
     }
@@ -234,6 +243,7 @@ class NamedRows {
   }
 
   CsvRows rows_;
+  char separator_;
   std::vector<std::string> names_;
   bool pending_ = false;  ///< the first row was read, and nobody has looked at it
 };

@@ -136,7 +136,7 @@ void TableFields::misfit(std::size_t column, Misfit which) {
           "\"reject-file\" refuses the job for it; this rank's own log says which one. Mend the record, " +
           "correct the schema, or set data.on_error = \"clamp\".",
       LocalDetail{fmt::format("row {} of {}, column '{}': the field {} (the first row is 1; a header, blank "
-                              "lines and comments do not count).",
+                              "lines, and comments before them, do not count).",
                               place.record + 1, place.files, c.name, schema::misfit_text(which, c))});
 }
 
@@ -145,9 +145,9 @@ std::string TableFields::misfits() const {
   for (std::size_t j = 0; j < columns_.size(); ++j) {
     for (std::size_t k = 0; k < columns_[j].misfits.size(); ++k) {
       if (columns_[j].misfits[k] == 0) continue;
-      all += fmt::format("{}column '{}': {} that {}", all.empty() ? "" : "; ", table_->columns[j].name,
-                         columns_[j].misfits[k],
-                         schema::misfit_text(static_cast<Misfit>(k), table_->columns[j]));
+      all += fmt::format(
+          "{}column '{}': {}", all.empty() ? "" : "; ", table_->columns[j].name,
+          schema::misfits_text(columns_[j].misfits[k], static_cast<Misfit>(k), table_->columns[j]));
     }
   }
   return all;

@@ -1,5 +1,7 @@
 #include "marginals.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -18,7 +20,7 @@ struct Codes {
   std::size_t rows = 0;
 };
 
-/// @returns how many rows were counted.
+/// @returns how many rows were counted. @throws DataError  none is: there are none, or none fits.
 template <class Count>
 std::uint64_t for_batches(const data::DataSpec& spec, std::span<const std::size_t> codes,
                           const Heartbeat& heartbeat, const Count& count) {
@@ -31,7 +33,7 @@ std::uint64_t for_batches(const data::DataSpec& spec, std::span<const std::size_
   std::uint64_t rows = 0;
   for (;;) {
     source->next(kRowsABatch, batch);
-    if (batch.n == 0) return rows;
+    if (batch.n == 0) break;
     beat(heartbeat);
     out.rows = 0;
     for (std::size_t r = 0; r < batch.n; ++r) {
@@ -44,6 +46,13 @@ std::uint64_t for_batches(const data::DataSpec& spec, std::span<const std::size_
     rows += out.rows;
     count(out);
   }
+  if (rows > 0) return rows;
+  throw DataError(
+      source->shard_size() == 0
+          ? fmt::format("a table without rows cannot be compared: '{}' has none.", spec.features)
+          : fmt::format("'{}' has rows, but none fits the schema: their labels are none of its values, "
+                        "or fields are missing. `muffle check` says which.",
+                        spec.features));
 }
 
 struct Counted {
@@ -120,12 +129,9 @@ std::vector<SetDistance> total_variation(const data::DataSpec& one, const data::
       some.push_back({&sets[next], std::vector<std::uint32_t>(n), std::vector<std::uint32_t>(n)});
     }
     const auto count = [&](const data::DataSpec& spec, std::vector<std::uint32_t> Counted::*into) {
-      const std::uint64_t rows = for_batches(spec, codes, heartbeat, [&](const Codes& batch) {
+      return static_cast<double>(for_batches(spec, codes, heartbeat, [&](const Codes& batch) {
         for (Counted& c : some) count_rows(batch, *c.columns, codes, c.*into);
-      });
-      if (rows == 0)
-        throw DataError("a table without rows cannot be compared: '" + spec.features + "' holds none.");
-      return static_cast<double>(rows);
+      }));
     };
     const double n_one = count(one, &Counted::one), n_other = count(other, &Counted::other);
     for (const Counted& c : some) {

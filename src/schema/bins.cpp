@@ -2,28 +2,40 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <utility>
 
 #include "muffle/schema/table_text.hpp"
 
 namespace muffle::schema {
 namespace {
 
-/// How many values the grid has, without its bins.
-double values_between(const Column& column) {
-  return std::floor((column.hi - column.lo) / column.step + 0.5) + 1;
+/// The column's grid, with these bins, or one.
+Grid grid_with(Column column, std::vector<double> edges = {}) {
+  column.edges = edges.empty() ? std::vector{column.lo, column.hi} : std::move(edges);
+  return Grid(column);
+}
+
+/// An edge is the value that its bin begins with, to the last bit, or the one behind the last: the quotients
+/// of decimals are rounded, and an edge beside its value would leave a bin without one.
+/// @param firsts  of each bin, ascending, and count() at the end
+std::vector<double> edges_at(const Column& column, const Grid& grid,
+                             const std::vector<std::uint64_t>& firsts) {
+  std::vector<double> edges;
+  for (const std::uint64_t index : firsts) edges.push_back(grid.value(index));
+  edges.front() = std::min(edges.front(), column.lo);
+  return edges;
 }
 
 }  // namespace
 
 std::vector<double> equal_bins(const Column& column, std::size_t count) {
-  const double values = values_between(column);
-  const auto n = static_cast<std::size_t>(std::min(static_cast<double>(count), values));
-  std::vector<double> edges;
-  for (std::size_t i = 0; i <= n; ++i) {
-    const double share = static_cast<double>(i) / static_cast<double>(n);
-    edges.push_back(i == n ? column.lo + values * column.step : column.lo + share * values * column.step);
-  }
-  return edges;
+  const Grid grid = grid_with(column);
+  const std::uint64_t values = grid.count(), n = std::min<std::uint64_t>(count, values);
+  std::vector<std::uint64_t> firsts;
+  for (std::uint64_t i = 0; i <= n; ++i)
+    firsts.push_back(static_cast<std::uint64_t>((static_cast<unsigned __int128>(i) * values + n - 1) / n));
+  return edges_at(column, grid, firsts);
 }
 
 std::vector<double> logarithmic_bins(const Column& column, std::size_t count) {
@@ -36,20 +48,16 @@ std::vector<double> logarithmic_bins(const Column& column, std::size_t count) {
     from = column.step;
     count = std::max<std::size_t>(count, 2) - 1;
   }
-  if (from >= end) return {column.lo, end};
+  if (from >= end) return equal_bins(column, 1);
   for (std::size_t i = 0; i < count; ++i)
     edges.push_back(from * std::pow(end / from, static_cast<double>(i) / static_cast<double>(count)));
   edges.push_back(end);
-  // Bins without a value go.
-  Column with = column;
-  with.edges = edges;
-  const Grid grid(with);
-  std::vector<double> kept{edges.front()};
-  for (std::uint32_t b = 0; b + 1 < edges.size(); ++b) {
-    if (grid.first(b + 1) > grid.first(b)) kept.push_back(edges[b + 1]);
+  const Grid grid = grid_with(column, edges);
+  std::vector<std::uint64_t> firsts{0};
+  for (std::uint32_t b = 1; b < edges.size(); ++b) {  // bins without a value go
+    if (grid.first(b) > firsts.back()) firsts.push_back(grid.first(b));
   }
-  kept.back() = end;
-  return kept;
+  return edges_at(column, grid, firsts);
 }
 
 }  // namespace muffle::schema

@@ -67,7 +67,7 @@ class Checks {
     const auto written = [&](double v) { return std::abs(v * units - std::round(v * units)) <= 1e-6; };
     if (std::abs(c.lo) > kMostValues / units || std::abs(c.hi) > kMostValues / units)
       return say(fmt::format("its bounds are too large to be written with {} decimals", c.decimals));
-    if (!written(c.lo) || !written(c.step))
+    if (!written(c.lo) || !written(c.step) || c.step * units < 0.5)
       return say(fmt::format("lo or step cannot be written with {} decimals", c.decimals));
     const double steps = (c.hi - c.lo) / c.step;
     if (std::abs(steps - std::round(steps)) > 1e-6) return say("hi must be lo and a whole number of steps");

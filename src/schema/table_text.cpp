@@ -104,7 +104,7 @@ void write_number(const Column& column, double value, std::string& out) {
 std::string_view misfit_text(Misfit misfit, const Column& column) {
   switch (misfit) {
     case Misfit::kNone:
-      return "fits";
+      return "is one that fits";
     case Misfit::kNotANumber:
       if (column.type == ColumnType::kDate) return "is not a date, YYYY-MM-DD";
       if (column.type == ColumnType::kDatetime) return "is not a date and time, YYYY-MM-DDThh:mm:ss";
@@ -118,7 +118,14 @@ std::string_view misfit_text(Misfit misfit, const Column& column) {
     case Misfit::kAbsent:
       return "is missing, and the schema says that this column is always there";
   }
-  return "does not fit";
+  return "is one that does not fit";
+}
+
+std::string misfits_text(std::uint64_t fields, Misfit misfit, const Column& column) {
+  std::string_view text = misfit_text(misfit, column);
+  if (fields == 1) return fmt::format("1 field {}", text);
+  text.remove_prefix(std::string_view("is ").size());
+  return fmt::format("{} fields are {}", fields, text);
 }
 
 Grid::Grid(const Column& column)
@@ -183,6 +190,19 @@ ColumnText::ColumnText(Column column) : column_(std::move(column)) {
   if (column_.missing) {
     for (const std::string& spelling : column_.spellings) codes_[spelling] = column_.missing_code();
   }
+  find_numbers();
+}
+
+/// Texts that are numbers: a number in a file may not mean another value than the same number as text.
+void ColumnText::find_numbers() {
+  for (const auto& [text, code] : codes_) {
+    const auto value = parse_number(column_.is_number() ? column_.type : ColumnType::kDecimal, text);
+    if (!value || std::abs(*value) > 0x1p53) continue;
+    numbers_are_texts_ = numbers_are_texts_ || (!column_.is_number() && *value != code);
+    const auto [known, is_new] = numbers_.try_emplace(*value, code);
+    if (!is_new && known->second != code) known->second = std::nullopt;
+  }
+  if (!column_.is_number() && !numbers_are_texts_) numbers_.clear();
 }
 
 FieldReading ColumnText::misfit(Misfit which) const {
@@ -217,6 +237,11 @@ FieldReading ColumnText::read(double number) const {
   if (std::isnan(number))
     return column_.missing ? FieldReading{Misfit::kNone, Cell{column_.missing_code(), 0.5f}}
                            : misfit(Misfit::kAbsent);
+  if (const auto known = numbers_.find(number); known != numbers_.end()) {
+    if (!known->second) return misfit(Misfit::kUnknown);
+    return {Misfit::kNone, Cell{*known->second, 0.5f}};
+  }
+  if (numbers_are_texts_) return misfit(Misfit::kUnknown);
   if (!column_.is_number()) {
     if (number != std::floor(number) || number < 0 || number >= static_cast<double>(column_.codes()))
       return misfit(Misfit::kUnknown);

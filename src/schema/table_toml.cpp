@@ -319,7 +319,8 @@ class TableReader {
       count = static_cast<std::size_t>(*value);
     }
     // Nonsense is named by Table::problems().
-    if (!(c.lo <= c.hi) || !std::isfinite(c.hi - c.lo) || (c.hi - c.lo) / c.step > 0x1p52) {
+    if (!(c.lo <= c.hi) || !std::isfinite(c.hi - c.lo) || (c.hi - c.lo) / c.step > 0x1p52 ||
+        c.step * std::pow(10.0, c.decimals) < 0.5) {
       c.edges = {c.lo, c.hi};
       return;
     }

@@ -76,7 +76,7 @@ TEST(CommandLineTest, VerbsThatNeedNoRanksAreForOneProcess) {
                                                     {"verify", "x.mfl"},
                                                     {"ledger", "show", "--ledger", "x"},
                                                     {"schema", "init", "x.csv"},
-                                                    {"schema", "check", "s.toml", "x.csv", "y.csv"},
+                                                    {"check", "--config", "c.toml", "--rank", "2"},
                                                     {"schema", "hash", "s.toml"},
                                                     {"keygen", "--out", "o", "--name", "n"},
                                                     {"config-keys"},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -170,6 +171,27 @@ TEST_F(TableConfigTest, SizesFollowFromTheSchemaAndTheFormatIsCsv) {
   ASSERT_TRUE(config.data.schema.table);
   EXPECT_EQ(config.data.schema.table->columns.size(), 3u);
   EXPECT_EQ(agreed_settings(config).count("the schema's column 'ward'"), 1u);
+}
+
+// Neither data.dir nor the folder that muffle is started in.
+TEST_F(TableConfigTest, ARelativeSchemaLiesBesideTheConfigurationThatNamesIt) {
+  write_file_atomically(config_, "[data]\nschema = \"stays.toml\"\ndir = \"/elsewhere\"\n" +
+                                     std::string(kTables).substr(std::strlen("[data]\n")));
+  const Config config = load_config({config_.string(), {}, {}, {}});
+  EXPECT_EQ(config.data.schema_file, schema_.string());
+  const std::string relative = std::filesystem::relative(config_).string();
+  EXPECT_EQ(flatten(load_config({relative, {}, {}, {}})), flatten(config)) << "however it is named";
+  // What was typed means what it means to the shell.
+  const std::string typed = "data.schema=" + std::filesystem::relative(schema_).string();
+  EXPECT_EQ(load_config({config_.string(), {}, {typed}, {}}).data.schema_file, schema_.string());
+  EXPECT_THROW(load_config({config_.string(), {}, {"data.schema=stays.toml"}, {}}), IoError);
+  EXPECT_THROW(load_config({config_.string(), {{"MUFFLE_DATA__SCHEMA", "stays.toml"}}, {}, {}}), IoError);
+  // Its content is what counts: a copy elsewhere is the same release, and the same to the other ranks.
+  write_file_atomically(folder_ / "copy.toml", kStays);
+  const Config copy =
+      load_config({config_.string(), {}, {"data.schema=" + (folder_ / "copy.toml").string()}, {}});
+  EXPECT_EQ(stage_hash(copy, Stage::kRelease), stage_hash(config, Stage::kRelease));
+  EXPECT_EQ(agreed_settings(copy), agreed_settings(config));
 }
 
 TEST_F(TableConfigTest, ItsOwnResolvedConfigurationLoadsToo) {

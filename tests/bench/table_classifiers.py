@@ -3,7 +3,7 @@
 
 usage: table_classifiers.py CONFIG.toml SAMPLES.csv DATADIR METRICS.json [--only NAME,NAME...]
 
-CONFIG.toml names the schema and the test file (data.schema, from the folder it is started in; data.test_features, in
+CONFIG.toml names the schema and the test file (data.schema, beside it; data.test_features, in
 DATADIR). SAMPLES.csv is what `muffle sample` wrote, METRICS.json what `muffle evaluate` said of it: both are trained
 on the same rows and tested on the same real records. Prints a table, muffle's measures first, and the largest
 difference. Everything is the library's default, but for AdaBoost's algorithm: SAMME, which newer scikit-learns alone
@@ -114,7 +114,7 @@ def main():
     parser.add_argument("--only", help="names of classifiers, separated by commas")
     given = parser.parse_args()
     config = tomllib.loads(given.config.read_text())["data"]
-    columns = tomllib.loads(pathlib.Path(config["schema"]).read_text())["columns"]
+    columns = tomllib.loads((given.config.parent / config["schema"]).read_text())["columns"]
     muffle = json.loads(given.metrics.read_text())["table_classifiers"]
     names = given.only.split(",") if given.only else [name for name in muffle if name in CLASSIFIERS]
 

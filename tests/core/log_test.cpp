@@ -124,6 +124,19 @@ TEST_F(Log, WhatIsLocalGoesToTheOwnFileOnly) {
   EXPECT_EQ(lines(1).size(), 1u);
 }
 
+TEST_F(Log, NotesAreNoErrorsAndAreSaidOnce) {
+  set_up_logging({.rank = 1, .host = "h", .folder = folder_.path(), .verbosity = 2});
+  for (int round = 0; round < 3; ++round) note_local("3 fields did not fit");
+  note_local("4 fields did not fit");
+  auto got = lines(1);
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[0].at("level"), "warning");
+  EXPECT_EQ(got[1].at("message"), "4 fields did not fit");
+  set_up_logging({.rank = 1, .host = "h", .folder = folder_.path(), .verbosity = 2});
+  note_local("3 fields did not fit");
+  EXPECT_EQ(lines(1).size(), 3u) << "the next job says it again";
+}
+
 TEST_F(Log, AnUnwritableFolderIsAnIoError) {
   write_file_atomically(folder_ / "file", "x");
   test::expect_error(ExitCode::kIo, {"file/logs"}, [&] {

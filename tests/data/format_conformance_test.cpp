@@ -10,6 +10,7 @@
 #include "data/table_fixture.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/data/record_check.hpp"
 #include "support/expect_error.hpp"
 #include "support/mutate.hpp"
 #include "support/temporary_folder.hpp"
@@ -220,6 +221,28 @@ TEST_P(FormatConformance, EveryRuleDealsEveryRecordExactlyOnceInOrder) {
   }
 }
 
+TEST_P(FormatConformance, ACheckReadsAllAndSaysWhatThereIs) {
+  DataSpec spec = write("r", 9);
+  if (!table()) spec.schema.hi = 1e6;
+  RecordCheck found = check_records(spec, 0, 20);
+  EXPECT_EQ(found.misfits, 0u) << testing::PrintToString(found.places);
+  EXPECT_EQ(found.records, 9u);
+  ASSERT_FALSE(found.holds.empty());
+  std::vector<std::uint64_t> labels;
+  for (const auto& count : found.holds.back().counts) labels.push_back(count.second);
+  EXPECT_EQ(labels, (std::vector<std::uint64_t>{3, 3, 3}));
+  spec.records = 10;
+  found = check_records(spec, 0, 20);
+  EXPECT_TRUE(found.refused && found.misfits == 1);
+  if (table()) return;
+  spec.records = 9;
+  spec.schema.classes = 2;
+  found = check_records(spec, 0, 2);
+  EXPECT_EQ(found.misfits, 3u);
+  EXPECT_EQ(found.places.size(), 2u) << "the first of them";
+  EXPECT_FALSE(found.refused);
+}
+
 TEST_P(FormatConformance, OneFileARankIsWhollyItsOwn) {
   for (int r = 0; r < 3; ++r) write("r-" + std::to_string(r), static_cast<std::size_t>(2 * r));
   DataSpec spec = written("r-{rank}", shape());
@@ -230,9 +253,10 @@ TEST_P(FormatConformance, OneFileARankIsWhollyItsOwn) {
 }
 
 TEST_P(FormatConformance, StreamsInBoundedMemory) {
-  // 16 MiB of numbers, of tables 2 MiB; a reader may hold its buffers and a record. NPZ: a buffer a column.
+  // 16 MiB of numbers, of tables 2 MiB; a reader may hold its buffers and a record. Arrays: a buffer a
+  // column.
   const std::size_t columns = table() ? 16 : 4096, n = table() ? 32768u : floats() ? 1024u : 4096u;
-  const std::size_t bound = table() && line().name != "npz" ? 1u << 20 : 4u << 20;
+  const std::size_t bound = table() && format().is_text() ? 1u << 20 : 4u << 20;
   const auto live = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
   std::size_t before = live(), most = 0;
   const auto watch = [&] { most = std::max(most, live() - std::min(live(), before)); };

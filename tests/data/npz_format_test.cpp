@@ -10,7 +10,7 @@
 #include "data/table_fixture.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/data/format.hpp"
-#include "muffle/data/table_check.hpp"
+#include "muffle/data/record_check.hpp"
 #include "support/expect_error.hpp"
 #include "support/mutate.hpp"
 #include "support/records.hpp"
@@ -205,6 +205,21 @@ TEST_F(Npz, MembersAreStoredAndAlignedAsNumpyWantsInAnyTimeZone) {
   EXPECT_EQ(std::system((check + (folder_ / "w.npz").string() + "'").c_str()), 0) << "numpy.load of our file";
 }
 
+TEST_F(Npz, ChannelsThatStandLastAreNamed) {
+  DataSpec images = zipped(array("|u1", "(1, 2, 2, 3)", "abcdefghijkl"), array("|u1", "(1,)", "\1"));
+  images.schema.shape = {3, 2, 2};
+  expect_error(ExitCode::kData,
+               {"channels last, 2 x 2 x 3", "the schema says 3 x 2 x 2", "transpose(0, 3, 1, 2)"},
+               [&] { read_all(images); });
+  EXPECT_THAT(check_records(images, 0, 20).places, testing::ElementsAre(testing::HasSubstr("channels last")));
+  images = zipped(array("|u1", "(1, 5, 8, 3)", std::string(120, 'a')), array("|u1", "(1,)", "\1"));
+  images.schema.shape = {5, 8, 3};
+  images.schema.hi = 255;
+  EXPECT_THAT(
+      check_records(images, 0, 20).doubts,
+      testing::Contains(testing::HasSubstr("means 5 channels of 8 x 3; if the images have 3 channels")));
+}
+
 class NpzTables : public Tables {
  protected:
   /// An archive of these arrays, in bytes of .npy.
@@ -289,6 +304,64 @@ TEST_F(NpzTables, ReadTextsAsAFieldOfACsvFile) {
   EXPECT_EQ(codes(npz("m.npy")), (std::vector<std::vector<int>>{{1, 1, 0, 0}}));
 }
 
+// What is a number in one file and a text in another means the same in both.
+TEST_F(NpzTables, NumbersThatAreAColumnsTextsMeanTheseTexts) {
+  schema::Table table;
+  table.columns.push_back(category("grade", {{"1", {}}, {"2", {}}, {"3", {"4"}}}));
+  table.columns.back().missing = true;
+  table.columns.back().spellings = {"-9"};
+  table.columns.push_back(number("age", 0, 99, 1, 0, {0, 50, 100}));
+  table.columns.back().missing = true;
+  table.columns.back().spellings = {"", "77"};
+  table.columns.push_back(category("twice", {{"01", {}}, {"1", {}}, {"a", {}}}, schema::ColumnRole::kLabel));
+  const auto read = [&](const std::string& bytes) {
+    put("r.csv", bytes);
+    DataSpec csv = spec("r.csv");
+    csv.schema = schema_of(table, schema::OnError::kClamp);
+    return codes(csv);
+  };
+  const auto numbers = [&](const std::string& twice) {
+    zipped({{"grade", array("<i8", "(5,)", raw<std::int64_t>({1, 2, 3, 4, -9}))},
+            {"age", array("<f8", "(5,)", raw<double>({1, 77, kNaN, 99, 0}))},
+            {"twice", twice}});
+    DataSpec spec = npz();
+    spec.schema = schema_of(table, schema::OnError::kClamp);
+    return spec;
+  };
+  const std::vector<std::vector<int>> want{{0, 0, 2}, {1, 2, 2}, {2, 2, 2}, {2, 1, 2}, {3, 0, 2}};
+  EXPECT_EQ(read("grade,age,twice\n1,1,a\n2,77,a\n3,,a\n4,99,a\n-9,0,a\n"), want);
+  EXPECT_EQ(codes(numbers(array("<U1", "(5,)", characters({U"a", U"a", U"a", U"a", U"a"}, 1)))), want);
+  // 1 may be "01" or "1"; 2 is the index of "a", and no text: neither means anything.
+  const DataSpec odd = numbers(array("<i8", "(5,)", raw<std::int64_t>({1, 1, 2, 2, 0})));
+  for (const auto& row : codes(odd)) EXPECT_EQ(row.back(), -1);
+  EXPECT_EQ(check_records(odd, 0, 20).misfits, 5U) << "the check says so, too";
+  // Index and text agree: an index it is, also of the missing value.
+  table.columns[0] = category("grade", {{"0", {}}, {"1", {}}, {"2", {}}});
+  table.columns[0].missing = true;
+  table.columns[0].spellings = {""};
+  zipped({{"grade", array("<i8", "(2,)", raw<std::int64_t>({1, 3}))},
+          {"age", array("<f8", "(2,)", raw<double>({1, 1}))},
+          {"twice", array("<U2", "(2,)", characters({U"01", U"1"}, 2))}});
+  DataSpec indices = npz();
+  indices.schema = schema_of(table);
+  EXPECT_EQ(codes(indices), (std::vector<std::vector<int>>{{1, 0, 0}, {3, 0, 1}}));
+}
+
+TEST_F(NpzTables, CategoriesThatAreNumbersAreWrittenAsTexts) {
+  schema::Table table;
+  table.columns.push_back(category("grade", {{"1", {}}, {"20", {}}, {"\xC3\xA4\xF0\x9F\x98\x80", {}}}));
+  table.columns.push_back(category("y", {{"1", {}}, {"2", {}}}, schema::ColumnRole::kLabel));
+  const schema::Schema schema = schema_of(table);
+  schema::Records some{{1}, {}, {}, {0, 1, 1}};
+  for (std::uint32_t code = 0; code < 3; ++code) some.floats.push_back(schema::position({code, 0.5f}, 3));
+  const auto files = find_format("npz").writers(folder_.path(), "w", {{1}, true, 3, schema.table});
+  files.front().writer->add(some);
+  files.front().writer->finish([] {});
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = schema;
+  EXPECT_EQ(codes(back), (std::vector<std::vector<int>>{{0, 0}, {1, 1}, {2, 1}}));
+}
+
 TEST_F(NpzTables, AreCheckedAsCsvFilesAre) {
   schema::Table table = people_table();
   table.columns.push_back(category("patient", {}, schema::ColumnRole::kPerson));
@@ -297,18 +370,18 @@ TEST_F(NpzTables, AreCheckedAsCsvFilesAre) {
   some[3].second = array("<U6", "(3,)", characters({U"cook", U"nobody", U"?"}, 6));
   some.emplace_back("patient", array("<f8", "(3,)", raw<double>({7, 7, kNaN})));
   zipped(some);
-  DataSpec spec;
+  DataSpec spec = npz();
   spec.schema.table = std::make_shared<const schema::Table>(table);
   const std::string file = (folder_ / "r.npz").string();
-  const TableCheck found = check_table(spec, {file}, 20);
-  EXPECT_EQ(found.rows, 3U);
+  const RecordCheck found = check_records(spec, 0, 20);
+  EXPECT_EQ(found.records, 3U);
   EXPECT_THAT(found.places,
               testing::ElementsAre(
                   "row 2 of '" + file + "', column 'age': the field is above the column's hi",
                   "row 2 of '" + file + "', column 'job': the field is not one of the column's values",
                   testing::HasSubstr("row 3 of '" + file + "', column 'patient'")));
-  expect_error(ExitCode::kIo, {"nothing.npy"},
-               [&] { check_table(spec, {(folder_ / "nothing.npy").string()}, 20); });
+  spec.features = "nothing.npy";
+  expect_error(ExitCode::kIo, {"nothing.npy"}, [&] { check_records(spec, 0, 20); });
 }
 
 TEST_F(NpzTables, AreRefusedWhereTheyDoNotFit) {

@@ -2,7 +2,7 @@
 #include "muffle/data/table_draft.hpp"
 
 #include "data/table_fixture.hpp"
-#include "muffle/data/table_check.hpp"
+#include "muffle/data/record_check.hpp"
 #include "muffle/schema/table_toml.hpp"
 #include "support/expect_error.hpp"
 
@@ -74,9 +74,28 @@ TEST_F(TableDraft, OfAPublicSampleLoadsAndChecksItsOwnFile) {
   const std::string whole = schema::draft_toml(draft_columns(sample, &sample, false), "of a sample");
   EXPECT_EQ(whole.find("a guess"), std::string::npos);
   sample.schema = schema_of(schema::parse_table_toml(whole, "t"));
-  const TableCheck found = check_table(sample, {sample.features}, 20);
-  EXPECT_EQ(found.rows, 2U);
+  sample.format = "csv";
+  const RecordCheck found = check_records(sample, 0, 20);
+  EXPECT_EQ(found.records, 2U);
   EXPECT_EQ(found.misfits, 0U) << testing::PrintToString(found.places);
+}
+
+TEST_F(TableDraft, AnotherSeparatorIsNamed) {
+  expect_error(ExitCode::kData, {"is one field", "\";\"", "--separator"}, [&] { draft("a;b\n1,5;2,5\n"); });
+  expect_error(ExitCode::kData, {"is one field", "\"tab\"", "--header"}, [&] { draft("a\tb\n1\t2\n"); });
+  const DataSpec one = file("one.csv", "a;b\nx\ny\n");
+  EXPECT_EQ(draft_columns(one, nullptr, true).size(), 1U) << "somebody says that it is a name";
+  DataSpec none = file("none.csv", "1;2\n3;4\n");
+  none.header = false;
+  expect_error(ExitCode::kData, {"is one field", "\";\""}, [&] { draft_columns(none, nullptr, false); });
+  expect_local_detail(ExitCode::kData, {"no row"}, {"row 1 of", "has 2 fields", "\";\" stands in it"},
+                      [&] { draft("a,b,c\n1,2;3\n"); });
+}
+
+TEST_F(TableDraft, CommentsAreOverWithTheFirstRow) {
+  DataSpec commented = file("c.csv", "#by hand\na,b\n1,2\n#3,4\n");
+  commented.comment = "#";
+  EXPECT_EQ(draft_columns(commented, nullptr, false)[0].type, ColumnType::kCategory) << "#3 is a field";
 }
 
 TEST_F(TableDraft, RoundsBoundsOutwards) {

@@ -42,7 +42,6 @@ EOF
 ) >"$work/good.csv"
 cat >"$work/job.toml" <<EOF
 [data]
-schema = "schema.toml"
 features = "data.csv"
 id = "stays"
 records = 40
@@ -58,7 +57,7 @@ mkdir "$work/good"
 cp "$work/stays.toml" "$work/good/schema.toml"
 cp "$work/good.csv" "$work/good/data.csv"
 cd "$work/good"
-ends 0 "$MUFFLE" release --config ../job.toml --out out
+ends 0 "$MUFFLE" release --config ../job.toml --set data.schema=schema.toml --out out
 check "the good file is charged" grep -q INTENT "$work/ledger"
 
 # case_of CODE 'PUBLIC' 'LOCAL' WHAT CHANGE...: the command CHANGE is run in a folder with a good file and a good schema; then muffle ends with
@@ -91,7 +90,7 @@ case_of 65 "$malformed" 'row 3 of .* text behind' "text behind a closing quote" 
 case_of 65 "$malformed" 'row 40 of .* field 4 that is never closed' "a quote that is never closed" edit '41s/note.*/"SECRET/'
 case_of 65 "$malformed" 'row 8 of .* not UTF-8 in field 4' "an encoding error" edit '9s/note/SECRET\xff/'
 case_of 65 "$malformed" 'row 8 of .* NUL byte' "a NUL byte" edit '9s/note/SECRET\x00/'
-case_of 65 'first line of .*data.csv. names none' '' "another separator" edit 's/,/;/g'
+case_of 65 'first line of .*data.csv. names few' '' "another separator" edit 's/,/;/g'
 # Fields that do not fit.
 misfit='a record of .*data.csv. does not fit the public schema'
 case_of 65 "$misfit" "row 5 of .* column 'ward'.* not one of" "an unknown category" edit '6s/south, west/SECRET/'
@@ -110,17 +109,17 @@ case_of 65 'holds [0-9]* records, the configuration says 40' '' "a record too fe
 case_of 65 'holds [0-9]* records, the configuration says 40' '' "a header alone" edit 2,99d
 case_of 65 "lacks 'weight'" '' "a column that is not there" edit '1s/weight/other/'
 case_of 65 "has 'age' twice" '' "two columns of one name" edit '1s/weight/age/'
-case_of 65 'has 1 that the schema does not know' 'SECRET' "a column that nobody knows" edit '1s/$/,SECRET/'
-case_of 65 'first line of .*data.csv. names none' '' "no header" edit 1d
+case_of 65 'has 1 that the schema does not know' 'name 7 in the header' "a column that nobody knows" edit '1s/$/,SECRET/'
+case_of 65 'first line of .*data.csv. names few' '' "no header" edit 1d
 two_files() { cp data.csv data-1.csv && sed '1s/ward/SECRET/' data.csv >data-2.csv && with 'data.features=data-?.csv'; }
-case_of 65 "header of .*data-2.csv. and the schema have different columns" 'SECRET' "two files with different headers" two_files
+case_of 65 "header of .*data-2.csv. and the schema have different columns" 'name 5 in the header' "two files with different headers" two_files
 case_of 65 'data-\*\.csv. .*no file|no file .*data-\*' '' "a pattern without files" with 'data.features=data-*.csv'
 cut_off() { gzip data.csv && head -c 300 data.csv.gz >cut.csv.gz && with data.features=cut.csv.gz; }
 case_of 65 'cut.csv.gz. is truncated' '' "gzip that is cut off" cut_off
 damaged() { gzip data.csv && flip data.csv.gz 200 255 bad.csv.gz && with data.features=bad.csv.gz; }
 case_of 65 'bad.csv.gz. ' '' "gzip that is damaged" damaged
 utf_16() { iconv -t UTF-16 <"$work/good.csv" >data.csv; }
-case_of 65 "$malformed|names none" '' "UTF-16" utf_16
+case_of 65 "$malformed|names few" '' "UTF-16" utf_16
 # A field of a gigabyte: a hundred and a few times the same ten megabytes, compressed.
 head -c 10000000 /dev/zero | tr '\0' x | gzip >"$work/10MB.gz"
 gigabyte() {
@@ -157,7 +156,7 @@ value = 20'
 # All at once, two at a time: each start costs half a second.
 cat >"$work/one.sh" <<'EOF'
 cd "$1" && mapfile -t args <args
-python3 - "$MUFFLE" release --config ../job.toml --set "privacy.ledger=$1/ledger" "${args[@]}" --out out >said 2>&1 <<'PY'
+python3 - "$MUFFLE" release --config ../job.toml --set data.schema=schema.toml --set "privacy.ledger=$1/ledger" "${args[@]}" --out out >said 2>&1 <<'PY'
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL).returncode
 open("code", "w").write(f"{code}\n{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}\n")

@@ -65,6 +65,7 @@ one_run() {
   { idx 60; printf '\x00\x01\x03%.0s' {1..20}; } >"$data/y3.idx"
   says 0 'release' on 2 release "${release[@]}" --data "$data/x.idx" --labels "$data/y3.idx" --out "$work/clamped/run"
   check "nobody else is told" bash -c "! grep -q 'no class' '$work/log'"
+  check "where it stands is told, whatever the records are" grep -q 'stands in the private logs alone (.*clamped/run/logs). .muffle check' "$work/log"
   check "each rank's log counts its own" test "$(grep -l '10 count as nothing: a label that is no class' "$work"/clamped/run/logs/rank-*.jsonl | wc -l)" = 2
   says 65 'does not fit the public schema' on 2 release "${release[@]}" --data "$data/x.idx" --labels "$data/y3.idx" \
     --set data.on_error=reject-file --out "$work/clamped/refused"
@@ -73,6 +74,7 @@ one_run() {
   says 0 'not set: data.id, privacy.ledger, privacy.budget_epsilon. What releases of the same records reveal adds up' \
     on 2 release "${release[@]}" "${records[@]}" --out "$work/unnamed/run"
   check "once" test "$(grep -c 'not set: data.id' "$work/log")" = 1
+  check "where misfits would stand is told where there are none, too" grep -q 'private logs alone (.*unnamed/run/logs). .muffle check' "$work/log"
   says 0 'not set: privacy.budget_epsilon. What' on 1 release "${release[@]}" "${records[@]}" --set data.id=named --set "privacy.ledger=$work/named" \
     --out "$work/unnamed/named"
   says 0 'the budget is' on 1 release "${release[@]}" "${records[@]}" --set data.id=named --set "privacy.ledger=$work/budgeted" \

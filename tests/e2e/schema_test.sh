@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# muffle schema: drafts hold nothing of the records and refuse to run until filled in; a draft of a public sample checks its own
-# file; misfits are named by row and column, never by content.
+# muffle schema and muffle check: drafts hold nothing of the records and refuse to run until filled in; a draft of a public sample checks
+# its own file; misfits are named by row and column, never by content; what a check finds is on standard output alone.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 docs=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../docs")
 muffle() { "$MUFFLE" schema "$@"; }
+# checked SCHEMA FILE SETTINGS...
+checked() {
+  local settings=()
+  for setting in "${@:3}"; do settings+=(--set "$setting"); done
+  "$MUFFLE" check --set "data.schema=$1" --data "$2" "${settings[@]}"
+}
 cd "$work"
 
 printf '%s\n' 'patient;age;weight;admitted;ward;outcome' 'needle-1;47;71.5;2021-03-09;needle-ward;home' \
@@ -21,7 +27,7 @@ check "where names are from is said, and stands in the draft" bash -c "grep -q '
 check "nothing of the records is in it, or was said" bash -c "! grep -E 'needle|surgery|home|died|47|71|2021' schema.toml drafted"
 says 2 'never overwrites' muffle init private.csv --separator ';' </dev/null
 says 78 'is still "FILL-IN"' muffle hash schema.toml
-says 78 'is still "FILL-IN"' muffle check schema.toml private.csv --separator ';'
+says 78 'is still "FILL-IN"' checked schema.toml private.csv 'data.separator=;'
 echo '39,State-gov' >no-header.csv
 says 65 'perhaps the first line is a record' muffle init no-header.csv --out none.toml </dev/null
 check "a record is no header" test ! -e none.toml
@@ -32,7 +38,9 @@ check "nor is one all of text, which nobody sees" bash -c "test ! -e texts.toml 
 says 0 '' muffle init texts.csv --header --out texts.toml </dev/null
 check "columns without names get numbers" grep -q 'name = "column-2"' none.toml
 printf 'a,b\n1,2\n3,4,5\n' >ragged.csv
-says 65 "row 2 of 'ragged.csv' has 3 fields" muffle init ragged.csv --out none-2.toml </dev/null
+says 65 "^row 2 of 'ragged.csv' has 3 fields, the file has 2 columns" muffle init ragged.csv --out none-2.toml </dev/null
+check "no log is named where there is none" bash -c "! grep -q 'own log' log && grep -q 'correct --separator' log"
+says 65 'is one field \(";" stands in it\): say which --separator' muffle init private.csv --out none-2.toml </dev/null
 
 # A person has filled it in.
 cat >mine.toml <<'END'
@@ -73,8 +81,10 @@ left = "age"
 op = ">="
 value = 18
 END
-says 0 'Every row fits the schema' muffle check mine.toml private.csv --separator ';'
-says 0 '^3 rows in 1 file' muffle check mine.toml private.csv --separator ';'
+says 0 '^Everything fits' checked mine.toml private.csv 'data.separator=;'
+says 0 "^'.*private.csv': 3 records" checked mine.toml private.csv 'data.separator=;'
+check "the ranges of numbers, and how often each label is there" bash -c \
+  "grep -qx \"  column 'age': 19 to 88 (the schema says 0 to 120)\" log && grep -qx \"  column 'outcome': home: 2, died: 1\" log"
 hash=$(muffle hash mine.toml)
 check "a hash of 64 digits" grep -qxE '[0-9a-f]{64}' <<<"$hash"
 sed 's/^hi = 120$/hi = 120  # years/; s/"decimal"/ "decimal"/' mine.toml >same.toml
@@ -90,30 +100,50 @@ check "another bound has another" test "$(muffle hash other.toml)" != "$hash"
   echo 'needle-4;17;64;2021-01-01;surgery;home'
   echo 'needle-5;17'
 } >wrong.csv
-says 65 "^row 4 of 'wrong.csv', column 'age': the field is above the column's hi" muffle check mine.toml wrong.csv --separator ';'
-for line in "row 5 of 'wrong.csv', column 'patient': the field is missing" "row 5 .* 'weight': the field is not a number" \
-  "row 5 .* 'admitted': the field is not a date" "row 5 .* 'ward': the field is not one of" "row 6 of 'wrong.csv' breaks constraint 1" \
-  "row 7 of 'wrong.csv' has 2 fields" "column 'age': 1 that is above"; do
+says 65 "^row 4 of '.*wrong.csv', column 'age': the field is above the column's hi" checked mine.toml wrong.csv 'data.separator=;'
+for line in "row 5 of '.*wrong.csv', column 'patient': the field is missing" "row 5 .* 'weight': the field is not a number" \
+  "row 5 .* 'admitted': the field is not a date" "row 5 .* 'ward': the field is not one of" "row 6 of '.*wrong.csv' breaks constraint 1" \
+  "row 7 of '.*wrong.csv' has 2 fields" "column 'age': 1 field is above" "whatever data.on_error says"; do
   check "it says: $line" grep -q -- "$line" log
 done
-check "no content" bash -c "! grep -E 'needle-[3g]|121|2021' log"
+check "no content but ranges and counts" bash -c "! grep -vE '^  column' log | grep -E 'needle-[3g]|121|2021'"
+checked mine.toml wrong.csv 'data.separator=;' 2>said >log || true
+check "it is on standard output alone" test "$(cat said)" = 'muffle: something does not fit: what and where stands in the standard output of muffle check.'
+on 2 check --set data.schema=mine.toml --data wrong.csv --set 'data.separator=;' --format json >found.json 2>told || true
+check "JSON too, once, however many ranks there are" python3 - <<'EOF'
+import json
+found = json.load(open("found.json"))
+one = found["checks"][0]
+assert (found["format"], found["version"]) == ("muffle-check", 1), found
+assert one["records"] == 7 and one["misfits"] == 7, one
+assert {"name": "column 'outcome'", "counts": {"home": 5, "died": 1}} in one["holds"], one
+said = open("told").read()
+assert not any(word in said for word in ("row", "column", "age")), said
+EOF
 cut -d ';' -f 1-5 private.csv >fewer.csv
-says 65 "the header of 'fewer.csv' lacks 'outcome'" muffle check mine.toml private.csv fewer.csv --separator ';'
-says 65 "names none of the schema's columns" muffle check mine.toml private.csv
+says 65 "the header of '.*fewer.csv' lacks 'outcome'" checked mine.toml '*e*.csv' 'data.separator=;'
+says 65 "names few of the schema's columns.*data.separator right \(\";\" stands in it\)" checked mine.toml private.csv
 { cat private.csv; printf 'needle-6;200;64;2021-01-01;surgery;home\n%.0s' {1..100}; } >many.csv
-says 65 '^\.\.\. and 80 more' muffle check mine.toml many.csv --separator ';'
-says 74 'nowhere.csv' muffle check mine.toml nowhere.csv
+says 65 '^\.\.\. and 80 more' checked mine.toml many.csv 'data.separator=;'
+check "what clamp takes is told apart" grep -q '^data.on_error = "clamp": in a job' log
+says 74 'nowhere.csv' checked mine.toml nowhere.csv
+says 65 'nowhere.csv. \(data.test_features\): 0 records' checked mine.toml private.csv 'data.separator=;' data.test_features=nowhere.csv
+says 78 'data.generate makes the records' "$MUFFLE" check --set data.generate=gaussian-mixture-2d --set data.features=x --set data.shape=[2]
+# A record in place of a header, one field of which is a column's name; a row where no separator fits.
+printf '%s\n' 'needle-9;47;71.5;2021-03-09;ward;died' >record.csv
+says 65 "names few of the schema's columns" checked mine.toml record.csv 'data.separator=;'
+check "nothing of the record is said" bash -c "! grep -E 'needle|71.5' log"
 
 # A public sample fills everything in, and its own file fits.
 says 0 'Draft written' muffle init private.csv --from-public-sample private.csv --separator ';' --out sampled.toml </dev/null
 check "bounds are rounded outwards" bash -c "grep -qx 'lo = 15' sampled.toml && grep -qx 'hi = 90' sampled.toml && grep -qx 'hi = 2022-12-31' sampled.toml"
 check "nobody had to look at the private file's records" bash -c "! grep -q guess sampled.toml log"
-says 0 'Every row fits' muffle check sampled.toml private.csv --separator ';'
+says 0 '^Everything fits' checked sampled.toml private.csv 'data.separator=;'
 
 # On a terminal it asks.
 printf 'a,b\n1,2\n' >two.csv
 printf '%s\n' '' '' 0 9 never '' label category 1 2 '' | script -qec "'$MUFFLE' schema init two.csv --out asked.toml" /dev/null >typed
-says 0 'Every row fits' muffle check asked.toml two.csv
+says 0 '^Everything fits' checked asked.toml two.csv
 check "what was asked" grep -q 'Column 2 of 2: b' typed
 printf '%s\n' person '' '' '' '' label | script -qec "'$MUFFLE' schema init private.csv --separator ';' --from-public-sample private.csv --out roles.toml" /dev/null >typed
 check "roles are asked for where a sample has filled in the rest" bash -c "grep -A 2 patient roles.toml | grep -q person && grep -A 2 outcome roles.toml | grep -q label"

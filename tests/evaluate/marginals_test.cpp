@@ -93,6 +93,8 @@ TEST_F(TotalVariation, RowsWithoutAClassAreLeftOutAndATableNeedsRows) {
   EXPECT_DOUBLE_EQ(tvd(one, other, {0, 1, 2}), 0.0);
   muffle::test::expect_error(ExitCode::kData, {"without rows", "none.csv"},
                              [&] { (void)tvd(one, file("none.csv", ""), {0}); });
+  muffle::test::expect_error(ExitCode::kData, {"has rows, but none fits the schema", "odd.csv"},
+                             [&] { (void)tvd(one, file("odd.csv", "1,x,maybe\n"), {0}); });
 }
 
 }  // namespace

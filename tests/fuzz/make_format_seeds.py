@@ -67,7 +67,7 @@ more = "100,1e-1,\"c\nd\", low ,\"x\"\"y\",1999-12-31,1970-01-01T12:00:00,1,ann\
 csv("header", HEADER, head + rows + more)
 csv("people", HEADER | PEOPLE | ROUND_ROBIN, head + rows + more)
 csv("bare", REJECT, "\ufeff" + rows)
-csv("semicolons", HEADER | SEMICOLON | COMMENT, "#a \"comment\n" + (head + rows).replace(",", ";") + "#,\n \n")
+csv("semicolons", HEADER | SEMICOLON | COMMENT, "#a \"comment\n#,\n" + (head + rows).replace(",", ";") + " \n")
 csv("tabs", TAB, "1\t2\tA\tlow\t\t1970-01-01\t1970-01-01T00:00:00\t1\tx\n")
 csv("bars", BAR | REJECT, "1|2|A|low||1970-01-01|1970-01-01T00:00:00|1|x\r\r\n")
 csv("order", HEADER, "p,y,s,t,o,c,d,i\nx,1,1970-01-01T00:00:00,1970-01-01,low,a,1,1\n")

@@ -1,7 +1,9 @@
 #include "muffle/schema/table.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "muffle/schema/schema.hpp"
@@ -156,6 +158,59 @@ TEST(TableToml, NumbersOfNumericFiles) {
   EXPECT_EQ(ward.read(1.0).cell->code, 1u);
   EXPECT_EQ(ward.read(2.0).misfit, Misfit::kUnknown);
   EXPECT_EQ(ward.read(-1.0).misfit, Misfit::kUnknown);
+}
+
+TEST(TableToml, NumbersThatAreTextsOfAColumnMeanThese) {
+  const auto column = [](const std::string& rest) {
+    return ColumnText(parse_table_toml("[[columns]]\nname = \"a\"\n" + rest, "s").columns[0]);
+  };
+  const ColumnText grade = column("type = \"category\"\nvalues = [\"1\", \"2\", \"x\"]\nmissing = \"-9\"\n");
+  EXPECT_TRUE(grade.numbers_are_texts());
+  for (const auto& [number, text] : {std::pair{1.0, "1"}, {2.0, "2"}, {-9.0, "-9"}})
+    EXPECT_EQ(grade.read(number).cell->code, grade.read(text).cell->code) << text;
+  for (const double none : {0.0, 3.0, 1.5}) EXPECT_EQ(grade.read(none).misfit, Misfit::kUnknown) << none;
+  const ColumnText index = column("type = \"category\"\nvalues = [\"0\", \"1\", \"x\"]\n");
+  EXPECT_FALSE(index.numbers_are_texts()) << "text and index say the same";
+  EXPECT_EQ(index.read(2.0).cell->code, 2u);
+  EXPECT_EQ(column("type = \"category\"\nvalues = [\"01\", \"1\"]\n").read(1.0).misfit, Misfit::kUnknown);
+  const ColumnText age = column("type = \"integer\"\nlo = -99\nhi = 99\nmissing = [\"\", \"-9\"]\n");
+  EXPECT_EQ(age.read(-9.0).cell->code, age.column().missing_code()) << "as in a CSV file";
+}
+
+// A bin without a value is refused, so the tool's own may have none, whatever decimals do in binary.
+TEST(TableToml, BinsOfDecimalsHoldEquallyManyValues) {
+  int columns = 0;
+  for (const int decimals : {0, 1, 2, 3, 6}) {
+    const double unit = std::pow(10.0, -decimals);
+    for (const std::int64_t lo : {-37, -7, 0, 1, 3, 17, 974}) {
+      for (const std::int64_t steps : {1, 2, 3, 5, 10, 15, 16, 17, 31, 100, 999, 12345}) {
+        for (const std::int64_t step : {1, 2, 3, 7}) {
+          const auto decimal = [&](std::int64_t units) {
+            return fmt::format("{:.{}f}", static_cast<double>(units) * unit, decimals);
+          };
+          const std::string column = fmt::format(
+              "[[columns]]\nname = \"a\"\ntype = \"decimal\"\nlo = {}\nhi = {}\nstep = {}\ndecimals = {}\n",
+              decimal(lo), decimal(lo + steps * step), decimal(step), decimals);
+          for (const std::uint64_t bins : {3, 16, 100}) {
+            const Column c = parse_table_toml(column + fmt::format("bins = {}\n", bins), "s").columns[0];
+            const Grid grid(c);
+            const std::uint64_t values = static_cast<std::uint64_t>(steps) + 1;
+            ASSERT_EQ(grid.count(), values) << column;
+            ASSERT_EQ(c.bins(), std::min(bins, values)) << column;
+            for (std::uint32_t b = 0; b < c.bins(); ++b) {
+              const std::uint64_t held = grid.first(b + 1) - grid.first(b);
+              ASSERT_TRUE(held == values / c.bins() || held == values / c.bins() + 1) << column << b;
+            }
+          }
+          if (lo >= 0) {
+            ASSERT_NO_THROW(parse_table_toml(column + "spacing = \"logarithmic\"\n", "s")) << column;
+          }
+          ++columns;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(columns, 5 * 7 * 12 * 4);
 }
 
 TEST(TableToml, RefusesWhatContradictsItself) {

@@ -68,21 +68,32 @@ struct LedgerCommand {
 /// @returns what it prints. @throws ProtocolError  a broken chain; IoError; UsageError.
 std::string ledger(const LedgerCommand& command);
 
-/// `muffle schema init|check|hash`. Not collective. The first two read private records, for the terminal of
-/// whoever holds them.
+/// `muffle check`: what in a rank's files does not fit the settings, and what they hold. Not collective.
+struct CheckCommand {
+  int rank = 0;                 ///< whose files, where each rank has its own
+  std::string format = "text";  ///< or "json"
+};
+/// Reads whole files, held-out records' too, and nothing else but section [data] of the configuration; writes
+/// nothing, and needs no ledger. @param out  gets all there is to say
+/// @throws DataError  after printing: something does not fit;  ConfigError; IoError.
+/// Privacy: what it prints is private, for the terminal of whoever holds the files; the error says nothing of
+/// it.
+void check(const ConfigSources& sources, const CheckCommand& command, std::ostream& out);
+
+/// `muffle schema init|hash`. Not collective. The first reads private records, for the terminal of whoever
+/// holds them.
 struct SchemaCommand {
-  std::string verb;                ///< "init", "check" or "hash"
-  std::string schema;              ///< of check and hash: the file
-  std::vector<std::string> files;  ///< of init one, of check all: CSV
-  std::string sample;              ///< of init: a public file, from which bounds and categories are filled in
+  std::string verb;    ///< "init" or "hash"
+  std::string schema;  ///< of hash: the file
+  std::string file;    ///< of init: CSV
+  std::string sample;  ///< of init: a public file, from which bounds and categories are filled in
   std::string out = "schema.toml";  ///< of init
   std::string separator = ",";      ///< ",", ";", "tab" or "|"
   std::optional<bool> header;       ///< none: there is one, unless it looks like a record
   std::string comment;
 };
 /// @param in  answers questions where standard input and output are a terminal  @param out  what it prints
-/// @throws DataError  after printing: files do not fit the schema;  ConfigError  of the schema;  IoError;
-/// UsageError.
+/// @throws DataError  the file is no such table;  ConfigError  of the schema;  IoError; UsageError.
 void schema_command(const SchemaCommand& command, std::istream& in, std::ostream& out);
 
 // Commands that compute with public numbers alone: no records, no budget, and no MPI but for audit. What they

@@ -23,6 +23,9 @@ void set_up_logging(const LogOptions& options);
 /// carries stderr to the console of whoever started the job. Without a log file it is dropped.
 void log_local(std::string_view text);
 
+/// The same for what is no error: a warning, and each text once, as every round goes over all records again.
+void note_local(const std::string& text);
+
 /// rank-N.jsonl: the name of a rank's log file in the folder of logs.
 std::string log_file_name(int rank);
 

@@ -61,6 +61,8 @@ class Format : public schema::RecordFormat {
   /// Of tables, and of records that are none: its files can hold them.
   virtual bool holds_tables() const { return false; }
   virtual bool holds_plain() const { return true; }
+  /// Its files are rows of text, of one or more files that a pattern names; else they are arrays of numbers.
+  virtual bool is_text() const { return false; }
   /// Why its files cannot hold such records; empty: they can.
   std::string schema_problem(const schema::Schema& schema) const;
   /// Opens all files of this rank and checks them against the schema. @throws DataError, IoError.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -15,8 +16,11 @@ struct Settings : DataSpec {
   std::string schema_file;  ///< of tables: TOML (muffle/schema/table_toml.hpp); empty: other records
 
   /// Reads schema_file, if there is one and it was not read yet: the schema, and formats that are not
-  /// `named`, follow from it. @throws ConfigError, IoError.
-  void read_schema(const std::function<bool(const std::string& key)>& named);
+  /// `named`, follow from it. The file's name becomes an absolute one.
+  /// @param folder  of the configuration that names it; empty: where muffle was started
+  /// @throws ConfigError, IoError.
+  void read_schema(const std::filesystem::path& folder,
+                   const std::function<bool(const std::string& key)>& named);
 
   /// The held-out records, for evaluate alone.
   DataSpec test() const;

@@ -29,10 +29,12 @@ struct DataSpec {
   ShardRule shards = ShardRule::kContiguous;
 
   // Text files:
-  char separator = ',';      ///< between fields
-  bool header = true;        ///< the first line names the columns
-  bool as_written = false;   ///< without a header: the columns are those that samples have, not all
-  std::string comment = {};  ///< lines that begin with this character are passed over; empty: none are
+  char separator = ',';     ///< between fields
+  bool header = true;       ///< the first line names the columns
+  bool as_written = false;  ///< without a header: the columns are those that samples have, not all
+  /// Lines before the header, or without one before the first record, that begin with this character are
+  /// passed over; empty: none are.
+  std::string comment = {};
   /// q: of each person of a table's person column q records count, by what they hold and a secret key, and
   /// the others contribute zero; 0: nobody is counted, and the column need not be there. Counted over the
   /// files of a rank (kPerRank), or over the shared ones, which each rank then goes over to their end.

@@ -58,6 +58,8 @@ enum class Misfit {
 
 /// For people: "is not a number", "is not one of the column's categories". Without content.
 std::string_view misfit_text(Misfit misfit, const Column& column);
+/// The same of some: "1 field is not a number", "12 fields are not a number".
+std::string misfits_text(std::uint64_t fields, Misfit misfit, const Column& column);
 
 /// A field that was read, or what it becomes under OnError::kClamp.
 struct FieldReading {
@@ -76,9 +78,13 @@ class ColumnText {
 
   /// Spaces around the field do not count. A decimal between two values of the grid is taken to the nearer.
   FieldReading read(std::string_view field) const;
-  /// The same from a number that a file holds as such: integers and decimals by value, categories by their
-  /// index in Column::values, dates in days and times in seconds. NaN: absent.
+  /// The same from a number that a file holds as such: integers and decimals by value, dates in days and
+  /// times in seconds, categories by their index in Column::values, or, where numbers_are_texts(), as the
+  /// text that this number is. NaN: absent; so is a number that a missing value is spelt as.
   FieldReading read(double number) const;
+  /// Of categories: one of their texts is a number, and not its own index ("1", "2", "3"). A number in a file
+  /// then means what it means as text; one that two categories are spelt as ("1" and "01") means none.
+  bool numbers_are_texts() const { return numbers_are_texts_; }
   /// Appends the value of a cell, unquoted. Numbers: the grid's values within the bin, each equally wide.
   void write(Cell cell, std::string& out) const;
   /// The value of a number's cell, or the index of a category; NaN: missing.
@@ -87,6 +93,7 @@ class ColumnText {
  private:
   FieldReading of_number(double value) const;
   FieldReading misfit(Misfit which) const;
+  void find_numbers();
 
   Column column_;
   std::optional<Grid> grid_;  ///< of numbers
@@ -98,6 +105,10 @@ class ColumnText {
 
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>
       codes_;  ///< of spellings, missing ones too
+  std::unordered_map<double, std::optional<std::uint32_t>>
+      numbers_;  ///< of categories that numbers_are_texts(), of other columns missing values: codes_ of
+                 ///< numbers
+  bool numbers_are_texts_ = false;
 };
 
 }  // namespace muffle::schema
