@@ -122,13 +122,37 @@ void NewFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void NewFile::commit() {
+void NewFile::finish() {
+  const WatchedStep step("syncing", path_);
+  // mkostemp makes a file for this user alone; ours are as public as the user's other files.
+  if (::fchmod(fd_.get(), 0666 & ~current_umask()) != 0) fail("write", path_, errno);
+  if (::fsync(fd_.get()) != 0) fail("write", path_, errno);
+  if (fd_.close() != 0) fail("write", path_, errno);
+}
+
+bool NewFile::commit_if_new() {
+  finish();
   {
-    const WatchedStep step("syncing", path_);
-    // mkostemp makes a file for this user alone; ours are as public as the user's other files.
-    if (::fchmod(fd_.get(), 0666 & ~current_umask()) != 0) fail("write", path_, errno);
-    if (::fsync(fd_.get()) != 0) fail("write", path_, errno);
-    if (fd_.close() != 0) fail("write", path_, errno);
+    const WatchedStep step("naming", path_);
+    if (::link(temporary_.c_str(), path_.c_str()) != 0) {
+      if (errno == EEXIST) return false;
+      // FAT, and some shares.
+      if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) fail("write", path_, errno);
+      if (::access(path_.c_str(), F_OK) == 0) return false;
+      if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
+    } else {
+      ::unlink(temporary_.c_str());
+    }
+  }
+  temporary_.clear();
+  if (const int error = sync_folder_of(path_); error != 0) fail("sync the folder of", path_, error);
+  return true;
+}
+
+void NewFile::commit() {
+  finish();
+  {
+    const WatchedStep step("naming", path_);
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
   }
   temporary_.clear();

@@ -77,10 +77,15 @@ class NewFile {
   void write(std::span<const std::byte> bytes);
   /// After the last byte: puts it in the place of a file that may be there.
   void commit();
+  /// The same, but never in the place of another file. Where the file system has no hard links, a file of
+  /// this name that comes at the very same moment is replaced. @returns whether the name was free.
+  bool commit_if_new();
   /// What has been written lies here before the commit.
   const std::filesystem::path& temporary() const { return temporary_; }
 
  private:
+  void finish();
+
   std::filesystem::path path_;
   std::filesystem::path temporary_;  ///< empty once it is in its place
   FileDescriptor fd_;
