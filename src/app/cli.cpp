@@ -14,6 +14,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/log.hpp"
 #include "muffle/core/process.hpp"
+#include "run_folder.hpp"
 
 namespace muffle::app {
 namespace {
@@ -68,13 +69,29 @@ std::filesystem::path or_in_run_folder(const std::string& given, const Context& 
   return given.empty() ? context.out / name : std::filesystem::path(given);
 }
 
+void carry_out(Context& context, const CommandLine& line) {
+  const std::string& verb = line.verb();
+  if (verb == "run") run(context);
+  if (verb == "release") release(context);
+  if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
+  if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));
+  if (verb == "evaluate") {
+    const std::string samples =
+        evaluate::samples_file(context.config.sample.formats, context.config.sample.files);
+    evaluate(context, or_in_run_folder(line.samples_file, context, samples.c_str()));
+  }
+}
+
 }  // namespace
 
 void run(Context& context) {
   const auto start = std::chrono::steady_clock::now();
   release(context);
+  round_times(context);
   train(context, context.out / kReleaseFile);
+  round_times(context);
   sample(context, context.out / kModelFile);
+  round_times(context);
   evaluate::Settings& metrics = context.config.evaluate;
   if (context.config.data.test_features.empty()) {
     for (const std::string& name : metrics.leave_out_real()) {
@@ -88,9 +105,8 @@ void run(Context& context) {
     evaluate(context, context.out /
                           evaluate::samples_file(context.config.sample.formats, context.config.sample.files));
   // The time taken tells m, which is private under add/remove-one.
-  const bool time_is_public = context.config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  spdlog::info("run: done{}; everything is in {}", time_is_public ? fmt::format(" in {:.1f} s", seconds) : "",
+  spdlog::info("run: done{}; everything is in {}", context.m_is_private ? "" : fmt::format(" in {:.1f} s", seconds),
                context.out.string());
 }
 
@@ -129,18 +145,20 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   }
 
   Context context = open_run(line, comm);
-  const std::string& verb = line.verb();
-  if (verb == "run") run(context);
   context.export_tables = line.export_tables;
-  if (verb == "release") release(context);
-  if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
-  if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));
-  if (verb == "evaluate") {
-    const std::string samples =
-        evaluate::samples_file(context.config.sample.formats, context.config.sample.files);
-    evaluate(context, or_in_run_folder(line.samples_file, context, samples.c_str()));
+  for (const std::string& file : {line.release_file, line.model_file, line.samples_file})
+    if (!file.empty()) context.reads.emplace_back(file);
+  if (!line.samples_file.empty())
+    context.reads.push_back(std::filesystem::path(line.samples_file).parent_path() / kSamplesJson);
+  context.m_is_private = m_is_private(context);
+  try {
+    carry_out(context, line);
+    comm.barrier();  // nobody reads or writes a file any more
+  } catch (...) {
+    round_times(context);
+    throw;
   }
-  comm.barrier();
+  round_times(context);
   return 0;
 }
 

@@ -2,16 +2,62 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <list>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/json_fields.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/schema/table_text.hpp"
 
 namespace muffle::release {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTablesFormat = "muffle-tables";
+constexpr const char* kTablesJson = "tables.json";
+
+std::string file_of_table(std::size_t t) { return fmt::format("table-{:04}.csv", t); }
+
+bool is_file_of_table(std::string_view name) {
+  constexpr std::string_view kBegin = "table-", kEnd = ".csv";
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd) || name.size() < file_of_table(0).size()) return false;
+  name = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+[[noreturn]] void refuse_place(const fs::path& file) {
+  throw ConfigError(
+      fmt::format("--export-tables: '{}' is in the way, and no earlier export wrote it. Move it away, or choose "
+                  "another folder.",
+                  printable(file.string())));
+}
+
+/// The tables' files of an earlier export there, by its description; a job that was killed may not have written
+/// them all. @throws ConfigError  what has the description's name is none.
+std::set<std::string> earlier_tables(const fs::path& folder) {
+  const fs::path file = folder / kTablesJson;
+  if (!is_there(file, "an earlier export", "Nothing was changed.")) return {};
+  std::set<std::string> names;
+  const auto stated = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  try {
+    const JsonDocument document;
+    const JsonFields fields(stated, document);
+    (void)fields.choice("format", {kTablesFormat});
+    for (const JsonFields& table : fields.objects("tables", SIZE_MAX)) names.insert(table.text("file", 64));
+  } catch (const ProtocolError&) {
+    refuse_place(file);
+  }
+  if (!std::all_of(names.begin(), names.end(), is_file_of_table)) refuse_place(file);
+  return names;
+}
 
 /// What each code of a column stands for: a category, the values of a bin ("17..24") or the missing value.
 std::vector<std::string> code_texts(const schema::Column& column) {
@@ -91,7 +137,17 @@ nlohmann::json described(const NamedColumn& column) {
 
 }  // namespace
 
-void write_tables(const Artifact& a, const std::filesystem::path& folder) {
+void require_place_for_tables(const fs::path& folder) {
+  const std::set<std::string> earlier = earlier_tables(folder);
+  const WatchedStep step("listing", folder);
+  std::error_code none;
+  for (auto i = fs::directory_iterator(folder, none); i != fs::directory_iterator(); i.increment(none)) {
+    const std::string name = i->path().filename().string();
+    if (is_file_of_table(name) && !earlier.contains(name)) refuse_place(i->path());
+  }
+}
+
+void write_tables(const Artifact& a, const fs::path& folder) {
   const NoisyTables all = make_noisy_tables(a);
   const schema::Table& schema = *a.schema.table;
   std::vector<NamedColumn> columns;
@@ -104,7 +160,9 @@ void write_tables(const Artifact& a, const std::filesystem::path& folder) {
   }
 
   ensure_writable_folder(folder);
-  nlohmann::json json = {{"format", "muffle-tables"},
+  require_place_for_tables(folder);
+  for (const std::string& name : earlier_tables(folder)) watched::remove_all(folder / name);
+  nlohmann::json json = {{"format", kTablesFormat},
                          {"version", 1},
                          {"private", a.is_private},
                          {"epsilon", a.is_private ? nlohmann::json(a.noise.epsilon) : nlohmann::json()},
@@ -115,32 +173,41 @@ void write_tables(const Artifact& a, const std::filesystem::path& folder) {
                          {"label", label ? nlohmann::json(label->name) : nlohmann::json()}};
   if (label) json["columns"].push_back(described(*label));
   for (const NamedColumn& column : columns) json["columns"].push_back(described(column));
+  std::list<NamedColumn> coarse;
+  std::vector<std::vector<const NamedColumn*>> held(all.tables.size());
   for (std::size_t t = 0; t < all.tables.size(); ++t) {
     const NoisyTable& table = all.tables[t];
-    std::vector<const NamedColumn*> held;
-    if (label) held.push_back(&*label);
-    std::list<NamedColumn> coarse;
+    if (label) held[t].push_back(&*label);
+    bool any_grouped = false;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       const NamedColumn& column = columns[table.columns[c]];
       const bool grouped = !table.groups.empty() && !table.groups[c].empty();
-      held.push_back(grouped ? &coarse.emplace_back(in_groups(column, table.groups[c], table.sizes[c]))
-                             : &column);
+      any_grouped = any_grouped || grouped;
+      held[t].push_back(grouped ? &coarse.emplace_back(in_groups(column, table.groups[c], table.sizes[c]))
+                                : &column);
     }
-    nlohmann::json names, shape;
-    for (const NamedColumn* column : held) {
+    nlohmann::json names, shape, values;
+    for (const NamedColumn* column : held[t]) {
       names.push_back(column->name);
       shape.push_back(column->codes.size());
+      values.push_back(column->codes);
     }
-    const std::string file = fmt::format("table-{:04}.csv", t);
-    write_csv(folder / file, table, held);
-    json["tables"].push_back({{"file", file}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
-    for (const NamedColumn* column : coarse.empty() ? std::vector<const NamedColumn*>{} : held)
-      json["tables"].back()["values"].push_back(column->codes);
+    json["tables"].push_back(
+        {{"file", file_of_table(t)}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
+    if (any_grouped) json["tables"].back()["values"] = values;
   }
-  write_file_atomically(folder / "tables.json",
+  // First, so that whatever a job that is killed leaves is named by it, and the next export removes it.
+  const auto written = [&](const fs::path& file) {
+    // When it was written would tell how long the release took, and so how many records there are.
+    if (a.adjacency == privacy::Adjacency::kAddRemoveOne) round_own_times(file);
+  };
+  write_file_atomically(folder / kTablesJson,
                         json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  // When they were written would tell how long the release took, and so how many records there are.
-  round_times(folder);
+  written(folder / kTablesJson);
+  for (std::size_t t = 0; t < all.tables.size(); ++t) {
+    write_csv(folder / file_of_table(t), all.tables[t], held[t]);
+    written(folder / file_of_table(t));
+  }
 }
 
 }  // namespace muffle::release
