@@ -33,6 +33,12 @@ double deadline_of(const CommandLine& line) {
   }
 }
 
+/// Whoever reads the command later must see what else decided. Root alone talks.
+void tell_environment(const CommandLine& line) {
+  const std::string settings = from_environment(line.sources);
+  if (!settings.empty()) spdlog::info("settings from the environment: {}", settings);
+}
+
 /// Makes the ranks agree on the resolved configuration; opens the run folder and the logs.
 Context open_run(const CommandLine& line, comm::HostComm& comm) {
   Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet};
@@ -45,6 +51,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
   comm::agree(comm, "opening the logs", true, [&] {
     set_up_logging({comm.rank(), comm.host(), context.out / "logs", line.verbosity()});
   });
+  tell_environment(line);
   const std::int64_t asked = context.config.runtime.threads;
   const int owned = cluster::cores_of(comm);
   context.threads = asked > 0 ? static_cast<int>(asked) : owned;
@@ -101,6 +108,14 @@ void run(Context& context) {
           name);
     }
   }
+  if (context.m_is_private && !metrics.own_records) {
+    for (const std::string& name : metrics.leave_out_own()) {
+      spdlog::info(
+          "evaluate: what \"{}\" reads of the release's own records is left out, as such scores tell of m, which "
+          "is private here; evaluate.own_records = true asks for it",
+          name);
+    }
+  }
   if (!metrics.metrics.empty())
     evaluate(context, context.out /
                           evaluate::samples_file(context.config.sample.formats, context.config.sample.files));
@@ -131,6 +146,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   });
   comm::require_same_settings(comm, line.invocation());
   if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
+  if (line.verb() == "audit" || alone) tell_environment(line);
   if (line.verb() == "audit") {
     audit(line.sources, line.audit, comm, std::cout);
     return 0;
@@ -146,10 +162,11 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
 
   Context context = open_run(line, comm);
   context.export_tables = line.export_tables;
-  for (const std::string& file : {line.release_file, line.model_file, line.samples_file})
-    if (!file.empty()) context.reads.emplace_back(file);
-  if (!line.samples_file.empty())
-    context.reads.push_back(std::filesystem::path(line.samples_file).parent_path() / kSamplesJson);
+  for (const std::filesystem::path file : {line.release_file, line.model_file, line.samples_file}) {
+    if (file.empty()) continue;
+    const auto beside = file.parent_path();
+    context.reads.insert(context.reads.end(), {file, beside / kConfigFile, beside / kSamplesJson});
+  }
   context.m_is_private = m_is_private(context);
   try {
     carry_out(context, line);

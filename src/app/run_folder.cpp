@@ -107,7 +107,8 @@ bool m_is_private(const Context& context) {
   using privacy::Adjacency;
   if (context.config.privacy.adjacency == Adjacency::kAddRemoveOne) return true;
   std::vector<std::filesystem::path> files{context.out / kConfigFile};
-  for (const std::filesystem::path& read : context.reads) files.push_back(read.parent_path() / kConfigFile);
+  for (const std::filesystem::path& file : context.reads)
+    if (file.filename() == kConfigFile) files.push_back(file);
   return std::any_of(files.begin(), files.end(), [](const std::filesystem::path& file) {
     try {
       if (!is_there(file, "the settings of a run folder", "Nothing was changed.")) return false;

@@ -31,7 +31,7 @@ bool is_done(comm::HostComm& comm, const StageWork& work);
 void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<std::string>& outputs);
 
 /// Whether the number of records is private: by the configuration, or by what config.resolved.toml of the run
-/// folder, or of a folder of `context.reads`, says of the release. Not collective.
+/// folder, or one of `context.reads`, says of the release. Not collective.
 bool m_is_private(const Context& context);
 
 /// Where m is private, sets the times of muffle's own files, in the run folder and elsewhere (`context.writes`), to
