@@ -111,7 +111,8 @@ void run(Context& context) {
   if (context.m_is_private && !metrics.own_records) {
     for (const std::string& name : metrics.leave_out_own()) {
       spdlog::info(
-          "evaluate: what \"{}\" reads of the release's own records is left out, as such scores tell of m, which "
+          "evaluate: what \"{}\" reads of the release's own records is left out, as such scores tell of m, "
+          "which "
           "is private here; evaluate.own_records = true asks for it",
           name);
     }
@@ -121,8 +122,8 @@ void run(Context& context) {
                           evaluate::samples_file(context.config.sample.formats, context.config.sample.files));
   // The time taken tells m, which is private under add/remove-one.
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  spdlog::info("run: done{}; everything is in {}", context.m_is_private ? "" : fmt::format(" in {:.1f} s", seconds),
-               context.out.string());
+  spdlog::info("run: done{}; everything is in {}",
+               context.m_is_private ? "" : fmt::format(" in {:.1f} s", seconds), context.out.string());
 }
 
 int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s, double io_deadline_s)) {

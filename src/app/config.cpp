@@ -330,7 +330,8 @@ std::string from_environment(const ConfigSources& sources) {
   std::string out;
   for (const auto& [variable, value] : sources.environment) {
     const std::string key = environment_key(variable);
-    if (!key.empty() && !beaten.contains(key)) out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", key, variable);
+    if (!key.empty() && !beaten.contains(key))
+      out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", key, variable);
   }
   return out;
 }

@@ -115,7 +115,8 @@ bool m_is_private(const Context& context) {
       const auto settings = settings_in(file.string());
       const auto adjacency = settings.find("privacy.adjacency");
       return adjacency != settings.end() &&
-             adjacency->second == settings::toml_string(std::string(privacy::to_string(Adjacency::kAddRemoveOne)));
+             adjacency->second ==
+                 settings::toml_string(std::string(privacy::to_string(Adjacency::kAddRemoveOne)));
     } catch (const Error&) {  // record_settings() says so
       return false;
     }

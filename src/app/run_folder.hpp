@@ -34,10 +34,11 @@ void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<st
 /// folder, or one of `context.reads`, says of the release. Not collective.
 bool m_is_private(const Context& context);
 
-/// Where m is private, sets the times of muffle's own files, in the run folder and elsewhere (`context.writes`), to
-/// the beginning of their day, whatever their age; of other files in the run folder and of `context.reads` what
-/// changed since the job began. The last thing that a verb does, however it ends, and the last of each stage, for
-/// a job that is killed in the next one. Every rank for its own host; not collective.
+/// Where m is private, sets the times of muffle's own files, in the run folder and elsewhere
+/// (`context.writes`), to the beginning of their day, whatever their age; of other files in the run folder
+/// and of `context.reads` what changed since the job began. The last thing that a verb does, however it ends,
+/// and the last of each stage, for a job that is killed in the next one. Every rank for its own host; not
+/// collective.
 void round_times(const Context& context);
 
 /// What samples.json says of the release that the samples come of; true if it does not say.

@@ -67,7 +67,8 @@ FileDescriptor open_private_file(const std::filesystem::path& path) {
   struct stat info {};
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
     if (errno != ELOOP) fail("write", path, errno);
-    throw IoError("'" + path.string() + "' is a link, and private lines are written through none. Remove it.");
+    throw IoError("'" + path.string() +
+                  "' is a link, and private lines are written through none. Remove it.");
   }
   if (!S_ISREG(info.st_mode) || info.st_nlink != 1 || info.st_uid != ::geteuid())
     throw IoError("'" + path.string() +

@@ -32,7 +32,8 @@ class JsonMessage : public spdlog::custom_flag_formatter {
 /// A private file. The watchdog looks after its writes: a training writes lines between its collectives.
 class PrivateFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit PrivateFileSink(std::filesystem::path file) : file_(std::move(file)), fd_(open_private_file(file_)) {}
+  explicit PrivateFileSink(std::filesystem::path file)
+      : file_(std::move(file)), fd_(open_private_file(file_)) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& msg) override {

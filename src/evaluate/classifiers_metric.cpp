@@ -21,7 +21,9 @@ std::string table_of(const ClassifierReport& report, const Fineness& of_own) {
   for (const Score& s : report.synthetic) {
     table += fmt::format("{:22} {:10.4f} {:10.4f}", s.name, s.accuracy, s.macro_f1);
     for (const Score& r : report.real) {
-      if (r.name == s.name) table += fmt::format(" {:14.{}f} {:10.{}f}", r.accuracy, of_own.decimals, r.macro_f1, of_own.decimals);
+      if (r.name == s.name)
+        table +=
+            fmt::format(" {:14.{}f} {:10.{}f}", r.accuracy, of_own.decimals, r.macro_f1, of_own.decimals);
     }
     table += "\n";
   }

@@ -94,8 +94,9 @@ class MarginalsMetric final : public Metric {
         json["mean_tvd_of_real_test"] = fine.share(real);
         beside = fmt::format(" {:12.{}f}", real, fine.decimals);
       }
-      out.table += fmt::format("{:24} {:12.{}f}{} {:8}\n", size == 1 ? "columns" : fmt::format("{}-way", size),
-                               mean_of(distances), fine.decimals, beside, sets.size());
+      out.table +=
+          fmt::format("{:24} {:12.{}f}{} {:8}\n", size == 1 ? "columns" : fmt::format("{}-way", size),
+                      mean_of(distances), fine.decimals, beside, sets.size());
       if (size <= 2) worst += list(distances, names, size, fine, out.json["marginals"]);
     }
     out.table += worst;
@@ -134,8 +135,7 @@ class MarginalsMetric final : public Metric {
     std::stable_sort(all.begin(), all.end(),
                      [](const SetDistance& a, const SetDistance& b) { return a.tvd > b.tvd; });
     nlohmann::json& listed = json[size == 1 ? "columns" : "pairs"];
-    for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i)
-      listed[name(all[i])] = all[i].tvd;
+    for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i) listed[name(all[i])] = all[i].tvd;
     std::string lines = size == 1 ? "farthest columns:" : "farthest pairs:";
     for (std::size_t i = 0; i < std::min(all.size(), kMostWorst); ++i)
       lines += fmt::format("{} {} {:.{}f}", i == 0 ? "" : ",", name(all[i]), all[i].tvd, fine.decimals);

@@ -106,9 +106,10 @@ void declare(settings::Keys& keys, Settings& settings) {
   }
   keys.names("metrics", settings.metrics, names_of(metric_kinds()),
              fmt::format("what to compute; {} read real data", fmt::join(real, " and ")));
-  keys.flag("own_records", settings.own_records,
-            "of muffle run, where m is private: score against the release's own records, too, though such scores "
-            "tell of m");
+  keys.flag(
+      "own_records", settings.own_records,
+      "of muffle run, where m is private: score against the release's own records, too, though such scores "
+      "tell of m");
   for (settings::Key& key : keys_of_all(keys.section(), settings.kinds_)) keys.add(std::move(key));
 }
 

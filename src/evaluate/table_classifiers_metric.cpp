@@ -8,8 +8,7 @@ namespace {
 
 nlohmann::json json_of(const Measures& measures, const Fineness& fine) {
   nlohmann::json out = nlohmann::json::object();
-  for (const MeasureName& measure : measure_names())
-    out[measure.name] = fine.share(measures.*measure.field);
+  for (const MeasureName& measure : measure_names()) out[measure.name] = fine.share(measures.*measure.field);
   return out;
 }
 

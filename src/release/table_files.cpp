@@ -28,20 +28,21 @@ std::string file_of_table(std::size_t t) { return fmt::format("table-{:04}.csv",
 
 bool is_file_of_table(std::string_view name) {
   constexpr std::string_view kBegin = "table-", kEnd = ".csv";
-  if (!name.starts_with(kBegin) || !name.ends_with(kEnd) || name.size() < file_of_table(0).size()) return false;
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd) || name.size() < file_of_table(0).size())
+    return false;
   name = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
   return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 [[noreturn]] void refuse_place(const fs::path& file) {
-  throw ConfigError(
-      fmt::format("--export-tables: '{}' is in the way, and no earlier export wrote it. Move it away, or choose "
-                  "another folder.",
-                  printable(file.string())));
+  throw ConfigError(fmt::format(
+      "--export-tables: '{}' is in the way, and no earlier export wrote it. Move it away, or choose "
+      "another folder.",
+      printable(file.string())));
 }
 
-/// The tables' files of an earlier export there, by its description; a job that was killed may not have written
-/// them all. @throws ConfigError  what has the description's name is none.
+/// The tables' files of an earlier export there, by its description; a job that was killed may not have
+/// written them all. @throws ConfigError  what has the description's name is none.
 std::set<std::string> earlier_tables(const fs::path& folder) {
   const fs::path file = folder / kTablesJson;
   if (!is_there(file, "an earlier export", "Nothing was changed.")) return {};

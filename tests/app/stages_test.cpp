@@ -122,11 +122,12 @@ TEST_F(ResolvedSettings, TimesOfOwnFilesAreRoundedWhateverTheirAge) {
   using Hours = std::pair<double, double>;
   ensure_writable_folder(folder_ / "logs");
   std::vector<fs::path> own, others;
-  for (const char* name : {"release.mfl", "release.mfl.sig", "samples.npz", "png/1.png", "logs/rank-0.jsonl",
-                           "metrics.json"})
+  for (const char* name :
+       {"release.mfl", "release.mfl.sig", "samples.npz", "png/1.png", "logs/rank-0.jsonl", "metrics.json"})
     own.push_back(folder_ / name);
   own.push_back(elsewhere / "ledger.jsonl");
-  for (const auto& file : {folder_ / "records.idx", folder_ / "data.csv", elsewhere / "old", elsewhere / "new"})
+  for (const auto& file :
+       {folder_ / "records.idx", folder_ / "data.csv", elsewhere / "old", elsewhere / "new"})
     others.push_back(file);
   for (const auto& files : {own, others})
     for (const fs::path& file : files) write_file_atomically(file, "x");

@@ -24,7 +24,8 @@ inline std::vector<std::string> unrounded(const std::string& text, std::size_t m
     digits.erase(digits.find_last_not_of('0') + 1);
     const std::size_t decimals = end - dot - 1 - (before - digits.size());
     const bool share = dot == begin + 1 && text[begin] == '0';
-    if (digits.size() > most_digits && (!share || decimals > most_decimals)) found.push_back(text.substr(begin, end - begin));
+    if (digits.size() > most_digits && (!share || decimals > most_decimals))
+      found.push_back(text.substr(begin, end - begin));
   }
   return found;
 }

@@ -79,7 +79,9 @@ TEST(EventFile, SaysTheDayAloneWhereTheTimeIsPrivate) {
 
 TEST(EventFile, WritesThroughNoLink) {
   const test::TemporaryFolder folder;
-  { EventFile(folder / "curves", "host", false).add(1, {{"a", 1}}); }  // the day alone: the next has this name
+  {
+    EventFile(folder / "curves", "host", false).add(1, {{"a", 1}});
+  }  // the day alone: the next has this name
   const auto path = std::filesystem::directory_iterator(folder / "curves")->path();
   write_file_atomically(folder / "theirs", std::string_view("x"));
   std::filesystem::remove(path);
