@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <iostream>
+#include <span>
 
 #include "command_line.hpp"
 #include "muffle/app/commands.hpp"
@@ -111,9 +112,9 @@ void run(Context& context) {
   if (context.m_is_private && !metrics.own_records) {
     for (const std::string& name : metrics.leave_out_own()) {
       spdlog::info(
-          "evaluate: what \"{}\" reads of the release's own records is left out, as such scores tell of m, "
+          "evaluate: what \"{}\" reads of the release's own records is left out. Such scores tell of m, "
           "which "
-          "is private here; evaluate.own_records = true asks for it",
+          "is private here; evaluate.own_records = true asks for them",
           name);
     }
   }
@@ -168,7 +169,9 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
     const auto beside = file.parent_path();
     context.reads.insert(context.reads.end(), {file, beside / kConfigFile, beside / kSamplesJson});
   }
-  context.m_is_private = m_is_private(context);
+  std::int64_t is_private = m_is_private(context) ? 1 : 0;
+  comm.all_reduce_max(std::span(&is_private, 1));
+  context.m_is_private = is_private != 0;
   try {
     carry_out(context, line);
     comm.barrier();  // nobody reads or writes a file any more

@@ -41,12 +41,12 @@ bool is_file_of_table(std::string_view name) {
       printable(file.string())));
 }
 
-/// The tables' files of an earlier export there, by its description; a job that was killed may not have
-/// written them all. @throws ConfigError  what has the description's name is none.
-std::set<std::string> earlier_tables(const fs::path& folder) {
-  const fs::path file = folder / kTablesJson;
-  if (!is_there(file, "an earlier export", "Nothing was changed.")) return {};
+/// The tables' files that an earlier export's description names; a job that was killed may not have written
+/// them all. @throws ConfigError  what has the description's name is none.
+std::set<std::string> described_tables(const fs::path& folder) {
   std::set<std::string> names;
+  const fs::path file = folder / kTablesJson;
+  if (!is_there(file, "an earlier export", "Nothing was changed.")) return names;
   const auto stated = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
   try {
     const JsonDocument document;
@@ -57,6 +57,18 @@ std::set<std::string> earlier_tables(const fs::path& folder) {
     refuse_place(file);
   }
   if (!std::all_of(names.begin(), names.end(), is_file_of_table)) refuse_place(file);
+  return names;
+}
+
+/// The same, where there are no others that the next export would replace. @throws ConfigError.
+std::set<std::string> earlier_tables(const fs::path& folder) {
+  std::set<std::string> names = described_tables(folder);
+  const WatchedStep step("listing", folder);
+  std::error_code none;
+  for (auto i = fs::directory_iterator(folder, none); i != fs::directory_iterator(); i.increment(none)) {
+    const std::string name = i->path().filename().string();
+    if (is_file_of_table(name) && !names.contains(name)) refuse_place(i->path());
+  }
   return names;
 }
 
@@ -138,15 +150,7 @@ nlohmann::json described(const NamedColumn& column) {
 
 }  // namespace
 
-void require_place_for_tables(const fs::path& folder) {
-  const std::set<std::string> earlier = earlier_tables(folder);
-  const WatchedStep step("listing", folder);
-  std::error_code none;
-  for (auto i = fs::directory_iterator(folder, none); i != fs::directory_iterator(); i.increment(none)) {
-    const std::string name = i->path().filename().string();
-    if (is_file_of_table(name) && !earlier.contains(name)) refuse_place(i->path());
-  }
-}
+void require_place_for_tables(const fs::path& folder) { (void)earlier_tables(folder); }
 
 void write_tables(const Artifact& a, const fs::path& folder) {
   const NoisyTables all = make_noisy_tables(a);
@@ -161,7 +165,6 @@ void write_tables(const Artifact& a, const fs::path& folder) {
   }
 
   ensure_writable_folder(folder);
-  require_place_for_tables(folder);
   for (const std::string& name : earlier_tables(folder)) watched::remove_all(folder / name);
   nlohmann::json json = {{"format", kTablesFormat},
                          {"version", 1},
@@ -197,11 +200,11 @@ void write_tables(const Artifact& a, const fs::path& folder) {
         {{"file", file_of_table(t)}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
     if (any_grouped) json["tables"].back()["values"] = values;
   }
-  // First, so that whatever a job that is killed leaves is named by it, and the next export removes it.
   const auto written = [&](const fs::path& file) {
     // When it was written would tell how long the release took, and so how many records there are.
     if (a.adjacency == privacy::Adjacency::kAddRemoveOne) round_own_times(file);
   };
+  // First, so that it names whatever a job that is killed leaves, and the next export removes it.
   write_file_atomically(folder / kTablesJson,
                         json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   written(folder / kTablesJson);

@@ -17,7 +17,7 @@ settings=("${small[@]}" --data "$work/data/images.idx" --labels "$work/data/labe
 in_the_day() {
   find "$@" -not -name 'rank-*.jsonl' -printf '%Ts %As %p\n' | awk '$1 % 86400 || $2 % 86400 { print $3 }' | wc -l
 }
-# telling_no_time WHAT CODE ARGS...: muffle ends so, and no file says when. `more`: files elsewhere.
+# telling_no_time WHAT CODE ARGS...: muffle ends so, and no file says when. `more`: files elsewhere, but no folders, which were looked into.
 telling_no_time() {
   ends "$2" on 2 "${@:3}" --out "$work/add-remove-one-$1"
   check "$1 under add/remove-one: no time of day in the run folder and the ledger" \
@@ -92,7 +92,7 @@ ends 78 on 1 release "${settings[@]}" --set data.records=0 --set privacy.adjacen
 verbs=("${small[@]}" --set data.dir="$work/data" --set data.features=images.idx --set data.labels=labels.idx
   --set privacy.release_counts=true --set privacy.adjacency=add-remove-one --set data.records=0 --set data.id=people-add-remove-one)
 for verb in release release train sample; do telling_no_time verbs 0 "$verb" "${verbs[@]}"; done
-more=("$work/add-remove-one-verbs")
+more=("$work/add-remove-one-verbs"/{samples.npz,samples.json,config.resolved.toml})
 telling_no_time elsewhere 0 evaluate "${small[@]}" --set evaluate.train_limit=100 \
   --samples "$work/add-remove-one-verbs/samples.npz" # whose settings say nothing of the release's
 more=()
