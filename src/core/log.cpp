@@ -34,6 +34,10 @@ class PrivateFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit PrivateFileSink(std::filesystem::path file)
       : file_(std::move(file)), fd_(open_private_file(file_)) {}
+  ~PrivateFileSink() override {
+    const WatchedStep step("closing", file_);
+    static_cast<void>(fd_.close());
+  }
 
  private:
   void sink_it_(const spdlog::details::log_msg& msg) override {
