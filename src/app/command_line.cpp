@@ -50,7 +50,9 @@ void CommandLine::parse(int argc, const char* const* argv) {
     if (argc > 1 && argv[1][0] != '-') require_verb(argv[1]);
     throw UsageError(std::string(e.what()) + ". See `muffle --help`, or `muffle VERB --help`.");
   }
-  sources.environment = environment_settings();
+  // Other verbs have no settings.
+  if (verb_ != "help" && app_.get_subcommands().front()->get_option_no_throw("--config") != nullptr)
+    sources.environment = environment_settings();
 }
 
 std::function<void()> CommandLine::alone(std::ostream& printed) {

@@ -329,6 +329,19 @@ std::map<std::string, std::string> environment_settings() {
   return out;
 }
 
+std::string from_environment(const ConfigSources& sources) {
+  std::set<std::string> beaten;
+  for (const std::string& assignment : sources.set) beaten.insert(assignment.substr(0, assignment.find('=')));
+  for (const auto& [key, value] : sources.flags) beaten.insert(key);
+  std::string out;
+  for (const auto& [variable, value] : sources.environment) {
+    const std::string key = environment_key(variable);
+    if (!key.empty() && !beaten.contains(key))
+      out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", key, variable);
+  }
+  return out;
+}
+
 release::ReleaseSettings release_settings(const Config& c) {
   return model::in_rounds({c.data.schema, c.features.lattice, c.features.resolved(c.data.schema), c.privacy,
                            c.release_counts, c.data.records});

@@ -11,6 +11,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/model/rounds.hpp"
 #include "muffle/release/table_files.hpp"
 #include "muffle/release/transaction.hpp"
@@ -78,6 +79,16 @@ void say_where_misfits_are(const Context& context) {
       (context.out / "logs").string());
 }
 
+/// Their times are rounded when the verb ends.
+void note_files(Context& context, const release::ReleaseOrder& order) {
+  const WatchedStep step("looking for", order.ledger);
+  std::error_code none;
+  std::filesystem::path ledger = std::filesystem::weakly_canonical(order.ledger, none);
+  if (ledger.empty()) ledger = order.ledger;
+  context.writes.insert(context.writes.end(), {ledger, ledger.string() + ".lock"});
+  if (!order.signing_key.empty()) context.reads.emplace_back(order.signing_key);
+}
+
 void say_outlook(const Config& config) {
   if (config.data.records == 0) return;
   for (const release::MapForecast& map :
@@ -97,9 +108,13 @@ round::ReleaseJob release_job(Context& context) {
   job.insecure_seed = context.insecure_seed;
   job.dry_run = context.dry_run;
   job.threads = context.threads;
-  job.order = [&context, said = false]() mutable {  // asked for more than once
-    if (!std::exchange(said, true)) say_outlook(context.config);
-    return release_order(context);
+  job.order = [&context, asked = false]() mutable {  // more than once
+    release::ReleaseOrder order = release_order(context);
+    if (!std::exchange(asked, true)) {
+      say_outlook(context.config);
+      note_files(context, order);
+    }
+    return order;
   };
   job.find_records = [&context] { return prepare_records(context); };
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
@@ -111,7 +126,7 @@ round::ReleaseJob release_job(Context& context) {
 }
 
 /// Before anything is charged: what cannot be exported afterwards is refused. On root.
-void check_export(const Context& context) {
+void check_export(Context& context) {
   const auto& maps = context.config.plan.maps;
   if (std::none_of(maps.begin(), maps.end(), [](const auto& map) { return map.map->has_tables(); }))
     throw ConfigError(
@@ -119,6 +134,8 @@ void check_export(const Context& context) {
                     "{} does. Nothing was charged or drawn.",
                     features::tables_maps()));
   ensure_writable_folder(context.export_tables);
+  release::require_place_for_tables(context.export_tables);
+  context.writes.push_back(context.export_tables);
 }
 
 /// On root.

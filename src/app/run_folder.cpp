@@ -103,8 +103,36 @@ void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<st
   });
 }
 
+bool m_is_private(const Context& context) {
+  using privacy::Adjacency;
+  if (context.config.privacy.adjacency == Adjacency::kAddRemoveOne) return true;
+  std::vector<std::filesystem::path> files{context.out / kConfigFile};
+  for (const std::filesystem::path& file : context.reads)
+    if (file.filename() == kConfigFile) files.push_back(file);
+  return std::any_of(files.begin(), files.end(), [](const std::filesystem::path& file) {
+    try {
+      if (!is_there(file, "the settings of a run folder", "Nothing was changed.")) return false;
+      const auto settings = settings_in(file.string());
+      const auto adjacency = settings.find("privacy.adjacency");
+      return adjacency != settings.end() &&
+             adjacency->second ==
+                 settings::toml_string(std::string(privacy::to_string(Adjacency::kAddRemoveOne)));
+    } catch (const Error&) {  // record_settings() says so
+      return false;
+    }
+  });
+}
+
 void round_times(const Context& context) {
-  const auto own = [&](const std::filesystem::path& file) {
+  if (!context.m_is_private) return;
+  namespace fs = std::filesystem;
+  if (!context.comm.is_root()) {  // on a host of its own these alone are there
+    muffle::round_times(context.out / "tensorboard");
+    round_own_times(context.out / "logs");
+    round_own_times(context.out);
+    return;
+  }
+  const auto own = [&](const fs::path& file) {
     const std::string name = file.filename().string();
     if (name == "logs" || name == "tensorboard") return true;
     if (name == "data") return !context.config.data.generate.empty();
@@ -117,20 +145,20 @@ void round_times(const Context& context) {
     return std::any_of(std::begin(kOwn), std::end(kOwn),
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
   };
-  namespace fs = std::filesystem;
-  std::error_code none;
   std::vector<fs::path> files;
   {
     const WatchedStep step("looking at", context.out);
+    std::error_code none;
     for (auto i = fs::directory_iterator(context.out, none); i != fs::directory_iterator(); i.increment(none))
       if (own(i->path())) files.push_back(i->path());
   }
   for (const fs::path& file : files) muffle::round_times(file);
+  for (const fs::path& file : context.writes) round_own_times(file);
   constexpr std::time_t kClocksDiffer = 600;  // on servers
-  muffle::round_times(context.out, context.begun - kClocksDiffer);
-  const WatchedStep step("setting the times of", context.out);
-  const auto time = fs::last_write_time(context.out, none);
-  if (!none) fs::last_write_time(context.out, std::chrono::floor<std::chrono::days>(time), none);
+  const std::time_t since = context.begun - kClocksDiffer;
+  for (const fs::path& file : context.reads) round_own_times(file, since);
+  muffle::round_times(context.out, since);
+  round_own_times(context.out);
 }
 
 bool samples_are_private(const std::filesystem::path& samples_json) {
@@ -150,8 +178,6 @@ void end_stage(const Context& context, Stage stage, const std::string& name,
   comm::agree(context.comm, "noting the settings", true, [&] {
     if (!context.comm.is_root()) return;
     record_settings(context, stage);
-    // m is private, and the job's time tells it.
-    if (context.config.privacy.adjacency == privacy::Adjacency::kAddRemoveOne) round_times(context);
     if (is_private()) return;
     spdlog::warn(
         "{}: {} is NOT PRIVATE: its release has seeded test noise (--insecure-seeded-noise). Show it, and "

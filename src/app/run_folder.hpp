@@ -30,8 +30,15 @@ bool is_done(comm::HostComm& comm, const StageWork& work);
 /// @param outputs  files or folders, relative to the run folder; hashed here.
 void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<std::string>& outputs);
 
-/// Sets the times of muffle's own files in the run folder to the beginning of their day, whatever their age,
-/// and those of other files there that changed since the job began. Not collective.
+/// Whether the number of records is private: by the configuration, or by what config.resolved.toml of the run
+/// folder, or one of `context.reads`, says of the release. Not collective.
+bool m_is_private(const Context& context);
+
+/// Where m is private, sets the times of muffle's own files, in the run folder and elsewhere
+/// (`context.writes`), to the beginning of their day, whatever their age; of other files in the run folder
+/// and of `context.reads` what changed since the job began. The last thing that a verb does, however it ends,
+/// and the last of each stage, for a job that is killed in the next one. Every rank for its own host; not
+/// collective.
 void round_times(const Context& context);
 
 /// What samples.json says of the release that the samples come of; true if it does not say.

@@ -77,6 +77,10 @@ void TableFields::put(std::size_t column, std::string_view field, Row& row) {
     misfit(column, Misfit::kAbsent);
     usable_ = false;  // whose it is must be known
   } else {
+    // Zero is one person, with a sign or without.
+    if (field.starts_with('-') && field.find_first_not_of("0.", 1) == field.npos &&
+        field.find('0') != field.npos)
+      field.remove_prefix(1);
     row.person = field;
   }
 }

@@ -213,7 +213,9 @@ launchers() {
   says 0 'dry run' env SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3 \
     "$MPIEXEC" "${mpi_flags[@]}" -n 2 "$MUFFLE" release "${job[@]}" --dry-run --out "$work/batch"
 
-  # A variable with one underscore; a delta above 1/m is said before the charge.
+  # What the environment decides is said; a variable with one underscore; a delta above 1/m is said before the charge.
+  says 0 'settings from the environment: runtime.threads \(MUFFLE_RUNTIME__THREADS\)$' env MUFFLE_RUNTIME__THREADS=1 \
+    "$MUFFLE" release "${job[@]}" --dry-run --out "$work/lone"
   says 78 'did you mean MUFFLE_PRIVACY__EPSILON' env MUFFLE_PRIVACY_EPSILON=3 "$MUFFLE" release "${job[@]}" --out "$work/lone"
   says 0 'delta 0.05 is not below 1 / 60' on 1 release "${job[@]}" --delta 0.05 --dry-run --out "$work/large-delta"
 

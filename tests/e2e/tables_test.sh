@@ -139,8 +139,13 @@ ends 0 on 3 run "${job[@]}" "${rounds[@]}" --secure-aggregation --distributed-no
 ends 0 "$MUFFLE" verify "$work/rounds-distributed/release.mfl" --allow-unsigned
 check "one charge pays for all rounds" test "$(cat "$work"/ledger-*.jsonl | grep -c "rounds-distributed/release.mfl")" = 1
 says 0 'in 3 rounds' "$MUFFLE" plan "${job[@]}" "${rounds[@]}"
-ends 0 on 2 run "${job[@]}" "${rounds[@]}" --set data.id=private-m --set privacy.adjacency=add-remove-one \
-  --set data.records=0 --out "$work/rounds-private-m"
+private_m=(run "${job[@]}" "${rounds[@]}" --set data.id=private-m --set privacy.adjacency=add-remove-one --set data.records=0
+  --out "$work/rounds-private-m")
+says 0 'what "marginals" reads of the release.s own records is left out' on 2 "${private_m[@]}"
+check "where m is private the release's own records are not scored unasked" test ! -e "$work/rounds-private-m/metrics.json"
+ends 0 on 1 "${private_m[@]}" --set evaluate.own_records=true
+check "asked for, they are, no finer than 1 in 100" grep -qE '"mean_tvd": 0\.[0-9]{1,2},?$' "$work/rounds-private-m/metrics.json"
+check "in no number, shown or written" bash -c "! grep -hE '[0-9]\.[0-9]{3}' '$work/rounds-private-m/metrics.json' <(sed -n '/^total variation/,/^farthest pairs/p' '$work/log')"
 ends 0 "$MUFFLE" verify "$work/rounds-private-m/release.mfl" --allow-unsigned
 expect_error 78 "privacy.rounds releases one map of counts" 1 release "${job[@]}" "${rounds[@]}" --set 'map.more.kind=pairs'
 

@@ -26,6 +26,10 @@ struct Context {
   bool quiet = false;                          ///< only errors on the console
   std::time_t begun = std::time(nullptr);
   std::filesystem::path export_tables = {};  ///< release: its tables of counts go here; empty: nowhere
+  /// How many records there are is private: no time of a file may tell how long the work on them took.
+  bool m_is_private = false;
+  /// Files outside of the run folder: public ones that the verb reads, and muffle's own that it writes.
+  std::vector<std::filesystem::path> reads = {}, writes = {};
 };
 
 /// Names of the files in a run folder.

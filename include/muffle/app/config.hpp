@@ -79,6 +79,10 @@ release::ReleaseSettings release_settings(const Config& config);
 /// least (MUFFLE_SECTION_KEY: load_config refuses them).
 std::map<std::string, std::string> environment_settings();
 
+/// The settings that come from the environment, as a job says at its start: "privacy.epsilon
+/// (MUFFLE_PRIVACY__EPSILON), ...", without those that --set or a flag beats; empty if there are none.
+std::string from_environment(const ConfigSources& sources);
+
 /// All that samples can be written in: the record formats, and PNG.
 synth::Formats sample_formats();
 
