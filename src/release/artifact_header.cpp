@@ -27,6 +27,36 @@ privacy::NoiseRun read_run(const JsonFields& f) {
           f.integer("sigma_lattice", 1, privacy::kMaxSigmaLattice)};
 }
 
+/// The map of this kind that `key` describes. @throws ProtocolError.
+std::shared_ptr<const features::FeatureMap> read_description(const JsonFields& f, const char* key,
+                                                             const std::string& kind,
+                                                             const schema::Schema& schema) {
+  std::unique_ptr<features::FeatureMap> map;
+  try {
+    map = features::make_map(kind);
+  } catch (const ConfigError& e) {
+    f.fail("kind", e.what());
+  }
+  map->read_json(f.object(key));
+  // What a release states is resolved already: resolving it changes nothing.
+  try {
+    map->resolve(schema);
+  } catch (const ConfigError& e) {
+    f.fail(key, std::string("describes no map of such records: ") + e.what());
+  }
+  if (map->to_json() != f.at(key))
+    f.fail(key, "is of other records than the schema's, or leaves something open");
+  return map;
+}
+
+features::Workload read_workload(const JsonFields& f, const std::string& kind, const schema::Schema& schema) {
+  f.only({"map", "weight", "rule"});
+  features::Workload out{read_description(f, "map", kind, schema), f.number("weight"),
+                         f.integer("rule", 1, 1 << 16)};
+  if (!out.map->has_tables()) f.fail("map", "is no map of counts");
+  return out;
+}
+
 /// Reads an entry of `maps` into the maps, their hashes, the bounds and the noise parts, by the schema.
 void read_map(const JsonFields& f, Artifact& a) {
   features::NamedMap named;
@@ -35,22 +65,9 @@ void read_map(const JsonFields& f, Artifact& a) {
       f.choice("role", {"match", "proxy"}) == 0 ? features::MapRole::kMatch : features::MapRole::kProxy;
   named.weight = f.number("weight");
   if (f.has("round")) named.round = f.integer("round", 2, privacy::kMostRounds);
-  std::unique_ptr<features::FeatureMap> map;
-  try {
-    map = features::make_map(f.text("kind", 64));
-  } catch (const ConfigError& e) {
-    f.fail("kind", e.what());
-  }
-  map->read_json(f.object("map"));
-  // What a release states is resolved already: resolving it changes nothing.
-  try {
-    map->resolve(a.schema);
-  } catch (const ConfigError& e) {
-    f.fail("map", std::string("describes no map of such records: ") + e.what());
-  }
-  if (map->to_json() != f.at("map"))
-    f.fail("map", "is of other records than the schema's, or leaves something open");
-  named.map = std::move(map);
+  const std::string kind = f.text("kind", 64);
+  named.map = read_description(f, "map", kind, a.schema);
+  if (f.has("chosen_from")) named.workload = read_workload(f.object("chosen_from"), kind, a.schema);
   a.map_hashes.push_back(f.text("map_sha256", 64));
   const JsonFields bound = f.object("bound");
   a.noise.sensitivity_input.blocks.push_back(
@@ -121,6 +138,10 @@ json map_to_header(const Artifact& a, std::size_t b) {
        {{"norm", bound.norm}, {"nonnegative_kernel", bound.nonnegative_kernel}, {"theorem", bound.theorem}}},
       {"numbers", runs}};
   if (map.round > 1) header["round"] = map.round;
+  if (map.workload) {
+    const features::Workload& from = *map.workload;
+    header["chosen_from"] = {{"map", from.map->to_json()}, {"weight", from.weight}, {"rule", from.rule}};
+  }
   return header;
 }
 

@@ -40,6 +40,20 @@ json tables_json(const ReleasePlan& plan, std::size_t last) {
   return maps;
 }
 
+/// The plan of the maps of the first `last` rounds.
+ReleasePlan first_rounds(const ReleasePlan& plan, std::size_t last) {
+  ReleasePlan out = plan;
+  out.maps.clear();
+  out.noise.parts.clear();
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    if (plan.maps[b].round > last) continue;
+    out.maps.push_back(plan.maps[b]);
+    out.noise.parts.push_back(plan.noise.parts[b]);
+  }
+  if (plan.counts) out.noise.parts.push_back(plan.noise.parts.back());
+  return out;
+}
+
 /// How far a round's released vector has been read.
 struct RoundReader {
   const std::vector<std::int64_t>& values;
@@ -138,19 +152,28 @@ std::vector<std::int64_t> joined(const ReleasePlan& plan,
 Artifact released_so_far(const ReleasePlan& plan, const privacy::AggregationMode& mode,
                          const std::vector<std::vector<std::int64_t>>& rounds) {
   Artifact out;
-  static_cast<ReleasePlan&>(out) = plan;
-  out.maps.clear();
-  out.noise.parts.clear();
-  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
-    if (plan.maps[b].round > rounds.size()) continue;
-    out.maps.push_back(plan.maps[b]);
-    out.map_hashes.push_back(plan.maps[b].map->hash());
-    out.noise.parts.push_back(plan.noise.parts[b]);
-  }
-  if (plan.counts) out.noise.parts.push_back(plan.noise.parts.back());
+  static_cast<ReleasePlan&>(out) = first_rounds(plan, rounds.size());
+  for (const features::NamedMap& map : out.maps) out.map_hashes.push_back(map.map->hash());
   out.ranks = mode.ranks;
   out.aggregation = mode;
   out.values = joined(out, rounds);
+  return out;
+}
+
+Artifact rounds_before(const Artifact& whole, std::size_t round) {
+  Artifact out = whole;
+  static_cast<ReleasePlan&>(out) = first_rounds(whole, round - 1);
+  out.map_hashes.clear();
+  out.values.clear();
+  for (std::size_t part = 0; part < whole.noise.parts.size(); ++part) {  // the maps', then the counts'
+    const bool of_map = part < whole.maps.size();
+    if (of_map && whole.maps[part].round >= round) continue;
+    if (of_map) out.map_hashes.push_back(whole.map_hashes[part]);
+    const auto values = whole.values.begin();
+    out.values.insert(
+        out.values.end(), values + static_cast<std::ptrdiff_t>(whole.offset(part)),
+        of_map ? values + static_cast<std::ptrdiff_t>(whole.offset(part + 1)) : whole.values.end());
+  }
   return out;
 }
 

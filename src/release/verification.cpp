@@ -187,11 +187,24 @@ class Verifier {
     } else {
       attempt(kFeatureMaps, [&] {
         for (std::size_t b = 0; b < stated.maps.size(); ++b) check_map(stated, b);
-        return "rebuilt from their public description, they have the stated SHA-256: no data in them";
+        return "rebuilt from their description, they have the stated SHA-256. The description itself "
+               "(bounds, "
+               "bins, categories, settings) is public by its owner's word";
       });
     }
+    if (whole) check_rounds(stated);
     judge(kSecureNoise, stated.is_private,
           stated.is_private ? "from the operating system's generator, as the file states" : kNotPrivate);
+  }
+
+  void check_rounds(const Artifact& stated) {
+    std::optional<Check> check;
+    if (evidence_.repeat_choices) {
+      check = evidence_.repeat_choices(stated);
+    } else if (stated.rounds() > 1) {
+      check = {kRounds, Check::Outcome::kSkipped, "not recomputed"};
+    }
+    if (check) add(check->name, check->outcome, check->detail);
   }
 
   void check_ledger() {
@@ -271,6 +284,12 @@ bool Verification::vouched() const {
           }));
 }
 
+bool Verification::repeated() const {
+  return std::none_of(checks.begin(), checks.end(), [](const Check& check) {
+    return check.name == kRounds && check.outcome == Check::Outcome::kSkipped;
+  });
+}
+
 ExitCode Verification::code() const {
   ExitCode code = ExitCode::kDone;
   for (const Check& check : checks) {
@@ -278,7 +297,8 @@ ExitCode Verification::code() const {
     if (check.name != kSecureNoise && check.name != kBudget) return ExitCode::kProtocol;
     code = ExitCode::kBudget;
   }
-  return code == ExitCode::kDone && !vouched() && !may_be_unsigned ? ExitCode::kUnvouched : code;
+  const bool good = repeated() && (vouched() || may_be_unsigned);
+  return code == ExitCode::kDone && !good ? ExitCode::kUnvouched : code;
 }
 
 Verification verify_release(const Evidence& evidence) { return Verifier(evidence).run(); }

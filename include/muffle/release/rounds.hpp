@@ -44,5 +44,7 @@ std::vector<std::int64_t> joined(const ReleasePlan& plan,
 /// readers of tables take it; it is no whole release.
 Artifact released_so_far(const ReleasePlan& plan, const privacy::AggregationMode& mode,
                          const std::vector<std::vector<std::int64_t>>& rounds);
+/// The same of a whole release: what was released before round `round`.
+Artifact rounds_before(const Artifact& whole, std::size_t round);
 
 }  // namespace muffle::release
