@@ -19,7 +19,7 @@ using nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "the file's integers are copied as they are");
 
 constexpr char kFormat[] = "muffle-rounds";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  // 1 did not say how the sums came together
 /// Of the tables' JSON.
 constexpr std::size_t kMostText = std::size_t{1} << 28;
 
@@ -62,6 +62,15 @@ struct RoundReader {
 
 }  // namespace
 
+std::string summed_by(const privacy::AggregationMode& mode, const std::string& roster) {
+  std::string out = privacy::name_of(mode);
+  if (!mode.masked) return out;
+  out += fmt::format(", ranks {}", mode.ranks);
+  if (mode.distributed) out += fmt::format(", colluding {}", mode.colluding);
+  if (mode.signed_keys) out += fmt::format(", sites {} of at most {}", mode.sites, mode.largest_site);
+  return roster.empty() ? out : out + ", roster " + roster;
+}
+
 std::string rounds_bytes(const KeptRounds& kept) {
   Container container;
   json counts = json::array();
@@ -73,7 +82,7 @@ std::string rounds_bytes(const KeptRounds& kept) {
   container.header = {{"format", kFormat},          {"version", kVersion},
                       {"charge", kept.charge},      {"config_sha256", kept.config_hash},
                       {"private", kept.is_private}, {"tables", kept.tables},
-                      {"rounds", std::move(counts)}};
+                      {"summed", kept.summed},      {"rounds", std::move(counts)}};
   return serialize(container);
 }
 
@@ -81,9 +90,9 @@ KeptRounds parse_rounds(std::string_view bytes, const std::string& name) {
   const Container container = parse_container(bytes, kFormat, kVersion, name);
   const JsonDocument document = document_of(name);
   const JsonFields f(container.header, document);
-  f.only({"format", "version", "charge", "config_sha256", "private", "tables", "rounds"});
-  KeptRounds out{
-      f.hex("charge", 32), f.text("config_sha256", 128), f.flag("private"), f.text("tables", kMostText), {}};
+  f.only({"format", "version", "charge", "config_sha256", "private", "tables", "summed", "rounds"});
+  KeptRounds out{f.hex("charge", 32),         f.text("config_sha256", 128), f.flag("private"),
+                 f.text("tables", kMostText), f.text("summed", 256),        {}};
   std::size_t next = 0;
   for (const JsonFields& round : f.objects("rounds", privacy::kMostRounds)) {
     round.only({"count"});

@@ -133,10 +133,11 @@ std::optional<KeptRounds> ReleaseTransaction::resume() {
   return kept;
 }
 
-void ReleaseTransaction::begin_round(std::size_t round, const std::function<void(const Charge&)>& draw) {
+void ReleaseTransaction::begin_round(std::size_t round, const std::string& summed,
+                                     const std::function<void(const Charge&)>& draw) {
   require(state_ == State::kResumed,
           "a later round was to be drawn without those before it: this is a bug in muffle.");
-  ledger_.begin_round(charge_, round);
+  ledger_.begin_round(charge_, round, summed);
   state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
   draw(Charge());
 }
@@ -148,7 +149,7 @@ void ReleaseTransaction::keep(KeptRounds rounds) {
   state_ = State::kKept;
   rounds.charge = charge_;
   const std::string bytes = rounds_bytes(rounds);
-  ledger_.keep_round(charge_, rounds.rounds(), to_hex(sha256(PublicBytes(bytes))));
+  ledger_.keep_round(charge_, rounds.rounds(), to_hex(sha256(PublicBytes(bytes))), rounds.summed);
   const std::filesystem::path file = rounds_file(order_.file);
   write_file_atomically(file, bytes);
   round_times(file);  // when it was written would tell how long a round took

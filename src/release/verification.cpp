@@ -9,6 +9,7 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/rounds.hpp"
 #include "recompute.hpp"
 
 namespace muffle::release {
@@ -245,6 +246,9 @@ class Verifier {
                                                      in_words(charge->terms.unit), in_words(unit)));
       demand(charge->terms.config_hash == a.config_hash && charge->terms.secure_noise == a.is_private,
              "charged a release of other settings or another source of noise");
+      demand(charge->rounds_drawn == a.rounds(),
+             fmt::format("charged {} rounds, but the release states {}", charge->rounds_drawn, a.rounds()));
+      require_one_way(*charge, a, demand);
       return fmt::format("'{}' has the charge and its COMMIT with this file's hash", file);
     });
     if (!good) return;
@@ -256,6 +260,22 @@ class Verifier {
             fmt::format("{} releases spent mu {:.6g} of {:.6g}{}", state.charges.size(), state.spent_mu(),
                         state.budget->mu,
                         state.insecure > 0 ? ", some with seeded noise: no guarantee is left" : ""));
+    }
+  }
+
+  /// What the release states of its sums is so of every round.
+  template <class Demand>
+  static void require_one_way(const privacy::ChargeRecord& charge, const Artifact& a, const Demand& demand) {
+    if (std::all_of(charge.summed.begin(), charge.summed.end(), [](const auto& way) { return way.empty(); }))
+      return;  // none of one round; nor of one that an earlier muffle made
+    const std::string stated = summed_by(a.aggregation, "");
+    for (const std::string& way : charge.summed) {
+      const bool fits = way == stated || (a.aggregation.signed_keys && way.starts_with(stated + ", roster "));
+      demand(
+          fits && way == charge.summed.front(),
+          fmt::format("says that the sums of a round came together otherwise ({}) than the release states "
+                      "for all of them ({})",
+                      way == charge.summed.front() ? way : charge.summed.front() + "; then " + way, stated));
     }
   }
 

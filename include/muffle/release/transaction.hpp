@@ -82,7 +82,9 @@ class ReleaseTransaction {
   /// @throws InvariantError  settle() was not asked first or found a release.
   std::optional<KeptRounds> resume();
   /// Says in the ledger that the noise of `round` (2 ..) is drawn, then calls `draw`, once. As begin().
-  void begin_round(std::size_t round, const std::function<void(const Charge&)>& draw);
+  /// @param summed  summed_by() of the round
+  void begin_round(std::size_t round, const std::string& summed,
+                   const std::function<void(const Charge&)>& draw);
   /// Binds the finished rounds to the charge and writes their file; the next transaction of this order goes
   /// on with them. @throws IoError  nothing is kept; the charge stays spent. @throws InvariantError  no
   /// charge is open.
