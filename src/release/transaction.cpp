@@ -41,10 +41,11 @@ bool release_is_there(const std::filesystem::path& file) {
 
 void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
   if (artifact.config_hash != order.config_hash) {
+    const std::string differs = order.what_differs ? order.what_differs(artifact) : "";
     throw ConfigError(fmt::format(
-        "'{}' holds a release made with other data, features or privacy settings. A release spends privacy "
+        "'{}' holds a release made with other data, features or privacy settings{}. A release spends privacy "
         "budget, so it is never overwritten: choose another --out folder, or move that file away.",
-        order.file.string()));
+        order.file.string(), differs.empty() ? "" : " (" + differs + ")"));
   }
   if (artifact.is_private == order.secure_noise) return;
   throw ConfigError(
@@ -194,6 +195,7 @@ void ReleaseTransaction::sign(std::string_view release) const {
 }
 
 void ReleaseTransaction::write_statements(const Artifact& artifact) const {
+  if (const std::string few = few_records(artifact); !few.empty()) spdlog::warn("release: {}", few);
   keep_file(order_.statement_json, privacy_statement_json(artifact));
   keep_file(order_.statement_text, privacy_statement_text(artifact));
 }

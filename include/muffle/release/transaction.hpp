@@ -28,6 +28,8 @@ struct ReleaseOrder {
   std::filesystem::path signing_key;          ///< empty: the release is not signed
   std::string left_open;                      ///< of data.id and privacy.ledger: those that have a default
   bool secure_noise = true;                   ///< false: seeded noise, for tests; the release is NOT PRIVATE
+  /// Which settings another release, found at its place, was made with, for people; empty: it is not known.
+  std::function<std::string(const Artifact&)> what_differs{};
 };
 
 /// Where a release of several rounds keeps those that are finished, until it is whole.
