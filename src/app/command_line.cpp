@@ -7,12 +7,14 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/data/mixture.hpp"
+#include "muffle/model/rounds.hpp"
 
 namespace muffle::app {
 namespace {
 
 /// `muffle verify`: prints every check and the privacy card; then throws if a check fails.
-void print_verification(const release::ReleaseFiles& files, const std::string& format, std::ostream& out) {
+void print_verification(release::ReleaseFiles files, const std::string& format, std::ostream& out) {
+  files.repeat_choices = model::repeat_choices;
   const release::Verification verification = release::verify_file(files);
   out << (format == "json" ? verification_json(verification) : verification_text(verification)) << std::flush;
   require_passed(verification);

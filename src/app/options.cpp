@@ -309,9 +309,6 @@ void CommandLine::add_verify() {
       ->add_flag("--allow-unsigned", verify_.may_be_unsigned,
                  "exit code 0, not 79, also if the release is consistent and nobody vouches for it")
       ->excludes(key);
-  o.function("--key", "KEY", "",
-             [](const std::string&) { throw UsageError("--key of verify is --require-signature now."); });
-  command->get_option("--key")->group("");
   o.value("--ledger", verify_.ledger, "FILE",
           "the data set's ledger, from somebody you trust; by default the one beside the release is looked "
           "at, which vouches for nothing");

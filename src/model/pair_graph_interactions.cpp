@@ -18,7 +18,7 @@ constexpr double kGuessWeight = 15.0;
 /// that lies between.
 constexpr double kAlike = 0.5, kAlikeWithin = 0.125;
 /// What a pair's mean square contingency is guessed to be, and what that is worth: so many observed numbers.
-constexpr double kGuess = 0.01, kGuessed = 10.0;
+constexpr double kGuess = 0.01, kGuessed = 1.0;
 /// Eigenvalues of a K whose trace is its rank; below is the constant direction.
 constexpr double kNothing = 1e-7;
 

@@ -233,6 +233,12 @@ TEST_F(TableConfigTest, AnotherSchemaIsAnotherRelease) {
   EXPECT_NE(stage_hash(load_config(sources()), Stage::kRelease), before);
 }
 
+TEST_F(TableConfigTest, TheSpellingOfAPathIsNotPartOfAStage) {
+  const std::string before = stage_hash(load_config(sources()), Stage::kRelease);
+  for (const char* setting : {"data.dir=\"./\"", "data.features=\"./x.csv\""})
+    EXPECT_EQ(stage_hash(load_config(sources({setting})), Stage::kRelease), before) << setting;
+}
+
 TEST(ConfigTest, BrokenTomlNamesTheLine) {
   const TemporaryFile file("[train]\nsteps = = 3\n");
   EXPECT_THAT(problem_with({file.path(), {}, {}, {}}), HasSubstr("line 2"));

@@ -149,6 +149,16 @@ check "in no number, shown or written" bash -c "! grep -hE '[0-9]\.[0-9]{3}' '$w
 ends 0 "$MUFFLE" verify "$work/rounds-private-m/release.mfl" --allow-unsigned
 expect_error 78 "privacy.rounds releases one map of counts" 1 release "${job[@]}" "${rounds[@]}" --set 'map.more.kind=pairs'
 
+# The same file by another spelling of its path is the same release; another setting is named.
+made=$(sha256sum <"$work/rounds-1/release.mfl")
+rounds_again=("${job[@]}" "${rounds[@]}" --insecure-seeded-noise 7 --out "$work/rounds-1")
+for spelt in "./all.csv" "$work/data/all.csv" "../data/all.csv"; do
+  ends 0 on 1 release "${rounds_again[@]}" --set "data.features=$spelt"
+done
+check "nothing was released again" test "$(sha256sum <"$work/rounds-1/release.mfl")" = "$made"
+expect_error 78 "privacy settings .privacy.epsilon: .* there, 0.123 here" 1 release "${rounds_again[@]}" --set privacy.epsilon=0.123
+expect_error 78 "data.features: '.*all.csv' there, '.*part-0.csv' here" 1 release "${rounds_again[@]}" --set data.features=part-0.csv
+
 # The noisy tables are a product.
 ends 0 on 2 release "${job[@]}" --out "$work/exported" --export-tables "$work/tables"
 check "every pair and column is a file, $(find "$work/tables" -name '*.csv' | wc -l) of 10" test "$(find "$work/tables" -name '*.csv' | wc -l)" = 10

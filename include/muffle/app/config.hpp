@@ -70,9 +70,6 @@ Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 /// together. Values that no stage could use are refused by the keys themselves. Makes the release's plan.
 std::vector<std::string> contradictions(Config& config, const Stages& stages);
 
-/// How a key or section of an earlier muffle is written now; empty for those that there never were.
-std::string renamed_key(const std::string& key);
-
 /// release::ReleaseSettings of a configuration. @throws ConfigError.
 release::ReleaseSettings release_settings(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
@@ -103,7 +100,12 @@ std::string to_toml(const std::map<std::string, std::string>& literals);
 /// that this version does not know are left out. @throws ConfigError  no TOML; IoError.
 std::map<std::string, std::string> settings_in(const std::string& file);
 
-/// SHA-256 (hex) over the keys of `stage` (train: also those of the model).
+/// Whether the key says where the records and their schema lie. Two spellings of a path are one place, so
+/// these keys are in no stage's hash: the files themselves are told apart by their real paths, and a schema
+/// by what it says.
+bool names_records(const std::string& key);
+
+/// SHA-256 (hex) over the keys of `stage` (train: also those of the model), but for names_records().
 std::string stage_hash(const Config& config, Stage stage);
 
 /// "section.key  (default)  meaning", one line a key: the text of `muffle config-keys`.
