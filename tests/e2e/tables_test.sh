@@ -99,7 +99,7 @@ EOF
 check "rows keep types, bounds, rules and the law" test $? = 0
 
 # Results for programs: on standard output, and nothing else there.
-on 2 run "${job[@]}" --out "$work/run" --format json >"$work/json" 2>"$work/log"
+on 2 run "${job[@]}" --out "$work/run" --format json >"$work/json" 2>"$work/log" || fail "run --format json"
 check "run --format json prints the scores" python3 - "$work/json" "$work/run/metrics.json" <<'EOF'
 import json, sys
 said, metrics = (json.load(open(p)) for p in sys.argv[1:])
