@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "command_line.hpp"
@@ -42,9 +43,11 @@ void tell_environment(const CommandLine& line) {
 
 /// Makes the ranks agree on the resolved configuration; opens the run folder and the logs.
 Context open_run(const CommandLine& line, comm::HostComm& comm) {
-  Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet};
+  Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet, line.format == "json"};
+  ConfigSources sources = line.sources;
+  if (sources.file.empty()) sources.kept = kept_settings(comm, context.out, line.stages());
   comm::agree(comm, "reading the configuration", true,
-              [&] { context.config = load_config(line.sources, line.stages()); });
+              [&] { context.config = load_config(sources, line.stages()); });
   comm::require_same_settings(comm, agreed_settings(context.config));
   comm::agree(comm, "opening the run folder", true, [&] {
     if (comm.is_root()) ensure_writable_folder(context.out);
@@ -84,10 +87,19 @@ void carry_out(Context& context, const CommandLine& line) {
   if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
   if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));
   if (verb == "evaluate") {
-    const std::string samples =
-        evaluate::samples_file(context.config.sample.formats, context.config.sample.files);
-    evaluate(context, or_in_run_folder(line.samples_file, context, samples.c_str()));
+    evaluate(context, line.samples_file);
+    if (context.json && context.comm.is_root())
+      std::cout << read_file(context.out / kMetricsFile) << std::flush;
   }
+}
+
+/// What `muffle run --format json` prints.
+void print_summary(const Context& context, bool scored, bool time_is_public, double seconds) {
+  nlohmann::ordered_json out = {{"format", "muffle-run"}, {"version", 1}, {"out", context.out.string()}};
+  if (time_is_public) out["seconds"] = seconds;
+  out["metrics"] = nullptr;
+  if (scored) out["metrics"] = nlohmann::ordered_json::parse(read_file(context.out / kMetricsFile));
+  std::cout << out.dump(2) << std::endl;
 }
 
 }  // namespace
@@ -118,13 +130,14 @@ void run(Context& context) {
           name);
     }
   }
-  if (!metrics.metrics.empty())
-    evaluate(context, context.out /
-                          evaluate::samples_file(context.config.sample.formats, context.config.sample.files));
+  const bool scored = !metrics.metrics.empty();
+  if (scored) evaluate(context, {});
   // The time taken tells m, which is private under add/remove-one.
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   spdlog::info("run: done{}; everything is in {}",
                context.m_is_private ? "" : fmt::format(" in {:.1f} s", seconds), context.out.string());
+  if (context.json && context.comm.is_root())
+    print_summary(context, scored, !context.m_is_private, seconds);
 }
 
 int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s, double io_deadline_s)) {

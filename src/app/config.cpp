@@ -287,6 +287,7 @@ std::vector<Key> reading_keys(const Config& config) { return keys_of(const_cast<
 
 Config load_config(const ConfigSources& sources, Stages stages) {
   Loader loader;
+  for (const auto& [key, literal] : sources.kept) loader.set_text(key, literal, "the run folder");
   if (!sources.file.empty()) loader.read_file(sources.file);
   for (const auto& [variable, value] : sources.environment) {
     const std::string key = environment_key(variable), where = "environment variable " + variable;

@@ -42,6 +42,28 @@ void record_settings(const Context& context, Stage stage) {
   if (text != before) write_file_atomically(file, text);
 }
 
+std::map<std::string, std::string> kept_settings(comm::HostComm& comm, const std::filesystem::path& folder,
+                                                 Stages stages) {
+  nlohmann::json kept = nlohmann::json::object();
+  comm::agree(comm, "reading the settings of the run folder", true, [&] {
+    const auto file = folder / kConfigFile;
+    const Stage stage = stages.train ? Stage::kTrain : Stage::kSample;
+    if (!comm.is_root() || stages.release || stages.evaluate ||
+        !is_there(file, "the settings of the run folder", "Nothing was changed."))
+      return;
+    const std::map<std::string, std::string> all = settings_in(file.string());
+    Config config;
+    for (const settings::Key& key : keys_of(config)) {
+      // How a table's samples are spelt.
+      const bool of_text = key.name == "data.separator" || key.name == "data.header";
+      const bool wanted = key.stage == stage || (of_text && stage == Stage::kSample);
+      if (const auto found = all.find(key.name); wanted && found != all.end()) kept[key.name] = found->second;
+    }
+    if (!kept.empty()) spdlog::info("settings that were not given are those of {}", file.string());
+  });
+  return nlohmann::json::parse(comm::broadcast_text(comm, kept.dump()));
+}
+
 data::DataSpec records_of(const Context& context) {
   data::DataSpec records = context.config.data;
   if (!context.config.data.generate.empty()) records.dir = (context.out / "data").string();

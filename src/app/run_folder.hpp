@@ -14,6 +14,12 @@ namespace muffle::app {
 /// on or its output is kept, never for a job that is refused. Not collective. @throws IoError.
 void record_settings(const Context& context, Stage stage);
 
+/// What a training or a sampling without a configuration file goes by: the settings that what lies in the
+/// folder was made with, so that a stage that is done again changes only what was asked for. Of the one stage
+/// alone: who needs nothing private may lack the rest. Collective; root reads.
+std::map<std::string, std::string> kept_settings(comm::HostComm& comm, const std::filesystem::path& folder,
+                                                 Stages stages);
+
 /// The records that the configuration names. What data.generate asks for is made, in OUT/data, by root.
 /// Collective. @throws IoError on every rank.
 data::DataSpec prepare_records(Context& context);

@@ -98,6 +98,25 @@ assert old > 0.8, f"of those who died, {old} are 60 or older"
 EOF
 check "rows keep types, bounds, rules and the law" test $? = 0
 
+# Results for programs: on standard output, and nothing else there.
+on 2 run "${job[@]}" --out "$work/run" --format json >"$work/json" 2>"$work/log" || fail "run --format json"
+check "run --format json prints the scores" python3 - "$work/json" "$work/run/metrics.json" <<'EOF'
+import json, sys
+said, metrics = (json.load(open(p)) for p in sys.argv[1:])
+assert said["format"] == "muffle-run" and said["metrics"] == metrics and said["seconds"] > 0, said
+EOF
+
+# Without a configuration a stage that is done again changes what was asked for alone; what goes is said; evaluate scores what is there.
+cp -r "$work/run" "$work/again"
+says 0 'settings that were not given are those of' "$MUFFLE" sample --out "$work/again" -n 300
+check "a CSV stays one" test "$(wc -l <"$work/again/samples.csv")" = 301
+there "$work/again" samples.npz
+says 0 'its output is there already' "$MUFFLE" train --out "$work/again"
+says 0 'removed, as the samples .* are replaced: samples.csv and 1 more' "$MUFFLE" sample "${job[@]}" --set sample.files=2 \
+  --set 'sample.formats=["csv"]' --out "$work/again"
+"$MUFFLE" evaluate "${job[@]}" --out "$work/again" --format json >"$work/json" 2>"$work/log" || fail "evaluate does not find the samples"
+check "evaluate --format json prints metrics.json" cmp "$work/json" "$work/again/metrics.json"
+
 # The same noise on any number of ranks, with one file a rank or one for all, an empty one too, masked or not: the same released numbers.
 numbers=$(python3 -c "print(2 * (4 + 6 + 5 * 4 + 5 * 6 + 5 * 6 + 4 * 6 + 4 * 6 + 6 * 6 + 5 + 6))")
 sums() { tail -c $((8 * numbers + 32)) "$work/$1/release.mfl" | head -c -32 | sha256sum; }

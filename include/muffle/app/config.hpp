@@ -57,6 +57,7 @@ struct ConfigSources {
   std::map<std::string, std::string> environment;          ///< MUFFLE_* as found
   std::vector<std::string> set;                            ///< "section.key=value"
   std::vector<std::pair<std::string, std::string>> flags;  ///< key, value
+  std::map<std::string, std::string> kept = {};  ///< key, literal: what holds where nothing else is said
 };
 
 /// Reads the settings and checks all that `stages` will need, so that nothing is charged for a job that could
