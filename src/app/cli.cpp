@@ -136,8 +136,7 @@ void run(Context& context) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   spdlog::info("run: done{}; everything is in {}",
                context.m_is_private ? "" : fmt::format(" in {:.1f} s", seconds), context.out.string());
-  if (context.json && context.comm.is_root())
-    print_summary(context, scored, !context.m_is_private, seconds);
+  if (context.json && context.comm.is_root()) print_summary(context, scored, !context.m_is_private, seconds);
 }
 
 int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s, double io_deadline_s)) {
