@@ -170,13 +170,13 @@ expect_error 78 "privacy.rounds releases one map of counts" 1 release "${job[@]}
 
 # The same file by another spelling of its path is the same release; another setting is named.
 made=$(sha256sum <"$work/rounds-1/release.mfl")
-rounds_again=("${job[@]}" "${rounds[@]}" --insecure-seeded-noise 7 --out "$work/rounds-1")
+rounds_again=("${job[@]}" "${rounds[@]}" --insecure-seeded-noise 7)
 for spelt in "./all.csv" "$work/data/all.csv" "../data/all.csv"; do
-  ends 0 on 1 release "${rounds_again[@]}" --set "data.features=$spelt"
+  ends 0 on 1 release "${rounds_again[@]}" --set "data.features=$spelt" --out "$work/rounds-1"
 done
 check "nothing was released again" test "$(sha256sum <"$work/rounds-1/release.mfl")" = "$made"
-expect_error 78 "privacy settings .privacy.epsilon: .* there, 0.123 here" 1 release "${rounds_again[@]}" --set privacy.epsilon=0.123
-expect_error 78 "data.features: '.*all.csv' there, '.*part-0.csv' here" 1 release "${rounds_again[@]}" --set data.features=part-0.csv
+says 78 "privacy settings .privacy.epsilon: .* there, 0.123 here" "$MUFFLE" release "${rounds_again[@]}" --set privacy.epsilon=0.123 --out "$work/rounds-1"
+says 78 "data.features: '.*all.csv' there, '.*part-0.csv' here" "$MUFFLE" release "${rounds_again[@]}" --set data.features=part-0.csv --out "$work/rounds-1"
 
 # The noisy tables are a product.
 ends 0 on 2 release "${job[@]}" --out "$work/exported" --export-tables "$work/tables"
