@@ -34,7 +34,7 @@ wrong_files_and_settings() {
     expect_error 78 'did you mean .privacy.epsilon' "$n" release "${small[@]}" --set privacy.epsilom=1
     expect_error 78 'max_records_per_person is missing or 0: say how many' "$n" release "${small[@]}" --set privacy.max_records_per_person=0
     expect_error 78 'both epsilon and a noise multiplier are given.*keep one' "$n" release "${small[@]}" --set privacy.noise_multiplier=3
-    expect_error 2 'not expected: --no-such-flag.*See .muffle --help' "$n" release "${small[@]}" --no-such-flag
+    expect_error 2 'no-such-flag. is no option of .muffle release.*See .muffle release --help' "$n" release "${small[@]}" --no-such-flag
   done
 }
 
