@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "muffle/schema/plain_text.hpp"
+
 namespace muffle::data {
 
 std::string HeaderMatch::listed(const std::vector<std::string>& names) {
@@ -35,12 +37,13 @@ std::string other_separator(std::span<const std::string_view> fields, char separ
 
 HeaderMatch match_header(std::span<const std::string_view> names, const schema::Table& table,
                          const std::function<bool(std::size_t)>& needed) {
-  std::map<std::string_view, std::size_t> columns;
-  for (std::size_t j = 0; j < table.columns.size(); ++j) columns[table.columns[j].name] = j;
+  std::map<std::string, std::size_t> columns;
+  for (std::size_t j = 0; j < table.columns.size(); ++j)
+    columns[schema::plain_text(table.columns[j].name)] = j;
   HeaderMatch match;
   std::vector<int> seen(table.columns.size(), 0);
   for (const std::string_view name : names) {
-    const auto found = columns.find(name);
+    const auto found = columns.find(schema::plain_text(name));
     match.places.push_back(found == columns.end() ? HeaderMatch::kUnknown : found->second);
     if (found == columns.end()) {
       match.unknown.push_back(match.places.size());

@@ -33,6 +33,18 @@ std::string gzipped(const std::string& bytes) {
 
 class Csv : public Tables {};
 
+TEST_F(Csv, ComposedAndDecomposedTextsAreOne) {
+  schema::Table table = people_table();
+  table.columns[0].name = "\xC3\xA4ge";
+  table.columns[2].values[0].name = "caf\xC3\xA9";
+  DataSpec one = spec();
+  one.schema = schema_of(table);
+  put("people.csv",
+      "a\xCC\x88ge,height,job,note,income\n20,1,caf\xC3\xA9,,<=50K\n20,1,cafe\xCC\x81,,<=50K\n"
+      "20,1,\" cafe\xCC\x81 \",,<=50K\n");
+  EXPECT_EQ(codes(one), Codes(3, {1, 1, 0, 0}));
+}
+
 TEST_F(Csv, ReadsEverySpellingOfTheSameRows) {
   const Codes want{{1, 1, 0, 0}, {3, 2, 1, 1}, {0, 0, 3, 0}, {2, 1, 2, 1}};
   const std::string rows[] = {"20,1.0,clerk,x,<=50K", "99,2.5,\"cook, chef\",,>50K",
