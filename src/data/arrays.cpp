@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -22,13 +24,48 @@ T load(const std::byte* stored, bool big_endian) {
   return std::bit_cast<T>(bytes);
 }
 
+/// IEEE's binary16.
+float half(const std::byte* stored, bool big_endian) {
+  const auto bits = load<std::uint16_t>(stored, big_endian);
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const float size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
+                     : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                     : std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+/// Rounded down.
+std::int64_t quotient(__int128 a, std::int64_t b) {
+  return static_cast<std::int64_t>(a / b - (a % b < 0 ? 1 : 0));
+}
+
+/// Whole seconds since 1970-01-01.
+double seconds_of(std::int64_t count, const ElementType::Unit& unit) {
+  if (count == std::numeric_limits<std::int64_t>::min()) return NAN;  // NumPy's NaT
+  if (unit.months == 0)
+    return unit.parts == 1
+               ? static_cast<double>(count) * static_cast<double>(unit.seconds)
+               : static_cast<double>(quotient(static_cast<__int128>(count) * unit.seconds, unit.parts));
+  constexpr std::int64_t kMostYears = 30000;  // std::chrono's calendar ends there
+  const __int128 months = static_cast<__int128>(count) * unit.months;
+  const std::int64_t year = quotient(months, 12);
+  if (months / 12 > kMostYears || months / 12 < -kMostYears) return months < 0 ? -INFINITY : INFINITY;
+  const auto month = static_cast<unsigned>(months - 12 * static_cast<__int128>(year));
+  const std::chrono::sys_days day =
+      std::chrono::year(static_cast<int>(year) + 1970) / std::chrono::month(month + 1) / 1;
+  return 86400.0 * static_cast<double>(day.time_since_epoch().count());
+}
+
 /// Calls `use` with the number in its own type.
 template <class Use>
 auto with_number(const ElementType& type, const std::byte* stored, Use&& use) {
   const bool big = type.big_endian;
   switch (type.kind) {
     case ElementType::Kind::kFloat:
-      return type.size == 4 ? use(load<float>(stored, big)) : use(load<double>(stored, big));
+      return type.size == 2   ? use(half(stored, big))
+             : type.size == 4 ? use(load<float>(stored, big))
+                              : use(load<double>(stored, big));
+    case ElementType::Kind::kTime:
     case ElementType::Kind::kSigned:
       return type.size == 1   ? use(load<std::int8_t>(stored, big))
              : type.size == 2 ? use(load<std::int16_t>(stored, big))
@@ -38,6 +75,7 @@ auto with_number(const ElementType& type, const std::byte* stored, Use&& use) {
       break;
     case ElementType::Kind::kCharacters:
     case ElementType::Kind::kBytes:
+    case ElementType::Kind::kFields:
       require(false, "a text is no number");
   }
   return type.size == 1   ? use(load<std::uint8_t>(stored, big))
@@ -79,9 +117,10 @@ bool shapes_agree(std::vector<std::uint64_t> a, std::vector<std::uint64_t> b) {
 
 class ArrayRecords final : public RecordStream {
  public:
-  ArrayRecords(const schema::Schema& schema, ArrayReader numbers, std::optional<ArrayReader> labels)
+  ArrayRecords(const DataSpec& spec, ArrayReader numbers, std::optional<ArrayReader> labels)
       : numbers_(std::move(numbers)), labels_(std::move(labels)) {
-    check_shape(schema);
+    check_shape(spec);
+    if (spec.channels_last && spec.schema.is_image()) place_channels(spec.schema.shape);
     if (labels_) check_labels();
     stored_.resize(numbers_.header().record_bytes());
   }
@@ -96,14 +135,19 @@ class ArrayRecords final : public RecordStream {
 
   void read(Row& row) override {
     const ElementType& type = numbers_.header().type;
-    if (type.is_byte()) {
+    if (type.is_byte() && !places_.empty()) {
+      numbers_.read(stored_);
+      row.bytes.resize(stored_.size());
+      for (std::size_t i = 0; i < stored_.size(); ++i)
+        row.bytes[places_[i]] = std::to_integer<std::uint8_t>(stored_[i]);
+    } else if (type.is_byte()) {
       row.bytes.resize(stored_.size());
       numbers_.read(std::as_writable_bytes(std::span(row.bytes)));
     } else {
       numbers_.read(stored_);
       row.floats.resize(stored_.size() / type.size);
       for (std::size_t i = 0; i < row.floats.size(); ++i)
-        row.floats[i] = type.to_float(stored_.data() + i * type.size);
+        row.floats[places_.empty() ? i : places_[i]] = type.to_float(stored_.data() + i * type.size);
     }
     row.label = 0;
     if (!labels_) return;
@@ -125,20 +169,37 @@ class ArrayRecords final : public RecordStream {
   }
 
  private:
-  void check_shape(const schema::Schema& schema) const {
+  void check_shape(const DataSpec& spec) const {
+    const schema::Schema& schema = spec.schema;
     const std::span<const std::uint64_t> sizes = numbers_.header().record_shape();
     const std::vector<std::uint64_t> stored(sizes.begin(), sizes.end());
     const std::vector<std::uint64_t> wanted(schema.shape.begin(), schema.shape.end());
-    if (shapes_agree(stored, wanted)) return;
-    if (stored.size() == 3 && schema.is_image() && stored == std::vector{wanted[1], wanted[2], wanted[0]}) {
-      throw DataError(fmt::format(
-          "{} holds images with their channels last, {}; the schema says {}, and muffle needs the channels "
-          "first. Move them and save the file again: in NumPy, x.transpose(0, 3, 1, 2). Leave data.shape as "
-          "it is.",
-          numbers_.name(), shape_text(stored), shape_text(wanted)));
+    std::vector<std::uint64_t> last;
+    if (schema.is_image()) last = {wanted[1], wanted[2], wanted[0]};
+    if (shapes_agree(stored, spec.channels_last ? last : wanted)) return;
+    if (spec.channels_last) {
+      throw DataError(
+          fmt::format("{} holds records of shape {}; by data.layout = \"channels-last\" and data.shape "
+                      "they are {}. Correct whichever is wrong.",
+                      numbers_.name(), shape_text(stored), shape_text(last)));
+    }
+    if (stored.size() == 3 && stored == last) {
+      throw DataError(
+          fmt::format("{} holds images with their channels last, {}; the schema says {}. Set data.layout = "
+                      "\"channels-last\", and leave data.shape as it is.",
+                      numbers_.name(), shape_text(stored), shape_text(wanted)));
     }
     throw DataError(numbers_.name() + " holds records of shape " + shape_text(stored) + ", the schema says " +
                     shape_text(wanted) + ". Correct the schema's shape or the file's name.");
+  }
+
+  /// Of height x width x channels in a file.
+  void place_channels(const std::vector<std::size_t>& shape) {
+    const std::size_t channels = shape[0], pixels = shape[1] * shape[2];
+    for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
+      for (std::size_t channel = 0; channel < channels; ++channel)
+        places_.push_back(channel * pixels + pixel);
+    }
   }
 
   void check_labels() const {
@@ -159,12 +220,14 @@ class ArrayRecords final : public RecordStream {
   ArrayReader numbers_;
   std::optional<ArrayReader> labels_;
   std::vector<std::byte> stored_;
+  std::vector<std::size_t> places_;  ///< where each stored number of a record belongs; empty: where it is
 };
 
 }  // namespace
 
 std::string ElementType::name() const {
   if (is_text()) return "text";
+  if (kind == Kind::kTime) return "datetime64";
   const char* what = kind == Kind::kFloat ? "float" : kind == Kind::kSigned ? "int" : "uint";
   return what + std::to_string(8 * size);
 }
@@ -174,6 +237,7 @@ float ElementType::to_float(const std::byte* stored) const {
 }
 
 double ElementType::to_double(const std::byte* stored) const {
+  if (kind == Kind::kTime) return seconds_of(load<std::int64_t>(stored, big_endian), unit);
   return with_number(*this, stored, [](auto v) { return static_cast<double>(v); });
 }
 
@@ -260,9 +324,9 @@ void ArrayReader::expect_end() {
                   LocalDetail{name_ + " declares " + std::to_string(header_.records()) + " records."});
 }
 
-std::unique_ptr<RecordStream> array_records(const schema::Schema& schema, ArrayReader numbers,
+std::unique_ptr<RecordStream> array_records(const DataSpec& spec, ArrayReader numbers,
                                             std::optional<ArrayReader> labels) {
-  return std::make_unique<ArrayRecords>(schema, std::move(numbers), std::move(labels));
+  return std::make_unique<ArrayRecords>(spec, std::move(numbers), std::move(labels));
 }
 
 }  // namespace muffle::data

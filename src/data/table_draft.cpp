@@ -11,6 +11,7 @@
 #include "csv_header.hpp"
 #include "csv_rows.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
 
 namespace muffle::data {
@@ -27,12 +28,6 @@ constexpr ColumnType kNumbers[] = {ColumnType::kDecimal, ColumnType::kDate, Colu
 constexpr std::size_t kMostListed = 200;
 /// Significant digits of decimals in a draft.
 constexpr int kDigits = 7;
-
-std::string_view stripped(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 bool is_missing_word(std::string_view field) {
   return std::find(std::begin(kMissing), std::end(kMissing), field) != std::end(kMissing);
@@ -52,7 +47,7 @@ bool is_boolean_word(std::string_view field) {
 
 /// What a record holds, and hardly a name.
 bool is_value(std::string_view name) {
-  const std::string_view field = stripped(name);
+  const std::string_view field = schema::trimmed(name);
   return is_missing_word(field) || is_boolean_word(field) ||
          std::any_of(std::begin(kNumbers), std::end(kNumbers),
                      [&](ColumnType type) { return schema::parse_number(type, field).has_value(); });
@@ -189,8 +184,7 @@ class PublicColumn {
 class NamedRows {
  public:
   NamedRows(const DataSpec& spec, bool named)
-      : rows_(spec.features, {spec.separator, spec.comment.empty() ? '\0' : spec.comment.front()}),
-        separator_(spec.separator) {
+      : rows_(spec.features, dialect_of(spec)), separator_(spec.separator) {
     const bool any = spec.header ? rows_.read_header() : rows_.read();
     if (!any) throw DataError(rows_.name() + " is empty. Is it the right file?");
     const std::string hint = other_separator(rows_.fields(), spec.separator);
@@ -199,6 +193,7 @@ class NamedRows {
           "the first line of {} is one field{}: say which --separator there is between fields{}.",
           rows_.name(), hint, spec.header ? ", or --header if that is the name of an only column" : ""));
     }
+    width_ = rows_.fields().size();
     if (spec.header) {
       read_names(named);
     } else {
@@ -210,26 +205,43 @@ class NamedRows {
 
   const std::vector<std::string>& names() const { return names_; }
   const std::string& file() const { return rows_.name(); }
+  /// What is read past, for people; empty: nothing.
+  std::string passed() const { return unnamed_text(passed_, rows_.name()); }
 
   template <class Look>  // (column, field)
   void each(const Look& look) {
     while (pending_ || rows_.read()) {
       pending_ = false;
       const auto fields = rows_.fields();
-      if (fields.size() != names_.size()) {
+      const auto count = fields_that_count(fields, width_, unnamed_end_);
+      if (!count) {
         throw rows_.malformed(fmt::format("has {} field{}, the file has {} columns{}", fields.size(),
-                                          fields.size() == 1 ? "" : "s", names_.size(),
+                                          fields.size() == 1 ? "" : "s", width_,
                                           other_separator(fields, separator_)));
       }
-      for (std::size_t j = 0; j < fields.size(); ++j) look(j, stripped(fields[j]));
+      for (std::size_t j = first_; j < std::min(*count, first_ + names_.size()); ++j) {
+        if (schema::is_ascii(fields[j])) {
+          look(j - first_, schema::trimmed(fields[j]));
+        } else {
+          look(j - first_, schema::plain_text(fields[j]));
+        }
+      }
     }
   }
 
  private:
   void read_names(bool named) {
-    std::set<std::string_view> known;
-    for (std::size_t j = 0; j < rows_.fields().size(); ++j) {
-      const std::string_view name = rows_.fields()[j];
+    const std::span<const std::string_view> header = rows_.fields();
+    std::set<std::string> known;
+    for (std::size_t j = 0; j < header.size(); ++j) {
+      if (is_unnamed(header, j)) {
+        passed_.push_back(j + 1);
+        if (known.empty()) ++first_;
+        unnamed_end_ = true;
+        continue;
+      }
+      unnamed_end_ = false;
+      std::string name = schema::plain_text(header[j]);
       const std::string which = fmt::format("name {} in the header of {} ", j + 1, rows_.name());
       if (name.empty())
         throw DataError(which + "is empty: every column needs a name. Mend the header" + kOrNoHeader);
@@ -238,13 +250,18 @@ class NamedRows {
         throw DataError(which + "is there twice: every column needs a name of its own. Mend the header" +
                         kOrNoHeader);
       }
+      names_.push_back(std::move(name));
     }
-    names_.assign(rows_.fields().begin(), rows_.fields().end());
+    if (names_.empty())
+      throw DataError("the header of " + rows_.name() + " has no names. Is it the right file" + kOrNoHeader);
   }
 
   CsvRows rows_;
   char separator_;
   std::vector<std::string> names_;
+  std::size_t width_ = 0, first_ = 0;  ///< columns of the file, and where those with names begin
+  std::vector<std::size_t> passed_;    ///< columns without a name, from 1
+  bool unnamed_end_ = false;
   bool pending_ = false;  ///< the first row was read, and nobody has looked at it
 };
 
@@ -269,8 +286,10 @@ bool fill_in(std::vector<DraftColumn>& columns, const DataSpec& sample, bool nam
 
 }  // namespace
 
-std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sample, bool named) {
+std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sample, bool named,
+                                       std::string* passed) {
   NamedRows rows(file, named);
+  if (passed != nullptr) *passed = rows.passed();
   std::vector<DraftColumn> columns(rows.names().size());
   for (std::size_t j = 0; j < columns.size(); ++j) {
     columns[j].name = rows.names()[j];
@@ -284,7 +303,7 @@ std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sam
   rows.each([&](std::size_t j, std::string_view field) {
     if (!columns[j].guessed) return;
     guesses[j].look_at(field);
-    if (!repeated && !named && file.header && field == stripped(columns[j].name)) repeated = j;
+    if (!repeated && !named && file.header && field == columns[j].name) repeated = j;
   });
   bool told_apart = named || !file.header;
   for (std::size_t j = 0; j < columns.size(); ++j) {
