@@ -13,6 +13,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
+#include "number_grid.hpp"
 
 namespace muffle::data {
 namespace {
@@ -21,7 +22,9 @@ using schema::ColumnType;
 using schema::DraftColumn;
 
 /// How missing values are spelt almost everywhere.
-constexpr std::string_view kMissing[] = {"", "?", ".", "-", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL"};
+constexpr std::string_view kMissing[] = {
+    "",    "?",   ".",    "-",    "--",     "---", "NA",   "N/A",  "n/a",  "na",   "#N/A", "#NA",    "<NA>",
+    "NaN", "nan", "-nan", "-NaN", "#NULL!", "NaT", "None", "none", "null", "NULL", "Null", "(null)", "\\N"};
 /// Types of which a number can be.
 constexpr ColumnType kNumbers[] = {ColumnType::kDecimal, ColumnType::kDate, ColumnType::kDatetime};
 /// A public sample with more categories in a column holds identifiers or free text.
@@ -53,6 +56,9 @@ bool is_value(std::string_view name) {
                      [&](ColumnType type) { return schema::parse_number(type, field).has_value(); });
 }
 
+constexpr const char* kAreCodes =
+    "a few numbers over a wide range: codes. If they are amounts: type = \"integer\"";
+
 constexpr const char* kOrNoHeader = ", or say --no-header if the file has none: its first line is a record.";
 
 /// The first line is taken for names, which are public: that may not go wrong. @param why  without content
@@ -62,21 +68,25 @@ DataError perhaps_a_record(const std::string& why) {
                    "if the file has no names (data.header = false), or --header if these are names.");
 }
 
-/// Which types fit all fields of a column so far. All that is kept of private records.
+/// Which types fit all fields of a column so far. All that is kept of private records are these, and the step
+/// and the places of decimals that lie on a coarser grid than they are written with.
 class TypeGuess {
  public:
   void look_at(std::string_view field) {
     if (is_missing_word(field)) return;
     seen_ = true;
     const auto is = [&](ColumnType type) { return schema::parse_number(type, field).has_value(); };
-    decimal_ = decimal_ && !is_code(field) && is(ColumnType::kDecimal);
+    const auto number = schema::parse_number(ColumnType::kDecimal, field);
+    decimal_ = decimal_ && !is_code(field) && number.has_value();
     integer_ = integer_ && decimal_ && field.find_first_of(".eE") == std::string_view::npos;
+    if (decimal_) grid_.look_at(*number, field);
     date_ = date_ && is(ColumnType::kDate);
     datetime_ = datetime_ && is(ColumnType::kDatetime);
     boolean_ = boolean_ && is_boolean_word(field);
   }
   ColumnType type() const {
     if (!seen_) return ColumnType::kCategory;
+    if (decimal_ && grid_.are_codes()) return ColumnType::kCategory;
     return integer_    ? ColumnType::kInteger
            : decimal_  ? ColumnType::kDecimal
            : date_     ? ColumnType::kDate
@@ -85,8 +95,15 @@ class TypeGuess {
                        : ColumnType::kCategory;
   }
   bool seen() const { return seen_; }
+  /// Numbers that look like a category's codes.
+  bool are_codes() const { return decimal_ && grid_.are_codes(); }
+  /// Of decimals: between them, if that is more than their last place; and the places that they are written
+  /// with.
+  std::optional<double> step() const { return grid_.step(); }
+  int places() const { return grid_.places(); }
 
  private:
+  NumberGrid grid_;
   bool seen_ = false, integer_ = true, decimal_ = true, date_ = true, datetime_ = true, boolean_ = true;
 };
 
@@ -125,6 +142,7 @@ class PublicColumn {
     c.guessed = false;
     c.type = guess_.type();
     c.missing.emplace(missing_.begin(), missing_.end());
+    if (guess_.are_codes()) c.note = kAreCodes;
     if (c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal) {
       numbers(c);
     } else if (c.type == ColumnType::kDate || c.type == ColumnType::kDatetime) {
@@ -134,6 +152,7 @@ class PublicColumn {
                             kMostListed));
     } else {
       c.values.emplace(values_.begin(), values_.end());
+      std::sort(c.values->begin(), c.values->end(), in_natural_order);
       if (c.type == ColumnType::kBoolean && values_.size() != 2) c.type = ColumnType::kCategory;
     }
   }
@@ -153,8 +172,9 @@ class PublicColumn {
     }
     if (largest > 0x1p50 / std::pow(10.0, places))
       return ignore(c, "numbers of more digits than muffle counts exactly");
-    const double scale = std::pow(10.0, places), step = 1 / scale, span = hi_ - lo_;
-    const double unit = std::max(step, span > 0 ? round_unit(span) : step);
+    if (c.type == ColumnType::kDecimal && places == places_) c.step = guess_.step();
+    const double scale = std::pow(10.0, places), step = c.step.value_or(1 / scale), span = hi_ - lo_;
+    const double unit = step * std::ceil(std::max(1.0, span > 0 ? round_unit(span) / step : 1.0) - 1e-9);
     // A hair inwards, or the quotient's rounding would take a round number to the next.
     const auto written = [&](double v) { return std::round(v * scale) / scale; };
     c.lo = written(std::floor(lo_ / unit + 1e-9) * unit);
@@ -300,7 +320,9 @@ std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sam
     return columns;
   std::vector<TypeGuess> guesses(columns.size());
   std::optional<std::size_t> repeated;
+  bool any_row = false;
   rows.each([&](std::size_t j, std::string_view field) {
+    any_row = true;
     if (!columns[j].guessed) return;
     guesses[j].look_at(field);
     if (!repeated && !named && file.header && field == columns[j].name) repeated = j;
@@ -308,9 +330,19 @@ std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sam
   bool told_apart = named || !file.header;
   for (std::size_t j = 0; j < columns.size(); ++j) {
     if (!columns[j].guessed) continue;
-    columns[j].type = guesses[j].type();
+    DraftColumn& column = columns[j];
+    column.type = guesses[j].type();
     // Text above numbers is a name.
-    told_apart = told_apart || columns[j].type != ColumnType::kCategory;
+    told_apart = told_apart || column.type != ColumnType::kCategory || guesses[j].are_codes();
+    if (guesses[j].are_codes()) column.note = kAreCodes;
+    if (column.type == ColumnType::kDecimal && guesses[j].step() == 1.0) {
+      column.step = 1.0;
+      column.decimals = guesses[j].places();
+    }
+    if (any_row && !guesses[j].seen()) {
+      column.type = ColumnType::kIgnore;
+      column.note = "no row has a value here";
+    }
   }
   if (repeated) {
     throw perhaps_a_record(fmt::format("name {} in the header of {} is a field of a later row, too",
