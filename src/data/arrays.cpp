@@ -35,22 +35,17 @@ float half(const std::byte* stored, bool big_endian) {
 }
 
 /// Rounded down.
-std::int64_t quotient(__int128 a, std::int64_t b) {
-  return static_cast<std::int64_t>(a / b - (a % b < 0 ? 1 : 0));
-}
+__int128 quotient(__int128 a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 /// Whole seconds since 1970-01-01.
 double seconds_of(std::int64_t count, const ElementType::Unit& unit) {
   if (count == std::numeric_limits<std::int64_t>::min()) return NAN;  // NumPy's NaT
   if (unit.months == 0)
-    return unit.parts == 1
-               ? static_cast<double>(count) * static_cast<double>(unit.seconds)
-               : static_cast<double>(quotient(static_cast<__int128>(count) * unit.seconds, unit.parts));
-  constexpr std::int64_t kMostYears = 30000;  // std::chrono's calendar ends there
-  const __int128 months = static_cast<__int128>(count) * unit.months;
-  const std::int64_t year = quotient(months, 12);
-  if (months / 12 > kMostYears || months / 12 < -kMostYears) return months < 0 ? -INFINITY : INFINITY;
-  const auto month = static_cast<unsigned>(months - 12 * static_cast<__int128>(year));
+    return static_cast<double>(quotient(static_cast<__int128>(count) * unit.seconds, unit.parts));
+  constexpr int kMostYears = 30000;  // std::chrono's calendar ends there
+  const __int128 months = static_cast<__int128>(count) * unit.months, year = quotient(months, 12);
+  if (year > kMostYears || year < -kMostYears) return year < 0 ? -INFINITY : INFINITY;
+  const auto month = static_cast<unsigned>(months - 12 * year);
   const std::chrono::sys_days day =
       std::chrono::year(static_cast<int>(year) + 1970) / std::chrono::month(month + 1) / 1;
   return 86400.0 * static_cast<double>(day.time_since_epoch().count());

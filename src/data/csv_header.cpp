@@ -65,6 +65,17 @@ std::string other_separator(std::span<const std::string_view> fields, char separ
   return {};
 }
 
+std::string width_hint(std::span<const std::string_view> fields, std::size_t columns, char separator) {
+  std::string hint = other_separator(fields, separator);
+  if (hint.empty() && fields.size() == columns + 1) {
+    hint =
+        " (if each row begins with its name, as R's write.table writes it, put a name for that, \"\", in "
+        "front of the "
+        "header's)";
+  }
+  return hint;
+}
+
 bool header_is_below(CsvRows& rows, const schema::Table& table,
                      const std::function<bool(std::size_t)>& needed) {
   constexpr int kMostRows = 20;

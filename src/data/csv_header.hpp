@@ -60,6 +60,9 @@ std::optional<std::size_t> fields_that_count(std::span<const std::string_view> f
 bool header_is_below(CsvRows& rows, const schema::Table& table,
                      const std::function<bool(std::size_t)>& needed);
 
+/// " (...)" of a row of another width than its file's, for whoever holds the file: what may be the reason.
+std::string width_hint(std::span<const std::string_view> fields, std::size_t columns, char separator);
+
 /// @param needed  whether a column of the schema must be in the file.
 HeaderMatch match_header(std::span<const std::string_view> names, const schema::Table& table,
                          const std::function<bool(std::size_t)>& needed);

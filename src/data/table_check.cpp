@@ -214,7 +214,7 @@ class TableChecker {
       ++wrong_widths_;
       return notes_.refused(fmt::format("{} has {} field{}, the file has {} columns{}", rows.where(),
                                         fields.size(), fields.size() == 1 ? "" : "s", places_.size(),
-                                        other_separator(fields, spec_.separator)));
+                                        width_hint(fields, places_.size(), spec_.separator)));
     }
     const auto where = [&] { return rows.where(); };
     begin();

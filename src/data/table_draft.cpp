@@ -237,7 +237,7 @@ class NamedRows {
       if (!count) {
         throw rows_.malformed(fmt::format("has {} field{}, the file has {} columns{}", fields.size(),
                                           fields.size() == 1 ? "" : "s", width_,
-                                          other_separator(fields, separator_)));
+                                          width_hint(fields, width_, separator_)));
       }
       for (std::size_t j = first_; j < std::min(*count, first_ + names_.size()); ++j) {
         if (schema::is_ascii(fields[j])) {

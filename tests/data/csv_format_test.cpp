@@ -46,6 +46,12 @@ TEST_F(Csv, ComposedAndDecomposedTextsAreOne) {
       "a\xCC\x88ge,height,job,note,income\n20,1,caf\xC3\xA9,,<=50K\n20,1,cafe\xCC\x81,,<=50K\n"
       "20,1,\" cafe\xCC\x81 \",,<=50K\n");
   EXPECT_EQ(codes(one), Codes(3, {1, 1, 0, 0}));
+  // A person, too.
+  table.columns[2] = category("job", {}, schema::ColumnRole::kPerson);
+  one.schema = schema_of(table);
+  one.records_per_person = 1;
+  const Batch all = read_all(one);
+  EXPECT_EQ(std::count(all.y.begin(), all.y.end(), schema::kNoClass), 2);
 }
 
 TEST_F(Csv, ReadsEverySpellingOfTheSameRows) {

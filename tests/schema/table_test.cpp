@@ -280,9 +280,18 @@ then = {{ column = " n", is = ["NA "] }}
     const FieldReading reading = column.read(field);
     return reading.misfit == Misfit::kNone ? static_cast<int>(reading.cell->code) : -1;
   };
-  for (const auto& [field, wanted] : {std::pair{std::string("a"), 0}, {" a ", 0}, {"A", 0}, {composed, 1},
-                                      {decomposed + "\t", 1}, {"B", 1}, {"c", 2}, {"\xC3\xA9", 3},
-                                      {" e\xCC\x81", 3}, {"", -1}, {"Koln", -1}, {"K\xFFln", -1}})
+  for (const auto& [field, wanted] : {std::pair{std::string("a"), 0},
+                                      {" a ", 0},
+                                      {"A", 0},
+                                      {composed, 1},
+                                      {decomposed + "\t", 1},
+                                      {"B", 1},
+                                      {"c", 2},
+                                      {"\xC3\xA9", 3},
+                                      {" e\xCC\x81", 3},
+                                      {"", -1},
+                                      {"Koln", -1},
+                                      {"K\xFFln", -1}})
     EXPECT_EQ(code(town, field), wanted) << field;
   EXPECT_EQ(code(n, "NA"), static_cast<int>(one.columns[1].missing_code()));
   EXPECT_EQ(code(n, "-9"), static_cast<int>(one.columns[1].missing_code()));
