@@ -22,7 +22,13 @@ muffle=${MUFFLE_BINARY:-$here/build/cpu/bin/muffle}
 source "$here/launch/local-flags.sh"
 flags=(-n "$ranks" "${quiet[@]}" "${local_flags[@]}" "${loopback[@]}")
 
+# A job that ends in order leaves its code here, and mpirun ends with 0. It would wait twice 3 s for ranks that have gone, did one of them
+# end otherwise.
+exit_file=$(mktemp)
+export MUFFLE_EXIT_FILE=$exit_file
+
 may_insist=yes
 # In a session of its own a terminal's Ctrl-C does not reach mpirun, which would end the ranks before they have checkpointed.
 run_job setsid setpriv --pdeathsig TERM mpirun "${flags[@]}" "$muffle" "$@"
+((code != 0)) || [[ ! -s $exit_file ]] || code=$(<"$exit_file")
 exit "$code"

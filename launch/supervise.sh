@@ -8,7 +8,7 @@
 # word: so it is sent again, after 1, 3, 7, ... s. Where `may_insist` is set, a second INT or TERM goes to the job as it is. Whatever ends
 # the script, SIGKILL too, ends the job: COMMAND is under setsid, which makes it a session of its own, and setpriv --pdeathsig.
 
-job='' asked='' again='' insisted='' may_insist=''
+job='' asked='' again='' insisted='' may_insist='' exit_file=''
 # shellcheck disable=SC2317  # called by the traps
 stop() {
   local signal=USR1
@@ -25,7 +25,8 @@ for signal in INT TERM HUP USR1 USR2; do
 done
 
 # What the scripts ask of the machine before they start mpirun may be ended by the same signal, and set -e ends the script then.
-trap '[[ -z $asked || -n $job ]] || exit 75' EXIT
+# `exit_file`: what a script removes at its end.
+trap '[[ -z $exit_file ]] || rm -f -- "$exit_file" || true; [[ -z $asked || -n $job ]] || exit 75' EXIT
 
 run_job() {
   if [[ -n $asked ]]; then

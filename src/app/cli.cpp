@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <span>
 
 #include "command_line.hpp"
 #include "muffle/app/commands.hpp"
@@ -14,6 +16,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/log.hpp"
 #include "muffle/core/process.hpp"
+#include "run_folder.hpp"
 
 namespace muffle::app {
 namespace {
@@ -32,11 +35,19 @@ double deadline_of(const CommandLine& line) {
   }
 }
 
+/// Whoever reads the command later must see what else decided. Root alone talks.
+void tell_environment(const CommandLine& line) {
+  const std::string settings = from_environment(line.sources);
+  if (!settings.empty()) spdlog::info("settings from the environment: {}", settings);
+}
+
 /// Makes the ranks agree on the resolved configuration; opens the run folder and the logs.
 Context open_run(const CommandLine& line, comm::HostComm& comm) {
-  Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet};
+  Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet, line.format == "json"};
+  ConfigSources sources = line.sources;
+  if (sources.file.empty()) sources.kept = kept_settings(comm, context.out, line.stages());
   comm::agree(comm, "reading the configuration", true,
-              [&] { context.config = load_config(line.sources, line.stages()); });
+              [&] { context.config = load_config(sources, line.stages()); });
   comm::require_same_settings(comm, agreed_settings(context.config));
   comm::agree(comm, "opening the run folder", true, [&] {
     if (comm.is_root()) ensure_writable_folder(context.out);
@@ -44,6 +55,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
   comm::agree(comm, "opening the logs", true, [&] {
     set_up_logging({comm.rank(), comm.host(), context.out / "logs", line.verbosity()});
   });
+  tell_environment(line);
   const std::int64_t asked = context.config.runtime.threads;
   const int owned = cluster::cores_of(comm);
   context.threads = asked > 0 ? static_cast<int>(asked) : owned;
@@ -68,13 +80,38 @@ std::filesystem::path or_in_run_folder(const std::string& given, const Context& 
   return given.empty() ? context.out / name : std::filesystem::path(given);
 }
 
+void carry_out(Context& context, const CommandLine& line) {
+  const std::string& verb = line.verb();
+  if (verb == "run") run(context);
+  if (verb == "release") release(context);
+  if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
+  if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));
+  if (verb == "evaluate") {
+    evaluate(context, line.samples_file);
+    if (context.json && context.comm.is_root())
+      std::cout << read_file(context.out / kMetricsFile) << std::flush;
+  }
+}
+
+/// What `muffle run --format json` prints.
+void print_summary(const Context& context, bool scored, bool time_is_public, double seconds) {
+  nlohmann::ordered_json out = {{"format", "muffle-run"}, {"version", 1}, {"out", context.out.string()}};
+  if (time_is_public) out["seconds"] = seconds;
+  out["metrics"] = nullptr;
+  if (scored) out["metrics"] = nlohmann::ordered_json::parse(read_file(context.out / kMetricsFile));
+  std::cout << out.dump(2) << std::endl;
+}
+
 }  // namespace
 
 void run(Context& context) {
   const auto start = std::chrono::steady_clock::now();
   release(context);
+  round_times(context);
   train(context, context.out / kReleaseFile);
+  round_times(context);
   sample(context, context.out / kModelFile);
+  round_times(context);
   evaluate::Settings& metrics = context.config.evaluate;
   if (context.config.data.test_features.empty()) {
     for (const std::string& name : metrics.leave_out_real()) {
@@ -84,14 +121,22 @@ void run(Context& context) {
           name);
     }
   }
-  if (!metrics.metrics.empty())
-    evaluate(context, context.out /
-                          evaluate::samples_file(context.config.sample.formats, context.config.sample.files));
+  if (context.m_is_private && !metrics.own_records) {
+    for (const std::string& name : metrics.leave_out_own()) {
+      spdlog::info(
+          "evaluate: what \"{}\" reads of the release's own records is left out. Such scores tell of m, "
+          "which "
+          "is private here; evaluate.own_records = true asks for them",
+          name);
+    }
+  }
+  const bool scored = !metrics.metrics.empty();
+  if (scored) evaluate(context, {});
   // The time taken tells m, which is private under add/remove-one.
-  const bool time_is_public = context.config.privacy.adjacency == privacy::Adjacency::kReplaceOne;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  spdlog::info("run: done{}; everything is in {}", time_is_public ? fmt::format(" in {:.1f} s", seconds) : "",
-               context.out.string());
+  spdlog::info("run: done{}; everything is in {}",
+               context.m_is_private ? "" : fmt::format(" in {:.1f} s", seconds), context.out.string());
+  if (context.json && context.comm.is_root()) print_summary(context, scored, !context.m_is_private, seconds);
 }
 
 int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s, double io_deadline_s)) {
@@ -115,6 +160,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   });
   comm::require_same_settings(comm, line.invocation());
   if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
+  if (line.verb() == "audit" || alone) tell_environment(line);
   if (line.verb() == "audit") {
     audit(line.sources, line.audit, comm, std::cout);
     return 0;
@@ -129,18 +175,23 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   }
 
   Context context = open_run(line, comm);
-  const std::string& verb = line.verb();
-  if (verb == "run") run(context);
   context.export_tables = line.export_tables;
-  if (verb == "release") release(context);
-  if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
-  if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));
-  if (verb == "evaluate") {
-    const std::string samples =
-        evaluate::samples_file(context.config.sample.formats, context.config.sample.files);
-    evaluate(context, or_in_run_folder(line.samples_file, context, samples.c_str()));
+  for (const std::filesystem::path file : {line.release_file, line.model_file, line.samples_file}) {
+    if (file.empty()) continue;
+    const auto beside = file.parent_path();
+    context.reads.insert(context.reads.end(), {file, beside / kConfigFile, beside / kSamplesJson});
   }
-  comm.barrier();
+  std::int64_t is_private = m_is_private(context) ? 1 : 0;
+  comm.all_reduce_max(std::span(&is_private, 1));
+  context.m_is_private = is_private != 0;
+  try {
+    carry_out(context, line);
+    comm.barrier();  // nobody reads or writes a file any more
+  } catch (...) {
+    round_times(context);
+    throw;
+  }
+  round_times(context);
   return 0;
 }
 

@@ -7,12 +7,14 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/data/mixture.hpp"
+#include "muffle/model/rounds.hpp"
 
 namespace muffle::app {
 namespace {
 
 /// `muffle verify`: prints every check and the privacy card; then throws if a check fails.
-void print_verification(const release::ReleaseFiles& files, const std::string& format, std::ostream& out) {
+void print_verification(release::ReleaseFiles files, const std::string& format, std::ostream& out) {
+  files.repeat_choices = model::repeat_choices;
   const release::Verification verification = release::verify_file(files);
   out << (format == "json" ? verification_json(verification) : verification_text(verification)) << std::flush;
   require_passed(verification);
@@ -37,9 +39,39 @@ void CommandLine::require_verb(const std::string& word) const {
                    (nearest.empty() ? "" : "; did you mean '" + nearest + "'") + ". See `muffle --help`.");
 }
 
+void CommandLine::require_options(std::span<const std::string> words) const {
+  const CLI::App* verb = &app_;
+  std::string path = "muffle";
+  for (; !words.empty(); words = words.subspan(1)) {
+    const auto inner =
+        verb->get_subcommands([&](const CLI::App* v) { return v->get_name() == words.front(); });
+    if (inner.empty()) break;
+    verb = inner.front();
+    path += " " + words.front();
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option* option : verb->get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string nearest = settings::nearest(name, known);
+    throw UsageError("'" + name + "' is no option of `" + path + "`" +
+                     (nearest.empty() ? "" : "; did you mean '" + nearest + "'") + ". See `" + path +
+                     " --help`.");
+  }
+}
+
 void CommandLine::parse(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == "help") {  // `help VERB` is `VERB --help`
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  if (words.size() > 1 && words.back() == "--help" && words.front()[0] != '-') require_verb(words.front());
   try {
-    app_.parse(argc, argv);
+    app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     verb_ = app_.get_subcommands().front()->get_name();
   } catch (const CLI::Success& e) {  // help or version
     std::ostringstream text;
@@ -47,10 +79,13 @@ void CommandLine::parse(int argc, const char* const* argv) {
     help_ = text.str();
     verb_ = "help";
   } catch (const CLI::ParseError& e) {
-    if (argc > 1 && argv[1][0] != '-') require_verb(argv[1]);
+    if (!words.empty() && words.front()[0] != '-') require_verb(words.front());
+    require_options(words);
     throw UsageError(std::string(e.what()) + ". See `muffle --help`, or `muffle VERB --help`.");
   }
-  sources.environment = environment_settings();
+  // Other verbs have no settings.
+  if (verb_ != "help" && app_.get_subcommands().front()->get_option_no_throw("--config") != nullptr)
+    sources.environment = environment_settings();
 }
 
 std::function<void()> CommandLine::alone(std::ostream& printed) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iosfwd>
 #include <map>
+#include <span>
 #include <string>
 
 #include "muffle/app/commands.hpp"
@@ -38,6 +39,7 @@ class CommandLine {
   std::string out, release_file, model_file, samples_file, export_tables;
   int verbose = 0;
   bool quiet = false;
+  std::string format = "text";  ///< of run and evaluate
   std::optional<std::uint64_t> insecure_seed;
   bool dry_run = false;
   AuditCommand audit;
@@ -61,6 +63,8 @@ class CommandLine {
 
   /// @throws UsageError  the word is no verb, with the one that it may stand for.
   void require_verb(const std::string& word) const;
+  /// @throws UsageError  one of the words is no option of the verb's, with the one that it may stand for.
+  void require_options(std::span<const std::string> words) const;
 
   CLI::App app_;
   privacy::AccountRequest account_;

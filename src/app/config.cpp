@@ -114,10 +114,6 @@ class Loader {
     for (const Assignment& a : waiting_) {
       // Said already; or perhaps a key that the schema would have brought.
       if (const auto map = map_of(a.key); map && (bad_maps_.contains(*map) || !schema_stands_)) continue;
-      if (const std::string renamed = renamed_key(a.key); !renamed.empty()) {
-        refuse(fmt::format("{}: '{}' {}", a.where, a.key, renamed));
-        continue;
-      }
       const std::string near = settings::nearest(a.key, names_of(std::span(known)));
       refuse(
           fmt::format("{}: unknown key '{}'{}", a.where, a.key,
@@ -182,9 +178,7 @@ class Loader {
       } else if (inner->empty() && prefix == kMap) {
         make_map(name + ".", where());
       } else if (inner->empty() && name + "." != kMap && !has_section(keys_of(config_), name)) {
-        const std::string renamed = renamed_key(name);
-        refuse(renamed.empty() ? fmt::format("{}: unknown section '{}'", where(), name)
-                               : fmt::format("{}: [{}] {}", where(), name, renamed));
+        refuse(fmt::format("{}: unknown section '{}'", where(), name));
       } else {
         read_table(*inner, name + ".", path);
       }
@@ -293,6 +287,7 @@ std::vector<Key> reading_keys(const Config& config) { return keys_of(const_cast<
 
 Config load_config(const ConfigSources& sources, Stages stages) {
   Loader loader;
+  for (const auto& [key, literal] : sources.kept) loader.set_text(key, literal, "the run folder");
   if (!sources.file.empty()) loader.read_file(sources.file);
   for (const auto& [variable, value] : sources.environment) {
     const std::string key = environment_key(variable), where = "environment variable " + variable;
@@ -325,6 +320,19 @@ std::map<std::string, std::string> environment_settings() {
     const std::string variable = entry.substr(0, equals);
     if (!environment_key(variable).empty() || !meant_variable(variable).empty())
       out[variable] = entry.substr(equals + 1);
+  }
+  return out;
+}
+
+std::string from_environment(const ConfigSources& sources) {
+  std::set<std::string> beaten;
+  for (const std::string& assignment : sources.set) beaten.insert(assignment.substr(0, assignment.find('=')));
+  for (const auto& [key, value] : sources.flags) beaten.insert(key);
+  std::string out;
+  for (const auto& [variable, value] : sources.environment) {
+    const std::string key = environment_key(variable);
+    if (!key.empty() && !beaten.contains(key))
+      out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", key, variable);
   }
   return out;
 }
@@ -375,14 +383,16 @@ std::map<std::string, std::string> settings_in(const std::string& file) {
   return loader.named_settings();
 }
 
+bool names_records(const std::string& key) {
+  return key == "data.dir" || key == "data.schema" || key == "data.features" || key == "data.labels";
+}
+
 std::string stage_hash(const Config& config, Stage stage) {
   Sha256 hash;
   for (const Key& k : reading_keys(config)) {
-    if (k.stage == stage) hash.update(PublicBytes(k.name + "=" + k.get() + "\n"));
+    if (k.stage == stage && !names_records(k.name)) hash.update(PublicBytes(k.name + "=" + k.get() + "\n"));
   }
-  const data::DataSpec comma;
-  if (stage == Stage::kSample &&
-      (config.data.separator != comma.separator || config.data.header != comma.header))
+  if (stage == Stage::kSample)
     hash.update(
         PublicBytes(fmt::format("separator={}\nheader={}\n", config.data.separator, config.data.header)));
   if (stage == Stage::kRelease && config.data.schema.table)

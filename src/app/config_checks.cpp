@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "muffle/app/config.hpp"
 #include "muffle/model/twin_kind.hpp"
@@ -110,24 +109,6 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
   // The accountant knows its own domain: ask it.
   if (p.empty()) p.check("[privacy]: ", [&] { c.plan = release::make_plan(release_settings(c)); });
   return p.take();
-}
-
-std::string renamed_key(const std::string& key) {
-  if (key == "features.blocks")
-    return "is gone: every feature map has a section of its own, such as [map.rff] with kind = \"rff\" and "
-           "count = 10000, [map.moments] with kind = \"moments\", [map.proxy] with kind = \"rff\" and role = "
-           "\"proxy\"";
-  const auto dot = key.find('.');
-  const std::string section = key.substr(0, dot), leaf = dot == std::string::npos ? "" : key.substr(dot + 1);
-  const auto now = [](const char* map, const char* rest, const std::string& name) {
-    return fmt::format("is {}a feature map now, which has a section of its own: write [map.{}] with {}{}",
-                       name.empty() ? "" : name + " of ", map, rest,
-                       name.empty() ? "" : ", and there " + name);
-  };
-  if (section == "moments") return now("moments", "kind = \"moments\"", leaf == "kind" ? "lift" : leaf);
-  if (section == "proxy") return now("proxy", "kind = \"rff\" and role = \"proxy\"", leaf);
-  const std::set<std::string> of_rff{"count", "length_scale", "frequencies", "seed"};
-  return section == "features" && of_rff.contains(leaf) ? now("rff", "kind = \"rff\"", leaf) : "";
 }
 
 }  // namespace muffle::app

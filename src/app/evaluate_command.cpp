@@ -1,5 +1,6 @@
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -11,12 +12,40 @@
 
 namespace muffle::app {
 
-void evaluate(Context& context, const std::filesystem::path& samples_file) {
+namespace {
+
+/// The samples in the run folder, as samples.json says that they were written, or else as the settings say.
+std::filesystem::path samples_in(const Context& context) {
+  const synth::SampleSpec& spec = context.config.sample;
+  std::string name = evaluate::samples_file(spec.formats, spec.files);
+  const auto description = context.out / kSamplesJson;
+  if (!context.comm.is_root() || !is_there(description, "the samples' description", "Nothing was changed."))
+    return context.out / name;
+  const auto said = nlohmann::json::parse(read_file(description), nullptr, /*allow_exceptions=*/false);
+  try {
+    std::uint64_t files = 1;
+    for (const auto& [file, hash] : said.at("files").items()) files = std::max(files, schema::parts_of(file));
+    const std::string there =
+        evaluate::samples_file(said.at("formats").get<std::vector<std::string>>(), files);
+    if (!there.empty()) name = there;
+  } catch (const nlohmann::json::exception&) {  // whoever reads the samples says what is wrong with them
+  }
+  return context.out / name;
+}
+
+}  // namespace
+
+void evaluate(Context& context, const std::filesystem::path& given) {
   const auto file = context.out / kMetricsFile;
+  std::filesystem::path samples_file = given;
+  comm::agree(context.comm, "looking for the samples", true, [&] {
+    if (given.empty()) samples_file = samples_in(context);
+  });
   const auto description = samples_file.parent_path() / kSamplesJson;
   data::Settings data = context.config.data;
-  const data::DataSpec train = records_of(context);
+  data::DataSpec train = records_of(context);
   data.dir = train.dir;
+  if (context.m_is_private) train.records = 0;
   // The other ranks sleep meanwhile: root may use their cores too.
   const evaluate::Subject subject{samples_file, data.test(), train,
                                   context.threads * context.comm.local_size(),
@@ -37,7 +66,7 @@ void evaluate(Context& context, const std::filesystem::path& samples_file) {
       if (!context.comm.is_root()) return;
       nlohmann::json metrics =
           evaluate::score(context.config.evaluate, subject, [&](const std::string& table) {
-            if (context.quiet) return;
+            if (context.quiet || context.json) return;
             std::fputs(table.c_str(), stdout);
             std::fflush(stdout);
           });

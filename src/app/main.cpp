@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -22,6 +24,7 @@ namespace {
 std::unique_ptr<muffle::comm::MpiSession> session;
 std::unique_ptr<muffle::comm::HostComm> world;
 std::unique_ptr<muffle::Watchdog> watchdog;
+bool is_root = true;  ///< outlives `world`
 
 std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(static_cast<long long>(seconds * 1000.0));
@@ -33,6 +36,7 @@ muffle::comm::HostComm& connect(double deadline_s, double io_deadline_s) {
   watchdog->set_deadline(milliseconds_of(io_deadline_s));
   muffle::comm::install_termination_handler();
   world = session ? session->world({.deadline = deadline}) : muffle::comm::single_process();
+  is_root = world->is_root();
   return *world;
 }
 
@@ -63,6 +67,17 @@ void tell(const muffle::Error& e) noexcept {
   std::_Exit(code);
 }
 
+/// What a rank of a job that ended in order with this code ends with. Where a rank ends with another code
+/// than 0, mpirun gives the others seconds for their last words, also if none is left. So launch/local.sh
+/// names a file for the job's code: root writes it there, and all end with 0.
+int code_for_launcher(int code) noexcept {
+  const char* file = std::getenv("MUFFLE_EXIT_FILE");
+  if (code == 0 || file == nullptr || *file == '\0') return code;
+  if (!is_root) return 0;
+  const int opened = ::open(file, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+  return opened >= 0 && ::dprintf(opened, "%d\n", code) > 0 && ::close(opened) == 0 ? 0 : code;
+}
+
 /// Ends the process: in order if every rank knows of the error, else by MPI_Abort, so that nobody waits. It
 /// is the last handler there is, so nothing may come out of it.
 int fail(const muffle::Error& e) noexcept {
@@ -72,7 +87,7 @@ int fail(const muffle::Error& e) noexcept {
   if (e.agreed() || (world && world->size() == 1)) {
     try {
       session->finish();
-      leave(code);
+      leave(code_for_launcher(code));
     } catch (...) {  // the others are gone; the first error is the one to report
     }
   }
@@ -136,7 +151,7 @@ int main(int argc, char** argv) {
     world.reset();
     if (!session) return code;
     session->finish();
-    leave(code);
+    leave(code_for_launcher(code));
   } catch (const muffle::Error& e) {
     return fail(e);
   } catch (const std::exception& e) {

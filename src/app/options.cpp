@@ -13,7 +13,7 @@ constexpr const char* kAbout =
     "Each rank sums a norm-bounded feature embedding of its own shard; the sums are reduced; one coordinator "
     "adds Gaussian\nnoise once; a generator is then trained against that one noisy vector. After the noise "
     "nothing costs privacy any more.\nStart it alone, or on K ranks: mpirun -n K muffle run --config "
-    "configs/fashion-mnist.toml --out out/fashion";
+    "configs/fashion-mnist.toml --out out/fashion\n`muffle help VERB` lists a verb's options.";
 constexpr const char* kFooter =
     "Settings come from --config, then MUFFLE_SECTION__KEY variables, then --set section.key=value, then "
     "flags; later ones\nwin. Exit codes: 0 done, 2 usage, 65 bad data, 69 a rank is missing, 70 an "
@@ -180,6 +180,7 @@ void CommandLine::add_run_verbs() {
     verb->add_flag("-v,--verbose", verbose, "more on the console; twice for even more");
     verb->add_flag("-q,--quiet", quiet, "errors only");
   }
+  for (CLI::App* verb : {run, evaluate}) Options(*verb).format(format);
   for (CLI::App* verb : {run, release}) add_data_options(*verb);
   release->add_flag("--dry-run", dry_run,
                     "say what the release would cost and whether the budget allows it; release nothing");
@@ -311,9 +312,6 @@ void CommandLine::add_verify() {
       ->add_flag("--allow-unsigned", verify_.may_be_unsigned,
                  "exit code 0, not 79, also if the release is consistent and nobody vouches for it")
       ->excludes(key);
-  o.function("--key", "KEY", "",
-             [](const std::string&) { throw UsageError("--key of verify is --require-signature now."); });
-  command->get_option("--key")->group("");
   o.value("--ledger", verify_.ledger, "FILE",
           "the data set's ledger, from somebody you trust; by default the one beside the release is looked "
           "at, which vouches for nothing");

@@ -24,56 +24,23 @@ struct JobPlan {
   std::map<std::string, std::string> sizes;  ///< sizes_for() the guess
   std::optional<double> count_noise;  ///< counts, or the moments' traces: standard deviation in records
   release::Cost release;
-  train::Cost train;                  ///< of the model that is made of the release
-  std::optional<double> embed_flops;  ///< all ranks together
+  train::Cost train;  ///< of the model that is made of the release
   std::vector<std::string> warnings;
 };
 
-/// A mean kernel value that a class of real records may well not reach: above it the plan warns.
-constexpr double kDoubtfulKernel = 0.1;
-
-void warn(const Config& c, JobPlan& plan) {
-  auto& warnings = plan.warnings;
-  const bool replace = c.privacy.adjacency == privacy::Adjacency::kReplaceOne;
+/// What rooms by themselves cannot see, and what release::doubts() says.
+std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
+  std::vector<std::string> out;
   if (!plan.records) {
-    warnings.push_back(
+    out.push_back(
         "m is private under add/remove-one adjacency: give --records with a public guess of it to see signal "
         "and noise");
   }
-  for (const release::MapForecast& b : plan.maps) {
-    if (!plan.records) break;
-    const std::string remedy =
-        "more records, fewer classes or a larger epsilon help; so do fewer features, as the noise's length "
-        "grows with their square root";
-    if (b.signal_to_noise_most < 1) {
-      warnings.push_back(fmt::format(
-          "map {}: the noise dominates whatever the data are: a class's mean embedding is at most {:.3g} "
-          "long and its noise {:.3g}; {}",
-          b.name, b.signal_most, b.noise_per_class, remedy));
-    } else if (b.kernel_where_equal > kDoubtfulKernel) {
-      warnings.push_back(fmt::format(
-          "map {}: the noise may dominate: a class's mean embedding is longer than its noise only if two "
-          "of its records have a kernel value above {:.3g} on average; {}",
-          b.name, b.kernel_where_equal, remedy));
-    }
-  }
-  if (plan.records && plan.count_noise) {
-    const double per_class = *plan.records / static_cast<double>(c.data.schema.classes);
-    if (*plan.count_noise > 0.1 * per_class)
-      warnings.push_back(fmt::format(
-          "counts: their noise of {:.3g} records is above a tenth of a class's {:.3g}, so the class shares "
-          "will be rough",
-          *plan.count_noise, per_class));
-  }
-  if (plan.records && c.privacy.delta * *plan.records >= 1)
-    warnings.push_back(fmt::format("delta {} is not below 1 / {:.0f} records: use a smaller one",
-                                   exact_text(c.privacy.delta), *plan.records));
-  if (c.plan.noise.epsilon > 10)
-    warnings.push_back(
-        fmt::format("epsilon {} is a weak promise: odds about one person may change by a factor e^{}",
-                    exact_text(c.plan.noise.epsilon), exact_text(c.plan.noise.epsilon)));
-  if (replace && c.release_counts && c.sample.uniform_labels)
-    warnings.push_back("class counts are released, but sample.labels = \"uniform\" does not use them");
+  for (std::string& doubt : release::doubts(c.plan, plan.maps, plan.count_noise, plan.records))
+    out.push_back(std::move(doubt));
+  if (c.privacy.adjacency == privacy::Adjacency::kReplaceOne && c.release_counts && c.sample.uniform_labels)
+    out.push_back("class counts are released, but sample.labels = \"uniform\" does not use them");
+  return out;
 }
 
 /// The keys that would follow from the noise were m public and `records`, with their values.
@@ -98,10 +65,9 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
   const privacy::AggregationMode mode = config.aggregation.mode(ranks);
   plan.maps = release::forecast(release, mode, plan.records);
   plan.count_noise = release::count_noise(release, mode);
-  plan.release = release::cost(release, ranks, static_cast<std::uint64_t>(threads));
+  plan.release = release::cost(release, ranks, static_cast<std::uint64_t>(threads), plan.records);
   plan.train = train::cost(release, config.model.chosen(), config.train, static_cast<std::uint64_t>(ranks));
-  if (plan.records) plan.embed_flops = *plan.records * plan.release.flops_per_record;
-  warn(config, plan);
+  plan.warnings = warnings(config, plan);
   return plan;
 }
 
@@ -167,7 +133,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                       {"step_batch_norm", p.train.step_batch_norm},
                       {"step_gradients", p.train.step_gradients},
                       {"step_sent_per_rank", p.train.step_sent}}},
-                    {"embed_flops", or_null(p.embed_flops)},
+                    {"embed_flops", or_null(p.release.flops)},
                     {"step_embed_flops", p.train.step_flops},
                     {"warnings", p.warnings}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -226,15 +192,14 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
         "  training {} a rank over {} steps\n",
         bytes_text(p.train.step_wire), bytes_text(p.train.step_embedding),
         bytes_text(p.train.step_batch_norm), bytes_text(p.train.step_gradients),
-        bytes_text(p.train.step_sent), bytes_text(p.train.step_sent * static_cast<double>(c.train.steps)),
-        c.train.steps);
+        bytes_text(p.train.step_sent), bytes_text(p.train.training_sent), c.train.steps);
   }
   out += "\narithmetic of the embedding (matrix products)\n";
-  if (p.embed_flops)
-    out += fmt::format("  release  {:.3g} flops, {:.3g} a rank\n", *p.embed_flops, *p.embed_flops / ranks);
+  if (p.release.flops)
+    out += fmt::format("  release  {:.3g} flops, {:.3g} a rank\n", *p.release.flops, *p.release.flops_each);
   if (trains)
     out += fmt::format("  step     {:.3g} flops, {:.3g} a rank; the generator has {} parameters\n",
-                       p.train.step_flops, p.train.step_flops / ranks, p.train.parameters);
+                       p.train.step_flops, p.train.step_flops_each, p.train.parameters);
   if (!p.warnings.empty()) out += "\n";
   for (const std::string& warning : p.warnings) out += "WARNING " + warning + ".\n";
   return out;

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "devices.hpp"
@@ -11,6 +14,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/model/rounds.hpp"
 #include "muffle/release/table_files.hpp"
 #include "muffle/release/transaction.hpp"
@@ -32,28 +36,89 @@ std::filesystem::path plain(const std::filesystem::path& path) {
   }
 }
 
-std::string name_of_data(const Config& config) {
-  if (!config.data.generate.empty()) return "generated-" + config.data.generate;
+/// Of the record files, however their paths are spelt: the hash of their real paths.
+std::string place_of_data(const Config& config) {
   Sha256 hash;
   for (const std::string& file : {config.data.features, config.data.labels}) {
     if (file.empty()) continue;  // unlabelled records, or labels beside them
     hash.update(PublicBytes(plain(data::resolve_path(config.data, file, 0)).string() + "\n"));
   }
-  return "unnamed-" + to_hex(hash.digest()).substr(0, 16);
+  return to_hex(hash.digest());
+}
+
+std::string name_of_data(const Config& config) {
+  if (!config.data.generate.empty()) return "generated-" + config.data.generate;
+  return "unnamed-" + place_of_data(config).substr(0, 16);
+}
+
+/// What a release follows from: settings, and which files. On root, whose paths are the job's.
+std::string release_hash(const Config& config) {
+  const std::string settings = stage_hash(config, Stage::kRelease);
+  if (!config.data.generate.empty()) return settings;
+  return to_hex(sha256(PublicBytes(settings + "\n" + place_of_data(config))));
+}
+
+/// The record files that settings name, whose texts are written as TOML has them.
+std::string named_file(const std::map<std::string, std::string>& settings, const std::string& key) {
+  const auto text = [&](const std::string& of) {
+    const auto at = settings.find(of);
+    const bool quoted = at != settings.end() && at->second.size() >= 2 && at->second.front() == '"';
+    return quoted ? at->second.substr(1, at->second.size() - 2) : std::string();
+  };
+  return text(key).empty() ? "" : plain(std::filesystem::path(text("data.dir")) / text(key)).string();
+}
+
+/// What of this configuration is otherwise in the release that lies in its run folder, by what the folder
+/// says of itself.
+std::string other_settings(const Context& context, const release::Artifact& there) {
+  const std::shared_ptr<const schema::Table>& table = context.config.data.schema.table;
+  std::vector<std::string> out;
+  if (table && there.schema.table && schema::table_hash(*table) != schema::table_hash(*there.schema.table))
+    out.emplace_back("the columns that data.schema describes");
+  const auto file = context.out / kConfigFile;
+  if (!is_there(file, "the settings of the run folder", "Nothing was charged or drawn."))
+    return fmt::format("{}", fmt::join(out, "; "));
+  std::map<std::string, std::string> before, now = flatten(context.config);
+  try {
+    before = settings_in(file.string());
+  } catch (const ConfigError&) {  // somebody's text; what it meant nobody knows
+    return fmt::format("{}", fmt::join(out, "; "));
+  }
+  for (const char* key : {"data.features", "data.labels"}) {
+    const std::string was = named_file(before, key), is = named_file(now, key);
+    if (was != is) out.push_back(fmt::format("{}: '{}' there, '{}' here", key, was, is));
+  }
+  Config config = context.config;
+  std::set<std::string> of_release;
+  for (const settings::Key& key : keys_of(config)) {
+    if (key.stage == Stage::kRelease && !names_records(key.name)) of_release.insert(key.name);
+  }
+  for (const auto& [key, value] : before) {
+    if (key.starts_with("map.")) of_release.insert(key);
+  }
+  for (const std::string& key : of_release) {
+    const auto shown = [&](std::map<std::string, std::string>& settings) {
+      return settings.contains(key) ? settings[key] : "nothing";
+    };
+    if (shown(before) != shown(now))
+      out.push_back(fmt::format("{}: {} there, {} here", key, shown(before), shown(now)));
+  }
+  return fmt::format("{}", fmt::join(out, "; "));
 }
 
 /// This job's release as the ledger sees it. privacy.ledger and data.id have defaults:
 /// ledger-<data set>.jsonl in the folder that holds the run folder, so that runs beside one another share it;
 /// the data set's name is made from the record file's path. Waits for the ledger's lock up to half of
 /// runtime.deadline_s, so that the other ranks, which wait for root, outlast it.
-release::ReleaseOrder release_order(const Context& context) {
+release::ReleaseOrder release_order(const Context& context, const std::string& hash) {
   const auto& settings = context.config.ledger;
   const std::filesystem::path out = plain(context.out);
   release::ReleaseOrder order;
   order.file = plain(out / kReleaseFile);
   order.statement_json = out / kPrivacyJson;
   order.statement_text = out / kPrivacyText;
-  order.config_hash = stage_hash(context.config, Stage::kRelease);
+  order.config_hash = hash;
+  order.what_differs = [&context](const release::Artifact& there) { return other_settings(context, there); };
   order.data_id = settings.data_id.empty() ? name_of_data(context.config) : settings.data_id;
   order.ledger = settings.file.empty() ? out.parent_path() / ("ledger-" + order.data_id + ".jsonl")
                                        : std::filesystem::path(settings.file);
@@ -78,6 +143,16 @@ void say_where_misfits_are(const Context& context) {
       (context.out / "logs").string());
 }
 
+/// Their times are rounded when the verb ends.
+void note_files(Context& context, const release::ReleaseOrder& order) {
+  const WatchedStep step("looking for", order.ledger);
+  std::error_code none;
+  std::filesystem::path ledger = std::filesystem::weakly_canonical(order.ledger, none);
+  if (ledger.empty()) ledger = order.ledger;
+  context.writes.insert(context.writes.end(), {ledger, ledger.string() + ".lock"});
+  if (!order.signing_key.empty()) context.reads.emplace_back(order.signing_key);
+}
+
 void say_outlook(const Config& config) {
   if (config.data.records == 0) return;
   for (const release::MapForecast& map :
@@ -86,20 +161,25 @@ void say_outlook(const Config& config) {
   }
 }
 
-round::ReleaseJob release_job(Context& context) {
+/// @param hash  release_hash(), root's
+round::ReleaseJob release_job(Context& context, const std::string& hash) {
   const Config& c = context.config;
   round::ReleaseJob job;
   job.plan = c.plan;
   job.aggregation = c.aggregation;
-  job.config_hash = stage_hash(c, Stage::kRelease);
+  job.config_hash = hash;
   job.muffle_version = MUFFLE_VERSION;
   job.file = context.out / kReleaseFile;
   job.insecure_seed = context.insecure_seed;
   job.dry_run = context.dry_run;
   job.threads = context.threads;
-  job.order = [&context, said = false]() mutable {  // asked for more than once
-    if (!std::exchange(said, true)) say_outlook(context.config);
-    return release_order(context);
+  job.order = [&context, hash, asked = false]() mutable {  // more than once
+    release::ReleaseOrder order = release_order(context, hash);
+    if (!std::exchange(asked, true)) {
+      say_outlook(context.config);
+      note_files(context, order);
+    }
+    return order;
   };
   job.find_records = [&context] { return prepare_records(context); };
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
@@ -111,7 +191,7 @@ round::ReleaseJob release_job(Context& context) {
 }
 
 /// Before anything is charged: what cannot be exported afterwards is refused. On root.
-void check_export(const Context& context) {
+void check_export(Context& context) {
   const auto& maps = context.config.plan.maps;
   if (std::none_of(maps.begin(), maps.end(), [](const auto& map) { return map.map->has_tables(); }))
     throw ConfigError(
@@ -119,6 +199,8 @@ void check_export(const Context& context) {
                     "{} does. Nothing was charged or drawn.",
                     features::tables_maps()));
   ensure_writable_folder(context.export_tables);
+  release::require_place_for_tables(context.export_tables);
+  context.writes.push_back(context.export_tables);
 }
 
 /// On root.
@@ -138,7 +220,11 @@ void release(Context& context) {
   };
   on_root("preparing the export of tables", [&] { check_export(context); });
   const auto transport = round::make_transport(context.comm);
-  const round::ReleaseJob job = release_job(context);
+  std::string hash;
+  comm::agree(context.comm, "looking where the records lie", true, [&] {
+    if (context.comm.is_root()) hash = release_hash(context.config);
+  });
+  const round::ReleaseJob job = release_job(context, comm::broadcast_text(context.comm, hash));
   const auto heartbeat = [&](std::string_view doing) { context.comm.check_peers(doing); };
   const bool kept = round::release(*transport, heartbeat, job);
   if (context.dry_run) return;

@@ -42,6 +42,28 @@ void record_settings(const Context& context, Stage stage) {
   if (text != before) write_file_atomically(file, text);
 }
 
+std::map<std::string, std::string> kept_settings(comm::HostComm& comm, const std::filesystem::path& folder,
+                                                 Stages stages) {
+  nlohmann::json kept = nlohmann::json::object();
+  comm::agree(comm, "reading the settings of the run folder", true, [&] {
+    const auto file = folder / kConfigFile;
+    const Stage stage = stages.train ? Stage::kTrain : Stage::kSample;
+    if (!comm.is_root() || stages.release || stages.evaluate ||
+        !is_there(file, "the settings of the run folder", "Nothing was changed."))
+      return;
+    const std::map<std::string, std::string> all = settings_in(file.string());
+    Config config;
+    for (const settings::Key& key : keys_of(config)) {
+      // How a table's samples are spelt.
+      const bool of_text = key.name == "data.separator" || key.name == "data.header";
+      const bool wanted = key.stage == stage || (of_text && stage == Stage::kSample);
+      if (const auto found = all.find(key.name); wanted && found != all.end()) kept[key.name] = found->second;
+    }
+    if (!kept.empty()) spdlog::info("settings that were not given are those of {}", file.string());
+  });
+  return nlohmann::json::parse(comm::broadcast_text(comm, kept.dump()));
+}
+
 data::DataSpec records_of(const Context& context) {
   data::DataSpec records = context.config.data;
   if (!context.config.data.generate.empty()) records.dir = (context.out / "data").string();
@@ -103,8 +125,36 @@ void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<st
   });
 }
 
+bool m_is_private(const Context& context) {
+  using privacy::Adjacency;
+  if (context.config.privacy.adjacency == Adjacency::kAddRemoveOne) return true;
+  std::vector<std::filesystem::path> files{context.out / kConfigFile};
+  for (const std::filesystem::path& file : context.reads)
+    if (file.filename() == kConfigFile) files.push_back(file);
+  return std::any_of(files.begin(), files.end(), [](const std::filesystem::path& file) {
+    try {
+      if (!is_there(file, "the settings of a run folder", "Nothing was changed.")) return false;
+      const auto settings = settings_in(file.string());
+      const auto adjacency = settings.find("privacy.adjacency");
+      return adjacency != settings.end() &&
+             adjacency->second ==
+                 settings::toml_string(std::string(privacy::to_string(Adjacency::kAddRemoveOne)));
+    } catch (const Error&) {  // record_settings() says so
+      return false;
+    }
+  });
+}
+
 void round_times(const Context& context) {
-  const auto own = [&](const std::filesystem::path& file) {
+  if (!context.m_is_private) return;
+  namespace fs = std::filesystem;
+  if (!context.comm.is_root()) {  // on a host of its own these alone are there
+    muffle::round_times(context.out / "tensorboard");
+    round_own_times(context.out / "logs");
+    round_own_times(context.out);
+    return;
+  }
+  const auto own = [&](const fs::path& file) {
     const std::string name = file.filename().string();
     if (name == "logs" || name == "tensorboard") return true;
     if (name == "data") return !context.config.data.generate.empty();
@@ -117,20 +167,20 @@ void round_times(const Context& context) {
     return std::any_of(std::begin(kOwn), std::end(kOwn),
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
   };
-  namespace fs = std::filesystem;
-  std::error_code none;
   std::vector<fs::path> files;
   {
     const WatchedStep step("looking at", context.out);
+    std::error_code none;
     for (auto i = fs::directory_iterator(context.out, none); i != fs::directory_iterator(); i.increment(none))
       if (own(i->path())) files.push_back(i->path());
   }
   for (const fs::path& file : files) muffle::round_times(file);
+  for (const fs::path& file : context.writes) round_own_times(file);
   constexpr std::time_t kClocksDiffer = 600;  // on servers
-  muffle::round_times(context.out, context.begun - kClocksDiffer);
-  const WatchedStep step("setting the times of", context.out);
-  const auto time = fs::last_write_time(context.out, none);
-  if (!none) fs::last_write_time(context.out, std::chrono::floor<std::chrono::days>(time), none);
+  const std::time_t since = context.begun - kClocksDiffer;
+  for (const fs::path& file : context.reads) round_own_times(file, since);
+  muffle::round_times(context.out, since);
+  round_own_times(context.out);
 }
 
 bool samples_are_private(const std::filesystem::path& samples_json) {
@@ -150,8 +200,6 @@ void end_stage(const Context& context, Stage stage, const std::string& name,
   comm::agree(context.comm, "noting the settings", true, [&] {
     if (!context.comm.is_root()) return;
     record_settings(context, stage);
-    // m is private, and the job's time tells it.
-    if (context.config.privacy.adjacency == privacy::Adjacency::kAddRemoveOne) round_times(context);
     if (is_private()) return;
     spdlog::warn(
         "{}: {} is NOT PRIVATE: its release has seeded test noise (--insecure-seeded-noise). Show it, and "

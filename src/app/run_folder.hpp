@@ -14,6 +14,12 @@ namespace muffle::app {
 /// on or its output is kept, never for a job that is refused. Not collective. @throws IoError.
 void record_settings(const Context& context, Stage stage);
 
+/// What a training or a sampling without a configuration file goes by: the settings that what lies in the
+/// folder was made with, so that a stage that is done again changes only what was asked for. Of the one stage
+/// alone: who needs nothing private may lack the rest. Collective; root reads.
+std::map<std::string, std::string> kept_settings(comm::HostComm& comm, const std::filesystem::path& folder,
+                                                 Stages stages);
+
 /// The records that the configuration names. What data.generate asks for is made, in OUT/data, by root.
 /// Collective. @throws IoError on every rank.
 data::DataSpec prepare_records(Context& context);
@@ -30,8 +36,15 @@ bool is_done(comm::HostComm& comm, const StageWork& work);
 /// @param outputs  files or folders, relative to the run folder; hashed here.
 void mark_done(comm::HostComm& comm, const StageWork& work, const std::vector<std::string>& outputs);
 
-/// Sets the times of muffle's own files in the run folder to the beginning of their day, whatever their age,
-/// and those of other files there that changed since the job began. Not collective.
+/// Whether the number of records is private: by the configuration, or by what config.resolved.toml of the run
+/// folder, or one of `context.reads`, says of the release. Not collective.
+bool m_is_private(const Context& context);
+
+/// Where m is private, sets the times of muffle's own files, in the run folder and elsewhere
+/// (`context.writes`), to the beginning of their day, whatever their age; of other files in the run folder
+/// and of `context.reads` what changed since the job began. The last thing that a verb does, however it ends,
+/// and the last of each stage, for a job that is killed in the next one. Every rank for its own host; not
+/// collective.
 void round_times(const Context& context);
 
 /// What samples.json says of the release that the samples come of; true if it does not say.

@@ -37,6 +37,23 @@ long long seconds_of(const std::string& time) {
   return parts[0] * 60 + parts[1];
 }
 
+/// What sbatch would read as the 4h, 90m, 30s or 2d that is meant; empty if it is none of these.
+std::string as_sbatch_reads(const std::string& time) {
+  std::smatch parts;
+  if (!std::regex_match(time, parts, std::regex("([0-9]{1,5})([smhd])"))) return {};
+  const std::string number = parts[1];
+  switch (time.back()) {
+    case 'd':
+      return number + "-00:00:00";
+    case 'h':
+      return number + ":00:00";
+    case 'm':
+      return number;
+    default:
+      return "00:" + number;
+  }
+}
+
 /// Values of #SBATCH lines are no shell words: what sbatch would not read as one value is refused.
 void check(const SlurmJob& job) {
   std::vector<std::string> problems;
@@ -51,7 +68,12 @@ void check(const SlurmJob& job) {
   fits("--kind", job.kind, "whole|embed|train|seeds", "whole, embed, train or seeds");
   fits("--launcher", job.launcher, "srun|mpirun", "srun or mpirun");
   fits("--name", job.name, "[A-Za-z0-9_.-]+", "muffle-1");
-  fits("--time", job.time, "([0-9]{1,5}-)?[0-9]{1,9}(:[0-9]{1,9}){0,2}", "90, 12:00:00, 2-12 or 2-00:00:00");
+  if (const std::string time = as_sbatch_reads(job.time); !time.empty()) {
+    problems.push_back(fmt::format("--time is \"{}\", which sbatch does not read: write {}", job.time, time));
+  } else {
+    fits("--time", job.time, "([0-9]{1,5}-)?[0-9]{1,9}(:[0-9]{1,9}){0,2}",
+         "90 (minutes), 12:00:00, 2-12 or 2-00:00:00");
+  }
   fits("--seeds", job.seeds, "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*(%[0-9]+)?", "1-5, 1,3,7 or 1-20%4");
   fits("--partition", job.partition, "[A-Za-z0-9_.,-]*", "gpu");
   fits("--account", job.account, "[A-Za-z0-9_.-]*", "project1");

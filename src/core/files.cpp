@@ -58,6 +58,27 @@ int sync_folder_of(const std::filesystem::path& file) {
   return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
 }
 
+FileDescriptor open_private_file(const std::filesystem::path& path) {
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // of a FIFO: no wait
+  const WatchedStep step("opening", path);
+  FileDescriptor fd(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0600));
+  if (fd.get() >= 0) return fd;
+  if (errno == EEXIST) fd = FileDescriptor(::open(path.c_str(), kFlags));
+  struct stat info {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
+    if (errno != ELOOP) fail("write", path, errno);
+    throw IoError("'" + path.string() +
+                  "' is a link, and private lines are written through none. Remove it.");
+  }
+  if (!S_ISREG(info.st_mode) || info.st_nlink != 1 || info.st_uid != ::geteuid())
+    throw IoError("'" + path.string() +
+                  "' is no regular file of this user's with one name, and private lines are written to no "
+                  "other. Move it away.");
+  // Of a copy of the folder; ignored by a file system without permissions.
+  static_cast<void>(::fchmod(fd.get(), 0600));
+  return fd;
+}
+
 InputFile::InputFile(std::filesystem::path path, std::string_view needed, std::string_view hint)
     : path_(std::move(path)), fd_(-1) {
   const WatchedStep step("opening", path_);
@@ -122,13 +143,37 @@ void NewFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void NewFile::commit() {
+void NewFile::finish() {
+  const WatchedStep step("syncing", path_);
+  // mkostemp makes a file for this user alone; ours are as public as the user's other files.
+  if (::fchmod(fd_.get(), 0666 & ~current_umask()) != 0) fail("write", path_, errno);
+  if (::fsync(fd_.get()) != 0) fail("write", path_, errno);
+  if (fd_.close() != 0) fail("write", path_, errno);
+}
+
+bool NewFile::commit_if_new() {
+  finish();
   {
-    const WatchedStep step("syncing", path_);
-    // mkostemp makes a file for this user alone; ours are as public as the user's other files.
-    if (::fchmod(fd_.get(), 0666 & ~current_umask()) != 0) fail("write", path_, errno);
-    if (::fsync(fd_.get()) != 0) fail("write", path_, errno);
-    if (fd_.close() != 0) fail("write", path_, errno);
+    const WatchedStep step("naming", path_);
+    if (::link(temporary_.c_str(), path_.c_str()) != 0) {
+      if (errno == EEXIST) return false;
+      // FAT, and some shares.
+      if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) fail("write", path_, errno);
+      if (::access(path_.c_str(), F_OK) == 0) return false;
+      if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
+    } else {
+      ::unlink(temporary_.c_str());
+    }
+  }
+  temporary_.clear();
+  if (const int error = sync_folder_of(path_); error != 0) fail("sync the folder of", path_, error);
+  return true;
+}
+
+void NewFile::commit() {
+  finish();
+  {
+    const WatchedStep step("naming", path_);
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
   }
   temporary_.clear();
@@ -238,19 +283,29 @@ void ensure_writable_folder(const std::filesystem::path& folder) {
   ::unlink(probe.c_str());
 }
 
-void round_times(const std::filesystem::path& path, std::time_t since) {
-  const auto one = [since](const std::filesystem::path& file) {
-    const WatchedStep step("setting the times of", file);
-    struct stat info {};
-    if (::lstat(file.c_str(), &info) != 0 || info.st_mtim.tv_sec < since) return;
-    const timespec day{info.st_mtim.tv_sec / 86400 * 86400, 0}, both[2] = {day, day};
-    static_cast<void>(::utimensat(AT_FDCWD, file.c_str(), both, AT_SYMLINK_NOFOLLOW));
+void round_own_times(const std::filesystem::path& path, std::time_t since) {
+  const WatchedStep step("setting the times of", path);
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return;
+  const auto rounded = [since](const timespec& time) {
+    constexpr std::time_t kDay = 86400;
+    return time.tv_sec < since ? timespec{0, UTIME_OMIT} : timespec{time.tv_sec / kDay * kDay, 0};
   };
-  std::error_code none;
-  for (auto i = std::filesystem::recursive_directory_iterator(path, none);
-       i != std::filesystem::recursive_directory_iterator(); i.increment(none))
-    one(i->path());
-  one(path);
+  const timespec both[2] = {rounded(info.st_atim), rounded(info.st_mtim)};
+  static_cast<void>(::utimensat(AT_FDCWD, path.c_str(), both, AT_SYMLINK_NOFOLLOW));
+}
+
+void round_times(const std::filesystem::path& path, std::time_t since) {
+  // All are listed before the first is set: to list a folder is an access to it.
+  std::vector<std::filesystem::path> all{path};
+  {
+    const WatchedStep step("listing", path);
+    std::error_code none;
+    for (auto i = std::filesystem::recursive_directory_iterator(path, none);
+         i != std::filesystem::recursive_directory_iterator(); i.increment(none))
+      all.push_back(i->path());
+  }
+  for (const std::filesystem::path& file : all) round_own_times(file, since);
 }
 
 void require_room(const std::filesystem::path& folder, std::size_t bytes) {

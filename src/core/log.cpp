@@ -1,7 +1,7 @@
 #include "muffle/core/log.hpp"
 
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -30,27 +30,28 @@ class JsonMessage : public spdlog::custom_flag_formatter {
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
 };
 
-/// A sink whose writes the watchdog looks after: a training writes lines between its collectives.
-class WatchedSink : public spdlog::sinks::sink {
+/// A private file. The watchdog looks after its writes: a training writes lines between its collectives.
+class PrivateFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  WatchedSink(spdlog::sink_ptr inner, std::filesystem::path file)
-      : inner_(std::move(inner)), file_(std::move(file)) {}
-  void log(const spdlog::details::log_msg& msg) override {
-    const WatchedStep step("writing", file_);
-    inner_->log(msg);
-  }
-  void flush() override {
-    const WatchedStep step("writing", file_);
-    inner_->flush();
-  }
-  void set_pattern(const std::string& pattern) override { inner_->set_pattern(pattern); }
-  void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
-    inner_->set_formatter(std::move(formatter));
+  explicit PrivateFileSink(std::filesystem::path file)
+      : file_(std::move(file)), fd_(open_private_file(file_)) {}
+  ~PrivateFileSink() override {
+    const WatchedStep step("closing", file_);
+    static_cast<void>(fd_.close());
   }
 
  private:
-  spdlog::sink_ptr inner_;
+  void sink_it_(const spdlog::details::log_msg& msg) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(msg, line);
+    const WatchedStep step("writing", file_);
+    if (const int error = write_all(fd_.get(), {line.data(), line.size()}); error != 0)
+      throw spdlog::spdlog_ex("cannot write the log " + file_.string(), error);
+  }
+  void flush_() override {}
+
   std::filesystem::path file_;
+  FileDescriptor fd_;
 };
 
 /// Writes to this rank's file alone; none before there is a file.
@@ -87,19 +88,7 @@ void set_up_logging(const LogOptions& options) {
   if (!options.folder.empty()) {
     ensure_writable_folder(options.folder);
     const std::filesystem::path path = options.folder / log_file_name(options.rank);
-    spdlog::sink_ptr file;
-    try {
-      const WatchedStep step("opening", path);
-      file = std::make_shared<WatchedSink>(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string()),
-                                           path);
-    } catch (const spdlog::spdlog_ex& e) {
-      throw IoError("cannot open the log " + path.string() + ": " + e.what() +
-                    ". Check its permissions and the disk's space");
-    }
-    using std::filesystem::perms;
-    const WatchedStep step("setting the permissions of", path);
-    std::error_code ignored;  // a file system without permissions
-    std::filesystem::permissions(path, perms::owner_read | perms::owner_write, ignored);
+    const auto file = std::make_shared<PrivateFileSink>(path);
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
     const std::string host = settings::toml_string(options.host);
     formatter->add_flag<JsonMessage>('*').set_pattern(

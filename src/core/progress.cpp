@@ -56,13 +56,16 @@ void Progress::print(bool last) {
   const double elapsed = std::chrono::duration<double>(now_() - start_).count();
   const double rate = elapsed > 0 ? static_cast<double>(done_ - begun_at_) / elapsed : 0.0;
   std::string tail = fmt::format("in {}", duration_text(elapsed));
-  if (!last && rate > 0 && total_ >= done_) {
+  if (!last && rate > 0 && total_ != kNoTotal && total_ >= done_) {
     tail = fmt::format("{} left", duration_text(static_cast<double>(total_ - done_) / rate));
   }
   const double percent =
       total_ > 0 ? 100.0 * static_cast<double>(done_) / static_cast<double>(total_) : 100.0;
-  const std::string line = fmt::format("{}: {}/{} {} ({:.0f}%), {:.4g} {}/s, {}{}{}", title_, done_, total_,
-                                       unit_, percent, rate, unit_, tail, note_.empty() ? "" : ", ", note_);
+  const std::string note = note_.empty() ? "" : ", " + note_;
+  const std::string line = total_ == kNoTotal
+                               ? fmt::format("{}: {} {}, {}{}", title_, done_, unit_, tail, note)
+                               : fmt::format("{}: {}/{} {} ({:.0f}%), {:.4g} {}/s, {}{}", title_, done_,
+                                             total_, unit_, percent, rate, unit_, tail, note);
   if (terminal_) {
     std::fprintf(stderr, "\r\033[K%s%s", line.c_str(), last ? "\n" : "");
   } else {

@@ -72,6 +72,9 @@ void TableFields::put(std::size_t column, std::string_view field, Row& row) {
     row.person.clear();
     misfit(column, Misfit::kAbsent);
     usable_ = false;  // whose it is must be known
+  } else if (row.person.starts_with('-') && row.person.find_first_not_of("0.", 1) == std::string::npos &&
+             row.person.find('0') != std::string::npos) {
+    row.person.erase(0, 1);  // zero is one person, with a sign or without
   }
 }
 

@@ -7,21 +7,23 @@
 namespace muffle::evaluate {
 namespace {
 
-nlohmann::json to_json(const std::vector<Score>& scores) {
+nlohmann::json to_json(const std::vector<Score>& scores, const Fineness& fine) {
   nlohmann::json out = nlohmann::json::object();
   for (const Score& s : scores)
-    out[s.name] = {{"accuracy", four_decimals(s.accuracy)}, {"macro_f1", four_decimals(s.macro_f1)}};
+    out[s.name] = {{"accuracy", fine.share(s.accuracy)}, {"macro_f1", fine.share(s.macro_f1)}};
   return out;
 }
 
-std::string table_of(const ClassifierReport& report) {
+std::string table_of(const ClassifierReport& report, const Fineness& of_own) {
   std::string table = fmt::format("{:22} {:>10} {:>10}", "trained on synthetic", "accuracy", "macro F1");
   if (!report.real.empty()) table += fmt::format(" {:>14} {:>10}", "real: accuracy", "macro F1");
   table += "\n";
   for (const Score& s : report.synthetic) {
     table += fmt::format("{:22} {:10.4f} {:10.4f}", s.name, s.accuracy, s.macro_f1);
     for (const Score& r : report.real) {
-      if (r.name == s.name) table += fmt::format(" {:14.4f} {:10.4f}", r.accuracy, r.macro_f1);
+      if (r.name == s.name)
+        table +=
+            fmt::format(" {:14.{}f} {:10.{}f}", r.accuracy, of_own.decimals, r.macro_f1, of_own.decimals);
     }
     table += "\n";
   }
@@ -49,6 +51,9 @@ class ClassifiersMetric final : public Metric {
     return real;
   }
 
+  bool reads_own_records() const override { return spec_.also_real; }
+  void leave_out_own() override { spec_.also_real = false; }
+
   void problems(const data::Settings& data, settings::Problems& p) const override {
     training_problems("classifiers", {spec_.also_real, spec_.train_limit}, data, p);
     p.unless(!spec_.classifiers.empty(), "evaluate.classifiers is empty: name at least one");
@@ -63,9 +68,10 @@ class ClassifiersMetric final : public Metric {
   Outcome score(const Subject& subject) const override {
     const ClassifierReport report = evaluate_classifiers(subject, spec_);
     Outcome out;
-    out.table = table_of(report);
-    out.json["classifiers"] = to_json(report.synthetic);
-    if (!report.real.empty()) out.json["classifiers_trained_on_real"] = to_json(report.real);
+    const Fineness of_own = fineness_of_own(subject);
+    out.table = table_of(report, of_own);
+    out.json["classifiers"] = to_json(report.synthetic, {});
+    if (!report.real.empty()) out.json["classifiers_trained_on_real"] = to_json(report.real, of_own);
     if (!report.notes.empty()) out.json["notes"] = report.notes;
     return out;
   }

@@ -22,6 +22,8 @@ class FeatureDistanceMetric final : public Metric {
     return {test, train};
   }
 
+  bool reads_own_records() const override { return true; }
+
   void problems(const data::Settings& data, settings::Problems& p) const override {
     needs(!data.test_features.empty() && data::find_format(data.format).labels_problem(data.test()).empty(),
           "needs data.test_features and data.test_labels", p);
@@ -47,7 +49,8 @@ class FeatureDistanceMetric final : public Metric {
     shape_problems(subject.test.schema, wrong);
     if (!wrong.empty()) throw ConfigError(wrong.take().front() + ".");
     const FeatureDistances found = feature_distances(subject);
-    const double synthetic = three_digits(found.synthetic), real = three_digits(found.real_training);
+    const Fineness fine = fineness_of_own(subject);
+    const double synthetic = fine.number(found.synthetic), real = fine.number(found.real_training);
     Outcome out;
     out.json["feature_distance"] = {{"synthetic", synthetic}, {"real_training", real}};
     out.table = fmt::format(

@@ -41,6 +41,7 @@ class MarginalsMetric final : public Metric {
     return {train, test};
   }
   bool needs_held_out() const override { return false; }
+  bool reads_own_records() const override { return true; }
 
   void problems(const data::Settings& data, settings::Problems& p) const override {
     p.unless(data.schema.table != nullptr,
@@ -68,6 +69,7 @@ class MarginalsMetric final : public Metric {
     data::DataSpec samples = data::written_records(subject.samples, subject.train);
     samples.schema = subject.train.schema;
     const std::vector<std::string> names = names_of_columns(samples.schema);
+    const Fineness fine = fineness_of_own(subject);
     const bool held_out = !subject.test.features.empty();
     Outcome out;
     out.table = fmt::format("{:24} {:>12}{} {:>8}\n", "total variation", "synthetic",
@@ -84,17 +86,18 @@ class MarginalsMetric final : public Metric {
       const std::vector<SetDistance> distances =
           total_variation(subject.train, samples, sets, subject.heartbeat);
       nlohmann::json& json = out.json["marginals"][std::to_string(size)];
-      json = {{"mean_tvd", four_decimals(mean_of(distances))}, {"sets", sets.size()}, {"seed", seed_}};
+      json = {{"mean_tvd", fine.share(mean_of(distances))}, {"sets", sets.size()}, {"seed", seed_}};
       if (left_out > 0) json["sets_with_too_many_cells"] = left_out;
       std::string beside;
       if (held_out) {
         const double real = mean_of(total_variation(subject.train, subject.test, sets, subject.heartbeat));
-        json["mean_tvd_of_real_test"] = four_decimals(real);
-        beside = fmt::format(" {:12.4f}", real);
+        json["mean_tvd_of_real_test"] = fine.share(real);
+        beside = fmt::format(" {:12.{}f}", real, fine.decimals);
       }
-      out.table += fmt::format("{:24} {:12.4f}{} {:8}\n", size == 1 ? "columns" : fmt::format("{}-way", size),
-                               mean_of(distances), beside, sets.size());
-      if (size <= 2) worst += list(distances, names, size, out.json["marginals"]);
+      out.table +=
+          fmt::format("{:24} {:12.{}f}{} {:8}\n", size == 1 ? "columns" : fmt::format("{}-way", size),
+                      mean_of(distances), fine.decimals, beside, sets.size());
+      if (size <= 2) worst += list(distances, names, size, fine, out.json["marginals"]);
     }
     out.table += worst;
     return out;
@@ -123,18 +126,19 @@ class MarginalsMetric final : public Metric {
 
   /// Every column or pair into the JSON; the worst of them as lines for people.
   static std::string list(std::vector<SetDistance> all, const std::vector<std::string>& names,
-                          std::size_t size, nlohmann::json& json) {
+                          std::size_t size, const Fineness& fine, nlohmann::json& json) {
     const auto name = [&](const SetDistance& d) {
       return size == 1 ? names[d.columns[0]] : names[d.columns[0]] + " x " + names[d.columns[1]];
     };
+    // Rounded first, so that their order says no more than the numbers.
+    for (SetDistance& d : all) d.tvd = fine.share(d.tvd);
     std::stable_sort(all.begin(), all.end(),
                      [](const SetDistance& a, const SetDistance& b) { return a.tvd > b.tvd; });
     nlohmann::json& listed = json[size == 1 ? "columns" : "pairs"];
-    for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i)
-      listed[name(all[i])] = four_decimals(all[i].tvd);
+    for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i) listed[name(all[i])] = all[i].tvd;
     std::string lines = size == 1 ? "farthest columns:" : "farthest pairs:";
     for (std::size_t i = 0; i < std::min(all.size(), kMostWorst); ++i)
-      lines += fmt::format("{} {} {:.4f}", i == 0 ? "" : ",", name(all[i]), all[i].tvd);
+      lines += fmt::format("{} {} {:.{}f}", i == 0 ? "" : ",", name(all[i]), all[i].tvd, fine.decimals);
     return lines + "\n";
   }
 

@@ -87,6 +87,17 @@ std::vector<std::string> Settings::leave_out_real() {
   return names;
 }
 
+std::vector<std::string> Settings::leave_out_own() {
+  std::vector<std::string> names;
+  for (const auto& kind : kinds_) {
+    if (!has(metrics, kind->kind()) || !kind->reads_own_records()) continue;
+    names.emplace_back(kind->kind());
+    kind->leave_out_own();
+    if (kind->reads_own_records()) std::erase(metrics, kind->kind());
+  }
+  return names;
+}
+
 void declare(settings::Keys& keys, Settings& settings) {
   keys.stage(settings::Stage::kEvaluate);
   std::vector<std::string> real;
@@ -95,6 +106,10 @@ void declare(settings::Keys& keys, Settings& settings) {
   }
   keys.names("metrics", settings.metrics, names_of(metric_kinds()),
              fmt::format("what to compute; {} read real data", fmt::join(real, " and ")));
+  keys.flag(
+      "own_records", settings.own_records,
+      "of muffle run, where m is private: score against the release's own records, too, though such scores "
+      "tell of m");
   for (settings::Key& key : keys_of_all(keys.section(), settings.kinds_)) keys.add(std::move(key));
 }
 

@@ -5,13 +5,26 @@
 #include <cmath>
 #include <string>
 
+#include "muffle/evaluate/metric.hpp"
+
 // With all its digits a score of real records tells how many there are, and tells them apart from others.
 namespace muffle::evaluate {
 
-/// Of shares, as the tables say them.
-inline double four_decimals(double share) { return std::round(share * 1e4) / 1e4; }
+/// How finely scores are written, in metrics.json and in tables.
+struct Fineness {
+  int decimals = 4;  ///< of shares
+  int digits = 3;    ///< significant ones, of what knows no bounds
 
-/// Three significant digits, of what knows no bounds.
-inline double three_digits(double number) { return std::stod(fmt::format("{:.2e}", number)); }
+  double share(double share) const {
+    const double steps = std::pow(10.0, decimals);
+    return std::round(share * steps) / steps;
+  }
+  double number(double number) const { return std::stod(fmt::format("{:.{}e}", number, digits - 1)); }
+};
+
+/// Of what reads the release's own records: shares of them to four decimals tell how many there are.
+inline Fineness fineness_of_own(const Subject& subject) {
+  return subject.m_is_private() ? Fineness{2, 2} : Fineness{};
+}
 
 }  // namespace muffle::evaluate

@@ -6,34 +6,33 @@
 namespace muffle::evaluate {
 namespace {
 
-nlohmann::json json_of(const Measures& measures) {
+nlohmann::json json_of(const Measures& measures, const Fineness& fine) {
   nlohmann::json out = nlohmann::json::object();
-  for (const MeasureName& measure : measure_names())
-    out[measure.name] = four_decimals(measures.*measure.field);
+  for (const MeasureName& measure : measure_names()) out[measure.name] = fine.share(measures.*measure.field);
   return out;
 }
 
 /// By name, and "mean" over all.
-nlohmann::json json_of(const std::vector<TableScore>& scores) {
+nlohmann::json json_of(const std::vector<TableScore>& scores, const Fineness& fine) {
   nlohmann::json out = nlohmann::json::object();
-  for (const TableScore& s : scores) out[s.name] = json_of(s.measures);
-  out["mean"] = json_of(mean_of(scores));
+  for (const TableScore& s : scores) out[s.name] = json_of(s.measures, fine);
+  out["mean"] = json_of(mean_of(scores), fine);
   return out;
 }
 
-std::string line_of(const std::string& name, const Measures& measures) {
+std::string line_of(const std::string& name, const Measures& measures, const Fineness& fine) {
   std::string line = fmt::format("{:22}", name);
   for (const MeasureName& measure : measure_names())
-    line += fmt::format(" {:12.4f}", measures.*measure.field);
+    line += fmt::format(" {:12.{}f}", measures.*measure.field, fine.decimals);
   return line;
 }
 
-std::string table_of(const char* title, const std::vector<TableScore>& scores) {
+std::string table_of(const char* title, const std::vector<TableScore>& scores, const Fineness& fine) {
   std::string table = fmt::format("{:22}", title);
   for (const MeasureName& measure : measure_names()) table += fmt::format(" {:>12}", measure.name);
   table += "\n";
-  for (const TableScore& s : scores) table += line_of(s.name, s.measures) + "\n";
-  return table + line_of("mean", mean_of(scores)) + "\n";
+  for (const TableScore& s : scores) table += line_of(s.name, s.measures, fine) + "\n";
+  return table + line_of("mean", mean_of(scores), fine) + "\n";
 }
 
 /// The papers' twelve classifiers of tables, trained on synthetic records and tested on real ones.
@@ -60,6 +59,9 @@ class TableClassifiersMetric final : public Metric {
     return real;
   }
 
+  bool reads_own_records() const override { return spec_.training.also_real; }
+  void leave_out_own() override { spec_.training.also_real = false; }
+
   void problems(const data::Settings& data, settings::Problems& p) const override {
     training_problems("table-classifiers", spec_.training, data, p);
     p.unless(!spec_.classifiers.empty(), "evaluate.table_classifiers is empty: name at least one");
@@ -74,11 +76,12 @@ class TableClassifiersMetric final : public Metric {
   Outcome score(const Subject& subject) const override {
     const TableClassifierReport report = evaluate_table_classifiers(subject, spec_);
     Outcome out;
-    out.json["table_classifiers"] = json_of(report.synthetic);
-    out.table = table_of("trained on synthetic", report.synthetic);
+    out.json["table_classifiers"] = json_of(report.synthetic, {});
+    out.table = table_of("trained on synthetic", report.synthetic, {});
     if (!report.real.empty()) {
-      out.json["table_classifiers_trained_on_real"] = json_of(report.real);
-      out.table += table_of("trained on real", report.real);
+      const Fineness of_own = fineness_of_own(subject);
+      out.json["table_classifiers_trained_on_real"] = json_of(report.real, of_own);
+      out.table += table_of("trained on real", report.real, of_own);
     }
     return out;
   }

@@ -432,7 +432,8 @@ std::string PairsMap::outlook(double noise, double records) const {
     shown.push_back(sigma / std::sqrt(static_cast<double>(classes_)) * (std::sqrt(k) + std::sqrt(l)) *
                     std::sqrt(k * l));
   }
-  if (joints.empty()) return fmt::format("noise of up to {:.3g} records in every cell", single * records);
+  if (joints.empty())
+    return fmt::format("noise of up to {:.3g} records in every cell of single columns", single * records);
   // A table drowns where more noise is in a cell than records, on average.
   const auto drowned = [&](double noise_left, double bins_left) {
     return std::ranges::count_if(joints, [&](const Joint& joint) {
@@ -455,9 +456,9 @@ std::string PairsMap::outlook(double noise, double records) const {
                : "; in half of the pairs no correlation shows";
   }
   const auto count = drowned(1.0, 1.0);
-  out += fmt::format("; {} drown, with more noise than records in a cell on average",
-                     count == 0 ? "none" : fmt::format("{}", count));
-  if (count == 0) return out;
+  if (count == 0) return out + "; no table drowns: on average cells hold more records than noise";
+  out += fmt::format("; {} drown: on average {} cells hold more noise than records",
+                     count == 1 ? "1 table" : fmt::format("{} tables", count), count == 1 ? "its" : "their");
   for (std::size_t i = 0; i < std::min<std::size_t>(static_cast<std::size_t>(count), 3); ++i)
     out += (i == 0 ? " (" : ", ") + name_of(*joints[i].table);
   return out +

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 struct Group {
-  double records = 0;
+  Steps records;
   std::uint32_t bound = 0;  ///< the group that it stays within
   std::vector<std::size_t> codes;
 };
@@ -27,18 +27,18 @@ std::size_t group_count(const Groups& groups) {
   return groups.empty() ? 0 : 1 + *std::max_element(groups.begin(), groups.end());
 }
 
-Groups merged_codes(const Eigen::VectorXd& counts, double least, const Groups& within) {
-  const auto codes = static_cast<std::size_t>(counts.size());
+Groups merged_codes(const std::vector<Steps>& counts, const Steps& least, const Groups& within,
+                    Comparisons& compare) {
+  const std::size_t codes = counts.size();
   std::vector<Group> groups;
-  for (std::size_t x = 0; x < codes; ++x)
-    groups.push_back({std::max(0.0, counts(static_cast<Eigen::Index>(x))), within[x], {x}});
+  for (std::size_t x = 0; x < codes; ++x) groups.push_back({counts[x], within[x], {x}});
   std::vector<bool> whole(codes, false);  // nothing is left to merge with
   for (;;) {
     // Smallest groups first; equal ones in the order of their codes.
     std::size_t least_at = groups.size();
     for (std::size_t g = 0; g < groups.size(); ++g) {
-      if (groups[g].records < least && !whole[g] &&
-          (least_at == groups.size() || groups[g].records < groups[least_at].records))
+      if (!whole[g] && compare.less(groups[g].records, least) &&
+          (least_at == groups.size() || compare.less(groups[g].records, groups[least_at].records)))
         least_at = g;
     }
     if (least_at == groups.size()) break;
@@ -46,7 +46,7 @@ Groups merged_codes(const Eigen::VectorXd& counts, double least, const Groups& w
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if (g == least_at || groups[g].bound != groups[least_at].bound) continue;
       if (g + 1 != least_at && g != least_at + 1) continue;
-      if (partner == groups.size() || groups[g].records < groups[partner].records) partner = g;
+      if (partner == groups.size() || compare.less(groups[g].records, groups[partner].records)) partner = g;
     }
     if (partner == groups.size()) {
       whole[least_at] = true;

@@ -96,7 +96,8 @@ Eigen::VectorXd onto_simplex(const Eigen::VectorXd& v, double total) {
 
 std::vector<Eigen::VectorXd> posterior_counts(const std::vector<NoisyCounts>& columns, double records) {
   std::vector<double> edge{0, 1};
-  while (edge.back() < records) edge.push_back(2 * edge.back());
+  // The last digits of a sum do not decide whether there is one interval more.
+  while (edge.back() < records * (1 - 1e-9)) edge.push_back(2 * edge.back());
   const std::size_t intervals = edge.size() - 1;
   std::vector<std::vector<Inside>> codes;  // all columns' codes, of each interval
   for (const NoisyCounts& column : columns) {

@@ -18,7 +18,9 @@ constexpr double kGuessWeight = 15.0;
 /// that lies between.
 constexpr double kAlike = 0.5, kAlikeWithin = 0.125;
 /// What a pair's mean square contingency is guessed to be, and what that is worth: so many observed numbers.
-constexpr double kGuess = 0.01, kGuessed = 10.0;
+constexpr double kGuess = 0.01, kGuessed = 1.0;
+/// No interaction of n records has an energy above this share of n^2: two columns of two codes, half each.
+constexpr double kMostEnergy = 0.25;
 /// Eigenvalues of a K whose trace is its rank; below is the constant direction.
 constexpr double kNothing = 1e-7;
 
@@ -70,7 +72,7 @@ struct Codes {
 std::vector<Interaction> posterior_means(const std::vector<NoisyInteraction>& pairs,
                                          const Heartbeat& heartbeat) {
   std::map<std::pair<std::size_t, Index>, Codes> columns;
-  std::vector<double> scale, guess;
+  std::vector<double> scale, guess, most;
   for (const NoisyInteraction& pair : pairs) {
     columns.try_emplace({pair.first, pair.rows.size()}, pair.rows);
     columns.try_emplace({pair.second, pair.columns.size()}, pair.columns);
@@ -81,7 +83,8 @@ std::vector<Interaction> posterior_means(const std::vector<NoisyInteraction>& pa
                     (free * static_cast<double>(pair.rows.size() * pair.columns.size())));
     // What is plainly above the noise.
     const double above = pair.measured.squaredNorm() - noise * (free + std::sqrt(2 * free));
-    scale.push_back(std::max(guess.back(), above / free));
+    most.push_back(kMostEnergy * records * records / free);
+    scale.push_back(std::min(most.back(), std::max(guess.back(), above / free)));
   }
   std::vector<Interaction> out(pairs.size());
   for (int round = 0; round <= kRounds; ++round) {
@@ -106,7 +109,7 @@ std::vector<Interaction> posterior_means(const std::vector<NoisyInteraction>& pa
       rows.diagonal() += variance * b.inverse;
       columns_seen.diagonal() += variance.transpose() * a.inverse;
       const double energy = a.inverse.dot((mean.cwiseProduct(mean) + variance) * b.inverse);
-      scale[p] = (energy + kGuessed * guess[p]) / (a.rank() * b.rank() + kGuessed);
+      scale[p] = std::min(most[p], (energy + kGuessed * guess[p]) / (a.rank() * b.rank() + kGuessed));
       a.seen += a.basis * rows * a.basis.transpose() / tau;
       a.weight += b.rank();
       b.seen += b.basis * columns_seen * b.basis.transpose() / tau;

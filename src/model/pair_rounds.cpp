@@ -11,6 +11,7 @@
 #include "muffle/core/error.hpp"
 #include "pair_graph_interactions.hpp"
 #include "pair_graph_margins.hpp"
+#include "whole_steps.hpp"
 
 namespace muffle::model {
 namespace {
@@ -57,10 +58,12 @@ std::vector<features::CountTable> single_columns(const features::CountTables& wo
 }
 
 /// A column's counts, of all classes.
-Eigen::VectorXd counts_of(const Margins& margins, std::size_t j) {
+std::vector<Steps> counts_of(const Margins& margins, std::size_t j, double scale) {
   Eigen::VectorXd sum = margins.column.front()[j];
   for (std::size_t c = 1; c < margins.classes(); ++c) sum += margins.column[c][j];
-  return sum;
+  std::vector<Steps> out;
+  for (const double count : sum) out.push_back(in_steps(std::max(0.0, count), scale));
+  return out;
 }
 
 /// A pair's table on these groups. Groups of one code each are left out.
@@ -98,23 +101,36 @@ double margins_records(const Margins& margins) {
   return std::accumulate(margins.size.begin(), margins.size.end(), 0.0);
 }
 
-double least_records(double sigma, double records, double share) {
-  return std::sqrt(share * sigma * std::max(1.0, records));
-}
+double least_records(double sigma, double records) { return std::sqrt(kLeast * sigma * records); }
+
+/// What a round chooses from.
+struct Known {
+  const features::CountTables& workload;
+  const Margins& margins;
+  const std::vector<Groups>& bounds;
+  double records;
+  double sigma_round;
+};
 
 /// Every column's codes, merged until the groups hold `least` records, and on until the tables of all pairs
 /// are small enough together.
-std::vector<Groups> merged_columns(const Margins& margins, double least, const std::vector<Groups>& bounds,
-                                   const std::vector<Candidate>& pairs) {
+std::vector<Groups> merged_columns(const Known& known, double least, const std::vector<Candidate>& pairs,
+                                   Comparisons& compare) {
+  const Margins& margins = known.margins;
+  std::vector<std::vector<Steps>> counts;
+  for (std::size_t j = 0; j < margins.codes.size(); ++j)
+    counts.push_back(counts_of(margins, j, known.records));
+  const Steps all = in_steps(margins_records(margins), known.records);
   std::vector<Groups> out;
   for (double needed = least;; needed = 2 * needed + 1) {
+    const Steps enough = in_steps(needed, known.records);
     out.clear();
-    for (std::size_t j = 0; j < margins.codes.size(); ++j)
-      out.push_back(merged_codes(counts_of(margins, j), needed, bounds[j]));
+    for (std::size_t j = 0; j < counts.size(); ++j)
+      out.push_back(merged_codes(counts[j], enough, known.bounds[j], compare));
     std::size_t cells = 0;
     for (const Candidate& pair : pairs) cells += group_count(out[pair.first]) * group_count(out[pair.second]);
     // With groups of all records, no bound lets them be coarser.
-    if (cells * margins.classes() <= kMostCells || !(needed < margins_records(margins))) return out;
+    if (cells * margins.classes() <= kMostCells || !compare.less(enough, all)) return out;
   }
 }
 
@@ -125,13 +141,11 @@ double weight_of(const std::vector<Candidate>& pairs) {
 }
 
 /// All pairs, on groups.
-std::vector<features::CountTable> all_pairs(const features::CountTables& workload, const Margins& margins,
-                                            const std::vector<Groups>& bounds, double records,
-                                            double sigma_round) {
-  const std::vector<Candidate> pairs = candidates(workload);
-  const double sigma = sigma_round * weight_of(pairs);  // of weight 1
+std::vector<features::CountTable> all_pairs(const Known& known, Comparisons& compare) {
+  const std::vector<Candidate> pairs = candidates(known.workload);
+  const double sigma = known.sigma_round * weight_of(pairs);  // of weight 1
   const std::vector<Groups> groups =
-      merged_columns(margins, least_records(sigma, records, kLeast), bounds, pairs);
+      merged_columns(known, least_records(sigma, known.records), pairs, compare);
   std::vector<features::CountTable> out;
   for (const Candidate& pair : pairs) {
     if (std::min(group_count(groups[pair.first]), group_count(groups[pair.second])) > 1)
@@ -151,42 +165,86 @@ double gain_of(const NoisyInteraction& known, double sigma) {
   return energy * energy * (1 / (energy + both) - 1 / (energy + now));
 }
 
-/// Pairs that are worth most, as many as are worth most together: the more there are, the noisier is each.
-std::vector<features::CountTable> chosen_pairs(const features::CountTables& workload, const Margins& margins,
-                                               const std::vector<Groups>& bounds, double records,
-                                               double sigma_round) {
-  const std::vector<std::vector<NoisyInteraction>> known = noisy_interactions(margins);
-  const std::vector<Candidate> all = candidates(workload);
-  std::vector<std::pair<Candidate, std::size_t>> pairs;  // and where among the margins' pairs
+/// A pair that may be chosen, and where it is among the margins' pairs.
+struct Choosable {
+  Candidate pair;
+  std::size_t at;
+};
+
+std::vector<Choosable> choosable(const Margins& margins, const std::vector<Candidate>& all) {
+  std::vector<Choosable> out;
   for (std::size_t p = 0; p < margins.pairs.size(); ++p) {
     for (const Candidate& pair : all) {
       if (pair.first == margins.pairs[p].first && pair.second == margins.pairs[p].second)
-        pairs.push_back({pair, p});
+        out.push_back({pair, p});
     }
   }
+  return out;
+}
+
+/// No gain is above the energy of noise in a pair, of all classes. Above 0.
+double largest_gain(const std::vector<Choosable>& pairs,
+                    const std::vector<std::vector<NoisyInteraction>>& known) {
+  double most = 1e-300;
+  for (const auto& [pair, p] : pairs) {
+    double noise = 0;
+    for (const auto& of_class : known) {
+      const NoisyInteraction& own = of_class[p];
+      noise +=
+          static_cast<double>((own.measured.rows() - 1) * (own.measured.cols() - 1)) * own.sigma * own.sigma;
+    }
+    most = std::max(most, noise * pair.weight * pair.weight);
+  }
+  return most;
+}
+
+/// The `count` pairs of the greatest gain, in their own order; of equal ones the first. @returns their sum
+Steps greatest(const std::vector<Steps>& gains, std::size_t count, std::vector<std::size_t>& chosen,
+               Comparisons& compare) {
+  std::vector<std::size_t> order(gains.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return gains[a].value > gains[b].value; });
+  // Whether another belongs among them can be in doubt for those next to the last one alone: the others are
+  // further apart.
+  for (std::size_t k = count; k < order.size(); ++k) compare.less(gains[order[count - 1]], gains[order[k]]);
+  for (std::size_t k = 0; k + 1 < count && count < order.size(); ++k)
+    compare.less(gains[order[count]], gains[order[k]]);
+  chosen.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
+  std::sort(chosen.begin(), chosen.end());
+  Steps sum;
+  for (const std::size_t k : chosen) sum += gains[k];
+  return sum;
+}
+
+/// Pairs that are worth most, as many as are worth most together: the more there are, the noisier is each.
+std::vector<features::CountTable> chosen_pairs(const Known& known, Comparisons& compare) {
+  const std::vector<std::vector<NoisyInteraction>> interactions = noisy_interactions(known.margins);
+  const std::vector<Candidate> all = candidates(known.workload);
+  const std::vector<Choosable> pairs = choosable(known.margins, all);
   const double usual_weight =
       weight_of(all) / std::sqrt(static_cast<double>(std::max<std::size_t>(1, all.size())));
-  double most = 0;
+  const double scale = largest_gain(pairs, interactions);
+  Steps most;
   std::vector<features::CountTable> best;
   for (std::size_t count = 1; count <= pairs.size(); count = std::max(count + 1, count * 9 / 8)) {
-    const double sigma = sigma_round * std::sqrt(static_cast<double>(count)) * usual_weight;  // of weight 1
-    const std::vector<Groups> groups =
-        merged_columns(margins, least_records(sigma, records, kLeast), bounds, all);
-    std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t k = 0; k < pairs.size(); ++k) {
-      const auto& [pair, p] = pairs[k];
+    const double sigma =
+        known.sigma_round * std::sqrt(static_cast<double>(count)) * usual_weight;  // of weight 1
+    std::vector<Steps> gains;
+    for (const auto& [pair, p] : pairs) {
       double gain = 0;
-      for (const auto& of_class : known) gain += gain_of(of_class[p], sigma / pair.weight);
-      order.push_back({-gain * pair.weight * pair.weight, k});
+      for (const auto& of_class : interactions) gain += gain_of(of_class[p], sigma / pair.weight);
+      gains.push_back(in_steps(gain * pair.weight * pair.weight, scale));
     }
-    std::sort(order.begin(), order.end());
-    double sum = 0;
-    for (std::size_t k = 0; k < count; ++k) sum -= order[k].first;
-    if (!(sum > most)) continue;
+    std::vector<std::size_t> chosen;
+    const Steps sum = greatest(gains, count, chosen, compare);
+    if (!compare.less(most, sum)) continue;
     most = sum;
+    const std::vector<Groups> groups =
+        merged_columns(known, least_records(sigma, known.records), all, compare);
     best.clear();
-    for (std::size_t k = 0; k < count; ++k) {
-      const Candidate& pair = pairs[order[k].second].first;
+    for (const std::size_t k : chosen) {
+      const Candidate& pair = pairs[k].pair;
       best.push_back(table_of(pair, groups[pair.first], groups[pair.second]));
     }
   }
@@ -203,26 +261,25 @@ void check_round(const release::NoisyTables& so_far, const features::CountTables
 
 }  // namespace
 
-std::vector<features::CountTable> tables_of_round(const features::CountTables& workload,
-                                                  const release::NoisyTables& so_far, std::size_t classes,
-                                                  std::size_t round, std::span<const double> shares,
-                                                  double sigma_round) {
+Choice tables_of_round(const features::CountTables& workload, const release::NoisyTables& so_far,
+                       std::size_t classes, std::size_t round, std::size_t rounds, double sigma_round) {
   std::vector<features::CountTable> out;
-  if (round == 0 && shares.size() < privacy::kMostRounds) {
+  Comparisons compare;
+  if (round == 0 && rounds < privacy::kMostRounds) {
     out = workload.tables;
     std::erase_if(out, [](const features::CountTable& table) { return !(table.weight > 0); });
   } else if (round > 0) {
-    check_round(so_far, workload, classes, round, shares.size());
+    check_round(so_far, workload, classes, round, rounds);
     const Margins margins = combine_tables(so_far);
     const std::vector<Groups> bounds = bounds_of(so_far);
-    out = round + 1 < shares.size() ? all_pairs(workload, margins, bounds, so_far.records, sigma_round)
-                                    : chosen_pairs(workload, margins, bounds, so_far.records, sigma_round);
+    const Known known{workload, margins, bounds, std::max(1.0, so_far.records), sigma_round};
+    out = round + 1 < rounds ? all_pairs(known, compare) : chosen_pairs(known, compare);
   }
   // Where noise hides all pairs, the columns are what is left to count.
   if (out.empty()) out = single_columns(workload);
   features::CountTables placed{workload.codes, std::move(out)};
   placed.lay_out();
-  return std::move(placed.tables);
+  return {std::move(placed.tables), compare.steady()};
 }
 
 }  // namespace muffle::model

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
 #include "muffle/model/pair_rounds.hpp"
@@ -12,12 +13,14 @@
 namespace muffle::model {
 namespace {
 
-bool is_counted(const features::NamedMap& map) {
+using features::NamedMap;
+
+bool is_counted(const NamedMap& map) {
   return map.role == features::MapRole::kMatch && map.map->has_tables();
 }
 
 /// The place of the one map that is released in rounds.
-std::size_t place_of_counts(const std::vector<features::NamedMap>& maps) {
+std::size_t place_of_counts(const std::vector<NamedMap>& maps) {
   const auto held = std::count_if(maps.begin(), maps.end(), is_counted);
   if (held != 1)
     throw ConfigError(
@@ -27,6 +30,93 @@ std::size_t place_of_counts(const std::vector<features::NamedMap>& maps) {
   return static_cast<std::size_t>(std::find_if(maps.begin(), maps.end(), is_counted) - maps.begin());
 }
 
+std::string name_of_round(const std::string& name, std::size_t round) {
+  return fmt::format("{}-{}", name, round);
+}
+double weight_of_round(double weight, double share) { return weight * std::sqrt(share); }
+
+/// What map b counts, chosen from `workload`. @param sigma  carried by each of its numbers, lattice units
+Choice choose(const features::FeatureMap& workload, const release::ReleasePlan& plan, std::size_t b,
+              const release::NoisyTables& so_far, const privacy::AggregationMode& mode) {
+  const NamedMap& map = plan.maps.at(b);
+  const double sigma =
+      release::carried_sigma(plan, mode, b, 0) / plan.noise.parts.at(b).runs.front().unit / map.weight;
+  return tables_of_round(*workload.tables(), so_far, plan.classes(), map.round - 1, plan.rounds(), sigma);
+}
+
+/// Repeats the choices of a release that says what it chose from.
+class Repetition {
+ public:
+  Repetition(const release::Artifact& a, std::size_t first)
+      : a_(a), workload_(*a.maps[first].workload), name_(a.maps[first].name) {}
+
+  release::Check judge() {
+    if (workload_.rule != static_cast<std::uint64_t>(kRuleOfRounds))
+      return not_repeated(
+          fmt::format("its rounds were chosen by rule {}, and this muffle has rule {}: use one of version {}",
+                      workload_.rule, kRuleOfRounds, a_.muffle_version));
+    const std::string ending = name_of_round("", 1);
+    if (!name_.ends_with(ending)) return refused("its first round has another name than rounds have");
+    name_.resize(name_.size() - ending.size());
+    for (std::size_t round = 1; round <= a_.rounds(); ++round) places_.push_back(place_of(round));
+    if (std::count_if(a_.maps.begin(), a_.maps.end(), is_counted) !=
+            static_cast<std::ptrdiff_t>(places_.size()) ||
+        std::find(places_.begin(), places_.end(), a_.maps.size()) != places_.end() || places_.size() < 2)
+      return refused("its maps of counts are not the rounds of one map, with its shares of the budget");
+    for (std::size_t round = 1; round <= places_.size(); ++round) {
+      if (auto wrong = wrong_tables(round)) return *wrong;
+    }
+    return {release::kRounds, release::Check::Outcome::kPass,
+            fmt::format("what each of {} rounds counts, chosen again from the tables that its owner wrote "
+                        "down and the noisy numbers before it: the same tables, groups and weights",
+                        places_.size())};
+  }
+
+ private:
+  static release::Check refused(const std::string& why) {
+    return {release::kRounds, release::Check::Outcome::kFail, why};
+  }
+  static release::Check not_repeated(const std::string& why) {
+    return {release::kRounds, release::Check::Outcome::kSkipped, "not recomputed: " + why};
+  }
+
+  /// Of the map of this round; maps.size(): it is not there as rounds have it.
+  std::size_t place_of(std::size_t round) const {
+    const std::vector<double> shares =
+        round_shares(*workload_.map->tables(), a_.classes(), 0, 0, a_.rounds());
+    const auto at = std::find_if(a_.maps.begin(), a_.maps.end(), [&](const NamedMap& map) {
+      return is_counted(map) && map.name == name_of_round(name_, round) && map.round == round &&
+             map.weight == weight_of_round(workload_.weight, shares[round - 1]) &&
+             map.workload.has_value() == (round == 1);
+    });
+    return static_cast<std::size_t>(at - a_.maps.begin());
+  }
+
+  std::optional<release::Check> wrong_tables(std::size_t round) const {
+    const std::size_t b = places_[round - 1];
+    const release::NoisyTables so_far =
+        round == 1 ? release::NoisyTables{} : release::make_noisy_tables(release::rounds_before(a_, round));
+    const Choice choice = choose(*workload_.map, a_, b, so_far, a_.aggregation);
+    if (workload_.map->counting(choice.tables)->to_json() == a_.maps[b].map->to_json()) return std::nullopt;
+    if (!choice.steady)
+      return not_repeated(
+          fmt::format("round {} counts other tables than are chosen here, and two numbers that decide are so "
+                      "near each other that another build may choose them: use the muffle that made it, "
+                      "version {}",
+                      round, a_.muffle_version));
+    return refused(
+        fmt::format("round {} counts other tables, groups or weights, or in another order, than follow from "
+                    "what is known "
+                    "before it",
+                    round));
+  }
+
+  const release::Artifact& a_;
+  const features::Workload& workload_;
+  std::string name_;
+  std::vector<std::size_t> places_;  ///< round by round
+};
+
 }  // namespace
 
 release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
@@ -34,7 +124,7 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
   const bool any = std::any_of(settings.maps.begin(), settings.maps.end(), is_counted);
   if (settings.privacy.rounds == 0 && !any) return settings;
   const std::size_t at = place_of_counts(settings.maps);
-  const features::NamedMap whole = settings.maps[at];
+  const NamedMap whole = settings.maps[at];
   // The bound, and so the noise, is that of the one map: the rounds' weights have its square.
   const double sigma = release::make_plan(settings).noise.sigma / whole.weight;
   const features::CountTables& workload = *whole.map->tables();
@@ -44,25 +134,27 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
   if (shares.size() == 1) return settings;
   settings.maps.erase(settings.maps.begin() + static_cast<std::ptrdiff_t>(at));
   for (std::size_t r = 0; r < shares.size(); ++r) {
-    features::NamedMap& map = settings.maps.emplace_back(whole);
-    map.name = fmt::format("{}-{}", whole.name, r + 1);
+    NamedMap& map = settings.maps.emplace_back(whole);
+    map.name = name_of_round(whole.name, r + 1);
     if (!features::is_map_name(map.name))
       throw ConfigError(fmt::format(
           "map.{}: with privacy.rounds above 1 its name has at most 30 letters: rounds add -1, -2, ...",
           whole.name));
-    map.weight = whole.weight * std::sqrt(shares[r]);
+    map.weight = weight_of_round(whole.weight, shares[r]);
     map.round = r + 1;
   }
-  features::NamedMap& first = *(settings.maps.end() - static_cast<std::ptrdiff_t>(shares.size()));
-  first.map = first.map->counting(
-      tables_of_round(workload, {}, settings.schema.classes, 0, shares, sigma / std::sqrt(shares.front())));
+  NamedMap& first = *(settings.maps.end() - static_cast<std::ptrdiff_t>(shares.size()));
+  first.map = first.map->counting(tables_of_round(workload, {}, settings.schema.classes, 0, shares.size(),
+                                                  sigma / std::sqrt(shares.front()))
+                                      .tables);
+  first.workload = {whole.map, whole.weight, kRuleOfRounds};
   return settings;
 }
 
 std::vector<double> shares_of_rounds(const release::ReleasePlan& plan) {
   std::vector<double> shares(plan.rounds(), 0.0);
   double sum = 0;
-  for (const features::NamedMap& map : plan.maps) {
+  for (const NamedMap& map : plan.maps) {
     if (!is_counted(map)) continue;
     shares[map.round - 1] += map.weight * map.weight;
     sum += map.weight * map.weight;
@@ -73,11 +165,33 @@ std::vector<double> shares_of_rounds(const release::ReleasePlan& plan) {
 
 std::vector<features::CountTable> tables_of_next_round(const release::ReleasePlan& plan, std::size_t b,
                                                        const release::Artifact& so_far) {
-  const features::NamedMap& map = plan.maps.at(b);
-  const double sigma = release::carried_sigma(plan, so_far.aggregation, b, 0) /
-                       plan.noise.parts.at(b).runs.front().unit / map.weight;
-  return tables_of_round(*map.map->tables(), release::make_noisy_tables(so_far), plan.classes(),
-                         map.round - 1, shares_of_rounds(plan), sigma);
+  return choose(*plan.maps.at(b).map, plan, b, release::make_noisy_tables(so_far), so_far.aggregation).tables;
+}
+
+std::optional<release::Check> repeat_choices(const release::Artifact& a) {
+  const auto first = std::find_if(a.maps.begin(), a.maps.end(),
+                                  [](const NamedMap& map) { return map.workload.has_value(); });
+  try {
+    if (first != a.maps.end()) return Repetition(a, static_cast<std::size_t>(first - a.maps.begin())).judge();
+  } catch (const Error& e) {
+    return release::Check{release::kRounds, release::Check::Outcome::kFail, e.what()};
+  }
+  if (a.rounds() > 1)
+    return release::Check{release::kRounds, release::Check::Outcome::kSkipped,
+                          fmt::format("not recomputed: the release does not say what its rounds chose from, "
+                                      "as those of earlier muffles did not; it is of version {}",
+                                      a.muffle_version)};
+  for (const NamedMap& map : a.maps) {
+    if (!is_counted(map)) continue;
+    for (const features::CountTable& table : map.map->tables()->tables) {
+      if (!table.groups.empty())
+        return release::Check{release::kRounds, release::Check::Outcome::kFail,
+                              fmt::format("the map '{}' counts groups of codes in a first round, which no "
+                                          "configuration asks for",
+                                          map.name)};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace muffle::model

@@ -184,19 +184,20 @@ std::string Ledger::begin(const ChargeTerms& asked) {
   return id;
 }
 
-void Ledger::keep_round(const std::string& id, std::uint64_t round, const std::string& sha256) {
+void Ledger::keep_round(const std::string& id, std::uint64_t round, const std::string& sha256,
+                        const std::string& summed) {
   const ChargeRecord* record = state_.find_charge(id);
   require(record != nullptr && !record->pending && record->rounds_drawn == round &&
               record->rounds_kept + 1 == round && is_hex(sha256, 64),
           "a round was to be kept that is not the charge's last one, or twice: this is a bug in muffle.");
-  append(line_after(state_, ledger::RoundLine{id, round, sha256}));
+  append(line_after(state_, ledger::RoundLine{id, round, sha256, summed}));
 }
 
-void Ledger::begin_round(const std::string& id, std::uint64_t round) {
+void Ledger::begin_round(const std::string& id, std::uint64_t round, const std::string& summed) {
   const ChargeRecord* record = state_.find_charge(id);
   require(record != nullptr && record->between_rounds() && record->rounds_kept + 1 == round,
           "a round was to be drawn before the one before it was kept, or twice: this is a bug in muffle.");
-  append(line_after(state_, ledger::RoundLine{id, round, std::nullopt}));
+  append(line_after(state_, ledger::RoundLine{id, round, std::nullopt, summed}));
 }
 
 void Ledger::bind(const std::string& id, const std::string& artifact) {

@@ -62,6 +62,7 @@ struct Writer {
     json["charge"] = line.charge;
     json["round"] = line.round;
     json["kept_sha256"] = line.kept ? Json(*line.kept) : Json(nullptr);
+    if (!line.summed.empty()) json["summed"] = line.summed;
   }
   void operator()(const RepairLine& line) const {
     json["kind"] = "REPAIR";
@@ -115,6 +116,7 @@ RepairLine read_repair(const JsonFields& f) {
 RoundLine read_round(const JsonFields& f) {
   RoundLine line{f.hex("charge", 32), f.integer("round", 1, kMostRounds), std::nullopt};
   if (!f.at("kept_sha256").is_null()) line.kept = f.hex("kept_sha256", 64);
+  if (f.has("summed")) line.summed = text(f, "summed");
   return line;
 }
 

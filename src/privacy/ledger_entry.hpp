@@ -25,6 +25,7 @@ struct RoundLine {
   std::string charge;
   std::uint64_t round = 0;
   std::optional<std::string> kept;
+  std::string summed{};  ///< ChargeRecord::summed; empty: an earlier muffle wrote the line
 };
 /// A torn last line was cut off. If it still showed a charge, that is kept as spent (mu > 0).
 struct RepairLine {

@@ -142,7 +142,7 @@ void create_with_line(const std::filesystem::path& file, std::string_view line) 
 
 void append_line(const std::filesystem::path& file, std::uint64_t size, std::string_view line) {
   const WatchedStep step("appending to the ledger", file);
-  const FileDescriptor fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  const FileDescriptor fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
   std::string consequence = "The line was not added to the ledger.";
   if (fd.get() < 0) fail("append to the ledger", file, errno, consequence);
   struct stat status {};

@@ -44,6 +44,7 @@ struct Apply {
     demand(place != places.end(), "a ROUND without an INTENT before it");
     ChargeRecord& charge = state.charges[place->second];
     demand(!charge.pending, "a ROUND after the PENDING of its charge");
+    charge.summed.push_back(line.summed);
     if (!line.kept) {
       demand(line.round == charge.rounds_drawn + 1 && charge.rounds_kept == charge.rounds_drawn,
              "a ROUND whose noise is drawn out of turn");

@@ -237,20 +237,27 @@ std::optional<double> count_noise(const ReleasePlan& plan, const privacy::Aggreg
   return std::nullopt;
 }
 
-Cost cost(const ReleasePlan& plan, int ranks, std::uint64_t threads) {
+Cost cost(const ReleasePlan& plan, int ranks, std::uint64_t threads, std::optional<double> records) {
   const std::uint64_t numbers = plan.size();
   // Each thread's sums and the shard's.
-  Cost out{.memory = 8 * numbers * (threads + 1), .wire = 8 * numbers};
+  Cost out;
+  out.memory = 8 * numbers * (threads + 1);
+  out.wire = 8 * numbers;
   out.wire_all = static_cast<double>(out.wire) * (ranks - 1);
   // The shard's sums and the reduced ones, the noise, the released numbers and the file's bytes.
   out.root = 8 * numbers * 5;
+  double flops_per_record = 0.0;
   for (const features::NamedMap& map : plan.maps) {
     const features::MapCost each = map.map->cost();
-    out.flops_per_record += each.flops_per_record;
+    flops_per_record += each.flops_per_record;
     out.memory += each.bytes + threads * each.bytes_per_thread;
     out.root += 4 * static_cast<std::uint64_t>(map.map->numbers_in_map());
   }
   out.root = std::max(out.memory, out.root);
+  if (records) {
+    out.flops = *records * flops_per_record;
+    out.flops_each = *out.flops / ranks;
+  }
   return out;
 }
 

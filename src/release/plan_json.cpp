@@ -42,6 +42,40 @@ json map_json(const ReleasePlan& plan, std::size_t b) {
               {"bound", {{"norm", bound.norm}, {"nonnegative_kernel", bound.nonnegative_kernel}}},
               {"numbers", runs}};
   if (map.round > 1) out["round"] = map.round;
+  if (map.workload) {
+    const features::Workload& from = *map.workload;
+    out["chosen_from"] = {{"map", from.map->to_json()}, {"weight", from.weight}, {"rule", from.rule}};
+  }
+  return out;
+}
+
+/// The map of this kind that `key` describes. @throws ProtocolError.
+std::shared_ptr<const features::FeatureMap> read_description(const JsonFields& f, const char* key,
+                                                             const std::string& kind,
+                                                             const schema::Schema& schema) {
+  std::unique_ptr<features::FeatureMap> map;
+  try {
+    map = features::make_map(kind);
+  } catch (const ConfigError& e) {
+    f.fail("kind", e.what());
+  }
+  map->read_json(f.object(key));
+  // What a release states is resolved already: resolving it changes nothing.
+  try {
+    map->resolve(schema);
+  } catch (const ConfigError& e) {
+    f.fail(key, std::string("describes no map of such records: ") + e.what());
+  }
+  if (map->to_json() != f.at(key))
+    f.fail(key, "is of other records than the schema's, or leaves something open");
+  return map;
+}
+
+features::Workload read_workload(const JsonFields& f, const std::string& kind, const schema::Schema& schema) {
+  f.only({"map", "weight", "rule"});
+  features::Workload out{read_description(f, "map", kind, schema), f.number("weight"),
+                         f.integer("rule", 1, 1 << 16)};
+  if (!out.map->has_tables()) f.fail("map", "is no map of counts");
   return out;
 }
 
@@ -53,22 +87,9 @@ void read_map(const JsonFields& f, ReleasePlan& plan) {
       f.choice("role", {"match", "proxy"}) == 0 ? features::MapRole::kMatch : features::MapRole::kProxy;
   named.weight = f.number("weight");
   if (f.has("round")) named.round = f.integer("round", 2, privacy::kMostRounds);
-  std::unique_ptr<features::FeatureMap> map;
-  try {
-    map = features::make_map(f.text("kind", 64));
-  } catch (const ConfigError& e) {
-    f.fail("kind", e.what());
-  }
-  map->read_json(f.object("map"));
-  // What a release states is resolved already: resolving it changes nothing.
-  try {
-    map->resolve(plan.schema);
-  } catch (const ConfigError& e) {
-    f.fail("map", std::string("describes no map of such records: ") + e.what());
-  }
-  if (map->to_json() != f.at("map"))
-    f.fail("map", "is of other records than the schema's, or leaves something open");
-  named.map = std::move(map);
+  const std::string kind = f.text("kind", 64);
+  named.map = read_description(f, "map", kind, plan.schema);
+  if (f.has("chosen_from")) named.workload = read_workload(f.object("chosen_from"), kind, plan.schema);
   const JsonFields bound = f.object("bound");
   plan.noise.sensitivity_input.blocks.push_back({bound.number("norm"), bound.flag("nonnegative_kernel"), {}});
   privacy::NoisePart part{{}, plan.classes()};

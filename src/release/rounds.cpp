@@ -19,7 +19,7 @@ using nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "the file's integers are copied as they are");
 
 constexpr char kFormat[] = "muffle-rounds";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  // 1 did not say how the sums came together
 /// Of the tables' JSON.
 constexpr std::size_t kMostText = std::size_t{1} << 28;
 
@@ -40,6 +40,20 @@ json tables_json(const ReleasePlan& plan, std::size_t last) {
   return maps;
 }
 
+/// The plan of the maps of the first `last` rounds.
+ReleasePlan first_rounds(const ReleasePlan& plan, std::size_t last) {
+  ReleasePlan out = plan;
+  out.maps.clear();
+  out.noise.parts.clear();
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    if (plan.maps[b].round > last) continue;
+    out.maps.push_back(plan.maps[b]);
+    out.noise.parts.push_back(plan.noise.parts[b]);
+  }
+  if (plan.counts) out.noise.parts.push_back(plan.noise.parts.back());
+  return out;
+}
+
 /// How far a round's released vector has been read.
 struct RoundReader {
   const std::vector<std::int64_t>& values;
@@ -47,6 +61,17 @@ struct RoundReader {
 };
 
 }  // namespace
+
+std::string summed_by(const privacy::AggregationMode& mode, const std::string& roster) {
+  std::string out = privacy::name_of(mode);
+  if (!privacy::is_masked(mode)) return out;
+  out += fmt::format(", ranks {}", privacy::ranks_of(mode));
+  if (const privacy::DistributedNoise* shares = privacy::distributed(mode))
+    out += fmt::format(", colluding {}", shares->colluding);
+  if (const auto sites = privacy::sites_of(mode))
+    out += fmt::format(", sites {} of at most {}", sites->count, sites->largest);
+  return roster.empty() ? out : out + ", roster " + roster;
+}
 
 std::string rounds_bytes(const KeptRounds& kept) {
   Container container;
@@ -59,7 +84,7 @@ std::string rounds_bytes(const KeptRounds& kept) {
   container.header = {{"format", kFormat},          {"version", kVersion},
                       {"charge", kept.charge},      {"config_sha256", kept.config_hash},
                       {"private", kept.is_private}, {"tables", kept.tables},
-                      {"rounds", std::move(counts)}};
+                      {"summed", kept.summed},      {"rounds", std::move(counts)}};
   return serialize(container);
 }
 
@@ -67,9 +92,9 @@ KeptRounds parse_rounds(std::string_view bytes, const std::string& name) {
   const Container container = parse_container(bytes, kFormat, kVersion, name);
   const JsonDocument document = document_of(name);
   const JsonFields f(container.header, document);
-  f.only({"format", "version", "charge", "config_sha256", "private", "tables", "rounds"});
-  KeptRounds out{
-      f.hex("charge", 32), f.text("config_sha256", 128), f.flag("private"), f.text("tables", kMostText), {}};
+  f.only({"format", "version", "charge", "config_sha256", "private", "tables", "summed", "rounds"});
+  KeptRounds out{f.hex("charge", 32),         f.text("config_sha256", 128), f.flag("private"),
+                 f.text("tables", kMostText), f.text("summed", 256),        {}};
   std::size_t next = 0;
   for (const JsonFields& round : f.objects("rounds", privacy::kMostRounds)) {
     round.only({"count"});
@@ -138,18 +163,27 @@ std::vector<std::int64_t> joined(const ReleasePlan& plan,
 Artifact released_so_far(const ReleasePlan& plan, const privacy::AggregationMode& mode,
                          const std::vector<std::vector<std::int64_t>>& rounds) {
   Artifact out;
-  static_cast<ReleasePlan&>(out) = plan;
-  out.maps.clear();
-  out.noise.parts.clear();
-  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
-    if (plan.maps[b].round > rounds.size()) continue;
-    out.maps.push_back(plan.maps[b]);
-    out.map_hashes.push_back(plan.maps[b].map->hash());
-    out.noise.parts.push_back(plan.noise.parts[b]);
-  }
-  if (plan.counts) out.noise.parts.push_back(plan.noise.parts.back());
+  static_cast<ReleasePlan&>(out) = first_rounds(plan, rounds.size());
+  for (const features::NamedMap& map : out.maps) out.map_hashes.push_back(map.map->hash());
   out.aggregation = mode;
   out.values = joined(out, rounds);
+  return out;
+}
+
+Artifact rounds_before(const Artifact& whole, std::size_t round) {
+  Artifact out = whole;
+  static_cast<ReleasePlan&>(out) = first_rounds(whole, round - 1);
+  out.map_hashes.clear();
+  out.values.clear();
+  for (std::size_t part = 0; part < whole.noise.parts.size(); ++part) {  // the maps', then the counts'
+    const bool of_map = part < whole.maps.size();
+    if (of_map && whole.maps[part].round >= round) continue;
+    if (of_map) out.map_hashes.push_back(whole.map_hashes[part]);
+    const auto values = whole.values.begin();
+    out.values.insert(
+        out.values.end(), values + static_cast<std::ptrdiff_t>(whole.offset(part)),
+        of_map ? values + static_cast<std::ptrdiff_t>(whole.offset(part + 1)) : whole.values.end());
+  }
   return out;
 }
 

@@ -142,6 +142,7 @@ std::vector<std::string> warnings(const Artifact& a) {
                     "satisfy such a delta. Use a smaller one.",
                     exact_text(a.noise.delta), a.records));
   }
+  if (std::string few = few_records(a); !few.empty()) out.push_back("Data: " + few);
   if (a.noise.epsilon > 10) {
     out.push_back(fmt::format(
         "epsilon {} is a weak promise: an attacker's odds about one person may change by a factor e^{}.",

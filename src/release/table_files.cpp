@@ -2,16 +2,75 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <list>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/json_fields.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/schema/table_text.hpp"
 
 namespace muffle::release {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTablesFormat = "muffle-tables";
+constexpr const char* kTablesJson = "tables.json";
+
+std::string file_of_table(std::size_t t) { return fmt::format("table-{:04}.csv", t); }
+
+bool is_file_of_table(std::string_view name) {
+  constexpr std::string_view kBegin = "table-", kEnd = ".csv";
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd) || name.size() < file_of_table(0).size())
+    return false;
+  name = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+[[noreturn]] void refuse_place(const fs::path& file) {
+  throw ConfigError(fmt::format(
+      "--export-tables: '{}' is in the way, and no earlier export wrote it. Move it away, or choose "
+      "another folder.",
+      printable(file.string())));
+}
+
+/// The tables' files that an earlier export's description names; a job that was killed may not have written
+/// them all. @throws ConfigError  what has the description's name is none.
+std::set<std::string> described_tables(const fs::path& folder) {
+  std::set<std::string> names;
+  const fs::path file = folder / kTablesJson;
+  if (!is_there(file, "an earlier export", "Nothing was changed.")) return names;
+  const auto stated = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  try {
+    const JsonDocument document;
+    const JsonFields fields(stated, document);
+    (void)fields.choice("format", {kTablesFormat});
+    for (const JsonFields& table : fields.objects("tables", SIZE_MAX)) names.insert(table.text("file", 64));
+  } catch (const ProtocolError&) {
+    refuse_place(file);
+  }
+  if (!std::all_of(names.begin(), names.end(), is_file_of_table)) refuse_place(file);
+  return names;
+}
+
+/// The same, where there are no others that the next export would replace. @throws ConfigError.
+std::set<std::string> earlier_tables(const fs::path& folder) {
+  std::set<std::string> names = described_tables(folder);
+  const WatchedStep step("listing", folder);
+  std::error_code none;
+  for (auto i = fs::directory_iterator(folder, none); i != fs::directory_iterator(); i.increment(none)) {
+    const std::string name = i->path().filename().string();
+    if (is_file_of_table(name) && !names.contains(name)) refuse_place(i->path());
+  }
+  return names;
+}
 
 /// What each code of a column stands for: a category, the values of a bin ("17..24") or the missing value.
 std::vector<std::string> code_texts(const schema::Column& column) {
@@ -91,7 +150,9 @@ nlohmann::json described(const NamedColumn& column) {
 
 }  // namespace
 
-void write_tables(const Artifact& a, const std::filesystem::path& folder) {
+void require_place_for_tables(const fs::path& folder) { (void)earlier_tables(folder); }
+
+void write_tables(const Artifact& a, const fs::path& folder) {
   const NoisyTables all = make_noisy_tables(a);
   const schema::Table& schema = *a.schema.table;
   std::vector<NamedColumn> columns;
@@ -104,7 +165,8 @@ void write_tables(const Artifact& a, const std::filesystem::path& folder) {
   }
 
   ensure_writable_folder(folder);
-  nlohmann::json json = {{"format", "muffle-tables"},
+  for (const std::string& name : earlier_tables(folder)) watched::remove_all(folder / name);
+  nlohmann::json json = {{"format", kTablesFormat},
                          {"version", 1},
                          {"private", a.is_private},
                          {"epsilon", a.is_private ? nlohmann::json(a.noise.epsilon) : nlohmann::json()},
@@ -115,32 +177,41 @@ void write_tables(const Artifact& a, const std::filesystem::path& folder) {
                          {"label", label ? nlohmann::json(label->name) : nlohmann::json()}};
   if (label) json["columns"].push_back(described(*label));
   for (const NamedColumn& column : columns) json["columns"].push_back(described(column));
+  std::list<NamedColumn> coarse;
+  std::vector<std::vector<const NamedColumn*>> held(all.tables.size());
   for (std::size_t t = 0; t < all.tables.size(); ++t) {
     const NoisyTable& table = all.tables[t];
-    std::vector<const NamedColumn*> held;
-    if (label) held.push_back(&*label);
-    std::list<NamedColumn> coarse;
+    if (label) held[t].push_back(&*label);
+    bool any_grouped = false;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       const NamedColumn& column = columns[table.columns[c]];
       const bool grouped = !table.groups.empty() && !table.groups[c].empty();
-      held.push_back(grouped ? &coarse.emplace_back(in_groups(column, table.groups[c], table.sizes[c]))
-                             : &column);
+      any_grouped = any_grouped || grouped;
+      held[t].push_back(grouped ? &coarse.emplace_back(in_groups(column, table.groups[c], table.sizes[c]))
+                                : &column);
     }
-    nlohmann::json names, shape;
-    for (const NamedColumn* column : held) {
+    nlohmann::json names, shape, values;
+    for (const NamedColumn* column : held[t]) {
       names.push_back(column->name);
       shape.push_back(column->codes.size());
+      values.push_back(column->codes);
     }
-    const std::string file = fmt::format("table-{:04}.csv", t);
-    write_csv(folder / file, table, held);
-    json["tables"].push_back({{"file", file}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
-    for (const NamedColumn* column : coarse.empty() ? std::vector<const NamedColumn*>{} : held)
-      json["tables"].back()["values"].push_back(column->codes);
+    json["tables"].push_back(
+        {{"file", file_of_table(t)}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
+    if (any_grouped) json["tables"].back()["values"] = values;
   }
-  write_file_atomically(folder / "tables.json",
+  const auto written = [&](const fs::path& file) {
+    // When it was written would tell how long the release took, and so how many records there are.
+    if (a.adjacency == privacy::Adjacency::kAddRemoveOne) round_own_times(file);
+  };
+  // First, so that it names whatever a job that is killed leaves, and the next export removes it.
+  write_file_atomically(folder / kTablesJson,
                         json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  // When they were written would tell how long the release took, and so how many records there are.
-  round_times(folder);
+  written(folder / kTablesJson);
+  for (std::size_t t = 0; t < all.tables.size(); ++t) {
+    write_csv(folder / file_of_table(t), all.tables[t], held[t]);
+    written(folder / file_of_table(t));
+  }
 }
 
 }  // namespace muffle::release

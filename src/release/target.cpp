@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "muffle/core/error.hpp"
@@ -39,6 +40,62 @@ std::optional<NoisyCounts> noisy_counts(const Artifact& a) {
       return NoisyCounts{counts_inside(a, b, *inside), *sigma};
   }
   return std::nullopt;
+}
+
+std::optional<NoisyTotal> noisy_total(const Artifact& a) {
+  double sum = 0.0, weights = 0.0;
+  const auto add = [&](double records, double sigma) {
+    sum += records / (sigma * sigma);
+    weights += 1.0 / (sigma * sigma);
+  };
+  const auto classes = static_cast<double>(a.classes());
+  const auto add_counts = [&](const std::vector<double>& counts, double sigma) {
+    add(std::accumulate(counts.begin(), counts.end(), 0.0), sigma * std::sqrt(classes));
+  };
+  if (a.counts)
+    add_counts(released_counts(a),
+               carried_sigma(a, a.aggregation, a.maps.size(), 0) / static_cast<double>(a.counts_units()));
+  for (std::size_t b = 0; b < a.maps.size(); ++b) {
+    const features::FeatureMap& map = *a.maps[b].map;
+    const double sigma = carried_sigma(a, a.aggregation, b, 0);
+    if (!map.has_tables()) {
+      if (const auto inside = map.counts_inside(a.lattice))
+        add_counts(counts_inside(a, b, *inside),
+                   sigma * std::sqrt(static_cast<double>(inside->numbers)) / inside->scale);
+      continue;
+    }
+    // Every record is in one cell of each table.
+    const features::CountTables& all = *map.tables();
+    const std::vector<std::int64_t> units = all.units(a.lattice);
+    for (std::size_t t = 0; t < all.tables.size(); ++t) {
+      double total = 0.0;
+      for (std::size_t c = 0; c < a.classes(); ++c) {
+        const std::int64_t* const cells =
+            a.values.data() + a.offset(b) + c * a.features(b) + all.tables[t].first;
+        total += std::accumulate(cells, cells + all.tables[t].cells, 0.0);
+      }
+      const auto unit = static_cast<double>(units[t]);
+      add(total / unit, sigma / unit * std::sqrt(classes * static_cast<double>(all.tables[t].cells)));
+    }
+  }
+  if (!(weights > 0)) return std::nullopt;
+  return NoisyTotal{sum / weights, std::sqrt(1.0 / weights)};
+}
+
+std::string few_records(const Artifact& a) {
+  constexpr double kFew = 0.9, kOf99Percent = 2.5758;
+  if (a.adjacency != privacy::Adjacency::kReplaceOne) return {};
+  const std::optional<NoisyTotal> total = noisy_total(a);
+  const auto most = static_cast<double>(a.records);
+  if (!total || !(total->records + kOf99Percent * total->sigma < kFew * most)) return {};
+  const auto shown = [](double records) { return fmt::format("{:.0f}", std::max(0.0, records)); };
+  return fmt::format(
+      "by its noisy totals only {} to {} of the {} records are in this release (99 % interval). The others "
+      "are beyond what a person may own, or did not fit schema and settings: `muffle check` reads the "
+      "records "
+      "and says what does not fit. Only those who may see the records may see what it prints.",
+      shown(total->records - kOf99Percent * total->sigma),
+      shown(total->records + kOf99Percent * total->sigma), a.records);
 }
 
 std::vector<double> class_share(const Artifact& a) {

@@ -41,10 +41,11 @@ bool release_is_there(const std::filesystem::path& file) {
 
 void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
   if (artifact.config_hash != order.config_hash) {
+    const std::string differs = order.what_differs ? order.what_differs(artifact) : "";
     throw ConfigError(fmt::format(
-        "'{}' holds a release made with other data, features or privacy settings. A release spends privacy "
+        "'{}' holds a release made with other data, features or privacy settings{}. A release spends privacy "
         "budget, so it is never overwritten: choose another --out folder, or move that file away.",
-        order.file.string()));
+        order.file.string(), differs.empty() ? "" : " (" + differs + ")"));
   }
   if (artifact.is_private == order.secure_noise) return;
   throw ConfigError(
@@ -133,10 +134,11 @@ std::optional<KeptRounds> ReleaseTransaction::resume() {
   return kept;
 }
 
-void ReleaseTransaction::begin_round(std::size_t round, const std::function<void(const Charge&)>& draw) {
+void ReleaseTransaction::begin_round(std::size_t round, const std::string& summed,
+                                     const std::function<void(const Charge&)>& draw) {
   require(state_ == State::kResumed,
           "a later round was to be drawn without those before it: this is a bug in muffle.");
-  ledger_.begin_round(charge_, round);
+  ledger_.begin_round(charge_, round, summed);
   state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
   draw(Charge());
 }
@@ -148,7 +150,7 @@ void ReleaseTransaction::keep(KeptRounds rounds) {
   state_ = State::kKept;
   rounds.charge = charge_;
   const std::string bytes = rounds_bytes(rounds);
-  ledger_.keep_round(charge_, rounds.rounds(), to_hex(sha256(PublicBytes(bytes))));
+  ledger_.keep_round(charge_, rounds.rounds(), to_hex(sha256(PublicBytes(bytes))), rounds.summed);
   const std::filesystem::path file = rounds_file(order_.file);
   write_file_atomically(file, bytes);
   round_times(file);  // when it was written would tell how long a round took
@@ -193,6 +195,7 @@ void ReleaseTransaction::sign(std::string_view release) const {
 }
 
 void ReleaseTransaction::write_statements(const Artifact& artifact) const {
+  if (const std::string few = few_records(artifact); !few.empty()) spdlog::warn("release: {}", few);
   keep_file(order_.statement_json, privacy_statement_json(artifact));
   keep_file(order_.statement_text, privacy_statement_text(artifact));
 }

@@ -9,6 +9,7 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/rounds.hpp"
 #include "recompute.hpp"
 
 namespace muffle::release {
@@ -187,11 +188,24 @@ class Verifier {
     } else {
       attempt(kFeatureMaps, [&] {
         for (std::size_t b = 0; b < stated.maps.size(); ++b) check_map(stated, b);
-        return "rebuilt from their public description, they have the stated SHA-256: no data in them";
+        return "rebuilt from their description, they have the stated SHA-256. The description itself "
+               "(bounds, "
+               "bins, categories, settings) is public by its owner's word";
       });
     }
+    if (whole) check_rounds(stated);
     judge(kSecureNoise, stated.is_private,
           stated.is_private ? "from the operating system's generator, as the file states" : kNotPrivate);
+  }
+
+  void check_rounds(const Artifact& stated) {
+    std::optional<Check> check;
+    if (evidence_.repeat_choices) {
+      check = evidence_.repeat_choices(stated);
+    } else if (stated.rounds() > 1) {
+      check = {kRounds, Check::Outcome::kSkipped, "not recomputed"};
+    }
+    if (check) add(check->name, check->outcome, check->detail);
   }
 
   void check_ledger() {
@@ -232,6 +246,9 @@ class Verifier {
                                                      in_words(charge->terms.unit), in_words(unit)));
       demand(charge->terms.config_hash == a.config_hash && charge->terms.secure_noise == a.is_private,
              "charged a release of other settings or another source of noise");
+      demand(charge->rounds_drawn == a.rounds(),
+             fmt::format("charged {} rounds, but the release states {}", charge->rounds_drawn, a.rounds()));
+      require_one_way(*charge, a, demand);
       return fmt::format("'{}' has the charge and its COMMIT with this file's hash", file);
     });
     if (!good) return;
@@ -243,6 +260,23 @@ class Verifier {
             fmt::format("{} releases spent mu {:.6g} of {:.6g}{}", state.charges.size(), state.spent_mu(),
                         state.budget->mu,
                         state.insecure > 0 ? ", some with seeded noise: no guarantee is left" : ""));
+    }
+  }
+
+  /// What the release states of its sums is so of every round.
+  template <class Demand>
+  static void require_one_way(const privacy::ChargeRecord& charge, const Artifact& a, const Demand& demand) {
+    if (std::all_of(charge.summed.begin(), charge.summed.end(), [](const auto& way) { return way.empty(); }))
+      return;  // none of one round; nor of one that an earlier muffle made
+    const std::string stated = summed_by(a.aggregation, "");
+    for (const std::string& way : charge.summed) {
+      const bool fits =
+          way == stated || (privacy::sites_of(a.aggregation) && way.starts_with(stated + ", roster "));
+      demand(
+          fits && way == charge.summed.front(),
+          fmt::format("says that the sums of a round came together otherwise ({}) than the release states "
+                      "for all of them ({})",
+                      way == charge.summed.front() ? way : charge.summed.front() + "; then " + way, stated));
     }
   }
 
@@ -271,6 +305,12 @@ bool Verification::vouched() const {
           }));
 }
 
+bool Verification::repeated() const {
+  return std::none_of(checks.begin(), checks.end(), [](const Check& check) {
+    return check.name == kRounds && check.outcome == Check::Outcome::kSkipped;
+  });
+}
+
 ExitCode Verification::code() const {
   ExitCode code = ExitCode::kDone;
   for (const Check& check : checks) {
@@ -278,7 +318,8 @@ ExitCode Verification::code() const {
     if (check.name != kSecureNoise && check.name != kBudget) return ExitCode::kProtocol;
     code = ExitCode::kBudget;
   }
-  return code == ExitCode::kDone && !vouched() && !may_be_unsigned ? ExitCode::kUnvouched : code;
+  const bool good = repeated() && (vouched() || may_be_unsigned);
+  return code == ExitCode::kDone && !good ? ExitCode::kUnvouched : code;
 }
 
 Verification verify_release(const Evidence& evidence) { return Verifier(evidence).run(); }

@@ -30,6 +30,8 @@ Verdict verdict(const Verification& v) {
   if (!v.artifact->is_private) return {"not private", kNotPrivate};
   if (v.code() == ExitCode::kBudget)
     return {"no guarantee", "NO GUARANTEE: the data set's privacy budget is overspent"};
+  if (!v.repeated())
+    return {"not recomputed", "consistent, but what its later rounds count was not recomputed"};
   if (v.vouched()) return {"good", "good"};
   return {"consistent", v.ledger ? "consistent, but nobody vouches for it: no signature checked, and the "
                                    "ledger beside it is unsigned (--ledger names one that you trust)"
@@ -88,6 +90,13 @@ std::string failures(const Verification& verification) {
   return out;
 }
 
+std::string detail_of(const Verification& verification, std::string_view name) {
+  for (const Check& check : verification.checks) {
+    if (check.name == name) return check.detail;
+  }
+  return "";
+}
+
 }  // namespace
 
 Verification verify_file(const ReleaseFiles& files) {
@@ -95,6 +104,7 @@ Verification verify_file(const ReleaseFiles& files) {
   Evidence evidence;
   evidence.name = files.release;
   evidence.may_be_unsigned = files.may_be_unsigned;
+  evidence.repeat_choices = files.repeat_choices;
   evidence.release = bytes;
   if (!files.key.empty())
     evidence.trusted = crypto::parse_signer_key(read_file(files.key, kMaxSmallFile), files.key);
@@ -113,6 +123,11 @@ void require_passed(const Verification& v) {
     throw ProtocolError(fmt::format("'{}' is refused: {}", v.name, failures(v)));
   if (v.code() == ExitCode::kBudget)
     throw PrivacyError(fmt::format("'{}' carries no guarantee: {}", v.name, failures(v)));
+  if (v.code() == ExitCode::kUnvouched && !v.repeated())
+    throw Error(ExitCode::kUnvouched,
+                fmt::format("'{}' is consistent, but what its later rounds count was not recomputed, and "
+                            "could carry data: {}",
+                            v.name, detail_of(v, kRounds)));
   if (v.code() == ExitCode::kUnvouched)
     throw Error(
         ExitCode::kUnvouched,

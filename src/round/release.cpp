@@ -141,10 +141,27 @@ class Run {
     }
     tell_noise(job_);
     mode_ = plan_aggregation(transport_, job_);
+    transport_.agree("comparing with earlier rounds", true, [&] {
+      if (transport_.coordinates()) require_same_sums();
+    });
     transport_.agree("asking the privacy ledger", true, [&] {
       if (transport_.coordinates()) ask_ledger(job_, done_ > 0);
     });
     return source;
+  }
+
+  /// What a release states of its sums holds for all its rounds.
+  void require_same_sums() {
+    summed_ = release::summed_by(
+        mode_, privacy::sites_of(mode_) ? to_hex(load_roster(transport_, job_).hash()) : "");
+    if (kept_.rounds() == 0 || kept_.summed == summed_) return;
+    throw ConfigError(fmt::format(
+        "'{}' holds {} of {} rounds of this release, whose sums came together otherwise ({}) than this job's "
+        "would ({}), and a release states one way for all its rounds: who saw which sums. Go on as the job "
+        "began, with as many ranks and the same privacy.site_roster. Or move that file away: the same "
+        "command "
+        "then begins anew, for a new charge. Nothing was drawn.",
+        release::rounds_file(job_.file).string(), kept_.rounds(), rounds_, kept_.summed, summed_));
   }
 
   std::unique_ptr<data::RecordSource> open_records() {
@@ -286,7 +303,7 @@ class Run {
         if (number_ == 1) {
           transaction->begin(plan_.noise, !job_.insecure_seed, draw);
         } else {
-          transaction->begin_round(number_, draw);
+          transaction->begin_round(number_, summed_, draw);
         }
       });
     });
@@ -304,6 +321,7 @@ class Run {
       kept_.config_hash = job_.config_hash;
       kept_.is_private = noisy.is_private && (number_ == 1 || kept_.is_private);
       kept_.tables = release::tables_text(plan_, number_);
+      kept_.summed = summed_;
       kept_.values.push_back(std::move(noisy.values));
       kept_.charge = transaction.charge();
       transaction.keep(kept_);
@@ -359,6 +377,7 @@ class Run {
   release::KeptRounds kept_;  ///< at the coordinator
   data::DataSpec records_;
   privacy::AggregationMode mode_;
+  std::string summed_;                       ///< release::summed_by(), at the coordinator
   std::optional<embed::Embedder> embedder_;  ///< of the next round, where it is there already
   std::chrono::steady_clock::time_point start_;
 };

@@ -170,9 +170,11 @@ void SampleFolder::publish(const std::vector<std::string>& names) {
     }
     if (watched::exists(folder_ / kSamplesJson))
       move_into_place(folder_ / kSamplesJson, working_ / kReplaced);
+    std::vector<std::string> gone;
     const auto remove = [&](const std::string& name) {
       const WatchedStep step("removing earlier samples in", folder_);
-      fs::remove(folder_ / name);
+      if (fs::remove(folder_ / name) && std::find(names.begin(), names.end(), name) == names.end())
+        gone.push_back(name);
     };
     remove(kPicture);
     for (const schema::RecordFormat* format : formats_) {
@@ -180,7 +182,14 @@ void SampleFolder::publish(const std::vector<std::string>& names) {
       for (const std::string& name : format->files(kSamples)) remove(name);
     }
     for (const std::string& name : parts_in(folder_, formats_)) remove(name);
-    for (const std::string& name : old_folders) watched::remove_all(folder_ / name);
+    for (const std::string& name : old_folders) {
+      watched::remove_all(folder_ / name);
+      if (std::find(names.begin(), names.end(), name) == names.end()) gone.push_back(name);
+    }
+    std::sort(gone.begin(), gone.end());
+    if (!gone.empty())
+      spdlog::info("sample: removed, as the samples that were here before are replaced: {}{}", gone.front(),
+                   gone.size() == 1 ? "" : fmt::format(" and {} more", gone.size() - 1));
   } catch (const fs::filesystem_error& e) {
     fail(folder_, e);
   }

@@ -1,9 +1,6 @@
-#include <spdlog/spdlog.h>
-
-#include <chrono>
-
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/progress.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/train/trainer.hpp"
 
@@ -14,7 +11,6 @@ void fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_
                      const std::string& train_hash) {
   comm::agree(comm, "fitting the closed form", true, [&] {
     if (!comm.is_root()) return;
-    const auto start = std::chrono::steady_clock::now();
     const std::string bytes = read_file(release_file);
     const release::Artifact artifact = release::parse_artifact(bytes, release_file.string());
     const model::ModelInfo info{generator.clone(),
@@ -24,10 +20,13 @@ void fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_
                                 train_hash,
                                 artifact.is_private,
                                 release::noisy_counts(artifact).has_value()};
-    const auto heartbeat = [&] { comm.check_peers("fitting the closed form"); };
+    Progress progress("train: fitting the closed form", Progress::kNoTotal, "steps", true);
+    std::uint64_t done = 0;
+    const auto heartbeat = [&] {
+      progress.update(++done);
+      comm.check_peers("fitting the closed form");
+    };
     model::save_model(model_file, info, generator.fit(artifact, heartbeat));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    spdlog::info("train: closed form in {:.1f} s", seconds);
   });
 }
 

@@ -1,5 +1,6 @@
 #include "muffle/train/event_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -73,7 +74,8 @@ std::string tf_record(std::string_view event) {
 }
 
 EventFile::EventFile(const std::filesystem::path& folder, const std::string& host, bool time_is_public,
-                     std::uint64_t resumed_at) {
+                     std::uint64_t resumed_at)
+    : out_(-1) {
   constexpr double kDay = 86400;
   if (!time_is_public) day_ = std::floor(now_s() / kDay) * kDay;
   file_ = folder / fmt::format("events.out.tfevents.{}.{}.{}", static_cast<long long>(wall_s(resumed_at)),
@@ -81,7 +83,9 @@ EventFile::EventFile(const std::filesystem::path& folder, const std::string& hos
   const WatchedStep step("opening", file_);
   std::error_code reported_by_write;
   std::filesystem::create_directories(folder, reported_by_write);
-  out_.open(file_, std::ios::binary);
+  // Through no link: what else it leads to would be cut off.
+  out_ = FileDescriptor(::open(file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (out_.get() < 0) give_up();
   write(double_field(1, wall_s(resumed_at)) + bytes_field(3, "brain.Event:2"));
   constexpr std::uint64_t kStart = 1;  // SessionLog.START: what is of this step or later is void
   write(double_field(1, wall_s(resumed_at)) + varint_field(2, resumed_at + 1) +
@@ -94,7 +98,7 @@ double EventFile::wall_s(std::uint64_t step) const {
 
 EventFile::~EventFile() {
   const WatchedStep step("closing", file_);
-  out_.close();
+  static_cast<void>(out_.close());
 }
 
 void EventFile::add(std::uint64_t step, const std::vector<std::pair<std::string, double>>& scalars) {
@@ -106,10 +110,14 @@ void EventFile::add(std::uint64_t step, const std::vector<std::pair<std::string,
 }
 
 void EventFile::write(const std::string& event) {
-  if (!out_) return;
+  if (out_.get() < 0) return;
   const WatchedStep step("writing", file_);
-  out_ << tf_record(event) << std::flush;
-  if (!out_) spdlog::warn("train: no curves for TensorBoard: '{}' cannot be written", file_.string());
+  if (write_all(out_.get(), tf_record(event)) != 0) give_up();
+}
+
+void EventFile::give_up() {
+  static_cast<void>(out_.close());
+  spdlog::warn("train: no curves for TensorBoard: '{}' cannot be written", file_.string());
 }
 
 }  // namespace muffle::train

@@ -212,9 +212,11 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   out.step_batch_norm = 8 * (4 * size.normed_features + size.norms);
   out.step_gradients = 4 * size.parameters;
   out.step_wire = out.step_embedding + out.step_batch_norm + out.step_gradients;
+  out.step_flops_each = out.step_flops / static_cast<double>(ranks);
   // A ring all-reduce sends and receives 2 (K-1)/K of the payload on every rank.
   out.step_sent =
       static_cast<double>(out.step_wire) * 2 * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
+  out.training_sent = out.step_sent * static_cast<double>(spec.steps);
   return out;
 }
 

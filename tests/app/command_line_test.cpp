@@ -110,19 +110,38 @@ TEST(CommandLineTest, EverythingTypedThatIsNoSettingIsComparedBetweenRanks) {
             parsed({"evaluate", "--out", "o"})->invocation());
 }
 
-TEST(CommandLineTest, AnUnknownVerbIsNamedWithTheOneItMayStandFor) {
-  const auto said = [](const char* word) -> std::string {
-    CommandLine line;
-    const std::vector<const char*> all{"muffle", word};
+TEST(CommandLineTest, AnUnknownVerbOrOptionIsNamedWithTheOneItMayStandFor) {
+  const auto said = [](const std::vector<const char*>& words) -> std::string {
     try {
-      line.parse(2, all.data());
+      parsed(words);
     } catch (const UsageError& e) {
       return e.what();
     }
     return {};
   };
-  EXPECT_THAT(said("frobnicate"), HasSubstr("'frobnicate' is no verb"));
-  EXPECT_THAT(said("relaese"), HasSubstr("did you mean 'release'"));
+  EXPECT_THAT(said({"frobnicate"}), HasSubstr("'frobnicate' is no verb"));
+  EXPECT_THAT(said({"relaese"}), HasSubstr("did you mean 'release'"));
+  EXPECT_THAT(said({"help", "relaese"}), HasSubstr("did you mean 'release'"));
+  EXPECT_THAT(said({"run", "--confg", "x.toml", "--out", "o"}),
+              HasSubstr("'--confg' is no option of `muffle run`; did you mean '--config'"));
+  EXPECT_THAT(said({"run", "--confg=x.toml"}), HasSubstr("did you mean '--config'"))
+      << "before what is missing";
+  EXPECT_THAT(said({"ledger", "show", "--leger", "x"}),
+              HasSubstr("no option of `muffle ledger show`; did you mean '--ledger'"));
+  EXPECT_THAT(said({"--verson"}), HasSubstr("no option of `muffle`; did you mean '--version'"));
+  EXPECT_THAT(said({"run", "--out", "o", "--frobnicate"}), HasSubstr("is no option of `muffle run`. See"));
+}
+
+TEST(CommandLineTest, HelpIsAVerbToo) {
+  const auto printed = [](const std::vector<const char*>& words) {
+    std::ostringstream out;
+    parsed(words)->alone(out)();
+    return out.str();
+  };
+  EXPECT_EQ(printed({"help"}), printed({"--help"}));
+  EXPECT_EQ(printed({"help", "run"}), printed({"run", "--help"}));
+  EXPECT_EQ(printed({"help", "ledger", "show"}), printed({"ledger", "show", "--help"}));
+  EXPECT_THAT(printed({"help"}), HasSubstr("muffle help VERB"));
 }
 
 TEST(CommandLineTest, WhatCannotBeReadIsAUsageError) {

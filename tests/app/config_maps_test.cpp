@@ -107,33 +107,6 @@ TEST(ConfigMaps, WhatIsMisspeltIsRefusedWithWhatThereIs) {
   EXPECT_THAT(problem_with({{}, {}, {"data.shape=[5]"}, {}}, kRelease), HasSubstr("no feature map"));
 }
 
-TEST(ConfigMaps, KeysThatMovedAreRefusedWithTheNewForm) {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> moved{
-      {"features.blocks=[\"rff\"]", {"[map.rff]", "kind = \"rff\"", "[map.moments]", "role = \"proxy\""}},
-      {"features.count=10", {"[map.rff]", "kind = \"rff\"", "count"}},
-      {"features.length_scale=2.0", {"[map.rff]", "length_scale"}},
-      {"features.frequencies=dense", {"[map.rff]", "frequencies"}},
-      {"features.seed=2", {"[map.rff]", "seed"}},
-      {"moments.kind=image", {"[map.moments]", "kind = \"moments\"", "there lift"}},
-      {"moments.coefficients=3", {"[map.moments]", "coefficients"}},
-      {"moments.seed=2", {"[map.moments]", "seed"}},
-      {"proxy.count=100", {"[map.proxy]", "role = \"proxy\"", "count"}},
-      {"proxy.seed=3", {"[map.proxy]", "seed"}},
-  };
-  for (const auto& [setting, parts] : moved) {
-    const std::string problem = problem_with_setting(setting);
-    EXPECT_THAT(problem, HasSubstr("'" + setting.substr(0, setting.find('=')) + "'"));
-    for (const std::string& part : parts) EXPECT_THAT(problem, HasSubstr(part)) << setting;
-  }
-  for (const char* section : {"moments", "proxy"}) {
-    const TemporaryFile empty(std::string("[") + section + "]\n");
-    EXPECT_THAT(problem_with({empty.path(), {}, {}, {}}),
-                HasSubstr(std::string("write [map.") + section + "]"));
-  }
-  const TemporaryFile file(read_file(kMain) + "\n[features]\ncount = 3\n");
-  EXPECT_THAT(problem_with({file.path(), {}, {}, {}}), AllOf(HasSubstr("line"), HasSubstr("[map.rff]")));
-}
-
 TEST(ConfigMaps, ResolvedConfigurationsReadBackTheSame) {
   for (const char* name : {"fashion-mnist.toml", "fashion-mnist-moments.toml", "fashion-mnist-init.toml",
                            "gaussian-mixture-2d-moments.toml"}) {

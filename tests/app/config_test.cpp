@@ -107,6 +107,16 @@ TEST(ConfigTest, AVariableWithOneUnderscoreIsRefused) {
   EXPECT_THAT(problem_with(sources), HasSubstr("did you mean MUFFLE_MAP__RFF__LENGTH_SCALE"));
 }
 
+TEST(ConfigTest, WhatComesFromTheEnvironmentIsNamedWithItsSource) {
+  ConfigSources sources{kMain, {{"MUFFLE_PRIVACY__EPSILON", "50"}, {"MUFFLE_TRAIN__STEPS", "5"}}, {}, {}};
+  EXPECT_EQ(from_environment(sources),
+            "privacy.epsilon (MUFFLE_PRIVACY__EPSILON), train.steps (MUFFLE_TRAIN__STEPS)");
+  sources.set = {"train.steps=7"};
+  EXPECT_EQ(from_environment(sources), "privacy.epsilon (MUFFLE_PRIVACY__EPSILON)");
+  sources.flags = {{"privacy.epsilon", "1"}};
+  EXPECT_EQ(from_environment(sources), "");
+}
+
 TEST(ConfigTest, AnUnknownEmptySectionIsRefused) {
   const TemporaryFile file("[privcy]\n" + read_file(kMain) + "\n[sampel]\n");
   const std::string problem = problem_with({file.path(), {}, {}, {}});
@@ -221,6 +231,12 @@ TEST_F(TableConfigTest, AnotherSchemaIsAnotherRelease) {
   other.replace(other.find("hi = 60"), 7, "hi = 61");
   write_file_atomically(schema_, other);
   EXPECT_NE(stage_hash(load_config(sources()), Stage::kRelease), before);
+}
+
+TEST_F(TableConfigTest, TheSpellingOfAPathIsNotPartOfAStage) {
+  const std::string before = stage_hash(load_config(sources()), Stage::kRelease);
+  for (const char* setting : {"data.dir=\"./\"", "data.features=\"./x.csv\""})
+    EXPECT_EQ(stage_hash(load_config(sources({setting})), Stage::kRelease), before) << setting;
 }
 
 TEST(ConfigTest, BrokenTomlNamesTheLine) {

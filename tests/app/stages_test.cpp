@@ -1,6 +1,8 @@
 // What a rerun keeps, and what config.resolved.toml says afterwards.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "app/run_folder.hpp"
 #include "muffle/core/error.hpp"
@@ -109,27 +111,64 @@ class ResolvedSettings : public StagesTest {
 // A job that was killed left files; the one that goes on, hours later, ends with them in its run folder.
 TEST_F(ResolvedSettings, TimesOfOwnFilesAreRoundedWhateverTheirAge) {
   namespace fs = std::filesystem;
-  const auto of_day = [&](const std::string& name) {
-    const auto time = fs::file_time_type::clock::to_sys(fs::last_write_time(folder_ / name));
-    return time - std::chrono::floor<std::chrono::days>(time);
+  const test::TemporaryFolder elsewhere;
+  const std::time_t noon = std::time(nullptr) / 86400 * 86400 - 43200;
+  /// Hours of the day at which the file was written and read.
+  const auto hours = [&](const fs::path& file) {
+    struct stat info {};
+    EXPECT_EQ(::lstat(file.c_str(), &info), 0);
+    return std::pair(info.st_mtim.tv_sec % 86400 / 3600.0, info.st_atim.tv_sec % 86400 / 3600.0);
   };
+  using Hours = std::pair<double, double>;
   ensure_writable_folder(folder_ / "logs");
-  const std::vector<std::string> own{
-      "release.mfl", "release.mfl.sig", "samples.npz", "png/1.png", "logs/rank-0.jsonl", "metrics.json", "."},
-      others{"records.idx", "data.csv"};
-  const std::chrono::system_clock::time_point yesterday =
-      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()) - std::chrono::hours(12);
-  const auto noon = fs::file_time_type::clock::from_sys(yesterday);
-  for (const auto& names : {own, others}) {
-    for (const std::string& name : names) {
-      if (name != ".") write(name, "x");
-      fs::last_write_time(folder_ / name, noon);
-    }
-  }
-  fs::last_write_time(folder_ / ".", noon);
+  std::vector<fs::path> own, others;
+  for (const char* name :
+       {"release.mfl", "release.mfl.sig", "samples.npz", "png/1.png", "logs/rank-0.jsonl", "metrics.json"})
+    own.push_back(folder_ / name);
+  own.push_back(elsewhere / "ledger.jsonl");
+  for (const auto& file :
+       {folder_ / "records.idx", folder_ / "data.csv", elsewhere / "old", elsewhere / "new"})
+    others.push_back(file);
+  for (const auto& files : {own, others})
+    for (const fs::path& file : files) write_file_atomically(file, "x");
+  own.insert(own.end(), {folder_ / "png", folder_ / "logs", folder_.path()});
+  const auto at_noon = [&] {
+    const timespec both[2] = {{noon, 0}, {noon, 0}};
+    for (const auto& files : {own, others})
+      for (const fs::path& file : files) ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), both, 0), 0);
+  };
+  context_.writes = {elsewhere / "ledger.jsonl"};
+  context_.reads = {elsewhere / "old", elsewhere / "new"};
+  at_noon();
   round_times(context_);
-  for (const std::string& name : own) EXPECT_EQ(of_day(name).count(), 0) << name;
-  for (const std::string& name : others) EXPECT_EQ(of_day(name), std::chrono::hours(12)) << name;
+  for (const auto& files : {own, others})
+    for (const fs::path& file : files) EXPECT_EQ(hours(file), Hours(12, 12)) << file << ": m is public";
+  context_.m_is_private = true;
+  const timespec read[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (elsewhere / "new").c_str(), read, 0), 0);
+  round_times(context_);
+  for (const fs::path& file : own) EXPECT_EQ(hours(file), Hours(0, 0)) << file;
+  EXPECT_EQ(hours(elsewhere / "new"), Hours(12, 0)) << "read by this job";
+  others.pop_back();
+  for (const fs::path& file : others) EXPECT_EQ(hours(file), Hours(12, 12)) << file;
+}
+
+// A verb may be told nothing of the release that its files come of.
+TEST_F(ResolvedSettings, SayThatMIsPrivate) {
+  EXPECT_FALSE(m_is_private(context_));
+  const test::TemporaryFolder elsewhere;
+  context_.reads = {elsewhere / "samples.csv", elsewhere / kConfigFile};
+  EXPECT_FALSE(m_is_private(context_));
+  for (const auto& file : {elsewhere / kConfigFile, folder_ / kConfigFile}) {
+    write_file_atomically(file, "[privacy]\nadjacency = \"replace-one\"\n");
+    EXPECT_FALSE(m_is_private(context_)) << file;
+    write_file_atomically(file, "[privacy]\nadjacency = \"add-remove-one\"\n");
+    EXPECT_TRUE(m_is_private(context_)) << file;
+    write_file_atomically(file, "[privacy\n");
+    EXPECT_FALSE(m_is_private(context_)) << file;
+  }
+  context_.config.privacy.adjacency = privacy::Adjacency::kAddRemoveOne;
+  EXPECT_TRUE(m_is_private(context_));
 }
 
 TEST_F(ResolvedSettings, AStageLeavesTheOthersSettingsAlone) {

@@ -120,7 +120,7 @@ release::NoisyTables noisy_tables(const Codes& data, double epsilon, double sing
     const double sigma_round = sigma / std::sqrt(shares[r]);
     const auto start = std::chrono::steady_clock::now();
     const std::vector<features::CountTable> tables =
-        model::tables_of_round(workload, out, 1, r, shares, sigma_round);
+        model::tables_of_round(workload, out, 1, r, shares.size(), sigma_round).tables;
     const double choice_s = seconds_since(start);
     double squares = 0;
     std::size_t cells = 0;

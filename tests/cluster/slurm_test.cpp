@@ -110,6 +110,9 @@ TEST(SlurmScript, RefusesWhatSbatchWouldReadAsSomethingElse) {
   };
   for (const char* no_time : {"tomorrow", "", "1-", "-1", "1:2:3:4", "1-2:3:4:5", "1-2-3"})
     refused([&](SlurmJob& j) { j.time = no_time; }, ("--time is \"" + std::string(no_time) + "\"").c_str());
+  refused([](SlurmJob& j) { j.time = "4h"; }, "--time is \"4h\", which sbatch does not read: write 4:00:00");
+  refused([](SlurmJob& j) { j.time = "2d"; }, "write 2-00:00:00");
+  refused([](SlurmJob& j) { j.time = "90m"; }, "write 90");
   for (const char* short_time :
        {"3", "3:00", "0:03:00", "0-0:3", "0-0:3:0"})  // 120 s of grace, and 60 to get on
     refused([&](SlurmJob& j) { j.time = short_time; }, "is too short");

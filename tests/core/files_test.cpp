@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -86,14 +87,55 @@ TEST(Files, TimesAreRoundedOfWhatWasChangedSince) {
   const auto since_midnight = [](const fs::path& file) {
     struct stat info {};
     EXPECT_EQ(::stat(file.c_str(), &info), 0);
-    return std::pair(info.st_mtim.tv_sec % 86400, info.st_mtim.tv_nsec);
+    return std::array{info.st_mtim.tv_sec % 86400, info.st_mtim.tv_nsec, info.st_atim.tv_sec % 86400,
+                      info.st_atim.tv_nsec};
   };
+  using Times = std::array<long, 4>;
   round_times(folder.path(), std::time(nullptr) - 2 * 86400);
   for (const auto& file : {folder / "sub/new", folder / "sub", folder.path()})
-    EXPECT_EQ(since_midnight(file), (std::pair<long, long>(0, 0))) << file;
+    EXPECT_EQ(since_midnight(file), Times{}) << file;
+  const Times of_old = since_midnight(folder / "old");
+  EXPECT_EQ(Times({0, 0, of_old[2], of_old[3]}), Times{}) << "it was read since";
   EXPECT_EQ(fs::last_write_time(folder / "old"), old);
+  fs::last_write_time(folder / "sub/new", old);
+  round_own_times(folder / "sub");
+  EXPECT_EQ(fs::last_write_time(folder / "sub/new"), old) << "not what lies in a folder";
   EXPECT_EQ(fs::last_write_time(elsewhere / "theirs"), theirs) << "a link is not followed";
   EXPECT_NO_THROW(round_times(folder / "absent"));
+}
+
+TEST(Files, PrivateLinesGoToAFileOfThisUsersAlone) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const auto mode_of = [&](const std::string& name) {
+    return static_cast<unsigned>(fs::status(folder / name).permissions());
+  };
+  const mode_t before = ::umask(0);
+  EXPECT_EQ(write_all(open_private_file(folder / "new").get(), "a"), 0);
+  ::umask(before);
+  EXPECT_EQ(mode_of("new"), 0600u);
+  fs::permissions(folder / "new", fs::perms(0644));  // of a copy
+  EXPECT_EQ(write_all(open_private_file(folder / "new").get(), "b"), 0);
+  EXPECT_EQ(read_file(folder / "new"), "ab");
+  EXPECT_EQ(mode_of("new"), 0600u);
+
+  write_file_atomically(folder / "theirs", "x");
+  fs::create_symlink(folder / "theirs", folder / "link");
+  fs::create_symlink(folder / "absent", folder / "link to nothing");
+  fs::create_hard_link(folder / "theirs", folder / "another name");
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  fs::create_directory(folder / "folder");
+  const auto refused = [&](const std::string& name) {
+    expect_error(ExitCode::kIo, {name}, [&] { open_private_file(folder / name); });
+  };
+  for (const char* name : {"link", "link to nothing", "another name", "fifo", "folder"}) refused(name);
+  if (::geteuid() == 0) {  // else nobody has another's file to try
+    write_file_atomically(folder / "of another", "x");
+    ASSERT_EQ(::chown((folder / "of another").c_str(), 65534, 65534), 0);
+    refused("of another");
+  }
+  EXPECT_EQ(read_file(folder / "theirs"), "x");
+  EXPECT_FALSE(fs::exists(folder / "absent"));
 }
 
 TEST(Files, WhatMayNeverHaveAnythingToReadIsNoInputFile) {

@@ -72,6 +72,16 @@ TEST_F(Log, AFileThatCannotBeOpenedIsAnIoError) {
   });
 }
 
+TEST_F(Log, WritesThroughNoLink) {
+  write_file_atomically(folder_ / "theirs", "x");
+  std::filesystem::create_symlink(folder_ / "theirs", folder_ / log_file_name(0));
+  test::expect_error(ExitCode::kIo, {"rank-0.jsonl", "link"}, [&] {
+    set_up_logging({.rank = 0, .host = "a", .folder = folder_.path(), .verbosity = 0});
+  });
+  log_local("record 7");
+  EXPECT_EQ(read_file(folder_ / "theirs"), "x");
+}
+
 TEST_F(Log, OnlyRankZeroTalksAndEveryRankWritesItsFile) {
   ::testing::internal::CaptureStderr();
   set_up_logging({.rank = 2, .host = "h", .folder = folder_.path(), .verbosity = 0});

@@ -48,6 +48,21 @@ TEST(Progress, ShowsTheTimeLeftEveryFewSeconds) {
             "training: 1000/1000 steps (100%), 0.08333 steps/s, in 2h00m\n");
 }
 
+TEST(Progress, OfAnUnknownTotalItShowsWhatIsDone) {
+  using namespace std::chrono_literals;
+  Progress::Clock::time_point now{};
+  ::testing::internal::CaptureStderr();
+  {
+    Progress progress("fitting", Progress::kNoTotal, "steps", true, 0, [&] { return now; });
+    now += 6s;
+    progress.update(1);
+    now += 60s;
+    progress.update(2);
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "fitting: 1 steps, in 6s\nfitting: 2 steps, in 1m06s\nfitting: 2 steps, in 1m06s\n");
+}
+
 TEST(Progress, TheDestructorFinishesTheLine) {
   ::testing::internal::CaptureStderr();
   { Progress("training", 10, "steps", true).update(3); }

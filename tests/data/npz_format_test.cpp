@@ -608,6 +608,20 @@ TEST_F(NpzTables, TellPeopleApartByAllTheirDigits) {
   EXPECT_NE(all.y[1], schema::kNoClass);
 }
 
+// 0.0 and -0.0 are one number, and so one person.
+TEST_F(NpzTables, TakeZeroForOnePersonWhateverItsSign) {
+  schema::Table table = people_table();
+  table.columns.push_back(category("patient", {}, schema::ColumnRole::kPerson));
+  arrays_.emplace_back("patient", array("<f8", "(3,)", raw<double>({0.0, -0.0, -1.0})));
+  zipped(arrays_);
+  DataSpec bounded = npz();
+  bounded.schema = schema_of(table);
+  bounded.records_per_person = 1;
+  const Batch all = read_all(bounded);
+  EXPECT_EQ(std::count(all.y.begin(), all.y.end(), schema::kNoClass), 1);
+  EXPECT_NE(all.y[2], schema::kNoClass);
+}
+
 TEST_F(NpzTables, AreWrittenAsArraysThatNumpyReads) {
   const schema::Schema schema = schema_of(people_table());
   const auto at = [](std::uint32_t code, std::size_t codes) {

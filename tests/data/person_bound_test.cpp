@@ -143,6 +143,17 @@ TEST_F(People, OfTheFilesOfARankAreBoundedOverAllOfThem) {
   EXPECT_EQ(std::count(own.y.begin(), own.y.end(), schema::kNoClass), 60 - 4 * 3);
 }
 
+TEST_F(People, AreOneAtZeroWhateverItsSign) {
+  std::string lines = "patient,age,height,job,income\n";
+  for (const char* person : {"0.0", "-0.0", "0.0", "-0", "0", "-", "-1.0", "1.0", "-0.5", "0.5", "-.", "."})
+    lines += fmt::format("{},1,1,?,<=50K\n", person);
+  put("visits.csv", lines);
+  DataSpec bounded = patients();
+  bounded.records_per_person = 1;
+  const Batch all = read_all(bounded);
+  EXPECT_EQ(std::count(all.y.begin(), all.y.end(), schema::kNoClass), 3) << "0.0 counts once, and 0";
+}
+
 TEST_F(People, MustBeKnownWhereTheyAreCounted) {
   put("visits.csv", "patient,age,height,job,income\n7,1,1,?,<=50K\n unknown ,1,1,?,<=50K\n");
   DataSpec bounded = patients();

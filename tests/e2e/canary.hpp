@@ -261,7 +261,8 @@ inline std::string common(std::size_t records, const std::vector<std::size_t>& s
 inline std::string scores(bool also_real = true) {
   return fmt::format(
       " --set 'evaluate.classifiers=[\"logistic_regression\"]' --set evaluate.also_real={}"
-      " --set data.test_features=data/points-0.idx --set data.test_labels=data/labels-0.idx",
+      " --set evaluate.own_records=true --set data.test_features=data/points-0.idx --set "
+      "data.test_labels=data/labels-0.idx",
       also_real);
 }
 

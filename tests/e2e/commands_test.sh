@@ -33,6 +33,11 @@ one_run() {
     check "made again after: ${accident%% *}" test "$made" = "$(hashes "$run")" -a -s "$run/samples.png"
   done
 
+  # What launch/local.sh asks for: a job that ends in order leaves its code in a file, and every rank ends with 0.
+  : >"$work/code"
+  MUFFLE_EXIT_FILE=$work/code each "$work/ended" 2 run "${job[@]}" --set no.such=1 --out "$work/ended-run" >"$work/log" 2>&1 || fail "mpirun ends with $?"
+  check "the code is in the file" test "$(<"$work/code") $(cat "$work"/ended/*.code | tr '\n' ' ')" = "78 0 0 "
+
   # Refused and dry runs leave the description of what is there alone; training leaves the release's alone.
   resolved=$(sha256sum "$run/config.resolved.toml")
   says 78 'never overwritten' on 1 run "${job[@]}" --epsilon 2 --out "$run"
@@ -213,14 +218,19 @@ launchers() {
   says 0 'dry run' env SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3 \
     "$MPIEXEC" "${mpi_flags[@]}" -n 2 "$MUFFLE" release "${job[@]}" --dry-run --out "$work/batch"
 
-  # A variable with one underscore; a delta above 1/m is said before the charge.
+  # What the environment decides is said; a variable with one underscore; a delta above 1/m is said before the charge.
+  says 0 'settings from the environment: runtime.threads \(MUFFLE_RUNTIME__THREADS\)$' env MUFFLE_RUNTIME__THREADS=1 \
+    "$MUFFLE" release "${job[@]}" --dry-run --out "$work/lone"
   says 78 'did you mean MUFFLE_PRIVACY__EPSILON' env MUFFLE_PRIVACY_EPSILON=3 "$MUFFLE" release "${job[@]}" --out "$work/lone"
   says 0 'delta 0.05 is not below 1 / 60' on 1 release "${job[@]}" --delta 0.05 --dry-run --out "$work/large-delta"
 
   # The folder after quickstart.sh is the caller's, not the repository's.
   mkdir -p "$work/tree/launch" "$work/caller"
   cp "$(dirname "${BASH_SOURCE[0]}")/../../launch/quickstart.sh" "$work/tree/launch"
-  for stub in install-debian build local; do printf '#!/bin/sh\necho "$@"\n' >"$work/tree/launch/$stub.sh"; chmod +x "$work/tree/launch/$stub.sh"; done
+  for stub in install-debian build local; do printf '#!/bin/sh\necho "$@"\n' >"$work/tree/launch/$stub.sh"; done
+  # shellcheck disable=SC2016
+  echo 'for folder; do :; done; mkdir -p "$folder" && echo "{}" >"$folder/metrics.json"' >>"$work/tree/launch/local.sh"
+  chmod +x "$work"/tree/launch/*.sh
   pushd "$work/caller" >/dev/null
   says 0 "run .* --out $work/caller/mine$" "$work/tree/launch/quickstart.sh" mine
   says 0 'run .* --out out/fashion-mnist$' "$work/tree/launch/quickstart.sh"

@@ -8,7 +8,7 @@ launch=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../launch" && pwd)
 mkdir "$work/bin"
 export PATH=$work/bin:$PATH WORK=$work MUFFLE_BINARY=$work/muffle
 printf '#!/bin/sh\n' >"$MUFFLE_BINARY"
-# Ends with ENDS at once, or waits: then USR1 ends it with 75, unless it is DEAF to that, or LOSES the first, as before it has started
+# Leaves LEAVES as the job's code. Ends with ENDS at once, or waits: then USR1 ends it with 75, unless it is DEAF to that, or LOSES the first, as before it has started
 # the ranks; and INT or TERM with 1, as mpirun.
 cat >"$work/bin/mpirun" <<'END'
 #!/usr/bin/env python3
@@ -19,6 +19,8 @@ def note(name, text):
     with open(os.environ["WORK"] + "/" + name, "a") as f: f.write(text + "\n")
 note("arguments", "\n".join(sys.argv[1:]))
 note("pids", f"{os.getpid()} {os.getppid()}")
+if "LEAVES" in os.environ:
+    with open(os.environ["MUFFLE_EXIT_FILE"], "w") as f: f.write(os.environ["LEAVES"] + "\n")
 if "ENDS" in os.environ: sys.exit(int(os.environ["ENDS"]))
 note("ready", "")
 while got := signal.sigtimedwait(signals, 120):
@@ -99,6 +101,14 @@ for script in local mpirun; do
   done
   MUFFLE_BINARY=$work/none ends 2 "${command[@]}"
 done
+
+# The code of a job that ended in order is in a file, unless mpirun knows better; the file does not stay.
+export TMPDIR=$work/tmp
+mkdir "$TMPDIR"
+LEAVES=78 ENDS=0 ends 78 "${local_sh[@]}" doctor
+LEAVES=78 ENDS=137 ends 69 "${local_sh[@]}" doctor
+check "no file is left" test -z "$(ls "$TMPDIR")"
+unset TMPDIR
 
 # Who insists: not he who sends a signal twice at once, as timeout(1) does.
 export DEAF=1

@@ -12,6 +12,19 @@ fashion 0 6000 "$work/data/images.idx" "$work/labels.idx"
 settings=("${small[@]}" --data "$work/data/images.idx" --labels "$work/data/labels.idx" --set privacy.release_counts=true
   --set 'sample.labels="released-counts"' --set 'evaluate.metrics=[]')
 
+# in_the_day FOLDER FILE...: what of them, but a rank's private log, was written or read at a time of day. Asked right after a verb: to look
+# into a folder is to read it.
+in_the_day() {
+  find "$@" -not -name 'rank-*.jsonl' -printf '%Ts %As %p\n' | awk '$1 % 86400 || $2 % 86400 { print $3 }' | wc -l
+}
+# telling_no_time WHAT CODE ARGS...: muffle ends so, and no file says when. `more`: files elsewhere, but no folders, which were looked into.
+telling_no_time() {
+  ends "$2" on 2 "${@:3}" --out "$work/add-remove-one-$1"
+  check "$1 under add/remove-one: no time of day in the run folder and the ledger" \
+    test "$(in_the_day "$work/add-remove-one-$1" "$work"/ledger-people-add* "${more[@]}")" = 0
+}
+more=()
+
 begun=$(date +%s)
 for adjacency in replace-one add-remove-one; do
   records=(--set data.records=6000)
@@ -19,6 +32,9 @@ for adjacency in replace-one add-remove-one; do
   out=$work/$adjacency
   ends 0 on 2 run "${settings[@]}" "${records[@]}" --set "privacy.adjacency=$adjacency" \
     --set "data.id=people-$adjacency" --out "$out"
+  if [[ $adjacency == add-remove-one ]]; then
+    check "add/remove-one: no time of day in the run folder and the ledger" test "$(in_the_day "$out" "$work"/ledger-people-add*)" = 0
+  fi
   there "$out" samples.npz
 done
 # One signed block and counts: 2 under replace-one (the counts cost nothing), sqrt(1 + 1) under add/remove-one.
@@ -36,8 +52,6 @@ check "replace-one: each rank's log has the records a second and its collectives
   test "$(in_logs replace-one 'has embedded 3000 records in .* a second')-$(in_logs replace-one 'release: collectives of rank')" = 2-2
 check "add/remove-one: none has either" test "$(in_logs add-remove-one 'has embedded [0-9]|release: collectives')" = 0
 check "both: the sampling's" test "$(in_logs add-remove-one 'sample: .* a second; collectives of rank')" = 2
-in_the_day() { find "$@" -not -path '*/logs/*' -not -name logs -printf '%Ts %p\n' | awk '$1 % 86400 { print $2 }' | wc -l; }
-check "add/remove-one: no time of day in the run folder and the ledger" test "$(in_the_day "$work/add-remove-one" "$work"/ledger-people-add*)" = 0
 # Names and events that tell a second of this test.
 telling() {
   python3 - "$1" "$begun" <<'EOF'
@@ -74,4 +88,14 @@ ends 0 on 2 run "${settings[@]}" --set data.records=0 --set privacy.adjacency=ad
 check "add/remove-one: m is in no output ($(with_m add-remove-one again | tr '\n' ' '))" test -z "$(with_m add-remove-one again)"
 ends 78 on 1 release "${settings[@]}" --set data.records=0 --set privacy.adjacency=add-remove-one --set privacy.release_counts=false \
   --set 'sample.labels="uniform"' --out "$work/refused"
+# Every verb by itself, on one folder; a release that is kept; one that fails over its records.
+verbs=("${small[@]}" --set data.dir="$work/data" --set data.features=images.idx --set data.labels=labels.idx
+  --set privacy.release_counts=true --set privacy.adjacency=add-remove-one --set data.records=0 --set data.id=people-add-remove-one)
+for verb in release release train sample; do telling_no_time verbs 0 "$verb" "${verbs[@]}"; done
+more=("$work/add-remove-one-verbs"/{samples.npz,samples.json,config.resolved.toml})
+telling_no_time elsewhere 0 evaluate "${small[@]}" --set evaluate.train_limit=100 \
+  --samples "$work/add-remove-one-verbs/samples.npz" # whose settings say nothing of the release's
+more=()
+head -c 4000000 "$work/data/images.idx" >"$work/data/short.idx"
+telling_no_time failed 65 release "${verbs[@]}" --set data.features=short.idx
 finish

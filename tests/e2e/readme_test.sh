@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The configuration that README.md prints under "Your own data" loads as it stands, and runs on somebody's files.
+# The configuration that README.md prints under "Your own data" loads as it stands, and runs on somebody's files; so do the commands of
+# docs/tutorial/your-own-data.md with it.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -34,4 +35,16 @@ sed -E "s|^features = .*|features = \"$work/shard-{rank}.idx\"|; s|^labels = .*|
   s|^records = .*|records = $records|; s|^count = .*|count = 100|; s|^ledger = .*|ledger = \"$work/ledger\"|" "$mine" >"$work/apart.toml"
 ends 0 on 2 release --config "$work/apart.toml" --out "$work/shards-in-file"
 check "it is the same data" grep -q 'shards = "per-rank"' "$work/shards-in-file/config.resolved.toml"
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+walk=$work/walk
+mkdir -p "$walk/build/cpu/bin"
+ln -s "$here/../../launch" "$walk"
+ln -s "$MUFFLE" "$walk/build/cpu/bin/muffle"
+{
+  sed -E "s|/secure/|$work/|; s|^records = .*|records = $records|; s|^count = .*|count = 100|; s|$work/scans-2026|$walk/scans-2026|" "$mine"
+  printf '[train]\nsteps = 4\nbatch = 40\n[sample]\ncount = 60\n'
+} >"$walk/mine.toml"
+check "docs/tutorial/your-own-data.md" python3 "$here/page.py" "$here/../../docs/tutorial/your-own-data.md" "$walk" "/secure=$walk"
+there "$walk/out/mine" release.mfl privacy.txt model.mfl samples.npz samples.png
 finish

@@ -219,6 +219,19 @@ TEST_F(ReleaseCommandKillTest, BetweenTwoRoundsAJobGoesOnForItsOneCharge) {
       EXPECT_FALSE(std::filesystem::exists(run() / "release.mfl.rounds"));
     }
   }
+  // Masked, the number of ranks decides who saw which sums: a release states that once, for all rounds.
+  fresh_ledger();
+  more_ = {"privacy.secure_aggregation=true"};
+  ranks_ = 1;
+  ASSERT_TRUE(is_killed("rename@release.mfl.rounds", "kill-after"));
+  ranks_ = 2;
+  EXPECT_EQ(release(run()), static_cast<int>(ExitCode::kConfig)) << said(run());
+  EXPECT_NE(said(run()).find("Go on as the job began"), std::string::npos);
+  ranks_ = 1;
+  recover(run());
+  EXPECT_EQ(privacy::read_ledger(file_).charges.size(), 1u);
+  EXPECT_EQ(drawn_charges().size(), 3u);
+  more_.clear();
   fresh_ledger();
   ASSERT_TRUE(is_killed("rename@release.mfl.rounds", "kill-before"));
   recover(run());

@@ -98,6 +98,25 @@ assert old > 0.8, f"of those who died, {old} are 60 or older"
 EOF
 check "rows keep types, bounds, rules and the law" test $? = 0
 
+# Results for programs: on standard output, and nothing else there.
+on 2 run "${job[@]}" --out "$work/run" --format json >"$work/json" 2>"$work/log" || fail "run --format json"
+check "run --format json prints the scores" python3 - "$work/json" "$work/run/metrics.json" <<'EOF'
+import json, sys
+said, metrics = (json.load(open(p)) for p in sys.argv[1:])
+assert said["format"] == "muffle-run" and said["metrics"] == metrics and said["seconds"] > 0, said
+EOF
+
+# Without a configuration a stage that is done again changes what was asked for alone; what goes is said; evaluate scores what is there.
+cp -r "$work/run" "$work/again"
+says 0 'settings that were not given are those of' "$MUFFLE" sample --out "$work/again" -n 300
+check "a CSV stays one" test "$(wc -l <"$work/again/samples.csv")" = 301
+there "$work/again" samples.npz
+says 0 'its output is there already' "$MUFFLE" train --out "$work/again"
+says 0 'removed, as the samples .* are replaced: samples.csv and 1 more' "$MUFFLE" sample "${job[@]}" --set sample.files=2 \
+  --set 'sample.formats=["csv"]' --out "$work/again"
+"$MUFFLE" evaluate "${job[@]}" --out "$work/again" --format json >"$work/json" 2>"$work/log" || fail "evaluate does not find the samples"
+check "evaluate --format json prints metrics.json" cmp "$work/json" "$work/again/metrics.json"
+
 # The same noise on any number of ranks, with one file a rank or one for all, an empty one too, masked or not: the same released numbers.
 numbers=$(python3 -c "print(2 * (4 + 6 + 5 * 4 + 5 * 6 + 5 * 6 + 4 * 6 + 4 * 6 + 6 * 6 + 5 + 6))")
 sums() { tail -c $((8 * numbers + 32)) "$work/$1/release.mfl" | head -c -32 | sha256sum; }
@@ -139,10 +158,25 @@ ends 0 on 3 run "${job[@]}" "${rounds[@]}" --secure-aggregation --distributed-no
 ends 0 "$MUFFLE" verify "$work/rounds-distributed/release.mfl" --allow-unsigned
 check "one charge pays for all rounds" test "$(cat "$work"/ledger-*.jsonl | grep -c "rounds-distributed/release.mfl")" = 1
 says 0 'in 3 rounds' "$MUFFLE" plan "${job[@]}" "${rounds[@]}"
-ends 0 on 2 run "${job[@]}" "${rounds[@]}" --set data.id=private-m --set privacy.adjacency=add-remove-one \
-  --set data.records=0 --out "$work/rounds-private-m"
+private_m=(run "${job[@]}" "${rounds[@]}" --set data.id=private-m --set privacy.adjacency=add-remove-one --set data.records=0
+  --out "$work/rounds-private-m")
+says 0 'what "marginals" reads of the release.s own records is left out' on 2 "${private_m[@]}"
+check "where m is private the release's own records are not scored unasked" test ! -e "$work/rounds-private-m/metrics.json"
+ends 0 on 1 "${private_m[@]}" --set evaluate.own_records=true
+check "asked for, they are, no finer than 1 in 100" grep -qE '"mean_tvd": 0\.[0-9]{1,2},?$' "$work/rounds-private-m/metrics.json"
+check "in no number, shown or written" bash -c "! grep -hE '[0-9]\.[0-9]{3}' '$work/rounds-private-m/metrics.json' <(sed -n '/^total variation/,/^farthest pairs/p' '$work/log')"
 ends 0 "$MUFFLE" verify "$work/rounds-private-m/release.mfl" --allow-unsigned
 expect_error 78 "privacy.rounds releases one map of counts" 1 release "${job[@]}" "${rounds[@]}" --set 'map.more.kind=pairs'
+
+# The same file by another spelling of its path is the same release; another setting is named.
+made=$(sha256sum <"$work/rounds-1/release.mfl")
+rounds_again=("${job[@]}" "${rounds[@]}" --insecure-seeded-noise 7)
+for spelt in "./all.csv" "$work/data/all.csv" "../data/all.csv"; do
+  ends 0 on 1 release "${rounds_again[@]}" --set "data.features=$spelt" --out "$work/rounds-1"
+done
+check "nothing was released again" test "$(sha256sum <"$work/rounds-1/release.mfl")" = "$made"
+says 78 "privacy settings .privacy.epsilon: .* there, 0.123 here" "$MUFFLE" release "${rounds_again[@]}" --set privacy.epsilon=0.123 --out "$work/rounds-1"
+says 78 "data.features: '.*all.csv' there, '.*part-0.csv' here" "$MUFFLE" release "${rounds_again[@]}" --set data.features=part-0.csv --out "$work/rounds-1"
 
 # The noisy tables are a product.
 ends 0 on 2 release "${job[@]}" --out "$work/exported" --export-tables "$work/tables"

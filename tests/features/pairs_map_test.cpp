@@ -321,19 +321,24 @@ TEST(PairsMap, TheOutlookSaysWhichNoiseEveryCellHasAndWhatDrowns) {
   using ::testing::HasSubstr;
   const auto map = pairs({}, table_schema({18, 18, 18, 22}, 2));
   // 10,000 / 324 = 31 records a cell, 10,000 / 396 = 25; 2.82e-3 / sqrt(2) (4.24 + 4.69) 19.9 = 0.35.
-  EXPECT_THAT(map->outlook(0.001, 10000.0),
-              AllOf(HasSubstr("noise of 28.2 records in every cell of 6 pairs, 40.3 of single columns"),
-                    HasSubstr("from about 0.35 on"), HasSubstr("3 drown"), HasSubstr("a x d, b x d, c x d)"),
-                    HasSubstr("epsilon would leave 0 of them"), HasSubstr("every column 0")));
+  EXPECT_THAT(
+      map->outlook(0.001, 10000.0),
+      AllOf(HasSubstr("noise of 28.2 records in every cell of 6 pairs, 40.3 of single columns"),
+            HasSubstr("from about 0.35 on"),
+            HasSubstr(
+                "3 tables drown: on average their cells hold more noise than records (a x d, b x d, c x d)"),
+            HasSubstr("epsilon would leave 0 of them"), HasSubstr("every column 0")));
   EXPECT_THAT(map->outlook(0.01, 10000.0),
-              AllOf(HasSubstr("no correlation shows"), HasSubstr("6 drown"), HasSubstr(", ...)"),
+              AllOf(HasSubstr("no correlation shows"), HasSubstr("6 tables drown"), HasSubstr(", ...)"),
                     HasSubstr("epsilon would leave 6"), HasSubstr("every column 6")));
   EXPECT_THAT(map->drowned(0.0001), testing::IsEmpty());
   const std::vector<std::string> drowned = map->drowned(0.01);
-  EXPECT_THAT(map->outlook(0.01, 10000.0), HasSubstr(std::to_string(drowned.size()) + " drown"));
+  EXPECT_THAT(map->outlook(0.01, 10000.0), HasSubstr(std::to_string(drowned.size()) + " tables drown"));
   EXPECT_THAT(map->outlook(0.01, 10000.0), HasSubstr("(" + drowned.at(0)));
-  EXPECT_THAT(map->outlook(0.0001, 1e6), HasSubstr("none drown"));
-  EXPECT_THAT(pairs({}, table_schema({4}))->outlook(0.001, 1000.0), HasSubstr("up to 1 records"));
+  EXPECT_THAT(map->outlook(0.0001, 1e6),
+              HasSubstr("; no table drowns: on average cells hold more records than noise"));
+  EXPECT_THAT(pairs({}, table_schema({4}))->outlook(0.001, 1000.0),
+              HasSubstr("up to 1 records in every cell of single columns"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "model/whole_steps.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 
@@ -85,7 +86,7 @@ std::vector<std::vector<CountTable>> all_rounds(const features::CountTables& wan
   const std::vector<double> shares = round_shares(wanted, classes, kRecords, sigma, rounds);
   std::vector<std::vector<CountTable>> out;
   for (std::size_t r = 0; r < shares.size(); ++r) {
-    out.push_back(tables_of_round(wanted, so_far, classes, r, shares, sigma));
+    out.push_back(tables_of_round(wanted, so_far, classes, r, shares.size(), sigma).tables);
     count(so_far, out.back(), sigma);
   }
   return out;
@@ -172,9 +173,53 @@ TEST(PairRounds, UnderHugeNoiseThereIsStillSomethingToCount) {
 }
 
 TEST(PairRounds, LaterRoundsNeedTheEarlierOnes) {
-  const std::vector<double> shares = round_shares(workload(), 1, kRecords, 10, 2);
-  EXPECT_THROW(tables_of_round(workload(), {1, kRoundCodes, {}, kRecords, true}, 1, 1, shares, 10),
-               ConfigError);
+  EXPECT_THROW(tables_of_round(workload(), {1, kRoundCodes, {}, kRecords, true}, 1, 1, 2, 10), ConfigError);
+}
+
+/// Columns 2 and 3 have the same numbers, and so have their pairs with others: only digits tell them apart.
+TEST(PairRounds, DigitsThatBuildsDifferInDecideNothing) {
+  const features::CountTables wanted{{6, 4, 5, 5},
+                                     {{{0, 1}}, {{0, 2}}, {{0, 3}}, {{1, 2}}, {{1, 3}}, {{2, 3}}}};
+  const CounterStream random(8, Stream::kTest);
+  const auto twins = [&](std::uint64_t build) {
+    release::NoisyTables out{1, wanted.codes, {}, kRecords, true};
+    std::uint64_t next = 0;
+    for (const CountTable& table : wanted.tables) {
+      const std::size_t k = wanted.codes[table.columns[0]], l = wanted.codes[table.columns[1]];
+      release::NoisyTable& noisy =
+          out.tables.emplace_back(release::NoisyTable{table.columns, {}, {k, l}, {}, 20});
+      for (std::size_t x = 0; x < k; ++x) {
+        for (std::size_t y = 0; y < l; ++y) {
+          // As the same pair of the twin's.
+          const std::uint64_t cell = (table.columns[0] < 2 ? table.columns[0] : 2) * 64 + x * 8 + y;
+          const double like = x == y ? kRecords / static_cast<double>(k) : 0;
+          noisy.counts.push_back((like + 20 * random.normal(cell)) *
+                                 (1 + 1e-13 * static_cast<double>(build) * random.normal(1000 + next++)));
+        }
+      }
+    }
+    return out;
+  };
+  const Choice first = tables_of_round(wanted, twins(0), 1, 1, 2, 5);
+  ASSERT_TRUE(first.steady);
+  for (std::uint64_t build = 1; build < 20; ++build) {
+    const Choice other = tables_of_round(wanted, twins(build), 1, 1, 2, 5);
+    ASSERT_EQ(other.tables.size(), first.tables.size());
+    for (std::size_t t = 0; t < first.tables.size(); ++t) {
+      EXPECT_EQ(other.tables[t].columns, first.tables[t].columns);
+      EXPECT_EQ(other.tables[t].groups, first.tables[t].groups);
+    }
+  }
+}
+
+TEST(PairRounds, NumbersInTheMiddleBetweenTwoStepsAreInDoubt) {
+  Comparisons compare;
+  const double step = 0x1p-20;
+  EXPECT_FALSE(compare.less(in_steps(7 * step, 1), in_steps(7.2 * step, 1)));
+  EXPECT_TRUE(compare.less(in_steps(0.5 * step, 1), in_steps(9 * step, 1)));
+  EXPECT_TRUE(compare.steady());
+  EXPECT_TRUE(compare.less(in_steps(7.4995 * step, 1), in_steps(8 * step, 1)));
+  EXPECT_FALSE(compare.steady());
 }
 
 }  // namespace

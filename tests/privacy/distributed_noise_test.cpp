@@ -264,9 +264,8 @@ TEST(NoiseShareTest, RefusesOtherLengths) {
                [&] { std::move(share).cover(std::vector<std::uint64_t>(99)); });
   expect_error(ExitCode::kInvariant, {"without numbers"},
                [&] { NoiseShare(std::vector<NoisePart>{}, *entropy); });
-  expect_error(ExitCode::kInvariant, {"too many"}, [&] {
-    NoiseShare(plan_with(1 << 20, kMaxDistributedLength + 1).parts, *entropy);
-  });
+  expect_error(ExitCode::kInvariant, {"too many"},
+               [&] { NoiseShare(plan_with(1 << 20, kMaxDistributedLength + 1).parts, *entropy); });
 }
 
 TEST(AggregationModeTest, ContradictionsAreRefusedTogether) {

@@ -72,27 +72,28 @@ TEST_F(LedgerParseTest, ReadsBackWhatItWrites) {
 }
 
 TEST_F(LedgerParseTest, RoundsOfAChargeComeInTurnAndCostNothingMore) {
-  const std::string kept(64, 'a');
+  const std::string kept(64, 'a'), kWay = "masked, ranks 3";
   {
     Ledger ledger = open(std::nullopt);
     const std::string id = ledger.begin(terms(0.25));
-    EXPECT_THROW(ledger.begin_round(id, 2), InvariantError) << "the first is not kept";
-    EXPECT_THROW(ledger.keep_round(id, 2, kept), InvariantError);
-    ledger.keep_round(id, 1, kept);
+    EXPECT_THROW(ledger.begin_round(id, 2, kWay), InvariantError) << "the first is not kept";
+    EXPECT_THROW(ledger.keep_round(id, 2, kept, kWay), InvariantError);
+    ledger.keep_round(id, 1, kept, kWay);
     EXPECT_TRUE(ledger.state().charges[0].between_rounds());
-    EXPECT_THROW(ledger.keep_round(id, 1, kept), InvariantError) << "twice";
-    EXPECT_THROW(ledger.begin_round(id, 3), InvariantError);
-    ledger.begin_round(id, 2);
+    EXPECT_THROW(ledger.keep_round(id, 1, kept, kWay), InvariantError) << "twice";
+    EXPECT_THROW(ledger.begin_round(id, 3, kWay), InvariantError);
+    ledger.begin_round(id, 2, kWay);
     EXPECT_FALSE(ledger.state().charges[0].between_rounds()) << "its noise may be drawn already";
-    EXPECT_THROW(ledger.begin_round(id, 2), InvariantError) << "twice";
+    EXPECT_THROW(ledger.begin_round(id, 2, kWay), InvariantError) << "twice";
     ledger.bind(id, std::string(64, 'b'));
-    EXPECT_THROW(ledger.keep_round(id, 2, kept), InvariantError) << "it is whole";
+    EXPECT_THROW(ledger.keep_round(id, 2, kept, kWay), InvariantError) << "it is whole";
   }
   const std::vector<std::string> lines = split(read_file(file_));  // BUDGET, INTENT, ROUND, ROUND, PENDING
   const LedgerState state = parse_ledger(join(lines), "x");
   EXPECT_EQ(state.charges[0].rounds_drawn, 2u);
   EXPECT_EQ(state.charges[0].rounds_kept, 1u);
   EXPECT_EQ(state.charges[0].kept, kept);
+  EXPECT_EQ(state.charges[0].summed, (std::vector{kWay, kWay}));
   EXPECT_EQ(state.spent_squares, 0.0625);
   const auto forged = [&](std::size_t line, const std::string& from, const std::string& to) {
     auto changed = lines;

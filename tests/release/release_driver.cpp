@@ -63,11 +63,13 @@ void make_release_in_rounds(const release::ReleaseOrder& order, double mu) {
       const auto entropy = privacy::os_entropy();
       noise.emplace(own.noise.parts, *entropy);
     };
-    round == 1 ? transaction.begin(plan.noise, true, draw) : transaction.begin_round(round, draw);
+    round == 1 ? transaction.begin(plan.noise, true, draw)
+               : transaction.begin_round(round, "single coordinator", draw);
     if (const char* set = std::getenv("MUFFLE_MUTANT"); set != nullptr && std::string(set) == "draw-twice")
       noise.emplace(own.noise.parts, *privacy::os_entropy());
     kept.config_hash = order.config_hash;
     kept.tables = release::tables_text(plan, round);
+    kept.summed = "single coordinator";
     kept.values.push_back(
         std::move(*noise).publish(privacy::RawSum(std::vector<std::uint64_t>(own.size(), 7))).values);
     if (round < plan.rounds()) {

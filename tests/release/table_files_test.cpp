@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "muffle/core/files.hpp"
@@ -90,6 +91,61 @@ TEST(TableFiles, AreCsvWithTheColumnsValuesAndADescription) {
       EXPECT_EQ(pair.substr(0, pair.find('\n')), "age,\"job, \"\"main\"\"\",count");
     }
   }
+}
+
+TEST(TableFiles, TouchTheirOwnAloneAndRemoveAnEarlierExports) {
+  namespace fs = std::filesystem;
+  const test::TemporaryFolder folder;
+  const auto yesterday = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  const auto users = folder / "table-of-mine.csv";
+  write_file_atomically(users, "x");
+  fs::last_write_time(users, yesterday);
+  const auto tables = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder.path())) names.insert(entry.path().filename());
+    names.erase(users.filename());
+    return names;
+  };
+  Artifact a = release_of(mixed(true));
+  a.adjacency = privacy::Adjacency::kAddRemoveOne;
+  write_tables(a, folder.path());
+  const std::set<std::string> three{"tables.json", "table-0000.csv", "table-0001.csv", "table-0002.csv"};
+  EXPECT_EQ(tables(), three);
+  EXPECT_EQ(fs::last_write_time(users), yesterday);
+  for (const std::string& name : three) {
+    const auto time = fs::file_time_type::clock::to_sys(fs::last_write_time(folder / name));
+    EXPECT_EQ(time, std::chrono::floor<std::chrono::days>(time)) << name;
+  }
+
+  // A file that the next export does not write; and a job that was killed before it wrote one.
+  auto stated = nlohmann::json::parse(read_file(folder / "tables.json"));
+  stated["tables"].push_back({{"file", "table-0003.csv"}});
+  stated["tables"].push_back({{"file", "table-0004.csv"}});
+  write_file_atomically(folder / "tables.json", stated.dump());
+  write_file_atomically(folder / "table-0003.csv", "old");
+  write_tables(a, folder.path());
+  EXPECT_EQ(tables(), three);
+  EXPECT_EQ(read_file(users), "x");
+}
+
+TEST(TableFiles, AreNotWrittenOverWhatNoExportWrote) {
+  const auto refused = [](const std::string& name, const std::string& text) {
+    const test::TemporaryFolder folder;
+    write_file_atomically(folder / name, text);
+    for (int i = 0; i < 2; ++i) {
+      test::expect_error(ExitCode::kConfig, {name, "in the way"}, [&] {
+        if (i == 0) require_place_for_tables(folder.path());
+        if (i == 1) write_tables(release_of(mixed(true)), folder.path());
+      });
+    }
+    EXPECT_EQ(read_file(folder / name), text);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+  };
+  refused("table-0017.csv", "the user's");
+  refused("tables.json", "{}");
+  refused("tables.json", "no JSON");
+  refused("tables.json", R"({"format": "muffle-tables", "tables": [{"file": "../../etc/passwd"}]})");
+  refused("tables.json", R"({"format": "muffle-tables", "tables": [{"file": "table-/../x.csv"}]})");
 }
 
 TEST(TableFiles, NeedTablesAndAFolder) {

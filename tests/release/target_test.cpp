@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,6 +13,7 @@ namespace {
 using privacy::Adjacency;
 using test::expect_error;
 using testing_artifact::sample_artifact;
+using testing_artifact::sample_tables;
 
 void set_counts(Artifact& a, const std::vector<double>& counts) {
   for (std::size_t c = 0; c < counts.size(); ++c) {
@@ -69,6 +71,45 @@ TEST(MakeTarget, MomentsCountTheRecords) {
   const Target t =
       make_target(sample_artifact({.moments = true, .proxy = true, .coarse = true, .weight = 5}));
   EXPECT_NEAR(t.class_share[1], 1.0 / 3, 1e-3);
+}
+
+/// A release of m records of which `held` are in the sums.
+Artifact of_records(Artifact a, double held) {
+  for (std::size_t b = 0; b < a.maps.size(); ++b) {
+    if (!a.maps[b].map->has_tables()) continue;
+    const features::CountTables& all = *a.maps[b].map->tables();
+    const auto units = all.units(a.lattice);
+    for (std::size_t t = 0; t < all.tables.size(); ++t)  // in the last class's last cells
+      a.values[a.offset(b + 1) - a.features(b) + all.tables[t].first + all.tables[t].cells - 1] =
+          std::llround(held * static_cast<double>(units[t]));
+  }
+  if (a.counts) a.values.back() = std::llround(held * static_cast<double>(a.counts_units()));
+  return a;
+}
+
+TEST(FewRecords, AreTakenNoteOfWhereTheNoisyTotalSaysSoBeyondItsNoise) {
+  Artifact tables = sample_tables(), counts = sample_artifact({.counts = true, .records = 1000});
+  for (Artifact a : {tables, counts}) {
+    std::fill(a.values.begin(), a.values.end(), 0);
+    const auto total = noisy_total(of_records(a, 700));
+    ASSERT_TRUE(total);
+    EXPECT_NEAR(total->records, 700, 1e-3);
+    const double edge = 900 - 2.5758 * total->sigma;
+    ASSERT_GT(edge, 100);
+    EXPECT_NE(few_records(of_records(a, edge - 1)), "");
+    EXPECT_EQ(few_records(of_records(a, edge + 1)), "");
+    const Artifact few = of_records(a, 100);
+    EXPECT_THAT(privacy_statement_text(few),
+                testing::HasSubstr("of the 1000 records are in this release (99 % interval)"));
+    EXPECT_THAT(privacy_statement_text(of_records(a, 1000)), testing::Not(testing::HasSubstr("interval")));
+  }
+}
+
+TEST(FewRecords, NothingIsSaidWhereNothingIsKnown) {
+  EXPECT_FALSE(noisy_total(sample_artifact()));
+  EXPECT_EQ(few_records(sample_artifact()), "");
+  // m is private.
+  EXPECT_EQ(few_records(sample_tables(privacy::Adjacency::kAddRemoveOne)), "");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/release/rounds.hpp"
 #include "release/judged_release.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -150,6 +151,32 @@ TEST_F(VerificationLedger, AnOverspentBudgetIsNoGuarantee) {
   const Verification v = judge_with_ledger(release);
   EXPECT_EQ(v.code(), ExitCode::kBudget);
   EXPECT_THAT(failed(v), ElementsAre("budget"));
+}
+
+// A release of three rounds, of which the first were summed in another way than it states for all.
+TEST_F(VerificationLedger, RoundsThatWereNotSummedAsStatedAreRefused) {
+  const privacy::AggregationMode three = privacy::Masked{3};
+  const std::string alone = "masked, ranks 1", masked = summed_by(three, "");
+  const auto judged = [&](const std::vector<std::string>& ways, std::uint64_t rounds) {
+    std::filesystem::remove(folder_ / "ledger.jsonl");
+    Artifact a = artifact_of(rounds_plan());
+    a.aggregation = three;
+    const std::string id = charge(a), release = artifact_bytes(a);
+    for (std::uint64_t round = 1; round < rounds; ++round) {
+      open().keep_round(id, round, std::string(64, 'a'), ways.at(2 * round - 2));
+      open().begin_round(id, round + 1, ways.at(2 * round - 1));
+    }
+    commit(id, release);
+    return ledger_detail(judge_with_ledger(release));
+  };
+  EXPECT_THAT(judged({masked, masked, masked, masked}, 3), HasSubstr("has the charge"));
+  EXPECT_THAT(judged({"", "", "", ""}, 3), HasSubstr("has the charge")) << "an earlier muffle's";
+  for (const auto& ways : {std::vector{alone, masked, masked, masked},
+                           {alone, alone, alone, alone},
+                           {masked, masked, masked, alone},
+                           {masked, masked, "", masked}})
+    EXPECT_THAT(judged(ways, 3), HasSubstr("came together otherwise"));
+  EXPECT_THAT(judged({masked, masked}, 2), HasSubstr("charged 2 rounds, but the release states 3"));
 }
 
 }  // namespace

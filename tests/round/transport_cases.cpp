@@ -86,15 +86,17 @@ void what_leaves_a_site_is_masked(Transport& inner) {
     EXPECT_EQ(t.sent[0][i] == contribution(t.site(), kNumbers)[i], t.sites() == 1);
 }
 
-void sites_with_different_purposes_do_not_sum(Transport& t) {
+void sites_with_different_purposes_do_not_sum(Transport& inner) {
+  MeddledTransport t(inner);
   Round r(terms_of(t.sites(), true), t.site());
   const auto agree = [&] {
     round::agree_on_keys(r, t, t.site() == t.sites() - 1 ? "another" : "this", nullptr);
   };
   if (t.sites() == 1) return agree();
   expect_error(ExitCode::kProtocol, {"configuration's hash", "Nothing was revealed"}, agree);
-  EXPECT_TRUE(t.sites() > 1);
-  run_round(t, terms_of(t.sites(), true));  // the transport lives on
+  EXPECT_THROW(r.embed(embed::TestAccess::make(contribution(t.site(), kNumbers))), InvariantError);
+  EXPECT_TRUE(t.sent.empty());
+  a_round_releases_the_noisy_sum(t);  // the transport lives on
 }
 
 }  // namespace

@@ -77,6 +77,19 @@ TEST(EventFile, SaysTheDayAloneWhereTheTimeIsPrivate) {
   EXPECT_EQ(times, (std::vector{day + 299, day + 299, day + 300, day + 400}));
 }
 
+TEST(EventFile, WritesThroughNoLink) {
+  const test::TemporaryFolder folder;
+  {
+    EventFile(folder / "curves", "host", false).add(1, {{"a", 1}});
+  }  // the day alone: the next has this name
+  const auto path = std::filesystem::directory_iterator(folder / "curves")->path();
+  write_file_atomically(folder / "theirs", std::string_view("x"));
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(folder / "theirs", path);
+  { EventFile(folder / "curves", "host", false).add(1, {{"a", 1}}); }
+  EXPECT_EQ(read_file(folder / "theirs"), "x");
+}
+
 TEST(EventFile, AFolderThatCannotBeMadeEndsNothing) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "in-the-way", std::string_view("x"));

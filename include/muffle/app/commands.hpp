@@ -24,8 +24,13 @@ struct Context {
   std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
   bool dry_run = false;                        ///< release: say what it would cost, and do nothing
   bool quiet = false;                          ///< only errors on the console
+  bool json = false;                           ///< run, evaluate: results on standard output as JSON
   std::time_t begun = std::time(nullptr);
   std::filesystem::path export_tables = {};  ///< release: its tables of counts go here; empty: nowhere
+  /// How many records there are is private: no time of a file may tell how long the work on them took.
+  bool m_is_private = false;
+  /// Files outside of the run folder: public ones that the verb reads, and muffle's own that it writes.
+  std::vector<std::filesystem::path> reads = {}, writes = {};
 };
 
 /// Names of the files in a run folder.
@@ -47,7 +52,8 @@ void release(Context& context);
 void train(Context& context, const std::filesystem::path& release_file);
 /// Draws synthetic records from `model_file`; writes samples.*. Post-processing.
 void sample(Context& context, const std::filesystem::path& model_file);
-/// Scores `samples_file`; writes metrics.json. Reads real data: not covered by the guarantee.
+/// Scores `samples_file`, or those in the run folder, of which samples.json says the format, if it is empty;
+/// writes metrics.json. Reads real data: not covered by the guarantee.
 /// @throws ConfigError  classifiers are asked for without held-out records.
 void evaluate(Context& context, const std::filesystem::path& samples_file);
 /// All of them, each skipped if its output is there and matches. Classifiers are left out, with a line that

@@ -57,6 +57,7 @@ struct ConfigSources {
   std::map<std::string, std::string> environment;          ///< MUFFLE_* as found
   std::vector<std::string> set;                            ///< "section.key=value"
   std::vector<std::pair<std::string, std::string>> flags;  ///< key, value
+  std::map<std::string, std::string> kept = {};  ///< key, literal: what holds where nothing else is said
 };
 
 /// Reads the settings and checks all that `stages` will need, so that nothing is charged for a job that could
@@ -70,14 +71,15 @@ Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 /// together. Values that no stage could use are refused by the keys themselves. Makes the release's plan.
 std::vector<std::string> contradictions(Config& config, const Stages& stages);
 
-/// How a key or section of an earlier muffle is written now; empty for those that there never were.
-std::string renamed_key(const std::string& key);
-
 /// release::ReleaseSettings of a configuration. @throws ConfigError.
 release::ReleaseSettings release_settings(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
 /// least (MUFFLE_SECTION_KEY: load_config refuses them).
 std::map<std::string, std::string> environment_settings();
+
+/// The settings that come from the environment, as a job says at its start: "privacy.epsilon
+/// (MUFFLE_PRIVACY__EPSILON), ...", without those that --set or a flag beats; empty if there are none.
+std::string from_environment(const ConfigSources& sources);
 
 /// All that samples can be written in: the record formats, and PNG.
 synth::Formats sample_formats();
@@ -99,7 +101,12 @@ std::string to_toml(const std::map<std::string, std::string>& literals);
 /// that this version does not know are left out. @throws ConfigError  no TOML; IoError.
 std::map<std::string, std::string> settings_in(const std::string& file);
 
-/// SHA-256 (hex) over the keys of `stage` (train: also those of the model).
+/// Whether the key says where the records and their schema lie. Two spellings of a path are one place, so
+/// these keys are in no stage's hash: the files themselves are told apart by their real paths, and a schema
+/// by what it says.
+bool names_records(const std::string& key);
+
+/// SHA-256 (hex) over the keys of `stage` (train: also those of the model), but for names_records().
 std::string stage_hash(const Config& config, Stage stage);
 
 /// "section.key  (default)  meaning", one line a key: the text of `muffle config-keys`.

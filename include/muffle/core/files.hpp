@@ -40,6 +40,11 @@ int sync_folder_of(const std::filesystem::path& file);
 
 // What asks the system here is a WatchedStep (core/watchdog.hpp): a file system that never answers is named.
 
+/// Opens a file for private lines at its end; makes it if there is none. From its first moment this user
+/// alone may read it. What is there already must be a regular file of this user's, with one name: no link is
+/// followed, and nothing of somebody else's is written to. @throws IoError.
+FileDescriptor open_private_file(const std::filesystem::path& path);
+
 /// A regular file, open for reading. Not thread-safe.
 class InputFile {
  public:
@@ -77,10 +82,15 @@ class NewFile {
   void write(std::span<const std::byte> bytes);
   /// After the last byte: puts it in the place of a file that may be there.
   void commit();
+  /// The same, but never in the place of another file. Where the file system has no hard links, a file of
+  /// this name that comes at the very same moment is replaced. @returns whether the name was free.
+  bool commit_if_new();
   /// What has been written lies here before the commit.
   const std::filesystem::path& temporary() const { return temporary_; }
 
  private:
+  void finish();
+
   std::filesystem::path path_;
   std::filesystem::path temporary_;  ///< empty once it is in its place
   FileDescriptor fd_;
@@ -113,10 +123,13 @@ std::filesystem::path canonical(const std::filesystem::path& path);
 /// Creates the folder and its parents and proves that a file can be written in it. @throws IoError.
 void ensure_writable_folder(const std::filesystem::path& folder);
 
-/// Sets the times of a file, or of all that lies in a folder, to the beginning of the day, UTC: where when
-/// they were written would tell how many records there are. As far as the system lets it.
-/// @param since  what was changed before that is left alone
+/// Sets the times of a file, or of a folder and all that lies in it, of modification and of access each to
+/// the beginning of its day, UTC: where when they were written or read would tell how many records there are.
+/// As far as the system lets it.
+/// @param since  a time before that is left alone
 void round_times(const std::filesystem::path& path, std::time_t since = 0);
+/// The same of this file or folder alone, not of what lies in it.
+void round_own_times(const std::filesystem::path& path, std::time_t since = 0);
 
 /// Makes a file of so many bytes in the folder and removes it. @throws IoError  disk full or quota used up.
 void require_room(const std::filesystem::path& folder, std::size_t bytes);

@@ -8,11 +8,13 @@
 namespace muffle {
 
 /// A progress line on stderr: rewritten in place on a terminal, one plain line every few seconds elsewhere.
-/// Shows count, total, rate and time left. Only rank 0 constructs an enabled one. Not thread-safe.
-/// Counts are public numbers (records per rank, steps); nothing private goes into `note`.
+/// Shows count, total, rate and time left; without a total, count and time alone. Only rank 0 constructs an
+/// enabled one. Not thread-safe. Counts are public numbers (records per rank, steps); nothing private goes
+/// into `note`.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::uint64_t kNoTotal = ~std::uint64_t{0};  ///< nobody knows it
   /// @param begun_at  done before this process began, such as the steps of a checkpoint: no part of the rate
   /// @param now       the time (tests)
   Progress(std::string title, std::uint64_t total, std::string unit, bool enabled, std::uint64_t begun_at = 0,

@@ -21,9 +21,12 @@ namespace muffle::evaluate {
 struct Subject {
   std::filesystem::path samples;  ///< written by a record format, such as samples.npz
   data::DataSpec test;            ///< held-out real records
-  data::DataSpec train;           ///< the real records that the release was made from
+  /// The real records that the release was made from; its `records` 0: how many there are is private.
+  data::DataSpec train;
   int threads = 1;
   Heartbeat heartbeat;  ///< called now and then; what it throws ends the evaluation
+
+  bool m_is_private() const { return train.records == 0; }
 };
 
 /// What a metric says. Not covered by the release's guarantee where it has real_records().
@@ -49,6 +52,10 @@ class Metric {
   }
   /// It says nothing without held-out records. By default: if it reads real ones.
   virtual bool needs_held_out() const { return !real_records({}, {}).empty(); }
+  /// It reads the records that the release was made from. What it says of them it says through Fineness.
+  virtual bool reads_own_records() const { return false; }
+  /// Goes without what it reads of them, as far as it can.
+  virtual void leave_out_own() {}
   /// What is wrong with the settings, where such data are configured.
   virtual void problems(const data::Settings&, settings::Problems&) const {}
   /// What it needs of the samples.
@@ -75,8 +82,11 @@ class Settings {
   bool reads_real_records() const;
   /// Leaves out those that need held-out records. @returns their names.
   std::vector<std::string> leave_out_real();
+  /// Leaves out what reads the release's own records. @returns the names of those that did.
+  std::vector<std::string> leave_out_own();
 
   std::vector<std::string> metrics{"classifiers"};
+  bool own_records = false;  ///< muffle run scores against the release's own records though m is private
 
  private:
   friend void declare(settings::Keys& keys, Settings& settings);

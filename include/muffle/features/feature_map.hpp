@@ -149,6 +149,14 @@ enum class MapRole {
   kProxy,  ///< nothing is made from it: two models are compared by their distances to it (train/proxy.hpp)
 };
 
+/// What the rounds of a release choose their tables from, for whoever repeats the choice. Public by its
+/// owner's word.
+struct Workload {
+  std::shared_ptr<const FeatureMap> map;  ///< as it is configured; resolved
+  double weight = 1.0;                    ///< which the rounds share
+  std::uint64_t rule = 0;                 ///< of the choice (model::kRuleOfRounds)
+};
+
 /// One map of a release, by the name that the configuration gave it.
 struct NamedMap {
   std::string name;
@@ -157,6 +165,7 @@ struct NamedMap {
   std::shared_ptr<const FeatureMap> map;  ///< resolved
   /// Of the release: what a later round counts may be chosen by the released numbers of those before it.
   std::size_t round = 1;
+  std::optional<Workload> workload{};  ///< of the first of several rounds
 
   /// Those of the map, weight included.
   BlockBound bound() const;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "muffle/features/pairs.hpp"
@@ -21,17 +20,26 @@ namespace muffle::model {
 std::vector<double> round_shares(const features::CountTables& workload, std::size_t classes, double records,
                                  double sigma, std::size_t rounds);
 
+/// Which rule tables_of_round() goes by: a release states it, and only a muffle of the same rule can repeat
+/// the choice. Counted up whenever the same numbers may lead to other tables.
+inline constexpr int kRuleOfRounds = 1;
+
+struct Choice {
+  std::vector<features::CountTable> tables;
+  bool steady = true;  ///< every build chooses these; false: another may round a number otherwise
+};
+
 /// The tables that a round counts, chosen from noisy numbers and known noise alone: post-processing. The same
-/// inputs give the same tables, to the bit. Columns and pairs that the workload does not hold are never
-/// counted; its weights count in the choice and in the tables' own. `first` and `cells` are filled in.
+/// inputs give the same tables on every build, for it compares numbers in whole steps (2^-20 of all records,
+/// and of the largest gain there can be), and the first of equal ones wins. Columns and pairs that the
+/// workload does not hold are never counted; its weights count in the choice and in the tables' own. `first`
+/// and `cells` are filled in.
 /// @param so_far  all tables of the rounds before; for round 0 its tables are not looked at
-/// @param round  from 0, below shares.size()
+/// @param round  from 0, below `rounds`
 /// @param sigma_round  of the noise in a cell of a table that had the whole share of this round for itself;
 /// a table of weight w has sigma_round sqrt(sum of squared weights) / w
 /// @returns  at least one, if the workload holds one
-std::vector<features::CountTable> tables_of_round(const features::CountTables& workload,
-                                                  const release::NoisyTables& so_far, std::size_t classes,
-                                                  std::size_t round, std::span<const double> shares,
-                                                  double sigma_round);
+Choice tables_of_round(const features::CountTables& workload, const release::NoisyTables& so_far,
+                       std::size_t classes, std::size_t round, std::size_t rounds, double sigma_round);
 
 }  // namespace muffle::model

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "muffle/release/plan.hpp"
 #include "muffle/release/rounds.hpp"
+#include "muffle/release/verification.hpp"
 
 namespace muffle::model {
 
@@ -21,6 +23,12 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings);
 /// What map b of the plan counts in its round. @param so_far  release::released_so_far()
 std::vector<features::CountTable> tables_of_next_round(const release::ReleasePlan& plan, std::size_t b,
                                                        const release::Artifact& so_far);
+
+/// For `muffle verify`: chooses again what every round counts, from the tables that the release says its
+/// owner wrote down and the noisy numbers before each round, and compares: names, weights, tables, groups,
+/// their order. Anything that could carry data is in the numbers then, under their noise. Refused: what
+/// differs on every build; skipped: what this build cannot tell. None: a release of one round.
+std::optional<release::Check> repeat_choices(const release::Artifact& artifact);
 
 /// Each round's share of mu^2, for people; one number without rounds.
 std::vector<double> shares_of_rounds(const release::ReleasePlan& plan);

@@ -81,6 +81,9 @@ struct ChargeRecord {
   std::uint64_t rounds_drawn = 1;  ///< whose noise was, or was about to be, drawn
   std::uint64_t rounds_kept = 0;   ///< whose numbers were, or were about to be, written
   std::string kept{};              ///< SHA-256 of the file of these; empty: no ROUND says so
+  /// How the sums of its rounds came together, ROUND by ROUND (release::summed_by); empty: the line does not
+  /// say.
+  std::vector<std::string> summed{};
 
   /// The next round's noise was not drawn yet: a job may go on, if it has the file.
   bool between_rounds() const { return !pending && rounds_kept > 0 && rounds_kept == rounds_drawn; }
@@ -180,8 +183,10 @@ class Ledger {
   /// of all rounds up to `round`, before any file has its name; then, before the next round's noise is drawn,
   /// says that it will be. So no round is drawn twice for one charge, and between two of them a job may be
   /// cut off. @throws IoError: write no file, draw nothing; the charge stays spent.
-  void keep_round(const std::string& charge_id, std::uint64_t round, const std::string& sha256);
-  void begin_round(const std::string& charge_id, std::uint64_t round);
+  /// @param summed  how the round's sums came together (ChargeRecord::summed)
+  void keep_round(const std::string& charge_id, std::uint64_t round, const std::string& sha256,
+                  const std::string& summed);
+  void begin_round(const std::string& charge_id, std::uint64_t round, const std::string& summed);
 
   /// Binds the charge, once, to the artifact that was made for it and carries its id, before any file has its
   /// name: the PENDING is on the disk then. @throws IoError: write no artifact, the charge stays spent.

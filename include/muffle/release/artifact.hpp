@@ -47,6 +47,16 @@ struct NoisyCounts {
   double sigma = 0.0;          ///< standard deviation of the noise in each
 };
 std::optional<NoisyCounts> noisy_counts(const Artifact& artifact);
+/// How many records are in the sums, by all noisy totals of the release, weighted by inverse variance. None:
+/// it tells nothing of that.
+struct NoisyTotal {
+  double records = 0.0;
+  double sigma = 0.0;  ///< standard deviation of its noise
+};
+std::optional<NoisyTotal> noisy_total(const Artifact& artifact);
+/// Where m is public and the noisy total says that fewer than nine tenths of them are in the sums: that, with
+/// the interval, for people. Empty: nothing says so. Post-processing only.
+std::string few_records(const Artifact& artifact);
 /// C, sums to 1: by the noisy counts, negative ones as 0; all alike where they tell nothing.
 std::vector<double> class_share(const Artifact& artifact);
 /// m, or under add/remove-one the noisy counts' sum. @throws DataError  that is below one record.

@@ -115,9 +115,17 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
 /// Counts, or the moments' traces: standard deviation in records. None: the release tells no class sizes.
 std::optional<double> count_noise(const ReleasePlan& plan, const privacy::AggregationMode& mode);
 
+/// What may well go wrong with such a release, for people; sentences without their full stops.
+/// @param maps  forecast() of the plan  @param count_noise  that of the plan  @param records  as for
+/// forecast()
+std::vector<std::string> doubts(const ReleasePlan& plan, std::span<const MapForecast> maps,
+                                std::optional<double> count_noise, std::optional<double> records);
+
 /// What a release takes, for `muffle plan`.
 struct Cost {
-  double flops_per_record = 0.0;
+  // Of the embedding. None: nobody said how many records there are.
+  std::optional<double> flops;       ///< all ranks together
+  std::optional<double> flops_each;  ///< a rank, if all have as many records
   // Bytes that one rank needs at once: the large arrays, not the process's base of some 100 MB.
   std::uint64_t memory = 0;  ///< every rank while it embeds
   std::uint64_t root = 0;    ///< the coordinator while it adds the noise and writes
@@ -125,7 +133,7 @@ struct Cost {
   std::uint64_t wire = 0;  ///< from each rank but the coordinator
   double wire_all = 0.0;
 };
-/// @param threads  of each rank
-Cost cost(const ReleasePlan& plan, int ranks, std::uint64_t threads);
+/// @param threads  of each rank  @param records  as for forecast()
+Cost cost(const ReleasePlan& plan, int ranks, std::uint64_t threads, std::optional<double> records);
 
 }  // namespace muffle::release

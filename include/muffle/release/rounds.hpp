@@ -20,12 +20,18 @@ struct KeptRounds {
   std::string config_hash;  ///< of the keys that the release depends on
   bool is_private = true;   ///< false: seeded noise, NOT PRIVATE
   std::string tables;       ///< tables_text() of the finished rounds
+  std::string summed;       ///< summed_by() of all of them
   /// Round by round: its released vector, that of ReleasePlan::of_round(), in lattice units, noisy.
   std::vector<std::vector<std::int64_t>> values;
 
   std::size_t rounds() const { return values.size(); }
   bool operator==(const KeptRounds&) const = default;
 };
+
+/// How sums come together, as far as it decides who saw what, and so must be one thing for all rounds of a
+/// release: what its statement says of the whole. The ledger's ROUND lines say it, too. Without masks the
+/// number of ranks decides nothing. @param roster  SHA-256 in hex of the sites' roster; empty: there is none
+std::string summed_by(const privacy::AggregationMode& mode, const std::string& roster);
 
 /// The file's bytes, and back. @throws ProtocolError.
 std::string rounds_bytes(const KeptRounds& kept);
@@ -44,5 +50,7 @@ std::vector<std::int64_t> joined(const ReleasePlan& plan,
 /// readers of tables take it; it is no whole release.
 Artifact released_so_far(const ReleasePlan& plan, const privacy::AggregationMode& mode,
                          const std::vector<std::vector<std::int64_t>>& rounds);
+/// The same of a whole release: what was released before round `round`.
+Artifact rounds_before(const Artifact& whole, std::size_t round);
 
 }  // namespace muffle::release

@@ -7,9 +7,15 @@
 namespace muffle::release {
 
 /// Writes a release's tables for other programs (docs/reference/artifact-format.md): tables.json (columns and
-/// their values, shapes, noise, guarantee), written last, and a CSV file for each table, a line a cell in
-/// row-major order. The label is a column like any other, the first. Public: post-processing.
-/// @throws ConfigError  the release holds no tables. @throws IoError.
+/// their values, shapes, noise, guarantee) and then a CSV file for each table that it names, a line a cell in
+/// row-major order. The label is a column like any other, the first. Of an earlier export all goes; other
+/// files there are left alone. Under add/remove-one the files' times are the beginning of their day; the
+/// folder's are the caller's to set. Public: post-processing.
+/// @throws ConfigError  the release holds no tables; as require_place_for_tables. @throws IoError.
 void write_tables(const Artifact& artifact, const std::filesystem::path& folder);
+
+/// What write_tables() would replace must be of an earlier export, which names it in its tables.json.
+/// @throws ConfigError  a file of another's has such a name. @throws IoError.
+void require_place_for_tables(const std::filesystem::path& folder);
 
 }  // namespace muffle::release

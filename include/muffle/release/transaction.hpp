@@ -28,6 +28,8 @@ struct ReleaseOrder {
   std::filesystem::path signing_key;          ///< empty: the release is not signed
   std::string left_open;                      ///< of data.id and privacy.ledger: those that have a default
   bool secure_noise = true;                   ///< false: seeded noise, for tests; the release is NOT PRIVATE
+  /// Which settings another release, found at its place, was made with, for people; empty: it is not known.
+  std::function<std::string(const Artifact&)> what_differs{};
 };
 
 /// Where a release of several rounds keeps those that are finished, until it is whole.
@@ -82,7 +84,9 @@ class ReleaseTransaction {
   /// @throws InvariantError  settle() was not asked first or found a release.
   std::optional<KeptRounds> resume();
   /// Says in the ledger that the noise of `round` (2 ..) is drawn, then calls `draw`, once. As begin().
-  void begin_round(std::size_t round, const std::function<void(const Charge&)>& draw);
+  /// @param summed  summed_by() of the round
+  void begin_round(std::size_t round, const std::string& summed,
+                   const std::function<void(const Charge&)>& draw);
   /// Binds the finished rounds to the charge and writes their file; the next transaction of this order goes
   /// on with them. @throws IoError  nothing is kept; the charge stays spent. @throws InvariantError  no
   /// charge is open.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,10 @@
 #include "muffle/release/artifact.hpp"
 
 namespace muffle::release {
+
+struct Check;
+/// None: the release has one round.
+using RepeatChoices = std::function<std::optional<Check>(const Artifact&)>;
 
 /// What a release is judged by. Everything in it is untrusted bytes, but `trusted`.
 struct Evidence {
@@ -27,6 +32,9 @@ struct Evidence {
   bool may_be_unsigned = false;      ///< it is good enough if nobody vouches for it
   /// Feature maps with more numbers (frequencies) are not rebuilt.
   std::size_t most_frequencies = std::size_t{1} << 28;
+  /// Chooses again what the rounds of a release count (model::repeat_choices, which lies above this room);
+  /// empty: nobody does, and a release of several rounds is not vouched for.
+  RepeatChoices repeat_choices{};
 };
 
 /// One line of a verification.
@@ -37,8 +45,8 @@ struct Check {
   std::string detail;  ///< what was compared, or what is wrong; one line, printable
 };
 
-/// The check that a verdict mentions when it was skipped.
-inline constexpr char kFeatureMaps[] = "feature maps";
+/// The checks that a verdict mentions when they were skipped.
+inline constexpr char kFeatureMaps[] = "feature maps", kRounds[] = "rounds";
 
 /// What was found about one release. Public, as the release is.
 struct Verification {
@@ -55,9 +63,11 @@ struct Verification {
   /// ledger that the user named has the release. One that was found beside it may be as made up as the
   /// release: anybody can write a ledger.
   bool vouched() const;
+  /// Whether what later rounds count was chosen again. What was not might carry data.
+  bool repeated() const;
   /// kProtocol: the file, its signature, its arithmetic or its ledger entry is wrong; kBudget: all of that is
   /// right, but it promises nothing: seeded noise, or an overspent budget; kUnvouched: it is not vouched(),
-  /// and that is not good enough; else kDone.
+  /// and that is not good enough, or not repeated(); else kDone.
   ExitCode code() const;
 };
 
@@ -74,6 +84,7 @@ struct ReleaseFiles {
   std::string key;      ///< public key file: demand its signature; empty: any or none
   std::string ledger;   ///< empty: ledger-<data set>.jsonl beside the release or its folder, if there
   bool may_be_unsigned = false;
+  RepeatChoices repeat_choices{};  ///< Evidence::repeat_choices
 };
 
 /// @throws ConfigError  the key file; IoError.

@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "muffle/core/files.hpp"
 
 namespace muffle::train {
 
@@ -31,12 +32,13 @@ class EventFile {
 
  private:
   void write(const std::string& event);
+  void give_up();
   /// Seconds since 1970 that an event of this step is given.
   double wall_s(std::uint64_t step) const;
 
   std::optional<double> day_;  ///< where the time is not public
   std::filesystem::path file_;
-  std::ofstream out_;
+  FileDescriptor out_;  ///< none: it cannot be written
 };
 
 /// The record around an event: length, its checksum, the event, its checksum (masked CRC-32C).

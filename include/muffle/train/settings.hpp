@@ -69,10 +69,12 @@ void relaxed_problems(const model::NetworkSettings& network, const std::vector<f
 struct Cost {
   std::uint64_t parameters = 0;  ///< of the trained network; 0: none is trained
   double step_flops = 0.0;       ///< the maps' part of a step, all ranks together
+  double step_flops_each = 0.0;  ///< a rank's
   // Bytes at once: the large arrays.
   std::uint64_t fit_root = 0;  ///< the coordinator while it fits a closed form and writes it
   std::uint64_t memory = 0;    ///< a training, every rank; the coordinator's, where it has the most
   double step_sent = 0.0;      ///< bytes that a rank sends in a step, by ring all-reduces
+  double training_sent = 0.0;  ///< the same over all steps
   // Bytes that are all-reduced in a step: all of them, and the parts.
   std::uint64_t step_wire = 0;
   std::uint64_t step_embedding = 0;   ///< the batch's C x D float32 sums of all maps, and C counts

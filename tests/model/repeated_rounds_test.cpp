@@ -1,0 +1,210 @@
+// Releases in rounds whose choices are repeated: what was chosen otherwise is found, and what another build
+// may choose otherwise is not called a forgery.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "muffle/core/philox.hpp"
+#include "muffle/model/rounds.hpp"
+#include "release/judged_release.hpp"
+#include "release/sample_artifact.hpp"
+
+namespace muffle::model {
+namespace {
+
+using release::Artifact;
+using release::Check;
+using Outcome = release::Check::Outcome;
+using features::CountTable;
+
+constexpr std::uint64_t kRepeatedRecords = 4000;
+const std::vector<std::size_t> kRepeatedCodes{12, 9, 5, 3};
+
+/// What a record has in its columns: each follows the one before it, more or less.
+std::vector<std::size_t> codes_of(std::uint64_t record) {
+  const CounterStream random(3, Stream::kTest, 1);
+  std::vector<std::size_t> out;
+  double before = random.uniform(8 * record);
+  for (std::size_t j = 0; j < kRepeatedCodes.size(); ++j) {
+    const double own = random.uniform(8 * record + j + 1);
+    before = own < 0.6 ? before : random.uniform(8 * record + 6) * own;
+    out.push_back(std::min(
+        kRepeatedCodes[j] - 1,
+        static_cast<std::size_t>(before * before * before * static_cast<double>(kRepeatedCodes[j]))));
+  }
+  return out;
+}
+
+/// A round's released numbers: sums and noise.
+std::vector<std::int64_t> released(const release::ReleasePlan& round) {
+  std::vector<std::int64_t> out(round.size());
+  for (std::size_t b = 0; b < round.maps.size(); ++b) {
+    const features::CountTables& all = *round.maps[b].map->tables();
+    const std::vector<std::int64_t> units = all.units(round.lattice);
+    for (std::uint64_t record = 0; record < kRepeatedRecords; ++record) {
+      const std::vector<std::size_t> code = codes_of(record);
+      const std::size_t c = record % round.classes();
+      for (std::size_t t = 0; t < all.tables.size(); ++t) {
+        const CountTable& table = all.tables[t];
+        std::size_t cell = 0;
+        for (std::size_t k = 0; k < table.columns.size(); ++k) {
+          const std::size_t x = code[table.columns[k]];
+          const bool grouped = !table.groups.empty() && !table.groups[k].empty();
+          cell = cell * table.size(k, all.codes) + (grouped ? table.groups[k][x] : x);
+        }
+        out[round.offset(b) + c * round.features(b) + table.first + cell] += units[t];
+      }
+    }
+    const CounterStream random(9, Stream::kTest, static_cast<std::uint32_t>(round.maps[b].round));
+    const auto sigma = static_cast<double>(round.noise.parts[b].runs.front().sigma_lattice);
+    for (std::size_t i = round.offset(b); i < round.offset(b + 1); ++i)
+      out[i] += static_cast<std::int64_t>(sigma * random.normal(i));
+  }
+  return out;
+}
+
+/// A release in so many rounds.
+Artifact release_in(std::size_t rounds) {
+  const schema::Schema schema = test::table_schema(kRepeatedCodes, 2);
+  privacy::PrivacySpec privacy = release::testing_artifact::privacy_of({.epsilon = 0.3});
+  privacy.rounds = rounds;
+  const auto map =
+      test::make_map("pairs", {{"weights", "[\"a:c=2.5\"]"}, {"triples", "[\"a:b:d\"]"}}, schema);
+  release::ReleasePlan plan = release::make_plan(
+      in_rounds({schema, {}, {test::named("p", map->clone())}, privacy, false, kRepeatedRecords}));
+  std::vector<std::vector<std::int64_t>> values;
+  for (std::size_t round = 1; round <= rounds; ++round) {
+    const Artifact so_far = release::released_so_far(plan, {}, values);
+    release::ReleasePlan next = plan;
+    for (std::size_t b = 0; b < plan.maps.size() && round > 1; ++b) {
+      if (plan.maps[b].round == round) next.count_in(b, tables_of_next_round(plan, b, so_far));
+    }
+    plan = next;
+    values.push_back(released(plan.of_round(round)));
+  }
+  Artifact out = release::testing_artifact::artifact_of(plan);
+  out.values = release::joined(plan, values);
+  return out;
+}
+
+release::Verification judged(const std::string& bytes) {
+  return release::testing_artifact::judge(bytes, [](release::Evidence& e) {
+    e.repeat_choices = repeat_choices;
+    e.may_be_unsigned = true;
+  });
+}
+
+/// The second round's map with other tables.
+Artifact with_tables(const Artifact& honest, const std::function<void(std::vector<CountTable>&)>& change) {
+  constexpr std::size_t kSecond = 1;
+  Artifact out = honest;
+  std::vector<CountTable> tables = out.maps[kSecond].map->tables()->tables;
+  change(tables);
+  features::CountTables placed{kRepeatedCodes, tables};
+  placed.lay_out();
+  out.maps[kSecond].map = honest.maps[kSecond].map->counting(placed.tables);
+  out.map_hashes[kSecond] = out.maps[kSecond].map->hash();
+  return out;
+}
+
+class RepeatedRounds : public testing::TestWithParam<std::size_t> {
+ protected:
+  const Artifact honest_ = release_in(GetParam());
+
+  void expect_refused(const Artifact& forged, const std::string& what) const {
+    const release::Verification v = judged(release::artifact_bytes(forged));
+    EXPECT_EQ(v.code(), ExitCode::kProtocol) << what;
+    EXPECT_THAT(release::testing_artifact::failed(v), testing::ElementsAre("rounds")) << what;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Rounds, RepeatedRounds, testing::Values(2u, 3u));
+
+TEST_P(RepeatedRounds, AnHonestReleaseIsRepeatedAndPasses) {
+  const release::Verification v = judged(release::artifact_bytes(honest_));
+  EXPECT_EQ(v.code(), ExitCode::kDone) << release::verification_text(v);
+  EXPECT_EQ(release::testing_artifact::outcome(v, "rounds"), Outcome::kPass);
+}
+
+TEST_P(RepeatedRounds, WhatWasNotChosenByTheNumbersBeforeIsRefused) {
+  expect_refused(with_tables(honest_, [](auto& tables) { tables.back().weight *= 1 + 1e-15; }),
+                 "a digit of a weight");
+  ASSERT_GT(honest_.maps[1].map->tables()->tables.size(), 2u);
+  expect_refused(
+      with_tables(honest_, [](auto& tables) { std::swap(tables[tables.size() - 2], tables.back()); }),
+      "tables reordered");
+  const auto with_map = [&](std::size_t b, const std::function<void(features::NamedMap&)>& change) {
+    Artifact out = honest_;
+    change(out.maps[b]);
+    // Bound and noise are those of the maps.
+    privacy::PrivacySpec spec = release::testing_artifact::privacy_of({.epsilon = 0.3});
+    out.noise = release::testing_artifact::plan_for(out, spec);
+    return out;
+  };
+  expect_refused(with_map(1, [](auto& map) { map.weight *= 1 + 1e-15; }), "a digit of a round's weight");
+  expect_refused(with_map(0, [](auto& map) { map.weight *= 1 + 1e-15; }), "a digit of the first round's");
+  expect_refused(with_map(0, [](auto& map) { map.workload->weight *= 1 + 1e-15; }), "a digit of the whole's");
+  Artifact unlabelled = honest_;
+  for (features::NamedMap& map : unlabelled.maps) map.round = 1;
+  expect_refused(unlabelled, "rounds without their number");
+}
+
+class RepeatedRoundsOfThree : public testing::Test {
+ protected:
+  const Artifact honest_ = release_in(3);
+  static std::vector<std::uint32_t>& groups(std::vector<CountTable>& tables) {
+    for (CountTable& table : tables) {
+      for (auto& of : table.groups) {
+        if (!of.empty()) return of;
+      }
+    }
+    throw std::logic_error("no round of this test merges codes");
+  }
+};
+
+TEST_F(RepeatedRoundsOfThree, ReversedGroupsAreRefused) {
+  const Artifact forged = with_tables(honest_, [](auto& tables) {
+    std::vector<std::uint32_t>& of = groups(tables);
+    const std::uint32_t last = *std::ranges::max_element(of);
+    for (std::uint32_t& group : of) group = last - group;
+  });
+  EXPECT_EQ(repeat_choices(honest_)->outcome, Outcome::kPass);
+  EXPECT_EQ(repeat_choices(forged)->outcome, Outcome::kFail);
+}
+
+TEST_F(RepeatedRoundsOfThree, GroupsOfAReleaseThatSaysNothingOfRoundsAreRefused) {
+  Artifact forged = honest_;
+  forged.maps.front().workload.reset();
+  for (features::NamedMap& map : forged.maps) map.round = 1;
+  EXPECT_EQ(repeat_choices(forged)->outcome, Outcome::kFail);
+}
+
+TEST_F(RepeatedRoundsOfThree, ExchangedRoundsAreRefused) {
+  Artifact forged = honest_;
+  std::swap(forged.maps[1].round, forged.maps[2].round);
+  const release::Verification v = judged(release::artifact_bytes(forged));
+  EXPECT_EQ(v.code(), ExitCode::kProtocol);
+  EXPECT_EQ(release::testing_artifact::outcome(v, "rounds"), Outcome::kFail);
+}
+
+TEST_P(RepeatedRounds, WhatCannotBeRepeatedIsNeitherGoodNorRefused) {
+  Artifact old = honest_, other = honest_;
+  old.maps.front().workload.reset();
+  other.maps.front().workload->rule += 1;
+  for (const Artifact& a : {old, other}) {
+    const release::Verification v = judged(release::artifact_bytes(a));
+    EXPECT_EQ(v.code(), ExitCode::kUnvouched) << release::verification_text(v);
+    EXPECT_THAT(release::verification_text(v),
+                testing::HasSubstr("consistent, but what its later rounds count was not recomputed"));
+    EXPECT_THROW(release::require_passed(v), Error);
+  }
+}
+
+TEST(RepeatedRoundsOfOne, NothingIsSaidOfAReleaseInOneRound) {
+  EXPECT_FALSE(repeat_choices(release::testing_artifact::sample_artifact()));
+  EXPECT_FALSE(repeat_choices(release::testing_artifact::sample_tables()));
+}
+
+}  // namespace
+}  // namespace muffle::model
