@@ -296,6 +296,8 @@ void CommandLine::add_schema() {
       ->excludes(init->add_flag_callback("--header", header(true),
                                          "the first line names the columns, whatever it looks like"));
   i.value("--comment", s.comment, "CHAR", "lines before the first row that begin with it are passed over");
+  i.preset("--skip", s.skip, "N", "lines at the file's beginning that are none of the table's");
+  i.preset("--encoding", s.encoding, "NAME", "of the file's text: latin-1, windows-1252, utf-16, ...");
   for (CLI::App* verb : {init, hash}) verb->callback([this, verb] { schema_.verb = verb->get_name(); });
 }
 

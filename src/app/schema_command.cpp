@@ -22,6 +22,10 @@ data::DataSpec spelling(const SchemaCommand& command) {
   spec.separator = command.separator == "tab" ? '\t' : command.separator.front();
   spec.header = command.header.value_or(true);
   spec.comment = command.comment;
+  spec.skip = command.skip;
+  spec.encoding = command.encoding;
+  if (const std::string problem = data::encoding_problem(spec); !problem.empty())
+    throw UsageError("--encoding: " + problem + ".");
   if (!data::comment_problem(spec).empty())
     throw UsageError("--comment needs one character, neither a quote nor a blank nor the separator.");
   return spec;
@@ -33,6 +37,8 @@ std::string as_settings(const SchemaCommand& command) {
   if (command.separator != ",") out += fmt::format(" --set data.separator='{}'", command.separator);
   if (!command.header.value_or(true)) out += " --set data.header=false";
   if (!command.comment.empty()) out += fmt::format(" --set data.comment='{}'", printable(command.comment));
+  if (command.skip > 0) out += fmt::format(" --set data.skip={}", command.skip);
+  if (command.encoding != "utf-8") out += fmt::format(" --set data.encoding={}", printable(command.encoding));
   return out;
 }
 
@@ -47,8 +53,7 @@ void with_details(std::ostream& out, const Work& work) {
     out << printable(e.local_detail()) << std::endl;
     throw DataError(
         "a line of the file is no row of its columns in CSV (RFC 4180, UTF-8): standard output says which "
-        "one "
-        "and why. Mend the file, or correct --separator, --no-header or --comment.");
+        "one and why. Mend the file, or correct --separator, --encoding, --no-header, --skip or --comment.");
   }
 }
 
@@ -76,8 +81,8 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
       names_are_from(spec, true);
   if (guessed) {
     text +=
-        "A type that is a guess is from a look at the private records: check it before this file leaves "
-        "you.\n"
+        "A type that is a guess is from a look at the private records, and so is the step of whole numbers "
+        "that are written with a point: check both before this file leaves you.\n"
         "Nothing else here is from the file's rows.\n";
   }
   if (sampled) {
@@ -104,12 +109,15 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   data::DataSpec sample = spec;
   sample.features = command.sample;
   std::vector<schema::DraftColumn> columns;
-  with_details(
-      out, [&] { columns = data::draft_columns(spec, command.sample.empty() ? nullptr : &sample, named); });
+  std::string passed;
+  with_details(out, [&] {
+    columns = data::draft_columns(spec, command.sample.empty() ? nullptr : &sample, named, &passed);
+  });
   const auto guesses = [&] {
     return std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.guessed; });
   };
   out << names_are_from(spec, false);
+  if (!passed.empty()) out << printable(passed) << ".\n";
   if (guesses() > 0) {
     out << fmt::format(
         "The types of {} of {} columns are a guess, from a look at the private file '{}': the draft stays "

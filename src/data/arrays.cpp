@@ -4,66 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 namespace muffle::data {
 namespace {
-
-/// The stored number in this machine's byte order.
-template <class T>
-T load(const std::byte* stored, bool big_endian) {
-  std::array<std::byte, sizeof(T)> bytes;
-  std::copy_n(stored, sizeof(T), bytes.begin());
-  if (big_endian != (std::endian::native == std::endian::big)) std::reverse(bytes.begin(), bytes.end());
-  return std::bit_cast<T>(bytes);
-}
-
-/// Calls `use` with the number in its own type.
-template <class Use>
-auto with_number(const ElementType& type, const std::byte* stored, Use&& use) {
-  const bool big = type.big_endian;
-  switch (type.kind) {
-    case ElementType::Kind::kFloat:
-      return type.size == 4 ? use(load<float>(stored, big)) : use(load<double>(stored, big));
-    case ElementType::Kind::kSigned:
-      return type.size == 1   ? use(load<std::int8_t>(stored, big))
-             : type.size == 2 ? use(load<std::int16_t>(stored, big))
-             : type.size == 4 ? use(load<std::int32_t>(stored, big))
-                              : use(load<std::int64_t>(stored, big));
-    case ElementType::Kind::kUnsigned:
-      break;
-    case ElementType::Kind::kCharacters:
-    case ElementType::Kind::kBytes:
-      require(false, "a text is no number");
-  }
-  return type.size == 1   ? use(load<std::uint8_t>(stored, big))
-         : type.size == 2 ? use(load<std::uint16_t>(stored, big))
-         : type.size == 4 ? use(load<std::uint32_t>(stored, big))
-                          : use(load<std::uint64_t>(stored, big));
-}
-
-void append_utf8(std::uint32_t character, std::string& out) {
-  if (character > 0x10FFFF || (character >= 0xD800 && character < 0xE000)) character = 0xFFFD;
-  const auto byte = [&](std::uint32_t head, int shift) {
-    out += static_cast<char>(head | (character >> shift & (head == 0x80 ? 0x3F : 0xFF)));
-  };
-  if (character < 0x80) return byte(0, 0);
-  if (character < 0x800) {
-    byte(0xC0, 6);
-  } else if (character < 0x10000) {
-    byte(0xE0, 12);
-    byte(0x80, 6);
-  } else {
-    byte(0xF0, 18);
-    byte(0x80, 12);
-    byte(0x80, 6);
-  }
-  byte(0x80, 0);
-}
 
 std::string shape_text(std::span<const std::uint64_t> sizes) {
   return sizes.empty() ? "1" : fmt::format("{}", fmt::join(sizes, " x "));
@@ -79,9 +24,10 @@ bool shapes_agree(std::vector<std::uint64_t> a, std::vector<std::uint64_t> b) {
 
 class ArrayRecords final : public RecordStream {
  public:
-  ArrayRecords(const schema::Schema& schema, ArrayReader numbers, std::optional<ArrayReader> labels)
+  ArrayRecords(const DataSpec& spec, ArrayReader numbers, std::optional<ArrayReader> labels)
       : numbers_(std::move(numbers)), labels_(std::move(labels)) {
-    check_shape(schema);
+    check_shape(spec);
+    if (spec.channels_last && spec.schema.is_image()) place_channels(spec.schema.shape);
     if (labels_) check_labels();
     stored_.resize(numbers_.header().record_bytes());
   }
@@ -96,14 +42,19 @@ class ArrayRecords final : public RecordStream {
 
   void read(Row& row) override {
     const ElementType& type = numbers_.header().type;
-    if (type.is_byte()) {
+    if (type.is_byte() && !places_.empty()) {
+      numbers_.read(stored_);
+      row.bytes.resize(stored_.size());
+      for (std::size_t i = 0; i < stored_.size(); ++i)
+        row.bytes[places_[i]] = std::to_integer<std::uint8_t>(stored_[i]);
+    } else if (type.is_byte()) {
       row.bytes.resize(stored_.size());
       numbers_.read(std::as_writable_bytes(std::span(row.bytes)));
     } else {
       numbers_.read(stored_);
       row.floats.resize(stored_.size() / type.size);
       for (std::size_t i = 0; i < row.floats.size(); ++i)
-        row.floats[i] = type.to_float(stored_.data() + i * type.size);
+        row.floats[places_.empty() ? i : places_[i]] = type.to_float(stored_.data() + i * type.size);
     }
     row.label = 0;
     if (!labels_) return;
@@ -125,20 +76,37 @@ class ArrayRecords final : public RecordStream {
   }
 
  private:
-  void check_shape(const schema::Schema& schema) const {
+  void check_shape(const DataSpec& spec) const {
+    const schema::Schema& schema = spec.schema;
     const std::span<const std::uint64_t> sizes = numbers_.header().record_shape();
     const std::vector<std::uint64_t> stored(sizes.begin(), sizes.end());
     const std::vector<std::uint64_t> wanted(schema.shape.begin(), schema.shape.end());
-    if (shapes_agree(stored, wanted)) return;
-    if (stored.size() == 3 && schema.is_image() && stored == std::vector{wanted[1], wanted[2], wanted[0]}) {
-      throw DataError(fmt::format(
-          "{} holds images with their channels last, {}; the schema says {}, and muffle needs the channels "
-          "first. Move them and save the file again: in NumPy, x.transpose(0, 3, 1, 2). Leave data.shape as "
-          "it is.",
-          numbers_.name(), shape_text(stored), shape_text(wanted)));
+    std::vector<std::uint64_t> last;
+    if (schema.is_image()) last = {wanted[1], wanted[2], wanted[0]};
+    if (shapes_agree(stored, spec.channels_last ? last : wanted)) return;
+    if (spec.channels_last) {
+      throw DataError(
+          fmt::format("{} holds records of shape {}; by data.layout = \"channels-last\" and data.shape "
+                      "they are {}. Correct whichever is wrong.",
+                      numbers_.name(), shape_text(stored), shape_text(last)));
+    }
+    if (stored.size() == 3 && stored == last) {
+      throw DataError(
+          fmt::format("{} holds images with their channels last, {}; the schema says {}. Set data.layout = "
+                      "\"channels-last\", and leave data.shape as it is.",
+                      numbers_.name(), shape_text(stored), shape_text(wanted)));
     }
     throw DataError(numbers_.name() + " holds records of shape " + shape_text(stored) + ", the schema says " +
                     shape_text(wanted) + ". Correct the schema's shape or the file's name.");
+  }
+
+  /// Of height x width x channels in a file.
+  void place_channels(const std::vector<std::size_t>& shape) {
+    const std::size_t channels = shape[0], pixels = shape[1] * shape[2];
+    for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
+      for (std::size_t channel = 0; channel < channels; ++channel)
+        places_.push_back(channel * pixels + pixel);
+    }
   }
 
   void check_labels() const {
@@ -159,48 +127,10 @@ class ArrayRecords final : public RecordStream {
   ArrayReader numbers_;
   std::optional<ArrayReader> labels_;
   std::vector<std::byte> stored_;
+  std::vector<std::size_t> places_;  ///< where each stored number of a record belongs; empty: where it is
 };
 
 }  // namespace
-
-std::string ElementType::name() const {
-  if (is_text()) return "text";
-  const char* what = kind == Kind::kFloat ? "float" : kind == Kind::kSigned ? "int" : "uint";
-  return what + std::to_string(8 * size);
-}
-
-float ElementType::to_float(const std::byte* stored) const {
-  return with_number(*this, stored, [](auto v) { return static_cast<float>(v); });
-}
-
-double ElementType::to_double(const std::byte* stored) const {
-  return with_number(*this, stored, [](auto v) { return static_cast<double>(v); });
-}
-
-std::string ElementType::to_text(const std::byte* stored) const {
-  if (kind == Kind::kBytes) {
-    const std::string text(reinterpret_cast<const char*>(stored), size);
-    return text.substr(0, text.find_last_not_of('\0') + 1);
-  }
-  if (kind == Kind::kCharacters) {
-    std::string text;
-    for (std::size_t at = 0; at < size; at += sizeof(std::uint32_t))
-      append_utf8(load<std::uint32_t>(stored + at, big_endian), text);
-    return text.substr(0, text.find_last_not_of('\0') + 1);
-  }
-  return with_number(*this, stored, [](auto v) { return std::to_string(v); });
-}
-
-std::int64_t ElementType::to_label(const std::byte* stored) const {
-  return with_number(*this, stored, [](auto v) -> std::int64_t {
-    constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
-    if constexpr (std::is_integral_v<decltype(v)>) {
-      return std::cmp_less(v, 0) || std::cmp_greater(v, kMost) ? -1 : static_cast<std::int64_t>(v);
-    } else {
-      return -1;
-    }
-  });
-}
 
 std::uint64_t ArrayHeader::record_elements() const { return schema::numbers_of(record_shape()); }
 
@@ -260,9 +190,9 @@ void ArrayReader::expect_end() {
                   LocalDetail{name_ + " declares " + std::to_string(header_.records()) + " records."});
 }
 
-std::unique_ptr<RecordStream> array_records(const schema::Schema& schema, ArrayReader numbers,
+std::unique_ptr<RecordStream> array_records(const DataSpec& spec, ArrayReader numbers,
                                             std::optional<ArrayReader> labels) {
-  return std::make_unique<ArrayRecords>(schema, std::move(numbers), std::move(labels));
+  return std::make_unique<ArrayRecords>(spec, std::move(numbers), std::move(labels));
 }
 
 }  // namespace muffle::data

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,17 +23,25 @@ struct ElementType {
     kFloat,
     kCharacters,  ///< text: code points of 4 bytes
     kBytes,       ///< text: UTF-8, or what is none
+    kTime,        ///< counts of `unit` since 1970-01-01; the least one stands for none
+    kFields,      ///< several numbers and texts (ArrayHeader::fields)
   } kind = Kind::kUnsigned;
-  std::size_t size = 1;  ///< bytes: 1, 2, 4 or 8; of floats 4 or 8; of texts up to kMostTextBytes
+  std::size_t size = 1;  ///< bytes: 1, 2, 4 or 8; of floats 2, 4 or 8; of texts up to kMostTextBytes
   bool big_endian = false;
+  /// Of times: seconds / parts, or calendar months.
+  struct Unit {
+    std::int64_t seconds = 1, parts = 1, months = 0;
+  } unit = {};
 
   bool is_byte() const { return kind == Kind::kUnsigned && size == 1; }
   bool is_integer() const { return kind == Kind::kUnsigned || kind == Kind::kSigned; }
   bool is_text() const { return kind == Kind::kCharacters || kind == Kind::kBytes; }
   /// "uint8", "float32", ...
   std::string name() const;
+  bool is_time() const { return kind == Kind::kTime; }
   /// The nearest float32. Numbers alone, as the next.
   float to_float(const std::byte* stored) const;
+  /// Of times the whole seconds since 1970-01-01 that have passed; NaN: none.
   double to_double(const std::byte* stored) const;
   /// A number with all its digits; of a text what stands before the NULs at its end, in UTF-8. What is no
   /// character becomes U+FFFD, which no schema has: it is a field that does not fit.
@@ -45,6 +54,13 @@ struct ElementType {
 struct ArrayHeader {
   ElementType type;
   std::vector<std::uint64_t> dims;  ///< row-major; records first; never empty
+  struct Field {
+    std::string name;
+    ElementType type;
+    std::uint64_t elements = 1;
+    std::size_t offset = 0;  ///< bytes from the record's beginning
+  };
+  std::vector<Field> fields = {};  ///< of Kind::kFields, all that have a name
 
   std::uint64_t records() const { return dims.front(); }
   std::span<const std::uint64_t> record_shape() const { return std::span(dims).subspan(1); }
@@ -94,8 +110,9 @@ class ArrayReader {
 };
 
 /// Records in one array (records x shape), their labels in another (one integer a record) or nowhere. Checks
-/// both against the schema and each other. @throws DataError.
-std::unique_ptr<RecordStream> array_records(const schema::Schema& schema, ArrayReader numbers,
+/// both against the schema and each other, and the layout of images (DataSpec::channels_last).
+/// @throws DataError.
+std::unique_ptr<RecordStream> array_records(const DataSpec& spec, ArrayReader numbers,
                                             std::optional<ArrayReader> labels);
 
 // NumPy's array format (numpy.lib.format): magic, version, length, a Python dict literal, then the elements.
@@ -107,10 +124,18 @@ std::string npy_header(const std::string& descr, std::span<const std::size_t> sh
 /// A longer element of text is refused, as in a CSV file.
 inline constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
 
+/// The bytes of an array, from the beginning.
+using OpenBytes = std::function<std::unique_ptr<ByteReader>()>;
+
 /// Reads the header; the elements come next. @param name  of the array, in messages  @param size  of it all
-/// @param texts  its elements may be texts (NumPy's U and S), as those of a table's columns
-/// @throws DataError  no npy array of this size, one of elements that muffle does not read, in Fortran order.
-ArrayReader read_npy(const std::string& name, std::unique_ptr<ByteReader> bytes, std::uint64_t size,
-                     bool texts);
+/// @param open  called again for each part of an array in Fortran order
+/// @param texts  its elements may be texts (NumPy's U and S), times, or several of all these, as those of a
+/// table's columns
+/// @throws DataError  no npy array of this size, or one of elements that muffle does not read.
+ArrayReader read_npy(const std::string& name, const OpenBytes& open, std::uint64_t size, bool texts);
+
+/// The elements of an array in Fortran order, record by record in C order. Memory: one part of them, 16 MiB,
+/// or a record. @param open  their bytes as they are stored
+std::unique_ptr<ByteReader> in_c_order(const ArrayHeader& header, OpenBytes open);
 
 }  // namespace muffle::data

@@ -20,17 +20,27 @@ constexpr std::uint64_t kRowsABeat = std::uint64_t{1} << 18;  // a fraction of a
 /// Columns of the schema, for each of a file's columns.
 using Places = std::vector<std::size_t>;
 
-/// Which column of the schema each name of a header is. Columns that nobody needs may be missing. Where names
-/// stand that the schema does not know is told to the rank alone.
+constexpr std::size_t kNobodys = HeaderMatch::kUnknown;
+
+/// Which column of the schema each name of a header is; kNobodys: its fields are read past. Columns that
+/// nobody needs may be missing. Where names stand that the schema does not know is told to the rank alone.
 /// @throws DataError  naming the columns that are missing or there twice.
-Places places_of_header(const CsvRows& rows, const TableFields& fields) {
-  HeaderMatch match =
-      match_header(rows.fields(), fields.table(), [&](std::size_t j) { return fields.needs(j); });
-  if (match.matches()) return std::move(match.places);
+Places places_of_header(CsvRows& rows, const TableFields& fields, bool& unnamed_end) {
+  const auto needed = [&](std::size_t j) { return fields.needs(j); };
+  HeaderMatch match = match_header(rows.fields(), fields.table(), needed);
+  if (match.matches()) {
+    unnamed_end = !match.unnamed.empty() && match.unnamed.back() == match.places.size();
+    if (const std::string past = unnamed_text(match.unnamed, rows.name()); !past.empty())
+      note_local("data: " + past + ".");
+    return std::move(match.places);
+  }
   if (match.may_be_record()) {
     throw DataError("the first line of " + rows.name() +
                     " names few of the schema's columns, or none. Is it a header (data.header), separated by "
-                    "data.separator, and the schema's file the right one?");
+                    "data.separator, and the schema's file the right one?" +
+                    (header_is_below(rows, fields.table(), needed)
+                         ? " A later line is: data.skip says how many lines stand above it."
+                         : ""));
   }
   throw DataError(fmt::format("the header of {} and the schema have different columns: the header {}. "
                               "Correct whichever is wrong (columns that nobody needs have the type "
@@ -54,7 +64,7 @@ Places in_order(const schema::Table& table, bool as_written) {
 class CsvFile {
  public:
   CsvFile(const std::string& path, const DataSpec& spec, const TableFields& fields)
-      : rows_(path, {spec.separator, spec.comment.empty() ? '\0' : spec.comment.front()}) {
+      : rows_(path, dialect_of(spec)) {
     if (!spec.header) {
       places_ = in_order(fields.table(), spec.as_written);
       return;
@@ -64,7 +74,7 @@ class CsvFile {
                       " is empty: data.header = true needs a first line with the columns' names. Is it the "
                       "right file?");
     }
-    places_ = places_of_header(rows_, fields);
+    places_ = places_of_header(rows_, fields, unnamed_end_);
   }
 
   CsvRows& rows() { return rows_; }
@@ -72,18 +82,22 @@ class CsvFile {
 
   void read(TableFields& fields, Row& row) {
     const auto values = rows_.fields();
-    if (values.size() != places_.size()) {
+    const auto count = fields_that_count(values, places_.size(), unnamed_end_);
+    if (!count) {
       throw rows_.malformed(fmt::format("has {} field{}, the file has {} columns", values.size(),
                                         values.size() == 1 ? "" : "s", places_.size()));
     }
     fields.begin(row);
-    for (std::size_t i = 0; i < values.size(); ++i) fields.put(places_[i], values[i], row);
+    for (std::size_t i = 0; i < *count; ++i) {
+      if (places_[i] != kNobodys) fields.put(places_[i], values[i], row);
+    }
     fields.end(row);
   }
 
  private:
   CsvRows rows_;
-  Places places_;  ///< of the file's columns
+  Places places_;             ///< of the file's columns
+  bool unnamed_end_ = false;  ///< the last of them has no name
 };
 
 /// The rows of files one after the other, each counted when it is opened for the first time.

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
+
+#include "decoded_stream.hpp"
 
 namespace muffle::data {
 namespace {
@@ -79,6 +82,10 @@ std::size_t utf8_character(std::string_view text) {
 
 }  // namespace
 
+CsvDialect dialect_of(const DataSpec& spec) {
+  return {spec.separator, spec.comment.empty() ? '\0' : spec.comment.front(), spec.skip, spec.encoding};
+}
+
 std::size_t valid_utf8(std::string_view text) {
   if (all_ascii(text.data(), text.size())) return text.size();
   std::size_t at = 0;
@@ -91,10 +98,12 @@ std::size_t valid_utf8(std::string_view text) {
 }
 
 CsvRows::CsvRows(const std::string& path, CsvDialect dialect)
-    : name_("'" + path + "'"), dialect_(dialect), stream_(path) {
+    : name_("'" + path + "'"), dialect_(std::move(dialect)), stream_(open_text(path, dialect_.encoding)) {
   require(csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI) == 0, "libcsv could not be set up");
   csv_set_delim(&parser_, static_cast<unsigned char>(dialect_.separator));
   pass_byte_order_mark();
+  for (std::uint64_t line = 0; line < dialect_.skip; ++line) pass_line();
+  pass_separator_line();
 }
 
 CsvRows::~CsvRows() { csv_free(&parser_); }
@@ -107,7 +116,8 @@ DataError CsvRows::malformed(const std::string& how) const {
   return DataError(
       name_ +
           " has a line that is no row of the schema's columns in CSV (RFC 4180, UTF-8); this rank's own log "
-          "says which one and why. Mend the file, or correct data.separator, data.header or data.comment.",
+          "says which one and why. Mend the file, or correct data.separator, data.encoding, data.header, "
+          "data.skip or data.comment.",
       LocalDetail{
           where() + " " + how +
           " (the first row after the header is 1; blank lines, and comments before it, do not count)."});
@@ -122,9 +132,46 @@ std::string CsvRows::long_rows() const {
       long_rows_ > 1 ? fmt::format(", and {} more rows more than {}", long_rows_ - 1, kManyBreaks) : "");
 }
 
-void CsvRows::pass_byte_order_mark() {
-  while (end_ - begin_ < kByteOrderMark.size() && refill()) {
+/// @returns whether so many bytes of the file are left, in the buffer.
+bool CsvRows::fill(std::size_t bytes) {
+  while (end_ - begin_ < bytes && refill()) {
   }
+  return end_ - begin_ >= bytes;
+}
+
+/// Over a line, with its end: LF, CR LF or CR.
+void CsvRows::pass_line() {
+  while (fill(1)) {
+    const char c = buffer_[begin_++];
+    if (c == '\r' && fill(1) && buffer_[begin_] == '\n') ++begin_;
+    if (c == '\n' || c == '\r') return;
+  }
+}
+
+/// Over "sep=;", which spreadsheets read as the separator of the lines below.
+void CsvRows::pass_separator_line() {
+  constexpr std::string_view kSays = "sep=", kSeparators = ",;|\t";
+  fill(kSays.size() + 4);  // with quotes and a line's end
+  std::string_view line(buffer_.data() + begin_, end_ - begin_);
+  line = line.substr(0, line.find_first_of("\r\n"));
+  if (line.size() > 2 && line.front() == kQuote && line.back() == kQuote)
+    line = line.substr(1, line.size() - 2);
+  const bool says = line.size() == kSays.size() + 1 &&
+                    (line.starts_with(kSays) || line.starts_with("SEP=")) &&
+                    kSeparators.find(line.back()) != std::string_view::npos;
+  if (!says) return;
+  if (line.back() != dialect_.separator) {
+    const std::string other = line.back() == '\t' ? "tab" : std::string(1, line.back());
+    throw DataError(
+        fmt::format("{} says in its first line (sep=) that \"{}\" stands between fields: set "
+                    "data.separator, or --separator of schema init.",
+                    name_, other));
+  }
+  pass_line();
+}
+
+void CsvRows::pass_byte_order_mark() {
+  fill(kByteOrderMark.size());
   if (std::string_view(buffer_.data() + begin_, end_ - begin_).starts_with(kByteOrderMark))
     begin_ += kByteOrderMark.size();
 }
@@ -156,7 +203,7 @@ bool CsvRows::refill() {
     begin_ = 0;
   }
   if (buffer_.size() < end_ + kBufferBytes) buffer_.resize(end_ + kBufferBytes);
-  const std::size_t n = stream_.read(std::as_writable_bytes(std::span(buffer_).subspan(end_, kBufferBytes)));
+  const std::size_t n = stream_->read(std::as_writable_bytes(std::span(buffer_).subspan(end_, kBufferBytes)));
   end_ += n;
   ended_ = n < kBufferBytes;
   return n > 0;
@@ -330,7 +377,7 @@ void CsvRows::check_text(std::string_view row) const {
   const char* what = "has bytes that are not UTF-8 in";
   if (const std::size_t nul = row.find('\0'); nul < bad) {
     bad = nul;
-    what = "has a NUL byte (is the file UTF-16?) in";
+    what = "has a NUL byte (is data.encoding \"utf-16\"?) in";
   }
   if (bad >= row.size()) return;
   bool quoted = false;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "byte_stream.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/data/source.hpp"
 
 namespace muffle::data {
 
@@ -28,7 +30,10 @@ struct CsvDialect {
   /// Lines before the first row (the header, where there is one) that begin with it are passed over; behind
   /// that no record may decide whether its line is one. 0: there are none.
   char comment = '\0';
+  std::uint64_t skip = 0;          ///< lines at the file's beginning that are none of the table's
+  std::string encoding = "utf-8";  ///< a name that iconv knows
 };
+CsvDialect dialect_of(const DataSpec& spec);
 
 /// The rows of a CSV file (RFC 4180, plain or gzip), one at a time: libcsv takes rows with quotes apart;
 /// where rows begin and end is found here, so that they can be passed over at the speed of memory. Blank
@@ -37,7 +42,8 @@ struct CsvDialect {
 /// Messages say that a row is malformed; which one and how is a local detail; nothing holds its content.
 class CsvRows {
  public:
-  /// @throws IoError. The others throw that and DataError, of compressed data too.
+  /// @throws IoError;  DataError: a first line "sep=;" speaks against the dialect. The others throw both, of
+  /// compressed data too.
   CsvRows(const std::string& path, CsvDialect dialect);
   ~CsvRows();
   CsvRows& operator=(CsvRows&&) = delete;
@@ -75,7 +81,10 @@ class CsvRows {
   std::size_t pass_stretch(std::size_t at);
   bool pass_blank_lines();
   bool refill();
+  bool fill(std::size_t bytes);
   void pass_byte_order_mark();
+  void pass_line();
+  void pass_separator_line();
   void parse();
   void parse_quoted();
   void split();
@@ -83,7 +92,7 @@ class CsvRows {
 
   std::string name_;
   CsvDialect dialect_;
-  ByteStream stream_;
+  std::unique_ptr<ByteReader> stream_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  ///< what of the buffer is not yet taken
   bool ended_ = false;               ///< of the file

@@ -151,7 +151,7 @@ class IdxFormat final : public Format {
     ArrayReader numbers = open_idx(resolve_path(spec, spec.features, rank));
     std::optional<ArrayReader> labels;
     if (!spec.labels.empty()) labels.emplace(open_idx(resolve_path(spec, spec.labels, rank)));
-    return array_records(spec.schema, std::move(numbers), std::move(labels));
+    return array_records(spec, std::move(numbers), std::move(labels));
   }
 
   std::string cannot_hold(const schema::RecordKind& kind) const override {

@@ -1,29 +1,53 @@
 #include "npy_files.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <utility>
 
 #include "zip_file.hpp"
 
 namespace muffle::data {
+namespace {
+
+/// Names that others give to records and labels.
+constexpr std::pair<const char*, const char*> kOtherNames[] = {{"x_train", "y_train"},
+                                                               {"train_images", "train_labels"},
+                                                               {"X", "y"},
+                                                               {"images", "labels"},
+                                                               {"data", "labels"}};
+
+/// What to do where an archive has no such array.
+std::string advice(const std::string& path) {
+  for (const auto& [records, labels] : kOtherNames) {
+    if (open_zip_member(path, std::string(records) + ".npy", "array " + std::string(records)).bytes)
+      return fmt::format("It has {0}: set data.arrays = [\"{0}\", \"{1}\"]", records, labels);
+  }
+  return "Set data.arrays to the names of its arrays";
+}
+
+}  // namespace
 
 ArrayReader open_npy(const std::string& path, bool texts) {
-  auto bytes = std::make_unique<ByteStream>(path);
-  if (bytes->compressed())
+  const ByteStream stream(path);
+  if (stream.compressed())
     throw DataError("'" + path +
                     "' is compressed; arrays are read uncompressed, or from an .npz. Unpack it first.");
-  const std::uint64_t size = bytes->file_size();
-  return read_npy("'" + path + "'", std::move(bytes), size, texts);
+  return read_npy(
+      "'" + path + "'", [path] { return std::make_unique<ByteStream>(path); }, stream.file_size(), texts);
 }
 
 ArrayReader open_member(const std::string& path, const std::string& array, bool texts) {
-  const std::string name = "array " + array + " of '" + path + "'";
-  ZipMember member = open_zip_member(path, array + ".npy", name);
-  if (!member.bytes)
-    throw DataError(name +
-                    " is missing: muffle needs the arrays x and y in an .npz "
-                    "file, or of a table one for each column, named as in data.schema.");
-  return read_npy(name, std::move(member.bytes), member.size, texts);
+  const std::string name = "array " + array + " of '" + path + "'", file = array + ".npy";
+  const ZipMember member = open_zip_member(path, file, name);
+  if (!member.bytes) {
+    throw DataError(
+        fmt::format("{} is missing. {}", name,
+                    texts ? "An .npz of a table has one array for each column, named as in data.schema."
+                          : advice(path) + "."));
+  }
+  return read_npy(
+      name, [=] { return open_zip_member(path, file, name).bytes; }, member.size, texts);
 }
 
 }  // namespace muffle::data

@@ -174,7 +174,8 @@ class NpzFormat final : public Format {
  public:
   std::string name() const override { return "npz"; }
   std::string_view summary() const override {
-    return "NumPy's .npz with arrays x and y, or an .npy for each: float32, float64, whole numbers; of a "
+    return "NumPy's .npz with arrays x and y (data.arrays), or an .npy for each: float32, float64, whole "
+           "numbers; of a "
            "table one array a column, of texts too";
   }
 
@@ -185,7 +186,8 @@ class NpzFormat final : public Format {
     }
     if (is_npy(spec.features)) return Format::labels_problem(spec);
     if (spec.labels.empty()) return {};
-    return "data.labels names a file, but an .npz has the labels in its array y, beside the records";
+    return "data.labels names a file, but an .npz has the labels in its array y (data.arrays), beside the "
+           "records";
   }
   std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const override {
     const std::string file = resolve_path(spec, spec.features, rank);
@@ -194,11 +196,11 @@ class NpzFormat final : public Format {
     if (is_npy(file)) {
       ArrayReader numbers = open_npy(file, false);
       if (!spec.labels.empty()) labels.emplace(open_npy(resolve_path(spec, spec.labels, rank), false));
-      return array_records(spec.schema, std::move(numbers), std::move(labels));
+      return array_records(spec, std::move(numbers), std::move(labels));
     }
-    ArrayReader numbers = open_member(file, "x", false);
-    if (spec.schema.classes > 1) labels.emplace(open_member(file, "y", false));
-    return array_records(spec.schema, std::move(numbers), std::move(labels));
+    ArrayReader numbers = open_member(file, spec.arrays.front(), false);
+    if (spec.schema.classes > 1) labels.emplace(open_member(file, spec.arrays.at(1), false));
+    return array_records(spec, std::move(numbers), std::move(labels));
   }
 
   std::uint64_t bytes_on_disk(const schema::RecordKind& kind) const override {

@@ -130,11 +130,11 @@ class PlainChecker {
 
 void doubt_shape(const schema::Schema& schema, CheckNotes& notes) {
   if (!schema.is_image() || schema.shape[2] > 4 || schema.shape[0] <= 4 || schema.shape[1] <= 4) return;
-  notes.found.doubts.push_back(
-      fmt::format("data.shape = [{0}, {1}, {2}] means {0} channels of {1} x {2}; if the images have {2} "
-                  "channels, these stand last in the file, and muffle needs them first: move them there, in "
-                  "NumPy by x.transpose(0, 3, 1, 2), and set data.shape = [{2}, {0}, {1}]",
-                  schema.shape[0], schema.shape[1], schema.shape[2]));
+  notes.found.doubts.push_back(fmt::format(
+      "data.shape = [{0}, {1}, {2}] means {0} channels of {1} x {2}; if the images have {2} "
+      "channels, these stand last in the file: set data.layout = \"channels-last\" and data.shape "
+      "= [{2}, {0}, {1}]",
+      schema.shape[0], schema.shape[1], schema.shape[2]));
 }
 
 }  // namespace

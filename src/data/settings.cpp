@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "decoded_stream.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/text.hpp"
@@ -29,6 +30,7 @@ DataSpec Settings::test() const {
   DataSpec spec = *this;
   spec.features = test_features;
   spec.labels = test_labels;
+  if (!test_arrays.empty()) spec.arrays = test_arrays;
   spec.records = 0;
   spec.shards = ShardRule::kContiguous;
   return spec;
@@ -80,10 +82,23 @@ void declare(settings::Keys& keys, Settings& s) {
       "comment", s.comment,
       "one character: lines of a CSV file before its header (without one: before the first record) that "
       "begin with it are passed over; empty: none");
+  keys.count("skip", s.skip, 0, 1'000'000,
+             "lines at the beginning of a CSV file that are none of the table's");
+  keys.text(
+      "encoding", s.encoding,
+      "of a CSV file's text, by a name that iconv knows: utf-8, latin-1, windows-1252, utf-16, ...; samples "
+      "are UTF-8");
+  keys.texts("arrays", s.arrays, "[\"x_train\", \"y_train\"]",
+             "names of an .npz file's arrays: the records, and their labels (none if classes = 1)");
+  keys.choice<bool>("layout", s.channels_last, {{"channels-first", false}, {"channels-last", true}},
+                    "of an image in arrays and IDX files: channels x height x width, or height x width x "
+                    "channels; data.shape names the channels first in either");
   keys.text("labels", s.labels, "labels; empty when classes = 1 or the format has them beside the records");
   keys.stage(kEvaluate);
   keys.text("test_features", s.test_features, "held-out real records, for evaluate alone");
   keys.text("test_labels", s.test_labels, "their labels");
+  keys.texts("test_arrays", s.test_arrays, "[\"x_test\", \"y_test\"]",
+             "names of their arrays in an .npz file; empty: those of data.arrays");
   keys.stage(kRelease);
   keys.count("records", s.records, 0, kMany, "m, public under replace-one: records over all ranks");
   keys.count("classes", s.schema.classes, 1, 256, "C, public: labels are 0..C-1, each one byte");
@@ -122,6 +137,8 @@ std::string comment_problem(const DataSpec& s) {
   return good ? "" : "data.comment needs one character, neither a quote nor a blank nor data.separator";
 }
 
+std::string encoding_problem(const DataSpec& s) { return encoding_problem(s.encoding); }
+
 void problems(const Settings& s, settings::Problems& p) {
   p.unless(!s.features.empty(), "data.features names no file with records");
   const std::string labels = find_format(s.format).labels_problem(s);
@@ -130,6 +147,16 @@ void problems(const Settings& s, settings::Problems& p) {
   p.unless(columns.empty(), columns);
   const std::string comment = comment_problem(s);
   p.unless(comment.empty(), comment);
+  const std::string encoding = encoding_problem(s.encoding);
+  p.unless(encoding.empty(), encoding);
+  const auto arrays = [&](const std::vector<std::string>& names, const char* key) {
+    p.unless(names.size() == 2 || (names.size() == 1 && s.schema.classes == 1),
+             fmt::format("{} needs two names, of the records and of their labels", key));
+  };
+  arrays(s.arrays, "data.arrays");
+  if (!s.test_arrays.empty()) arrays(s.test_arrays, "data.test_arrays");
+  p.unless(!s.channels_last || s.schema.is_image(),
+           "data.layout = \"channels-last\" is for images, whose data.shape is [channels, height, width]");
   const bool per_rank = s.shards == ShardRule::kPerRank;
   p.unless(names_rank(s, s.features) == per_rank,
            "data.shards = \"per-rank\" and \"{rank}\" in data.features (or data.dir) go together: one is "

@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 #include <utility>
 
 #include "csv_rows.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "npy_files.hpp"
 #include "table_fields.hpp"
 
@@ -30,7 +31,7 @@ class ArrayTable final : public RecordStream {
       if (type.is_text() || (fields_.is_person(column) && type.is_integer())) {
         fields_.put(column, std::string_view(type.to_text(stored)), row);
       } else {
-        fields_.put(column, type.to_double(stored), row);
+        fields_.put(column, TableArrays::number(fields_.table().columns[column], type, stored), row);
       }
     });
     fields_.end(row);
@@ -52,45 +53,93 @@ class ArrayTable final : public RecordStream {
 
 TableArrays::TableArrays(const std::string& file, const schema::Table& table,
                          const std::function<bool(std::size_t)>& needed) {
-  const std::size_t columns = table.columns.size();
   if (is_npy(file)) {
-    ArrayReader matrix = open_npy(file, /*texts=*/true);
-    if (matrix.header().record_shape().size() != 1 || matrix.header().record_elements() != columns) {
-      throw DataError(
-          fmt::format("{} is no matrix of the schema's {} columns: it holds {} numbers a record. Its columns "
-                      "are those of data.schema, in their order, the ignored ones among them.",
-                      matrix.name(), columns, matrix.header().record_elements()));
+    ArrayReader array = open_npy(file, /*texts=*/true);
+    if (array.header().type.kind == ElementType::Kind::kFields) {
+      add_fields(std::move(array), table, needed);
+    } else {
+      add_matrix(std::move(array), table);
     }
-    std::vector<std::size_t> all(columns);
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    add(std::move(matrix), std::move(all));
     return;
   }
-  for (std::size_t j = 0; j < columns; ++j) {
+  for (std::size_t j = 0; j < table.columns.size(); ++j) {
     if (!needed(j)) continue;
     ArrayReader column = open_member(file, table.columns[j].name, /*texts=*/true);
-    if (column.header().record_elements() != 1) {
-      throw DataError(
-          fmt::format("{} holds {} numbers a record: a column of a table is one number or text a record.",
-                      column.name(), column.header().record_elements()));
+    const ElementType type = column.header().type;
+    if (column.header().record_elements() != 1 || type.kind == ElementType::Kind::kFields) {
+      throw DataError(fmt::format(
+          "{} holds {} numbers a record: a column of a table is one number or text a record.", column.name(),
+          column.header().record_elements() * std::max<std::size_t>(1, column.header().fields.size())));
     }
     // The counts themselves may be private: the message does not tell them.
     if (!arrays_.empty() && column.header().records() != records()) {
       throw DataError(name() + " and " + column.name() +
                       " hold different numbers of records: all columns of a table have the same.");
     }
-    add(std::move(column), {j});
+    add(std::move(column), {{j, type, 0}}, table);
   }
   require(!arrays_.empty(), "a table without columns");
 }
 
-void TableArrays::add(ArrayReader reader, std::vector<std::size_t> columns) {
+void TableArrays::add_matrix(ArrayReader matrix, const schema::Table& table) {
+  const std::size_t columns = table.columns.size();
+  const ElementType type = matrix.header().type;
+  if (matrix.header().record_shape().size() != 1 || matrix.header().record_elements() != columns) {
+    throw DataError(
+        fmt::format("{} is no matrix of the schema's {} columns: it holds {} numbers a record. Its columns "
+                    "are those of data.schema, in their order, the ignored ones among them.",
+                    matrix.name(), columns, matrix.header().record_elements()));
+  }
+  std::vector<Place> all;
+  for (std::size_t j = 0; j < columns; ++j) all.push_back({j, type, j * type.size});
+  add(std::move(matrix), std::move(all), table);
+}
+
+void TableArrays::add_fields(ArrayReader records, const schema::Table& table,
+                             const std::function<bool(std::size_t)>& needed) {
+  const ArrayHeader& header = records.header();
+  std::vector<Place> places;
+  for (std::size_t j = 0; j < table.columns.size(); ++j) {
+    if (!needed(j)) continue;
+    const auto field = std::find_if(
+        header.fields.begin(), header.fields.end(),
+        [&](const ArrayHeader::Field& f) { return schema::plain_text(f.name) == table.columns[j].name; });
+    if (header.record_elements() != 1 || field == header.fields.end() || field->elements != 1) {
+      throw DataError(
+          fmt::format("{} has no field '{}' of one number or text a record: the fields of its records are "
+                      "named as the columns of data.schema.",
+                      records.name(), table.columns[j].name));
+    }
+    places.push_back({j, field->type, field->offset});
+  }
+  add(std::move(records), std::move(places), table);
+}
+
+double TableArrays::number(const schema::Column& column, const ElementType& type, const std::byte* stored) {
+  constexpr double kSecondsADay = 86400.0;
+  const double value = type.to_double(stored);
+  return type.is_time() && column.type == schema::ColumnType::kDate ? value / kSecondsADay : value;
+}
+
+void TableArrays::add(ArrayReader reader, std::vector<Place> places, const schema::Table& table) {
   if (reader.header().record_bytes() > kMostRowBytes) {
     throw DataError(fmt::format("{} has records of more than {} MiB. Write shorter texts.", reader.name(),
                                 kMostRowBytes >> 20));
   }
+  for (const Place& p : places) {
+    const schema::Column& column = table.columns[p.column];
+    const bool takes_times = column.type == schema::ColumnType::kDate ||
+                             column.type == schema::ColumnType::kDatetime ||
+                             column.type == schema::ColumnType::kIgnore;
+    if (p.type.is_time() && !takes_times) {
+      throw DataError(
+          fmt::format("{} holds times (datetime64), and column '{}' of the schema is neither of dates nor "
+                      "of times.",
+                      reader.name(), column.name));
+    }
+  }
   std::vector<std::byte> stored(reader.header().record_bytes());
-  arrays_.push_back({std::move(reader), std::move(columns), std::move(stored)});
+  arrays_.push_back({std::move(reader), std::move(places), std::move(stored)});
 }
 
 void TableArrays::go_to(std::uint64_t record) {

@@ -11,7 +11,7 @@
 namespace muffle::data {
 
 /// The records of a table in NumPy's arrays: an .npz with one a column, or an .npy of records x columns, in
-/// the schema's order, the ignored ones among them.
+/// the schema's order, the ignored ones among them, or of records whose fields have the columns' names.
 class TableArrays {
  public:
   /// @param needed  whether a column of the schema must be there. @throws IoError;  DataError: an array is no
@@ -34,19 +34,27 @@ class TableArrays {
   template <class Use>
   void each(const Use& use) const {
     for (const Array& a : arrays_) {
-      const ElementType& type = a.reader.header().type;
-      for (std::size_t i = 0; i < a.columns.size(); ++i)
-        use(a.columns[i], type, a.stored.data() + i * type.size);
+      for (const Place& p : a.places) use(p.column, p.type, a.stored.data() + p.offset);
     }
   }
+  /// The number of a field that is no text: of a date the days, where it is stored as a time.
+  static double number(const schema::Column& column, const ElementType& type, const std::byte* stored);
 
  private:
+  struct Place {
+    std::size_t column;
+    ElementType type;
+    std::size_t offset;  ///< bytes
+  };
   struct Array {
     ArrayReader reader;
-    std::vector<std::size_t> columns;  ///< of the schema: what a record of it holds
-    std::vector<std::byte> stored;     ///< the record that was read
+    std::vector<Place> places;      ///< of the schema's columns in a record of it
+    std::vector<std::byte> stored;  ///< the record that was read
   };
-  void add(ArrayReader reader, std::vector<std::size_t> columns);
+  void add(ArrayReader reader, std::vector<Place> places, const schema::Table& table);
+  void add_matrix(ArrayReader matrix, const schema::Table& table);
+  void add_fields(ArrayReader records, const schema::Table& table,
+                  const std::function<bool(std::size_t)>& needed);
 
   std::vector<Array> arrays_;
 };

@@ -85,7 +85,10 @@ class TableChecker {
       arrays.each([&](std::size_t j, const ElementType& type, const std::byte* stored) {
         if (!uses_[j].text) return;
         const bool text = type.is_text() || (is_person(j) && type.is_integer());
-        look_at(j, text ? field(j, type.to_text(stored)) : field(j, type.to_double(stored)), where);
+        look_at(j,
+                text ? field(j, type.to_text(stored))
+                     : field(j, TableArrays::number(table_.columns[j], type, stored)),
+                where);
       });
       end(where);
     }
@@ -93,7 +96,7 @@ class TableChecker {
   }
 
   void csv(const std::string& path) {
-    CsvRows rows(path, {spec_.separator, spec_.comment.empty() ? '\0' : spec_.comment.front()});
+    CsvRows rows(path, dialect_of(spec_));
     try {
       if (!header(rows)) return;
       while (rows.read()) {
@@ -170,6 +173,7 @@ class TableChecker {
   /// @returns whether records can be looked at.
   bool header(CsvRows& rows) {
     places_.clear();
+    unnamed_end_ = false;
     if (!spec_.header) {
       for (std::size_t j = 0; j < uses_.size(); ++j) places_.push_back(j);
       return true;
@@ -179,16 +183,23 @@ class TableChecker {
       notes_.refused(rows.name() + " is empty: it has no header");
       return false;
     }
-    HeaderMatch match =
-        match_header(rows.fields(), table_, [&](std::size_t j) { return uses_[j].text.has_value(); });
+    const auto needed = [&](std::size_t j) { return uses_[j].text.has_value(); };
+    HeaderMatch match = match_header(rows.fields(), table_, needed);
     places_ = std::move(match.places);
+    unnamed_end_ = !match.unnamed.empty() && match.unnamed.back() == places_.size();
+    if (std::string past = unnamed_text(match.unnamed, rows.name()); match.matches() && !past.empty())
+      notes_.found.doubts.push_back(std::move(past));
     if (match.matches()) return true;
     ++headers_;
     if (match.may_be_record()) {
+      const std::string separator = other_separator(rows.fields(), spec_.separator);
       notes_.refused(
           fmt::format("the first line of {} names few of the schema's columns, or none: is it a header "
-                      "(data.header), and is data.separator right{}? The file was not looked at",
-                      rows.name(), other_separator(rows.fields(), spec_.separator)));
+                      "(data.header), and is data.separator right{}?{} The file was not looked at",
+                      rows.name(), separator,
+                      header_is_below(rows, table_, needed)
+                          ? " A later line names them: data.skip says how many lines stand above it."
+                          : ""));
       return false;
     }
     notes_.refused(fmt::format("the header of {} {}{}", rows.name(), match.differences(),
@@ -198,15 +209,16 @@ class TableChecker {
 
   void record(const CsvRows& rows) {
     const auto fields = rows.fields();
-    if (fields.size() != places_.size()) {
+    const auto count = fields_that_count(fields, places_.size(), unnamed_end_);
+    if (!count) {
       ++wrong_widths_;
       return notes_.refused(fmt::format("{} has {} field{}, the file has {} columns{}", rows.where(),
                                         fields.size(), fields.size() == 1 ? "" : "s", places_.size(),
-                                        other_separator(fields, spec_.separator)));
+                                        width_hint(fields, places_.size(), spec_.separator)));
     }
     const auto where = [&] { return rows.where(); };
     begin();
-    for (std::size_t i = 0; i < fields.size(); ++i) {
+    for (std::size_t i = 0; i < *count; ++i) {
       const std::size_t j = places_[i];
       if (j != HeaderMatch::kUnknown && uses_[j].text) look_at(j, field(j, fields[i]), where);
     }
@@ -291,6 +303,7 @@ class TableChecker {
   std::vector<std::uint64_t> broken_;
   std::uint64_t wrong_widths_ = 0, malformed_ = 0, headers_ = 0;
   std::vector<std::size_t> places_;  ///< of the file's columns: the schema's
+  bool unnamed_end_ = false;         ///< the last of these has no name
   bool whole_ = true;                ///< all fields of the row so far fit
   std::size_t read_ = 0;             ///< fields of the row
 };

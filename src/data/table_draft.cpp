@@ -11,7 +11,9 @@
 #include "csv_header.hpp"
 #include "csv_rows.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
+#include "number_grid.hpp"
 
 namespace muffle::data {
 namespace {
@@ -20,19 +22,15 @@ using schema::ColumnType;
 using schema::DraftColumn;
 
 /// How missing values are spelt almost everywhere.
-constexpr std::string_view kMissing[] = {"", "?", ".", "-", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL"};
+constexpr std::string_view kMissing[] = {
+    "",    "?",   ".",    "-",    "--",     "---", "NA",   "N/A",  "n/a",  "na",   "#N/A", "#NA",    "<NA>",
+    "NaN", "nan", "-nan", "-NaN", "#NULL!", "NaT", "None", "none", "null", "NULL", "Null", "(null)", "\\N"};
 /// Types of which a number can be.
 constexpr ColumnType kNumbers[] = {ColumnType::kDecimal, ColumnType::kDate, ColumnType::kDatetime};
 /// A public sample with more categories in a column holds identifiers or free text.
 constexpr std::size_t kMostListed = 200;
 /// Significant digits of decimals in a draft.
 constexpr int kDigits = 7;
-
-std::string_view stripped(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 bool is_missing_word(std::string_view field) {
   return std::find(std::begin(kMissing), std::end(kMissing), field) != std::end(kMissing);
@@ -52,11 +50,14 @@ bool is_boolean_word(std::string_view field) {
 
 /// What a record holds, and hardly a name.
 bool is_value(std::string_view name) {
-  const std::string_view field = stripped(name);
+  const std::string_view field = schema::trimmed(name);
   return is_missing_word(field) || is_boolean_word(field) ||
          std::any_of(std::begin(kNumbers), std::end(kNumbers),
                      [&](ColumnType type) { return schema::parse_number(type, field).has_value(); });
 }
+
+constexpr const char* kAreCodes =
+    "a few numbers over a wide range: codes. If they are amounts: type = \"integer\"";
 
 constexpr const char* kOrNoHeader = ", or say --no-header if the file has none: its first line is a record.";
 
@@ -67,21 +68,25 @@ DataError perhaps_a_record(const std::string& why) {
                    "if the file has no names (data.header = false), or --header if these are names.");
 }
 
-/// Which types fit all fields of a column so far. All that is kept of private records.
+/// Which types fit all fields of a column so far. All that is kept of private records are these, and the step
+/// and the places of decimals that lie on a coarser grid than they are written with.
 class TypeGuess {
  public:
   void look_at(std::string_view field) {
     if (is_missing_word(field)) return;
     seen_ = true;
     const auto is = [&](ColumnType type) { return schema::parse_number(type, field).has_value(); };
-    decimal_ = decimal_ && !is_code(field) && is(ColumnType::kDecimal);
+    const auto number = schema::parse_number(ColumnType::kDecimal, field);
+    decimal_ = decimal_ && !is_code(field) && number.has_value();
     integer_ = integer_ && decimal_ && field.find_first_of(".eE") == std::string_view::npos;
+    if (decimal_) grid_.look_at(*number, field);
     date_ = date_ && is(ColumnType::kDate);
     datetime_ = datetime_ && is(ColumnType::kDatetime);
     boolean_ = boolean_ && is_boolean_word(field);
   }
   ColumnType type() const {
     if (!seen_) return ColumnType::kCategory;
+    if (decimal_ && grid_.are_codes()) return ColumnType::kCategory;
     return integer_    ? ColumnType::kInteger
            : decimal_  ? ColumnType::kDecimal
            : date_     ? ColumnType::kDate
@@ -90,8 +95,15 @@ class TypeGuess {
                        : ColumnType::kCategory;
   }
   bool seen() const { return seen_; }
+  /// Numbers that look like a category's codes.
+  bool are_codes() const { return decimal_ && grid_.are_codes(); }
+  /// Of decimals: between them, if that is more than their last place; and the places that they are written
+  /// with.
+  std::optional<double> step() const { return grid_.step(); }
+  int places() const { return grid_.places(); }
 
  private:
+  NumberGrid grid_;
   bool seen_ = false, integer_ = true, decimal_ = true, date_ = true, datetime_ = true, boolean_ = true;
 };
 
@@ -130,6 +142,7 @@ class PublicColumn {
     c.guessed = false;
     c.type = guess_.type();
     c.missing.emplace(missing_.begin(), missing_.end());
+    if (guess_.are_codes()) c.note = kAreCodes;
     if (c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal) {
       numbers(c);
     } else if (c.type == ColumnType::kDate || c.type == ColumnType::kDatetime) {
@@ -139,6 +152,7 @@ class PublicColumn {
                             kMostListed));
     } else {
       c.values.emplace(values_.begin(), values_.end());
+      std::sort(c.values->begin(), c.values->end(), in_natural_order);
       if (c.type == ColumnType::kBoolean && values_.size() != 2) c.type = ColumnType::kCategory;
     }
   }
@@ -158,8 +172,9 @@ class PublicColumn {
     }
     if (largest > 0x1p50 / std::pow(10.0, places))
       return ignore(c, "numbers of more digits than muffle counts exactly");
-    const double scale = std::pow(10.0, places), step = 1 / scale, span = hi_ - lo_;
-    const double unit = std::max(step, span > 0 ? round_unit(span) : step);
+    if (c.type == ColumnType::kDecimal && places == places_) c.step = guess_.step();
+    const double scale = std::pow(10.0, places), step = c.step.value_or(1 / scale), span = hi_ - lo_;
+    const double unit = step * std::ceil(std::max(1.0, span > 0 ? round_unit(span) / step : 1.0) - 1e-9);
     // A hair inwards, or the quotient's rounding would take a round number to the next.
     const auto written = [&](double v) { return std::round(v * scale) / scale; };
     c.lo = written(std::floor(lo_ / unit + 1e-9) * unit);
@@ -189,8 +204,7 @@ class PublicColumn {
 class NamedRows {
  public:
   NamedRows(const DataSpec& spec, bool named)
-      : rows_(spec.features, {spec.separator, spec.comment.empty() ? '\0' : spec.comment.front()}),
-        separator_(spec.separator) {
+      : rows_(spec.features, dialect_of(spec)), separator_(spec.separator) {
     const bool any = spec.header ? rows_.read_header() : rows_.read();
     if (!any) throw DataError(rows_.name() + " is empty. Is it the right file?");
     const std::string hint = other_separator(rows_.fields(), spec.separator);
@@ -199,6 +213,7 @@ class NamedRows {
           "the first line of {} is one field{}: say which --separator there is between fields{}.",
           rows_.name(), hint, spec.header ? ", or --header if that is the name of an only column" : ""));
     }
+    width_ = rows_.fields().size();
     if (spec.header) {
       read_names(named);
     } else {
@@ -210,26 +225,43 @@ class NamedRows {
 
   const std::vector<std::string>& names() const { return names_; }
   const std::string& file() const { return rows_.name(); }
+  /// What is read past, for people; empty: nothing.
+  std::string passed() const { return unnamed_text(passed_, rows_.name()); }
 
   template <class Look>  // (column, field)
   void each(const Look& look) {
     while (pending_ || rows_.read()) {
       pending_ = false;
       const auto fields = rows_.fields();
-      if (fields.size() != names_.size()) {
+      const auto count = fields_that_count(fields, width_, unnamed_end_);
+      if (!count) {
         throw rows_.malformed(fmt::format("has {} field{}, the file has {} columns{}", fields.size(),
-                                          fields.size() == 1 ? "" : "s", names_.size(),
-                                          other_separator(fields, separator_)));
+                                          fields.size() == 1 ? "" : "s", width_,
+                                          width_hint(fields, width_, separator_)));
       }
-      for (std::size_t j = 0; j < fields.size(); ++j) look(j, stripped(fields[j]));
+      for (std::size_t j = first_; j < std::min(*count, first_ + names_.size()); ++j) {
+        if (schema::is_ascii(fields[j])) {
+          look(j - first_, schema::trimmed(fields[j]));
+        } else {
+          look(j - first_, schema::plain_text(fields[j]));
+        }
+      }
     }
   }
 
  private:
   void read_names(bool named) {
-    std::set<std::string_view> known;
-    for (std::size_t j = 0; j < rows_.fields().size(); ++j) {
-      const std::string_view name = rows_.fields()[j];
+    const std::span<const std::string_view> header = rows_.fields();
+    std::set<std::string> known;
+    for (std::size_t j = 0; j < header.size(); ++j) {
+      if (is_unnamed(header, j)) {
+        passed_.push_back(j + 1);
+        if (known.empty()) ++first_;
+        unnamed_end_ = true;
+        continue;
+      }
+      unnamed_end_ = false;
+      std::string name = schema::plain_text(header[j]);
       const std::string which = fmt::format("name {} in the header of {} ", j + 1, rows_.name());
       if (name.empty())
         throw DataError(which + "is empty: every column needs a name. Mend the header" + kOrNoHeader);
@@ -238,13 +270,18 @@ class NamedRows {
         throw DataError(which + "is there twice: every column needs a name of its own. Mend the header" +
                         kOrNoHeader);
       }
+      names_.push_back(std::move(name));
     }
-    names_.assign(rows_.fields().begin(), rows_.fields().end());
+    if (names_.empty())
+      throw DataError("the header of " + rows_.name() + " has no names. Is it the right file" + kOrNoHeader);
   }
 
   CsvRows rows_;
   char separator_;
   std::vector<std::string> names_;
+  std::size_t width_ = 0, first_ = 0;  ///< columns of the file, and where those with names begin
+  std::vector<std::size_t> passed_;    ///< columns without a name, from 1
+  bool unnamed_end_ = false;
   bool pending_ = false;  ///< the first row was read, and nobody has looked at it
 };
 
@@ -269,8 +306,10 @@ bool fill_in(std::vector<DraftColumn>& columns, const DataSpec& sample, bool nam
 
 }  // namespace
 
-std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sample, bool named) {
+std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sample, bool named,
+                                       std::string* passed) {
   NamedRows rows(file, named);
+  if (passed != nullptr) *passed = rows.passed();
   std::vector<DraftColumn> columns(rows.names().size());
   for (std::size_t j = 0; j < columns.size(); ++j) {
     columns[j].name = rows.names()[j];
@@ -281,17 +320,29 @@ std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sam
     return columns;
   std::vector<TypeGuess> guesses(columns.size());
   std::optional<std::size_t> repeated;
+  bool any_row = false;
   rows.each([&](std::size_t j, std::string_view field) {
+    any_row = true;
     if (!columns[j].guessed) return;
     guesses[j].look_at(field);
-    if (!repeated && !named && file.header && field == stripped(columns[j].name)) repeated = j;
+    if (!repeated && !named && file.header && field == columns[j].name) repeated = j;
   });
   bool told_apart = named || !file.header;
   for (std::size_t j = 0; j < columns.size(); ++j) {
     if (!columns[j].guessed) continue;
-    columns[j].type = guesses[j].type();
+    DraftColumn& column = columns[j];
+    column.type = guesses[j].type();
     // Text above numbers is a name.
-    told_apart = told_apart || columns[j].type != ColumnType::kCategory;
+    told_apart = told_apart || column.type != ColumnType::kCategory || guesses[j].are_codes();
+    if (guesses[j].are_codes()) column.note = kAreCodes;
+    if (column.type == ColumnType::kDecimal && guesses[j].step() == 1.0) {
+      column.step = 1.0;
+      column.decimals = guesses[j].places();
+    }
+    if (any_row && !guesses[j].seen()) {
+      column.type = ColumnType::kIgnore;
+      column.note = "no row has a value here";
+    }
   }
   if (repeated) {
     throw perhaps_a_record(fmt::format("name {} in the header of {} is a field of a later row, too",

@@ -6,19 +6,14 @@
 #include <cmath>
 #include <utility>
 
+#include "muffle/schema/plain_text.hpp"
+
 namespace muffle::data {
 namespace {
 
 using schema::Misfit;
 
 constexpr float kMiddle = 0.5f;
-
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
-}
 
 }  // namespace
 
@@ -72,16 +67,14 @@ void TableFields::put(std::size_t column, std::string_view field, Row& row) {
     case Use::kPerson:
       break;
   }
-  field = without_blanks(field);
-  if (is_missing(table_->columns[column], field)) {
+  row.person = schema::plain_text(field);
+  if (is_missing(table_->columns[column], row.person)) {
+    row.person.clear();
     misfit(column, Misfit::kAbsent);
     usable_ = false;  // whose it is must be known
-  } else {
-    // Zero is one person, with a sign or without.
-    if (field.starts_with('-') && field.find_first_not_of("0.", 1) == field.npos &&
-        field.find('0') != field.npos)
-      field.remove_prefix(1);
-    row.person = field;
+  } else if (row.person.starts_with('-') && row.person.find_first_not_of("0.", 1) == std::string::npos &&
+             row.person.find('0') != std::string::npos) {
+    row.person.erase(0, 1);  // zero is one person, with a sign or without
   }
 }
 

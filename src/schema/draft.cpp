@@ -63,6 +63,7 @@ std::string column_toml(const DraftColumn& c) {
     if (c.type == ColumnType::kDecimal) {
       out += line_of("decimals", c.decimals ? std::optional(std::to_string(*c.decimals)) : std::nullopt,
                      "places after the point");
+      if (c.step) out += fmt::format("step = {}\n", exact_text(*c.step));
     }
     out += line_of("lo", literal(c.lo), "the least value that there can be");
     out += line_of("hi", literal(c.hi), "the largest value that there can be");
@@ -133,7 +134,7 @@ class Interview {
         if (type_name(static_cast<ColumnType>(i)) != word) continue;
         // What was known is of the other type.
         if (static_cast<ColumnType>(i) != c.type)
-          c.lo = c.hi = std::nullopt, c.decimals.reset(), c.values.reset();
+          c.lo = c.hi = c.step = std::nullopt, c.decimals.reset(), c.values.reset();
         c.type = static_cast<ColumnType>(i);
         return;
       }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "muffle/core/text.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -52,6 +53,14 @@ class Checks {
     } else {
       categories(c, say);
     }
+    const auto plain = [&](const std::string& text) {
+      if (text != plain_text(text)) say(fmt::format("\"{}\" has blanks around it, or is not in NFC", text));
+    };
+    for (const Category& v : c.values) {
+      plain(v.name);
+      std::for_each(v.aliases.begin(), v.aliases.end(), plain);
+    }
+    std::for_each(c.spellings.begin(), c.spellings.end(), plain);
     if (c.codes() > kMostCodes) say(fmt::format("more than {} bins or values", kMostCodes));
     if (c.missing && c.spellings.empty()) say("missing values need a spelling, such as \"\" or \"NA\"");
   }

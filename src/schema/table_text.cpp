@@ -10,17 +10,12 @@
 #include <limits>
 
 #include "muffle/core/error.hpp"
+#include "muffle/schema/plain_text.hpp"
 
 namespace muffle::schema {
 namespace {
 
 constexpr double kSecondsADay = 86400.0;
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 /// A plain decimal number, all of the text.
 std::optional<double> decimal(std::string_view text) {
@@ -224,7 +219,9 @@ FieldReading ColumnText::of_number(double value) const {
 FieldReading ColumnText::read(std::string_view field) const {
   field = trimmed(field);
   if (!codes_.empty()) {
-    const auto known = codes_.find(field);
+    auto known = codes_.find(field);
+    // What the schema spells is composed: a field that is not is looked up again.
+    if (known == codes_.end() && !is_ascii(field)) known = codes_.find(plain_text(field));
     if (known != codes_.end()) return {Misfit::kNone, Cell{known->second, 0.5f}};
   }
   if (field.empty()) return misfit(Misfit::kAbsent);

@@ -12,6 +12,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
 
 namespace muffle::schema {
@@ -186,7 +187,7 @@ class TableReader {
     for (const toml::node& item : *list) {
       if (const auto* s = item.as_string()) {
         if (s->get() == kFillIn) fill_in(item, key, of);
-        out.push_back(s->get());
+        out.push_back(plain_text(s->get()));
       } else if (const auto* i = item.as_integer()) {
         out.push_back(std::to_string(i->get()));
       } else {
@@ -198,7 +199,7 @@ class TableReader {
 
   Column column(const toml::table& t) {
     Column c;
-    c.name = text(t, "name", "a column", true);
+    c.name = plain_text(text(t, "name", "a column", true));
     const std::string of = fmt::format("column '{}'", printable(c.name));
     keys(t,
          {"name", "type", "role", "unit", "lo", "hi", "step", "decimals", "bins", "spacing", "values",
@@ -246,7 +247,7 @@ class TableReader {
       return;
     }
     if (const auto* s = node->as_string()) {
-      c.spellings = {s->get()};
+      c.spellings = {plain_text(s->get())};
       if (s->get() == kFillIn) fill_in(*node, "missing", of);
     } else {
       c.spellings = texts(*node, "missing", of);
@@ -348,14 +349,17 @@ class TableReader {
     if (!aliases->is_table())
       return add(line(*aliases), fmt::format("{}: aliases needs {{ value = [\"other spelling\"] }}", of));
     for (const auto& [key, node] : *aliases->as_table()) {
-      const std::string name(key.str());
+      const std::string name = plain_text(key.str());
       const auto value =
           std::find_if(c.values.begin(), c.values.end(), [&](const Category& v) { return v.name == name; });
       if (value == c.values.end()) {
         add(line(node),
             fmt::format("{}: aliases of \"{}\", which is not among its values", of, printable(name)));
       } else {
-        value->aliases = texts(node, "aliases", of);
+        for (std::string& alias : texts(node, "aliases", of)) {
+          // One that differs by blanks or composition alone is no other spelling.
+          if (alias != name) value->aliases.push_back(std::move(alias));
+        }
       }
     }
   }
@@ -366,9 +370,10 @@ class TableReader {
       add(line(node), fmt::format("{} needs columns' names", of));
       return std::nullopt;
     }
+    const std::string plain = plain_text(name->get());
     std::vector<std::string> names;
     for (std::size_t j = 0; j < table_.columns.size(); ++j) {
-      if (table_.columns[j].name == name->get()) return j;
+      if (table_.columns[j].name == plain) return j;
       names.push_back(table_.columns[j].name);
     }
     const std::string near = settings::nearest(name->get(), names);

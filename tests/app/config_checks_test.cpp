@@ -123,6 +123,9 @@ TEST(ConfigTest, WhatALaterStageCannotDoIsRefusedBeforeAnythingIsCharged) {
                               "evaluate.train_limit=9",
                               "evaluate.metrics=[\"mixture-nll\"]",
                               "data.test_labels=\"\"",
+                              "data.encoding=\"latin-42\"",
+                              "data.arrays=[\"x\"]",
+                              "data.test_arrays=[\"x\"]",
                               "runtime.deadline_s=inf",
                               "data.generate=\"gaussian-mixture-2d\""}) {
     EXPECT_NE(problem_with_setting(setting), "") << setting;

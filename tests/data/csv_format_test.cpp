@@ -1,10 +1,13 @@
 // CSV of tables: dialects, headers, files that are several, and all that can be wrong with them.
 #include <zlib.h>
 
+#include <cstring>
+
 #include "data/csv_rows.hpp"
 #include "data/table_fixture.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/data/record_check.hpp"
 #include "support/expect_error.hpp"
 #include "support/mutate.hpp"
 
@@ -32,6 +35,24 @@ std::string gzipped(const std::string& bytes) {
 }
 
 class Csv : public Tables {};
+
+TEST_F(Csv, ComposedAndDecomposedTextsAreOne) {
+  schema::Table table = people_table();
+  table.columns[0].name = "\xC3\xA4ge";
+  table.columns[2].values[0].name = "caf\xC3\xA9";
+  DataSpec one = spec();
+  one.schema = schema_of(table);
+  put("people.csv",
+      "a\xCC\x88ge,height,job,note,income\n20,1,caf\xC3\xA9,,<=50K\n20,1,cafe\xCC\x81,,<=50K\n"
+      "20,1,\" cafe\xCC\x81 \",,<=50K\n");
+  EXPECT_EQ(codes(one), Codes(3, {1, 1, 0, 0}));
+  // A person, too.
+  table.columns[2] = category("job", {}, schema::ColumnRole::kPerson);
+  one.schema = schema_of(table);
+  one.records_per_person = 1;
+  const Batch all = read_all(one);
+  EXPECT_EQ(std::count(all.y.begin(), all.y.end(), schema::kNoClass), 2);
+}
 
 TEST_F(Csv, ReadsEverySpellingOfTheSameRows) {
   const Codes want{{1, 1, 0, 0}, {3, 2, 1, 1}, {0, 0, 3, 0}, {2, 1, 2, 1}};
@@ -78,6 +99,138 @@ TEST_F(Csv, TakesOtherSeparatorsCommentsAndBlanksAroundFields) {
   adult.header = false;
   adult.comment = "|";
   EXPECT_EQ(codes(adult), Codes({{1, 1, 0, 0}, {3, 2, 1, 1}}));
+}
+
+// What pandas, R, spreadsheets and portals put around a table.
+TEST_F(Csv, ColumnsWithoutANameAtEitherEndAreReadPast) {
+  const Codes want{{1, 1, 0, 0}, {3, 2, 1, 1}};
+  for (const char* bytes :
+       {",age,height,job,note,income\n0,20,1.0,clerk,x,<=50K\n1,99,2.5,cook,,>50K\n",
+        "\"\",\"age\",\"height\",\"job\",\"note\",\"income\"\n\"1\",20,1.0,\"clerk\",\"x\",\"<=50K\"\n"
+        "\"2\",99,2.5,\"cook\",\"\",\">50K\"\n",
+        "Unnamed: 0.1,Unnamed: 0,age,height,job,income\n0,0,20,1.0,clerk,<=50K\n5,5,99,2.5,cook,>50K\n",
+        // A separator ends every line, the header or the rows alone, or is there twice.
+        "age,height,job,income,\n20,1.0,clerk,<=50K,\n99,2.5,cook,>50K,\n",
+        "age,height,job,income,\n20,1.0,clerk,<=50K\n99,2.5,cook,>50K\n",
+        "age,height,job,income\n20,1.0,clerk,<=50K,\n99,2.5,cook,>50K,\n",
+        "age,height,job,income,,\n20,1.0,clerk,<=50K,,\n99,2.5,cook,>50K,,\n"}) {
+    put("people.csv", bytes);
+    EXPECT_EQ(codes(spec()), want) << bytes;
+    EXPECT_EQ(check_records(spec(), 0, 20).misfits, 0U) << bytes;
+  }
+  put("people.csv", "age,height,job,note,income,\n20,1.0,clerk,x,<=50K,,y\n");
+  expect_local_detail(ExitCode::kData, {"no row"}, {"has 7 fields"}, [&] { codes(spec()); });
+  put("people.csv", "age,height,job,note,income\n20,1.0,clerk,x,<=50K,y\n");
+  expect_local_detail(ExitCode::kData, {"no row"}, {"has 6 fields"}, [&] { codes(spec()); });
+  put("people.csv", "age,,height,job,note,income\n20,,1.0,clerk,x,<=50K\n");
+  expect_error(ExitCode::kData, {"has 1 that the schema does not know"}, [&] { codes(spec()); });
+  // A schema that knows the name has the column.
+  schema::Table table = people_table();
+  table.columns[0].name = "Unnamed: 0";
+  DataSpec named = spec();
+  named.schema = schema_of(table);
+  put("people.csv", "Unnamed: 0,height,job,income\n20,1.0,clerk,<=50K\n");
+  EXPECT_EQ(codes(named), Codes({{1, 1, 0, 0}}));
+}
+
+TEST_F(Csv, LinesAboveTheHeaderAreSkipped) {
+  const std::string rows = "20,1.0,clerk,x,<=50K\n";
+  const Codes want{{1, 1, 0, 0}};
+  DataSpec three = spec();
+  three.skip = 3;
+  for (const char* end : {"\n", "\r\n", "\r"}) {
+    std::string above = "Report \"of, 2024\n\n# \xFF\n";
+    for (std::size_t at = 0; (at = above.find('\n', at)) != std::string::npos; at += std::strlen(end))
+      above.replace(at, 1, end);
+    put("people.csv", above + kHeader + rows);
+    EXPECT_EQ(codes(three), want);
+    put("people.csv", "\xEF\xBB\xBF" + above + kHeader + rows);
+    EXPECT_EQ(codes(three), want);
+  }
+  put("people.csv", "a title\n\nof 2024\n" + rows);
+  DataSpec bare = three;
+  bare.header = false;
+  EXPECT_EQ(codes(bare), want);
+  put("people.csv", "one line");
+  expect_error(ExitCode::kData, {"is empty"}, [&] { codes(three); });
+  put("people.csv", std::string("a title\nof 2024,x\n") + kHeader + rows);
+  expect_error(ExitCode::kData, {"names few", "A later line is: data.skip"}, [&] { codes(spec()); });
+}
+
+TEST_F(Csv, ALineThatNamesTheSeparatorIsPassedOver) {
+  DataSpec semicolon = spec();
+  semicolon.separator = ';';
+  for (const char* line : {"sep=;\n", "sep=;\r\n", "\"sep=;\"\n", "SEP=;\r"}) {
+    put("people.csv", std::string(line) + "age;height;job;income\n20;1.0;clerk;<=50K\n");
+    EXPECT_EQ(codes(semicolon), Codes({{1, 1, 0, 0}})) << line;
+    expect_error(ExitCode::kData, {"\";\" stands between fields", "data.separator"}, [&] { codes(spec()); });
+  }
+  put("people.csv", std::string("sep=,\n") + kHeader);
+  EXPECT_EQ(codes(spec()), Codes());
+}
+
+TEST_F(Csv, TextInOtherEncodings) {
+  schema::Table table = people_table();
+  table.columns[0].name = "\xC3\xA4ge";                          // a umlaut
+  table.columns[2].values[0].name = "caf\xC3\xA9 \xE2\x82\xAC";  // e acute, euro
+  const auto in = [&](const std::string& encoding) {
+    DataSpec one = spec();
+    one.schema = schema_of(table);
+    one.encoding = encoding;
+    return one;
+  };
+  const Codes want{{1, 1, 0, 0}, {3, 1, 1, 1}};
+  const std::string rest = ",height,job,income\r\n20,1,\"caf", tail = "\",<=50K\r\n99,1,cook,>50K\r\n";
+  put("people.csv", "\xE4ge" + rest + "\xE9 \x80" + tail);
+  EXPECT_EQ(codes(in("windows-1252")), want);
+  expect_local_detail(ExitCode::kData, {"no row", "data.encoding"}, {"not UTF-8"},
+                      [&] { codes(in("utf-8")); });
+  put("people.csv", gzipped("\xE4ge" + rest + "\xE9 \xA4" + tail));
+  EXPECT_EQ(codes(in("iso-8859-15")), want);
+  const auto utf16 = [&](bool big, bool mark) {
+    std::string out;
+    for (const char16_t c : (mark ? u"\uFEFF" : u"") + std::u16string(u"\u00E4ge") +
+                                std::u16string(rest.begin(), rest.end()) + u"\u00E9 \u20AC" +
+                                std::u16string(tail.begin(), tail.end())) {
+      const char low = static_cast<char>(c & 0xFF), high = static_cast<char>(c >> 8);
+      out += big ? high : low;
+      out += big ? low : high;
+    }
+    return out;
+  };
+  for (const bool big : {false, true}) {
+    put("people.csv", utf16(big, true));
+    EXPECT_EQ(codes(in("utf-16")), want);
+    EXPECT_EQ(codes(in(big ? "utf-16be" : "utf-16le")), want);
+  }
+  put("people.csv", utf16(false, false));
+  EXPECT_EQ(codes(in("utf-16le")), want);
+  const std::string cut = utf16(false, true);
+  put("people.csv", cut.substr(0, cut.size() - 1));
+  expect_error(ExitCode::kData, {"no text in data.encoding = \"utf-16\""}, [&] { codes(in("utf-16")); });
+  // Latin-1 has every byte; windows-1252 lacks a few.
+  put("people.csv", "\xE4ge,height,job,income\n20,1,\x81,<=50K\n");
+  expect_local_detail(ExitCode::kData, {"no text in data.encoding = \"windows-1252\""}, {"after 27 bytes"},
+                      [&] { codes(in("windows-1252")); });
+  expect_error(ExitCode::kData, {"does not fit"}, [&] { codes(in("latin-1")); });
+  // As long as several buffers, whose ends fall inside characters.
+  std::string many = "\xC3\xA4ge,height,job,income\n";
+  for (int i = 0; i < 40'000; ++i)
+    many += i % 2 == 0 ? "20,1,caf\xC3\xA9 \xE2\x82\xAC,<=50K\n" : "99,1,cook,>50K\n";
+  put("people.csv", many);
+  const Codes same = codes(in("utf-8"));
+  EXPECT_EQ(same.size(), 40'000U);
+  EXPECT_TRUE(codes(in("UTF-8")) == same) << "by iconv";
+  for (const char* unknown : {"latin-42", "", "utf-8//IGNORE"})
+    expect_error(ExitCode::kData, {"iconv knows"}, [&] { codes(in(unknown)); });
+}
+
+TEST_F(Csv, ANameInOtherLettersIsAHint) {
+  put("people.csv", "Age,height,JOB,income\n20,1.0,clerk,<=50K\n");
+  expect_error(ExitCode::kData, {"lacks 'age', 'job'", "has 'age', 'job' in other capital or small letters"},
+               [&] { codes(spec()); });
+  put("people.csv", "AGE,HEIGHT,JOB,INCOME\n20,1.0,clerk,<=50K\n");
+  expect_error(ExitCode::kData, {"has 'age', 'height', 'job', 'income' in other"}, [&] { codes(spec()); });
 }
 
 // A record may not decide whether it is one: behind the header, or without one behind the first row, every

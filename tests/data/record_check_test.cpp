@@ -106,6 +106,17 @@ TEST_F(TableChecks, HeadersAreCompared) {
 }
 
 // A record of a file without a header may have a field that is spelt as a column is named.
+TEST_F(TableChecks, WhatIsReadPastIsSaid) {
+  const RecordCheck found = check(",age,height,job,income,\n0,20,1.0,clerk,<=50K,\n", people_table());
+  EXPECT_EQ(found.misfits, 0U);
+  EXPECT_THAT(found.doubts, ElementsAre(AllOf(HasSubstr("columns 1, 6 of"), HasSubstr("have no name"))));
+  const RecordCheck above =
+      check("a title\nof 2024\nage,height,job,income\n20,1.0,clerk,<=50K\n", people_table());
+  EXPECT_THAT(above.places, ElementsAre(HasSubstr("data.skip says how many lines")));
+  EXPECT_THAT(check("AGE,height,job,income\n20,1.0,clerk,<=50K\n", people_table()).places,
+              ElementsAre(HasSubstr("has 'age' in other capital or small letters")));
+}
+
 TEST_F(TableChecks, OfALineThatMayBeARecordNothingIsSaid) {
   for (const char* line : {"secret,1.0,job,needle,<=50K\n", "age,1.0,job,needle,secret\n",
                            "age,1.0,secret,income\n", "secret;job;needle\n"}) {

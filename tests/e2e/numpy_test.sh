@@ -18,6 +18,7 @@ idx("x.idx", x[:, 0])
 idx("y.idx", y)
 np.savez(f"{sys.argv[1]}/stored.npz", x=x, y=y)
 np.savez_compressed(f"{sys.argv[1]}/deflated.npz", x=x, y=y.astype(np.int32))
+np.savez_compressed(f"{sys.argv[1]}/keras.npz", x_train=np.asfortranarray(x.transpose(0, 2, 3, 1)), y_train=y.reshape(60, 1))
 END
 job=("${tiny[@]}" --set data.classes=3 --set data.id=numpy --set model.generator=fully-connected --set 'model.hidden=[8]'
   --set train.steps=3 --set train.batch=20 --set sample.count=50 --set 'sample.formats=["npz","idx"]'
@@ -43,4 +44,7 @@ for file in stored deflated; do
   ends 0 on 2 release "${job[@]}" --set data.format=npz --data "$work/$file.npz" --out "$work/$file"
   check "$file.npz: the release of the IDX files" test "$(payload "$work/$file/release.mfl")" = "$(payload "$work/run/release.mfl")"
 done
+ends 0 on 2 release "${job[@]}" --set data.format=npz --data "$work/keras.npz" --set 'data.arrays=["x_train","y_train"]' \
+  --set data.layout=channels-last --out "$work/keras"
+check "other names, Fortran order and channels last: the same" test "$(payload "$work/keras/release.mfl")" = "$(payload "$work/run/release.mfl")"
 finish

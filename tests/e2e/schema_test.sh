@@ -140,6 +140,26 @@ check "bounds are rounded outwards" bash -c "grep -qx 'lo = 15' sampled.toml && 
 check "nobody had to look at the private file's records" bash -c "! grep -q guess sampled.toml log"
 says 0 '^Everything fits' checked sampled.toml private.csv 'data.separator=;'
 
+# A file as people have it: a title, the separator's line, row numbers, Windows-1252, a separator at the lines' ends, whole numbers with a
+# point, of which some are missing. From the draft to samples in its spelling, in UTF-8.
+{
+  printf 'A "title\nsep=;\n;age;town;\n'
+  LC_ALL=C awk 'BEGIN { for (i = 0; i < 60; ++i) printf "%d;%s;%s;\n", i, i % 7 ? (20 + i) ".0" : "None", i % 2 ? "K\366ln" : "Bonn" }'
+} >messy.csv
+messy=(data.separator=';' data.skip=1 data.encoding=windows-1252)
+says 65 'has 1 field|is no row' muffle init messy.csv --separator ';' --out messy.toml </dev/null
+says 0 "column.* 1, 4 of 'messy.csv' have no name" muffle init messy.csv --from-public-sample messy.csv --separator ';' --skip 1 --encoding windows-1252 \
+  --out messy.toml </dev/null
+check "the draft says how the rest is told" grep -q -- "--set data.skip=1 --set data.encoding=windows-1252" log
+check "what is whole has the step 1" test "$(sed -nE '/"age"/,/^missing/p' messy.toml | tr '\n' ' ')" = \
+  'name = "age" type = "decimal" decimals = 1 step = 1 lo = 20.0 hi = 80.0 missing = ["None"] '
+says 0 'Look at this: columns 1, 4' checked messy.toml messy.csv "${messy[@]}"
+ends 0 "$MUFFLE" run --set data.schema=messy.toml --data messy.csv "${messy[@]/#/--set=}" --set data.records=60 --set data.id=messy \
+  --set map.pairs.kind=pairs --set privacy.epsilon=5 --set privacy.delta=1e-5 --set privacy.max_records_per_person=1 \
+  --set model.generator=pair-graph --set sample.count=50 --set 'sample.formats=["csv"]' --set 'evaluate.metrics=[]' --out messy
+check "samples are spelt as the records, in UTF-8" test "$(head -1 messy/samples.csv) $(grep -cE '^([2-8][0-9]\.0|None);(Bonn|Köln)$' messy/samples.csv)" = \
+  'age;town 50'
+
 # On a terminal it asks.
 printf 'a,b\n1,2\n' >two.csv
 printf '%s\n' '' '' 0 9 never '' label category 1 2 '' | script -qec "'$MUFFLE' schema init two.csv --out asked.toml" /dev/null >typed

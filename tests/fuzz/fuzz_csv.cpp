@@ -98,6 +98,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     spec.records_per_person = 1;
     spec.person_key = data::new_person_key();
   }
+  if ((options & 128) != 0) {
+    spec.encoding = "utf-16le";
+    spec.skip = 1;
+  }
   try {
     for (int rank = 0; rank < 2; ++rank) fuzz::read_shard(spec, rank, 2);
     data::Batch all;

@@ -42,6 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   spec.features = (options & 64) != 0 ? first.path() + ", " + second.path() : second.path();
   if ((options & 1) != 0) spec.labels = first.path();
   spec.schema.shape = (options & 2) != 0 ? std::vector<std::size_t>{1, 2, 2} : std::vector<std::size_t>{4};
+  spec.channels_last = kind >= 128 && (options & 2) != 0;
   if ((options & 4) != 0) spec.schema.on_error = schema::OnError::kClamp;
   spec.shards = (options & 8) != 0 ? data::ShardRule::kRoundRobin : data::ShardRule::kContiguous;
   spec.schema.classes = (options & 32) != 0 ? 3 : 1;

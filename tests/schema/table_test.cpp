@@ -247,6 +247,67 @@ TEST(TableToml, RefusesWhatContradictsItself) {
   refused(a + "lo = 0\nhi = 9\nrole = \"label\"\n", {"a label must be categories"});
 }
 
+TEST(TableToml, TextsAreTrimmedAndComposedAsFieldsAre) {
+  // "o" with a diaeresis, as one character, and as two.
+  const std::string composed = "K\xC3\xB6ln", decomposed = "Ko\xCC\x88ln";
+  const auto table = [](const std::string& town, const std::string& none) {
+    return parse_table_toml(fmt::format(R"(
+[[columns]]
+name = " town "
+type = "category"
+values = [" a", "{0}", "c "]
+aliases = {{ "{0} " = [" B "], a = ["a", " A"] }}
+missing = " {1} "
+[[columns]]
+name = "n"
+type = "integer"
+lo = 0
+hi = 9
+missing = [" NA", "-9 "]
+[[constraints]]
+kind = "implies"
+if = {{ column = "town", is = [" {0}", "{1}"] }}
+then = {{ column = " n", is = ["NA "] }}
+)",
+                                        town, none),
+                            "t");
+  };
+  const Table one = table(composed, "\xC3\xA9"), other = table(decomposed, "e\xCC\x81");
+  EXPECT_EQ(table_hash(one), table_hash(other)) << "sites compare what it says, not its bytes";
+  EXPECT_EQ(one.columns[0].values[1].name, composed);
+  const ColumnText town(other.columns[0]), n(other.columns[1]);
+  const auto code = [](const ColumnText& column, std::string_view field) {
+    const FieldReading reading = column.read(field);
+    return reading.misfit == Misfit::kNone ? static_cast<int>(reading.cell->code) : -1;
+  };
+  for (const auto& [field, wanted] : {std::pair{std::string("a"), 0},
+                                      {" a ", 0},
+                                      {"A", 0},
+                                      {composed, 1},
+                                      {decomposed + "\t", 1},
+                                      {"B", 1},
+                                      {"c", 2},
+                                      {"\xC3\xA9", 3},
+                                      {" e\xCC\x81", 3},
+                                      {"", -1},
+                                      {"Koln", -1},
+                                      {"K\xFFln", -1}})
+    EXPECT_EQ(code(town, field), wanted) << field;
+  EXPECT_EQ(code(n, "NA"), static_cast<int>(one.columns[1].missing_code()));
+  EXPECT_EQ(code(n, "-9"), static_cast<int>(one.columns[1].missing_code()));
+
+  muffle::test::expect_error(ExitCode::kConfig, {"\"a\" stands for two"}, [] {
+    parse_table_toml("[[columns]]\nname = \"y\"\ntype = \"category\"\nvalues = [\"a\", \" a\"]\n", "t");
+  });
+  // A table that no schema's file made.
+  Table made = one;
+  made.columns[0].values[0].aliases = {decomposed};
+  EXPECT_THAT(made.problems(), testing::ElementsAre(HasSubstr("is not in NFC")));
+  made.columns[0].values[0].aliases = {};
+  made.columns[1].spellings = {"NA", " NA"};
+  EXPECT_THAT(made.problems(), testing::ElementsAre(HasSubstr("blanks around it")));
+}
+
 TEST(TableJson, ComesBackAndTellsTablesApart) {
   Schema schema;
   describe_table(schema, std::make_shared<const Table>(visits()));

@@ -97,6 +97,8 @@ struct SchemaCommand {
   std::string separator = ",";      ///< ",", ";", "tab" or "|"
   std::optional<bool> header;       ///< none: there is one, unless it looks like a record
   std::string comment;
+  std::uint64_t skip = 0;
+  std::string encoding = "utf-8";
 };
 /// @param in  answers questions where standard input and output are a terminal  @param out  what it prints
 /// @throws DataError  the file is no such table;  ConfigError  of the schema;  IoError; UsageError.

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "muffle/core/settings.hpp"
 #include "muffle/data/source.hpp"
@@ -13,6 +14,7 @@ namespace muffle::data {
 struct Settings : DataSpec {
   std::string generate;  ///< "" or "gaussian-mixture-2d": muffle makes the files in OUT/data
   std::string test_features, test_labels;
+  std::vector<std::string> test_arrays;  ///< of held-out records; empty: `arrays`
   std::string schema_file;  ///< of tables: TOML (muffle/schema/table_toml.hpp); empty: other records
 
   /// Reads schema_file, if there is one and it was not read yet: the schema, and formats that are not
@@ -33,6 +35,8 @@ void declare(settings::Keys& keys, Settings& settings);
 bool schema_problems(const schema::Schema& schema, settings::Problems& problems);
 /// What is wrong with data.comment; empty: nothing.
 std::string comment_problem(const DataSpec& spec);
+/// What is wrong with data.encoding; empty: nothing.
+std::string encoding_problem(const DataSpec& spec);
 /// What is wrong with the files that are named, without a look at them.
 void problems(const Settings& settings, settings::Problems& problems);
 

@@ -28,6 +28,10 @@ struct DataSpec {
   schema::Schema schema;
   ShardRule shards = ShardRule::kContiguous;
 
+  // Arrays:
+  std::vector<std::string> arrays = {"x", "y"};  ///< of an .npz: the records, and their labels
+  bool channels_last = false;                    ///< images are height x width x channels in their file
+
   // Text files:
   char separator = ',';     ///< between fields
   bool header = true;       ///< the first line names the columns
@@ -35,6 +39,8 @@ struct DataSpec {
   /// Lines before the header, or without one before the first record, that begin with this character are
   /// passed over; empty: none are.
   std::string comment = {};
+  std::uint64_t skip = 0;          ///< lines at a file's beginning that are none of the table's
+  std::string encoding = "utf-8";  ///< a name that iconv knows
   /// q: of each person of a table's person column q records count, by what they hold and a secret key, and
   /// the others contribute zero; 0: nobody is counted, and the column need not be there. Counted over the
   /// files of a rank (kPerRank), or over the shared ones, which each rank then goes over to their end.

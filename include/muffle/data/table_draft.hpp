@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "muffle/data/source.hpp"
@@ -15,9 +16,11 @@ namespace muffle::data {
 /// @param named  the headers are known to hold names; else a first line that may be a record is refused: with
 /// a number, a date or a missing value in it, with a field that a later row has in the same column, or where
 /// nothing tells it from the rows below, as all columns hold text (of those that the sample lacks)
+/// @param passed  gets a line about columns without a name, which are left out; empty: there are none
 /// @throws DataError  no header, a name that is empty or there twice, rows that are none;  IoError.
 /// Privacy: the guesses are a look at private records that nothing covers; of the records only flags are
 /// kept. The draft stays with whoever holds the file until a person has checked it.
-std::vector<schema::DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sample, bool named);
+std::vector<schema::DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sample, bool named,
+                                               std::string* passed = nullptr);
 
 }  // namespace muffle::data

@@ -20,6 +20,7 @@ struct DraftColumn {
   bool guessed = false;                             ///< the type is a guess, from a look at private records
   std::string note;                                 ///< for people, a comment above the column
   std::optional<double> lo, hi;                     ///< of numbers, dates and times
+  std::optional<double> step;                       ///< of decimals, if it is not their last place
   std::optional<int> decimals;                      ///< of decimals
   std::optional<std::vector<std::string>> values;   ///< of categories; of a boolean the false one first
   std::optional<std::vector<std::string>> missing;  ///< spellings of absent values; empty: none is absent

@@ -76,7 +76,8 @@ class ColumnText {
   explicit ColumnText(Column column);
   const Column& column() const { return column_; }
 
-  /// Spaces around the field do not count. A decimal between two values of the grid is taken to the nearer.
+  /// Blanks around the field do not count, and composed and decomposed Unicode are one text. A decimal
+  /// between two values of the grid is taken to the nearer.
   FieldReading read(std::string_view field) const;
   /// The same from a number that a file holds as such: integers and decimals by value, dates in days and
   /// times in seconds, categories by their index in Column::values, or, where numbers_are_texts(), as the
