@@ -45,7 +45,12 @@ void tell_environment(const CommandLine& line) {
 Context open_run(const CommandLine& line, comm::HostComm& comm) {
   Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet, line.format == "json"};
   ConfigSources sources = line.sources;
-  if (sources.file.empty()) sources.kept = kept_settings(comm, context.out, line.stages());
+  if (sources.file.empty()) {
+    std::vector<std::filesystem::path> folders{context.out};
+    for (const std::filesystem::path made_from : {line.model_file, line.release_file})
+      if (!made_from.empty()) folders.push_back(made_from.parent_path());
+    sources.kept = kept_settings(comm, folders, line.stages());
+  }
   comm::agree(comm, "reading the configuration", true,
               [&] { context.config = load_config(sources, line.stages()); });
   comm::require_same_settings(comm, agreed_settings(context.config));
@@ -106,6 +111,7 @@ void print_summary(const Context& context, bool scored, bool time_is_public, dou
 
 void run(Context& context) {
   const auto start = std::chrono::steady_clock::now();
+  require_held_out(context);
   release(context);
   round_times(context);
   train(context, context.out / kReleaseFile);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/app/commands.hpp"
+#include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "muffle/synth/listed_samples.hpp"
@@ -35,7 +36,20 @@ std::filesystem::path samples_in(const Context& context) {
 
 }  // namespace
 
+void require_held_out(Context& context) {
+  const data::DataSpec test = context.config.data.test();
+  if (!context.m_is_private || test.features.empty() || !context.config.data.generate.empty()) return;
+  comm::agree(context.comm, "looking for the held-out records", true, [&] {
+    if (!context.comm.is_root() || !data::share_files(test, context.config.data)) return;
+    throw ConfigError(
+        "data.test_features names the release's own records. Scores on them tell how many there are, which "
+        "is "
+        "private here (privacy.adjacency). Name records that the release did not see, or leave it out.");
+  });
+}
+
 void evaluate(Context& context, const std::filesystem::path& given) {
+  require_held_out(context);
   const auto file = context.out / kMetricsFile;
   std::filesystem::path samples_file = given;
   comm::agree(context.comm, "looking for the samples", true, [&] {

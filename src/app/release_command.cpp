@@ -200,7 +200,7 @@ void check_export(Context& context) {
                     features::tables_maps()));
   ensure_writable_folder(context.export_tables);
   release::require_place_for_tables(context.export_tables);
-  context.writes.push_back(context.export_tables);
+  context.writes.push_back(watched::canonical(context.export_tables));  // it may be a link
 }
 
 /// On root.

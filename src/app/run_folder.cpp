@@ -42,15 +42,18 @@ void record_settings(const Context& context, Stage stage) {
   if (text != before) write_file_atomically(file, text);
 }
 
-std::map<std::string, std::string> kept_settings(comm::HostComm& comm, const std::filesystem::path& folder,
+std::map<std::string, std::string> kept_settings(comm::HostComm& comm,
+                                                 const std::vector<std::filesystem::path>& folders,
                                                  Stages stages) {
   nlohmann::json kept = nlohmann::json::object();
   comm::agree(comm, "reading the settings of the run folder", true, [&] {
-    const auto file = folder / kConfigFile;
     const Stage stage = stages.train ? Stage::kTrain : Stage::kSample;
-    if (!comm.is_root() || stages.release || stages.evaluate ||
-        !is_there(file, "the settings of the run folder", "Nothing was changed."))
-      return;
+    if (!comm.is_root() || stages.release || stages.evaluate) return;
+    const auto found_in = std::find_if(folders.begin(), folders.end(), [](const auto& folder) {
+      return is_there(folder / kConfigFile, "the settings of the run folder", "Nothing was changed.");
+    });
+    if (found_in == folders.end()) return;
+    const auto file = *found_in / kConfigFile;
     const std::map<std::string, std::string> all = settings_in(file.string());
     Config config;
     for (const settings::Key& key : keys_of(config)) {
@@ -148,7 +151,9 @@ bool m_is_private(const Context& context) {
 void round_times(const Context& context) {
   if (!context.m_is_private) return;
   namespace fs = std::filesystem;
-  if (!context.comm.is_root()) {  // on a host of its own these alone are there
+  std::error_code no_link;
+  const fs::path real = fs::canonical(context.out, no_link);  // --out may be a link to it
+  if (!context.comm.is_root()) {                              // on a host of its own these alone are there
     muffle::round_times(context.out / "tensorboard");
     round_own_times(context.out / "logs");
     round_own_times(context.out);
@@ -181,6 +186,7 @@ void round_times(const Context& context) {
   for (const fs::path& file : context.reads) round_own_times(file, since);
   muffle::round_times(context.out, since);
   round_own_times(context.out);
+  if (!no_link) round_own_times(real);
 }
 
 bool samples_are_private(const std::filesystem::path& samples_json) {

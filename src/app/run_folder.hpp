@@ -17,7 +17,9 @@ void record_settings(const Context& context, Stage stage);
 /// What a training or a sampling without a configuration file goes by: the settings that what lies in the
 /// folder was made with, so that a stage that is done again changes only what was asked for. Of the one stage
 /// alone: who needs nothing private may lack the rest. Collective; root reads.
-std::map<std::string, std::string> kept_settings(comm::HostComm& comm, const std::filesystem::path& folder,
+/// @param folders  the first that has settings
+std::map<std::string, std::string> kept_settings(comm::HostComm& comm,
+                                                 const std::vector<std::filesystem::path>& folders,
                                                  Stages stages);
 
 /// The records that the configuration names. What data.generate asks for is made, in OUT/data, by root.

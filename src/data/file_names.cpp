@@ -43,4 +43,15 @@ std::vector<std::string> files_of(const DataSpec& spec, int rank) {
   return names;
 }
 
+bool share_files(const DataSpec& one, const DataSpec& other) {
+  const std::vector<std::string> mine = files_of(one, 0), theirs = files_of(other, 0);
+  return std::any_of(mine.begin(), mine.end(), [&](const std::string& file) {
+    return std::any_of(theirs.begin(), theirs.end(), [&](const std::string& their) {
+      const WatchedStep step("looking at", file);
+      std::error_code none;  // what is not there is no file of both; whoever opens it says so
+      return std::filesystem::equivalent(file, their, none) && !none;
+    });
+  });
+}
+
 }  // namespace muffle::data

@@ -31,6 +31,7 @@ DataSpec Settings::test() const {
   spec.features = test_features;
   spec.labels = test_labels;
   if (!test_arrays.empty()) spec.arrays = test_arrays;
+  if (test_skip >= 0) spec.skip = static_cast<std::uint64_t>(test_skip);
   spec.records = 0;
   spec.shards = ShardRule::kContiguous;
   return spec;
@@ -80,8 +81,8 @@ void declare(settings::Keys& keys, Settings& s) {
             "the first line of a CSV file names its columns, in any order; false: the schema's order");
   keys.text(
       "comment", s.comment,
-      "one character: lines of a CSV file before its header (without one: before the first record) that "
-      "begin with it are passed over; empty: none");
+      "one character: lines of a CSV file before its header that begin with it are passed over; empty: none. "
+      "Without a header: data.skip");
   keys.count("skip", s.skip, 0, 1'000'000,
              "lines at the beginning of a CSV file that are none of the table's");
   keys.text(
@@ -99,6 +100,7 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.text("test_labels", s.test_labels, "their labels");
   keys.texts("test_arrays", s.test_arrays, "[\"x_test\", \"y_test\"]",
              "names of their arrays in an .npz file; empty: those of data.arrays");
+  keys.count("test_skip", s.test_skip, -1, 1'000'000, "data.skip of their CSV file; -1: the same");
   keys.stage(kRelease);
   keys.count("records", s.records, 0, kMany, "m, public under replace-one: records over all ranks");
   keys.count("classes", s.schema.classes, 1, 256, "C, public: labels are 0..C-1, each one byte");
@@ -134,7 +136,11 @@ bool schema_problems(const schema::Schema& schema, settings::Problems& p) {
 std::string comment_problem(const DataSpec& s) {
   const bool good = s.comment.size() <= 1 && s.comment.find_first_of("\" \t\r\n") == std::string::npos &&
                     s.comment != std::string(1, s.separator);
-  return good ? "" : "data.comment needs one character, neither a quote nor a blank nor data.separator";
+  if (!good) return "data.comment needs one character, neither a quote nor a blank nor data.separator";
+  return s.comment.empty() || s.header
+             ? ""
+             : "data.comment needs a header: without one a record's first character would decide whether it "
+               "counts. Write how many lines stand above the records, data.skip (data.test_skip)";
 }
 
 std::string encoding_problem(const DataSpec& s) { return encoding_problem(s.encoding); }

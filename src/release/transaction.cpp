@@ -117,7 +117,11 @@ std::optional<KeptRounds> ReleaseTransaction::resume() {
     return useless(e.what());
   }
   if (kept.config_hash != order_.config_hash || kept.is_private != order_.secure_noise)
-    return useless("they are of other settings");
+    throw ConfigError(fmt::format(
+        "'{}' holds {} finished rounds of a release with other settings (data, features, privacy or how sums "
+        "come together), which charge {} has paid for. Go on with the settings that it began with. To begin "
+        "anew, for a new charge, move that file away. Nothing was charged or drawn.",
+        file.string(), kept.rounds(), kept.charge));
   const privacy::ChargeRecord* const charge = ledger_.state().find_charge(kept.charge);
   if (charge == nullptr || charge->terms.run != order_.file.string() ||
       charge->terms.config_hash != order_.config_hash || charge->terms.secure_noise != order_.secure_noise)

@@ -173,6 +173,16 @@ class TableConfigTest : public ::testing::Test {
   const std::filesystem::path schema_ = folder_ / "stays.toml", config_ = folder_ / "config.toml";
 };
 
+// Without a header a record could begin with the character, and would then decide whether it counts.
+TEST_F(TableConfigTest, ACommentNeedsAHeader) {
+  EXPECT_NO_THROW(load_config(sources({"data.comment=#"})));
+  test::expect_error(ExitCode::kConfig, {"data.comment needs a header", "data.skip"}, [&] {
+    load_config(sources({"data.comment=#", "data.header=false"}));
+  });
+  EXPECT_EQ(load_config(sources({"data.header=false", "data.skip=2"})).data.test().skip, 2u);
+  EXPECT_EQ(load_config(sources({"data.header=false", "data.test_skip=1"})).data.test().skip, 1u);
+}
+
 TEST_F(TableConfigTest, SizesFollowFromTheSchemaAndTheFormatIsCsv) {
   const Config config = load_config(sources());
   EXPECT_EQ(config.data.format, "csv");

@@ -122,6 +122,8 @@ def main():
     layout = {"sep": config.get("separator", ",")}
     written = dict(layout)  # samples are written as the records are, without the columns that are ignored or a person's
     layout["comment"] = config.get("comment") or None
+    skip = config.get("skip", 0)
+    layout["skiprows"] = config.get("test_skip", skip)
     if not config.get("header", True):
         layout |= {"header": None, "names": [column["name"] for column in columns]}
         written |= {"header": None, "names": [c["name"] for c in columns if c["type"] != "ignore" and c.get("role") != "person"]}

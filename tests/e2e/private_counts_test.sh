@@ -96,6 +96,17 @@ more=("$work/add-remove-one-verbs"/{samples.npz,samples.json,config.resolved.tom
 telling_no_time elsewhere 0 evaluate "${small[@]}" --set evaluate.train_limit=100 \
   --samples "$work/add-remove-one-verbs/samples.npz" # whose settings say nothing of the release's
 more=()
+# A run folder that goes by another name, too.
+mkdir "$work/real"
+ln -s "$work/real" "$work/add-remove-one-linked"
+telling_no_time linked 0 release "${verbs[@]}"
+check "nor in the folder itself" test "$(in_the_day "$work/real")" = 0
+# Held-out records that are the release's own, under another name: their scores would tell m.
+ln -s images.idx "$work/data/held-out.idx"
+for verb in run evaluate; do
+  says 78 "data.test_features names the release's own records" "$MUFFLE" "$verb" "${verbs[@]}" \
+    --set data.test_features=held-out.idx --set data.test_labels=labels.idx --out "$work/add-remove-one-verbs"
+done
 head -c 4000000 "$work/data/images.idx" >"$work/data/short.idx"
 telling_no_time failed 65 release "${verbs[@]}" --set data.features=short.idx
 finish

@@ -213,6 +213,15 @@ class KeptRoundsTest : public ::testing::Test {
   int draws_ = 0;
 };
 
+// Budget was spent on them: other settings are no reason to spend it again unasked.
+TEST_F(KeptRoundsTest, OtherSettingsAreRefusedAndNothingIsCharged) {
+  EXPECT_FALSE(next_round());
+  order_.config_hash += "x";
+  expect_error(ExitCode::kConfig, {"holds 1 finished rounds", "move that file away", "Nothing was charged"},
+               [&] { (void)found(); });
+  EXPECT_EQ(privacy::read_ledger(order_.ledger).charges.size(), 1u);
+}
+
 TEST_F(KeptRoundsTest, OneChargePaysForAllRoundsAndTheFileGoesWithTheRelease) {
   EXPECT_FALSE(next_round());
   EXPECT_EQ(next_round()->rounds(), 1u);

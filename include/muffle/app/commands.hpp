@@ -56,6 +56,9 @@ void sample(Context& context, const std::filesystem::path& model_file);
 /// writes metrics.json. Reads real data: not covered by the guarantee.
 /// @throws ConfigError  classifiers are asked for without held-out records.
 void evaluate(Context& context, const std::filesystem::path& samples_file);
+/// Where m is private: that held-out records are not the release's own, under another name. Collective.
+/// @throws ConfigError.
+void require_held_out(Context& context);
 /// All of them, each skipped if its output is there and matches. Classifiers are left out, with a line that
 /// says so, where no held-out records are configured.
 void run(Context& context);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -14,6 +15,7 @@ namespace muffle::data {
 struct Settings : DataSpec {
   std::string generate;  ///< "" or "gaussian-mixture-2d": muffle makes the files in OUT/data
   std::string test_features, test_labels;
+  std::int64_t test_skip = -1;           ///< of held-out records; -1: `skip`
   std::vector<std::string> test_arrays;  ///< of held-out records; empty: `arrays`
   std::string schema_file;  ///< of tables: TOML (muffle/schema/table_toml.hpp); empty: other records
 

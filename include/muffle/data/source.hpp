@@ -36,8 +36,7 @@ struct DataSpec {
   char separator = ',';     ///< between fields
   bool header = true;       ///< the first line names the columns
   bool as_written = false;  ///< without a header: the columns are those that samples have, not all
-  /// Lines before the header, or without one before the first record, that begin with this character are
-  /// passed over; empty: none are.
+  /// Lines before the header that begin with this character are passed over; empty: none are.
   std::string comment = {};
   std::uint64_t skip = 0;          ///< lines at a file's beginning that are none of the table's
   std::string encoding = "utf-8";  ///< a name that iconv knows
@@ -86,6 +85,9 @@ std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ran
 
 /// A random secret for DataSpec::person_key, from the operating system.
 std::string new_person_key();
+
+/// Whether some file of records is in both, under whatever name: as rank 0 finds them.
+bool share_files(const DataSpec& one, const DataSpec& other);
 
 /// The path this rank reads: dir joined, "{rank}" replaced.
 std::string resolve_path(const DataSpec& spec, const std::string& file, int rank);
