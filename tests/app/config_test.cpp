@@ -11,6 +11,7 @@
 #include "config_problems.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::app {
 namespace {
@@ -176,7 +177,7 @@ class TableConfigTest : public ::testing::Test {
 // Without a header a record could begin with the character, and would then decide whether it counts.
 TEST_F(TableConfigTest, ACommentNeedsAHeader) {
   EXPECT_NO_THROW(load_config(sources({"data.comment=#"})));
-  test::expect_error(ExitCode::kConfig, {"data.comment needs a header", "data.skip"}, [&] {
+  muffle::test::expect_error(ExitCode::kConfig, {"data.comment needs a header", "data.skip"}, [&] {
     load_config(sources({"data.comment=#", "data.header=false"}));
   });
   EXPECT_EQ(load_config(sources({"data.header=false", "data.skip=2"})).data.test().skip, 2u);
