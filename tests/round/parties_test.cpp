@@ -330,15 +330,14 @@ TEST(Messages, EveryByteIsItsSenders) {
   changed("another number of values", [](Container& c) { c.payload.resize(c.payload.size() - 8); });
   changed("another number of values", [](Container& c) { c.payload.resize(c.payload.size() - 1); });
   const json flat = json{{"message", header_json(message.header)}}.flatten();
-  for (const auto& [pointer, value] : flat.items()) {
-    if (value.is_string()) {
-      const auto text = value.get<std::string>();
-      changed("", [&](Container& c) {
-        c.header[json::json_pointer(pointer)] = (text[0] == 'a' ? "b" : "a") + text.substr(1);
-      });
-    } else {
-      changed("", [&](Container& c) { c.header[json::json_pointer(pointer)] = 12345u; });
+  for (const auto& entry : flat.items()) {
+    const json::json_pointer at(entry.key());
+    json other = 12345u;
+    if (entry.value().is_string()) {
+      const auto text = entry.value().get<std::string>();
+      other = (text[0] == 'a' ? "b" : "a") + text.substr(1);
     }
+    changed("", [&](Container& c) { c.header[at] = other; });
   }
 }
 
