@@ -178,7 +178,8 @@ std::uint64_t Grid::index_of(Cell cell) const {
 
 ColumnText::ColumnText(Column column) : column_(std::move(column)) {
   if (column_.is_number()) grid_.emplace(column_);
-  for (std::uint32_t i = 0; i < column_.values.size(); ++i) {
+  const std::size_t categories = column_.is_number() ? 0 : column_.values.size();
+  for (std::uint32_t i = 0; i < categories; ++i) {
     codes_[column_.values[i].name] = i;
     for (const std::string& alias : column_.values[i].aliases) codes_[alias] = i;
   }

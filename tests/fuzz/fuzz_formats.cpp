@@ -23,6 +23,7 @@ std::shared_ptr<const schema::Table> table_of_four(std::size_t classes) {
   }
   schema::Column& a = table.columns.front();
   a.type = schema::ColumnType::kInteger;
+  a.values.clear();
   a.hi = 9;
   a.edges = {0, 5, 10};
   table.columns.back().role = schema::ColumnRole::kLabel;
