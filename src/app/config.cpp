@@ -339,7 +339,7 @@ std::string from_environment(const ConfigSources& sources) {
 
 release::ReleaseSettings release_settings(const Config& c) {
   return model::in_rounds({c.data.schema, c.features.lattice, c.features.resolved(c.data.schema), c.privacy,
-                           c.release_counts, c.data.records});
+                           c.release_counts, c.data.records, c.data.expected_records});
 }
 
 std::map<std::string, std::string> flatten(const Config& config) {

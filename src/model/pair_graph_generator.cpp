@@ -67,15 +67,20 @@ class PairGraphSettings : public ClosedFormSettings {
   }
 
  private:
-  /// Cells of all pairs and columns.
+  /// Cells of all pairs and columns. A column whose bins are learned is known in groups that are few enough.
   static double pair_cells(const schema::Schema& schema) {
-    double cells = 0, before = 0;
-    for (const std::size_t codes : schema.table->codes()) {
-      cells += (before + 1) * static_cast<double>(codes);
-      before += static_cast<double>(codes);
+    double cells = 0, before = 0, own = 0;
+    for (const std::size_t j : schema.table->features()) {
+      const schema::Column& column = schema.table->columns[j];
+      const auto all = static_cast<double>(column.codes());
+      const double codes = column.learned ? std::min(all, kUsualGroups) : all;
+      own += all;
+      cells += before * codes;
+      before += codes;
     }
-    return cells;
+    return cells + own;
   }
+  static constexpr double kUsualGroups = 33;
   static const features::CountTables* tables_of(const std::vector<features::NamedMap>& maps) {
     for (const features::NamedMap& map : maps) {
       if (map.role == features::MapRole::kMatch && map.map->has_tables()) return map.map->tables();

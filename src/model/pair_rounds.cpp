@@ -9,6 +9,7 @@
 
 #include "code_groups.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/features/dyadic.hpp"
 #include "pair_graph_interactions.hpp"
 #include "pair_graph_margins.hpp"
 #include "whole_steps.hpp"
@@ -45,7 +46,11 @@ std::vector<Candidate> candidates(const features::CountTables& workload) {
   return out;
 }
 
-/// Every column of the workload by itself.
+bool is_learned(const features::CountTables& workload, std::size_t j) {
+  return !workload.grid_cells.empty() && workload.grid_cells[j] > 0;
+}
+
+/// Every column of the workload by itself: where bins are learned, level by level of its tree.
 std::vector<features::CountTable> single_columns(const features::CountTables& workload) {
   std::map<std::size_t, double> weight;
   for (const features::CountTable& table : workload.tables) {
@@ -53,7 +58,16 @@ std::vector<features::CountTable> single_columns(const features::CountTables& wo
     for (const std::size_t j : table.columns) weight.try_emplace(j, 1.0);
   }
   std::vector<features::CountTable> out;
-  for (const auto& [j, w] : weight) out.push_back({{j}, {}, w});
+  for (const auto& [j, w] : weight) {
+    const features::DyadicTree tree(is_learned(workload, j) ? workload.grid_cells[j] : 1);
+    if (tree.levels == 0) out.push_back({{j}, {}, w});
+    for (std::size_t m = 1; m <= tree.levels; ++m) {
+      Groups groups = tree.level(m, workload.codes[j]);
+      if (m == tree.levels) groups.clear();  // every code by itself
+      out.push_back({{j}, {}, w * features::tree_weight(tree.levels)});
+      if (!groups.empty()) out.back().groups.push_back(std::move(groups));
+    }
+  }
   return out;
 }
 
@@ -78,6 +92,10 @@ features::CountTable table_of(const Candidate& pair, const Groups& first, const 
 std::vector<Groups> bounds_of(const release::NoisyTables& so_far) {
   std::vector<Groups> out;
   for (const std::size_t k : so_far.codes) out.emplace_back(k, 0u);
+  // A missing value is no neighbour of the largest number.
+  for (std::size_t j = 0; j < so_far.grid_cells.size(); ++j) {
+    if (so_far.grid_cells[j] > 0 && so_far.grid_cells[j] < so_far.codes[j]) out[j].back() = 1;
+  }
   for (const release::NoisyTable& table : so_far.tables) {
     for (std::size_t k = 0; k < table.columns.size(); ++k) {
       if (table.columns.size() == 1) continue;
@@ -112,7 +130,7 @@ struct Known {
   double sigma_round;
 };
 
-/// Every column's codes, merged until the groups hold `least` records, and on until the tables of all pairs
+/// Every column's codes, merged until the groups hold `least` records (learned ones more, by kLeastLearned), and on until the tables of all pairs
 /// are small enough together.
 std::vector<Groups> merged_columns(const Known& known, double least, const std::vector<Candidate>& pairs,
                                    Comparisons& compare) {
@@ -123,10 +141,12 @@ std::vector<Groups> merged_columns(const Known& known, double least, const std::
   const Steps all = in_steps(margins_records(margins), known.records);
   std::vector<Groups> out;
   for (double needed = least;; needed = 2 * needed + 1) {
-    const Steps enough = in_steps(needed, known.records);
+    const Steps enough = in_steps(needed, known.records),
+                enough_learned = in_steps(std::sqrt(kLeastLearned / kLeast) * needed, known.records);
     out.clear();
     for (std::size_t j = 0; j < counts.size(); ++j)
-      out.push_back(merged_codes(counts[j], enough, known.bounds[j], compare));
+      out.push_back(merged_codes(counts[j], is_learned(known.workload, j) ? enough_learned : enough,
+                                 known.bounds[j], compare));
     std::size_t cells = 0;
     for (const Candidate& pair : pairs) cells += group_count(out[pair.first]) * group_count(out[pair.second]);
     // With groups of all records, no bound lets them be coarser.
@@ -261,11 +281,34 @@ void check_round(const release::NoisyTables& so_far, const features::CountTables
 
 }  // namespace
 
+std::vector<features::CountTable> tables_beforehand(const features::CountTables& workload, double records,
+                                                    double sigma_round) {
+  const std::vector<Candidate> pairs = candidates(workload);
+  // No more than a round may count (merged_columns()), were there none but learned columns.
+  const double fits = std::sqrt(static_cast<double>(kMostCells) / static_cast<double>(pairs.size() + 1));
+  const double most = std::min(fits, groups_beforehand(records, sigma_round * weight_of(pairs)));
+  std::vector<Groups> groups;
+  for (std::size_t j = 0; j < workload.codes.size(); ++j) {
+    Groups own = codes_themselves(workload.codes[j]);
+    if (is_learned(workload, j)) {
+      const std::size_t cells = workload.grid_cells[j];
+      const std::size_t parts = std::clamp<std::size_t>(static_cast<std::size_t>(most), 1, cells);
+      for (std::size_t x = 0; x < cells; ++x) own[x] = static_cast<std::uint32_t>(x * parts / cells);
+      for (std::size_t x = cells; x < own.size(); ++x) own[x] = static_cast<std::uint32_t>(parts + x - cells);
+    }
+    groups.push_back(std::move(own));
+  }
+  std::vector<features::CountTable> out;
+  for (const Candidate& pair : pairs) out.push_back(table_of(pair, groups[pair.first], groups[pair.second]));
+  return out.empty() ? single_columns(workload) : out;
+}
+
 Choice tables_of_round(const features::CountTables& workload, const release::NoisyTables& so_far,
                        std::size_t classes, std::size_t round, std::size_t rounds, double sigma_round) {
   std::vector<features::CountTable> out;
   Comparisons compare;
-  if (round == 0 && rounds < privacy::kMostRounds) {
+  const bool learns = workload.learns();
+  if (round == 0 && !learns && rounds < privacy::kMostRounds) {
     out = workload.tables;
     std::erase_if(out, [](const features::CountTable& table) { return !(table.weight > 0); });
   } else if (round > 0) {
@@ -273,11 +316,13 @@ Choice tables_of_round(const features::CountTables& workload, const release::Noi
     const Margins margins = combine_tables(so_far);
     const std::vector<Groups> bounds = bounds_of(so_far);
     const Known known{workload, margins, bounds, std::max(1.0, so_far.records), sigma_round};
-    out = round + 1 < rounds ? all_pairs(known, compare) : chosen_pairs(known, compare);
+    // Where bins are learned the first round has counted no pair.
+    const bool all = round + 1 < rounds || (learns && round == 1);
+    out = all ? all_pairs(known, compare) : chosen_pairs(known, compare);
   }
   // Where noise hides all pairs, the columns are what is left to count.
   if (out.empty()) out = single_columns(workload);
-  features::CountTables placed{workload.codes, std::move(out)};
+  features::CountTables placed{workload.codes, std::move(out), workload.grid_cells};
   placed.lay_out();
   return {std::move(placed.tables), compare.steady()};
 }

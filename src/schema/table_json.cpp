@@ -43,6 +43,7 @@ json column_json(const Column& c) {
                 {"step", c.step},
                 {"decimals", static_cast<unsigned>(c.decimals)},
                 {"edges", c.edges}});
+    if (c.learned) out["learned"] = true;
   } else {
     out["values"] = json::array();
     for (const Category& v : c.values) out["values"].push_back(category_json(v));
@@ -89,12 +90,14 @@ Column read_column(const JsonFields& f) {
   if (c.type == ColumnType::kIgnore) {
     f.only({"name", "type", "role", "unit", "missing", "spellings"});
   } else if (c.is_number()) {
-    f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges"});
+    f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges",
+            "learned"});
     c.lo = f.number("lo");
     c.hi = f.number("hi");
     c.step = f.number("step");
     c.decimals = static_cast<int>(f.integer("decimals", 0, 17));
     c.edges = reals(f, "edges", kMostCodes);
+    c.learned = f.has("learned") && f.flag("learned");
   } else {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "values"});
     // A person's column lists nobody.
@@ -195,7 +198,7 @@ std::string differences(const Table& one, const Table& other) {
     say(a.role == b.role, "role");
     say(a.lo == b.lo && a.hi == b.hi, "bounds");
     say(a.step == b.step && a.decimals == b.decimals, "step");
-    say(a.edges == b.edges, "bins");
+    say(a.edges == b.edges && a.learned == b.learned, "bins");
     say(a.values == b.values, "values");
     say(a.missing == b.missing && a.spellings == b.spellings, "missing values");
     say(a.unit == b.unit, "unit");

@@ -39,6 +39,7 @@ struct NoisyTables {
   /// a person, or because the others cannot be used); at least 1.
   double records = 0.0;
   bool records_known = true;  ///< it is m
+  std::vector<std::size_t> grid_cells = {};  ///< features::CountTables::grid_cells
 };
 
 /// The tables of all maps of counts, one map after the other; two maps may count the same columns.

@@ -64,6 +64,8 @@ struct Column {
   std::vector<double>
       edges;  ///< bins + 1, ascending, first <= lo, last >= hi: bin b holds edges[b] <= v < edges[b+1],
               ///< the last one its upper edge too. A bin without a value of the grid is refused.
+  bool learned = false;  ///< nobody wrote bins: these are the cells of a public grid (fine_bins()), which a
+                         ///< release of counts merges as far as its own noisy numbers say
   std::vector<Category> values;  ///< of categories, in their order
 
   bool missing = false;  ///< a value may be absent
