@@ -6,6 +6,7 @@
 
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/release/noisy_moments.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"

@@ -7,6 +7,7 @@
 
 #include "features/features_fixture.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/features/lift.hpp"
 #include "reference/moments_reference.hpp"
 #include "support/expect_error.hpp"
 #include "support/maps.hpp"

@@ -6,6 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
