@@ -143,7 +143,7 @@ std::string wrong_table(const CountTable& table, const std::vector<std::size_t>&
   return {};
 }
 
-class PairsMap final : public FeatureMap {
+class PairsMap final : public FeatureMap, private TableFeatures {
  public:
   std::string_view kind() const override { return "pairs"; }
   std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<PairsMap>(*this); }
@@ -297,8 +297,8 @@ class PairsMap final : public FeatureMap {
     return CountsInside{all_.tables.front().cells, static_cast<double>(all_.first_unit(lattice))};
   }
 
-  bool has_tables() const override { return true; }
-  const CountTables* tables() const override { return &all_; }
+  const TableFeatures* tables() const override { return this; }
+  const CountTables& counted() const override { return all_; }
   std::shared_ptr<const FeatureMap> counting(std::vector<CountTable> tables) const override {
     std::set<TableKey> seen;
     for (CountTable& table : tables) {
@@ -471,6 +471,16 @@ std::string PairsMap::outlook(double noise, double records) const {
                l = static_cast<double>(table.size(1, all_.codes));
     shown.push_back(sigma / std::sqrt(static_cast<double>(classes_)) * (std::sqrt(k) + std::sqrt(l)) *
                     std::sqrt(k * l));
+  }
+  if (joints.empty() && all_.learns()) {
+    std::size_t numbers = 0, most = 0;
+    for (const std::size_t cells : all_.grid_cells) {
+      numbers += cells > 0 ? 1 : 0;
+      most = std::max(most, cells);
+    }
+    return fmt::format("learns the bins of {} over public grids of up to {} cells, with noise of up to {:.3g} "
+                       "records in each count of their trees",
+                       numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers), most, single * records);
   }
   if (joints.empty())
     return fmt::format("noise of up to {:.3g} records in every cell of single columns", single * records);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
+#include "muffle/features/pairs.hpp"
 #include "muffle/model/pair_rounds.hpp"
 #include "muffle/release/noisy_tables.hpp"
 
@@ -15,12 +16,10 @@ namespace {
 
 using features::NamedMap;
 
-bool is_counted(const NamedMap& map) {
-  return map.role == features::MapRole::kMatch && map.map->has_tables();
-}
+bool is_counted(const NamedMap& map) { return map.role == features::MapRole::kMatch && map.map->tables(); }
 
 /// Of any role: its tables learn the bins of some column.
-bool learns_bins(const NamedMap& map) { return map.map->has_tables() && map.map->tables()->learns(); }
+bool learns_bins(const NamedMap& map) { return map.map->tables() && map.map->tables()->counted().learns(); }
 
 /// The place of the one map that is released in rounds.
 std::size_t place_of_counts(const std::vector<NamedMap>& maps, bool learns) {
@@ -29,7 +28,7 @@ std::size_t place_of_counts(const std::vector<NamedMap>& maps, bool learns) {
     throw ConfigError(
         fmt::format("numbers without bins are learned in the first round of one map of counts, and there are {} "
                     "with kind = {}: configure one such map, of role \"match\", or write bins in the schema",
-                    std::count_if(maps.begin(), maps.end(), [](const auto& m) { return m.map->has_tables(); }),
+                    std::count_if(maps.begin(), maps.end(), [](const auto& m) { return m.map->tables() != nullptr; }),
                     features::tables_maps()));
   if (held != 1)
     throw ConfigError(
@@ -50,7 +49,8 @@ Choice choose(const features::FeatureMap& workload, const release::ReleasePlan& 
   const NamedMap& map = plan.maps.at(b);
   const double sigma =
       release::carried_sigma(plan, mode, b, 0) / plan.noise.parts.at(b).runs.front().unit / map.weight;
-  return tables_of_round(*workload.tables(), so_far, plan.classes(), map.round - 1, plan.rounds(), sigma);
+  return tables_of_round(workload.tables()->counted(), so_far, plan.classes(), map.round - 1, plan.rounds(),
+                         sigma);
 }
 
 /// Repeats the choices of a release that says what it chose from.
@@ -101,7 +101,7 @@ class Repetition {
 
   /// The rounds' weights are shares that rounds may have.
   bool has_shares() const {
-    for (const std::vector<double>& shares : possible_shares(*workload_.map->tables(), places_.size())) {
+    for (const std::vector<double>& shares : possible_shares(workload_.map->tables()->counted(), places_.size())) {
       bool same = true;
       for (std::size_t r = 0; r < places_.size(); ++r)
         same = same && a_.maps[places_[r]].weight == weight_of_round(workload_.weight, shares[r]);
@@ -115,7 +115,8 @@ class Repetition {
     const release::NoisyTables so_far =
         round == 1 ? release::NoisyTables{} : release::make_noisy_tables(release::rounds_before(a_, round));
     const Choice choice = choose(*workload_.map, a_, b, so_far, a_.aggregation);
-    if (workload_.map->counting(choice.tables)->to_json() == a_.maps[b].map->to_json()) return std::nullopt;
+    if (workload_.map->tables()->counting(choice.tables)->to_json() == a_.maps[b].map->to_json())
+      return std::nullopt;
     if (!choice.steady)
       return not_repeated(
           fmt::format("round {} counts other tables than are chosen here, and two numbers that decide are so "
@@ -146,7 +147,7 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
   const NamedMap whole = settings.maps[at];
   // The bound, and so the noise, is that of the one map: the rounds' weights have its square.
   const double sigma = release::make_plan(settings).noise.sigma / whole.weight;
-  const features::CountTables& workload = *whole.map->tables();
+  const features::CountTables& workload = whole.map->tables()->counted();
   const double records = static_cast<double>(settings.records > 0 ? settings.records : settings.expected_records);
   const std::vector<double> shares =
       round_shares(workload, settings.schema.classes, records, sigma, settings.privacy.rounds);
@@ -163,12 +164,12 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
     map.round = r + 1;
     // What a later round will count is thought to be like this until it is chosen.
     if (learns && r > 0)
-      map.map = map.map->counting(tables_beforehand(workload, records, sigma / std::sqrt(shares[r])));
+      map.map = map.map->tables()->counting(tables_beforehand(workload, records, sigma / std::sqrt(shares[r])));
   }
   NamedMap& first = *(settings.maps.end() - static_cast<std::ptrdiff_t>(shares.size()));
-  first.map = first.map->counting(tables_of_round(workload, {}, settings.schema.classes, 0, shares.size(),
-                                                  sigma / std::sqrt(shares.front()))
-                                      .tables);
+  first.map = first.map->tables()->counting(tables_of_round(workload, {}, settings.schema.classes, 0,
+                                                            shares.size(), sigma / std::sqrt(shares.front()))
+                                                .tables);
   first.workload = {whole.map, whole.weight, kRuleOfRounds};
   return settings;
 }
@@ -206,7 +207,7 @@ std::optional<release::Check> repeat_choices(const release::Artifact& a) {
                     a.muffle_version)};
   for (const NamedMap& map : a.maps) {
     if (!is_counted(map)) continue;
-    for (const features::CountTable& table : map.map->tables()->tables) {
+    for (const features::CountTable& table : map.map->tables()->counted().tables) {
       if (!table.groups.empty())
         return release::Check{release::kRounds, release::Check::Outcome::kFail,
                               fmt::format("the map '{}' counts groups of codes in a first round, which no "
