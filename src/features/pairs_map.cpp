@@ -473,14 +473,14 @@ std::string PairsMap::outlook(double noise, double records) const {
                     std::sqrt(k * l));
   }
   if (joints.empty() && all_.learns()) {
-    std::size_t numbers = 0, most = 0;
+    std::size_t numbers = 0, widest = 0;
     for (const std::size_t cells : all_.grid_cells) {
       numbers += cells > 0 ? 1 : 0;
-      most = std::max(most, cells);
+      widest = std::max(widest, cells);
     }
     return fmt::format("learns the bins of {} over public grids of up to {} cells, with noise of up to {:.3g} "
                        "records in each count of their trees",
-                       numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers), most, single * records);
+                       numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers), widest, single * records);
   }
   if (joints.empty())
     return fmt::format("noise of up to {:.3g} records in every cell of single columns", single * records);
