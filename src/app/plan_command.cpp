@@ -33,7 +33,8 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
   std::vector<std::string> out;
   if (!plan.records) {
     out.push_back(
-        "m is private under add/remove-one adjacency: give data.expected_records, or --records, with a public "
+        "m is private under add/remove-one adjacency: give data.expected_records, or --records, with a "
+        "public "
         "guess of it to see signal and noise");
   }
   for (std::string& doubt : release::doubts(c.plan, plan.maps, plan.count_noise, plan.records))

@@ -98,8 +98,8 @@ Groups groups_of(const std::vector<std::uint64_t>& counts, std::size_t bins) {
   return out;
 }
 
-/// Of the features: the grids' cells of columns whose bins are learned, grouped by these records. (They are the real
-/// ones: the distances that come of it are no more public than they were.)
+/// Of the features: the grids' cells of columns whose bins are learned, grouped by these records. (They are
+/// the real ones: the distances that come of it are no more public than they were.)
 std::vector<Groups> compared_groups(const data::DataSpec& real, const Heartbeat& heartbeat) {
   const schema::Table& table = *real.schema.table;
   const std::vector<std::size_t> features = table.features();

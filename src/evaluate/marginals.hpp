@@ -22,9 +22,9 @@ struct SetDistance {
 };
 
 /// Total variation between two tables over sets of columns, streamed: both files are read once for every
-/// 2^25 cells; memory is theirs (256 MiB) and a batch. Columns are the features by their codes (where bins are
-/// learned, by 16 groups of about equally many records of `one`, which is read once more), then the
-/// label as the last one, where there is one. Rows whose label is no class are left out.
+/// 2^25 cells; memory is theirs (256 MiB) and a batch. Columns are the features by their codes (where bins
+/// are learned, by 16 groups of about equally many records of `one`, which is read once more), then the label
+/// as the last one, where there is one. Rows whose label is no class are left out.
 /// @param sets  each has at most kMostCells cells (cells_of())
 /// @throws DataError, IoError; DataError: one of the tables holds no rows.
 std::vector<SetDistance> total_variation(const data::DataSpec& one, const data::DataSpec& other,

@@ -117,7 +117,8 @@ class MarginalsMetric final : public Metric {
     return out;
   }
 
-  /// Numbers on their raw values, which no bins hide: lines for people, and into the JSON. Empty: there are none.
+  /// Numbers on their raw values, which no bins hide: lines for people, and into the JSON. Empty: there are
+  /// none.
   static std::string numbers(const Subject& subject, const data::DataSpec& samples,
                              const std::vector<std::string>& names, const Fineness& fine,
                              nlohmann::json& json) {
@@ -140,10 +141,11 @@ class MarginalsMetric final : public Metric {
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ks > b.ks; });
     std::string worst = "farthest numbers:";
     for (std::size_t i = 0; i < std::min(all.size(), kMostWorst); ++i)
-      worst += fmt::format("{} {} {:.{}f}", i == 0 ? "" : ",", names[all[i].column], all[i].ks, fine.decimals);
+      worst +=
+          fmt::format("{} {} {:.{}f}", i == 0 ? "" : ",", names[all[i].column], all[i].ks, fine.decimals);
     return fmt::format("{:24} {:12.{}f}{} {:8}\n{:24} {:12.{}f}{} {:8}\n{}\n", "KS of raw numbers", mean.ks,
-                       fine.decimals, beside, all.size(), "Wasserstein of them", mean.wasserstein, fine.decimals,
-                       beside_area, all.size(), worst);
+                       fine.decimals, beside, all.size(), "Wasserstein of them", mean.wasserstein,
+                       fine.decimals, beside_area, all.size(), worst);
   }
 
   static std::vector<std::string> names_of_columns(const schema::Schema& schema) {

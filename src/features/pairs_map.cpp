@@ -212,7 +212,8 @@ class PairsMap final : public FeatureMap, private TableFeatures {
       if (!seen.insert(key_of(table)).second) entry.fail("columns", "names a table twice");
       all_.tables.push_back(std::move(table));
     }
-    if (cells_of(all_, Learned::kInGroups) > kMostCells || cells_of(all_, Learned::kAsTheyAre) > kMostStated) f.fail("tables", "have more cells than this muffle counts");
+    if (cells_of(all_, Learned::kInGroups) > kMostCells || cells_of(all_, Learned::kAsTheyAre) > kMostStated)
+      f.fail("tables", "have more cells than this muffle counts");
     all_.lay_out();
     stated_ = true;
   }
@@ -431,7 +432,9 @@ void PairsMap::require_few_cells() const {
   const double cells = cells_of(all_, Learned::kInGroups);
   if (cells <= static_cast<double>(kMostCells)) return;
   std::size_t bins = std::size_t{1} << 24;
-  while (bins > 1 && cells_of(all_, Learned::kInGroups, static_cast<double>(bins)) > static_cast<double>(kMostCells)) bins /= 2;
+  while (bins > 1 &&
+         cells_of(all_, Learned::kInGroups, static_cast<double>(bins)) > static_cast<double>(kMostCells))
+    bins /= 2;
   std::string wide;
   for (std::size_t j = 0; j < names_.size(); ++j) {
     const bool counted = std::ranges::any_of(
@@ -478,9 +481,10 @@ std::string PairsMap::outlook(double noise, double records) const {
       numbers += cells > 0 ? 1 : 0;
       widest = std::max(widest, cells);
     }
-    return fmt::format("learns the bins of {} over public grids of up to {} cells, with noise of up to {:.3g} "
-                       "records in each count of their trees",
-                       numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers), widest, single * records);
+    return fmt::format(
+        "learns the bins of {} over public grids of up to {} cells, with noise of up to {:.3g} "
+        "records in each count of their trees",
+        numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers), widest, single * records);
   }
   if (joints.empty())
     return fmt::format("noise of up to {:.3g} records in every cell of single columns", single * records);

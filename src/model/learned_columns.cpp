@@ -148,7 +148,8 @@ std::vector<std::vector<Eigen::VectorXd>> learned_columns(const release::NoisyTa
   for (std::size_t i = 0; i < learned.size(); ++i) {
     const GroupCounts& groups = beside[learned[i].column];
     Eigen::VectorXd sum;
-    for (const Eigen::VectorXd& counts : groups.counts) sum = sum.size() == 0 ? counts : Eigen::VectorXd(sum + counts);
+    for (const Eigen::VectorXd& counts : groups.counts)
+      sum = sum.size() == 0 ? counts : Eigen::VectorXd(sum + counts);
     shared.push_back(with_groups(known[i], all[i], learned[i], groups.group, sum,
                                  groups.variance * static_cast<double>(classes)));
     if (classes == 1) out[0][learned[i].column] = shared.back();

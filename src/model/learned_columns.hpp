@@ -12,9 +12,9 @@ namespace muffle::model {
 
 /// What tables of several columns say of one of them, class by class: their sums over the other columns.
 struct GroupCounts {
-  std::vector<std::size_t> group;        ///< of each code; empty: no table says anything
-  std::vector<Eigen::VectorXd> counts;   ///< C of the groups
-  double variance = 0;                   ///< of a group's
+  std::vector<std::size_t> group;       ///< of each code; empty: no table says anything
+  std::vector<Eigen::VectorXd> counts;  ///< C of the groups
+  double variance = 0;                  ///< of a group's
 };
 
 /// The laws of the columns with grid_cells: records of each code, for each class, of sum size[c]. All classes

@@ -96,7 +96,8 @@ PairGraphCells read_groups(const JsonFields& fields, PairGraphModel& model) {
   std::vector<bool> used(codes, false);
   for (const std::size_t g : group) used[g] = true;
   const auto groups = std::find(used.begin(), used.end(), false);
-  if (std::find(groups, used.end(), true) != used.end()) fields.fail("group", "leaves a group without a code");
+  if (std::find(groups, used.end(), true) != used.end())
+    fields.fail("group", "leaves a group without a code");
   codes = static_cast<std::size_t>(groups - used.begin());
   out.group.assign(group.begin(), group.end());
   return out;

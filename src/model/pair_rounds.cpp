@@ -131,8 +131,8 @@ struct Known {
   double sigma_round;
 };
 
-/// Every column's codes, merged until the groups hold `least` records (learned ones more, by kLeastLearned), and on until the tables of all pairs
-/// are small enough together.
+/// Every column's codes, merged until the groups hold `least` records (learned ones more, by kLeastLearned),
+/// and on until the tables of all pairs are small enough together.
 std::vector<Groups> merged_columns(const Known& known, double least, const std::vector<Candidate>& pairs,
                                    Comparisons& compare) {
   const Margins& margins = known.margins;

@@ -16,8 +16,8 @@ constexpr double kWorthARound = 0.02;
 
 const std::vector<std::vector<double>> kShares{{1.0}, {0.4, 0.6}, {0.18, 0.4, 0.42}};
 
-/// Where bins are learned: the first round's share with few records for the noise of its counts, and with many;
-/// fewer than kFewRecords for one of noise are few.
+/// Where bins are learned: the first round's share with few records for the noise of its counts, and with
+/// many; fewer than kFewRecords for one of noise are few.
 constexpr double kLearnedOfFew = 0.3, kLearnedOfMany = 0.18, kFewRecords = 100.0;
 
 /// The rounds' shares beside the first one's.

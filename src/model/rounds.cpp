@@ -25,11 +25,11 @@ bool learns_bins(const NamedMap& map) { return map.map->tables() && map.map->tab
 std::size_t place_of_counts(const std::vector<NamedMap>& maps, bool learns) {
   const auto held = std::count_if(maps.begin(), maps.end(), is_counted);
   if (learns && (held != 1 || std::count_if(maps.begin(), maps.end(), learns_bins) != 1))
-    throw ConfigError(
-        fmt::format("numbers without bins are learned in the first round of one map of counts, and there are {} "
-                    "with kind = {}: configure one such map, of role \"match\", or write bins in the schema",
-                    std::count_if(maps.begin(), maps.end(), [](const auto& m) { return m.map->tables() != nullptr; }),
-                    features::tables_maps()));
+    throw ConfigError(fmt::format(
+        "numbers without bins are learned in the first round of one map of counts, and there are {} "
+        "with kind = {}: configure one such map, of role \"match\", or write bins in the schema",
+        std::count_if(maps.begin(), maps.end(), [](const auto& m) { return m.map->tables() != nullptr; }),
+        features::tables_maps()));
   if (held != 1)
     throw ConfigError(
         fmt::format("privacy.rounds releases one map of counts in rounds, and there are {} with kind = {}: "
@@ -101,7 +101,8 @@ class Repetition {
 
   /// The rounds' weights are shares that rounds may have.
   bool has_shares() const {
-    for (const std::vector<double>& shares : possible_shares(workload_.map->tables()->counted(), places_.size())) {
+    for (const std::vector<double>& shares :
+         possible_shares(workload_.map->tables()->counted(), places_.size())) {
       bool same = true;
       for (std::size_t r = 0; r < places_.size(); ++r)
         same = same && a_.maps[places_[r]].weight == weight_of_round(workload_.weight, shares[r]);
@@ -148,7 +149,8 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
   // The bound, and so the noise, is that of the one map: the rounds' weights have its square.
   const double sigma = release::make_plan(settings).noise.sigma / whole.weight;
   const features::CountTables& workload = whole.map->tables()->counted();
-  const double records = static_cast<double>(settings.records > 0 ? settings.records : settings.expected_records);
+  const double records =
+      static_cast<double>(settings.records > 0 ? settings.records : settings.expected_records);
   const std::vector<double> shares =
       round_shares(workload, settings.schema.classes, records, sigma, settings.privacy.rounds);
   if (shares.size() == 1) return settings;
@@ -164,7 +166,8 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
     map.round = r + 1;
     // What a later round will count is thought to be like this until it is chosen.
     if (learns && r > 0)
-      map.map = map.map->tables()->counting(tables_beforehand(workload, records, sigma / std::sqrt(shares[r])));
+      map.map =
+          map.map->tables()->counting(tables_beforehand(workload, records, sigma / std::sqrt(shares[r])));
   }
   NamedMap& first = *(settings.maps.end() - static_cast<std::ptrdiff_t>(shares.size()));
   first.map = first.map->tables()->counting(tables_of_round(workload, {}, settings.schema.classes, 0,

@@ -51,8 +51,8 @@ SplitPrior::Law SplitPrior::beta(double a, double b) const {
 
 SplitPrior::Reading SplitPrior::read(double m, double sd, double expected) const {
   m = std::clamp(m, -3 * sd, 1 + 3 * sd);
-  // Mean likelihood over each cell, and of theta times it, up to sqrt(2 pi) sd: exact integrals, for the noise
-  // may be far narrower than a cell.
+  // Mean likelihood over each cell, and of theta times it, up to sqrt(2 pi) sd: exact integrals, for the
+  // noise may be far narrower than a cell.
   std::array<double, kCells + 1> tail, height;
   std::array<bool, kCells + 1> right;
   for (std::size_t e = 0; e <= kCells; ++e) {

@@ -73,7 +73,8 @@ struct Column {
     double there = counts.records;
     if (counts.may_miss) {
       const double p = seen.precision[0], q = counts.missing_precision;
-      there = p + q > 0 ? ((counts.records - counts.missing) * q + seen.counts[0] * p) / (p + q) : counts.records;
+      there =
+          p + q > 0 ? ((counts.records - counts.missing) * q + seen.counts[0] * p) / (p + q) : counts.records;
     }
     law.nodes[0] = std::clamp(there, 0.0, counts.records);
     law.missing = counts.records - law.nodes[0];

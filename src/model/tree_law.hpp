@@ -12,9 +12,9 @@ namespace muffle::model {
 /// What is known of one column: counts with independent Gaussian noise for the nodes of its tree.
 struct TreeCounts {
   const features::DyadicTree* tree = nullptr;
-  std::vector<double> counts;     ///< of each node, records; looked at where it was counted
-  std::vector<double> precision;  ///< of each node, 1 / variance; 0: it was not counted
-  bool may_miss = false;          ///< a value may be absent
+  std::vector<double> counts;                     ///< of each node, records; looked at where it was counted
+  std::vector<double> precision;                  ///< of each node, 1 / variance; 0: it was not counted
+  bool may_miss = false;                          ///< a value may be absent
   double missing = 0.0, missing_precision = 0.0;  ///< how many are, as counted
   double records = 0.0;                           ///< of the cells and the missing value
   /// Of each node: records of a law that this one is thought to be like; empty: of none.

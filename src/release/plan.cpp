@@ -220,7 +220,8 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
       f.outlook =
           fmt::format("round {}: what it counts is chosen from the noisy numbers before it", map.round);
       // Where bins are learned, the map counts what is to be expected of it until then.
-      if (const features::TableFeatures* own = map.map->tables(); own && own->counted().learns() && map.round == 2)
+      if (const features::TableFeatures* own = map.map->tables();
+          own && own->counted().learns() && map.round == 2)
         f.outlook += "; were all values equally frequent, " + map.map->outlook(noise, *records / classes);
       continue;
     }

@@ -1,4 +1,5 @@
-// The tree that a number's bins are learned from: it is tables like any other, so the bound of counts holds for it.
+// The tree that a number's bins are learned from: it is tables like any other, so the bound of counts holds
+// for it.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -63,7 +64,8 @@ missing = ["?"]
 [[columns]]
 name = "b"
 type = "boolean"
-)" + more, "s")));
+)" + more,
+                                                                                     "s")));
   return out;
 }
 
@@ -105,7 +107,8 @@ TEST(LearnedBins, NoTwoRecordsAreFurtherApartThanTheTheoremSays) {
     shortest = std::min(shortest, own);
   }
   EXPECT_LE(farthest, 2 * most);
-  EXPECT_GT(static_cast<double>(shortest), (1 - 1e-6) * static_cast<double>(most)) << "every record has norm 1";
+  EXPECT_GT(static_cast<double>(shortest), (1 - 1e-6) * static_cast<double>(most))
+      << "every record has norm 1";
   EXPECT_GT(static_cast<double>(farthest), (1 - 1e-6) * 2 * static_cast<double>(most));
 }
 

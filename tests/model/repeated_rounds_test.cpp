@@ -66,7 +66,8 @@ std::vector<std::int64_t> released(const release::ReleasePlan& round) {
 }
 
 /// A release in so many rounds.
-Artifact release_in(std::size_t rounds, const schema::Schema& schema = test::table_schema(kRepeatedCodes, 2)) {
+Artifact release_in(std::size_t rounds,
+                    const schema::Schema& schema = test::table_schema(kRepeatedCodes, 2)) {
   privacy::PrivacySpec privacy = release::testing_artifact::privacy_of({.epsilon = 0.3});
   privacy.rounds = rounds;
   const auto map =
@@ -225,7 +226,8 @@ TEST(RepeatedRoundsOfLearnedBins, GroupsFollowFromTheFirstRoundsTreesAndForgedOn
     for (const CountTable& table : honest.maps[1].map->tables()->counted().tables) {
       for (std::size_t k = 0; k < table.columns.size(); ++k) {
         if (table.columns[k] != 1 || table.groups.empty() || table.groups[k].empty()) continue;
-        EXPECT_EQ(std::ranges::count(table.groups[k], table.groups[k].back()), 1) << "nobody joins the missing";
+        EXPECT_EQ(std::ranges::count(table.groups[k], table.groups[k].back()), 1)
+            << "nobody joins the missing";
       }
     }
     // One of a's cells is moved to the group before.

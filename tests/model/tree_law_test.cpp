@@ -15,7 +15,8 @@ namespace {
 using features::DyadicTree;
 
 /// Noisy counts of all nodes but the root, of one standard deviation.
-TreeCounts observed(const DyadicTree& tree, const std::vector<double>& cells, double sigma, std::uint64_t seed) {
+TreeCounts observed(const DyadicTree& tree, const std::vector<double>& cells, double sigma,
+                    std::uint64_t seed) {
   TreeCounts out;
   out.tree = &tree;
   const CounterStream random(seed, Stream::kTest, 3);
@@ -65,7 +66,8 @@ TEST(TreeLaw, NodesAddUpAndNoneIsNegative) {
   for (std::size_t v = 0; v < tree.nodes.size(); ++v) {
     EXPECT_GE(laws[0].nodes[v], 0.0);
     if (!tree.nodes[v].is_cell()) {
-      EXPECT_NEAR(laws[0].nodes[v], laws[0].nodes[tree.nodes[v].left] + laws[0].nodes[tree.nodes[v].right], 1e-6);
+      EXPECT_NEAR(laws[0].nodes[v], laws[0].nodes[tree.nodes[v].left] + laws[0].nodes[tree.nodes[v].right],
+                  1e-6);
     }
   }
   EXPECT_DOUBLE_EQ(laws[0].nodes[0], 2000.0);

@@ -196,11 +196,21 @@ TEST(TableToml, BinsOfDecimalsHoldEquallyManyValues) {
             const Grid grid(c);
             const std::uint64_t values = static_cast<std::uint64_t>(steps) + 1;
             ASSERT_EQ(grid.count(), values) << column;
+            ASSERT_FALSE(c.learned);
             ASSERT_EQ(c.bins(), std::min(bins, values)) << column;
             for (std::uint32_t b = 0; b < c.bins(); ++b) {
               const std::uint64_t held = grid.first(b + 1) - grid.first(b);
               ASSERT_TRUE(held == values / c.bins() || held == values / c.bins() + 1) << column << b;
             }
+          }
+          const Column learned = parse_table_toml(column, "s").columns[0];
+          const Grid fine(learned);
+          ASSERT_TRUE(learned.learned);
+          ASSERT_EQ(fine.first(1), 1u) << "the least value has a cell of its own: " << column;
+          ASSERT_EQ(fine.first(learned.bins() - 1), fine.count() - 1) << "so has the largest: " << column;
+          if (lo < 0 && -lo % step == 0 && -lo / step <= steps) {
+            const std::uint32_t zero = fine.bin(fine.index(0.0));
+            ASSERT_EQ(fine.first(zero + 1) - fine.first(zero), 1u) << "and zero: " << column;
           }
           if (lo >= 0) {
             ASSERT_NO_THROW(parse_table_toml(column + "spacing = \"logarithmic\"\n", "s")) << column;

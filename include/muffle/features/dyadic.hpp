@@ -20,8 +20,8 @@ struct DyadicTree {
   /// @param cells  1 or more
   explicit DyadicTree(std::size_t cells);
 
-  std::vector<Node> nodes;     ///< the root first, parents before their children, from left to right
-  std::size_t levels = 0;      ///< L; 0: there is one cell
+  std::vector<Node> nodes;        ///< the root first, parents before their children, from left to right
+  std::size_t levels = 0;         ///< L; 0: there is one cell
   std::vector<std::size_t> leaf;  ///< of each cell: the place of its node
 
   /// Which part of level m each code lies in, m from 1 to L: a cell that is reached earlier stays a part of
@@ -29,8 +29,8 @@ struct DyadicTree {
   std::vector<std::uint32_t> level(std::size_t m, std::size_t codes) const;
 };
 
-/// What each table of such a tree weighs, beside 1 for the table of a column without one: L^(-1/4). A record's
-/// squares then add up to sqrt(L) over the tree.
+/// What each table of such a tree weighs, beside 1 for the table of a column without one: L^(-1/4). A
+/// record's squares then add up to sqrt(L) over the tree.
 double tree_weight(std::size_t levels);
 
 }  // namespace muffle::features

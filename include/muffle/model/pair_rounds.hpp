@@ -26,7 +26,8 @@ std::vector<double> round_shares(const features::CountTables& workload, std::siz
 std::vector<std::vector<double>> possible_shares(const features::CountTables& workload, std::size_t rounds);
 
 /// Groups of a column whose bins are learned hold sqrt(kLeastLearned sigma n) records, sigma the noise of a
-/// pair's cell: within a group the first round's law draws the cell, so that coarse ones lose less than others.
+/// pair's cell: within a group the first round's law draws the cell, so that coarse ones lose less than
+/// others.
 inline constexpr double kLeastLearned = 0.3;
 /// How many they will be, were all alike. @param records  0: nobody knows
 double groups_beforehand(double records, double sigma);
