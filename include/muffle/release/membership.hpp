@@ -13,7 +13,7 @@ namespace muffle::release {
 
 /// A party says who it is; signed with the key that it speaks of.
 struct Card {
-  std::string name;             ///< as crypto::valid_site_name() has it
+  std::string name{};           ///< as crypto::valid_site_name() has it
   crypto::ExchangePoint box{};  ///< X25519: what is for this party's eyes alone is sealed to it
   bool site = false;            ///< holds records
   bool key_holder = false;      ///< opens sums
