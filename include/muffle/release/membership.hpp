@@ -28,10 +28,10 @@ std::string roles_in_words(const Card& card);
 
 /// Who is in a consortium, by a coordinator that signs it. A new version follows the one before.
 struct Charter {
-  std::string title;                             ///< the consortium's name, for people
+  std::string title{};                           ///< the consortium's name, for people
   std::uint64_t version = 1;                     ///< 1, 2, ...
   Sha256Digest previous{};                       ///< id() of the version before; zeros: this is the first
-  std::string admission;                         ///< how members are admitted, for people
+  std::string admission{};                       ///< how members are admitted, for people
   std::vector<SignedHeader> cards{};             ///< of all members, the coordinator among them
   std::vector<crypto::SitePublicKey> revoked{};  ///< keys that may take part in nothing any more
 };
