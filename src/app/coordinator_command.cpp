@@ -21,7 +21,7 @@ using release::Charter;
 using release::Consortium;
 using release::SignedHeader;
 
-void init(const PartyCommand& command, std::ostream& out) {
+void init_coordinator(const PartyCommand& command, std::ostream& out) {
   release::Card roles;
   roles.coordinator = true;
   const site::KeyStore store = init_party(command, roles, false, {});
@@ -145,7 +145,7 @@ void propose(ConfigSources sources, const PartyCommand& command, std::ostream& o
 
 void coordinator_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out) {
   const std::string& verb = command.verb;
-  if (verb == "coordinator init") return init(command, out);
+  if (verb == "coordinator init") return init_coordinator(command, out);
   if (verb == "coordinator card") {
     out << card_text(site::KeyStore::open(command.folder));
     return;

@@ -23,14 +23,11 @@ using release::SignedHeader;
 
 /// So few round keys may be left that no proposal names before new ones are made.
 constexpr std::size_t kFewRoundKeys = 4;
-/// The most bytes of a file that a party keeps of a message without numbers.
-constexpr std::size_t kMostKept = std::size_t{1} << 26;
-
-std::uint64_t now() {
+std::uint64_t seconds_now() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
 }
 
-void init(const PartyCommand& command, std::ostream& out) {
+void init_site(const PartyCommand& command, std::ostream& out) {
   if (command.no_records && !command.key_holder)
     throw UsageError("--no-records needs --key-holder: a site either holds records or opens sums, or both.");
   std::vector<std::string> approvers;
@@ -208,12 +205,8 @@ void decline(const PartyCommand& command, std::ostream& out) {
     throw ConfigError(fmt::format(
         "this site has contributed to the round, '{}': what was sent cannot be taken back.", contribution));
   const auto codes = release::decline_codes();
-  const auto code = static_cast<release::DeclineCode>(std::ranges::find(codes, command.code) - codes.begin());
-  // A second decline, with another code, would be a second answer.
-  const fs::path kept = decline_file(command.folder, at.round);
-  if (!is_there(kept, "the decline", "Nothing was declined."))
-    write_file_atomically(kept, message_bytes(sign(decline_of(at.round, code), at.store.key())));
-  at.exchange->put(release::decline_name(at.round.id, at.self.key), read_file(kept, kMostKept));
+  decline_round(at.store, *at.exchange, at.round,
+                static_cast<release::DeclineCode>(std::ranges::find(codes, command.code) - codes.begin()));
   out << fmt::format("This site has declined the round {}; all can see that, and the code.\n",
                      release::short_id(at.round.id));
 }
@@ -225,10 +218,11 @@ void status(const PartyCommand& command, std::ostream& out) {
   if (command.round.empty()) {
     round::Proposals proposals = round::read_proposals(*exchange);
     for (const round::Proposals::Entry& entry : proposals.rounds)
-      rounds.push_back(round::read_status(*exchange, entry.round, now()));
+      rounds.push_back(round::read_status(*exchange, entry.round, seconds_now()));
     aside.insert(aside.end(), proposals.set_aside.begin(), proposals.set_aside.end());
   } else {
-    rounds.push_back(round::read_status(*exchange, round::find_round(*exchange, command.round), now()));
+    rounds.push_back(
+        round::read_status(*exchange, round::find_round(*exchange, command.round), seconds_now()));
   }
   if (rounds.empty()) out << "There is no proposal yet.\n";
   for (const round::RoundStatus& s : rounds) out << round::status_text(s);
@@ -242,7 +236,7 @@ void status(const PartyCommand& command, std::ostream& out) {
 void party_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out) {
   const std::string& verb = command.verb;
   if (verb.starts_with("coordinator ")) return coordinator_command(sources, command, out);
-  if (verb == "site init") return init(command, out);
+  if (verb == "site init") return init_site(command, out);
   if (verb == "site card") {
     out << card_text(site::KeyStore::open(command.folder));
     return;

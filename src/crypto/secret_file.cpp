@@ -48,7 +48,7 @@ void write_secret_file(const std::filesystem::path& path, std::string_view text,
 }
 
 void read_secret_file(const std::filesystem::path& path, const std::string& what, SecretText& into) {
-  InputFile in(path, what, "Check its path and your permissions.");
+  InputFile in(path, "a secret key", "Check its path and your permissions.");
   if ((in.mode() & 077) != 0) {
     throw ConfigError(
         fmt::format("others than its owner may use {} '{}' (mode {:o}): chmod 600 it, and make a new key if "
