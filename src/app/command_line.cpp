@@ -101,6 +101,12 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
   if (verb_ == "schema") return [this, &printed] { schema_command(schema_, std::cin, printed); };
   if (verb_ == "site" || verb_ == "coordinator" || verb_ == "round")
     return [this, &printed] { party_command(sources, party_, printed); };
+  if (verb_ == "simulate") {
+    return [this, &printed] {
+      simulate_.out = out;
+      simulate(sources, simulate_, printed);
+    };
+  }
   if (verb_ == "check") return [this, &printed] { check(sources, check_, printed); };
   if (verb_ == "verify") return [this, &printed] { print_verification(verify_, verify_format_, printed); };
   if (verb_ == "slurm") {

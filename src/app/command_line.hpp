@@ -64,6 +64,7 @@ class CommandLine {
   void add_site();
   void add_coordinator();
   void add_round();
+  void add_simulate();
 
   /// @throws UsageError  the word is no verb, with the one that it may stand for.
   void require_verb(const std::string& word) const;
@@ -77,6 +78,7 @@ class CommandLine {
   SchemaCommand schema_;
   CheckCommand check_;
   PartyCommand party_;
+  SimulateCommand simulate_;
   release::ReleaseFiles verify_;
   std::string verify_format_ = "text";
   std::string keygen_name_;

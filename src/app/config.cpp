@@ -317,7 +317,7 @@ namespace {
 
 Config party_defaults(bool site) {
   Config config;
-  config.party = Config::Party{.site = site, .exchange = {}, .policy = {}};
+  config.party = Config::Party{.site = site, .exchange = {}, .policy = {}, .part = 0, .parts = 1};
   return config;
 }
 
@@ -342,6 +342,7 @@ PartyConfig load_party(const std::filesystem::path& folder, bool site) {
   settings::Problems problems;
   out.config.ledger.problems(problems);
   out.config.party->policy.problems(problems);
+  problems.unless(out.config.party->part < out.config.party->parts, "site.part must be below site.parts");
   problems.unless(!site || !out.config.ledger.data_id.empty(),
                   "data.id is empty: the site's privacy ledger needs a name for its records");
   problems.throw_if_any(file.string());

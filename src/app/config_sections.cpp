@@ -36,6 +36,13 @@ std::vector<settings::Key> party_keys(Config& c) {
            "the folder where the consortium's messages lie; a relative name begins at this file's folder");
   });
   if (!c.party->site) return all;
+  section("site", [&](Keys& k) {
+    k.count(
+        "parts", c.party->parts, 1, 1 << 16,
+        "into how many equal parts the files' records are divided, of which this site has one: for `muffle "
+        "simulate`");
+    k.count("part", c.party->part, 0, (1 << 16) - 1, "which one, from 0");
+  });
   section("policy", [&](Keys& k) { c.party->policy.declare(k); });
   section("privacy", [&](Keys& k) { c.ledger.declare(k); });
   section("data", [&](Keys& k) {

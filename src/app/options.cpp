@@ -72,6 +72,7 @@ CommandLine::CommandLine() : app_(kAbout, "muffle") {
   add_site();
   add_coordinator();
   add_round();
+  add_simulate();
   add_slurm();
   Options keygen(*app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation"));
   keygen.value("-o,--out", out, "DIR", "folder for NAME.key and NAME.pub")->required();

@@ -120,8 +120,8 @@ bool has_declined(const fs::path& folder, const release::ProposedRound& round) {
                   "Nothing was done.");
 }
 
-void decline_round(const site::KeyStore& store, round::Exchange& exchange, const release::ProposedRound& round,
-                   release::DeclineCode code) {
+void decline_round(const site::KeyStore& store, round::Exchange& exchange,
+                   const release::ProposedRound& round, release::DeclineCode code) {
   // A second decline, with another code, would be a second answer.
   const fs::path kept = decline_file(store.folder(), round);
   if (!is_there(kept, "the decline", "Nothing was declined."))

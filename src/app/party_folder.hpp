@@ -36,9 +36,10 @@ std::filesystem::path approval_file(const std::filesystem::path& folder, const r
 std::filesystem::path decline_file(const std::filesystem::path& folder, const release::ProposedRound& round);
 /// @throws IoError.
 bool has_declined(const std::filesystem::path& folder, const release::ProposedRound& round);
-/// Declines a round, for all to see: once, with the code that it declined with first. @throws ProtocolError, IoError.
-void decline_round(const site::KeyStore& store, round::Exchange& exchange, const release::ProposedRound& round,
-                   release::DeclineCode code);
+/// Declines a round, for all to see: once, with the code that it declined with first. @throws ProtocolError,
+/// IoError.
+void decline_round(const site::KeyStore& store, round::Exchange& exchange,
+                   const release::ProposedRound& round, release::DeclineCode code);
 /// Approvals of this round that are signed; whose they are, the policy judges. @throws IoError.
 std::vector<release::SignedHeader> kept_approvals(const std::filesystem::path& folder,
                                                   const release::ProposedRound& round);

@@ -110,4 +110,15 @@ void CommandLine::add_round() {
   o.value("--html", party_.html, "FILE", "write a page, too, such as status.html");
 }
 
+void CommandLine::add_simulate() {
+  Options o(*app_.add_subcommand(
+      "simulate",
+      "a round between institutions on this machine: each with a folder and keys, each act a process"));
+  o.sources(sources)->required();
+  o.guarantee(sources);
+  o.preset("--sites", simulate_.sites, "N", "among how many sites the records are dealt")
+      ->check(CLI::Range(3, 1000));
+  o.value("-o,--out", out, "DIR", "a new folder for all of them")->required();
+}
+
 }  // namespace muffle::app

@@ -142,6 +142,20 @@ people() {
   says 78 'does not have this site' site join "$work/west"
 }
 
-people
-page
+# A whole round, each act a process; and what it refuses.
+simulated() {
+  schema >"$work/stays.schema.toml"
+  study >"$work/simulated.toml"
+  { echo days,ward; for i in {1..90}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
+  job=(simulate --config "$work/simulated.toml" --set "data.dir=$work" --set data.features=stays.csv)
+  says 0 'the release is verified' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
+  check "four sites were charged" test "$(cat "$work"/four/site-*/ledger.jsonl | grep -c INTENT)" = 4
+  says 78 'holds a simulation already' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
+  ends 2 "$MUFFLE" "${job[@]}" --sites 2 --out "$work/two"
+  says 65 'exit code 65' "$MUFFLE" "${job[@]}" --sites 3 --set data.features=none.csv --out "$work/none"
+}
+
+parts=("$@")
+if ((${#parts[@]} == 0)); then parts=(people simulated page); fi
+for part in "${parts[@]}"; do "$part"; done
 finish

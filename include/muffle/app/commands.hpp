@@ -131,6 +131,16 @@ struct PartyCommand {
 /// @param sources  of propose: the configuration of the release
 /// @throws ConfigError, ProtocolError  a message that is not what it should be;  IoError; UsageError.
 void party_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out);
+/// `muffle simulate`: a round between institutions on this machine, without any network: folders of a
+/// coordinator, of sites and of what is between them, and a process for every act. Not collective.
+struct SimulateCommand {
+  int sites = 3;
+  std::string out;  ///< a new folder
+};
+/// Deals the records of the configuration to the sites, contiguously.
+/// @throws ConfigError; Error  of an act that failed, with its exit code.
+void simulate(const ConfigSources& sources, const SimulateCommand& command, std::ostream& printed);
+
 /// Those of the coordinator. @throws as party_command().
 void coordinator_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out);
 

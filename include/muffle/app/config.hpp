@@ -50,6 +50,7 @@ struct Config {
     bool site = true;      ///< false: the coordinator, or a key holder without records
     std::string exchange;  ///< where the consortium's messages lie
     site::Policy policy;
+    int part = 0, parts = 1;  ///< of its files' records, the site has this one of so many equal parts
   };
   std::optional<Party> party;
 };
