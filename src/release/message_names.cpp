@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kShort = 16;  // hexadecimal digits
 constexpr std::string_view kProposal = "-proposal.mfm";
 
-std::string of_party(const crypto::RoundId& round, std::string_view kind, const crypto::SitePublicKey& party) {
+std::string of_party(const crypto::RoundId& round, std::string_view kind,
+                     const crypto::SitePublicKey& party) {
   return fmt::format("{}-{}-{}.mfm", short_id(round), kind, crypto::short_fingerprint(party));
 }
 

@@ -181,7 +181,8 @@ std::string proposal_in_words(const release::ProposedRound& round) {
   const release::ReleasePlan& plan = p.plan;
   std::string out = fmt::format("round {}\ntitle: {}\n", to_hex(round.id).substr(0, 16), printable(p.title));
   std::vector<std::string> maps, holders;
-  for (const features::NamedMap& map : plan.maps) maps.push_back(fmt::format("{} ({})", map.name, map.map->kind()));
+  for (const features::NamedMap& map : plan.maps)
+    maps.push_back(fmt::format("{} ({})", map.name, map.map->kind()));
   out += fmt::format("released: {} numbers, of the maps {}{}\n", round.length, fmt::join(maps, ", "),
                      plan.counts ? ", and class counts" : "");
   if (plan.schema.table) {
