@@ -99,6 +99,8 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
   if (verb_ == "keygen") return [this, &printed] { crypto::make_site_key(out, keygen_name_, printed); };
   if (verb_ == "ledger") return print([this] { return ledger(ledger_); });
   if (verb_ == "schema") return [this, &printed] { schema_command(schema_, std::cin, printed); };
+  if (verb_ == "site" || verb_ == "coordinator" || verb_ == "round")
+    return [this, &printed] { party_command(sources, party_, printed); };
   if (verb_ == "check") return [this, &printed] { check(sources, check_, printed); };
   if (verb_ == "verify") return [this, &printed] { print_verification(verify_, verify_format_, printed); };
   if (verb_ == "slurm") {
