@@ -75,7 +75,7 @@ features::Workload read_workload(const JsonFields& f, const std::string& kind, c
   f.only({"map", "weight", "rule"});
   features::Workload out{read_description(f, "map", kind, schema), f.number("weight"),
                          f.integer("rule", 1, 1 << 16)};
-  if (!out.map->has_tables()) f.fail("map", "is no map of counts");
+  if (!out.map->tables()) f.fail("map", "is no map of counts");
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/model/sampler.hpp"
 #include "muffle/release/noisy_moments.hpp"
 
