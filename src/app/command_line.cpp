@@ -84,7 +84,8 @@ void CommandLine::parse(int argc, const char* const* argv) {
     throw UsageError(std::string(e.what()) + ". See `muffle --help`, or `muffle VERB --help`.");
   }
   // Other verbs have no settings.
-  if (verb_ != "help" && app_.get_subcommands().front()->get_option_no_throw("--config") != nullptr)
+  if (party_.verb == "coordinator propose" ||
+      (verb_ != "help" && app_.get_subcommands().front()->get_option_no_throw("--config") != nullptr))
     sources.environment = environment_settings();
 }
 
