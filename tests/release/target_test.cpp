@@ -99,7 +99,8 @@ TEST(FewRecords, AreTakenNoteOfWhereTheNoisyTotalSaysSoBeyondItsNoise) {
     EXPECT_NE(few_records(of_records(a, edge - 1)), "");
     EXPECT_EQ(few_records(of_records(a, edge + 1)), "");
     const Artifact few = of_records(a, 100);
-    EXPECT_THAT(privacy_statement_text(few),
+    EXPECT_THAT(privacy_statement_text(few), testing::HasSubstr("Data: by its noisy totals only"));
+    EXPECT_THAT(privacy_statement_json(few),
                 testing::HasSubstr("of the 1000 records are in this release (99 % interval)"));
     EXPECT_THAT(privacy_statement_text(of_records(a, 1000)), testing::Not(testing::HasSubstr("interval")));
   }
