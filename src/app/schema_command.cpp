@@ -161,6 +161,7 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
 /// Columns by name alone: what their fields look like stands in the draft, which stays with the file's owner.
 void tell_of_notations(const std::vector<schema::DraftColumn>& columns, std::ostream& out) {
   for (const schema::DraftColumn& c : columns) {
+    if (!c.is_open()) continue;  // a person has decided
     if (!c.choices.empty()) {
       out << fmt::format(
           "Column '{}': nothing in the file tells which notation it has; the draft names those that it can "

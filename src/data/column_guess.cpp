@@ -54,7 +54,14 @@ std::string shape_of(std::string_view field, bool dates_alone) {
     behind = letter ? behind + 1 : digit ? 0 : behind;
     marks += !digit && !letter && byte < 0x80 ? 1 : 0;
   }
-  const bool date = marks >= 2 && digits >= 4 && letters <= kMostLetters && letters <= digits + 4;
+  // "ADM-2023-0042" is no date: one that begins with letters begins with a month or a weekday.
+  static constexpr std::string_view kNames =
+      "jan feb mar apr may jun jul aug sep oct nov dec mon tue wed thu fri sat sun ";
+  std::string first(field.substr(0, 3));
+  for (char& c : first) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const bool named = shape.starts_with("aaa") && kNames.find(first + " ") != std::string_view::npos;
+  const bool date = (named || !shape.starts_with('a')) && marks >= 2 && digits >= 4 &&
+                    letters <= kMostLetters && letters <= digits + 4;
   // Letters stand behind a number, if at all: before it they make a code.
   const bool number =
       digits > 0 && letters == behind && letters <= kMostLetters && digits + letters < field.size();

@@ -56,7 +56,8 @@ std::optional<std::size_t> fields_that_count(std::span<const std::string_view> f
                                              bool unnamed_end);
 
 /// Each row begins with a name of its own, and the header has none for that: as R's write.table writes it.
-/// The file's first row tells, by its width. @param columns  of the header
+/// The first rows tell: all are one field wider than the header, and each begins with another field. @param
+/// columns of the header
 bool rows_have_names(const std::string& path, const CsvDialect& dialect, std::size_t columns);
 
 /// Whether one of the next rows is a header of the schema: then lines stand above it. For the message of a

@@ -165,6 +165,7 @@ void add_member(zip_t* archive, const char* name, FileSource& content) {
 }  // namespace
 
 std::string only_zip_member(const std::filesystem::path& archive) {
+  record_file(archive);  // whether it is there: see open_zip_member()
   const Archive opened = open_archive(archive);
   const WatchedStep step("reading", archive);
   const char* const name =

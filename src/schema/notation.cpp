@@ -127,7 +127,8 @@ std::optional<double> NumberText::parse_marked(std::string_view text) const {
     const std::size_t mark = mark_at(text, notation_.thousands_mark);
     if (mark == 0) break;
     // The first group has one to three digits, and the others three.
-    if (group == 0 || group > 3 || (groups > 0 && group != 3)) return std::nullopt;
+    const bool zero = groups == 0 && plain.substr(negative ? 1 : 0).starts_with('0');
+    if (zero || group == 0 || group > 3 || (groups > 0 && group != 3)) return std::nullopt;
     ++groups;
     group = 0;
     text.remove_prefix(mark - 1);

@@ -23,7 +23,7 @@ for file in comma semicolon; do
   separator=,
   if [[ $file == semicolon ]]; then separator=";"; fi
   says 0 'Draft written' drafted $file "$separator"
-  check "$file: nothing is left to be filled in" bash -c "! grep -n FILL-IN $file.toml"
+  check "$file: nothing is left to be filled in" bash -c "! grep -v '^#' $file.toml | grep FILL-IN"
   check "$file: each notation is proposed" python3 "$here/notations.py" drafted $file $file.toml 0
   says 0 '^Everything fits' checked $file.toml $file.csv "$separator"
   ends 0 sampled $file "$separator" 200
@@ -31,7 +31,7 @@ for file in comma semicolon; do
   says 0 '^Everything fits' checked $file.toml $file/samples.csv "$separator"
   says 0 'guess, from a look' schema init $file.csv --separator "$separator" --out private-$file.toml
   check "$file: without a sample, too" python3 "$here/notations.py" drafted $file private-$file.toml 1
-  check "$file: and nothing of the records" bash -c "! grep -E '[0-9]{4}|90|85' <(sed -E 's/^name = .*//; s/dates 19[0-9]+//' private-$file.toml | grep -v '^#')"
+  check "$file: and nothing of the records" bash -c "! grep -E '[0-9]{4}|90|85' <(sed -E 's/^name = .*//; s/ *#.*//' private-$file.toml)"
 done
 
 # What nothing tells apart is not guessed.
@@ -39,7 +39,7 @@ awk 'BEGIN { print "a,b"; for (i = 1; i <= 12; ++i) printf "%d/%d/2020,x\n", i, 
 says 0 "Column 'a': nothing in the file tells" drafted open ,
 check "both orders are named" grep -qF 'format = "FILL-IN"  # nothing tells which: format = "%-d/%-m/%Y", or format = "%-m/%-d/%Y"' open.toml
 says 78 "column 'a': 'format' is still \"FILL-IN\"" schema hash open.toml
-awk 'BEGIN { print "a,b"; for (i = 1; i <= 20; ++i) printf "%d/%d/%02d,x\n", i, i, i }' >short.csv
+awk 'BEGIN { print "a,b"; for (i = 1; i <= 12; ++i) printf "%d/%d/%02d,x\n", i + 12, i, i }' >short.csv
 says 0 'Draft written' drafted short ,
 check "two digits are no year until somebody says which century" bash -c "grep -q 'lo = \"FILL-IN\"' short.toml"
 awk 'BEGIN { print "a;b"; for (i = 1; i <= 20; ++i) printf "%d,%03d;x\n", i, i }' >marks.csv
@@ -47,7 +47,7 @@ says 0 "Column 'a': nothing in the file tells" drafted marks ';'
 check "a comma is a decimal mark or one of thousands" bash -c "grep -q 'decimal_mark = \"FILL-IN\"' marks.toml && grep -q 'thousands_mark' marks.toml"
 
 # What is not understood is named, and nothing of it is told.
-awk 'BEGIN { print "when,kind"; for (i = 10; i < 40; ++i) printf "%d:77 am 3.%d.9999x,a\n", i, i }' >unknown.csv
+awk 'BEGIN { print "when,kind"; for (i = 10; i < 40; ++i) printf "%d:77 am 3.%d.9999x,%d\n", i, i, i % 7 }' >unknown.csv
 says 0 "Column 'when': dates, times or numbers in a notation that muffle does not know" schema init unknown.csv --out unknown.toml
 check "by its form, in the draft alone" bash -c "grep -q 'does not know: dd:dd aa d.dd.dddda' unknown.toml && ! grep -q 'dd:dd' log && ! grep -qE '77|9999' log unknown.toml"
 
@@ -93,7 +93,7 @@ if [[ -d ${FIELD:-} ]]; then
   for name in m02-whole m06-datetime-space m08-notations; do
     rows=$(($(wc -l <$name.csv) - 1))
     says 0 'Draft written' drafted $name ,
-    check "$name: complete" bash -c "! grep -n FILL-IN $name.toml"
+    check "$name: complete" bash -c "! grep -v '^#' $name.toml | grep FILL-IN"
     says 0 '^Everything fits' checked $name.toml $name.csv ,
     ends 0 sampled $name , $rows
   done

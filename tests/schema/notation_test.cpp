@@ -112,8 +112,8 @@ TEST(Numbers, AreReadAndWrittenWithTheirMarks) {
     EXPECT_EQ(text.parse(c.text), c.value) << c.text;
   }
   const NumberText thousands(ColumnType::kDecimal, marks(".", ","), 2, 0);
-  for (const char* text : {"1,5", "1,23", "1,2345", "12,34,567", ",123", "1,,234", "1,234,", "1234,567", "",
-                           "-", ".", "1.2.3", "x", "1e3x"})
+  for (const char* text : {"1,5", "1,23", "1,2345", "12,34,567", ",123", "1,,234", "1,234,", "1234,567",
+                           "0,123", "", "-", ".", "1.2.3", "x", "1e3x"})
     EXPECT_FALSE(thousands.parse(text)) << text;
   EXPECT_EQ(thousands.parse("1234"), 1234) << "without marks too";
   const NumberText blanks(ColumnType::kDecimal, marks(",", " ", "", " €"), 2, 0);
