@@ -197,7 +197,8 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   if (!passed.empty()) out << printable(passed) << ".\n";
   if (guesses() > 0) {
     out << fmt::format(
-        "The types of {} of {} columns are a guess, from a look at the private file '{}': the draft stays "
+        "The types and notations of {} of {} columns are a guess, from a look at the private file '{}': the "
+        "draft stays "
         "with its owner until a person has checked names and types. Nothing else in it is from the file's "
         "rows.\n",
         guesses(), columns.size(), printable(command.file));

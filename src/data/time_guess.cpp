@@ -63,6 +63,8 @@ std::string month_conversion(const Run& run) {
   return {};
 }
 
+bool is_may(const Run& run) { return lower(run.text) == "may"; }
+
 /// The text in a format.
 std::string literal(const std::string& text) {
   std::string out;
@@ -96,8 +98,14 @@ std::vector<std::string> time_formats(const std::vector<Run>& runs, std::size_t 
     return k < runs.size() && runs[k].text == text;
   };
   std::string hour = "H", rest;
-  if (!has(at, 1, 2) || !is(at + 1, ":") || !has(at + 2, 2, 2)) return {};
-  rest = ":%M";
+  if (has(at, 4, 4) || has(at, 6, 6)) {  // behind a date of eight digits
+    std::string zone;
+    for (std::size_t k = at + 1; k < runs.size(); ++k) zone += runs[k].text;
+    if (!is_zone(zone)) return {};
+    return {(runs[at].size() == 4 ? "%H%M" : "%H%M%S") + literal(zone)};
+  }
+  if (!has(at, 1, 2) || !(is(at + 1, ":") || is(at + 1, "h")) || !has(at + 2, 2, 2)) return {};
+  rest = runs[at + 1].text + "%M";
   std::size_t k = at + 3;
   if (is(k, ":") && has(k + 1, 2, 2)) {
     rest += ":%S";
@@ -152,7 +160,9 @@ void TimeGuess::add(ColumnType type, const std::string& order, const std::string
 
 void TimeGuess::add_formats_of(std::string_view field) {
   const std::vector<Run> runs = runs_of(field);
-  for (const std::string& time : time_formats(runs, 0)) add(ColumnType::kTime, "", time);
+  if (!runs.empty() && runs[0].size() <= 2) {
+    for (const std::string& time : time_formats(runs, 0)) add(ColumnType::kTime, "", time);
+  }
   // What may be year, month and day, in which order, and where the date ends.
   std::vector<std::pair<std::string, std::vector<std::string>>> dates;
   std::size_t end = 0;
@@ -200,7 +210,13 @@ void TimeGuess::add_formats_of(std::string_view field) {
             format += std::string("%") + (order[i] == 'd' || order[i] == 'm' ? pad : "") + order[i];
           }
         }
-        formats.push_back(std::move(format));
+        formats.push_back(format);
+        // "May" is short and long.
+        if (const std::size_t at = format.find('b');
+            at != std::string::npos && is_may(*parts[order.find('b')])) {
+          format[at] = 'B';
+          formats.push_back(format);
+        }
       }
       dates.emplace_back(order, std::move(formats));
     }

@@ -291,6 +291,11 @@ TEST_F(TableDraft, ProposesNotationsThatFitAllFields) {
   EXPECT_EQ(format({"2024-03-01 00:00:00", "2024-03-02 00:00:00"}), "%Y-%m-%d 00:00:00");
   EXPECT_EQ(sampled({"2024-03-01 00:00:00", "2024-03-02 00:00:00"}).type, ColumnType::kDate);
   EXPECT_EQ(format({"2024-03-01", "2024-03-02"}), "");
+  EXPECT_EQ(format({"24 May 1990", "1 March 2024"}), "%-d %B %Y");
+  EXPECT_EQ(format({"20240301T102030Z", "20240302T112031Z"}), "%Y%m%dT%H%M%SZ");
+  EXPECT_EQ(format({"12h30", "9h05"}), "%-Hh%M");
+  const std::vector<std::string> minutes(8, "2024-03-01 10:20:00");
+  EXPECT_EQ(format(minutes), "%Y-%m-%d %H:%M:00");
   EXPECT_EQ(sampled({"10:20", "9:05"}).type, ColumnType::kTime);
   EXPECT_EQ(format({"10:20:30 PM", "09:05:00 AM"}), "%I:%M:%S %p");
   // Two offsets, a day that is none, another order in one field: no format fits all.
@@ -350,6 +355,7 @@ TEST_F(TableDraft, NumbersWithMarksHaveBoundsAndAGrid) {
   EXPECT_EQ(euros.decimals, 2);
   EXPECT_EQ(euros.hi, 1300);
   EXPECT_EQ(euros.notation.suffix, " \xE2\x82\xAC");
+  EXPECT_EQ(sampled({"202'459.38", "1.50"}).decimals, 2);
   EXPECT_EQ(sampled({"(12)", "7"}).lo, -12);
   EXPECT_EQ(sampled({"12 %", "7 %"}).type, ColumnType::kInteger);
   for (const auto& fields :

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Files as people have them: `schema init` proposes each column's notation, the draft checks its own file, and samples come back in it. What it
-# does not understand it names; what the file leaves open it does not guess. FIELD, a folder of such files, is tried as well if it is there.
+# does not understand it names; what the file leaves open it does not guess. MUFFLE_FIELD, a folder of such files, is tried as well if it is there.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -88,8 +88,8 @@ check "it goes on where it was" bash -c "! grep -q 'Column 1 of 4' typed && grep
 says 0 '^Everything fits' checked asked.toml people.csv ,
 check "with what was answered" bash -c "grep -q 'top_code = \"90+\"' asked.toml && grep -q 'format = \"%-m/%-d/%Y\"' asked.toml && grep -q 'values = \[\"surgery\", \"a, b\"\]' asked.toml"
 
-if [[ -d ${FIELD:-} ]]; then
-  cp "$FIELD"/* .
+if [[ -d ${MUFFLE_FIELD:-} ]]; then
+  cp "$MUFFLE_FIELD"/* .
   for name in m02-whole m06-datetime-space m08-notations; do
     rows=$(($(wc -l <$name.csv) - 1))
     says 0 'Draft written' drafted $name ,
