@@ -66,6 +66,8 @@ struct Column {
               ///< the last one its upper edge too. A bin without a value of the grid is refused.
   std::vector<Category> values;  ///< of categories, in their order
 
+  bool numeric = false;  ///< of a person: a number, however it is spelt; else a text
+
   bool missing = false;  ///< a value may be absent
   std::vector<std::string>
       spellings;  ///< of absent values, the first is how it is written; "": an empty field
