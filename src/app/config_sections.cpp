@@ -20,6 +20,10 @@ synth::Formats sample_formats() {
   return all;
 }
 
+std::vector<std::string> usual_formats(const schema::Schema& schema) {
+  return {schema.table ? "csv" : "npz"};
+}
+
 std::vector<settings::Key> keys_of(Config& c) {
   std::vector<settings::Key> all;
   const auto section = [&all](std::string name, Stage stage, const auto& declare) {
