@@ -109,7 +109,7 @@ void ReleasePlan::count_in(std::size_t b, std::vector<features::CountTable> tabl
   features::NamedMap& map = maps.at(b);
   const features::TableFeatures* const now = map.map->tables();
   require(now != nullptr, "a map without tables was to count others: this is a bug in muffle.");
-  auto other = now->tables()->counting(std::move(tables));
+  auto other = now->counting(std::move(tables));
   other->require_no_overflow(most_records(*this), lattice);
   const features::BlockBound before = map.bound();
   map.map = std::move(other);
