@@ -193,7 +193,7 @@ round::ReleaseJob release_job(Context& context, const std::string& hash) {
 /// Before anything is charged: what cannot be exported afterwards is refused. On root.
 void check_export(Context& context) {
   const auto& maps = context.config.plan.maps;
-  if (std::none_of(maps.begin(), maps.end(), [](const auto& map) { return map.map->has_tables(); }))
+  if (std::none_of(maps.begin(), maps.end(), [](const auto& map) { return map.map->tables(); }))
     throw ConfigError(
         fmt::format("--export-tables: the release holds no tables of counts; a feature map with kind = "
                     "{} does. Nothing was charged or drawn.",
@@ -226,9 +226,18 @@ void release(Context& context) {
   });
   const round::ReleaseJob job = release_job(context, comm::broadcast_text(context.comm, hash));
   const auto heartbeat = [&](std::string_view doing) { context.comm.check_peers(doing); };
-  const bool kept = round::release(*transport, heartbeat, job);
+  const auto done = [&] {
+    if (context.comm.is_root() && !context.dry_run) say_where_misfits_are(context);
+  };
+  bool kept = false;
+  try {
+    kept = round::release(*transport, heartbeat, job);
+  } catch (...) {
+    done();  // what ended it may be what did not fit
+    throw;
+  }
+  done();
   if (context.dry_run) return;
-  if (context.comm.is_root()) say_where_misfits_are(context);
   if (kept) end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
   on_root("exporting the tables", [&] { export_tables(context, job.file); });
 }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
+#include "muffle/features/pairs.hpp"
 #include "muffle/model/pair_rounds.hpp"
 #include "muffle/release/noisy_tables.hpp"
 
@@ -15,9 +17,7 @@ namespace {
 
 using features::NamedMap;
 
-bool is_counted(const NamedMap& map) {
-  return map.role == features::MapRole::kMatch && map.map->has_tables();
-}
+bool is_counted(const NamedMap& map) { return map.role == features::MapRole::kMatch && map.map->tables(); }
 
 /// The place of the one map that is released in rounds.
 std::size_t place_of_counts(const std::vector<NamedMap>& maps) {
@@ -35,13 +35,47 @@ std::string name_of_round(const std::string& name, std::size_t round) {
 }
 double weight_of_round(double weight, double share) { return weight * std::sqrt(share); }
 
+/// Whether the maps have the names of the rounds of one map.
+bool named_as_rounds(const std::vector<const NamedMap*>& maps) {
+  const std::string ending = name_of_round("", 1);
+  const std::string& first = maps.front()->name;
+  for (std::size_t r = 0; r < maps.size(); ++r) {
+    if (maps[r]->name != name_of_round(first.substr(0, first.size() - ending.size()), r + 1)) return false;
+  }
+  return true;
+}
+
+/// What tells that maps of counts are the rounds of one map, though they say nothing of rounds; empty: they
+/// may well be of one round. No configuration leads to such maps in one round.
+std::string sign_of_rounds(const std::vector<NamedMap>& maps) {
+  std::vector<const NamedMap*> counted;
+  std::map<std::vector<std::size_t>, std::string> counts;  // columns -> the map that counts them
+  for (const NamedMap& map : maps) {
+    if (map.map->tables() == nullptr) continue;
+    counted.push_back(&map);
+    for (const features::CountTable& table : map.map->tables()->counted().tables) {
+      if (!table.groups.empty())
+        return fmt::format("the map '{}' counts groups of codes in a first round", map.name);
+      const auto [at, first] = counts.try_emplace(table.columns, map.name);
+      if (!first)
+        return fmt::format("the maps '{}' and '{}' count the same columns in one round", at->second,
+                           map.name);
+    }
+  }
+  if (counted.size() > 1 && named_as_rounds(counted))
+    return fmt::format("the maps '{}' and '{}' have names that rounds of one map have", counted[0]->name,
+                       counted[1]->name);
+  return {};
+}
+
 /// What map b counts, chosen from `workload`. @param sigma  carried by each of its numbers, lattice units
 Choice choose(const features::FeatureMap& workload, const release::ReleasePlan& plan, std::size_t b,
               const release::NoisyTables& so_far, const privacy::AggregationMode& mode) {
   const NamedMap& map = plan.maps.at(b);
   const double sigma =
       release::carried_sigma(plan, mode, b, 0) / plan.noise.parts.at(b).runs.front().unit / map.weight;
-  return tables_of_round(*workload.tables(), so_far, plan.classes(), map.round - 1, plan.rounds(), sigma);
+  return tables_of_round(workload.tables()->counted(), so_far, plan.classes(), map.round - 1, plan.rounds(),
+                         sigma);
 }
 
 /// Repeats the choices of a release that says what it chose from.
@@ -83,7 +117,7 @@ class Repetition {
   /// Of the map of this round; maps.size(): it is not there as rounds have it.
   std::size_t place_of(std::size_t round) const {
     const std::vector<double> shares =
-        round_shares(*workload_.map->tables(), a_.classes(), 0, 0, a_.rounds());
+        round_shares(workload_.map->tables()->counted(), a_.classes(), 0, 0, a_.rounds());
     const auto at = std::find_if(a_.maps.begin(), a_.maps.end(), [&](const NamedMap& map) {
       return is_counted(map) && map.name == name_of_round(name_, round) && map.round == round &&
              map.weight == weight_of_round(workload_.weight, shares[round - 1]) &&
@@ -97,8 +131,12 @@ class Repetition {
     const release::NoisyTables so_far =
         round == 1 ? release::NoisyTables{} : release::make_noisy_tables(release::rounds_before(a_, round));
     const Choice choice = choose(*workload_.map, a_, b, so_far, a_.aggregation);
-    if (workload_.map->counting(choice.tables)->to_json() == a_.maps[b].map->to_json()) return std::nullopt;
-    if (!choice.steady)
+    const auto is_stated = [&](const std::vector<features::CountTable>& tables) {
+      return workload_.map->tables()->counting(tables)->to_json() == a_.maps[b].map->to_json();
+    };
+    if (is_stated(choice.tables)) return std::nullopt;
+    if (is_stated(settled_as(a_.maps[b].map->tables()->counted().tables, choice, *workload_.map->tables(),
+                             so_far, round - 1, a_.rounds())))
       return not_repeated(
           fmt::format("round {} counts other tables than are chosen here, and two numbers that decide are so "
                       "near each other that another build may choose them: use the muffle that made it, "
@@ -120,14 +158,21 @@ class Repetition {
 }  // namespace
 
 release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
-  if (settings.privacy.rounds == 1) return settings;
+  if (settings.privacy.rounds == 1) {
+    if (const std::string sign = sign_of_rounds(settings.maps); !sign.empty())
+      throw ConfigError(fmt::format(
+          "{}: such a release would be taken for one in several rounds. Let one map count each table "
+          "(map.NAME.weights gives it more weight), and give maps other names than NAME-1, NAME-2",
+          sign));
+    return settings;
+  }
   const bool any = std::any_of(settings.maps.begin(), settings.maps.end(), is_counted);
   if (settings.privacy.rounds == 0 && !any) return settings;
   const std::size_t at = place_of_counts(settings.maps);
   const NamedMap whole = settings.maps[at];
   // The bound, and so the noise, is that of the one map: the rounds' weights have its square.
   const double sigma = release::make_plan(settings).noise.sigma / whole.weight;
-  const features::CountTables& workload = *whole.map->tables();
+  const features::CountTables& workload = whole.map->tables()->counted();
   const std::vector<double> shares =
       round_shares(workload, settings.schema.classes, static_cast<double>(settings.records), sigma,
                    settings.privacy.rounds);
@@ -144,9 +189,9 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
     map.round = r + 1;
   }
   NamedMap& first = *(settings.maps.end() - static_cast<std::ptrdiff_t>(shares.size()));
-  first.map = first.map->counting(tables_of_round(workload, {}, settings.schema.classes, 0, shares.size(),
-                                                  sigma / std::sqrt(shares.front()))
-                                      .tables);
+  first.map = first.map->tables()->counting(tables_of_round(workload, {}, settings.schema.classes, 0,
+                                                            shares.size(), sigma / std::sqrt(shares.front()))
+                                                .tables);
   first.workload = {whole.map, whole.weight, kRuleOfRounds};
   return settings;
 }
@@ -176,22 +221,12 @@ std::optional<release::Check> repeat_choices(const release::Artifact& a) {
   } catch (const Error& e) {
     return release::Check{release::kRounds, release::Check::Outcome::kFail, e.what()};
   }
-  if (a.rounds() > 1)
+  const std::string hidden = sign_of_rounds(a.maps);
+  if (a.rounds() > 1 || !hidden.empty())
     return release::Check{
-        release::kRounds, release::Check::Outcome::kSkipped,
-        fmt::format("not recomputed: the release does not say what its rounds chose from; it "
-                    "is of version {}",
-                    a.muffle_version)};
-  for (const NamedMap& map : a.maps) {
-    if (!is_counted(map)) continue;
-    for (const features::CountTable& table : map.map->tables()->tables) {
-      if (!table.groups.empty())
-        return release::Check{release::kRounds, release::Check::Outcome::kFail,
-                              fmt::format("the map '{}' counts groups of codes in a first round, which no "
-                                          "configuration asks for",
-                                          map.name)};
-    }
-  }
+        release::kRounds, release::Check::Outcome::kFail,
+        fmt::format("the file does not say what its rounds chose from, as every release in rounds does{}",
+                    a.rounds() > 1 ? "" : fmt::format(": {}, which no configuration leads to", hidden))};
   if (std::count_if(a.maps.begin(), a.maps.end(), is_counted) < 2) return std::nullopt;
   return release::Check{
       release::kRounds, release::Check::Outcome::kPass,

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "muffle/core/error.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::release {
@@ -58,14 +59,14 @@ std::optional<NoisyTotal> noisy_total(const Artifact& a) {
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
     const features::FeatureMap& map = *a.maps[b].map;
     const double sigma = carried_sigma(a, a.aggregation, b, 0);
-    if (!map.has_tables()) {
+    if (!map.tables()) {
       if (const auto inside = map.counts_inside(a.lattice))
         add_counts(counts_inside(a, b, *inside),
                    sigma * std::sqrt(static_cast<double>(inside->numbers)) / inside->scale);
       continue;
     }
     // Every record is in one cell of each table.
-    const features::CountTables& all = *map.tables();
+    const features::CountTables& all = map.tables()->counted();
     const std::vector<std::int64_t> units = all.units(a.lattice);
     for (std::size_t t = 0; t < all.tables.size(); ++t) {
       double total = 0.0;
@@ -88,14 +89,15 @@ std::string few_records(const Artifact& a) {
   const std::optional<NoisyTotal> total = noisy_total(a);
   const auto most = static_cast<double>(a.records);
   if (!total || !(total->records + kOf99Percent * total->sigma < kFew * most)) return {};
+  const bool bounded = a.schema.table && a.schema.table->person();
   const auto shown = [](double records) { return fmt::format("{:.0f}", std::max(0.0, records)); };
   return fmt::format(
       "by its noisy totals only {} to {} of the {} records are in this release (99 % interval). The others "
-      "are beyond what a person may own, or did not fit schema and settings: `muffle check` reads the "
-      "records "
-      "and says what does not fit. Only those who may see the records may see what it prints.",
+      "{}did not fit schema and settings: `muffle check` reads the records and says what does not fit. Only "
+      "those who may see the records may see what it prints.",
       shown(total->records - kOf99Percent * total->sigma),
-      shown(total->records + kOf99Percent * total->sigma), a.records);
+      shown(total->records + kOf99Percent * total->sigma), a.records,
+      bounded ? "are beyond what a person may own, or " : "");
 }
 
 std::vector<double> class_share(const Artifact& a) {
@@ -159,7 +161,7 @@ NoisyMoments make_noisy_moments(const Artifact& a) {
   check_map(a, b);
   NoisyMoments out;
   out.classes = a.classes();
-  out.moments = *a.maps[b].map->second_moments();
+  out.moments = a.maps[b].map->second_moments()->moments();
   out.order = out.moments.order();
   out.records = std::max(1.0, believed_records(a));  // noise may have left less: then all is a guess
   const std::size_t q = out.order, features = a.features(b);
