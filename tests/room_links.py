@@ -35,6 +35,7 @@ HASHES_ALLOWED = {
     "src/crypto/masks.cpp": "greetings and keys",
     "src/crypto/signature.cpp": "the release that is signed",
     "src/crypto/site_keys.cpp": "the roster",
+    "src/crypto/fingerprint.cpp": "public keys",
     "src/comm/agree.cpp": "settings",
     "src/release/plan_json.cpp": "the release plan, which is public",
     "src/release/transaction.cpp": "the release, with its noise",

@@ -84,7 +84,8 @@ void CommandLine::parse(int argc, const char* const* argv) {
     throw UsageError(std::string(e.what()) + ". See `muffle --help`, or `muffle VERB --help`.");
   }
   // Other verbs have no settings.
-  if (verb_ != "help" && app_.get_subcommands().front()->get_option_no_throw("--config") != nullptr)
+  if (party_.verb == "coordinator propose" ||
+      (verb_ != "help" && app_.get_subcommands().front()->get_option_no_throw("--config") != nullptr))
     sources.environment = environment_settings();
 }
 
@@ -99,6 +100,14 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
   if (verb_ == "keygen") return [this, &printed] { crypto::make_site_key(out, keygen_name_, printed); };
   if (verb_ == "ledger") return print([this] { return ledger(ledger_); });
   if (verb_ == "schema") return [this, &printed] { schema_command(schema_, std::cin, printed); };
+  if (verb_ == "site" || verb_ == "coordinator" || verb_ == "round")
+    return [this, &printed] { party_command(sources, party_, printed); };
+  if (verb_ == "simulate") {
+    return [this, &printed] {
+      simulate_.out = out;
+      simulate(sources, simulate_, printed);
+    };
+  }
   if (verb_ == "check") return [this, &printed] { check(sources, check_, printed); };
   if (verb_ == "verify") return [this, &printed] { print_verification(verify_, verify_format_, printed); };
   if (verb_ == "slurm") {

@@ -73,6 +73,10 @@ std::optional<std::string> map_of(const std::string& key) {
 /// Reads assignments from all sources and applies them in rounds: map.NAME.kind brings further keys.
 class Loader {
  public:
+  Loader() = default;
+  /// @param start  what holds where nothing else is said
+  explicit Loader(Config start) : config_(std::move(start)) {}
+
   void set(const std::string& key, Value value, const std::string& where,
            const std::filesystem::path& folder) {
     waiting_.push_back({key, std::move(value), std::nullopt, where, folder});
@@ -307,6 +311,69 @@ Config load_config(const ConfigSources& sources, Stages stages) {
   }
   for (const auto& [key, value] : sources.flags) loader.set_text(key, value, "command line");
   return loader.finish(stages);
+}
+
+namespace {
+
+Config party_defaults(bool site) {
+  Config config;
+  config.party = Config::Party{.site = site, .exchange = {}, .policy = {}, .part = 0, .parts = 1};
+  return config;
+}
+
+}  // namespace
+
+std::filesystem::path party_file(const std::filesystem::path& folder, bool site) {
+  return folder / (site ? "site.toml" : "coordinator.toml");
+}
+
+PartyConfig load_party(const std::filesystem::path& folder, bool site) {
+  const std::filesystem::path file = party_file(folder, site);
+  Loader loader(party_defaults(site));
+  loader.read_file(file.string());
+  PartyConfig out{folder, loader.finish({})};
+  const auto from_folder = [&](std::string& name) {
+    if (!name.empty() && name.find("://") == std::string::npos)
+      name = std::filesystem::absolute(folder / name).lexically_normal().string();
+  };
+  from_folder(out.config.party->exchange);
+  from_folder(out.config.ledger.file);
+  out.config.data.dir = std::filesystem::absolute(folder / out.config.data.dir).lexically_normal().string();
+  settings::Problems problems;
+  out.config.ledger.problems(problems);
+  out.config.party->policy.problems(problems);
+  problems.unless(out.config.party->part < out.config.party->parts, "site.part must be below site.parts");
+  problems.unless(!site || !out.config.ledger.data_id.empty(),
+                  "data.id is empty: the site's privacy ledger needs a name for its records");
+  problems.throw_if_any(file.string());
+  return out;
+}
+
+std::filesystem::path PartyConfig::ledger() const {
+  return config.ledger.file.empty() ? folder / "ledger.jsonl" : std::filesystem::path(config.ledger.file);
+}
+
+privacy::LedgerState PartyConfig::ledger_state() const {
+  const privacy::LedgerSettings& settings = config.ledger;
+  std::optional<privacy::Budget> budget;
+  if (settings.budget_epsilon)
+    budget = privacy::Budget::from_epsilon(*settings.budget_epsilon, settings.budget_delta);
+  return privacy::Ledger::preview(ledger(), settings.data_id, budget);
+}
+
+std::string party_toml(bool site, const std::map<std::string, std::string>& values) {
+  Config config = party_defaults(site);
+  std::string out, section;
+  for (const Key& key : keys_of(config)) {
+    if (section_of(key.name) != section) {
+      section = section_of(key.name);
+      out += fmt::format("{}[{}]\n", out.empty() ? "" : "\n", section);
+    }
+    const auto given = values.find(key.name);
+    out += fmt::format("# {}\n{} = {}\n", key.help, key.name.substr(section.size() + 1),
+                       given == values.end() ? key.get() : given->second);
+  }
+  return out;
 }
 
 std::map<std::string, std::string> environment_settings() {

@@ -193,7 +193,7 @@ round::ReleaseJob release_job(Context& context, const std::string& hash) {
 /// Before anything is charged: what cannot be exported afterwards is refused. On root.
 void check_export(Context& context) {
   const auto& maps = context.config.plan.maps;
-  if (std::none_of(maps.begin(), maps.end(), [](const auto& map) { return map.map->has_tables(); }))
+  if (std::none_of(maps.begin(), maps.end(), [](const auto& map) { return map.map->tables(); }))
     throw ConfigError(
         fmt::format("--export-tables: the release holds no tables of counts; a feature map with kind = "
                     "{} does. Nothing was charged or drawn.",

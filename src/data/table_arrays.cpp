@@ -128,6 +128,7 @@ void TableArrays::add(ArrayReader reader, std::vector<Place> places, const schem
   }
   for (const Place& p : places) {
     const schema::Column& column = table.columns[p.column];
+    // A time of day is none of these: it has no date.
     const bool takes_times = column.type == schema::ColumnType::kDate ||
                              column.type == schema::ColumnType::kDatetime ||
                              column.type == schema::ColumnType::kIgnore;

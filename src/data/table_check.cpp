@@ -10,6 +10,7 @@
 #include "csv_rows.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/schema/row_rules.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
 #include "table_arrays.hpp"
 
@@ -129,10 +130,13 @@ class TableChecker {
           fmt::format("{}: {}", name, schema::misfits_text(use.misfits[k], static_cast<Misfit>(k), column)));
     }
     notes_.count(use.decimal_commas,
-                 fmt::format("{}: fields with a decimal comma, where a point is needed: {}", name,
-                             use.decimal_commas));
+                 fmt::format("{}: fields with a decimal comma, where a point is needed (or decimal_mark = \",\" in "
+                             "the schema): {}",
+                             name, use.decimal_commas));
     notes_.count(use.other_orders,
-                 fmt::format("{}: dates in another order than YYYY-MM-DD: {}", name, use.other_orders));
+                 fmt::format("{}: dates in another order than YYYY-MM-DD (format = \"%d.%m.%Y\" in the schema says "
+                             "which): {}",
+                             name, use.other_orders));
     HeldValues held{name, {}, {}, {}, {}};
     if (column.is_number()) {
       held.bounds = fmt::format("{} to {}", written(column, column.lo), written(column, column.hi));
@@ -154,7 +158,7 @@ class TableChecker {
   }
 
   static std::string written(const schema::Column& column, double value) {
-    const bool days = column.type == ColumnType::kDate || column.type == ColumnType::kDatetime;
+    const bool days = column.is_temporal();
     constexpr double kMostDays = 2.9e6;  // of years with four digits
     if (days && std::abs(value) > kMostDays * (column.type == ColumnType::kDate ? 1 : 86400))
       return fmt::format("{}", value);
@@ -262,19 +266,22 @@ class TableChecker {
       if (column.role == schema::ColumnRole::kLabel && reading.misfit == Misfit::kNone)
         ++use.classes.at(reading.cell->code);
     } else if (reading.misfit != Misfit::kNone || reading.cell->code < column.bins()) {
-      look_at_number(column, use, value);
+      look_at_number(use, value);
     }
     return reading.misfit;
   }
-  static void look_at_number(const schema::Column&, Use& use, double value) {
+  static void look_at_number(Use& use, double value) {
     if (!std::isfinite(value)) return;
     use.least = std::min(use.least, value);
     use.largest = std::max(use.largest, value);
   }
-  static void look_at_number(const schema::Column& column, Use& use, std::string_view field) {
-    if (const auto value = schema::parse_number(column.type, field)) {
-      look_at_number(column, use, *value);
-    } else if (column.type == ColumnType::kDate || column.type == ColumnType::kDatetime) {
+  static void look_at_number(Use& use, std::string_view field) {
+    const schema::Column& column = use.text->column();
+    if (const auto value = use.text->number(schema::trimmed(field))) {
+      look_at_number(use, *value);
+    } else if (!column.notation.is_plain()) {
+      return;  // misfit_text() says what is needed
+    } else if (column.is_temporal()) {
       use.other_orders += is_date_in_other_order(field) ? 1 : 0;
     } else {
       use.decimal_commas += has_decimal_comma(field) ? 1 : 0;

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <utility>
 
+#include "muffle/features/lift.hpp"
+#include "muffle/features/pairs.hpp"
+
 namespace muffle::features {
 
 #define MUFFLE_KIND(kind) MapKind kind##_map();
@@ -24,11 +27,11 @@ std::unique_ptr<FeatureMap> make_map(std::string_view kind) {
 }
 
 std::string second_moments_maps() {
-  return names_where(map_kinds(), [](const MapKind& kind) { return kind.make()->has_second_moments(); });
+  return names_where(map_kinds(), [](const MapKind& kind) { return kind.make()->second_moments(); });
 }
 
 std::string tables_maps() {
-  return names_where(map_kinds(), [](const MapKind& kind) { return kind.make()->has_tables(); });
+  return names_where(map_kinds(), [](const MapKind& kind) { return kind.make()->tables(); });
 }
 
 std::string counting_maps() {

@@ -11,6 +11,7 @@
 
 #include "kernels.hpp"
 #include "lift_settings.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/features/rff.hpp"
 
 namespace muffle::features {

@@ -14,6 +14,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/features/rff.hpp"
 
 namespace muffle::features {
@@ -133,11 +134,13 @@ class MomentsBlock final : public Block {
   double scale_;
 };
 
-class MomentsMap final : public FeatureMap {
+class MomentsMap final : public FeatureMap, private SecondMomentFeatures {
  public:
   MomentsMap() = default;
   MomentsMap(const MomentsMap& other)
-      : lift_name_(other.lift_name_),
+      : FeatureMap(other),
+        SecondMomentFeatures(other),
+        lift_name_(other.lift_name_),
         lift_(other.lift_ ? other.lift_->clone() : nullptr),
         offset_(other.offset_),
         bits_(other.bits_) {}
@@ -274,11 +277,11 @@ class MomentsMap final : public FeatureMap {
   }
   double numbers_in_map() const override { return lift_->numbers_in_map(); }
   std::string hash() const override {
-    const SecondMoments& moments = *second_moments();
+    const SecondMoments& built = moments();
     const std::vector<double> all = joined(
-        {moments.lift->numbers(), {static_cast<double>(dims()), static_cast<double>(order() - 1), offset_}});
+        {built.lift->numbers(), {static_cast<double>(dims()), static_cast<double>(order() - 1), offset_}});
     Sha256 hash;
-    hash.update(PublicBytes(std::string(moments.lift->kind()) + "\n"));
+    hash.update(PublicBytes(std::string(built.lift->kind()) + "\n"));
     hash.update(PublicBytes(std::as_bytes(std::span(all))));
     return to_hex(hash.digest());
   }
@@ -288,8 +291,8 @@ class MomentsMap final : public FeatureMap {
     return lift_ ? CountsInside{order(), scale({})} : CountsInside{};
   }
 
-  bool has_second_moments() const override { return true; }
-  const SecondMoments* second_moments() const override {
+  const SecondMomentFeatures* second_moments() const override { return this; }
+  const SecondMoments& moments() const override {
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     if (!built_) {
@@ -297,11 +300,11 @@ class MomentsMap final : public FeatureMap {
       lift->build();
       built_ = std::make_shared<const SecondMoments>(SecondMoments{std::move(lift), offset_, bits_});
     }
-    return built_.get();
+    return *built_;
   }
 
   std::unique_ptr<Block> make_block(const Lattice&) const override {
-    return std::make_unique<MomentsBlock>(*second_moments());
+    return std::make_unique<MomentsBlock>(moments());
   }
 
  private:

@@ -116,7 +116,7 @@ std::string wrong_table(const CountTable& table, const std::vector<std::size_t>&
   return {};
 }
 
-class PairsMap final : public FeatureMap {
+class PairsMap final : public FeatureMap, private TableFeatures {
  public:
   std::string_view kind() const override { return "pairs"; }
   std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<PairsMap>(*this); }
@@ -258,8 +258,8 @@ class PairsMap final : public FeatureMap {
     return CountsInside{all_.tables.front().cells, static_cast<double>(all_.first_unit(lattice))};
   }
 
-  bool has_tables() const override { return true; }
-  const CountTables* tables() const override { return &all_; }
+  const TableFeatures* tables() const override { return this; }
+  const CountTables& counted() const override { return all_; }
   std::shared_ptr<const FeatureMap> counting(std::vector<CountTable> tables) const override {
     std::set<std::vector<std::size_t>> seen;
     for (CountTable& table : tables) {

@@ -7,6 +7,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/plan.hpp"

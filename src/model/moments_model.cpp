@@ -154,8 +154,8 @@ class GridSampler : public Sampler {
 
 const features::SecondMoments* moments_of(const std::vector<features::NamedMap>& maps) {
   for (const features::NamedMap& map : maps) {
-    if (map.role == features::MapRole::kMatch && map.map->has_second_moments())
-      return map.map->second_moments();
+    if (map.role == features::MapRole::kMatch && map.map->second_moments())
+      return &map.map->second_moments()->moments();
   }
   return nullptr;
 }

@@ -5,6 +5,7 @@
 
 #include "by_class.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/model/map_twin.hpp"
 
 namespace muffle::model {
@@ -89,11 +90,11 @@ class MomentsTwin : public MapTwin {
 TwinKind moments_twin() {
   return {"moments",
           [](const features::FeatureMap& map) {
-            const features::SecondMoments& moments = *map.second_moments();
+            const features::SecondMoments& moments = map.second_moments()->moments();
             return moments.lift->affine() == nullptr ? 0 : moments.order() * moments.order();
           },
           [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
-            return std::make_unique<MomentsTwin>(*map.second_moments(), place);
+            return std::make_unique<MomentsTwin>(map.second_moments()->moments(), place);
           }};
 }
 

@@ -78,7 +78,7 @@ class PairGraphSettings : public ClosedFormSettings {
   }
   static const features::CountTables* tables_of(const std::vector<features::NamedMap>& maps) {
     for (const features::NamedMap& map : maps) {
-      if (map.role == features::MapRole::kMatch && map.map->has_tables()) return map.map->tables();
+      if (map.role == features::MapRole::kMatch && map.map->tables()) return &map.map->tables()->counted();
     }
     return nullptr;
   }

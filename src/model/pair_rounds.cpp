@@ -9,6 +9,7 @@
 
 #include "code_groups.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/features/pairs.hpp"
 #include "pair_graph_interactions.hpp"
 #include "pair_graph_margins.hpp"
 #include "whole_steps.hpp"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
+#include "muffle/features/pairs.hpp"
 #include "muffle/model/pair_rounds.hpp"
 #include "muffle/release/noisy_tables.hpp"
 
@@ -15,9 +16,7 @@ namespace {
 
 using features::NamedMap;
 
-bool is_counted(const NamedMap& map) {
-  return map.role == features::MapRole::kMatch && map.map->has_tables();
-}
+bool is_counted(const NamedMap& map) { return map.role == features::MapRole::kMatch && map.map->tables(); }
 
 /// The place of the one map that is released in rounds.
 std::size_t place_of_counts(const std::vector<NamedMap>& maps) {
@@ -41,7 +40,8 @@ Choice choose(const features::FeatureMap& workload, const release::ReleasePlan& 
   const NamedMap& map = plan.maps.at(b);
   const double sigma =
       release::carried_sigma(plan, mode, b, 0) / plan.noise.parts.at(b).runs.front().unit / map.weight;
-  return tables_of_round(*workload.tables(), so_far, plan.classes(), map.round - 1, plan.rounds(), sigma);
+  return tables_of_round(workload.tables()->counted(), so_far, plan.classes(), map.round - 1, plan.rounds(),
+                         sigma);
 }
 
 /// Repeats the choices of a release that says what it chose from.
@@ -83,7 +83,7 @@ class Repetition {
   /// Of the map of this round; maps.size(): it is not there as rounds have it.
   std::size_t place_of(std::size_t round) const {
     const std::vector<double> shares =
-        round_shares(*workload_.map->tables(), a_.classes(), 0, 0, a_.rounds());
+        round_shares(workload_.map->tables()->counted(), a_.classes(), 0, 0, a_.rounds());
     const auto at = std::find_if(a_.maps.begin(), a_.maps.end(), [&](const NamedMap& map) {
       return is_counted(map) && map.name == name_of_round(name_, round) && map.round == round &&
              map.weight == weight_of_round(workload_.weight, shares[round - 1]) &&
@@ -97,7 +97,8 @@ class Repetition {
     const release::NoisyTables so_far =
         round == 1 ? release::NoisyTables{} : release::make_noisy_tables(release::rounds_before(a_, round));
     const Choice choice = choose(*workload_.map, a_, b, so_far, a_.aggregation);
-    if (workload_.map->counting(choice.tables)->to_json() == a_.maps[b].map->to_json()) return std::nullopt;
+    if (workload_.map->tables()->counting(choice.tables)->to_json() == a_.maps[b].map->to_json())
+      return std::nullopt;
     if (!choice.steady)
       return not_repeated(
           fmt::format("round {} counts other tables than are chosen here, and two numbers that decide are so "
@@ -127,7 +128,7 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
   const NamedMap whole = settings.maps[at];
   // The bound, and so the noise, is that of the one map: the rounds' weights have its square.
   const double sigma = release::make_plan(settings).noise.sigma / whole.weight;
-  const features::CountTables& workload = *whole.map->tables();
+  const features::CountTables& workload = whole.map->tables()->counted();
   const std::vector<double> shares =
       round_shares(workload, settings.schema.classes, static_cast<double>(settings.records), sigma,
                    settings.privacy.rounds);
@@ -144,9 +145,9 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
     map.round = r + 1;
   }
   NamedMap& first = *(settings.maps.end() - static_cast<std::ptrdiff_t>(shares.size()));
-  first.map = first.map->counting(tables_of_round(workload, {}, settings.schema.classes, 0, shares.size(),
-                                                  sigma / std::sqrt(shares.front()))
-                                      .tables);
+  first.map = first.map->tables()->counting(tables_of_round(workload, {}, settings.schema.classes, 0,
+                                                            shares.size(), sigma / std::sqrt(shares.front()))
+                                                .tables);
   first.workload = {whole.map, whole.weight, kRuleOfRounds};
   return settings;
 }
@@ -184,7 +185,7 @@ std::optional<release::Check> repeat_choices(const release::Artifact& a) {
                     a.muffle_version)};
   for (const NamedMap& map : a.maps) {
     if (!is_counted(map)) continue;
-    for (const features::CountTable& table : map.map->tables()->tables) {
+    for (const features::CountTable& table : map.map->tables()->counted().tables) {
       if (!table.groups.empty())
         return release::Check{release::kRounds, release::Check::Outcome::kFail,
                               fmt::format("the map '{}' counts groups of codes in a first round, which no "

@@ -2,6 +2,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/kinds.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/model/map_twin.hpp"
 
 namespace muffle::model {
@@ -54,7 +55,7 @@ bool takes_relaxed(const features::FeatureMap& map) {
 
 std::string trainable_maps() {
   return names_where(twin_kinds(),
-                     [](const auto& twin) { return !features::make_map(twin.name)->has_second_moments(); });
+                     [](const auto& twin) { return !features::make_map(twin.name)->second_moments(); });
 }
 
 std::unique_ptr<MapTwin> make_twin(const features::FeatureMap& map, const TwinPlace& place) {

@@ -8,6 +8,7 @@
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/features/lift.hpp"
 
 namespace muffle::release {
 

@@ -12,12 +12,12 @@ namespace muffle::release {
 namespace {
 
 bool counts_tables(const features::NamedMap& map) {
-  return map.role == features::MapRole::kMatch && map.map->has_tables();
+  return map.role == features::MapRole::kMatch && map.map->tables();
 }
 
 /// Of map b.
 void add_tables(const Artifact& a, std::size_t b, NoisyTables& out) {
-  const features::CountTables& all = *a.maps[b].map->tables();
+  const features::CountTables& all = a.maps[b].map->tables()->counted();
   const std::vector<std::int64_t> units = all.units(a.lattice);
   const double sigma = carried_sigma(a, a.aggregation, b, 0);
   const std::size_t features = a.features(b);
@@ -63,7 +63,7 @@ NoisyTables make_noisy_tables(const Artifact& a) {
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
     if (!counts_tables(a.maps[b])) continue;
     check_map(a, b);
-    out.codes = a.maps[b].map->tables()->codes;
+    out.codes = a.maps[b].map->tables()->counted().codes;
     add_tables(a, b, out);
   }
   if (out.tables.empty())

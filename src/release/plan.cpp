@@ -107,8 +107,9 @@ ReleasePlan ReleasePlan::of_round(std::size_t round) const {
 
 void ReleasePlan::count_in(std::size_t b, std::vector<features::CountTable> tables) {
   features::NamedMap& map = maps.at(b);
-  auto other = map.map->counting(std::move(tables));
-  require(other != nullptr, "a map without tables was to count others: this is a bug in muffle.");
+  const features::TableFeatures* const now = map.map->tables();
+  require(now != nullptr, "a map without tables was to count others: this is a bug in muffle.");
+  auto other = now->counting(std::move(tables));
   other->require_no_overflow(most_records(*this), lattice);
   const features::BlockBound before = map.bound();
   map.map = std::move(other);
@@ -120,7 +121,7 @@ void ReleasePlan::count_in(std::size_t b, std::vector<features::CountTable> tabl
 
 std::optional<std::size_t> ReleasePlan::second_moments() const {
   for (std::size_t b = 0; b < maps.size(); ++b) {
-    if (maps[b].role == features::MapRole::kMatch && maps[b].map->has_second_moments()) return b;
+    if (maps[b].role == features::MapRole::kMatch && maps[b].map->second_moments()) return b;
   }
   return std::nullopt;
 }
@@ -221,7 +222,7 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     }
     const double noise = f.noise_per_number / map.weight * classes;
     f.outlook = map.map->outlook(noise, *records / classes);
-    f.drowned = map.map->drowned(noise);
+    if (map.map->tables()) f.drowned = map.map->tables()->drowned(noise);
   }
   return out;
 }

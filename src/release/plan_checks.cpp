@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"
@@ -26,8 +27,8 @@ void check_one_map(const ReleasePlan& plan, std::size_t b, Problems& wrong) {
   }
   if (map.role == features::MapRole::kProxy && *plan.proxy() != b) wrong.add("two maps are proxies");
   if (map.round > 1 &&
-      (!map.map->has_tables() || std::none_of(plan.maps.begin(), plan.maps.end(), [&](const auto& m) {
-        return m.round + 1 == map.round && m.map->has_tables();
+      (!map.map->tables() || std::none_of(plan.maps.begin(), plan.maps.end(), [&](const auto& m) {
+        return m.round + 1 == map.round && m.map->tables();
       })))
     wrong.add(fmt::format("the map '{}' is of round {}, which follows from no numbers before it", map.name,
                           map.round));

@@ -31,7 +31,7 @@ JsonDocument document_of(const std::string& name) {
 json tables_json(const ReleasePlan& plan, std::size_t last) {
   json maps = json::array();
   for (const features::NamedMap& map : plan.maps) {
-    if (map.map->has_tables() && map.round <= last)
+    if (map.map->tables() && map.round <= last)
       maps.push_back({{"name", map.name},
                       {"kind", map.map->kind()},
                       {"weight", map.weight},
@@ -123,14 +123,14 @@ void read_tables(ReleasePlan& plan, const std::string& text, const std::string& 
     const std::string own = entry.text("name", 32);
     const auto at = std::find_if(plan.maps.begin(), plan.maps.end(),
                                  [&](const features::NamedMap& map) { return map.name == own; });
-    if (at == plan.maps.end() || !at->map->has_tables() || entry.number("weight") != at->weight ||
+    if (at == plan.maps.end() || !at->map->tables() || entry.number("weight") != at->weight ||
         entry.text("kind", 64) != at->map->kind())
       entry.fail("name", "is no map of counts of this release");
     const std::unique_ptr<features::FeatureMap> map = features::make_map(at->map->kind());
     try {
       map->read_json(entry.object("map"));
       map->resolve(plan.schema);
-      plan.count_in(static_cast<std::size_t>(at - plan.maps.begin()), map->tables()->tables);
+      plan.count_in(static_cast<std::size_t>(at - plan.maps.begin()), map->tables()->counted().tables);
     } catch (const ConfigError& e) {
       entry.fail("map", e.what());
     }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "muffle/core/error.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::release {
@@ -58,14 +59,14 @@ std::optional<NoisyTotal> noisy_total(const Artifact& a) {
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
     const features::FeatureMap& map = *a.maps[b].map;
     const double sigma = carried_sigma(a, a.aggregation, b, 0);
-    if (!map.has_tables()) {
+    if (!map.tables()) {
       if (const auto inside = map.counts_inside(a.lattice))
         add_counts(counts_inside(a, b, *inside),
                    sigma * std::sqrt(static_cast<double>(inside->numbers)) / inside->scale);
       continue;
     }
     // Every record is in one cell of each table.
-    const features::CountTables& all = *map.tables();
+    const features::CountTables& all = map.tables()->counted();
     const std::vector<std::int64_t> units = all.units(a.lattice);
     for (std::size_t t = 0; t < all.tables.size(); ++t) {
       double total = 0.0;
@@ -159,7 +160,7 @@ NoisyMoments make_noisy_moments(const Artifact& a) {
   check_map(a, b);
   NoisyMoments out;
   out.classes = a.classes();
-  out.moments = *a.maps[b].map->second_moments();
+  out.moments = a.maps[b].map->second_moments()->moments();
   out.order = out.moments.order();
   out.records = std::max(1.0, believed_records(a));  // noise may have left less: then all is a guess
   const std::size_t q = out.order, features = a.features(b);

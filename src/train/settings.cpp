@@ -163,12 +163,10 @@ std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& map
   std::vector<std::size_t> out;
   for (std::size_t b = 0; b < maps.size(); ++b) {
     const features::FeatureMap& map = *maps[b].map;
-    const bool wanted =
-        maps[b].role == features::MapRole::kMatch && (from_moments || !map.has_second_moments());
+    const bool wanted = maps[b].role == features::MapRole::kMatch && (from_moments || !map.second_moments());
     if (wanted && model::twin_columns(map) > 0) out.push_back(b);
   }
-  std::stable_partition(out.begin(), out.end(),
-                        [&](std::size_t b) { return maps[b].map->has_second_moments(); });
+  std::stable_partition(out.begin(), out.end(), [&](std::size_t b) { return maps[b].map->second_moments(); });
   return out;
 }
 
@@ -186,7 +184,7 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   std::shared_ptr<const model::NetworkSettings> beside;
   std::uint64_t order = 0;
   if (spec.from_moments) {
-    order = plan.maps[*moments].map->second_moments()->order();
+    order = plan.maps[*moments].map->second_moments()->moments().order();
     beside = architecture.beside(order - 1);
   }
   const model::NetworkSize size = (beside ? *beside : architecture).size(plan.schema);
@@ -196,7 +194,7 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   for (const std::size_t b : maps) {
     const features::FeatureMap& map = *plan.maps[b].map;
     columns += model::twin_columns(map);
-    if (map.has_second_moments()) continue;  // start_memory() has them
+    if (map.second_moments()) continue;  // start_memory() has them
     features += map.features();
     numbers_in_maps += static_cast<std::uint64_t>(map.numbers_in_map());
     // Phases, and their gradient.

@@ -12,6 +12,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/kinds.hpp"
+#include "muffle/features/lift.hpp"
 
 namespace muffle::app {
 namespace {
@@ -78,7 +79,7 @@ TEST(ConfigMaps, KeysComeFromTheCommandLineAndTheEnvironmentToo) {
   const release::ReleasePlan plan = load_config(sources, kRelease).plan;
   ASSERT_EQ(plan.maps.size(), 4u);
   EXPECT_EQ(plan.proxy(), 2u);
-  EXPECT_EQ(plan.maps[3].map->second_moments()->lift->coefficients(), 8u);
+  EXPECT_EQ(plan.maps[3].map->second_moments()->moments().lift->coefficients(), 8u);
   // Another kind in a later source: the earlier one's keys are unknown then.
   sources = {file.path(), {}, {"map.fine.kind=moments"}, {}};
   EXPECT_THAT(problem_with(sources, kRelease), HasSubstr("unknown key 'map.fine.count'"));
@@ -165,7 +166,7 @@ TEST(ConfigMaps, AStartFromTheClosedFormNeedsItsThreeMaps) {
   ASSERT_EQ(plan.maps.size(), 3u);
   EXPECT_EQ(plan.proxy(), 1u);
   EXPECT_EQ(plan.second_moments(), 0u);
-  EXPECT_EQ(plan.maps[0].map->second_moments()->lift->coefficients(), 196u);
+  EXPECT_EQ(plan.maps[0].map->second_moments()->moments().lift->coefficients(), 196u);
   EXPECT_NE(plan.maps[1].map->hash(), plan.maps[2].map->hash());
   // The moments lose a few per cent to the other two.
   const double own = plan.maps[0].weight, sensitivity = plan.noise.sensitivity.value;

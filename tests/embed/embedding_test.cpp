@@ -7,6 +7,7 @@
 
 #include "embed/shards.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/features/lift.hpp"
 #include "reference/moments_reference.hpp"
 #include "reference/rff_reference.hpp"
 #include "support/expect_error.hpp"
@@ -69,7 +70,7 @@ TEST(EmbedShard, MapsLieSideBySideAndKeepTheirIntegers) {
   const Embedder both = two_maps();
   const auto sums = sums_of(both, records);
   const auto moments =
-      reference::moment_sums(*both.plan.maps[0].map->second_moments(), records.x, records.y, 4);
+      reference::moment_sums(both.plan.maps[0].map->second_moments()->moments(), records.x, records.y, 4);
   const auto rff = sums_of(test::rff_embedder(9, 70, 4, true), records);
   ASSERT_EQ(both.plan.offset(1), moments.size());
   EXPECT_TRUE(std::equal(moments.begin(), moments.end(), sums.begin()));

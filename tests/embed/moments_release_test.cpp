@@ -6,6 +6,7 @@
 
 #include "embed/shards.hpp"
 #include "muffle/embed/audit.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/release/noisy_moments.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
@@ -46,7 +47,7 @@ TEST(NoisyMoments, AreTheSumsOfZZtOfEveryClass) {
   const release::NoisyMoments m = release::make_noisy_moments(a);
   EXPECT_EQ(m.classes, kClasses);
   EXPECT_EQ(m.order, 10u);
-  EXPECT_EQ(m.moments.lift->to_json(), image()->second_moments()->lift->to_json());
+  EXPECT_EQ(m.moments.lift->to_json(), image()->second_moments()->moments().lift->to_json());
   EXPECT_EQ(m.records, 500.0);
   std::vector<double> expected(kClasses * 100), z(10);
   std::vector<double> counts(kClasses);

@@ -7,6 +7,7 @@
 
 #include "features/features_fixture.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/features/lift.hpp"
 #include "reference/moments_reference.hpp"
 #include "support/expect_error.hpp"
 #include "support/maps.hpp"
@@ -34,7 +35,7 @@ TEST(MomentLift, DefaultsFollowTheRecords) {
   EXPECT_EQ(cifar["lift_settings"]["coefficients"], 10);
   EXPECT_EQ(cifar["lift_settings"]["blob_radius"], 8.0);
   EXPECT_EQ(test::make_moments({}, schema_of({9}))->to_json()["lift"], "vector");
-  EXPECT_EQ(test::make_moments({}, schema_of({9}))->second_moments()->order(), 10u);
+  EXPECT_EQ(test::make_moments({}, schema_of({9}))->second_moments()->moments().order(), 10u);
   EXPECT_EQ(test::make_moments({{"lift", "fourier"}}, schema_of({2}))->to_json()["offset"], 1.0);
 }
 

@@ -28,7 +28,7 @@ TEST(MomentsBlock, EqualsAPlainLoopOver128BitIntegers) {
     const auto map = test::make_moments(c.settings, schema_of(c.shape));
     const Records records(700, map->dims(), 3);
     EXPECT_EQ(sums_of(*map->make_block({}), records, 3),
-              reference::moment_sums(*map->second_moments(), records.x, records.y, 3));
+              reference::moment_sums(map->second_moments()->moments(), records.x, records.y, 3));
   }
 }
 
@@ -39,7 +39,7 @@ TEST(MomentsBlock, AFullTileOfEqualRecordsIsExact) {
   Records records(block->tile(), 2, 1);
   for (std::size_t i = 0; i < records.x.size(); ++i) records.x[i] = i % 2 == 0 ? 1.0f : 0.25f;
   EXPECT_EQ(sums_of(*block, records, 1),
-            reference::moment_sums(*map->second_moments(), records.x, records.y, 1));
+            reference::moment_sums(map->second_moments()->moments(), records.x, records.y, 1));
 }
 
 // One bad record at each place of a class's groups: the others keep theirs.
@@ -57,7 +57,7 @@ TEST(MomentsBlock, ARefusedRecordTakesNobodysPlace) {
           bad % 2 == 0 ? std::nanf("") : std::numeric_limits<float>::infinity();
       std::vector<std::uint64_t> sums(map->features());
       EXPECT_EQ(block->accumulate(records.x.data(), records.y.data(), n, *block->make_workspace(), sums), 1u);
-      EXPECT_EQ(sums, reference::moment_sums(*map->second_moments(), others.x, others.y, 1))
+      EXPECT_EQ(sums, reference::moment_sums(map->second_moments()->moments(), others.x, others.y, 1))
           << n << " " << bad;
     }
   }

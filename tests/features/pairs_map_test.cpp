@@ -9,6 +9,7 @@
 
 #include "features/features_fixture.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/features/pairs.hpp"
 #include "support/expect_error.hpp"
 #include "support/maps.hpp"
 
@@ -29,7 +30,7 @@ std::unique_ptr<FeatureMap> pairs(const MapKeys& settings, const schema::Schema&
 /// "a b 1" for a table of columns a and b with weight 1.
 std::vector<std::string> described(const FeatureMap& map) {
   std::vector<std::string> out;
-  for (const CountTable& table : map.tables()->tables) {
+  for (const CountTable& table : map.tables()->counted().tables) {
     out.emplace_back();
     for (const std::size_t j : table.columns) out.back() += std::string(1, static_cast<char>('a' + j)) + " ";
     out.back() += exact_text(table.weight);
@@ -41,7 +42,7 @@ std::vector<std::string> described(const FeatureMap& map) {
 /// Reference: class by class and table by table, how many records have the cell's codes.
 std::vector<std::uint64_t> reference_sums(const FeatureMap& map, const Records& records,
                                           std::size_t classes) {
-  const CountTables& all = *map.tables();
+  const CountTables& all = map.tables()->counted();
   const std::vector<std::int64_t> units = all.units(kLattice);
   std::vector<std::uint64_t> sums;
   for (std::size_t c = 0; c < classes; ++c) {
@@ -90,7 +91,7 @@ std::vector<CountTable> grouped_tables() {
 
 TEST(PairsMap, LaterRoundsCountOtherTablesOnGroupsOfCodes) {
   const schema::Schema schema = table_schema({3, 4, 8, 2}, 2);
-  const auto map = pairs({}, schema)->counting(grouped_tables());
+  const auto map = pairs({}, schema)->tables()->counting(grouped_tables());
   EXPECT_EQ(map->features(), 2u + 4 * 3 + 3 * 8 * 2);
   Records records(600, 4, 2);
   EXPECT_EQ(sums_of(*map->make_block(kLattice), records, 2), reference_sums(*map, records, 2));
@@ -106,13 +107,13 @@ TEST(PairsMap, LaterRoundsCountOtherTablesOnGroupsOfCodes) {
   EXPECT_EQ(read->hash(), map->hash());
   auto other = grouped_tables();
   other[0].groups[0] = {1, 0, 0};
-  EXPECT_NE(pairs({}, schema)->counting(other)->hash(), map->hash());
+  EXPECT_NE(pairs({}, schema)->tables()->counting(other)->hash(), map->hash());
 }
 
 TEST(PairsMap, TablesOfALaterRoundAreRefusedWhereTheyAreNone) {
   const auto map = pairs({}, table_schema({3, 4, 8, 2}));
   const auto refused = [&](CountTable table, const std::string& why) {
-    expect_error(ExitCode::kConfig, {why}, [&] { map->counting({table}); });
+    expect_error(ExitCode::kConfig, {why}, [&] { map->tables()->counting({table}); });
   };
   refused({{1, 0}}, "order");
   refused({{0, 4}}, "order");
@@ -122,9 +123,10 @@ TEST(PairsMap, TablesOfALaterRoundAreRefusedWhereTheyAreNone) {
   refused({{0}, {{0, 2, 2}}}, "without a code");
   refused({{0}, {{0, 1, 3}}}, "number is above");
   refused({{0, 1}, {{0, 1, 1}}}, "other columns");
-  EXPECT_TRUE(map->counting({{{0}, {{}}}})->tables()->tables.front().groups.empty()) << "one spelling";
-  EXPECT_THROW(map->counting({{{0}}, {{0}}}), ConfigError);
-  EXPECT_THROW(map->counting({}), ConfigError);
+  EXPECT_TRUE(map->tables()->counting({{{0}, {{}}}})->tables()->counted().tables.front().groups.empty())
+      << "one spelling";
+  EXPECT_THROW(map->tables()->counting({{{0}}, {{0}}}), ConfigError);
+  EXPECT_THROW(map->tables()->counting({}), ConfigError);
 }
 
 TEST(PairsMap, CodesAreThoseOfTheSchema) {
@@ -151,7 +153,8 @@ TEST(PairsMap, ByDefaultEveryPairAndEveryColumnIsCounted) {
   const auto map = pairs({}, table_schema({3, 4, 2}));
   EXPECT_THAT(described(*map), ElementsAre("a 0.7", "a b 1", "a c 1", "b 0.7", "b c 1", "c 0.7"));
   EXPECT_EQ(map->features(), 3u + 4 + 2 + 12 + 6 + 8);
-  EXPECT_EQ(map->tables()->tables.front().columns, std::vector<std::size_t>{2}) << "tells records best";
+  EXPECT_EQ(map->tables()->counted().tables.front().columns, std::vector<std::size_t>{2})
+      << "tells records best";
   EXPECT_EQ(map->counts_inside(kLattice)->numbers, 2u);
 }
 
@@ -162,7 +165,7 @@ TEST(PairsMap, TheUnitsAreTheWeightsAndTheirSquaresStayWithinTheNormExactly) {
       for (const int bits : {8, 15, 24}) {
         const auto map = pairs({{"singles", weight}}, table_schema(codes));
         const Lattice lattice{bits};
-        const CountTables& all = *map->tables();
+        const CountTables& all = map->tables()->counted();
         std::vector<std::int64_t> units;
         try {
           units = all.units(lattice);
@@ -331,8 +334,8 @@ TEST(PairsMap, TheOutlookSaysWhichNoiseEveryCellHasAndWhatDrowns) {
   EXPECT_THAT(map->outlook(0.01, 10000.0),
               AllOf(HasSubstr("no correlation shows"), HasSubstr("6 tables drown"), HasSubstr(", ...)"),
                     HasSubstr("epsilon would leave 6"), HasSubstr("every column 6")));
-  EXPECT_THAT(map->drowned(0.0001), testing::IsEmpty());
-  const std::vector<std::string> drowned = map->drowned(0.01);
+  EXPECT_THAT(map->tables()->drowned(0.0001), testing::IsEmpty());
+  const std::vector<std::string> drowned = map->tables()->drowned(0.01);
   EXPECT_THAT(map->outlook(0.01, 10000.0), HasSubstr(std::to_string(drowned.size()) + " tables drown"));
   EXPECT_THAT(map->outlook(0.01, 10000.0), HasSubstr("(" + drowned.at(0)));
   EXPECT_THAT(map->outlook(0.0001, 1e6),

@@ -17,7 +17,7 @@ namespace {
 release::NoisyMoments moments_of(const test::MapKeys& keys, const std::vector<std::size_t>& shape,
                                  const std::vector<std::vector<float>>& classes, double noise) {
   release::NoisyMoments m;
-  m.moments = *test::make_moments(keys, test::schema_of(shape))->second_moments();
+  m.moments = test::make_moments(keys, test::schema_of(shape))->second_moments()->moments();
   const features::Lift& lift = *m.moments.lift;
   m.classes = classes.size();
   m.order = m.moments.order();

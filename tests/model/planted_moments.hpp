@@ -39,8 +39,9 @@ inline PlantedMoments plant(std::size_t classes, std::size_t n, double records_a
   release::NoisyMoments& m = out.moments;
   m.classes = classes;
   m.order = n + 1;
-  m.moments =
-      *test::make_moments({{"lift", "vector"}, {"offset", "2.0"}}, test::schema_of({n}))->second_moments();
+  m.moments = test::make_moments({{"lift", "vector"}, {"offset", "2.0"}}, test::schema_of({n}))
+                  ->second_moments()
+                  ->moments();
   m.noise_off_diagonal = off;
   m.noise_diagonal = std::sqrt(2.0) * off;
   m.records = records_a_class * static_cast<double>(classes);

@@ -41,7 +41,7 @@ std::vector<std::size_t> codes_of(std::uint64_t record) {
 std::vector<std::int64_t> released(const release::ReleasePlan& round) {
   std::vector<std::int64_t> out(round.size());
   for (std::size_t b = 0; b < round.maps.size(); ++b) {
-    const features::CountTables& all = *round.maps[b].map->tables();
+    const features::CountTables& all = round.maps[b].map->tables()->counted();
     const std::vector<std::int64_t> units = all.units(round.lattice);
     for (std::uint64_t record = 0; record < kRepeatedRecords; ++record) {
       const std::vector<std::size_t> code = codes_of(record);
@@ -100,11 +100,11 @@ release::Verification judged(const std::string& bytes) {
 Artifact with_tables(const Artifact& honest, const std::function<void(std::vector<CountTable>&)>& change) {
   constexpr std::size_t kSecond = 1;
   Artifact out = honest;
-  std::vector<CountTable> tables = out.maps[kSecond].map->tables()->tables;
+  std::vector<CountTable> tables = out.maps[kSecond].map->tables()->counted().tables;
   change(tables);
   features::CountTables placed{kRepeatedCodes, tables};
   placed.lay_out();
-  out.maps[kSecond].map = honest.maps[kSecond].map->counting(placed.tables);
+  out.maps[kSecond].map = honest.maps[kSecond].map->tables()->counting(placed.tables);
   out.map_hashes[kSecond] = out.maps[kSecond].map->hash();
   return out;
 }
@@ -130,7 +130,7 @@ TEST_P(RepeatedRounds, AnHonestReleaseIsRepeatedAndPasses) {
 TEST_P(RepeatedRounds, WhatWasNotChosenByTheNumbersBeforeIsRefused) {
   expect_refused(with_tables(honest_, [](auto& tables) { tables.back().weight *= 1 + 1e-15; }),
                  "a digit of a weight");
-  ASSERT_GT(honest_.maps[1].map->tables()->tables.size(), 2u);
+  ASSERT_GT(honest_.maps[1].map->tables()->counted().tables.size(), 2u);
   expect_refused(
       with_tables(honest_, [](auto& tables) { std::swap(tables[tables.size() - 2], tables.back()); }),
       "tables reordered");

@@ -6,6 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
@@ -31,9 +32,10 @@ ClosedForm closed_form(bool image) {
   MomentsModel& m = out.model;
   m.plain_share = 0.4;
   m.moments =
-      *test::make_moments(image ? test::MapKeys{{"lift", "image"}, {"coefficients", "3"}} : test::MapKeys{},
-                          out.schema)
-           ->second_moments();
+      test::make_moments(image ? test::MapKeys{{"lift", "image"}, {"coefficients", "3"}} : test::MapKeys{},
+                         out.schema)
+          ->second_moments()
+          ->moments();
   const auto n = static_cast<Eigen::Index>(m.moments.lift->coefficients());
   const CounterStream random(3, Stream::kTest);
   std::uint64_t next = 0;

@@ -27,7 +27,7 @@ bool survives(const std::string& bytes) {
     }
     (void)noisy_counts(a);
     for (const features::NamedMap& map : a.maps) {
-      if (!map.map->has_tables() || map.role != features::MapRole::kMatch) continue;
+      if (!map.map->tables() || map.role != features::MapRole::kMatch) continue;
       try {
         EXPECT_GE(make_noisy_tables(a).records, 1.0);
       } catch (const ProtocolError&) {  // another map

@@ -144,7 +144,7 @@ TEST(NoisyTables, EstimateAPrivateNumberOfRecordsFromAllTables) {
     weights += weight;
     if (t.columns.size() == 3) triple = weight;
   }
-  const double unit = static_cast<double>(a.maps[0].map->tables()->units(a.lattice).back());
+  const double unit = static_cast<double>(a.maps[0].map->tables()->counted().units(a.lattice).back());
   EXPECT_NEAR(noisy.records, kRecords + triple / weights * 24 * 0x1p24 / unit, 1e-6);
 }
 

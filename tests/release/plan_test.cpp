@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "muffle/features/lift.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
 

@@ -106,7 +106,7 @@ inline ReleasePlan rounds_plan(privacy::PrivacySpec spec = privacy_of({})) {
     const std::string name = "p-" + std::to_string(r + 1);
     maps.push_back({name, features::MapRole::kMatch, std::sqrt(std::vector{0.25, 0.25, 0.5}[r]), map, r + 1});
   }
-  maps[0].map = map->counting({{{0}}, {{1}}, {{2}}});
+  maps[0].map = map->tables()->counting({{{0}}, {{1}}, {{2}}});
   return make_plan({schema, {}, std::move(maps), spec, true, 1000});
 }
 /// What its rounds 2 and 3 count.

@@ -76,8 +76,8 @@ TEST(MakeTarget, MomentsCountTheRecords) {
 /// A release of m records of which `held` are in the sums.
 Artifact of_records(Artifact a, double held) {
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
-    if (!a.maps[b].map->has_tables()) continue;
-    const features::CountTables& all = *a.maps[b].map->tables();
+    if (!a.maps[b].map->tables()) continue;
+    const features::CountTables& all = a.maps[b].map->tables()->counted();
     const auto units = all.units(a.lattice);
     for (std::size_t t = 0; t < all.tables.size(); ++t)  // in the last class's last cells
       a.values[a.offset(b + 1) - a.features(b) + all.tables[t].first + all.tables[t].cells - 1] =
@@ -99,7 +99,8 @@ TEST(FewRecords, AreTakenNoteOfWhereTheNoisyTotalSaysSoBeyondItsNoise) {
     EXPECT_NE(few_records(of_records(a, edge - 1)), "");
     EXPECT_EQ(few_records(of_records(a, edge + 1)), "");
     const Artifact few = of_records(a, 100);
-    EXPECT_THAT(privacy_statement_text(few),
+    EXPECT_THAT(privacy_statement_text(few), testing::HasSubstr("Data: by its noisy totals only"));
+    EXPECT_THAT(privacy_statement_json(few),
                 testing::HasSubstr("of the 1000 records are in this release (99 % interval)"));
     EXPECT_THAT(privacy_statement_text(of_records(a, 1000)), testing::Not(testing::HasSubstr("interval")));
   }

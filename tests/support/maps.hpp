@@ -12,6 +12,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/features/rff.hpp"
 
 // Feature maps and lifts as a configuration makes them, from names and values.

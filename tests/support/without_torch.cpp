@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "muffle/evaluate/evaluate.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/sampler.hpp"
@@ -49,7 +50,7 @@ std::unique_ptr<Sampler> NetworkSettings::open(const ModelInfo&, const JsonField
 }
 
 std::size_t twin_columns(const features::FeatureMap& map) {
-  return map.has_second_moments() || map.has_tables() ? 0 : map.features();
+  return map.second_moments() || map.tables() ? 0 : map.features();
 }
 
 bool takes_relaxed(const features::FeatureMap& map) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/plan.hpp"
 #include "muffle/round/settings.hpp"
+#include "muffle/site/policy.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/train/settings.hpp"
 
@@ -40,6 +43,16 @@ struct Config {
     std::int64_t threads = 0;  ///< 0: the cores that the rank owns
   } runtime;
   release::ReleasePlan plan;  ///< of a release: what follows from the above, as load_config() checked it
+
+  /// Of a party's own site.toml or coordinator.toml, whose keys these and few others are; none: a job's
+  /// configuration.
+  struct Party {
+    bool site = true;      ///< false: the coordinator, or a key holder without records
+    std::string exchange;  ///< where the consortium's messages lie
+    site::Policy policy;
+    int part = 0, parts = 1;  ///< of its files' records, the site has this one of so many equal parts
+  };
+  std::optional<Party> party;
 };
 
 using settings::Stage;
@@ -66,6 +79,27 @@ struct ConfigSources {
 /// @throws ConfigError listing every problem found: unknown keys (with a "did you mean"), wrong types, values
 ///         out of range, contradictions. @throws IoError if the file cannot be read.
 Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
+
+/// A party's folder, as `muffle site init` or `muffle coordinator init` made it, and its settings. Neither
+/// the environment nor the command line changes them: what a site asks for stands in one place.
+struct PartyConfig {
+  std::filesystem::path folder;
+  /// Names of files and folders in it are absolute: relative ones begin at `folder`.
+  Config config;
+
+  const std::string& exchange() const { return config.party->exchange; }
+  const site::Policy& policy() const { return config.party->policy; }
+  /// Of the site's records: privacy.ledger, or FOLDER/ledger.jsonl.
+  std::filesystem::path ledger() const;
+  /// What the ledger has by now, with its budget; nothing is written. @throws as privacy::Ledger::preview().
+  privacy::LedgerState ledger_state() const;
+};
+/// Its settings' file: FOLDER/site.toml, or FOLDER/coordinator.toml.
+std::filesystem::path party_file(const std::filesystem::path& folder, bool site);
+/// @throws ConfigError, IoError  as load_config().
+PartyConfig load_party(const std::filesystem::path& folder, bool site);
+/// A commented file of all of a party's keys. @param values  by key, as TOML literals; others: the defaults
+std::string party_toml(bool site, const std::map<std::string, std::string>& values);
 
 /// Everything that `stages` would stumble over: what they need and is not there, and values that do not go
 /// together. Values that no stage could use are refused by the keys themselves. Makes the release's plan.

@@ -16,11 +16,12 @@
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/block.hpp"
-#include "muffle/features/lift.hpp"
-#include "muffle/features/pairs.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
+
+class SecondMomentFeatures;
+class TableFeatures;
 
 /// What a map costs whoever embeds with it, for `muffle plan`.
 struct MapCost {
@@ -74,8 +75,6 @@ class FeatureMap {
   /// After resolve(): what to expect of samples with that noise, for the plan and a line before the charge. A
   /// public guess; empty: nothing is known. @param records  of a class, were all as large
   virtual std::string outlook(double /*noise*/, double /*records*/) const { return {}; }
-  /// All of what the outlook says drowns in that noise, the worst first.
-  virtual std::vector<std::string> drowned(double /*noise*/) const { return {}; }
 
   /// Resolved settings as a release states them, and back. @throws ProtocolError.
   virtual nlohmann::json to_json() const = 0;
@@ -105,23 +104,14 @@ class FeatureMap {
   /// A map like this of at most so many features, resolved, where the kind can be made smaller: for audits.
   virtual std::unique_ptr<FeatureMap> shrunk(std::size_t /*features*/) const { return clone(); }
 
-  // What else a kind may be good for; the default is: for nothing.
+  // What else a kind may be good for; the default is: for nothing. Before resolve() these tell no more than
+  // whether there are any.
 
-  /// Before resolve() it tells no more than whether there are any.
   virtual std::optional<CountsInside> counts_inside(const Lattice&) const { return std::nullopt; }
-  /// Does it sum second moments, from which a generator follows in closed form?
-  virtual bool has_second_moments() const { return false; }
-  /// Whose lift is built, which can take long: of maps that have them.
-  virtual const SecondMoments* second_moments() const { return nullptr; }
-  /// Does it count the codes of a table's columns?
-  virtual bool has_tables() const { return false; }
-  /// After resolve(), of maps that have them.
-  virtual const CountTables* tables() const { return nullptr; }
-  /// Of maps that have tables: one like this that counts these instead, for a later round of the release.
-  /// @throws ConfigError  they are no tables of its records, or too many.
-  virtual std::shared_ptr<const FeatureMap> counting(std::vector<CountTable> /*tables*/) const {
-    return nullptr;
-  }
+  /// Does it sum second moments, from which a generator follows in closed form (muffle/features/lift.hpp)?
+  virtual const SecondMomentFeatures* second_moments() const { return nullptr; }
+  /// Does it count the codes of a table's columns (muffle/features/pairs.hpp)?
+  virtual const TableFeatures* tables() const { return nullptr; }
 
   /// The map as it sums records, on the CPU.
   virtual std::unique_ptr<Block> make_block(const Lattice& lattice) const = 0;

@@ -123,6 +123,16 @@ struct SecondMoments {
   }
 };
 
+/// The capability of a map that sums second moments: FeatureMap::second_moments().
+class SecondMomentFeatures {
+ public:
+  /// After resolve(): whose lift is built, which can take long, the first time.
+  virtual const SecondMoments& moments() const = 0;
+
+ protected:
+  ~SecondMomentFeatures() = default;
+};
+
 /// Whether z, integers, is finite and has a norm of at most 2^bits, in integers: what is asked of each
 /// record, and what the bound rests on. @param bits  at most 20
 bool within_norm(std::span<const double> z, int bits);

@@ -2,11 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "muffle/features/block.hpp"
 
 namespace muffle::features {
+
+class FeatureMap;
 
 inline constexpr std::size_t kMostCountTables = std::size_t{1} << 16;
 
@@ -44,6 +48,20 @@ struct CountTables {
   /// The same, once the table that tells the number of records best is the first: that with the least noise
   /// in the sum of its cells (FeatureMap::counts_inside()).
   void place();
+};
+
+/// The capability of a map that counts tables: FeatureMap::tables(). After resolve().
+class TableFeatures {
+ public:
+  virtual const CountTables& counted() const = 0;
+  /// A map like this that counts these instead, for a later round of the release.
+  /// @throws ConfigError  they are no tables of its records, or too many.
+  virtual std::shared_ptr<const FeatureMap> counting(std::vector<CountTable> tables) const = 0;
+  /// The names of the tables that FeatureMap::outlook() says drown in that noise, the worst first.
+  virtual std::vector<std::string> drowned(double noise) const = 0;
+
+ protected:
+  ~TableFeatures() = default;
 };
 
 }  // namespace muffle::features

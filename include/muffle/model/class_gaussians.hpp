@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::model {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/pairs.hpp"
 #include "muffle/privacy/aggregation.hpp"
 #include "muffle/privacy/release.hpp"
 
@@ -107,7 +108,7 @@ struct MapForecast {
   double signal_to_noise_most = 0.0;   ///< signal_most / noise_per_class
   double kernel_where_equal = 0.0;     ///< kappa at which a class's signal is as long as its noise
   std::string outlook{};               ///< FeatureMap::outlook()
-  std::vector<std::string> drowned{};  ///< FeatureMap::drowned()
+  std::vector<std::string> drowned{};  ///< TableFeatures::drowned()
 };
 /// Of all maps. @param records  m, or a guess of it; none: no signal and noise
 std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode,

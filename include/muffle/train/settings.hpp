@@ -8,6 +8,7 @@
 #include "muffle/comm/gpu_choice.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/model/generator_kind.hpp"
 #include "muffle/release/plan.hpp"
 
