@@ -196,7 +196,7 @@ Reply Shelf::put(const Incoming& message, std::uint64_t offset, std::string_view
   if (offset == 0) {
     if (part.size() < std::min<std::uint64_t>(message.size, std::uint64_t{64} << 10))
       return error_reply(400, "a first part has 64 KiB or more, unless the message is shorter.");
-    if (const auto refusal = admission_(message.name, part, message.size))
+    if (const auto refusal = admission_({message.name, part, message.size, message.sha256}))
       return error_reply(refusal->status, refusal->reason);
     if (!spool_.reserve(message))
       return error_reply(503, "too many messages are on their way; try again later.");

@@ -22,10 +22,10 @@ class ShelfTest : public testing::Test {
   Shelf shelf() const {
     return Shelf(
         scratch_.path(),
-        [this](const std::string& name, std::string_view, std::uint64_t size) -> std::optional<Refusal> {
+        [this](const Arriving& m) -> std::optional<Refusal> {
           ++asked_;
-          if (name.starts_with("stranger")) return Refusal{403, "nobody knows you."};
-          if (size > 10'000'000) return Refusal{413, "too long."};
+          if (m.name.starts_with("stranger")) return Refusal{403, "nobody knows you."};
+          if (m.size > 10'000'000) return Refusal{413, "too long."};
           return std::nullopt;
         },
         limits_);

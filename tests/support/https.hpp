@@ -51,7 +51,7 @@ class RunningServer {
   }
 
   static http::Admission admits_all() {
-    return [](const std::string&, std::string_view, std::uint64_t) { return std::optional<http::Refusal>(); };
+    return [](const http::Arriving&) { return std::optional<http::Refusal>(); };
   }
 
  private:

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "muffle/core/hash.hpp"
+
 namespace muffle::http {
 
 /// Why a message is not let in.
@@ -15,17 +17,21 @@ struct Refusal {
   int status = 403;  ///< 403, 413 or 400
   std::string reason;
 };
-/// Whether a message may be put under this name: asked once, when its first part is here.
-/// @param beginning  up to a part's bytes, the message's header among them  @param size  of the whole
-/// @returns none: it may.
-using Admission = std::function<std::optional<Refusal>(const std::string& name, std::string_view beginning,
-                                                       std::uint64_t size)>;
+/// A message whose first part is here.
+struct Arriving {
+  std::string name;            ///< under which it is to lie
+  std::string_view beginning;  ///< a part's bytes, the message's header among them
+  std::uint64_t size = 0;      ///< of the whole
+  Sha256Digest sha256{};       ///< of the whole, as its sender says
+};
+/// Whether it may come in: asked once. @returns none: it may.
+using Admission = std::function<std::optional<Refusal>(const Arriving&)>;
 
-/// Lets in signed messages of those whom the folder's own messages name: a charter's members, a proposal's
-/// sites and holders, of the size that they may have, one of a kind from each in a round. A charter or a
-/// proposal is let in if it is of the sender of one that lies there already: the first one is put into the
-/// folder by hand. Of strangers it lets in cards, which sign themselves, few and small. Readers check all of
-/// it again.
+/// Lets in signed messages, under the names that release/message_names.hpp gives them, of those whom the
+/// folder's own messages name: a charter's members, a proposal's sites and holders; one of a kind from each
+/// in a round, of the size that it may have. Charters and proposals are let in of the sender of a charter
+/// that lies there already: the first one is put into the folder by who runs the server. Of strangers cards
+/// and round keys are let in, which sign themselves, few and small. Readers check all of it again.
 Admission known_senders(const std::filesystem::path& folder);
 
 /// What a server keeps to, whoever connects.
