@@ -233,7 +233,7 @@ void CurlRequest::require_ours(const Answer& answer, TryAgain& again) const {
 }
 
 void CurlRequest::refuse_certificate(long verdict) const {
-  constexpr long kNotYet = 9, kExpired = 10, kOthersName = 62;
+  constexpr long kNone = 1, kNotYet = 9, kExpired = 10, kOthersName = 62;  // kNone: libcurl's own check
   const std::string detail = printable(state_->error);
   if (verdict == kExpired)
     throw CommError(
@@ -243,7 +243,7 @@ void CurlRequest::refuse_certificate(long verdict) const {
                     root_));
   if (verdict == kNotYet)
     throw CommError(fmt::format("the certificate of {} is not valid yet. Set this machine's clock.", root_));
-  if (verdict == 0 || verdict == kOthersName)
+  if (verdict <= kNone || verdict == kOthersName)
     throw ConfigError(
         fmt::format("the certificate that {} shows is another host's ({}). Check the address with the "
                     "coordinator; if it is "

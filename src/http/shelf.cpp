@@ -24,6 +24,16 @@ constexpr char kSpoolFolder[] = ".incoming";
 /// So many names are told at once; a client's limit follows from it.
 constexpr std::size_t kMostListed = 100'000;
 
+/// The same folder. @throws IoError  there is none.
+const fs::path& existing(const fs::path& folder) {
+  const WatchedStep step("opening the folder", folder);
+  std::error_code error;
+  if (!fs::is_directory(folder, error))
+    throw IoError(fmt::format("there is no folder '{}' to serve{}: make it, or mount it.", folder.string(),
+                              error ? ": " + error.message() : ""));
+  return folder;
+}
+
 json document() { return {{"format", kFormat}, {"version", 1}}; }
 
 Reply json_reply(int status, json fields) {
@@ -85,7 +95,7 @@ Shelf::Shelf(const fs::path& folder, Admission admission, const Limits& limits)
     : folder_(folder),
       admission_(std::move(admission)),
       limits_(limits),
-      spool_((ensure_writable_folder(folder), folder / kSpoolFolder), limits.spool_bytes, limits.spool_s) {}
+      spool_(existing(folder) / kSpoolFolder, limits.spool_bytes, limits.spool_s) {}
 
 Reply Shelf::answer(const Request& request) noexcept try {
   try {

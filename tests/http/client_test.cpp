@@ -49,7 +49,7 @@ std::string page(const std::string& status, const std::string& headers, const st
 
 TEST_F(ClientTest, Addresses) {
   for (const char* address : {"http://round.example.org", "http://10.0.0.1:80/x",
-                              "http://127.0.0.1.example.org/", "http://localhost.example.org"})
+                              "http://127.0.0.1.example.org", "http://localhost.example.org"})
     expect_error(ExitCode::kConfig, {address, "this machine alone"}, [&] { list(address); });
   for (const char* address : {"https://", "https://name:word@host/", "https://host/?x", "https://host/#x"})
     expect_error(ExitCode::kConfig, {"no address of an exchange"}, [&] { list(address); });
