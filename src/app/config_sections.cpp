@@ -67,6 +67,10 @@ std::vector<settings::Key> party_keys(Config& c) {
 
 }  // namespace
 
+std::vector<std::string> usual_formats(const schema::Schema& schema) {
+  return {schema.table ? "csv" : "npz"};
+}
+
 std::vector<settings::Key> keys_of(Config& c) {
   if (c.party) return party_keys(c);
   std::vector<settings::Key> all;

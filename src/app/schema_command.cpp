@@ -81,8 +81,11 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
       names_are_from(spec, true);
   if (guessed) {
     text +=
-        "A type that is a guess is from a look at the private records, and so is the step of whole numbers "
-        "that are written with a point: check both before this file leaves you.\n"
+        "A type that is a guess is from a look at the private records, and so are the step and the decimals "
+        "of "
+        "whole numbers that are written with a point,\n"
+        "that numbers are codes, and that no row has a value in a column: check each before this file leaves "
+        "you.\n"
         "Nothing else here is from the file's rows.\n";
   }
   if (sampled) {

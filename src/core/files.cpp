@@ -73,12 +73,32 @@ int sync_folder_of(const std::filesystem::path& file) {
   return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
 }
 
+namespace {
+
+/// Makes it if there is none.
+FileDescriptor open_private_folder(const std::filesystem::path& folder) {
+  std::error_code none;
+  std::filesystem::create_directories(folder, none);
+  FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (fd.get() < 0 && errno != ENOTDIR && errno != ELOOP) fail("open the folder", folder, errno);
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || info.st_uid != ::geteuid())
+    throw IoError("'" + folder.string() +
+                  "' is a link, or no folder of this user's, and private lines are written into no other. "
+                  "Move it away.");
+  return fd;
+}
+
+}  // namespace
+
 FileDescriptor open_private_file(const std::filesystem::path& path) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // of a FIFO: no wait
   const WatchedStep step("opening", path);
-  FileDescriptor fd(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0600));
+  const FileDescriptor folder = open_private_folder(folder_of(path));
+  const std::string name = path.filename().string();
+  FileDescriptor fd(::openat(folder.get(), name.c_str(), kFlags | O_CREAT | O_EXCL, 0600));
   if (fd.get() >= 0) return fd;
-  if (errno == EEXIST) fd = FileDescriptor(::open(path.c_str(), kFlags));
+  if (errno == EEXIST) fd = FileDescriptor(::openat(folder.get(), name.c_str(), kFlags));
   struct stat info {};
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
     if (errno != ELOOP) fail("write", path, errno);

@@ -184,6 +184,12 @@ class CsvRecords final : public RecordStream {
 
 }  // namespace
 
+std::vector<Format::Part> CsvFormat::parts(const DataSpec& spec, int rank) const {
+  std::vector<Part> out;
+  for (std::string& file : files_of(spec, rank)) out.push_back({std::move(file), {}});
+  return out;
+}
+
 std::string CsvFormat::labels_problem(const DataSpec& spec) const {
   if (spec.labels.empty()) return {};
   return fmt::format("data.labels names a file, but data.format = \"{}\" has labels in a column", name());

@@ -21,7 +21,9 @@ std::string HeaderMatch::differences() const {
   if (!other_case.empty())
     wrong.push_back("has " + listed(other_case) + " in other capital or small letters");
   if (!twice.empty()) wrong.push_back("has " + listed(twice) + " twice");
-  if (!unknown.empty()) wrong.push_back(fmt::format("has {} that the schema does not know", unknown.size()));
+  if (!unknown.empty())
+    wrong.push_back(fmt::format("has {} that the schema does not know",
+                                unknown.size() == 1 ? "1 name" : fmt::format("{} names", unknown.size())));
   return fmt::format("{}", fmt::join(wrong, ", "));
 }
 

@@ -29,7 +29,7 @@ struct HeaderMatch {
   /// No more names than are missing are known: perhaps the line is a record, of which nothing may be told,
   /// nor which of its fields is a column's name.
   bool may_be_record() const { return known + 2 * other_case.size() <= missing.size(); }
-  /// "lacks 'a', has 'b' twice, has 2 that the schema does not know": public, of what is no record.
+  /// "lacks 'a', has 'b' twice, has 2 names that the schema does not know": public, of what is no record.
   std::string differences() const;
   /// "name 3", "names 3, 5" of the unknown ones: the names themselves may be fields.
   std::string unknown_places() const;

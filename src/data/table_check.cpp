@@ -12,6 +12,7 @@
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
+#include "person_text.hpp"
 #include "table_arrays.hpp"
 
 namespace muffle::data {
@@ -51,22 +52,17 @@ class TableChecker {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
       if (c.type == ColumnType::kIgnore) continue;
-      schema::Column read = c;
-      if (c.role == schema::ColumnRole::kPerson) {
-        read.type = ColumnType::kCategory;
-        read.values.clear();  // any text; only that it is there is looked at
-        read.missing = true;
-        if (read.spellings.empty()) read.spellings = {""};
-      }
+      use.is_read = true;
+      if (c.role == schema::ColumnRole::kPerson) continue;
       if (c.role == schema::ColumnRole::kLabel) use.classes.resize(c.codes());
-      use.text.emplace(std::move(read));
+      use.text.emplace(c);
     }
     broken_.resize(table_.constraints.size());
   }
 
   void finish() {
     for (std::size_t j = 0; j < uses_.size(); ++j) {
-      if (uses_[j].text) tell_of_column(table_.columns[j], uses_[j]);
+      if (uses_[j].is_read) tell_of_column(table_.columns[j], uses_[j]);
     }
     for (std::size_t i = 0; i < broken_.size(); ++i)
       notes_.count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
@@ -77,14 +73,15 @@ class TableChecker {
   }
 
   void arrays(const std::string& path) {
-    TableArrays arrays(path, table_, [this](std::size_t j) { return uses_[j].text.has_value(); });
+    TableArrays arrays(path, table_, [this](std::size_t j) { return uses_[j].is_read; });
+    notes_.found.read = true;
     while (arrays.position() < arrays.records()) {
       arrays.read();
       ++notes_.found.records;
       const auto where = [&] { return fmt::format("row {} of '{}'", arrays.position(), path); };
       begin();
       arrays.each([&](std::size_t j, const ElementType& type, const std::byte* stored) {
-        if (!uses_[j].text) return;
+        if (!uses_[j].is_read) return;
         const bool text = type.is_text() || (is_person(j) && type.is_integer());
         look_at(j,
                 text ? field(j, type.to_text(stored))
@@ -100,6 +97,7 @@ class TableChecker {
     CsvRows rows(path, dialect_of(spec_));
     try {
       if (!header(rows)) return;
+      notes_.found.read = true;
       while (rows.read()) {
         ++notes_.found.records;
         record(rows);
@@ -115,7 +113,8 @@ class TableChecker {
 
  private:
   struct Use {
-    std::optional<schema::ColumnText> text;  ///< none: ignored
+    bool is_read = false;                    ///< it is not ignored
+    std::optional<schema::ColumnText> text;  ///< none: ignored, or the person
     std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit
     std::uint64_t decimal_commas = 0, other_orders = 0;
     double least = INFINITY, largest = -INFINITY;  ///< of numbers
@@ -187,7 +186,7 @@ class TableChecker {
       notes_.refused(rows.name() + " is empty: it has no header");
       return false;
     }
-    const auto needed = [&](std::size_t j) { return uses_[j].text.has_value(); };
+    const auto needed = [&](std::size_t j) { return uses_[j].is_read; };
     HeaderMatch match = match_header(rows.fields(), table_, needed);
     places_ = std::move(match.places);
     unnamed_end_ = !match.unnamed.empty() && match.unnamed.back() == places_.size();
@@ -224,7 +223,7 @@ class TableChecker {
     begin();
     for (std::size_t i = 0; i < *count; ++i) {
       const std::size_t j = places_[i];
-      if (j != HeaderMatch::kUnknown && uses_[j].text) look_at(j, field(j, fields[i]), where);
+      if (j != HeaderMatch::kUnknown && uses_[j].is_read) look_at(j, field(j, fields[i]), where);
     }
     end(where);
   }
@@ -257,7 +256,7 @@ class TableChecker {
   /// @param value  text, or a number
   template <class Value>
   Misfit field(std::size_t j, const Value& value) {
-    if (is_person(j)) return person(j, value);
+    if (is_person(j)) return person_text(table_.columns[j], value).empty() ? Misfit::kAbsent : Misfit::kNone;
     Use& use = uses_[j];
     const schema::Column& column = table_.columns[j];
     const schema::FieldReading reading = use.text->read(value);
@@ -287,17 +286,10 @@ class TableChecker {
       use.decimal_commas += has_decimal_comma(field) ? 1 : 0;
     }
   }
-  Misfit person(std::size_t j, std::string_view text) const {
-    // Any text that does not stand for nothing is a person.
-    return uses_[j].text->read(text).misfit == Misfit::kUnknown ? Misfit::kNone : Misfit::kAbsent;
-  }
-  Misfit person(std::size_t, double number) const {
-    return std::isnan(number) ? Misfit::kAbsent : Misfit::kNone;
-  }
 
   std::size_t needed_columns() const {
     std::size_t n = 0;
-    for (const Use& use : uses_) n += use.text ? 1 : 0;
+    for (const Use& use : uses_) n += use.is_read ? 1 : 0;
     return n;
   }
 

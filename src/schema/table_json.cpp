@@ -66,6 +66,7 @@ json column_json(const Column& c) {
   } else {
     out["values"] = json::array();
     for (const Category& v : c.values) out["values"].push_back(category_json(v));
+    if (c.numeric) out["numeric"] = true;  // of a person alone
   }
   return out;
 }
@@ -118,7 +119,9 @@ Column read_column(const JsonFields& f) {
     c.decimals = static_cast<int>(f.integer("decimals", 0, 17));
     c.edges = reals(f, "edges", kMostCodes);
   } else {
-    f.only({"name", "type", "role", "unit", "missing", "spellings", "values"});
+    f.only({"name", "type", "role", "unit", "missing", "spellings", "values",
+            c.role == ColumnRole::kPerson ? "numeric" : "values"});
+    if (c.role == ColumnRole::kPerson && f.has("numeric")) c.numeric = f.flag("numeric");
     // A person's column lists nobody.
     if (f.at("values").empty() && f.at("values").is_array()) return c;
     for (const JsonFields& v : f.objects("values", kMostCodes)) {
@@ -213,7 +216,7 @@ std::string differences(const Table& one, const Table& other) {
     const auto say = [&](bool same, const char* text) {
       if (!same) what += (what.empty() ? "" : ", ") + std::string(text);
     };
-    say(a.type == b.type, "type");
+    say(a.type == b.type && a.numeric == b.numeric, "type");
     say(a.role == b.role, "role");
     say(a.lo == b.lo && a.hi == b.hi, "bounds");
     say(a.step == b.step && a.decimals == b.decimals, "step");

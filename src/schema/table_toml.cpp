@@ -229,7 +229,10 @@ class TableReader {
         if (t.contains(key))
           add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
       }
-      if (c.role == ColumnRole::kPerson) c.type = ColumnType::kCategory;
+      if (c.role == ColumnRole::kPerson) {
+        c.numeric = c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal;
+        c.type = ColumnType::kCategory;
+      }
     } else if (c.is_number()) {
       numbers(t, c, of);
     } else {

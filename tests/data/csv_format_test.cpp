@@ -123,7 +123,7 @@ TEST_F(Csv, ColumnsWithoutANameAtEitherEndAreReadPast) {
   put("people.csv", "age,height,job,note,income\n20,1.0,clerk,x,<=50K,y\n");
   expect_local_detail(ExitCode::kData, {"no row"}, {"has 6 fields"}, [&] { codes(spec()); });
   put("people.csv", "age,,height,job,note,income\n20,,1.0,clerk,x,<=50K\n");
-  expect_error(ExitCode::kData, {"has 1 that the schema does not know"}, [&] { codes(spec()); });
+  expect_error(ExitCode::kData, {"has 1 name that the schema does not know"}, [&] { codes(spec()); });
   // A schema that knows the name has the column.
   schema::Table table = people_table();
   table.columns[0].name = "Unnamed: 0";
@@ -372,7 +372,7 @@ std::vector<Bad> bad_files() {
       {"missing columns", "height,note,income\n", {"lacks 'age', 'job'"}, {}},
       {"unknown columns",
        "age,height,job,note,income,SURPRISE\n",
-       {"has 1 that the schema does not know"},
+       {"has 1 name that the schema does not know"},
        {"name 6"}},
       {"a truncated .gz", gzipped(good).substr(0, 50), {"truncated"}, {}},
       {"a damaged .gz", gzipped(good).replace(30, 4, "????"), {"damaged"}, {}},

@@ -40,9 +40,10 @@ int sync_folder_of(const std::filesystem::path& file);
 
 // What asks the system here is a WatchedStep (core/watchdog.hpp): a file system that never answers is named.
 
-/// Opens a file for private lines at its end; makes it if there is none. From its first moment this user
-/// alone may read it. What is there already must be a regular file of this user's, with one name: no link is
-/// followed, and nothing of somebody else's is written to. @throws IoError.
+/// Opens a file for private lines at its end; makes it, and its folder, if there is none. From its first
+/// moment this user alone may read it. What is there already must be a regular file of this user's, with one
+/// name, in a folder of this user's: no link is followed to either, and nothing of somebody else's is written
+/// to. @throws IoError.
 FileDescriptor open_private_file(const std::filesystem::path& path);
 
 /// A regular file, open for reading. Not thread-safe.
