@@ -139,6 +139,8 @@ class Loader {
   Config finish(Stages stages) {
     apply(true);
     if (stages.release) stages = with_named(stages);
+    config_.named = named_;
+    if (!named_.contains("sample.formats")) config_.sample.formats = usual_formats(config_.data.schema);
     config_.sample.text.separator = config_.data.separator;
     config_.sample.text.header = config_.data.header;
     // Nothing else can be meant by a path with the rank's number in it.
@@ -317,7 +319,8 @@ namespace {
 
 Config party_defaults(bool site) {
   Config config;
-  config.party = Config::Party{.site = site, .exchange = {}, .policy = {}, .part = 0, .parts = 1};
+  config.party =
+      Config::Party{.site = site, .exchange = {}, .network = {}, .policy = {}, .part = 0, .parts = 1};
   return config;
 }
 
@@ -337,6 +340,16 @@ PartyConfig load_party(const std::filesystem::path& folder, bool site) {
       name = std::filesystem::absolute(folder / name).lexically_normal().string();
   };
   from_folder(out.config.party->exchange);
+  http::ClientSettings& network = out.config.party->network;
+  const http::ClientSettings environment = http::settings_from_environment();
+  for (std::string http::ClientSettings::*key :
+       {&http::ClientSettings::ca, &http::ClientSettings::client_cert, &http::ClientSettings::client_key})
+    from_folder(network.*key);
+  for (std::string http::ClientSettings::*key :
+       {&http::ClientSettings::ca, &http::ClientSettings::client_cert, &http::ClientSettings::client_key,
+        &http::ClientSettings::proxy}) {
+    if ((network.*key).empty()) network.*key = environment.*key;
+  }
   from_folder(out.config.ledger.file);
   out.config.data.dir = std::filesystem::absolute(folder / out.config.data.dir).lexically_normal().string();
   settings::Problems problems;
@@ -391,14 +404,14 @@ std::map<std::string, std::string> environment_settings() {
   return out;
 }
 
-std::string from_environment(const ConfigSources& sources) {
+std::string from_environment(const ConfigSources& sources, std::string_view section) {
   std::set<std::string> beaten;
   for (const std::string& assignment : sources.set) beaten.insert(assignment.substr(0, assignment.find('=')));
   for (const auto& [key, value] : sources.flags) beaten.insert(key);
   std::string out;
   for (const auto& [variable, value] : sources.environment) {
     const std::string key = environment_key(variable);
-    if (!key.empty() && !beaten.contains(key))
+    if (!key.empty() && key.starts_with(section) && !beaten.contains(key))
       out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", key, variable);
   }
   return out;
@@ -457,11 +470,8 @@ bool names_records(const std::string& key) {
 std::string stage_hash(const Config& config, Stage stage) {
   Sha256 hash;
   for (const Key& k : reading_keys(config)) {
-    if (k.stage == stage && !names_records(k.name)) hash.update(PublicBytes(k.name + "=" + k.get() + "\n"));
+    if (k.decides(stage) && !names_records(k.name)) hash.update(PublicBytes(k.name + "=" + k.get() + "\n"));
   }
-  if (stage == Stage::kSample)
-    hash.update(
-        PublicBytes(fmt::format("separator={}\nheader={}\n", config.data.separator, config.data.header)));
   if (stage == Stage::kRelease && config.data.schema.table)
     hash.update(PublicBytes("table=" + schema::table_hash(*config.data.schema.table) + "\n"));
   return to_hex(hash.digest());

@@ -135,7 +135,8 @@ void CommandLine::add_run_verbs() {
                "run folder: everything is written here but the ledger, which lies beside it (privacy.ledger)")
         ->required();
     verb->add_flag("-v,--verbose", verbose, "more on the console; twice for even more");
-    verb->add_flag("-q,--quiet", quiet, "errors only");
+    verb->add_flag("-q,--quiet", quiet,
+                   "errors only, and which settings of [privacy] came from the environment");
   }
   for (CLI::App* verb : {run, evaluate}) Options(*verb).format(format);
   for (CLI::App* verb : {run, release}) add_data_options(*verb);

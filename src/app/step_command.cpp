@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <thread>
 
 #include "muffle/app/commands.hpp"
@@ -12,6 +13,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/http/settings.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/consortium_folder.hpp"
 #include "muffle/round/step.hpp"
@@ -198,6 +200,18 @@ Outcome coordinator_step(const PartyCommand& command) {
   return out;
 }
 
+/// Of a party whose exchange is a server: carries messages there and back. A network that is down for a while
+/// ends nothing.
+void carry(const PartyCommand& command, std::ostream& out) {
+  if (!command.exchange.empty() || !http::is_address(load_party(command.folder, true).exchange())) return;
+  try {
+    std::ostringstream quiet;
+    sync_party(command, true, quiet);
+  } catch (const CommError& e) {
+    out << fmt::format("the exchange was not reached: {}\n", e.what()) << std::flush;
+  }
+}
+
 /// Says what was done; throws what stopped a round.
 void tell(const Outcome& outcome, std::ostream& out) {
   out << (outcome.text.empty() ? "There is no round of this party in the exchange.\n" : outcome.text)
@@ -217,7 +231,9 @@ void step_command(const PartyCommand& command, std::ostream& out) {
   require(command.verb == "site run", "no such verb of a party: this is a bug in muffle.");
   std::string said;
   for (;;) {
+    carry(command, out);
     const Outcome outcome = Party(command).step(command.round);
+    carry(command, out);
     if (!outcome.waits || outcome.error || outcome.lost) return tell(outcome, out);
     if (outcome.text != said) out << outcome.text << std::flush;
     said = outcome.text;

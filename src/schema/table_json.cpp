@@ -16,8 +16,8 @@ using nlohmann::json;
 constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostConstraints = 4096;
 // In the order of their enumerators.
-const std::initializer_list<std::string_view> kTypeNames = {"integer", "decimal", "category", "ordinal",
-                                                            "boolean", "date",    "datetime", "time", "ignore"};
+const std::initializer_list<std::string_view> kTypeNames = {
+    "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
 const std::initializer_list<std::string_view> kRoleNames = {"feature", "label", "person"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
@@ -41,7 +41,8 @@ json notation_json(const Notation& n) {
 
 Notation read_notation(const JsonFields& f) {
   Notation n;
-  f.only({"format", "decimal_mark", "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"});
+  f.only({"format", "decimal_mark", "thousands_mark", "prefix", "suffix", "negative", "top_code",
+          "bottom_code"});
   for (const auto& [key, field] : kNotationFields) {
     if (f.has(key)) n.*field = f.text(key, kLongestText);
   }
@@ -66,6 +67,7 @@ json column_json(const Column& c) {
   } else {
     out["values"] = json::array();
     for (const Category& v : c.values) out["values"].push_back(category_json(v));
+    if (c.numeric) out["numeric"] = true;  // of a person alone
   }
   return out;
 }
@@ -118,7 +120,9 @@ Column read_column(const JsonFields& f) {
     c.decimals = static_cast<int>(f.integer("decimals", 0, 17));
     c.edges = reals(f, "edges", kMostCodes);
   } else {
-    f.only({"name", "type", "role", "unit", "missing", "spellings", "values"});
+    f.only({"name", "type", "role", "unit", "missing", "spellings", "values",
+            c.role == ColumnRole::kPerson ? "numeric" : "values"});
+    if (c.role == ColumnRole::kPerson && f.has("numeric")) c.numeric = f.flag("numeric");
     // A person's column lists nobody.
     if (f.at("values").empty() && f.at("values").is_array()) return c;
     for (const JsonFields& v : f.objects("values", kMostCodes)) {
@@ -213,7 +217,7 @@ std::string differences(const Table& one, const Table& other) {
     const auto say = [&](bool same, const char* text) {
       if (!same) what += (what.empty() ? "" : ", ") + std::string(text);
     };
-    say(a.type == b.type, "type");
+    say(a.type == b.type && a.numeric == b.numeric, "type");
     say(a.role == b.role, "role");
     say(a.lo == b.lo && a.hi == b.hi, "bounds");
     say(a.step == b.step && a.decimals == b.decimals, "step");

@@ -11,7 +11,7 @@ page() {
   mkdir -p "$work/page/build/cpu/bin"
   ln -s "$MUFFLE" "$work/page/build/cpu/bin/muffle"
   check "docs/how-to/sites.md" python3 "$here/page.py" "$root/docs/how-to/sites.md" "$work/page"
-  there "$work/page/consortium" status.html
+  there "$work/page" status.html
 }
 
 words() { "$MUFFLE" "$1" card "--$1" "$2" | sed -n 's/^fingerprint *//p'; }

@@ -106,6 +106,21 @@ TEST(FewRecords, AreTakenNoteOfWhereTheNoisyTotalSaysSoBeyondItsNoise) {
   }
 }
 
+TEST(FewRecords, AreThoseOfAPersonTooManyOnlyWhereThereArePersons) {
+  Artifact a = sample_tables();
+  std::fill(a.values.begin(), a.values.end(), 0);
+  a = of_records(a, 100);
+  EXPECT_THAT(few_records(a), testing::HasSubstr("The others did not fit schema and settings"));
+  schema::Table table = *a.schema.table;
+  schema::Column who;
+  who.name = "who";
+  who.role = schema::ColumnRole::kPerson;
+  table.columns.push_back(who);
+  a.schema.table = std::make_shared<const schema::Table>(table);
+  EXPECT_THAT(few_records(a),
+              testing::HasSubstr("The others are beyond what a person may own, or did not fit"));
+}
+
 TEST(FewRecords, NothingIsSaidWhereNothingIsKnown) {
   EXPECT_FALSE(noisy_total(sample_artifact()));
   EXPECT_EQ(few_records(sample_artifact()), "");

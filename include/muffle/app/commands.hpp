@@ -108,6 +108,13 @@ struct SchemaCommand {
 /// @throws DataError  the file is no such table;  ConfigError  of the schema;  IoError; UsageError.
 void schema_command(const SchemaCommand& command, std::istream& in, std::ostream& out);
 
+/// `muffle coordinator serve`.
+struct ServeCommand {
+  std::string folder;                ///< the round's messages
+  std::string listen;                ///< ADDRESS:PORT
+  std::string cert, key, client_ca;  ///< PEM files; empty: none
+};
+
 /// `muffle site ...`, `muffle coordinator ...` and `muffle round ...`: the verbs of people. Not collective;
 /// they read no record.
 struct PartyCommand {
@@ -128,6 +135,7 @@ struct PartyCommand {
   bool dry_run = false;                         ///< of propose
   double every_s = 60;                          ///< of run: between two steps
   std::string html;                             ///< of status: the page's file; empty: none
+  ServeCommand serve;
 };
 /// @param sources  of propose: the configuration of the release
 /// @throws ConfigError, ProtocolError  a message that is not what it should be;  IoError; UsageError.
@@ -146,6 +154,12 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
 /// yes.
 /// @throws as round/step.hpp: the first round's error, once all rounds had their step.
 void step_command(const PartyCommand& command, std::ostream& out);
+/// `muffle site sync` and `coordinator sync`: carries messages between the party's folder and its server, and
+/// ends. Needs a network, and no key. @throws as round::synchronise().
+void sync_party(const PartyCommand& command, bool site, std::ostream& out);
+/// Until SIGTERM or SIGINT. @throws as http::Server.
+void serve(const ServeCommand& command, std::ostream& out);
+
 /// Those of the coordinator. @throws as party_command().
 void coordinator_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out);
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
 #include "muffle/evaluate/metric.hpp"
+#include "muffle/http/settings.hpp"
 #include "muffle/model/generator_kind.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/plan.hpp"
@@ -42,18 +44,23 @@ struct Config {
     double deadline_s = 600;
     std::int64_t threads = 0;  ///< 0: the cores that the rank owns
   } runtime;
-  release::ReleasePlan plan;  ///< of a release: what follows from the above, as load_config() checked it
+  release::ReleasePlan plan;    ///< of a release: what follows from the above, as load_config() checked it
+  std::set<std::string> named;  ///< keys that some source gives, "sample.count"
 
   /// Of a party's own site.toml or coordinator.toml, whose keys these and few others are; none: a job's
   /// configuration.
   struct Party {
-    bool site = true;      ///< false: the coordinator, or a key holder without records
-    std::string exchange;  ///< where the consortium's messages lie
+    bool site = true;              ///< false: the coordinator, or a key holder without records
+    std::string exchange;          ///< where the consortium's messages lie
+    http::ClientSettings network;  ///< how to get there, if it is an https:// address
     site::Policy policy;
     int part = 0, parts = 1;  ///< of its files' records, the site has this one of so many equal parts
   };
   std::optional<Party> party;
 };
+
+/// What records are written as where nothing says: CSV of tables, which have names and spellings; else NPZ.
+std::vector<std::string> usual_formats(const schema::Schema& schema);
 
 using settings::Stage;
 
@@ -113,7 +120,8 @@ std::map<std::string, std::string> environment_settings();
 
 /// The settings that come from the environment, as a job says at its start: "privacy.epsilon
 /// (MUFFLE_PRIVACY__EPSILON), ...", without those that --set or a flag beats; empty if there are none.
-std::string from_environment(const ConfigSources& sources);
+/// @param section  only keys that begin with it, such as "privacy."
+std::string from_environment(const ConfigSources& sources, std::string_view section = {});
 
 /// All that samples can be written in: the record formats, and PNG.
 synth::Formats sample_formats();

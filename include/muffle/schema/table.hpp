@@ -77,6 +77,8 @@ struct Column {
   std::vector<Category> values;  ///< of categories, in their order
   Notation notation;             ///< of numbers, dates and times
 
+  bool numeric = false;  ///< of a person: a number, however it is spelt; else a text
+
   bool missing = false;  ///< a value may be absent
   std::vector<std::string>
       spellings;  ///< of absent values, the first is how it is written; "": an empty field
