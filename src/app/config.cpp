@@ -319,7 +319,8 @@ namespace {
 
 Config party_defaults(bool site) {
   Config config;
-  config.party = Config::Party{.site = site, .exchange = {}, .policy = {}, .part = 0, .parts = 1};
+  config.party =
+      Config::Party{.site = site, .exchange = {}, .network = {}, .policy = {}, .part = 0, .parts = 1};
   return config;
 }
 
@@ -339,6 +340,16 @@ PartyConfig load_party(const std::filesystem::path& folder, bool site) {
       name = std::filesystem::absolute(folder / name).lexically_normal().string();
   };
   from_folder(out.config.party->exchange);
+  http::ClientSettings& network = out.config.party->network;
+  const http::ClientSettings environment = http::settings_from_environment();
+  for (std::string http::ClientSettings::*key :
+       {&http::ClientSettings::ca, &http::ClientSettings::client_cert, &http::ClientSettings::client_key})
+    from_folder(network.*key);
+  for (std::string http::ClientSettings::*key :
+       {&http::ClientSettings::ca, &http::ClientSettings::client_cert, &http::ClientSettings::client_key,
+        &http::ClientSettings::proxy}) {
+    if ((network.*key).empty()) network.*key = environment.*key;
+  }
   from_folder(out.config.ledger.file);
   out.config.data.dir = std::filesystem::absolute(folder / out.config.data.dir).lexically_normal().string();
   settings::Problems problems;

@@ -33,8 +33,13 @@ std::vector<settings::Key> party_keys(Config& c) {
   };
   section("site", [&](Keys& k) {
     k.text("exchange", c.party->exchange,
-           "the folder where the consortium's messages lie; a relative name begins at this file's folder");
+           "the folder where the consortium's messages lie; a relative name begins at this file's folder. Or "
+           "the "
+           "https:// address of a server: then `sync` carries them between it and the folder exchange/ here, "
+           "where "
+           "all other verbs work");
   });
+  section("exchange", [&](Keys& k) { http::declare(k, c.party->network); });
   if (!c.party->site) return all;
   section("site", [&](Keys& k) {
     k.count(

@@ -11,6 +11,7 @@
 #include "muffle/core/watchdog.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/consortium_folder.hpp"
+#include "muffle/round/sync.hpp"
 #include "muffle/site/pins.hpp"
 
 namespace muffle::app {
@@ -64,7 +65,10 @@ std::unique_ptr<round::Exchange> exchange_of(const PartyCommand& command, const 
     throw ConfigError(
         fmt::format("nobody said where the messages lie: set site.exchange in {}, or give --exchange.",
                     party_file(config.folder, config.config.party->site).string()));
-  return round::make_exchange(address);
+  // What was typed is where to go; what the settings name may be far away, and `sync` goes there.
+  return round::make_exchange(
+      command.exchange.empty() ? round::working_exchange(config.folder, address) : address,
+      config.config.party->network);
 }
 
 void put_own(const site::KeyStore& store, round::Exchange& exchange) {

@@ -19,6 +19,12 @@ CLI::App& party_verb(CLI::App& command, PartyCommand& party, const char* name, c
   return *verb;
 }
 
+void add_sync(CLI::App& command, PartyCommand& party) {
+  party_verb(
+      command, party, "sync",
+      "carry messages between this folder and the server that site.exchange names; the network's part alone");
+}
+
 void round_of(CLI::App& verb, PartyCommand& party) {
   Options(verb).value("round", party.round, "ROUND",
                       "the first digits of the round's id, 4 or more; may be left out where there is one");
@@ -45,6 +51,7 @@ void CommandLine::add_site() {
   auto& join = party_verb(*command, p, "join",
                           "put the card and round keys into the exchange; accept the charter that is there");
   (void)join;
+  add_sync(*command, p);
   auto& show = party_verb(*command, p, "show", "a proposal in words, and what the site's policy says of it");
   auto& approve = party_verb(*command, p, "approve", "a person approves a round; kept in the site's folder");
   auto& decline = party_verb(*command, p, "decline", "the site takes no part in a round, and says so");
@@ -96,6 +103,18 @@ void CommandLine::add_coordinator() {
       ->check(CLI::Range(0.001, 3650.0));
   o.preset("--open-days", p.open_days, "DAYS", "for openings, after that")->check(CLI::Range(0.001, 3650.0));
   propose.add_flag("--dry-run", p.dry_run, "say what would be proposed; propose nothing");
+  add_sync(*command, p);
+  auto* serve =
+      command->add_subcommand("serve", "the folder of messages over HTTPS; it has no state of its own");
+  serve->callback([&p] { p.verb = "coordinator serve"; });
+  Options s(*serve);
+  s.value("--round", p.serve.folder, "DIR", "the folder where the messages lie")->required();
+  s.value("--listen", p.serve.listen, "ADDRESS:PORT", "such as 0.0.0.0:8443")->required();
+  s.value(
+      "--cert", p.serve.cert, "FILE",
+      "the server's certificate, PEM, with intermediates; without one: plain HTTP, on this machine alone");
+  s.value("--key", p.serve.key, "FILE", "its key, PEM");
+  s.value("--client-ca", p.serve.client_ca, "FILE", "clients show certificates of these authorities, PEM");
 }
 
 void CommandLine::add_round() {

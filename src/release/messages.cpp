@@ -133,6 +133,17 @@ Message parse_message(std::string_view bytes, const std::string& name) {
   return out;
 }
 
+SignedHeader parse_message_start(std::string_view beginning, std::uint64_t size, const std::string& name) {
+  const ContainerStart start = parse_container_start(beginning, kFormat, kVersion, name);
+  const JsonDocument document = document_of(name);
+  const JsonFields f(start.header, document);
+  f.only({"format", "version", "message"});
+  SignedHeader header = read_header(f.object("message"));
+  if (start.size != size || start.payload != header.numbers * sizeof(std::uint64_t))
+    f.fail("message", "is signed for another number of values than are to come");
+  return header;
+}
+
 json body_of(const Proposal& p) {
   const auto number = [](int value) { return static_cast<std::uint64_t>(value); };
   json sites = json::array(), holders = json::array();

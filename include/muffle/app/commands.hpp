@@ -108,6 +108,13 @@ struct SchemaCommand {
 /// @throws DataError  the file is no such table;  ConfigError  of the schema;  IoError; UsageError.
 void schema_command(const SchemaCommand& command, std::istream& in, std::ostream& out);
 
+/// `muffle coordinator serve`.
+struct ServeCommand {
+  std::string folder;                ///< the round's messages
+  std::string listen;                ///< ADDRESS:PORT
+  std::string cert, key, client_ca;  ///< PEM files; empty: none
+};
+
 /// `muffle site ...`, `muffle coordinator ...` and `muffle round ...`: the verbs of people. Not collective;
 /// they read no record.
 struct PartyCommand {
@@ -127,6 +134,7 @@ struct PartyCommand {
   double contribute_days = 14, open_days = 7;   ///< of propose
   bool dry_run = false;                         ///< of propose
   std::string html;                             ///< of status: the page's file; empty: none
+  ServeCommand serve;
 };
 /// @param sources  of propose: the configuration of the release
 /// @throws ConfigError, ProtocolError  a message that is not what it should be;  IoError; UsageError.
@@ -140,6 +148,12 @@ struct SimulateCommand {
 /// Deals the records of the configuration to the sites, contiguously.
 /// @throws ConfigError; Error  of an act that failed, with its exit code.
 void simulate(const ConfigSources& sources, const SimulateCommand& command, std::ostream& printed);
+
+/// `muffle site sync` and `coordinator sync`: carries messages between the party's folder and its server, and
+/// ends. Needs a network, and no key. @throws as round::synchronise().
+void sync_party(const PartyCommand& command, bool site, std::ostream& out);
+/// Until SIGTERM or SIGINT. @throws as http::Server.
+void serve(const ServeCommand& command, std::ostream& out);
 
 /// Those of the coordinator. @throws as party_command().
 void coordinator_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out);

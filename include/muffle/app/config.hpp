@@ -12,6 +12,7 @@
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
 #include "muffle/evaluate/metric.hpp"
+#include "muffle/http/settings.hpp"
 #include "muffle/model/generator_kind.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/plan.hpp"
@@ -49,8 +50,9 @@ struct Config {
   /// Of a party's own site.toml or coordinator.toml, whose keys these and few others are; none: a job's
   /// configuration.
   struct Party {
-    bool site = true;      ///< false: the coordinator, or a key holder without records
-    std::string exchange;  ///< where the consortium's messages lie
+    bool site = true;              ///< false: the coordinator, or a key holder without records
+    std::string exchange;          ///< where the consortium's messages lie
+    http::ClientSettings network;  ///< how to get there, if it is an https:// address
     site::Policy policy;
     int part = 0, parts = 1;  ///< of its files' records, the site has this one of so many equal parts
   };

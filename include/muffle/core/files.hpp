@@ -101,6 +101,10 @@ class NewFile {
 /// new name is there, whole, or not at all. A file of that name is replaced. @throws IoError.
 void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to);
 
+/// The same of a file, but never in the place of another one, as NewFile::commit_if_new(); it gets the
+/// permissions of the user's other files. @returns whether the name was free; if not, nothing has changed.
+bool move_if_new(const std::filesystem::path& from, const std::filesystem::path& to);
+
 /// Writes a whole file as a NewFile. @throws IoError naming the path and the system's reason.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);

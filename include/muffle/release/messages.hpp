@@ -69,6 +69,11 @@ std::string message_bytes(const SignedHeader& header, std::span<const std::uint6
 /// not its sender's, other numbers than were signed.
 Message parse_message(std::string_view bytes, const std::string& name);
 
+/// The signed header of a message of which only the beginning is at hand, its signature checked. Of its
+/// numbers nothing is known yet. @param size  bytes that the whole is to have
+/// @throws ProtocolError  as parse_message(); the size is another one.
+SignedHeader parse_message_start(std::string_view beginning, std::uint64_t size, const std::string& name);
+
 /// A header as it stands inside another message, with its signature, and back, checked as parse_message()
 /// does.
 nlohmann::json header_json(const SignedHeader& header);
