@@ -91,6 +91,7 @@ endif()
 
 if(MUFFLE_TESTS)
   find_package(GTest 1.12 REQUIRED)
+  find_package(date 3 REQUIRED)  # what formats of dates are held to
 endif()
 if(MUFFLE_BENCH)
   find_package(benchmark 1.7 REQUIRED)

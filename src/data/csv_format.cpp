@@ -75,6 +75,10 @@ class CsvFile {
                       "right file?");
     }
     places_ = places_of_header(rows_, fields, unnamed_end_);
+    if (!unnamed_end_ && rows_have_names(path, dialect_of(spec), places_.size())) {
+      places_.insert(places_.begin(), kNobodys);
+      note_local("data: " + unnamed_text({1}, rows_.name()) + ".");
+    }
   }
 
   CsvRows& rows() { return rows_; }

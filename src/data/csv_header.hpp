@@ -55,13 +55,15 @@ std::string unnamed_text(const std::vector<std::size_t>& columns, const std::str
 std::optional<std::size_t> fields_that_count(std::span<const std::string_view> fields, std::size_t columns,
                                              bool unnamed_end);
 
+/// Each row begins with a name of its own, and the header has none for that: as R's write.table writes it.
+/// The first rows tell: all are one field wider than the header, and each begins with another field. @param
+/// columns of the header
+bool rows_have_names(const std::string& path, const CsvDialect& dialect, std::size_t columns);
+
 /// Whether one of the next rows is a header of the schema: then lines stand above it. For the message of a
 /// first line that is none.
 bool header_is_below(CsvRows& rows, const schema::Table& table,
                      const std::function<bool(std::size_t)>& needed);
-
-/// " (...)" of a row of another width than its file's, for whoever holds the file: what may be the reason.
-std::string width_hint(std::span<const std::string_view> fields, std::size_t columns, char separator);
 
 /// @param needed  whether a column of the schema must be in the file.
 HeaderMatch match_header(std::span<const std::string_view> names, const schema::Table& table,

@@ -56,7 +56,8 @@ class NumberTexts {
         column.type == schema::ColumnType::kInteger || column.type == schema::ColumnType::kDecimal;
     const double most =
         std::max(std::fabs(column.lo), std::fabs(column.hi)) * std::pow(10.0, column.decimals);
-    by_units_ = plain && column.notation == schema::Notation() && column.decimals <= kMostDecimals && most < 0x1p49;
+    by_units_ =
+        plain && column.notation == schema::Notation() && column.decimals <= kMostDecimals && most < 0x1p49;
   }
 
   void write(Cell cell, std::string& out) const {

@@ -9,8 +9,8 @@
 #include "csv_header.hpp"
 #include "csv_rows.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/plain_text.hpp"
+#include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
 #include "person_text.hpp"
 #include "table_arrays.hpp"
@@ -96,7 +96,7 @@ class TableChecker {
   void csv(const std::string& path) {
     CsvRows rows(path, dialect_of(spec_));
     try {
-      if (!header(rows)) return;
+      if (!header(rows, path)) return;
       notes_.found.read = true;
       while (rows.read()) {
         ++notes_.found.records;
@@ -128,14 +128,16 @@ class TableChecker {
           use.misfits[k],
           fmt::format("{}: {}", name, schema::misfits_text(use.misfits[k], static_cast<Misfit>(k), column)));
     }
-    notes_.count(use.decimal_commas,
-                 fmt::format("{}: fields with a decimal comma, where a point is needed (or decimal_mark = \",\" in "
-                             "the schema): {}",
-                             name, use.decimal_commas));
-    notes_.count(use.other_orders,
-                 fmt::format("{}: dates in another order than YYYY-MM-DD (format = \"%d.%m.%Y\" in the schema says "
-                             "which): {}",
-                             name, use.other_orders));
+    notes_.count(
+        use.decimal_commas,
+        fmt::format("{}: fields with a decimal comma, where a point is needed (or decimal_mark = \",\" in "
+                    "the schema): {}",
+                    name, use.decimal_commas));
+    notes_.count(
+        use.other_orders,
+        fmt::format("{}: dates in another order than YYYY-MM-DD (format = \"%d.%m.%Y\" in the schema says "
+                    "which): {}",
+                    name, use.other_orders));
     HeldValues held{name, {}, {}, {}, {}};
     if (column.is_number()) {
       held.bounds = fmt::format("{} to {}", written(column, column.lo), written(column, column.hi));
@@ -174,7 +176,7 @@ class TableChecker {
   }
 
   /// @returns whether records can be looked at.
-  bool header(CsvRows& rows) {
+  bool header(CsvRows& rows, const std::string& path) {
     places_.clear();
     unnamed_end_ = false;
     if (!spec_.header) {
@@ -192,7 +194,13 @@ class TableChecker {
     unnamed_end_ = !match.unnamed.empty() && match.unnamed.back() == places_.size();
     if (std::string past = unnamed_text(match.unnamed, rows.name()); match.matches() && !past.empty())
       notes_.found.doubts.push_back(std::move(past));
-    if (match.matches()) return true;
+    if (match.matches()) {
+      if (!unnamed_end_ && rows_have_names(path, dialect_of(spec_), places_.size())) {
+        places_.insert(places_.begin(), HeaderMatch::kUnknown);
+        notes_.found.doubts.push_back(unnamed_text({1}, rows.name()));
+      }
+      return true;
+    }
     ++headers_;
     if (match.may_be_record()) {
       const std::string separator = other_separator(rows.fields(), spec_.separator);
@@ -217,7 +225,7 @@ class TableChecker {
       ++wrong_widths_;
       return notes_.refused(fmt::format("{} has {} field{}, the file has {} columns{}", rows.where(),
                                         fields.size(), fields.size() == 1 ? "" : "s", places_.size(),
-                                        width_hint(fields, places_.size(), spec_.separator)));
+                                        other_separator(fields, spec_.separator)));
     }
     const auto where = [&] { return rows.where(); };
     begin();

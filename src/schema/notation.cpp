@@ -127,7 +127,8 @@ std::optional<double> NumberText::parse_marked(std::string_view text) const {
     const std::size_t mark = mark_at(text, notation_.thousands_mark);
     if (mark == 0) break;
     // The first group has one to three digits, and the others three.
-    if (group == 0 || group > 3 || (groups > 0 && group != 3)) return std::nullopt;
+    const bool zero = groups == 0 && plain.substr(negative ? 1 : 0).starts_with('0');
+    if (zero || group == 0 || group > 3 || (groups > 0 && group != 3)) return std::nullopt;
     ++groups;
     group = 0;
     text.remove_prefix(mark - 1);
@@ -186,12 +187,14 @@ std::string notation_problem(ColumnType type, const Notation& n) {
       return fmt::format("a text of its notation is longer than {} bytes, or not of one line", kLongestText);
   }
   if (time) return n.format.empty() ? "" : TimeFormat::problem(type, n.format);
-  if (n.decimal_mark.empty() || n.decimal_mark.size() > kLongestMark || n.thousands_mark.size() > kLongestMark)
+  if (n.decimal_mark.empty() || n.decimal_mark.size() > kLongestMark ||
+      n.thousands_mark.size() > kLongestMark)
     return "decimal_mark and thousands_mark are one character each";
   for (const std::string* text : {&n.decimal_mark, &n.thousands_mark, &n.prefix, &n.suffix}) {
     if (has_digit(*text)) return "marks, prefix and suffix have no digits";
   }
-  if (n.decimal_mark.find_first_of("-+eE") != std::string::npos || n.thousands_mark.find_first_of("-+") != std::string::npos)
+  if (n.decimal_mark.find_first_of("-+eE") != std::string::npos ||
+      n.thousands_mark.find_first_of("-+") != std::string::npos)
     return "a mark is no sign and no letter";
   if (mark_at(n.decimal_mark, n.thousands_mark) != 0) return "decimal_mark and thousands_mark are the same";
   if (std::find(std::begin(kNegatives), std::end(kNegatives), n.negative) == std::end(kNegatives))

@@ -16,8 +16,8 @@ using nlohmann::json;
 constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostConstraints = 4096;
 // In the order of their enumerators.
-const std::initializer_list<std::string_view> kTypeNames = {"integer", "decimal", "category", "ordinal",
-                                                            "boolean", "date",    "datetime", "time", "ignore"};
+const std::initializer_list<std::string_view> kTypeNames = {
+    "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
 const std::initializer_list<std::string_view> kRoleNames = {"feature", "label", "person"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
@@ -41,7 +41,8 @@ json notation_json(const Notation& n) {
 
 Notation read_notation(const JsonFields& f) {
   Notation n;
-  f.only({"format", "decimal_mark", "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"});
+  f.only({"format", "decimal_mark", "thousands_mark", "prefix", "suffix", "negative", "top_code",
+          "bottom_code"});
   for (const auto& [key, field] : kNotationFields) {
     if (f.has(key)) n.*field = f.text(key, kLongestText);
   }

@@ -202,7 +202,8 @@ std::uint64_t Grid::index_of(Cell cell) const {
 }
 
 ColumnText::ColumnText(Column column)
-    : column_(std::move(column)), numbers_text_(column_.type, column_.notation, column_.decimals, column_.lo) {
+    : column_(std::move(column)),
+      numbers_text_(column_.type, column_.notation, column_.decimals, column_.lo) {
   if (column_.is_number()) grid_.emplace(column_);
   const std::size_t categories = column_.is_number() ? 0 : column_.values.size();
   for (std::uint32_t i = 0; i < categories; ++i) {

@@ -209,10 +209,9 @@ class TableReader {
     Column c;
     c.name = plain_text(text(t, "name", "a column", true));
     const std::string of = fmt::format("column '{}'", printable(c.name));
-    keys(t,
-         {"name", "type", "role", "unit", "lo", "hi", "step", "decimals", "bins", "spacing", "values",
-          "aliases", "missing", "format", "decimal_mark", "thousands_mark", "prefix", "suffix", "negative",
-          "top_code", "bottom_code"},
+    keys(t, {"name",         "type",           "role",    "unit",   "lo",       "hi",       "step",
+             "decimals",     "bins",           "spacing", "values", "aliases",  "missing",  "format",
+             "decimal_mark", "thousands_mark", "prefix",  "suffix", "negative", "top_code", "bottom_code"},
          of);
     const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
     if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
@@ -224,8 +223,9 @@ class TableReader {
     c.unit = text(t, "unit", of, false);
     missing(t, c, of);
     if (c.type == ColumnType::kIgnore || c.role == ColumnRole::kPerson) {
-      for (const char* key : {"lo", "hi", "step", "decimals", "bins", "spacing", "values", "aliases", "format",
-                              "decimal_mark", "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"}) {
+      for (const char* key :
+           {"lo", "hi", "step", "decimals", "bins", "spacing", "values", "aliases", "format", "decimal_mark",
+            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"}) {
         if (t.contains(key))
           add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
       }

@@ -14,8 +14,9 @@
 namespace muffle::schema {
 namespace {
 
-constexpr std::array<std::string_view, 12> kMonths{"January", "February", "March",     "April",   "May",      "June",
-                                                   "July",    "August",   "September", "October", "November", "December"};
+constexpr std::array<std::string_view, 12> kMonths{"January",   "February", "March",    "April",
+                                                   "May",       "June",     "July",     "August",
+                                                   "September", "October",  "November", "December"};
 constexpr std::size_t kShort = 3;
 constexpr std::string_view kNumbers = "YymdHIMSf", kUnpadded = "mdHI", kNames = "bB";
 constexpr std::int64_t kDay = 86400;
@@ -112,7 +113,8 @@ TimeFormat::TimeFormat(ColumnType type, std::string_view text) : type_(type) {
 }
 
 const TimeFormat::Token* TimeFormat::find(char what) const {
-  const auto found = std::find_if(tokens_.begin(), tokens_.end(), [&](const Token& t) { return t.what == what; });
+  const auto found =
+      std::find_if(tokens_.begin(), tokens_.end(), [&](const Token& t) { return t.what == what; });
   return found == tokens_.end() ? nullptr : &*found;
 }
 
@@ -127,7 +129,8 @@ std::string TimeFormat::problem(ColumnType type, std::string_view text) {
     if (kind == 'b' || kind == 'B') kind = 'm';
     if (seen.find(kind) != std::string::npos) return "it says a part of the date or time twice";
     seen += kind;
-    if (t.flag == '-' && t.fixed) return "a number without its leading zero needs something between it and the next";
+    if (t.flag == '-' && t.fixed)
+      return "a number without its leading zero needs something between it and the next";
   }
   const auto has = [&](char what) { return seen.find(what) != std::string::npos; };
   const bool date = has('Y') && has('m') && has('d'), any_date = has('Y') || has('m') || has('d');
@@ -135,10 +138,13 @@ std::string TimeFormat::problem(ColumnType type, std::string_view text) {
     return type == ColumnType::kTime ? "a time of day has no year, month or day"
                                      : "it needs a year, a month and a day: %Y, %m, %d";
   const bool any_time = has('H') || has('M') || has('S') || has('f') || has('p');
-  if (type == ColumnType::kDate) return any_time ? "a date has no time of day: the type would be datetime" : "";
+  if (type == ColumnType::kDate)
+    return any_time ? "a date has no time of day: the type would be datetime" : "";
   if (!has('H')) return "it needs an hour: %H";
-  if ((has('S') && !has('M')) || (has('f') && !has('S'))) return "it leaves out what is larger than its smallest part";
-  const bool of_twelve = text.find("%I") != std::string_view::npos || text.find("%-I") != std::string_view::npos;
+  if ((has('S') && !has('M')) || (has('f') && !has('S')))
+    return "it leaves out what is larger than its smallest part";
+  const bool of_twelve =
+      text.find("%I") != std::string_view::npos || text.find("%-I") != std::string_view::npos;
   if (of_twelve != has('p')) return "hours of 12 (%I) need %p, AM or PM, and hours of 24 (%H) have none";
   return {};
 }
@@ -162,7 +168,9 @@ std::optional<double> TimeFormat::parse(std::string_view text, int first_year) c
       parts.afternoon = lower(text[0]) == 'p';
       text.remove_prefix(2);
     } else if (kNames.find(token.what) != std::string_view::npos) {
-      const auto name = [&](std::string_view month) { return token.what == 'b' ? month.substr(0, kShort) : month; };
+      const auto name = [&](std::string_view month) {
+        return token.what == 'b' ? month.substr(0, kShort) : month;
+      };
       const auto month = std::find_if(kMonths.begin(), kMonths.end(),
                                       [&](std::string_view m) { return begins_with(text, name(m)); });
       if (month == kMonths.end()) return std::nullopt;
@@ -171,7 +179,8 @@ std::optional<double> TimeFormat::parse(std::string_view text, int first_year) c
     } else if (token.what == 'f') {
       double unit = 0.1;
       std::size_t n = 0;
-      for (; n < 9 && n < text.size() && is_digit(text[n]); ++n, unit /= 10) parts.fraction += unit * (text[n] - '0');
+      for (; n < 9 && n < text.size() && is_digit(text[n]); ++n, unit /= 10)
+        parts.fraction += unit * (text[n] - '0');
       if (n == 0) return std::nullopt;
       text.remove_prefix(n);
     } else {
@@ -239,7 +248,8 @@ void TimeFormat::write(double value, std::string& out) const {
         break;
       case 'b':
       case 'B':
-        for (const char c : kMonths[month - 1].substr(0, token.what == 'b' ? kShort : kMonths[month - 1].size()))
+        for (const char c :
+             kMonths[month - 1].substr(0, token.what == 'b' ? kShort : kMonths[month - 1].size()))
           out += token.flag == '^' ? upper(c) : token.flag == '#' ? lower(c) : c;
         break;
       case 'H':

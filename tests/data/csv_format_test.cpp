@@ -113,7 +113,10 @@ TEST_F(Csv, ColumnsWithoutANameAtEitherEndAreReadPast) {
         "age,height,job,income,\n20,1.0,clerk,<=50K,\n99,2.5,cook,>50K,\n",
         "age,height,job,income,\n20,1.0,clerk,<=50K\n99,2.5,cook,>50K\n",
         "age,height,job,income\n20,1.0,clerk,<=50K,\n99,2.5,cook,>50K,\n",
-        "age,height,job,income,,\n20,1.0,clerk,<=50K,,\n99,2.5,cook,>50K,,\n"}) {
+        "age,height,job,income,,\n20,1.0,clerk,<=50K,,\n99,2.5,cook,>50K,,\n",
+        // R's write.table: the header has no name for the rows' names.
+        "\"age\",\"height\",\"job\",\"note\",\"income\"\n\"1\",20,1.0,\"clerk\",\"x\",\"<=50K\"\n"
+        "\"2\",99,2.5,\"cook\",\"\",\">50K\"\n"}) {
     put("people.csv", bytes);
     EXPECT_EQ(codes(spec()), want) << bytes;
     EXPECT_EQ(check_records(spec(), 0, 20).misfits, 0U) << bytes;
@@ -121,6 +124,8 @@ TEST_F(Csv, ColumnsWithoutANameAtEitherEndAreReadPast) {
   put("people.csv", "age,height,job,note,income,\n20,1.0,clerk,x,<=50K,,y\n");
   expect_local_detail(ExitCode::kData, {"no row"}, {"has 7 fields"}, [&] { codes(spec()); });
   put("people.csv", "age,height,job,note,income\n20,1.0,clerk,x,<=50K,y\n");
+  expect_local_detail(ExitCode::kData, {"no row"}, {"has 6 fields"}, [&] { codes(spec()); });
+  put("people.csv", "age,height,job,note,income\n1,20,1.0,clerk,x,<=50K\n1,99,2.5,cook,,>50K\n");
   expect_local_detail(ExitCode::kData, {"no row"}, {"has 6 fields"}, [&] { codes(spec()); });
   put("people.csv", "age,,height,job,note,income\n20,,1.0,clerk,x,<=50K\n");
   expect_error(ExitCode::kData, {"has 1 name that the schema does not know"}, [&] { codes(spec()); });

@@ -174,8 +174,10 @@ TEST_F(TableChecks, SaysWhatThereIs) {
       "22,tall,?,x,soon,\n",
       table);
   EXPECT_THAT(found.counts, testing::IsSupersetOf(
-                                {"column 'height': fields with a decimal comma, where a point is needed: 2",
-                                 "column 'born': dates in another order than YYYY-MM-DD: 2",
+                                {"column 'height': fields with a decimal comma, where a point is needed (or "
+                                 "decimal_mark = \",\" in the schema): 2",
+                                 "column 'born': dates in another order than YYYY-MM-DD (format = "
+                                 "\"%d.%m.%Y\" in the schema says which): 2",
                                  "column 'height': 3 fields are not a number"}));
   std::vector<std::string> held;
   for (const HeldValues& h : found.holds) {

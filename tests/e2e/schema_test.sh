@@ -161,7 +161,7 @@ check "samples are spelt as the records, in UTF-8" test "$(head -1 messy/samples
 
 # On a terminal it asks.
 printf 'a,b\n1,2\n' >two.csv
-printf '%s\n' '' '' 0 9 never '' label category 1 2 '' | script -qec "'$MUFFLE' schema init two.csv --out asked.toml" /dev/null >typed
+printf '%s\n' '' '' '0, 9' 'category label' '1, 2' | script -qec "'$MUFFLE' schema init two.csv --out asked.toml" /dev/null >typed
 says 0 '^Everything fits' checked asked.toml two.csv
 check "what was asked" grep -q 'Column 2 of 2: b' typed
 printf '%s\n' person '' '' '' '' label | script -qec "'$MUFFLE' schema init private.csv --separator ';' --from-public-sample private.csv --out roles.toml" /dev/null >typed

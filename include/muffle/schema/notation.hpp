@@ -12,8 +12,8 @@ namespace muffle::schema {
 
 enum class ColumnType;
 
-/// How the fields of a column write its numbers, dates or times, where that is not muffle's own way (`-1234.5`,
-/// `2021-03-09`). Public: of the schema. Samples are written so, too.
+/// How the fields of a column write its numbers, dates or times, where that is not muffle's own way
+/// (`-1234.5`, `2021-03-09`). Public: of the schema. Samples are written so, too.
 struct Notation {
   std::string format;              ///< of dates and times, see TimeFormat; "": ISO 8601
   std::string decimal_mark = ".";  ///< of numbers, as all that follows
@@ -46,12 +46,12 @@ inline constexpr std::string_view kNegatives[] = {"-1", "\u22121", "(1)", "1-"};
 ///   %Y %m %d %H %M %S  year, month, day, hour, minute, second, of 4 and else 2 digits
 ///   %-m %-d %-H %-I    without a leading zero
 ///   %y                 the year's last two digits: the year is the one from that of lo on
-///   %b %B              the month's English name, short and long; %^b %^B in capitals, %#b %#B in small letters
-///   %I %p %P           hour of 12, and AM or PM; %P: am or pm
-///   %3f                thousandths of a second; 1 to 9 digits
+///   %b %B              the month's English name, short and long; %^b %^B in capitals, %#b %#B in small
+///   letters %I %p %P           hour of 12, and AM or PM; %P: am or pm %3f                thousandths of a
+///   second; 1 to 9 digits
 ///   %%                 %
-/// All else stands for itself. Reading takes a month, day or hour of one digit or two wherever no other number
-/// touches it, names in capitals or small letters, and a fraction that is left out where it is 0.
+/// All else stands for itself. Reading takes a month, day or hour of one digit or two wherever no other
+/// number touches it, names in capitals or small letters, and a fraction that is left out where it is 0.
 class TimeFormat {
  public:
   /// @param text  without problem()
@@ -73,9 +73,9 @@ class TimeFormat {
 
  private:
   struct Token {
-    char what;         ///< a conversion; 0: the text itself
-    char flag = 0;     ///< '-', '^' or '#'
-    int digits = 0;    ///< of %f
+    char what;           ///< a conversion; 0: the text itself
+    char flag = 0;       ///< '-', '^' or '#'
+    int digits = 0;      ///< of %f
     bool fixed = false;  ///< another number touches it
     std::string text = {};
   };
@@ -107,11 +107,20 @@ class NumberText {
   std::optional<TimeFormat> format_;
 };
 
-/// How many bytes at the text's beginning are the mark: blanks of any width are one mark, and apostrophes too.
-/// 0: it does not begin with it.
+/// How many bytes at the text's beginning are the mark: blanks of any width are one mark, and apostrophes
+/// too. 0: it does not begin with it.
 std::size_t mark_at(std::string_view text, std::string_view mark);
 /// The text without blanks of any width around it.
 std::string_view without_blanks(std::string_view text);
+
+/// A code for "and more" or "and less": "90+", "<5".
+struct BoundCode {
+  bool top = true;
+  bool beyond = false;  ///< the number itself is not meant: "> 90"
+  double number = 0.0;
+};
+/// None: it is none.
+std::optional<BoundCode> bound_code(std::string_view field);
 
 /// What contradicts itself, for people, of a column of this type; empty: nothing.
 std::string notation_problem(ColumnType type, const Notation& notation);
