@@ -50,7 +50,7 @@ Sensitivity combined_sensitivity(const SensitivityInput& input) {
 
   double norm_squared = 0.0, same_label_squared = 0.0;
   for (std::size_t b = 0; b < input.blocks.size(); ++b) {
-    const features::BlockBound& block = input.blocks[b];
+    const bounds::BlockBound& block = input.blocks[b];
     const double square = square_up(block.norm);
     norm_squared = add_up(norm_squared, square);
     same_label_squared =
