@@ -1,11 +1,14 @@
 // The options of all verbs.
 #include "options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
 #include "command_line.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "muffle/features/feature_map.hpp"
 
 namespace muffle::app {
 namespace {
@@ -91,10 +94,15 @@ void CommandLine::add_account() {
   o.preset("--releases", a.releases, "N", "how often each of these releases happens");
   o.preset("--adjacency", a.adjacency, "NAME", "replace-one or add-remove-one")
       ->check(CLI::IsMember({"replace-one", "add-remove-one"}));
+  a.named_bounds = features::named_bounds();
+  std::string named;
+  for (const bounds::NamedBound& kind : a.named_bounds)
+    named += fmt::format(", or {}={} for {}", kind.name, kind.example, kind.meaning);
   o.repeated(
       "--block", a.blocks, "BLOCK",
-      "a released feature block: norm=1,kernel=signed (or nonnegative),weight=1, or one-hot=3/11 for 3 "
-      "columns with 11 categories in all; may be given again. Without any the sensitivity is 1");
+      fmt::format("a released feature block: norm=1,kernel=signed (or nonnegative),weight=1{}; may be given "
+                  "again. Without any the sensitivity is 1",
+                  named));
   o.value("--counts", a.counts, "WEIGHT", "class counts are released beside the blocks, with this weight");
   o.preset("--records-per-person", a.max_records_per_person, "Q",
            "how many records one person can own at most");

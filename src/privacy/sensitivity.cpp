@@ -21,7 +21,7 @@ std::string_view without_period(std::string_view sentence) {
 double square_up(double x) { return multiply_up(x, x); }
 
 /// "scaled by 2: THEOREM", or what of it there is.
-std::string source(const features::BlockBound& block) {
+std::string source(const bounds::BlockBound& block) {
   const std::string theorem(without_period(block.theorem));
   if (block.scale == 1.0) return theorem;
   return "scaled by " + exact_text(block.scale) + (theorem.empty() ? "" : ": ") + theorem;
@@ -29,8 +29,8 @@ std::string source(const features::BlockBound& block) {
 
 /// Why a block's norm is bounded, and what that means for two records; said once where earlier blocks, those
 /// of other rounds above all, have it of the same theorem.
-std::string proof_of(const std::vector<features::BlockBound>& blocks, std::size_t b, bool replace) {
-  const features::BlockBound& block = blocks[b];
+std::string proof_of(const std::vector<bounds::BlockBound>& blocks, std::size_t b, bool replace) {
+  const bounds::BlockBound& block = blocks[b];
   for (std::size_t e = 0; e < b && !block.theorem.empty(); ++e) {
     if (blocks[e].theorem == block.theorem && blocks[e].nonnegative_kernel == block.nonnegative_kernel)
       return fmt::format("Block {}: by the theorem of block {}, scaled by {}: B = {}. ", b + 1, e + 1,
@@ -76,7 +76,7 @@ Sensitivity combined_sensitivity(const SensitivityInput& input) {
 
   double norm_squared = 0.0, same_label_squared = 0.0;
   for (std::size_t b = 0; b < input.blocks.size(); ++b) {
-    const features::BlockBound& block = input.blocks[b];
+    const bounds::BlockBound& block = input.blocks[b];
     const double square = square_up(block.norm);
     norm_squared = add_up(norm_squared, square);
     same_label_squared =

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "muffle/core/philox.hpp"
-#include "muffle/features/block.hpp"
+#include "muffle/features/mixed.hpp"
 #include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
-using features::BlockBound;
+using bounds::BlockBound;
 using test::expect_error;
 
 // Counts, a signed block and a light non-negative one, and a record that the second block alone refuses. Were
