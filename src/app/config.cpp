@@ -73,6 +73,10 @@ std::optional<std::string> map_of(const std::string& key) {
 /// Reads assignments from all sources and applies them in rounds: map.NAME.kind brings further keys.
 class Loader {
  public:
+  Loader() = default;
+  /// @param start  what holds where nothing else is said
+  explicit Loader(Config start) : config_(std::move(start)) {}
+
   void set(const std::string& key, Value value, const std::string& where,
            const std::filesystem::path& folder) {
     waiting_.push_back({key, std::move(value), std::nullopt, where, folder});
@@ -135,6 +139,8 @@ class Loader {
   Config finish(Stages stages) {
     apply(true);
     if (stages.release) stages = with_named(stages);
+    config_.named = named_;
+    if (!named_.contains("sample.formats")) config_.sample.formats = usual_formats(config_.data.schema);
     config_.sample.text.separator = config_.data.separator;
     config_.sample.text.header = config_.data.header;
     // Nothing else can be meant by a path with the rank's number in it.
@@ -309,6 +315,80 @@ Config load_config(const ConfigSources& sources, Stages stages) {
   return loader.finish(stages);
 }
 
+namespace {
+
+Config party_defaults(bool site) {
+  Config config;
+  config.party =
+      Config::Party{.site = site, .exchange = {}, .network = {}, .policy = {}, .part = 0, .parts = 1};
+  return config;
+}
+
+}  // namespace
+
+std::filesystem::path party_file(const std::filesystem::path& folder, bool site) {
+  return folder / (site ? "site.toml" : "coordinator.toml");
+}
+
+PartyConfig load_party(const std::filesystem::path& folder, bool site) {
+  const std::filesystem::path file = party_file(folder, site);
+  Loader loader(party_defaults(site));
+  loader.read_file(file.string());
+  PartyConfig out{folder, loader.finish({})};
+  const auto from_folder = [&](std::string& name) {
+    if (!name.empty() && name.find("://") == std::string::npos)
+      name = std::filesystem::absolute(folder / name).lexically_normal().string();
+  };
+  from_folder(out.config.party->exchange);
+  http::ClientSettings& network = out.config.party->network;
+  const http::ClientSettings environment = http::settings_from_environment();
+  for (std::string http::ClientSettings::*key :
+       {&http::ClientSettings::ca, &http::ClientSettings::client_cert, &http::ClientSettings::client_key})
+    from_folder(network.*key);
+  for (std::string http::ClientSettings::*key :
+       {&http::ClientSettings::ca, &http::ClientSettings::client_cert, &http::ClientSettings::client_key,
+        &http::ClientSettings::proxy}) {
+    if ((network.*key).empty()) network.*key = environment.*key;
+  }
+  from_folder(out.config.ledger.file);
+  out.config.data.dir = std::filesystem::absolute(folder / out.config.data.dir).lexically_normal().string();
+  settings::Problems problems;
+  out.config.ledger.problems(problems);
+  out.config.party->policy.problems(problems);
+  problems.unless(out.config.party->part < out.config.party->parts, "site.part must be below site.parts");
+  problems.unless(!site || !out.config.ledger.data_id.empty(),
+                  "data.id is empty: the site's privacy ledger needs a name for its records");
+  problems.throw_if_any(file.string());
+  return out;
+}
+
+std::filesystem::path PartyConfig::ledger() const {
+  return config.ledger.file.empty() ? folder / "ledger.jsonl" : std::filesystem::path(config.ledger.file);
+}
+
+privacy::LedgerState PartyConfig::ledger_state() const {
+  const privacy::LedgerSettings& settings = config.ledger;
+  std::optional<privacy::Budget> budget;
+  if (settings.budget_epsilon)
+    budget = privacy::Budget::from_epsilon(*settings.budget_epsilon, settings.budget_delta);
+  return privacy::Ledger::preview(ledger(), settings.data_id, budget);
+}
+
+std::string party_toml(bool site, const std::map<std::string, std::string>& values) {
+  Config config = party_defaults(site);
+  std::string out, section;
+  for (const Key& key : keys_of(config)) {
+    if (section_of(key.name) != section) {
+      section = section_of(key.name);
+      out += fmt::format("{}[{}]\n", out.empty() ? "" : "\n", section);
+    }
+    const auto given = values.find(key.name);
+    out += fmt::format("# {}\n{} = {}\n", key.help, key.name.substr(section.size() + 1),
+                       given == values.end() ? key.get() : given->second);
+  }
+  return out;
+}
+
 std::map<std::string, std::string> environment_settings() {
   std::map<std::string, std::string> out;
   for (char** e = environ; *e != nullptr; ++e) {
@@ -324,14 +404,14 @@ std::map<std::string, std::string> environment_settings() {
   return out;
 }
 
-std::string from_environment(const ConfigSources& sources) {
+std::string from_environment(const ConfigSources& sources, std::string_view section) {
   std::set<std::string> beaten;
   for (const std::string& assignment : sources.set) beaten.insert(assignment.substr(0, assignment.find('=')));
   for (const auto& [key, value] : sources.flags) beaten.insert(key);
   std::string out;
   for (const auto& [variable, value] : sources.environment) {
     const std::string key = environment_key(variable);
-    if (!key.empty() && !beaten.contains(key))
+    if (!key.empty() && key.starts_with(section) && !beaten.contains(key))
       out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", key, variable);
   }
   return out;
@@ -390,11 +470,8 @@ bool names_records(const std::string& key) {
 std::string stage_hash(const Config& config, Stage stage) {
   Sha256 hash;
   for (const Key& k : reading_keys(config)) {
-    if (k.stage == stage && !names_records(k.name)) hash.update(PublicBytes(k.name + "=" + k.get() + "\n"));
+    if (k.decides(stage) && !names_records(k.name)) hash.update(PublicBytes(k.name + "=" + k.get() + "\n"));
   }
-  if (stage == Stage::kSample)
-    hash.update(
-        PublicBytes(fmt::format("separator={}\nheader={}\n", config.data.separator, config.data.header)));
   if (stage == Stage::kRelease && config.data.schema.table)
     hash.update(PublicBytes("table=" + schema::table_hash(*config.data.schema.table) + "\n"));
   return to_hex(hash.digest());

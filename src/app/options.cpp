@@ -1,4 +1,6 @@
 // The options of all verbs.
+#include "options.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,55 +24,6 @@ constexpr const char* kFooter =
     "flags; later ones\nwin. Exit codes: 0 done, 2 usage, 65 bad data, 69 a rank is missing, 70 an "
     "invariant broke, 74 input/output,\n75 stopped early (run it again), 76 checksum or protocol, 77 privacy "
     "budget, 78 configuration, 79 nobody vouches for a release.";
-
-/// Declares the options of one verb. The fields must outlive the parsing.
-class Options {
- public:
-  explicit Options(CLI::App& verb) : verb_(verb) {}
-
-  /// @param type  what stands for the value in the help: "FILE"
-  template <class T>
-  CLI::Option* value(const char* name, T& field, const char* type, const std::string& help) {
-    return verb_.add_option(name, field, help)->type_name(type);
-  }
-  /// The same, of which the help shows the default.
-  template <class T>
-  CLI::Option* preset(const char* name, T& field, const char* type, const std::string& help) {
-    return value(name, field, type, help)->capture_default_str();
-  }
-  /// A list with one value each time that the option is given.
-  template <class T>
-  void repeated(const char* name, T& field, const char* type, const std::string& help) {
-    value(name, field, type, help)->expected(1)->take_all();
-  }
-  template <class Use>
-  void function(const char* name, const char* type, const std::string& help, Use use) {
-    verb_.add_option_function<std::string>(name, use, help)->type_name(type);
-  }
-  void format(std::string& field) {
-    value("--format", field, "FORMAT", "text or json")->check(CLI::IsMember({"text", "json"}));
-  }
-  /// --config and --set.
-  CLI::Option* sources(ConfigSources& sources) {
-    auto* config = value("-c,--config", sources.file, "FILE", "settings, a TOML file");
-    value("--set", sources.set, "KEY=VALUE", "one setting, section.key=value; may be given again")
-        ->take_all();
-    return config;
-  }
-  /// Sets one key of a configuration. @param what  is followed by the key in the help
-  void key(const char* name, ConfigSources& sources, const std::string& key, const char* type,
-           const std::string& what) {
-    function(name, type, what + " (" + key + ")",
-             [&sources, key](const std::string& v) { sources.flags.emplace_back(key, v); });
-  }
-  void guarantee(ConfigSources& sources) {
-    key("--epsilon", sources, "privacy.epsilon", "NUMBER", "epsilon");
-    key("--delta", sources, "privacy.delta", "NUMBER", "delta");
-  }
-
- private:
-  CLI::App& verb_;
-};
 
 /// A path that was typed means what it means to the shell; one in a configuration is joined to data.dir.
 std::string from_here(const std::string& path) {
@@ -119,6 +72,10 @@ CommandLine::CommandLine() : app_(kAbout, "muffle") {
   app_.add_subcommand("config-keys", "list every setting with its default and meaning");
   add_ledger();
   add_verify();
+  add_site();
+  add_coordinator();
+  add_round();
+  add_simulate();
   add_slurm();
   Options keygen(*app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation"));
   keygen.value("-o,--out", out, "DIR", "folder for NAME.key and NAME.pub")->required();
@@ -186,7 +143,8 @@ void CommandLine::add_run_verbs() {
                "run folder: everything is written here but the ledger, which lies beside it (privacy.ledger)")
         ->required();
     verb->add_flag("-v,--verbose", verbose, "more on the console; twice for even more");
-    verb->add_flag("-q,--quiet", quiet, "errors only");
+    verb->add_flag("-q,--quiet", quiet,
+                   "errors only, and which settings of [privacy] came from the environment");
   }
   for (CLI::App* verb : {run, evaluate}) Options(*verb).format(format);
   for (CLI::App* verb : {run, release}) add_data_options(*verb);

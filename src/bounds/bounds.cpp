@@ -32,7 +32,7 @@ BlockBound weighted(BlockBound bound, double weight) {
   check(weight);
   if (weight == 1.0) return bound;
   bound.norm = multiply_up(bound.norm, weight);
-  bound.theorem = fmt::format("Scaled by {}: {}", exact_text(weight), bound.theorem);
+  bound.scale *= weight;
   return bound;
 }
 

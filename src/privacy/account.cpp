@@ -96,13 +96,7 @@ WeightedBlock parse_block(const AccountRequest& request, const std::string& text
 
 SensitivityInput sensitivity_input(const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
   SensitivityInput input;
-  for (const WeightedBlock& b : blocks) {
-    bounds::BlockBound bound = bounds::weighted(b.bound, b.weight);
-    if (b.weight != 1.0)
-      bound.theorem =
-          "scaled by " + exact_text(b.weight) + (b.bound.theorem.empty() ? "" : ": ") + b.bound.theorem;
-    input.blocks.push_back(bound);
-  }
+  for (const WeightedBlock& b : blocks) input.blocks.push_back(bounds::weighted(b.bound, b.weight));
   if (c.adjacency != "replace-one" && c.adjacency != "add-remove-one")
     throw UsageError("--adjacency is replace-one or add-remove-one, not '" + c.adjacency + "'.");
   input.adjacency = c.adjacency == "replace-one" ? Adjacency::kReplaceOne : Adjacency::kAddRemoveOne;

@@ -6,6 +6,7 @@
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/release/plan_json.hpp"
+#include "statement_opening.hpp"
 
 namespace muffle::release {
 namespace {
@@ -149,10 +150,9 @@ std::vector<std::string> warnings(const Artifact& a) {
         exact_text(a.noise.epsilon), exact_text(a.noise.epsilon)));
   }
   out.emplace_back(
-      "The promise is for this release alone. Further releases from the same people's data add up: their mu, "
-      "the sensitivity over sigma, combine as the root of the sum of squares.");
-  out.emplace_back(
-      "The settings called public above must not have been chosen by looking at the private data.");
+      "The promise is for this release alone. Further releases from the same people's data weaken it: the "
+      "data set's ledger adds them up.");
+  out.emplace_back("What is called public must not have been chosen by looking at the private data.");
   return out;
 }
 
@@ -235,8 +235,9 @@ std::string privacy_statement_json(const Artifact& a) {
   return statement.dump(2) + "\n";
 }
 
-std::string privacy_statement_text(const Artifact& a) {
-  std::string out = "Privacy statement\n=================\n\n";
+std::string privacy_statement_text(const Artifact& a, const privacy::LedgerState* ledger) {
+  std::string out = "Privacy statement\n=================\n\n" + statement_opening(a, warnings(a), ledger) +
+                    "\nThe formulas\n============\n\n";
   if (a.is_private) {
     out += fmt::format(
         "This release is ({}, {})-differentially private. Unit of privacy: {}. Neighbouring data sets: {} "
@@ -254,7 +255,7 @@ std::string privacy_statement_text(const Artifact& a) {
   }
   out += fmt::format(
       "\nNoise: sigma = {} = {} (noise multiplier) x {} (sensitivity). mu = {}. (Rounded: noise down, the "
-      "others up.)\n",
+      "others up.) The mu of several releases combine as the root of the sum of their squares.\n",
       rounded_down_text(a.noise.sigma, 10), rounded_down_text(a.noise.noise_multiplier, 10),
       rounded_up_text(a.noise.sensitivity.value, 10), rounded_up_text(mu_of(a), 6));
   if (privacy::is_masked(a.aggregation)) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
@@ -265,7 +266,6 @@ std::string privacy_statement_text(const Artifact& a) {
   };
   list("Public, and not protected:", public_facts(a));
   list("Who is trusted with what:", trust_model(a));
-  list("Mind:", warnings(a));
   return out;
 }
 

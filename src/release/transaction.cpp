@@ -201,7 +201,7 @@ void ReleaseTransaction::sign(std::string_view release) const {
 void ReleaseTransaction::write_statements(const Artifact& artifact) const {
   if (const std::string few = few_records(artifact); !few.empty()) spdlog::warn("release: {}", few);
   keep_file(order_.statement_json, privacy_statement_json(artifact));
-  keep_file(order_.statement_text, privacy_statement_text(artifact));
+  keep_file(order_.statement_text, privacy_statement_text(artifact, &ledger_.state()));
 }
 
 }  // namespace muffle::release

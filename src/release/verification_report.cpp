@@ -58,8 +58,10 @@ std::string ledger_line(const Verification& v) {
   if (!v.ledger) return "not looked at";
   const double mu = v.ledger->spent_mu(), delta = v.artifact->noise.delta;
   const auto epsilon = privacy::epsilon_to_tell(mu, delta);
-  return fmt::format("all {} releases of data set '{}' together: mu {}, epsilon {} at delta {}{}",
-                     v.ledger->charges.size(), v.ledger->data_id, rounded_up_text(mu, 6),
+  const std::size_t releases = v.ledger->charges.size();
+  return fmt::format("{} of data set '{}'{}: mu {}, epsilon {} at delta {}{}",
+                     releases == 1 ? "the one release" : fmt::format("all {} releases", releases),
+                     v.ledger->data_id, releases == 1 ? "" : " together", rounded_up_text(mu, 6),
                      epsilon ? rounded_up_text(*epsilon, 6) : "above 100", delta,
                      v.ledger->insecure > 0 ? "; BUT SOME HAD SEEDED NOISE: NO GUARANTEE IS LEFT" : "");
 }

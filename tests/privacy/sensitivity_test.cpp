@@ -114,6 +114,18 @@ TEST(Sensitivity, DerivationNamesEveryStep) {
   EXPECT_NE(combined_sensitivity(in).derivation.find("Add/remove-one"), std::string::npos);
 }
 
+TEST(Sensitivity, DerivationProvesABoundOnce) {
+  SensitivityInput in = blocks({{1.0, false, "Theorem A."}, {1.0, true, "Theorem B."}});
+  in.blocks.push_back(features::weighted(in.blocks[0], 0.5));
+  in.blocks.push_back(in.blocks[1]);
+  in.blocks[3].nonnegative_kernel = false;  // the same words, another bound
+  const std::string text = combined_sensitivity(in).derivation;
+  EXPECT_NE(text.find("Block 3: by the theorem of block 1, scaled by 0.5: B = 0.5. "), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("Theorem A"), text.rfind("Theorem A"));
+  EXPECT_NE(text.find("Theorem B"), text.rfind("Theorem B"));
+}
+
 TEST(Sensitivity, RefusesAbsurdInput) {
   expect_error(ExitCode::kConfig, {"no feature block"},
                [] { (void)combined_sensitivity(SensitivityInput{}); });

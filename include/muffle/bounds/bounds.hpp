@@ -27,7 +27,8 @@ struct BlockBound {
   double norm = 1.0;  ///< B: ||phi_b(x)||_2 <= B for every record, enforced in integers
   /// <phi(x), phi(x')> >= 0 for every pair, after rounding: sqrt(2) B replace-one
   bool nonnegative_kernel = false;
-  std::string theorem;  ///< one sentence with its source, printed in the privacy statement
+  std::string theorem;  ///< one sentence with its source, printed in the privacy statement: of the map alone,
+  double scale = 1.0;   ///< by which weighted() multiplied it
 };
 
 /// Consecutive numbers of one class's D_b that carry the same weight in the norm.

@@ -8,6 +8,10 @@
 
 #include "muffle/release/plan.hpp"
 
+namespace muffle::privacy {
+struct LedgerState;
+}
+
 namespace muffle::release {
 
 /// A released embedding and all that its use needs (release.mfl; docs/reference/artifact-format.md). Public.
@@ -78,8 +82,10 @@ struct Target {
 Target make_target(const Artifact& artifact);
 
 /// privacy.json ("format": "muffle-privacy-statement"; docs/reference/artifact-format.md) and the same as
-/// text for people. A release with seeded noise is NOT PRIVATE in both, its epsilon and delta are null.
+/// text for people, which begins with half a page without formulas. A release with seeded noise is NOT
+/// PRIVATE in both, its epsilon and delta are null.
+/// @param ledger  whose charges the text adds up; null: it says where they are
 std::string privacy_statement_json(const Artifact& artifact);
-std::string privacy_statement_text(const Artifact& artifact);
+std::string privacy_statement_text(const Artifact& artifact, const privacy::LedgerState* ledger = nullptr);
 
 }  // namespace muffle::release
