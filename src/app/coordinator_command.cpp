@@ -10,6 +10,7 @@
 #include "muffle/core/text.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/draft.hpp"
+#include "muffle/round/sync.hpp"
 #include "muffle/site/pins.hpp"
 #include "party_folder.hpp"
 
@@ -27,7 +28,7 @@ void init_coordinator(const PartyCommand& command, std::ostream& out) {
   const site::KeyStore store = init_party(command, roles, false, {});
   out << card_text(store);
   if (!command.exchange.empty()) {
-    put_own(store, *round::make_exchange(command.exchange));
+    put_own(store, *round::make_exchange(round::working_exchange(command.folder, command.exchange)));
     out << "The card is in the exchange.\n";
   }
   out << "Next: read the fingerprint out to every member; admit them (muffle coordinator admit), then write "

@@ -272,6 +272,9 @@ void CommandLine::add_verify() {
       "verify", "check a release: checksum, signature, arithmetic, ledger; print its privacy card");
   Options o(*command);
   o.value("file", verify_.release, "FILE", "the release (release.mfl)")->required();
+  o.value("--evidence", verify_.evidence, "DIR",
+          "the messages of the round between institutions that it was made in: adds it up again. Then "
+          "--require-signature may be the coordinator's, a site's or a key holder's key");
   auto* key = o.value("--require-signature", verify_.key, "KEY",
                       "public key file; the release must be signed with this key");
   command

@@ -191,7 +191,8 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
   for (const std::string& name : place->list()) {
     if (!name.ends_with("-release.mfl")) continue;
     run_all("`muffle verify`",
-            {{"verify", (world.exchange / name).string(), "--evidence", world.exchange.string()}});
+            {{"verify", (world.exchange / name).string(), "--evidence", world.exchange.string(),
+              "--require-signature", (world.coordinator / "card.mfm").string()}});
     say("the release is verified: " + (world.exchange / name).string());
     return;
   }

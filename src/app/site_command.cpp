@@ -9,6 +9,7 @@
 #include "muffle/core/text.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/status.hpp"
+#include "muffle/round/sync.hpp"
 #include "muffle/site/key_store.hpp"
 #include "party_folder.hpp"
 
@@ -47,8 +48,7 @@ void init_site(const PartyCommand& command, std::ostream& out) {
   if (command.key_holder) (void)store.make_round_keys();
   out << card_text(store);
   if (!command.exchange.empty()) {
-    const auto exchange = round::make_exchange(command.exchange);
-    put_own(store, *exchange);
+    put_own(store, *round::make_exchange(round::working_exchange(command.folder, command.exchange)));
     out << "The card" << (command.key_holder ? " and round keys are" : " is") << " in the exchange.\n";
   }
   out << fmt::format(
@@ -235,6 +235,8 @@ void status(const PartyCommand& command, std::ostream& out) {
 
 void party_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out) {
   const std::string& verb = command.verb;
+  if (verb == "site step" || verb == "site run" || verb == "coordinator step")
+    return step_command(command, out);
   if (verb == "coordinator serve") return serve(command.serve, out);
   if (verb.ends_with(" sync")) return sync_party(command, verb == "site sync", out);
   if (verb.starts_with("coordinator ")) return coordinator_command(sources, command, out);

@@ -51,6 +51,15 @@ void CommandLine::add_site() {
   auto& join = party_verb(*command, p, "join",
                           "put the card and round keys into the exchange; accept the charter that is there");
   (void)join;
+  auto& step =
+      party_verb(*command, p, "step",
+                 "what is next in its rounds: contribute, open the sum, send a receipt; safe to be called "
+                 "again, and to be cut off");
+  auto& run = party_verb(*command, p, "run", "step again and again, until its rounds are released");
+  Options(run).preset("--every", p.every_s, "SECONDS", "between two steps")->check(CLI::Range(0.1, 1e6));
+  for (CLI::App* verb : {&step, &run})
+    Options(*verb).value("round", p.round, "ROUND",
+                         "the first digits of the round's id, 4 or more; default: all of its rounds");
   add_sync(*command, p);
   auto& show = party_verb(*command, p, "show", "a proposal in words, and what the site's policy says of it");
   auto& approve = party_verb(*command, p, "approve", "a person approves a round; kept in the site's folder");
@@ -103,6 +112,10 @@ void CommandLine::add_coordinator() {
       ->check(CLI::Range(0.001, 3650.0));
   o.preset("--open-days", p.open_days, "DAYS", "for openings, after that")->check(CLI::Range(0.001, 3650.0));
   propose.add_flag("--dry-run", p.dry_run, "say what would be proposed; propose nothing");
+  auto& step = party_verb(*command, p, "step",
+                          "what is next in its rounds: seal, add up, release; safe to be called again");
+  Options(step).value("round", p.round, "ROUND",
+                      "the first digits of the round's id, 4 or more; default: all of its rounds");
   add_sync(*command, p);
   auto* serve =
       command->add_subcommand("serve", "the folder of messages over HTTPS; it has no state of its own");

@@ -163,6 +163,7 @@ class TableChecker {
     constexpr double kMostDays = 2.9e6;  // of years with four digits
     if (days && std::abs(value) > kMostDays * (column.type == ColumnType::kDate ? 1 : 86400))
       return fmt::format("{}", value);
+    if (column.type == ColumnType::kTime && !(value >= 0 && value < 86400)) return fmt::format("{}", value);
     std::string text;
     schema::write_number(column, value, text);
     return text;

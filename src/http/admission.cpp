@@ -60,6 +60,13 @@ bool is_called(const std::string& name, const SignedHeader& h) {
   }
 }
 
+/// Whether a message of this name may say who takes part, or what a release is.
+bool tells(std::string_view name) {
+  return name.ends_with("-release.mfm") || release::is_proposal_name(name) ||
+         (name.ends_with(".mfm") &&
+          (name.starts_with("card-") || name.starts_with("charter-") || name.starts_with("round-keys-")));
+}
+
 /// What the folder's messages say. Each file is read once: none is ever replaced.
 class Folder {
  public:
@@ -151,7 +158,7 @@ class Folder {
          i.increment(error)) {
       const std::string name = i->path().filename().string();
       std::error_code gone;
-      if (!is_message_name(name) || !name.ends_with(".mfm") || !i->is_regular_file(gone) || gone) continue;
+      if (!is_message_name(name) || !tells(name) || !i->is_regular_file(gone) || gone) continue;
       if (read_.insert({name, i->file_size(gone)}).second) fresh.push_back(i->path());
     }
     if (error) throw IoError(fmt::format("cannot list '{}': {}.", folder_.string(), error.message()));

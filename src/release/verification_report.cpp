@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include "artifact_header.hpp"
+#include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/membership.hpp"
 #include "muffle/release/plan_json.hpp"
 #include "muffle/release/verification.hpp"
 
@@ -83,6 +85,14 @@ std::optional<Evidence::LedgerText> ledger_beside(const fs::path& release, const
   return std::nullopt;
 }
 
+/// Of a .pub file, or of the card of a party that makes releases with others.
+crypto::SignerKey trusted_signer(const std::string& file) {
+  const std::string bytes = read_file(file, kMaxSmallFile);
+  if (container_format(bytes).empty()) return crypto::parse_signer_key(bytes, file);
+  const SignedHeader header = parse_message(bytes, file).header;
+  return {read_card(header, file).name, header.sender};
+}
+
 std::string failures(const Verification& verification) {
   std::string out;
   for (const Check& check : verification.checks) {
@@ -108,8 +118,8 @@ Verification verify_file(const ReleaseFiles& files) {
   evidence.may_be_unsigned = files.may_be_unsigned;
   evidence.repeat_choices = files.repeat_choices;
   evidence.release = bytes;
-  if (!files.key.empty())
-    evidence.trusted = crypto::parse_signer_key(read_file(files.key, kMaxSmallFile), files.key);
+  if (!files.evidence.empty()) evidence.messages = evidence_in(files.evidence);
+  if (!files.key.empty()) evidence.trusted = trusted_signer(files.key);
   if (const fs::path file = crypto::signature_file(files.release); watched::exists(file))
     evidence.signature = read_file(file, kMaxSmallFile);
   if (!files.ledger.empty()) {

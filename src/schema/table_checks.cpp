@@ -77,6 +77,8 @@ class Checks {
     if (!(c.step > 0) || !std::isfinite(c.step) || (c.hi - c.lo) / c.step > kMostValues)
       return say("step must be positive, and not too small for its bounds");
     if (c.decimals < 0 || c.decimals > 15) return say("decimals must be 0 to 15");
+    if (c.type == ColumnType::kTime && !(c.lo >= 0 && c.hi < 86400))
+      return say("a time of day lies between 00:00:00 and 23:59:59");
     if (const std::string problem = notation_problem(c.type, c.notation); !problem.empty())
       return say(problem);
     const double units = std::pow(10.0, c.decimals);

@@ -235,6 +235,18 @@ TEST(Files, ReadRefusesWhatIsMissingAFolderOrTooLarge) {
   expect_error(ExitCode::kIo, {"larger than the 4 bytes"}, [&] { read_file(folder / "f", 4); });
 }
 
+TEST(Files, AFileIsMovedButNeverInThePlaceOfAnother) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "from", "new");
+  write_file_atomically(folder / "taken", "old");
+  EXPECT_FALSE(move_if_new(folder / "from", folder / "taken"));
+  EXPECT_EQ(read_file(folder / "taken"), "old");
+  EXPECT_TRUE(move_if_new(folder / "from", folder / "free"));
+  EXPECT_EQ(read_file(folder / "free"), "new");
+  EXPECT_EQ(entries(folder.path()), 2u);
+  expect_error(ExitCode::kIo, {"from"}, [&] { (void)move_if_new(folder / "from", folder / "other"); });
+}
+
 TEST(Files, EnsureWritableFolderMakesParentsAndLeavesNoProbe) {
   const TemporaryFolder folder;
   ensure_writable_folder(folder / "a/b/c");

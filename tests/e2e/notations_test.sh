@@ -76,6 +76,7 @@ right = "left"
 END
 says 0 '^Everything fits' checked rules.toml rules.csv ,
 ends 0 sampled rules , 300
+# shellcheck disable=SC2016
 check "rules hold to the second" awk -F, 'NR > 1 && !($1 <= substr($2, 1, 10) && $2 < $3) { wrong = 1 } END { exit wrong || NR != 121 }' rules/samples.csv
 
 # On a terminal: two questions a column; back; Ctrl-C and quit lose nothing.

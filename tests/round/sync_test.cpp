@@ -27,11 +27,11 @@ class Sync : public testing::Test {
 TEST_F(Sync, CarriesBothWaysAndThenNothing) {
   local_->put("a-contribution", "mine");
   remote_->put("b-contribution", "theirs");
-  remote_->put("r-proposal.mfm", "proposal");
+  remote_->put("0123456789abcdef-proposal.mfm", "proposal");
   local_->put("both", "same");
   remote_->put("both", "same");
   const Synced first = synchronise(*local_, *remote_, {"a-contribution"});
-  EXPECT_EQ(first.fetched, (Names{"r-proposal.mfm", "b-contribution"}))
+  EXPECT_EQ(first.fetched, (Names{"0123456789abcdef-proposal.mfm", "b-contribution"}))
       << "a proposal before what answers it";
   EXPECT_EQ(first.sent, Names{"a-contribution"});
   EXPECT_EQ(local_->list(), remote_->list());
@@ -78,6 +78,15 @@ TEST_F(Sync, OneRefusedMessageDoesNotStopTheOthers) {
   expect_error(ExitCode::kProtocol, {"2 sent; 1 were not taken: 'b' is refused."},
                [&] { synchronise(*local_, remote); });
   EXPECT_EQ(remote_->list(), (Names{"a", "c"}));
+}
+
+TEST_F(Sync, WhatIsTooLargeForAnyKnownRoundIsNotFetched) {
+  std::ofstream(scratch_ / "remote" / "0123456789abcdef-contribution-0123456789abcdef.mfm");
+  fs::resize_file(scratch_ / "remote" / "0123456789abcdef-contribution-0123456789abcdef.mfm", (1u << 26) + 1);
+  remote_->put("small", "s");
+  expect_error(ExitCode::kProtocol, {"1 messages were fetched", "67108864 at most"},
+               [&] { synchronise(*local_, *remote_); });
+  EXPECT_EQ(local_->list(), Names{"small"});
 }
 
 TEST_F(Sync, APartyWorksInAFolderOfItsOwnWhereTheExchangeIsFarAway) {

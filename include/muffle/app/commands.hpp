@@ -133,6 +133,7 @@ struct PartyCommand {
   round::Wishes wishes;                         ///< of propose
   double contribute_days = 14, open_days = 7;   ///< of propose
   bool dry_run = false;                         ///< of propose
+  double every_s = 60;                          ///< of run: between two steps
   std::string html;                             ///< of status: the page's file; empty: none
   ServeCommand serve;
 };
@@ -149,6 +150,10 @@ struct SimulateCommand {
 /// @throws ConfigError; Error  of an act that failed, with its exit code.
 void simulate(const ConfigSources& sources, const SimulateCommand& command, std::ostream& printed);
 
+/// `muffle site step`, `site run` and `coordinator step`. The site's read its records, once its policy says
+/// yes.
+/// @throws as round/step.hpp: the first round's error, once all rounds had their step.
+void step_command(const PartyCommand& command, std::ostream& out);
 /// `muffle site sync` and `coordinator sync`: carries messages between the party's folder and its server, and
 /// ends. Needs a network, and no key. @throws as round::synchronise().
 void sync_party(const PartyCommand& command, bool site, std::ostream& out);
