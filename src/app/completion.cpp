@@ -35,7 +35,7 @@ std::string names_of(const std::vector<VerbText>& verbs) {
 }
 
 /// Between single quotes.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c == '\n' ? ' ' : c);
   return out;
@@ -160,8 +160,8 @@ std::string bash(const ManualText& text) {
           action = "kind=key";
           break;
         case Completes::kWords:
-          action =
-              fmt::format("kind=words words='{}'", quoted(fmt::format("{}", fmt::join(option.values, " "))));
+          action = fmt::format("kind=words words='{}'",
+                               in_quotes(fmt::format("{}", fmt::join(option.values, " "))));
           break;
         case Completes::kNothing:
           break;
@@ -186,7 +186,7 @@ std::string zsh_text(const std::string& text) {
     if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
     out += c;
   }
-  return quoted(out);
+  return in_quotes(out);
 }
 
 std::string zsh_action(const OptionText& option) {
@@ -198,7 +198,7 @@ std::string zsh_action(const OptionText& option) {
     case Completes::kKey:
       return "_muffle_set";
     case Completes::kWords:
-      return fmt::format("({})", quoted(fmt::format("{}", fmt::join(option.values, " "))));
+      return fmt::format("({})", in_quotes(fmt::format("{}", fmt::join(option.values, " "))));
     case Completes::kNothing:
       break;
   }
