@@ -5,6 +5,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "manual.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/mixture.hpp"
 #include "muffle/model/rounds.hpp"
@@ -122,6 +123,8 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
       return slurm(slurm_, sources);
     });
   }
+  if (verb_ == "man") return print([this] { return man(describe(app_), page_, out); });
+  if (verb_ == "completion") return print([this] { return completion(describe(app_), shell_); });
   if (verb_ == "make-mixture") return [this] { data::write_mixture(out); };
   return {};
 }

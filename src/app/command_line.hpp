@@ -82,6 +82,7 @@ class CommandLine {
   release::ReleaseFiles verify_;
   std::string verify_format_ = "text";
   std::string keygen_name_;
+  std::string page_ = "muffle", shell_;  ///< of man and completion
   cluster::SlurmJob slurm_;
   std::string verb_;
   std::string help_;

@@ -14,6 +14,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/kinds.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/model/rounds.hpp"
 
 extern char** environ;
@@ -59,6 +60,21 @@ std::string section_of(const std::string& key) { return key.substr(0, key.rfind(
 
 bool has_section(const std::vector<Key>& keys, const std::string& name) {
   return std::any_of(keys.begin(), keys.end(), [&](const Key& k) { return section_of(k.name) == name; });
+}
+
+/// Of a name that is no file here: the configuration that was installed with this muffle, wherever its prefix
+/// lies now; "adult.toml" or "configs/adult.toml".
+std::string found_here_or_installed(const std::string& name) {
+  namespace fs = std::filesystem;
+  const WatchedStep step("looking for", name);
+  std::error_code error;
+  if (fs::exists(name, error) || fs::path(name).is_absolute()) return name;
+  const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* folder : {"share/muffle/configs", "share/muffle"}) {
+    const fs::path installed = programs.parent_path() / folder / name;
+    if (!programs.empty() && fs::exists(installed, error)) return installed.string();
+  }
+  return name;
 }
 
 constexpr const char* kMap = "map.";
@@ -286,6 +302,20 @@ std::string meant_variable(const std::string& variable) {
              : "";
 }
 
+/// What Keys::word() puts behind the help of a key that is one of some names: `("idx", "cifar")`.
+std::vector<std::string> words_listed(const std::string& help) {
+  std::vector<std::string> out;
+  const std::size_t open = help.rfind(" (\"");
+  if (open == std::string::npos || !help.ends_with("\")")) return out;
+  for (std::size_t at = open + 3; at < help.size();) {
+    const std::size_t end = help.find('"', at);
+    out.push_back(help.substr(at, end - at));
+    at = help.find('"', end + 1);
+    if (at != std::string::npos) ++at;
+  }
+  return out;
+}
+
 /// keys_of() reads the fields of a configuration through the same bindings that write them.
 std::vector<Key> reading_keys(const Config& config) { return keys_of(const_cast<Config&>(config)); }
 
@@ -294,7 +324,7 @@ std::vector<Key> reading_keys(const Config& config) { return keys_of(const_cast<
 Config load_config(const ConfigSources& sources, Stages stages) {
   Loader loader;
   for (const auto& [key, literal] : sources.kept) loader.set_text(key, literal, "the run folder");
-  if (!sources.file.empty()) loader.read_file(sources.file);
+  if (!sources.file.empty()) loader.read_file(found_here_or_installed(sources.file));
   for (const auto& [variable, value] : sources.environment) {
     const std::string key = environment_key(variable), where = "environment variable " + variable;
     if (key.empty()) {
@@ -477,24 +507,32 @@ std::string stage_hash(const Config& config, Stage stage) {
   return to_hex(hash.digest());
 }
 
-std::string describe_keys() {
-  std::string out;
-  Config defaults;
-  const auto tell = [&out](const std::vector<Key>& keys) {
-    for (const Key& k : keys) out += fmt::format("{:32} {:24} {}\n", k.name, k.get(), k.help);
+std::vector<KeySection> described_keys() {
+  std::vector<KeySection> out;
+  const auto tell = [&out](const std::string& title, bool further, const std::vector<Key>& keys) {
+    KeySection& section = out.emplace_back(KeySection{title, further, {}});
+    for (const Key& k : keys) section.keys.push_back({k.name, k.get(), k.help, words_listed(k.help)});
   };
-  tell(keys_of(defaults));
+  Config defaults;
+  tell("", false, keys_of(defaults));
   for (const features::MapKind& kind : features::map_kinds()) {
-    out += fmt::format("\n[map.NAME] with kind = \"{}\": {}\n", kind.name, kind.summary);
     features::MapSettings map;
     map.map = kind.make();
     settings::Keys keys("map.NAME");
     map.declare(keys);
-    tell(keys.take());
+    tell(fmt::format("[map.NAME] with kind = \"{}\": {}", kind.name, kind.summary), false, keys.take());
     map.map->tell_further_keys([&](const std::string& when, const std::vector<Key>& further) {
-      out += fmt::format("  with {}\n", when);
-      tell(further);
+      tell("with " + when, true, further);
     });
+  }
+  return out;
+}
+
+std::string describe_keys() {
+  std::string out;
+  for (const KeySection& section : described_keys()) {
+    if (!section.title.empty()) out += (section.further ? "  " : "\n") + section.title + "\n";
+    for (const KeyText& k : section.keys) out += fmt::format("{:32} {:24} {}\n", k.name, k.preset, k.help);
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "command_line.hpp"
+#include "manual.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/features/feature_map.hpp"
 
@@ -80,6 +81,12 @@ CommandLine::CommandLine() : app_(kAbout, "muffle") {
   Options keygen(*app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation"));
   keygen.value("-o,--out", out, "DIR", "folder for NAME.key and NAME.pub")->required();
   keygen.value("--name", keygen_name_, "SITE", "the site's name")->required();
+  Options pages(*app_.add_subcommand("man", "print a page of the manual, for man(1); or write all of them"));
+  pages.preset("page", page_, "PAGE", "such as muffle-run, or muffle-config for all settings");
+  pages.value("-o,--out", out, "DIR", "folder that gets all pages, in man1/ and man5/");
+  Options shells(
+      *app_.add_subcommand("completion", "print a script that completes muffle's commands in a shell"));
+  shells.value("shell", shell_, "SHELL", "whose")->required()->check(CLI::IsMember(kShells));
 }
 
 void CommandLine::add_account() {
@@ -254,7 +261,7 @@ void CommandLine::add_schema() {
   i.preset("-o,--out", s.out, "FILE", "the draft; never overwrites a file");
   i.value("--from-public-sample", s.sample, "FILE",
           "a CSV file that is PUBLIC: bounds, categories and missing values are filled in from it");
-  h.value("schema", s.schema, "SCHEMA", "the schema, a TOML file")->required();
+  h.value("schema", s.schema, "FILE", "the schema, a TOML file")->required();
   i.preset("--separator", s.separator, "CHAR", "between fields: a comma, a semicolon, | or tab")
       ->check(CLI::IsMember({",", ";", "|", "tab"}));
   const auto header = [&s](bool there) { return [&s, there] { s.header = there; }; };
@@ -275,7 +282,7 @@ void CommandLine::add_verify() {
   o.value("--evidence", verify_.evidence, "DIR",
           "the messages of the round between institutions that it was made in: adds it up again. Then "
           "--require-signature may be the coordinator's, a site's or a key holder's key");
-  auto* key = o.value("--require-signature", verify_.key, "KEY",
+  auto* key = o.value("--require-signature", verify_.key, "FILE",
                       "public key file; the release must be signed with this key");
   command
       ->add_flag("--allow-unsigned", verify_.may_be_unsigned,

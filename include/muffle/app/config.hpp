@@ -151,6 +151,20 @@ bool names_records(const std::string& key);
 /// SHA-256 (hex) over the keys of `stage` (train: also those of the model), but for names_records().
 std::string stage_hash(const Config& config, Stage stage);
 
+/// A setting, as people and shells are told of it.
+struct KeyText {
+  std::string name, preset, help;  ///< "section.key", of maps "map.NAME.key"; the default as TOML
+  std::vector<std::string> words;  ///< all that it may be, if those are names
+};
+/// Keys that are there together: of every configuration, of a kind of map, of a kind with one of its
+/// settings.
+struct KeySection {
+  std::string title;     ///< `[map.NAME] with kind = "rff": ...`; empty: of every configuration
+  bool further = false;  ///< belongs to the section before it
+  std::vector<KeyText> keys;
+};
+std::vector<KeySection> described_keys();
+
 /// "section.key  (default)  meaning", one line a key: the text of `muffle config-keys`.
 std::string describe_keys();
 
