@@ -75,7 +75,7 @@ std::vector<MapCase> cases() {
        "hermite-product",
        {{"order", "3"}, {"length_scale", "0.5"}, {"columns", "3"}, {"seed", "7"}},
        {2, 4, 3},
-       0.6},
+       0.5},
       {"hermite_product_of_one_number",
        "hermite-product",
        {{"order", "12"}, {"length_scale", "0.3"}},
