@@ -135,8 +135,8 @@ class Repetition {
       return workload_.map->tables()->counting(tables)->to_json() == a_.maps[b].map->to_json();
     };
     if (is_stated(choice.tables)) return std::nullopt;
-    if (is_stated(settled_as(a_.maps[b].map->tables()->counted().tables, choice, *workload_.map->tables(),
-                             so_far, round - 1, a_.rounds())))
+    if (is_stated(settled_as(a_.maps[b].map->tables()->counted().tables, choice,
+                             workload_.map->tables()->counted(), so_far, round - 1, a_.rounds())))
       return not_repeated(
           fmt::format("round {} counts other tables than are chosen here, and two numbers that decide are so "
                       "near each other that another build may choose them: use the muffle that made it, "

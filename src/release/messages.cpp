@@ -135,7 +135,7 @@ Message parse_message(std::string_view bytes, const std::string& name) {
 
 SignedHeader parse_message_start(std::string_view beginning, std::uint64_t size, const std::string& name) {
   const ContainerStart start = parse_container_start(beginning, kFormat, kVersion, name);
-  const JsonDocument document = document_of(name);
+  const JsonDocument document = message_document(name);
   const JsonFields f(start.header, document);
   f.only({"format", "version", "message"});
   SignedHeader header = read_header(f.object("message"));
