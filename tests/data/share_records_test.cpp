@@ -30,7 +30,7 @@ class ShareRecords : public ::testing::Test {
     return share_records(spec(one, format), spec(other, format), 1);
   }
 
-  test::TemporaryFolder folder_;
+  muffle::test::TemporaryFolder folder_;
 };
 
 TEST_F(ShareRecords, AFileUnderAnotherNameIsTheSame) {
