@@ -206,7 +206,7 @@ TEST_P(RepeatedRounds, AReleaseThatDoesNotSayWhatItsRoundsChoseFromIsRefused) {
   expect_refused(stripped, "labelled rounds");
   for (features::NamedMap& map : stripped.maps) map.round = 1;
   expect_refused(stripped, "as if it were of one round");
-  for (features::NamedMap& map : stripped.maps) map.name = "m" + map.name.substr(map.name.size() - 1);
+  for (features::NamedMap& map : stripped.maps) map.name.replace(0, map.name.size() - 1, "m");
   expect_refused(stripped, "and under other names");
 }
 
