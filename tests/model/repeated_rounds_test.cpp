@@ -1,5 +1,6 @@
 // Releases in rounds whose choices are repeated: what was chosen otherwise is found, and what another build
 // may choose otherwise is not called a forgery.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -206,7 +207,7 @@ TEST_P(RepeatedRounds, AReleaseThatDoesNotSayWhatItsRoundsChoseFromIsRefused) {
   expect_refused(stripped, "labelled rounds");
   for (features::NamedMap& map : stripped.maps) map.round = 1;
   expect_refused(stripped, "as if it were of one round");
-  for (features::NamedMap& map : stripped.maps) map.name.replace(0, map.name.size() - 1, "m");
+  for (features::NamedMap& map : stripped.maps) map.name = fmt::format("m{}", map.name.back());
   expect_refused(stripped, "and under other names");
 }
 
