@@ -34,20 +34,16 @@ std::vector<settings::Key> party_keys(Config& c) {
   section("site", [&](Keys& k) {
     k.text("exchange", c.party->exchange,
            "the folder where the consortium's messages lie; a relative name begins at this file's folder. Or "
-           "the "
-           "https:// address of a server: then `sync` carries them between it and the folder exchange/ here, "
-           "where "
-           "all other verbs work");
+           "the https:// address of a server: then `sync` carries them between it and the folder exchange/ "
+           "here, where all other verbs work");
+    if (!c.party->site) return;
+    k.count("parts", c.party->parts, 1, 1 << 16,
+            "into how many equal parts the files' records are divided, of which this site has one: for "
+            "`muffle simulate`");
+    k.count("part", c.party->part, 0, (1 << 16) - 1, "which one, from 0");
   });
   section("exchange", [&](Keys& k) { http::declare(k, c.party->network); });
   if (!c.party->site) return all;
-  section("site", [&](Keys& k) {
-    k.count(
-        "parts", c.party->parts, 1, 1 << 16,
-        "into how many equal parts the files' records are divided, of which this site has one: for `muffle "
-        "simulate`");
-    k.count("part", c.party->part, 0, (1 << 16) - 1, "which one, from 0");
-  });
   section("policy", [&](Keys& k) { c.party->policy.declare(k); });
   section("privacy", [&](Keys& k) { c.ledger.declare(k); });
   section("data", [&](Keys& k) {
