@@ -47,7 +47,7 @@ TEST(HermiteProductMap, NoMoreSetsThanThereAre) {
 }
 
 TEST(HermiteProductMap, TheKernelIsTheMeanOverTheSetsOfProductsOfGaussians) {
-  const auto map = product({{"order", "40"}, {"length_scale", "0.4"}, {"subsets", "3"}}, {4});
+  const auto map = product({{"order", "40"}, {"length_scale", "0.8"}, {"subsets", "3"}}, {4});
   const auto block = map->make_block({});
   const Records records(6, 4, 1);
   const double unit = map->scale({});
@@ -62,7 +62,7 @@ TEST(HermiteProductMap, TheKernelIsTheMeanOverTheSetsOfProductsOfGaussians) {
         double squares = 0;
         for (const std::size_t column : subset)
           squares += std::pow(records.row(i)[column] - records.row(j)[column], 2);
-        expected += std::exp(-squares / (2 * 0.4 * 0.4)) / 3;
+        expected += std::exp(-squares / (2 * 0.8 * 0.8)) / 3;
       }
       EXPECT_NEAR(kernel, expected, 2e-5);
     }

@@ -244,9 +244,8 @@ TEST_P(MapConformance, TheHashIsOfTheMapItsSettingsAndItsRecords) {
   std::reverse(turned.codes.begin(), turned.codes.end());
   if (turned.codes != GetParam().codes)
     compare(*test::make_map(turned.kind, turned.settings, schema_of_case(turned)), "columns turned round");
+  compare(*test::make_map(GetParam().kind, GetParam().settings, larger(GetParam())), "larger records");
   EXPECT_GT(told_apart, 0u) << "nothing was compared: add a key of this kind to `changes`";
-  EXPECT_NE(test::make_map(GetParam().kind, GetParam().settings, larger(GetParam()))->hash(), map_->hash())
-      << "of larger records";
 }
 
 TEST_P(MapConformance, SizesThatTheNoiseChoosesCanBeUsed) {

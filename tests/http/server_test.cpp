@@ -163,6 +163,7 @@ TEST_F(PlainServer, PlainHttpStaysOnThisMachine) {
   s.listen = "127.0.0.1:" + std::to_string(first.port());
   expect_error(ExitCode::kIo, {s.listen, "another address or port"},
                [&] { Server(s, RunningServer::admits_all()); });
+  s.listen = "127.0.0.1:0";
   s.folder = "/nowhere/round";
   expect_error(ExitCode::kIo, {"/nowhere/round"}, [&] { Server(s, RunningServer::admits_all()); });
 }
