@@ -217,7 +217,7 @@ class StructuredRff final : public StructuredRffMap {
 MapKind structured_rff_map() {
   return {
       "structured-rff",
-      "random Fourier features of structured frequencies: those of rff, for long records many times faster",
+      "random Fourier features of structured frequencies: those of rff, faster for long records",
       [] { return std::unique_ptr<FeatureMap>(std::make_unique<StructuredRff>()); }};
 }
 

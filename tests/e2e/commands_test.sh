@@ -223,8 +223,8 @@ launchers() {
   # What the environment decides is said; a variable with one underscore; a delta above 1/m is said before the charge.
   says 0 'settings from the environment: runtime.threads \(MUFFLE_RUNTIME__THREADS\)$' env MUFFLE_RUNTIME__THREADS=1 \
     "$MUFFLE" release "${job[@]}" --dry-run --out "$work/lone"
-  says 0 '^muffle: settings from the environment: privacy.budget_epsilon \(MUFFLE_PRIVACY__BUDGET_EPSILON\)$' \
-    env MUFFLE_RUNTIME__THREADS=1 MUFFLE_PRIVACY__BUDGET_EPSILON=5 "$MUFFLE" release "${job[@]}" --dry-run -q --out "$work/lone"
+  says 0 '^muffle: settings from the environment: privacy.adjacency \(MUFFLE_PRIVACY__ADJACENCY\)$' \
+    env MUFFLE_RUNTIME__THREADS=1 MUFFLE_PRIVACY__ADJACENCY=replace-one "$MUFFLE" release "${job[@]}" --dry-run -q --out "$work/lone"
   says 78 'did you mean MUFFLE_PRIVACY__EPSILON' env MUFFLE_PRIVACY_EPSILON=3 "$MUFFLE" release "${job[@]}" --out "$work/lone"
   says 0 'delta 0.05 is not below 1 / 60' on 1 release "${job[@]}" --delta 0.05 --dry-run --out "$work/large-delta"
 

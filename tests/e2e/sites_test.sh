@@ -152,7 +152,7 @@ simulated() {
   check "four sites were charged" test "$(cat "$work"/four/site-*/ledger.jsonl | grep -c INTENT)" = 4
   says 78 'holds a simulation already' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
   ends 2 "$MUFFLE" "${job[@]}" --sites 2 --out "$work/two"
-  says 65 'exit code 65' "$MUFFLE" "${job[@]}" --sites 3 --set data.features=none.csv --out "$work/none"
+  says 74 'exit code 74' "$MUFFLE" "${job[@]}" --sites 3 --set data.features=none.csv --out "$work/none"
 }
 
 parts=("$@")
