@@ -215,10 +215,9 @@ class StructuredRff final : public StructuredRffMap {
 }  // namespace
 
 MapKind structured_rff_map() {
-  return {
-      "structured-rff",
-      "random Fourier features of structured frequencies: those of rff, faster for long records",
-      [] { return std::unique_ptr<FeatureMap>(std::make_unique<StructuredRff>()); }};
+  return {"structured-rff",
+          "random Fourier features of structured frequencies: those of rff, faster for long records",
+          [] { return std::unique_ptr<FeatureMap>(std::make_unique<StructuredRff>()); }};
 }
 
 }  // namespace muffle::features

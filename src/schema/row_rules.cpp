@@ -183,7 +183,9 @@ bool RowRules::move(const Constraint& rule, std::size_t column, Op op, double bo
   for (int step = 0; step < kMostSteps && distance < end - first; ++step, distance = 2 * distance + 1) {
     const std::uint64_t index = now >= end ? end - 1 - distance : start + std::min(distance, end - 1 - start);
     const Cell cell = settled(g.cell(index));
-    const auto inside = [&](Cell c) { return g.index_of(c) >= first && g.index_of(c) < end; };
+    const auto inside = [&g, from = first, to = end](Cell c) {
+      return g.index_of(c) >= from && g.index_of(c) < to;
+    };
     if (!inside(cell) || !inside(settled(cell))) continue;
     row[column] = cell;
     return true;
