@@ -9,6 +9,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "muffle/crypto/secret_file.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/consortium_folder.hpp"
 #include "muffle/round/sync.hpp"
@@ -48,7 +49,8 @@ site::KeyStore init_party(const PartyCommand& command, release::Card roles, bool
         settings::toml_string(command.exchange.find("://") == std::string::npos
                                   ? fs::absolute(command.exchange).lexically_normal().string()
                                   : command.exchange);
-  write_file_atomically(file, party_toml(site, values));
+  crypto::write_secret_file(file, party_toml(site, values),
+                            "the settings");  // a proxy's password may be in it
   return store;
 }
 

@@ -19,6 +19,7 @@
 #include "muffle/round/step.hpp"
 #include "muffle/schema/table.hpp"
 #include "muffle/site/key_store.hpp"
+#include "muffle/site/pins.hpp"
 #include "party_folder.hpp"
 
 namespace muffle::app {
@@ -105,16 +106,30 @@ class Party {
   Outcome step(const std::string& digits) {
     Outcome out;
     members_ = round::read_membership(*exchange_);
+    const round::Proposals all = round::read_proposals(*exchange_);
+    std::optional<ProtocolError> restored;
+    for (const round::Proposals::Entry& entry : all.rounds) {
+      if (!restored && entry.round.site(store_.key().public_key()) &&
+          !round::ledger_knows(entry.round, *exchange_, contributor_job(entry.round)))
+        restored.emplace(fmt::format(
+            "there is a contribution of this site to round {} that its ledger does not know: the ledger was "
+            "restored from an older copy, or somebody else acts with the site's key. This site contributes "
+            "to no round until the newest ledger is back: nothing was charged or drawn.",
+            release::short_id(entry.round.id)));
+    }
     const auto each = [&](const ProposedRound& round) {
       if (round.site(store_.key().public_key()))
-        out.attempt(round, "as a site", [&] { return contribute(round); });
+        out.attempt(round, "as a site", [&] {
+          if (restored) throw ProtocolError(*restored);
+          return contribute(round);
+        });
       if (round.holder(store_.key().public_key()))
         out.attempt(round, "as a key holder", [&] { return open(round); });
     };
     if (!digits.empty()) {
       each(round::find_round(*exchange_, digits));
     } else {
-      for (const round::Proposals::Entry& entry : round::read_proposals(*exchange_).rounds) each(entry.round);
+      for (const round::Proposals::Entry& entry : all.rounds) each(entry.round);
     }
     return out;
   }
@@ -122,23 +137,34 @@ class Party {
  private:
   round::StepClock clock() const { return {clock_time(), kLockDeadline, {}}; }
 
-  round::StepReport contribute(const ProposedRound& round) {
+  round::ContributorJob contributor_job(const ProposedRound& round) {
     const privacy::LedgerSettings& settings = config_.config.ledger;
     std::optional<privacy::Budget> budget;
     if (settings.budget_epsilon)
       budget = privacy::Budget::from_epsilon(*settings.budget_epsilon, settings.budget_delta);
-    return round::contributor_step(
-        round, *exchange_,
-        {store_.key(),
-         store_.folder(),
-         {config_.ledger(), settings.data_id, budget, kLockDeadline},
-         clock(),
-         [&] { return verdict(round); },
-         [&](const release::ReleasePlan& plan) { return sum_records(config_, plan); },
-         {}});
+    return {store_.key(),
+            store_.folder(),
+            {config_.ledger(), settings.data_id, budget, kLockDeadline},
+            clock(),
+            [&] { return verdict(round); },
+            [&](const release::ReleasePlan& plan) { return sum_records(config_, plan); },
+            {}};
   }
 
+  round::StepReport contribute(const ProposedRound& round) {
+    return round::contributor_step(round, *exchange_, contributor_job(round));
+  }
+
+  /// For the coordinator that a person has pinned: anybody's proposal could use a round key up.
   round::StepReport open(const ProposedRound& round) {
+    const auto pinned = site::Pins::load(store_.folder()).coordinator;
+    if (!pinned || pinned->key != round.coordinator) {
+      round::StepReport report;
+      report.waits.push_back(
+          "a person who pins its coordinator here (`muffle site pin`): no round key is used for anybody "
+          "else");
+      return report;
+    }
     return round::holder_step(round, *exchange_,
                               {store_.key(),
                                store_.folder(),

@@ -69,16 +69,18 @@ std::string other_separator(std::span<const std::string_view> fields, char separ
 }
 
 /// One row with a field too many is malformed.
-constexpr int kLeastRows = 2, kRowsLookedAt = 20;
+constexpr std::uint64_t kLeastRows = 2, kNamesCompared = 20;
 
 bool rows_have_names(const std::string& path, const CsvDialect& dialect, std::size_t columns) {
   try {
     CsvRows rows(path, dialect);
     std::set<std::string, std::less<>> names;
-    int looked_at = 0;
-    for (bool header = rows.read_header(); header && looked_at < kRowsLookedAt && rows.read(); ++looked_at) {
+    std::uint64_t looked_at = 0;
+    // All rows: no row fits both readings of a file, so that no record decides how the others are read. One
+    // that differs is malformed in the other reading, or makes all others so: then there is no release.
+    for (bool header = rows.read_header(); header && rows.read(); ++looked_at) {
       if (rows.fields().size() != columns + 1 || rows.fields().back().empty()) return false;
-      if (!names.emplace(rows.fields().front()).second) return false;
+      if (looked_at < kNamesCompared && !names.emplace(rows.fields().front()).second) return false;
     }
     return looked_at >= kLeastRows;
   } catch (const DataError&) {  // whoever reads the row says what is wrong

@@ -13,6 +13,7 @@ std::uint64_t Block::accumulate(const float* x, const std::int32_t* y, std::size
   Accumulator guarded(sums, features(), guard());
   const DefaultFloatEnvironment environment;
   embed(x, y, n, workspace, guarded);
+  require(guarded.added() <= n, "a record was added twice: this is a bug in muffle");
   return n - guarded.added();
 }
 
@@ -23,6 +24,7 @@ std::uint64_t Block::accumulate_bytes(const std::uint8_t* x, const schema::ByteS
   Accumulator guarded(sums, features(), guard());
   const DefaultFloatEnvironment environment;
   embed_bytes(x, scale, y, n, workspace, guarded);
+  require(guarded.added() <= n, "a record was added twice: this is a bug in muffle");
   return n - guarded.added();
 }
 

@@ -41,6 +41,14 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+/// libcurl's words may quote a proxy's whole address, http://NAME:PASSWORD@HOST.
+std::string without_password(std::string text) {
+  const std::size_t scheme = text.find("://"), at = text.rfind('@');
+  if (at == std::string::npos) return text;
+  const std::size_t begin = scheme < at ? scheme + 3 : 0;
+  return text.replace(begin, at - begin, "...");
+}
+
 }  // namespace
 
 struct CurlRequest::State {
@@ -260,8 +268,8 @@ void CurlRequest::refuse_certificate(long verdict) const {
 
 TryAgain CurlRequest::lost(int code) const {
   const State& s = *state_;
-  const std::string detail =
-      printable(s.error[0] != '\0' ? s.error : curl_easy_strerror(static_cast<CURLcode>(code)));
+  const std::string detail = without_password(
+      printable(s.error[0] != '\0' ? s.error : curl_easy_strerror(static_cast<CURLcode>(code))));
   const long connect = s.info(CURLINFO_HTTP_CONNECTCODE);
   if (connect == 407)
     throw ConfigError(fmt::format(

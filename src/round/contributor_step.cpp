@@ -178,6 +178,30 @@ class ContributorStep {
 
 }  // namespace
 
+bool ledger_knows(const ProposedRound& round, Exchange& exchange, const ContributorJob& job) {
+  const std::string name = release::contribution_name(round.id, job.key.public_key());
+  const std::uint64_t most = release::most_bytes(round.length);
+  const auto is_own = [&](const std::string& bytes) {
+    const release::SignedHeader header = release::parse_message(bytes, name).header;
+    return header.sender == job.key.public_key() && header.round == round.id;
+  };
+  bool made = false;
+  try {
+    const std::filesystem::path kept = outbox(job.folder) / name;
+    if (is_there(kept, "this site's contribution", "Nothing was charged."))
+      made = is_own(read_file(kept, most));
+    if (!made) {
+      if (const auto there = exchange.get(name, most)) made = is_own(*there);
+    }
+  } catch (const ProtocolError&) {
+    // It is none of this site's: whoever steps in this very round hears of it.
+  }
+  if (!made) return true;
+  const privacy::LedgerState state =
+      privacy::Ledger::preview(job.book.ledger, job.book.data_id, job.book.budget);
+  return !state.charges_for(release::charged_as(round.id)).empty();
+}
+
 StepReport contributor_step(const ProposedRound& round, Exchange& exchange, const ContributorJob& job) {
   return ContributorStep(round, exchange, job).run();
 }

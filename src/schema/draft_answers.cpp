@@ -59,7 +59,9 @@ std::optional<double> bound(const DraftColumn& c, const std::string& text) {
 
 int places(const std::string& text) {
   const std::size_t point = text.find('.');
-  return point == std::string::npos ? 0 : static_cast<int>(text.size() - point - 1);
+  if (point == std::string::npos) return 0;
+  const std::size_t end = text.find_first_not_of("0123456789", point + 1);
+  return static_cast<int>(std::min(end, text.size()) - point - 1);
 }
 
 }  // namespace
@@ -159,14 +161,18 @@ std::string take_bounds(const std::string& line, DraftColumn& c) {
     return "Two values with a comma between them; numbers have a point, not a comma.";
   const bool number = c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal;
   std::array<double, 2> values{};
+  std::array<std::string, 2> codes{c.notation.bottom_code, c.notation.top_code};
   for (std::size_t k = 0; k < 2; ++k) {
     const std::string& text = (*list)[k];
     auto value = bound(c, text);
     const auto code = number && !value ? bound_code(text) : std::nullopt;
     if (code && code->top == (k == 1)) {
-      const double step = c.type == ColumnType::kInteger ? 1.0 : std::pow(10.0, -c.decimals.value_or(0));
+      const double step =
+          c.type == ColumnType::kInteger
+              ? 1.0
+              : std::pow(10.0, -c.decimals.value_or(std::max(places((*list)[0]), places((*list)[1]))));
       value = code->number + (code->beyond ? (k == 1 ? step : -step) : 0.0);
-      (k == 1 ? c.notation.top_code : c.notation.bottom_code) = text;
+      codes[k] = text;
     }
     Column own;
     own.type = c.type;
@@ -182,6 +188,8 @@ std::string take_bounds(const std::string& line, DraftColumn& c) {
   }
   c.lo = values[0];
   c.hi = values[1];
+  c.notation.bottom_code = codes[0];
+  c.notation.top_code = codes[1];
   return {};
 }
 

@@ -140,6 +140,7 @@ std::optional<double> NumberText::parse_marked(std::string_view text) const {
   } else if (group == 0) {
     return std::nullopt;
   }
+  if (text.find('.') != std::string_view::npos) return std::nullopt;  // the mark is behind us
   plain += text;
   if (plain.ends_with('.') || plain.ends_with("-")) return std::nullopt;
   double value = 0.0;

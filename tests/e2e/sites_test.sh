@@ -118,6 +118,12 @@ people() {
   says 78 "unknown key 'policy.epsilon'" site show "$work/west"
   sed -i '/^epsilon = 1/d' "$work/west/site.toml"
   MUFFLE_POLICY__LARGEST_EPSILON=0.5 says 0 'policy.largest_epsilon = 1' site show "$work/west" # no environment overrides it
+  # A key holder that has pinned nobody opens nothing, and keeps its round keys.
+  cp -a "$work/north" "$work/unpinned"
+  rm "$work/unpinned/pins"
+  says 0 'waits for a person who pins its coordinator' "$MUFFLE" site step --site "$work/unpinned" --exchange "$exchange"
+  check "its round keys are there" test "$(ls "$work/unpinned/keys/round-keys")" = "$(ls "$work/north/keys/round-keys")"
+  check "settings are their owner's alone" test -z "$(find "$work/north/site.toml" -perm /077)"
   # A decline, once.
   says 0 'has declined' site decline "$work/west"
   ends 0 site decline "$work/west" --code budget

@@ -161,6 +161,19 @@ TEST_F(ClientTest, ProxiesThatRefuse) {
                [&] { list("https://round.example.org:8443"); });
 }
 
+TEST_F(ClientTest, AProxysPasswordIsNotSaid) {
+  for (const char* proxy : {"gopher://me:hush@proxy.example:1", "http://me:hu/sh@proxy.example:1",
+                            "http://me:hush@proxy.example:99999999", "http://me:hush@nobody.invalid:3128"}) {
+    settings_.proxy = proxy;
+    try {
+      list("https://round.example.org:8443");
+      ADD_FAILURE() << proxy;
+    } catch (const Error& e) {
+      EXPECT_THAT(e.what(), testing::Not(testing::ContainsRegex("hu/?sh"))) << proxy;
+    }
+  }
+}
+
 TEST_F(ClientTest, AListHoldsMessagesAlone) {
   const Stranger liar([](const auto&) {
     return page(

@@ -53,17 +53,18 @@ struct ConsortiumOfFolders {
 
   StepReport site(std::size_t i, std::uint64_t now) { return site(i, now, *exchange); }
   StepReport site(std::size_t i, std::uint64_t now, Exchange& through) {
-    const ContributorJob job{
-        world.sites[i],
-        of(world.sites[i]),
-        {ledger(i), world.sites[i].name(), budget, std::chrono::milliseconds(2000)},
-        clock(now),
-        [this] { return verdict; },
-        [this, i](const release::ReleasePlan&) {
-          return OwnSums{embed::TestAccess::make(World::sums_of(round, i)), records_of_a_site};
-        },
-        [this, i] { return std::make_unique<CountedEntropy>(World::seed_of_site(i), draws); }};
-    return contributor_step(round, through, job);
+    return contributor_step(round, through, job_of(i, now));
+  }
+  ContributorJob job_of(std::size_t i, std::uint64_t now) {
+    return {world.sites[i],
+            of(world.sites[i]),
+            {ledger(i), world.sites[i].name(), budget, std::chrono::milliseconds(2000)},
+            clock(now),
+            [this] { return verdict; },
+            [this, i](const release::ReleasePlan&) {
+              return OwnSums{embed::TestAccess::make(World::sums_of(round, i)), records_of_a_site};
+            },
+            [this, i] { return std::make_unique<CountedEntropy>(World::seed_of_site(i), draws); }};
   }
   StepReport holder(std::size_t h, std::uint64_t now) { return holder(h, now, *exchange); }
   StepReport holder(std::size_t h, std::uint64_t now, Exchange& through) {

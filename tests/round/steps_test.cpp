@@ -180,7 +180,9 @@ TEST(Steps, AChargeWithoutAContributionIsSpentAndNothingIsDrawnAgain) {
 
 TEST(Steps, ARestoredLedgerStopsASite) {
   ConsortiumOfFolders c;
+  EXPECT_TRUE(ledger_knows(c.round, *c.exchange, c.job_of(0, c.before()))) << "of nothing";
   c.site(0, c.before());
+  EXPECT_TRUE(ledger_knows(c.round, *c.exchange, c.job_of(0, c.before())));
   const auto keep = c.folder / "kept";
   fs::copy(c.of(c.world.sites[0]), keep, fs::copy_options::recursive);
   fs::remove_all(c.of(c.world.sites[0]));
@@ -188,6 +190,9 @@ TEST(Steps, ARestoredLedgerStopsASite) {
   expect_error(ExitCode::kProtocol, {"ledger does not know", "restored from an older copy"},
                [&] { c.site(0, c.before()); });
   EXPECT_EQ(c.draws, 1);
+  // Nor may it contribute to any other round.
+  EXPECT_FALSE(ledger_knows(c.round, *c.exchange, c.job_of(0, c.before())));
+  EXPECT_TRUE(ledger_knows(c.round, *c.exchange, c.job_of(1, c.before()))) << "another site's";
   // With the ledger alone the bytes come back from the exchange.
   fs::copy_file(keep / "ledger.mfl", c.ledger(0), fs::copy_options::overwrite_existing);
   EXPECT_NO_THROW(c.site(0, c.before()));

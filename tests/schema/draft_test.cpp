@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "muffle/schema/table_toml.hpp"
+#include "schema/draft_answers.hpp"
 #include "support/expect_error.hpp"
 
 namespace muffle::schema {
@@ -210,6 +211,21 @@ TEST(Draft, LeavesOpenWhatNobodyAnswers) {
   EXPECT_FALSE(ask_for_columns(columns, in, out)) << "the input has ended";
   EXPECT_EQ(columns[0].lo, 3.0);
   EXPECT_TRUE(columns[1].guessed);
+}
+
+TEST(Draft, BoundsThatAreCodesAreKeptOnlyWhereTheAnswerIs) {
+  DraftColumn whole;
+  whole.type = ColumnType::kInteger;
+  EXPECT_NE(take_bounds("95, 90+", whole), "");
+  EXPECT_EQ(take_bounds("0, 120", whole), "");
+  EXPECT_EQ(whole.notation.top_code, "");
+  EXPECT_EQ(whole.hi, 120);
+  DraftColumn tenths;
+  tenths.type = ColumnType::kDecimal;
+  EXPECT_EQ(take_bounds("<0.5, 90.5+", tenths), "");
+  EXPECT_EQ(tenths.decimals, 1);
+  EXPECT_DOUBLE_EQ(tenths.lo.value_or(0), 0.4);
+  EXPECT_EQ(tenths.notation.top_code, "90.5+");
 }
 
 }  // namespace

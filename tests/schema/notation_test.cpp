@@ -119,6 +119,7 @@ TEST(Numbers, AreReadAndWrittenWithTheirMarks) {
   const NumberText blanks(ColumnType::kDecimal, marks(",", " ", "", " €"), 2, 0);
   EXPECT_EQ(blanks.parse("1\u00A0234,5\u202F€"), 1234.5) << "blanks of any width";
   EXPECT_FALSE(blanks.parse("1 234,5")) << "the suffix is part of it";
+  EXPECT_FALSE(NumberText(ColumnType::kDecimal, marks(",", ""), 2, 0).parse("1.5")) << "another mark";
 }
 
 Table table_of(const std::string& columns) { return parse_table_toml(columns, "t"); }

@@ -80,6 +80,11 @@ struct ContributorJob {
 /// @throws DataError, ConfigError, IoError, CommError.
 StepReport contributor_step(const ProposedRound& round, Exchange& exchange, const ContributorJob& job);
 
+/// Whether a contribution of this site's to the round, if there is one in the exchange or in its outbox, is
+/// charged in its ledger. If not, the ledger is an older copy: a site contributes nowhere on top of one, or
+/// it would spend what is spent already. Public. @throws IoError, ProtocolError  the ledger cannot be read.
+bool ledger_knows(const ProposedRound& round, Exchange& exchange, const ContributorJob& job);
+
 struct HolderJob {
   const crypto::SiteKey& key;
   std::filesystem::path folder;
